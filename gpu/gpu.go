@@ -1,0 +1,108 @@
+package gpu
+
+import "time"
+
+// Device is one compute device. It runs named kernels (see package shaders)
+// over buffers. A Device is used from one goroutine at a time; NewBuffer,
+// Write and Read may not overlap a Submit that has not been waited for, unless
+// they touch other buffers.
+type Device interface {
+	// Caps describes the device. The value never changes.
+	Caps() Caps
+	// NewBuffer allocates size bytes (rounded up to 4), filled with zeros.
+	// The label appears in errors and in memory reports.
+	// It fails with ErrOutOfMemory.
+	NewBuffer(label string, size int) (Buffer, error)
+	// Prepare compiles the named kernels, several at a time, so that the
+	// first Record does not have to. Unknown names are an error.
+	Prepare(kernels []string) error
+	// Record turns a list of dispatches into a program that can be submitted
+	// any number of times. Each Op sees the writes of all Ops before it.
+	Record(label string, ops []Op) (Program, error)
+	// Submit queues a program behind everything submitted before.
+	Submit(Program) error
+	// Wait returns when everything submitted has finished. It fails with
+	// ErrDeviceLost.
+	Wait() error
+	// Timestamps runs the program once, alone, and returns the time each Op
+	// took on the device, in the order of the ops.
+	Timestamps(Program) ([]time.Duration, error)
+	// Close frees the device and everything made by it.
+	Close() error
+}
+
+// Buffer is memory on a device. Offsets and sizes are bytes, multiples of 4.
+type Buffer interface {
+	Size() int
+	// Write copies data to the buffer. It waits for submitted work first if
+	// the device cannot order the copy behind it.
+	Write(offset int, data []byte) error
+	// Read copies from the buffer, after all submitted work.
+	Read(offset int, data []byte) error
+	// Free gives the memory back. Programs that use the buffer must not be
+	// submitted afterwards.
+	Free()
+}
+
+// Program is a recorded list of dispatches.
+type Program interface {
+	Free()
+}
+
+// View is a part of a buffer, in bytes. Offset is a multiple of 256. Size 0
+// means up to the end of the buffer. A view is at most Caps.MaxBinding long.
+type View struct {
+	Buffer Buffer
+	Offset int
+	Size   int
+}
+
+// Op is one dispatch of a kernel: the kernel's name, one view for each of its
+// bindings, its parameters (32-bit words, floats by math.Float32bits) and the
+// extent of the work in the units the kernel's header names (columns, rows).
+// How many workgroups that makes is the business of the kernel's variant.
+type Op struct {
+	Kernel string
+	Bind   []View
+	Params []uint32
+	Size   [3]int // x, y, z; 0 counts as 1
+}
+
+// Kind is the class of a device.
+type Kind string
+
+// The classes, best first.
+const (
+	Discrete   Kind = "discrete"
+	Integrated Kind = "integrated"
+	Virtual    Kind = "virtual"
+	CPU        Kind = "cpu"
+	Reference  Kind = "reference" // plain Go, package refdev
+)
+
+// Tier names the family of kernels a device runs. It is chosen once per
+// device; sampler and trainer always share it.
+type Tier string
+
+// The tiers in use. RATIONALE.md tells what each is for.
+const (
+	TierLanes Tier = "TL"  // CPU devices with 8-lane subgroups (lavapipe)
+	TierBase  Tier = "T0"  // any device at WebGPU's default limits
+	TierRef   Tier = "ref" // plain Go
+)
+
+// Caps describes a device.
+type Caps struct {
+	ID            string // "vulkan:0"
+	Name          string // as the driver gives it
+	Driver        string // driver name and version
+	Kind          Kind
+	Tier          Tier
+	Memory        int // bytes that the planner may use
+	MaxBinding    int // bytes visible to one binding
+	MaxAllocation int // bytes in one buffer
+	Subgroup      int // lanes
+	Int64         bool
+	Unified       bool // host and device share memory
+	Numerics      int  // version of the order of operations in the kernels
+}

@@ -1,0 +1,228 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMethodCount keeps the contract small enough that a backend is a week's
+// work. Data about a device belongs in Caps, kernels in package shaders.
+func TestMethodCount(t *testing.T) {
+	const most = 15
+	count := 0
+	for _, contract := range []reflect.Type{reflect.TypeFor[Device](), reflect.TypeFor[Buffer](), reflect.TypeFor[Program]()} {
+		count += contract.NumMethod()
+	}
+	if count > most {
+		t.Errorf("Device, Buffer and Program have %d methods, at most %d", count, most)
+	}
+}
+
+// fake is a backend with given devices. It opens devices that do nothing.
+type fake struct {
+	name  string
+	infos []Info
+	err   error
+}
+
+func (f fake) Name() string          { return f.name }
+func (f fake) List() ([]Info, error) { return f.infos, f.err }
+func (f fake) Open(index int) (Device, error) {
+	return fakeDevice{id: fmt.Sprintf("%s:%d", f.name, index)}, nil
+}
+
+type fakeDevice struct{ id string }
+
+func (d fakeDevice) Caps() Caps                                { return Caps{ID: d.id} }
+func (fakeDevice) NewBuffer(string, int) (Buffer, error)       { return nil, nil }
+func (fakeDevice) Prepare([]string) error                      { return nil }
+func (fakeDevice) Record(string, []Op) (Program, error)        { return nil, nil }
+func (fakeDevice) Submit(Program) error                        { return nil }
+func (fakeDevice) Wait() error                                 { return nil }
+func (fakeDevice) Timestamps(Program) ([]time.Duration, error) { return nil, nil }
+func (fakeDevice) Close() error                                { return nil }
+
+func device(id string, kind Kind, memory int) Info {
+	return Info{ID: id, Name: "device " + id, Kind: kind, Memory: memory, Usable: true}
+}
+
+// broken is a device that cannot be used.
+func broken(id string, kind Kind) Info {
+	return Info{ID: id, Name: "device " + id, Kind: kind, Reason: "lacks a compute queue"}
+}
+
+func TestOpen(t *testing.T) {
+	plain := fake{name: "ref", infos: []Info{device("ref:0", Reference, 99)}}
+	laptop := fake{name: "vulkan", infos: []Info{
+		device("vulkan:0", CPU, 64), device("vulkan:1", Integrated, 16), device("vulkan:2", Discrete, 8), device("vulkan:3", Discrete, 12), broken("vulkan:4", Discrete),
+	}}
+	ci := fake{name: "vulkan", infos: []Info{device("vulkan:0", CPU, 2)}}
+	none := fake{name: "vulkan", err: fmt.Errorf("%w: no driver: apt install a-driver", ErrNoDevice)}
+	unusable := fake{name: "vulkan", infos: []Info{broken("vulkan:0", Integrated)}}
+	for _, c := range []struct {
+		vulkan fake
+		spec   string
+		want   string // ID, or part of the error
+	}{
+		{laptop, "auto", "vulkan:3"},
+		{laptop, "vulkan", "vulkan:3"},
+		{laptop, "vulkan:1", "vulkan:1"},
+		{laptop, "vulkan:0", "vulkan:0"},
+		{laptop, "vulkan:4", "compute queue"},
+		{laptop, "vulkan:5", "5 device(s)"},
+		{laptop, "vulkan:-1", "number from 0"},
+		{laptop, "vulkan:x", "number from 0"},
+		{laptop, "auto:1", "ref, vulkan"},
+		{laptop, "cuda", "ref, vulkan"},
+		{laptop, "ref", "ref:0"},
+		{laptop, "ref:0", "ref:0"},
+		{ci, "auto", "vulkan:0"},
+		{none, "auto", "apt install a-driver"}, // never the plain-Go device
+		{none, "vulkan:0", "apt install a-driver"},
+		{none, "ref", "ref:0"},
+		{unusable, "auto", "compute queue"},
+		{unusable, "vulkan", "compute queue"},
+	} {
+		d, err := open([]Backend{plain, c.vulkan}, c.spec)
+		if err == nil {
+			if got := d.Caps().ID; got != c.want {
+				t.Errorf("%q: opened %s, want %s", c.spec, got, c.want)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.spec, err, c.want)
+		}
+	}
+	if _, err := open(nil, "auto"); !errors.Is(err, ErrNoDevice) {
+		t.Errorf("without backends: %v", err)
+	}
+}
+
+func TestOpenEnvironment(t *testing.T) {
+	t.Setenv("RLZERO_DEVICE", "no-such")
+	if _, err := Open(""); err == nil || !strings.Contains(err.Error(), "no-such") {
+		t.Errorf("RLZERO_DEVICE is not heeded: %v", err)
+	}
+	if _, err := Open("another"); err == nil || !strings.Contains(err.Error(), "another") {
+		t.Errorf("RLZERO_DEVICE beats the caller: %v", err)
+	}
+}
+
+func TestListOrder(t *testing.T) {
+	infos, err := listAll([]Backend{
+		fake{name: "a", infos: []Info{device("a:0", Reference, 1), broken("a:1", Discrete), device("a:2", CPU, 1)}},
+		fake{name: "b", err: errors.New("b has none")},
+		fake{name: "c", infos: []Info{device("c:0", Virtual, 1), device("c:1", Integrated, 1), device("c:2", Discrete, 1), device("c:3", Discrete, 2), device("c:4", Discrete, 2)}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "b has none") {
+		t.Errorf("the error of a backend is lost: %v", err)
+	}
+	var got []string
+	for _, info := range infos {
+		got = append(got, info.ID)
+	}
+	if want := "c:3 c:4 c:2 c:1 c:0 a:2 a:0 a:1"; strings.Join(got, " ") != want {
+		t.Errorf("order %v, want %s", got, want)
+	}
+}
+
+func TestRegisterTwice(t *testing.T) {
+	registry.Lock()
+	before := registry.backends
+	registry.Unlock()
+	t.Cleanup(func() {
+		registry.Lock()
+		registry.backends = before
+		registry.Unlock()
+	})
+	Register(fake{name: "twice"})
+	defer func() {
+		if recover() == nil {
+			t.Error("a name was registered twice")
+		}
+	}()
+	Register(fake{name: "twice"})
+}
+
+// plan is a run of 100 MiB with three kinds of savings.
+func plan() *Plan {
+	const mib = 1 << 20
+	p := &Plan{}
+	p.Add("weights", 40*mib, "10485760 x f32")
+	p.Add("activations", 50*mib, "", Saving{"set micro_batch_tokens = 1024", 25 * mib}, Saving{"recompute layers", 12 * mib})
+	p.Add("logits", 10*mib, "", Saving{"set micro_batch_tokens = 1024", 5 * mib}, Saving{"set slab = 512", 2 * mib}, Saving{"nothing", 0})
+	return p
+}
+
+func TestPlanFits(t *testing.T) {
+	const mib = 1 << 20
+	p := plan()
+	if p.Total() != 100*mib {
+		t.Fatalf("total %d", p.Total())
+	}
+	for _, c := range []struct {
+		memory int // MiB
+		want   []string
+		not    []string
+	}{
+		{100, nil, nil},
+		{99, []string{"any of these", "slab", "recompute", "micro_batch_tokens = 1024 (saves 30.0 MiB)"}, []string{"nothing"}},
+		{98, []string{"any of these", "slab"}, nil},
+		{97, []string{"any of these", "recompute", "micro_batch_tokens"}, []string{"slab"}},
+		{80, []string{"any of these", "micro_batch_tokens"}, []string{"slab", "recompute"}},
+		{69, []string{"together", "micro_batch_tokens", "recompute"}, []string{"slab"}},
+		{56, []string{"together", "micro_batch_tokens", "recompute", "slab"}, nil},
+		{50, []string{"6.0 MiB would still be missing", "smaller model"}, []string{"makes it fit", "make it fit"}},
+	} {
+		err := p.Fits(Caps{ID: "vulkan:0", Name: "a GPU", Memory: c.memory * mib})
+		if c.want == nil {
+			if err != nil {
+				t.Errorf("%d MiB: %v", c.memory, err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrOutOfMemory) {
+			t.Errorf("%d MiB: %v, want ErrOutOfMemory", c.memory, err)
+			continue
+		}
+		for _, part := range append(c.want, "vulkan:0", "a GPU", "weights", "100.0 MiB", fmt.Sprintf("%d.0 MiB are missing", 100-c.memory)) {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%d MiB: no %q in\n%v", c.memory, part, err)
+			}
+		}
+		for _, part := range c.not {
+			if strings.Contains(err.Error(), part) {
+				t.Errorf("%d MiB: %q in\n%v", c.memory, part, err)
+			}
+		}
+	}
+	rigid := &Plan{}
+	rigid.Add("weights", 2*mib, "")
+	if err := rigid.Fits(Caps{Memory: mib}); err == nil || !strings.Contains(err.Error(), "smaller model") {
+		t.Errorf("a plan without savings: %v", err)
+	}
+}
+
+func TestPlanString(t *testing.T) {
+	const want = "" +
+		"  activations    50.0 MiB\n" +
+		"  weights        40.0 MiB  10485760 x f32\n" +
+		"  logits         10.0 MiB\n" +
+		"  total         100.0 MiB\n"
+	if got := plan().String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestFormatBytes(t *testing.T) {
+	for n, want := range map[int]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 3 << 30: "3.0 GiB", 1 << 50: "1024.0 TiB"} {
+		if got := formatBytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

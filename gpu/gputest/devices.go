@@ -1,0 +1,127 @@
+package gputest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest/oracle"
+	"github.com/rlzero/rlzero/gpu/refdev"
+	_ "github.com/rlzero/rlzero/gpu/vulkan" // registers itself
+)
+
+// Each runs a test on every device, as a subtest named by device and tier.
+func Each(t *testing.T, test func(t *testing.T, dev gpu.Device)) {
+	t.Helper()
+	for _, dev := range Devices(t) {
+		t.Run(Name(dev), func(t *testing.T) { test(t, dev) })
+	}
+}
+
+// Name is a device and its tier: "vulkan:0/TL".
+func Name(dev gpu.Device) string {
+	c := dev.Caps()
+	return fmt.Sprintf("%s/%s", c.ID, c.Tier)
+}
+
+// Devices returns every device in every tier. It fails the test when the
+// device that RLZERO_WANT_DEVICE names is not among them.
+func Devices(t testing.TB) []gpu.Device {
+	t.Helper()
+	devices, err := opened()
+	if want := os.Getenv("RLZERO_WANT_DEVICE"); want != "" && !present(devices, want) {
+		t.Fatalf("RLZERO_WANT_DEVICE=%s, but there is no such device (%v)", want, err)
+	}
+	if err != nil {
+		t.Logf("absent: %v", err)
+	}
+	return devices
+}
+
+func present(devices []gpu.Device, want string) bool {
+	if want == "lavapipe" {
+		want = "llvmpipe"
+	}
+	for _, dev := range devices {
+		c := dev.Caps()
+		if strings.Contains(strings.ToLower(c.Name+" "+c.Driver), strings.ToLower(want)) {
+			return true
+		}
+	}
+	return false
+}
+
+// opened opens every device once. The error tells what could not be opened.
+var opened = sync.OnceValues(func() ([]gpu.Device, error) {
+	infos, listErr := gpu.List()
+	var devices []gpu.Device
+	var missing []string
+	if listErr != nil {
+		missing = append(missing, listErr.Error())
+	}
+	open := func(id string) (gpu.Device, bool) {
+		dev, err := gpu.Open(id)
+		if err != nil {
+			missing = append(missing, fmt.Sprintf("%s: %v", id, err))
+			return nil, false
+		}
+		devices = append(devices, dev)
+		return dev, true
+	}
+	for _, info := range infos {
+		if info.Kind == gpu.Reference {
+			continue
+		}
+		dev, ok := open(info.ID)
+		if ok && dev.Caps().Tier != gpu.TierBase {
+			// Every device can run the base tier too.
+			restore := override("RLZERO_TIER", string(gpu.TierBase))
+			open(info.ID)
+			restore()
+		}
+	}
+	devices = append(devices, refdev.New())
+	if len(missing) > 0 {
+		return devices, fmt.Errorf("%s", strings.Join(missing, "; "))
+	}
+	return devices, nil
+})
+
+// override sets an environment variable and returns what undoes it.
+func override(name, value string) func() {
+	old, had := os.LookupEnv(name)
+	os.Setenv(name, value)
+	return func() {
+		if had {
+			os.Setenv(name, old)
+		} else {
+			os.Unsetenv(name)
+		}
+	}
+}
+
+// Same runs a case on a device and on the plain-Go one and fails the test
+// where either is outside the bounds of the case: so the two agree within the
+// sum of their errors.
+func Same(t *testing.T, dev gpu.Device, c oracle.Case) {
+	t.Helper()
+	for _, d := range []gpu.Device{dev, refdev.New()} {
+		if err := c.Check(d); err != nil {
+			t.Errorf("%s: %v", Name(d), err)
+		}
+	}
+}
+
+// Run runs a case and returns the bindings afterwards; it fails the test when
+// the device does.
+func Run(t *testing.T, dev gpu.Device, c oracle.Case) []any {
+	t.Helper()
+	out, err := c.Run(dev)
+	if err != nil {
+		t.Fatalf("%s: %s %s: %v", Name(dev), c.Kernel, c.Name, err)
+	}
+	return out
+}

@@ -1,0 +1,247 @@
+package oracle
+
+import (
+	"math"
+	"slices"
+)
+
+// attentionShape is heads h over kv heads of hd elements.
+type attentionShape struct{ h, kv, hd int }
+
+var attentionShapes = []attentionShape{{4, 1, 8}, {2, 2, 24}, {4, 2, 32}, {9, 3, 64}}
+
+func (s attentionShape) scale() float32 { return float32(1 / math.Sqrt(float64(s.hd))) }
+
+func (s attentionShape) name() string { return label("H", s.h, "KV", s.kv, "hd", s.hd) }
+
+func (s attentionShape) params(t int) []uint32 {
+	return append(words(t, s.h, s.kv, s.hd), Word(s.scale()))
+}
+
+// head is head i of row t of an array with n heads to the row.
+func (s attentionShape) head(x []Value, t, i, n int) []Value { return x[(t*n+i)*s.hd:][:s.hd] }
+
+// softmaxWeight is exp(x-top) as an online softmax has it: the factor reaches
+// its last value in at most steps rescalings, which all multiply, and whose
+// exponents add up to x-top. Errors of top itself cancel in the quotient.
+func softmaxWeight(x Value, top float64, steps int) Value {
+	distance := math.Abs(x.X-top) + x.Err
+	w := math.Exp(x.X - top)
+	inherited := w * math.Expm1(x.Err+unit*distance)
+	builtin := (expUlp*float64(steps+1) + 2*distance) * ulp
+	return Value{w, inherited + builtin*(w+inherited) + Tolerance(steps+1, w+inherited)}
+}
+
+// largest is the greatest X.
+func largest(x []Value) float64 {
+	top := math.Inf(-1)
+	for _, v := range x {
+		top = max(top, v.X)
+	}
+	return top
+}
+
+// softmax gives the weights before normalisation, their sum and log-sum-exp.
+func softmax(x []Value, steps int) (w []Value, sum, lse Value) {
+	top := largest(x)
+	for _, v := range x {
+		w = append(w, softmaxWeight(v, top, steps))
+	}
+	sum = Sum(w)
+	// The device's maximum is that of its own scores.
+	worst := 0.0
+	for _, v := range x {
+		worst = max(worst, v.Err)
+	}
+	return w, sum, Add(Value{top, worst}, Log(sum))
+}
+
+// blocks is how often the maximum may change in a row of n keys.
+func blocks(n int) int { return (n + 31) / 32 }
+
+// keyCounts are around the block of 32.
+var keyCounts = []int{1, 7, 31, 32, 33, 70}
+
+func attentionCases(d *data) []Case {
+	const t, store = 6, 90
+	var cases []Case
+	for _, s := range attentionShapes {
+		q, k, v := d.normal(t*s.h*s.hd, 1), d.normal(store*s.kv*s.hd, 1), d.normal(store*s.kv*s.hd, 1)
+		stat := d.normal(t*s.h*2, 1)
+		var kvidx, meta []uint32
+		for _, n := range keyCounts {
+			meta = append(meta, uint32(len(kvidx)), uint32(n))
+			kvidx = append(kvidx, d.distinct(n, store)...)
+		}
+		c := d.newCase(s.name(), s.params(t), q, k, v, kvidx, meta, unwritten(t*s.h*s.hd), stat)
+		want := values(stat)
+		var o []Value
+		for row := range t {
+			keys := kvidx[meta[2*row]:][:meta[2*row+1]]
+			for h := range s.h {
+				var lse Value
+				out := s.attend(values(q), values(k), values(v), row, h, keys, &lse)
+				o = append(o, out...)
+				want[2*(row*s.h+h)] = lse
+			}
+		}
+		c.Want[5], c.Want[6] = o, want
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// attend is one head of one row.
+func (s attentionShape) attend(q, k, v []Value, row, h int, keys []uint32, lse *Value) []Value {
+	g := h / (s.h / s.kv)
+	var scores []Value
+	for _, slot := range keys {
+		scores = append(scores, Mul(Exact(s.scale()), Dot(s.head(q, row, h, s.h), s.head(k, int(slot), g, s.kv))))
+	}
+	w, sum, l := softmax(scores, blocks(len(keys)))
+	*lse = l
+	out := make([]Value, s.hd)
+	for i := range out {
+		var x []Value
+		for _, slot := range keys {
+			x = append(x, s.head(v, int(slot), g, s.kv)[i])
+		}
+		out[i] = Div(Dot(w, x), sum)
+	}
+	return out
+}
+
+func attentionDeltaCases(d *data) []Case {
+	var cases []Case
+	for i, s := range attentionShapes {
+		t := []int{1, 3, 17, 33}[i]
+		o, do, stat := d.normal(t*s.h*s.hd, 1), d.normal(t*s.h*s.hd, 1), d.normal(t*s.h*2, 1)
+		c := d.newCase(label("T", t)+" "+s.name(), words(t, s.h, s.hd), o, do, stat)
+		want := values(stat)
+		for j := range t * s.h {
+			want[2*j+1] = Dot(values(o[j*s.hd:][:s.hd]), values(do[j*s.hd:][:s.hd]))
+		}
+		c.Want[2] = want
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// packed are the lengths of sequences that lie in one batch, one after the
+// other; each token sees the ones before it.
+var packed = []int{1, 34, 5}
+
+// packedBatch is what both backward kernels read.
+type packedBatch struct {
+	attentionShape
+	t              int
+	q, k, v, do    []float32
+	stat           []float32
+	first, ends    []uint32
+	vq, vk, vv, vd []Value
+}
+
+func (d *data) packedBatch(s attentionShape) packedBatch {
+	b := packedBatch{attentionShape: s}
+	for _, n := range packed {
+		for range n {
+			b.first = append(b.first, uint32(b.t))
+			b.ends = append(b.ends, uint32(b.t+n))
+		}
+		b.t += n
+	}
+	b.q, b.do = d.normal(b.t*s.h*s.hd, 1), d.normal(b.t*s.h*s.hd, 1)
+	b.k, b.v = d.normal(b.t*s.kv*s.hd, 1), d.normal(b.t*s.kv*s.hd, 1)
+	b.vq, b.vk, b.vv, b.vd = values(b.q), values(b.k), values(b.v), values(b.do)
+	for row := range b.t {
+		var keys []uint32
+		for j := int(b.first[row]); j <= row; j++ {
+			keys = append(keys, uint32(j))
+		}
+		for h := range s.h {
+			var lse Value
+			o := s.attend(b.vq, b.vk, b.vv, row, h, keys, &lse)
+			delta := Dot(o, s.head(b.vd, row, h, s.h))
+			b.stat = append(b.stat, float32(lse.X), float32(delta.X))
+		}
+	}
+	return b
+}
+
+// pair is the softmax weight and the score gradient of one query and key.
+func (b *packedBatch) pair(row, h, key int) (p, ds Value) {
+	g := h / (b.h / b.kv)
+	scale := Exact(b.scale())
+	score := Mul(scale, Dot(b.head(b.vq, row, h, b.h), b.head(b.vk, key, g, b.kv)))
+	stat := values(b.stat[2*(row*b.h+h):][:2])
+	p = Exp(Sub(score, stat[0]))
+	dot := Dot(b.head(b.vd, row, h, b.h), b.head(b.vv, key, g, b.kv))
+	return p, Mul(Mul(p, Sub(dot, stat[1])), scale)
+}
+
+func attentionBackwardDqCases(d *data) []Case {
+	var cases []Case
+	for _, s := range attentionShapes {
+		b := d.packedBatch(s)
+		var meta []uint32
+		var dq []Value
+		for row := range b.t {
+			first := int(b.first[row])
+			meta = append(meta, uint32(first), uint32(row-first+1))
+			for h := range s.h {
+				var ds []Value
+				for key := first; key <= row; key++ {
+					_, g := b.pair(row, h, key)
+					ds = append(ds, g)
+				}
+				for i := range s.hd {
+					at := (first*s.kv+h/(s.h/s.kv))*s.hd + i
+					dq = append(dq, Dot(ds, column(b.vk[at:], s.kv*s.hd, len(ds))))
+				}
+			}
+		}
+		c := d.newCase(s.name(), s.params(b.t), b.q, b.k, b.v, b.do, b.stat, meta, unwritten(b.t*s.h*s.hd))
+		c.Want[6] = dq
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func attentionBackwardDkvCases(d *data) []Case {
+	var cases []Case
+	for _, s := range attentionShapes {
+		b := d.packedBatch(s)
+		var dk, dv []Value
+		for key := range b.t {
+			for g := range s.kv {
+				var p, ds []Value
+				var queries, grads [][]Value
+				for h := g * (s.h / s.kv); h < (g+1)*(s.h/s.kv); h++ {
+					for row := key; row < int(b.ends[key]); row++ {
+						weight, grad := b.pair(row, h, key)
+						p, ds = append(p, weight), append(ds, grad)
+						queries = append(queries, s.head(b.vq, row, h, s.h))
+						grads = append(grads, s.head(b.vd, row, h, s.h))
+					}
+				}
+				for i := range s.hd {
+					dk = append(dk, Dot(ds, across(queries, i)))
+					dv = append(dv, Dot(p, across(grads, i)))
+				}
+			}
+		}
+		c := d.newCase(s.name(), s.params(b.t), b.q, b.k, b.v, b.do, b.stat, slices.Clone(b.ends), unwritten(b.t*s.kv*s.hd), unwritten(b.t*s.kv*s.hd))
+		c.Want[6], c.Want[7] = dk, dv
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// across is element i of each row.
+func across(rows [][]Value, i int) []Value {
+	out := make([]Value, len(rows))
+	for r, row := range rows {
+		out[r] = row[i]
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package oracle
+
+// product is the shape of a matrix product; pad is added to each stride.
+type product struct{ m, n, k, pad int }
+
+// products are no multiples of any tile, but for one that is.
+var products = []product{
+	{1, 8, 8, 0}, {1, 104, 136, 8}, {2, 24, 40, 0}, {3, 96, 96, 8}, {5, 40, 136, 0},
+	{8, 24, 8, 0}, {16, 96, 40, 8}, {17, 8, 40, 0}, {33, 104, 96, 0}, {64, 64, 64, 0},
+}
+
+// wideProducts are for the kernels whose rows are columns of an operand: there
+// m is a multiple of 8, and in matmul_tn_acc k is free.
+var wideProducts = []product{
+	{8, 8, 1, 0}, {8, 104, 3, 8}, {24, 40, 17, 0}, {96, 8, 33, 8}, {104, 96, 5, 0}, {40, 24, 70, 0}, {64, 64, 64, 0},
+}
+
+func (p product) name() string { return label("M", p.m, "N", p.n, "K", p.k, "pad", p.pad) }
+
+// operand tells how element k of row (or column) i lies in a matrix.
+type operand struct {
+	x         []Value
+	row, step int
+}
+
+func (o operand) chain(i, k int) []Value { return column(o.x[i*o.row:], o.step, k) }
+
+// outside stands where a product must not write.
+const outside = 7
+
+// sums puts the product's sums into the shape of c; mend turns the sum of one
+// element into what must be there.
+func (p product) sums(a, b operand, ldc int, mend func(at int, sum Value) Value) []Value {
+	want := make([]Value, p.m*ldc)
+	for at := range want {
+		want[at] = Exact(outside)
+	}
+	columns := make([][]Value, p.n)
+	for j := range columns {
+		columns[j] = b.chain(j, p.k)
+	}
+	for i := range p.m {
+		x := a.chain(i, p.k)
+		for j, y := range columns {
+			at := i*ldc + j
+			want[at] = mend(at, Dot(x, y))
+		}
+	}
+	return want
+}
+
+// output is c before: inside its n columns before(i), outside the marker.
+func (p product) output(ldc int, inside func(int) float32) []float32 {
+	c := make([]float32, p.m*ldc)
+	for at := range c {
+		c[at] = outside
+		if at%ldc < p.n {
+			c[at] = inside(at)
+		}
+	}
+	return c
+}
+
+func asIs(_ int, sum Value) Value { return sum }
+
+func ntCases(d *data) []Case {
+	var cases []Case
+	for _, p := range products {
+		ld, ldc := p.k+p.pad, p.n+p.pad
+		a, b := d.normal(p.m*ld, 1), d.normal(p.n*ld, 1)
+		nan := unwritten(1)[0]
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, p.output(ldc, func(int) float32 { return nan }))
+		c.Want[2] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, asIs)
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func ntResidualCases(d *data) []Case {
+	var cases []Case
+	for _, p := range products {
+		ld, ldc := p.k+p.pad, p.n+p.pad
+		a, b, r := d.normal(p.m*ld, 1), d.normal(p.n*ld, 1), d.normal(p.m*ldc, 1)
+		nan := unwritten(1)[0]
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, r, p.output(ldc, func(int) float32 { return nan }))
+		c.Want[3] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, sum Value) Value {
+			return Add(Exact(r[at]), sum)
+		})
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func nnCases(d *data) []Case {
+	nan := unwritten(1)[0]
+	return d.nn(func(int) float32 { return nan }, func([]float32) func(int, Value) Value { return asIs })
+}
+
+func nnAddCases(d *data) []Case {
+	return d.nn(func(int) float32 { return float32(d.NormFloat64()) }, func(before []float32) func(int, Value) Value {
+		return func(at int, sum Value) Value { return Add(Exact(before[at]), sum) }
+	})
+}
+
+func (d *data) nn(inside func(int) float32, mend func(before []float32) func(int, Value) Value) []Case {
+	var cases []Case
+	for _, p := range products {
+		lda, ldb := p.k+p.pad, p.n+p.pad
+		a, b, before := d.normal(p.m*lda, 1), d.normal(p.k*ldb, 1), p.output(ldb, inside)
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
+		c.Want[2] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, mend(before))
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func tnAccCases(d *data) []Case {
+	var cases []Case
+	for _, p := range wideProducts {
+		lda, ldb := p.m+p.pad, p.n+p.pad
+		a, b := d.normal(p.k*lda, 1), d.normal(p.k*ldb, 1)
+		before := p.output(ldb, func(int) float32 { return float32(d.NormFloat64()) })
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
+		// The chain starts from what is there: one more term, times 1.
+		x, y := operand{values(a), 1, lda}, operand{values(b), 1, ldb}
+		want := p.sums(x, y, ldb, asIs)
+		for i := range p.m {
+			for j := range p.n {
+				at := i*ldb + j
+				want[at] = Dot(append(x.chain(i, p.k), Exact(before[at])), append(y.chain(j, p.k), Exact(1)))
+			}
+		}
+		c.Want[2] = want
+		cases = append(cases, c)
+	}
+	return cases
+}

@@ -1,0 +1,183 @@
+package gpu
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Backend makes devices of one kind of driver. A backend registers itself when
+// its package is imported.
+type Backend interface {
+	// Name is the part of a device's ID before the colon: "vulkan", "ref".
+	Name() string
+	// List describes every device of the backend; entry i is what Open(i)
+	// opens. No driver at all is an error wrapping ErrNoDevice that says what
+	// to install.
+	List() ([]Info, error)
+	// Open opens entry index of List.
+	Open(index int) (Device, error)
+}
+
+// Info describes a device that may be opened.
+type Info struct {
+	ID     string `json:"id"` // "vulkan:0"
+	Name   string `json:"name"`
+	Driver string `json:"driver"`
+	Kind   Kind   `json:"kind"`
+	Tier   Tier   `json:"tier"`
+	Memory int    `json:"memory"` // bytes that the planner may use
+	Usable bool   `json:"usable"`
+	Reason string `json:"reason"` // why it is not usable
+}
+
+var registry struct {
+	sync.Mutex
+	backends []Backend
+}
+
+// Register makes a backend known to List and Open. It is called from the
+// backend's init; a second backend of the same name is a programming error.
+func Register(b Backend) {
+	registry.Lock()
+	defer registry.Unlock()
+	for _, other := range registry.backends {
+		if other.Name() == b.Name() {
+			panic("gpu: backend " + b.Name() + " is registered twice")
+		}
+	}
+	registry.backends = append(registry.backends, b)
+	// The order of imports must not decide which of two equal devices wins.
+	slices.SortFunc(registry.backends, func(a, b Backend) int { return cmp.Compare(a.Name(), b.Name()) })
+}
+
+// List returns the devices of all backends, best first. The error tells about
+// backends that have none; the devices of the others are returned all the same.
+func List() ([]Info, error) {
+	return listAll(registered())
+}
+
+// Open opens a device by name:
+//
+//	""          what $RLZERO_DEVICE says, else auto
+//	"auto"      the best usable device; never the plain-Go one
+//	"vulkan"    the best usable device of that backend
+//	"vulkan:1"  device 1 of that backend, as listed
+//	"ref"       the plain-Go device
+//
+// It fails with ErrNoDevice when there is no such device.
+func Open(spec string) (Device, error) {
+	if spec == "" {
+		spec = os.Getenv("RLZERO_DEVICE")
+	}
+	if spec == "" {
+		spec = "auto"
+	}
+	return open(registered(), spec)
+}
+
+func registered() []Backend {
+	registry.Lock()
+	defer registry.Unlock()
+	return slices.Clone(registry.backends)
+}
+
+func open(backends []Backend, spec string) (Device, error) {
+	name, number, numbered := strings.Cut(spec, ":")
+	if name == "auto" && !numbered {
+		return openBest(backends, func(i Info) bool { return i.Kind != Reference })
+	}
+	at := slices.IndexFunc(backends, func(b Backend) bool { return b.Name() == name })
+	if at < 0 {
+		return nil, fmt.Errorf("%w: %q is not a device; accepted are auto, %s, each with :N for the Nth", ErrNoDevice, spec, strings.Join(names(backends), ", "))
+	}
+	backend := backends[at]
+	if !numbered {
+		return openBest([]Backend{backend}, func(Info) bool { return true })
+	}
+	index, err := strconv.Atoi(number)
+	if err != nil || index < 0 {
+		return nil, fmt.Errorf("%w: %q: a number from 0 must follow the colon", ErrNoDevice, spec)
+	}
+	infos, err := backend.List()
+	if err != nil {
+		return nil, err
+	}
+	if index >= len(infos) {
+		return nil, fmt.Errorf("%w: %q: %s has %d device(s), counted from 0", ErrNoDevice, spec, name, len(infos))
+	}
+	if info := infos[index]; !info.Usable {
+		return nil, fmt.Errorf("%w: %s (%s): %s", ErrNoDevice, info.ID, info.Name, info.Reason)
+	}
+	return backend.Open(index)
+}
+
+// openBest opens the best usable device that is wanted.
+func openBest(backends []Backend, wanted func(Info) bool) (Device, error) {
+	infos, listErr := listAll(backends)
+	var refused []string
+	for _, info := range infos {
+		switch {
+		case !wanted(info):
+		case !info.Usable:
+			refused = append(refused, fmt.Sprintf("%s (%s): %s", info.ID, info.Name, info.Reason))
+		default:
+			return open(backends, info.ID)
+		}
+	}
+	switch {
+	case len(refused) > 0:
+		return nil, fmt.Errorf("%w: %s", ErrNoDevice, strings.Join(refused, "; "))
+	case listErr != nil:
+		return nil, listErr
+	default:
+		return nil, fmt.Errorf("%w: no backend has one (compiled in: %s)", ErrNoDevice, strings.Join(names(backends), ", "))
+	}
+}
+
+// listAll lists the devices of the backends, best first, and joins the errors
+// of those that cannot list any.
+func listAll(backends []Backend) ([]Info, error) {
+	var infos []Info
+	var errs []error
+	for _, b := range backends {
+		list, err := b.List()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		infos = append(infos, list...)
+	}
+	rank(infos)
+	return infos, errors.Join(errs...)
+}
+
+// rank sorts devices best first: usable ones, then by kind, then by memory.
+// Equal ones keep their order.
+func rank(infos []Info) {
+	kinds := []Kind{Discrete, Integrated, Virtual, CPU, Reference}
+	slices.SortStableFunc(infos, func(a, b Info) int {
+		if a.Usable != b.Usable {
+			if a.Usable {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(
+			cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			cmp.Compare(b.Memory, a.Memory),
+		)
+	})
+}
+
+func names(backends []Backend) []string {
+	list := make([]string, len(backends))
+	for i, b := range backends {
+		list[i] = b.Name()
+	}
+	return list
+}

@@ -1,0 +1,223 @@
+//go:build (linux || darwin || windows) && (amd64 || arm64)
+
+package vulkan
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/vk"
+)
+
+// buffer is a Vulkan buffer with its own memory.
+type buffer struct {
+	device  *Device
+	label   string
+	size    int
+	handle  vk.Buffer
+	memory  vk.DeviceMemory
+	mapped  []byte // its bytes, where the host can reach them
+	lastUse uint64 // number of the last submission that uses it
+	freed   bool
+}
+
+const bufferUsage = vk.UsageStorageBuffer | vk.UsageTransferSrc | vk.UsageTransferDst
+
+// NewBuffer allocates a buffer of zeros.
+func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
+	if d.vk == nil {
+		return nil, fmt.Errorf("buffer %q: %w", label, errClosed)
+	}
+	if size <= 0 || size > math.MaxInt-3 {
+		return nil, fmt.Errorf("buffer %q: size %d; it must be above 0", label, size)
+	}
+	size = (size + 3) &^ 3
+	if size > d.traits.caps.MaxAllocation {
+		return nil, fmt.Errorf("%w: buffer %q is %d bytes, one buffer may have %d here; cut it into slabs",
+			gpu.ErrOutOfMemory, label, size, d.traits.caps.MaxAllocation)
+	}
+	b, err := d.allocate(label, size, d.traits.memoryType, d.traits.caps.Unified)
+	if err != nil {
+		return nil, err
+	}
+	if b.mapped != nil {
+		clear(b.mapped)
+		return b, nil
+	}
+	if err := d.runTransfer(func(c vk.CommandBuffer) { d.vk.ZeroBuffer(c, b.handle) }); err != nil {
+		b.Free()
+		return nil, fmt.Errorf("buffer %q: %w", label, err)
+	}
+	return b, nil
+}
+
+// allocate makes a buffer of undefined content in memory of that type.
+func (d *Device) allocate(label string, size, memoryType int, mapped bool) (*buffer, error) {
+	what := fmt.Sprintf("buffer %q (%d bytes)", label, size)
+	b := &buffer{device: d, label: label, size: size}
+	var r vk.Result
+	if b.handle, r = d.vk.CreateBuffer(uint64(size), bufferUsage); r != vk.Success {
+		return nil, checkResult(r, "vkCreateBuffer", what)
+	}
+	d.buffers[b] = struct{}{}
+	need := d.vk.Requirements(b.handle)
+	if b.memory, r = d.vk.Allocate(need.Size, uint32(memoryType)); r != vk.Success {
+		b.Free()
+		return nil, checkResult(r, "vkAllocateMemory", what)
+	}
+	if r = d.vk.Bind(b.handle, b.memory); r != vk.Success {
+		b.Free()
+		return nil, checkResult(r, "vkBindBufferMemory", what)
+	}
+	if mapped {
+		if b.mapped, r = d.vk.Map(b.memory, size); r != vk.Success {
+			b.Free()
+			return nil, checkResult(r, "vkMapMemory", what)
+		}
+	}
+	return b, nil
+}
+
+// Size is the number of bytes, a multiple of 4.
+func (b *buffer) Size() int { return b.size }
+
+// Write copies data to the buffer.
+func (b *buffer) Write(offset int, data []byte) error {
+	return b.copy("write", offset, data, func(mapped []byte) { copy(mapped, data) }, (*Device).upload)
+}
+
+// Read copies from the buffer.
+func (b *buffer) Read(offset int, data []byte) error {
+	return b.copy("read", offset, data, func(mapped []byte) { copy(data, mapped) }, (*Device).download)
+}
+
+// copy checks the range, waits for the programs that use the buffer, and copies
+// directly or through the staging buffer.
+func (b *buffer) copy(verb string, offset int, data []byte, direct func(mapped []byte), staged func(*Device, *buffer, int, []byte) error) error {
+	if b.freed {
+		return fmt.Errorf("%s: buffer %q has been freed", verb, b.label)
+	}
+	if offset < 0 || offset > b.size || len(data) > b.size-offset {
+		return fmt.Errorf("%s: bytes %d to %d of buffer %q, which has %d", verb, offset, offset+len(data), b.label, b.size)
+	}
+	if offset%4 != 0 || len(data)%4 != 0 {
+		return fmt.Errorf("%s: offset %d and length %d in buffer %q must be multiples of 4", verb, offset, len(data), b.label)
+	}
+	if err := b.device.waitFor(b.lastUse); err != nil {
+		return fmt.Errorf("%s of buffer %q: %w", verb, b.label, err)
+	}
+	if b.mapped != nil {
+		direct(b.mapped[offset : offset+len(data)])
+		return nil
+	}
+	if err := staged(b.device, b, offset, data); err != nil {
+		return fmt.Errorf("%s of buffer %q: %w", verb, b.label, err)
+	}
+	return nil
+}
+
+// Free gives the memory back, after the programs that use it.
+func (b *buffer) Free() {
+	if b.freed {
+		return
+	}
+	b.freed = true
+	d := b.device
+	_ = d.waitFor(b.lastUse) // a lost device no longer uses it either
+	d.vk.DestroyBuffer(b.handle)
+	d.vk.FreeMemory(b.memory) // ignores 0
+	b.mapped = nil
+	delete(d.buffers, b)
+}
+
+// stagingSize is a compromise: copies reach the bus's rate at a few MiB.
+const stagingSize = 16 << 20
+
+// transfer copies between the host and memory that it cannot reach.
+type transfer struct {
+	staging  *buffer // host memory, stagingSize bytes
+	commands vk.CommandBuffer
+}
+
+func (d *Device) upload(b *buffer, offset int, data []byte) error {
+	for len(data) > 0 {
+		t, err := d.transferBuffer()
+		if err != nil {
+			return err
+		}
+		n := copy(t.staging.mapped, data)
+		if err := d.runTransfer(func(c vk.CommandBuffer) {
+			d.vk.CopyBuffer(c, t.staging.handle, b.handle, 0, uint64(offset), uint64(n))
+		}); err != nil {
+			return err
+		}
+		offset, data = offset+n, data[n:]
+	}
+	return nil
+}
+
+func (d *Device) download(b *buffer, offset int, data []byte) error {
+	for len(data) > 0 {
+		t, err := d.transferBuffer()
+		if err != nil {
+			return err
+		}
+		n := min(len(data), stagingSize)
+		if err := d.runTransfer(func(c vk.CommandBuffer) {
+			d.vk.CopyBuffer(c, b.handle, t.staging.handle, uint64(offset), 0, uint64(n))
+		}); err != nil {
+			return err
+		}
+		copy(data[:n], t.staging.mapped)
+		offset, data = offset+n, data[n:]
+	}
+	return nil
+}
+
+// transferBuffer makes the staging buffer and its commands once.
+func (d *Device) transferBuffer() (*transfer, error) {
+	if d.transfer != nil {
+		return d.transfer, nil
+	}
+	staging, err := d.allocate("staging", stagingSize, d.traits.stagingType, true)
+	if err != nil {
+		return nil, err
+	}
+	commands, r := d.vk.AllocateCommandBuffer(d.commands)
+	if err := checkResult(r, "vkAllocateCommandBuffers", "the staging buffer"); err != nil {
+		staging.Free()
+		return nil, err
+	}
+	d.transfer = &transfer{staging: staging, commands: commands}
+	return d.transfer, nil
+}
+
+// runTransfer records copies or fills, runs them behind everything submitted,
+// and waits.
+func (d *Device) runTransfer(record func(vk.CommandBuffer)) error {
+	t, err := d.transferBuffer()
+	if err != nil {
+		return err
+	}
+	const label = "a copy"
+	c := t.commands
+	if err := checkResult(d.vk.Begin(c), "vkBeginCommandBuffer", label); err != nil {
+		return err
+	}
+	copies := vk.Scope{Stages: vk.StageTransfer, Access: vk.AccessTransferRead | vk.AccessTransferWrite}
+	d.vk.Barrier(c, computeScope, copies)
+	record(c)
+	d.vk.Barrier(c, copies, vk.Scope{
+		Stages: vk.StageCompute | vk.StageTransfer | vk.StageHost,
+		Access: computeScope.Access | copies.Access | vk.AccessHostRead | vk.AccessHostWrite,
+	})
+	if err := checkResult(d.vk.End(c), "vkEndCommandBuffer", label); err != nil {
+		return err
+	}
+	if err := checkResult(d.vk.Submit(c), "vkQueueSubmit", label); err != nil {
+		return err
+	}
+	d.submitted++
+	return d.Wait()
+}

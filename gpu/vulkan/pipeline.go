@@ -1,0 +1,165 @@
+//go:build (linux || darwin || windows) && (amd64 || arm64)
+
+package vulkan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/vk"
+	"github.com/rlzero/rlzero/shaders"
+)
+
+// kernel is a kernel's contract as far as Record needs it.
+type kernel struct {
+	access []shaders.Access // of each binding
+	layout layout
+}
+
+// layoutKey is what a layout depends on.
+type layoutKey struct{ bindings, params int }
+
+type layout struct {
+	set      vk.DescriptorSetLayout
+	pipeline vk.PipelineLayout
+}
+
+// Prepare makes the pipelines of all variants of the kernels.
+func (d *Device) Prepare(kernels []string) error {
+	if d.vk == nil {
+		return errClosed
+	}
+	var jobs []job
+	seen := map[string]bool{}
+	for _, name := range kernels {
+		k, err := d.kernel(name)
+		if err != nil {
+			return err
+		}
+		variants := shaders.Variants(name, string(d.traits.caps.Tier))
+		if len(variants) == 0 {
+			return fmt.Errorf("%w: kernel %s has no variant for tier %s", gpu.ErrUnsupported, name, d.traits.caps.Tier)
+		}
+		for _, v := range variants {
+			if _, made := d.pipelines[v.ID]; !made && !seen[v.ID] {
+				seen[v.ID] = true
+				jobs = append(jobs, job{variant: v, layout: k.layout})
+			}
+		}
+	}
+	return d.compileAll(jobs)
+}
+
+// job is one pipeline to make.
+type job struct {
+	variant  shaders.Variant
+	layout   layout
+	pipeline vk.Pipeline
+	err      error
+}
+
+// compileAll makes pipelines on all cores and keeps those that succeed.
+func (d *Device) compileAll(jobs []job) error {
+	next := make(chan *job)
+	var workers sync.WaitGroup
+	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for j := range next {
+				j.pipeline, j.err = d.compile(j.variant, j.layout)
+			}
+		})
+	}
+	for i := range jobs {
+		next <- &jobs[i]
+	}
+	close(next)
+	workers.Wait()
+	var errs []error
+	for _, j := range jobs {
+		if j.err != nil {
+			errs = append(errs, j.err)
+			continue
+		}
+		d.pipelines[j.variant.ID] = j.pipeline
+	}
+	return errors.Join(errs...)
+}
+
+// compile makes one pipeline. It may run on several goroutines at once.
+func (d *Device) compile(v shaders.Variant, l layout) (vk.Pipeline, error) {
+	code, err := v.SPIRV()
+	if err != nil {
+		return 0, fmt.Errorf("shader %s: %w", v.ID, err)
+	}
+	words := make([]uint32, len(code)/4) // SPIR-V is little-endian here, and words
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(code[4*i:])
+	}
+	module, r := d.vk.CreateShaderModule(words)
+	if err := checkResult(r, "vkCreateShaderModule", "shader "+v.ID); err != nil {
+		return 0, err
+	}
+	defer d.vk.DestroyShaderModule(module)
+	p, r := d.vk.CreateComputePipeline(module, "main", l.pipeline)
+	return p, checkResult(r, "vkCreateComputePipelines", "shader "+v.ID)
+}
+
+// pipeline returns the pipeline of a variant and makes it if need be.
+func (d *Device) pipeline(v shaders.Variant, l layout) (vk.Pipeline, error) {
+	if p, ok := d.pipelines[v.ID]; ok {
+		return p, nil
+	}
+	p, err := d.compile(v, l)
+	if err != nil {
+		return 0, err
+	}
+	d.pipelines[v.ID] = p
+	return p, nil
+}
+
+// kernel looks a kernel up and makes its layout.
+func (d *Device) kernel(name string) (*kernel, error) {
+	if k, ok := d.kernels[name]; ok {
+		return k, nil
+	}
+	contract, ok := shaders.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no kernel %q; package shaders lists them", name)
+	}
+	l, err := d.layoutFor(layoutKey{bindings: len(contract.Bindings), params: len(contract.Params)})
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, err)
+	}
+	k := &kernel{layout: l}
+	for _, b := range contract.Bindings {
+		k.access = append(k.access, b.Access)
+	}
+	d.kernels[name] = k
+	return k, nil
+}
+
+func (d *Device) layoutFor(key layoutKey) (layout, error) {
+	if l, ok := d.layouts[key]; ok {
+		return l, nil
+	}
+	if 4*key.params > int(d.properties.MaxPushConstants) {
+		return layout{}, fmt.Errorf("%w: %d parameters, push constants hold %d", gpu.ErrUnsupported, key.params, d.properties.MaxPushConstants/4)
+	}
+	label := fmt.Sprintf("a layout of %d buffers", key.bindings)
+	set, r := d.vk.CreateDescriptorSetLayout(key.bindings)
+	if err := checkResult(r, "vkCreateDescriptorSetLayout", label); err != nil {
+		return layout{}, err
+	}
+	pipeline, r := d.vk.CreatePipelineLayout(set, 4*key.params)
+	if err := checkResult(r, "vkCreatePipelineLayout", label); err != nil {
+		d.vk.DestroyDescriptorSetLayout(set)
+		return layout{}, err
+	}
+	l := layout{set: set, pipeline: pipeline}
+	d.layouts[key] = l
+	return l, nil
+}

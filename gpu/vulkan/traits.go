@@ -1,0 +1,188 @@
+//go:build (linux || darwin || windows) && (amd64 || arm64)
+
+package vulkan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/vk"
+	"github.com/rlzero/rlzero/shaders"
+)
+
+// What every kernel may take for granted: WebGPU's default limits
+// (https://www.w3.org/TR/webgpu/#limits).
+const (
+	minStorageBuffers = 8
+	minInvocations    = 256
+	minSharedMemory   = 16 << 10
+)
+
+// traits is what the backend concludes from a physical device's properties.
+type traits struct {
+	caps        gpu.Caps
+	family      int // queue family
+	timestamps  int // valid bits of a timestamp, 0 for none
+	memoryType  int // of buffers
+	stagingType int // of the staging buffer
+	unusable    string
+}
+
+// conclude decides how a device is used. host is the system memory that a CPU
+// device may take (0: unknown), tier the override of RLZERO_TIER ("": none).
+func conclude(index int, p vk.Properties, host int, tier string) traits {
+	t := traits{caps: gpu.Caps{
+		ID:            fmt.Sprintf("vulkan:%d", index),
+		Name:          p.Name,
+		Driver:        p.Driver,
+		Kind:          kindOf(p.Type),
+		MaxBinding:    int(p.MaxStorageRange) &^ 3,
+		MaxAllocation: int(min(p.MaxAllocation, 1<<62)),
+		Subgroup:      int(p.SubgroupSize),
+		Int64:         p.Int64,
+		Numerics:      shaders.NumericsVersion,
+	}}
+	var missing []string
+	if p.APIVersion < vk.Version(1, 1) {
+		missing = append(missing, "Vulkan 1.1 (update the driver)")
+	}
+	if p.MaxStorageBuffers < minStorageBuffers || p.MaxInvocations < minInvocations || p.MaxSharedMemory < minSharedMemory {
+		missing = append(missing, "WebGPU's default limits")
+	}
+	t.family, t.timestamps = queueFamily(p.QueueFamilies)
+	if t.family < 0 {
+		missing = append(missing, "a compute queue")
+	}
+	t.memoryType, t.caps.Unified = bufferMemory(p, t.caps.Kind)
+	t.stagingType = stagingMemory(p.MemoryTypes)
+	if t.memoryType < 0 || t.stagingType < 0 {
+		missing = append(missing, "memory that the host can reach")
+	} else {
+		t.caps.Memory = memorySize(p.Heaps[p.MemoryTypes[t.memoryType].Heap], t.caps.Kind, host)
+	}
+	if len(missing) > 0 {
+		t.unusable = "lacks " + strings.Join(missing, ", ")
+	}
+	var err error
+	if t.caps.Tier, err = chooseTier(p, tier); err != nil && t.unusable == "" {
+		t.unusable = err.Error()
+	}
+	return t
+}
+
+func kindOf(t vk.PhysicalDeviceType) gpu.Kind {
+	switch t {
+	case vk.TypeDiscreteGPU:
+		return gpu.Discrete
+	case vk.TypeIntegratedGPU:
+		return gpu.Integrated
+	case vk.TypeCPU:
+		return gpu.CPU
+	default:
+		return gpu.Virtual
+	}
+}
+
+// chooseTier names the kernels for a device. The lane kernels are written for
+// eight 32-bit lanes that exchange values and move data as 64-bit words.
+func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
+	lanes := p.SubgroupSize == 8 && p.Int64 &&
+		p.SubgroupStages&vk.SubgroupStageMask != 0 && p.SubgroupOperations&vk.SubgroupShuffle != 0
+	switch gpu.Tier(override) {
+	case "":
+		if lanes && p.Type == vk.TypeCPU {
+			return gpu.TierLanes, nil
+		}
+		return gpu.TierBase, nil
+	case gpu.TierBase:
+		return gpu.TierBase, nil
+	case gpu.TierLanes:
+		if lanes {
+			return gpu.TierLanes, nil
+		}
+		return "", fmt.Errorf("RLZERO_TIER=TL needs subgroups of 8 with shuffle and 64-bit integers; the subgroup size is %d; unset it or use T0", p.SubgroupSize)
+	default:
+		return "", fmt.Errorf("RLZERO_TIER=%s is not a tier; accepted are T0 and TL", override)
+	}
+}
+
+// queueFamily chooses a family that computes and does not draw, so as not to
+// stand in the desktop's way, else any that computes; -1 if there is none.
+func queueFamily(families []vk.QueueFamily) (index, timestampBits int) {
+	index = -1
+	for i, f := range families {
+		if f.Count == 0 || f.Flags&vk.QueueCompute == 0 {
+			continue
+		}
+		apart := f.Flags&vk.QueueGraphics == 0 && f.TimestampValidBits > 0
+		if index < 0 || apart {
+			index, timestampBits = i, int(f.TimestampValidBits)
+		}
+		if apart {
+			break
+		}
+	}
+	return index, timestampBits
+}
+
+// bufferMemory chooses the memory type of buffers; -1 if there is none. unified:
+// the host reads and writes it directly at full speed. A discrete GPU's memory
+// may be mapped too, but reads across the bus are slower than a copy.
+func bufferMemory(p vk.Properties, kind gpu.Kind) (index int, unified bool) {
+	const shared = vk.MemoryDeviceLocal | vk.MemoryHostVisible | vk.MemoryHostCoherent | vk.MemoryHostCached
+	local := largestType(p, vk.MemoryDeviceLocal)
+	if kind == gpu.Discrete || local < 0 {
+		return local, false
+	}
+	both := largestType(p, shared)
+	if both < 0 || p.MemoryTypes[both].Heap != p.MemoryTypes[local].Heap {
+		return local, false
+	}
+	return both, true
+}
+
+// largestType is the first type with all the flags in the largest heap that has
+// one; -1 if there is none.
+func largestType(p vk.Properties, flags uint32) int {
+	best := -1
+	for i, t := range p.MemoryTypes {
+		if !plain(t) || t.Flags&flags != flags {
+			continue
+		}
+		if best < 0 || p.Heaps[t.Heap].Size > p.Heaps[p.MemoryTypes[best].Heap].Size {
+			best = i
+		}
+	}
+	return best
+}
+
+// stagingMemory is the type for copies to and from the host, cached if possible
+// so that reading is fast; -1 if there is none.
+func stagingMemory(types []vk.MemoryType) int {
+	const visible = vk.MemoryHostVisible | vk.MemoryHostCoherent
+	for _, flags := range []uint32{visible | vk.MemoryHostCached, visible} {
+		for i, t := range types {
+			if plain(t) && t.Flags&flags == flags {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// plain excludes memory types (protected, lazily allocated, vendors' own) that
+// only a device with more features enabled may use.
+func plain(t vk.MemoryType) bool {
+	return t.Flags&^(vk.MemoryDeviceLocal|vk.MemoryHostVisible|vk.MemoryHostCoherent|vk.MemoryHostCached) == 0
+}
+
+// memorySize is what the planner may use of a heap, in bytes. What a CPU device
+// reports is no guide: lavapipe of Mesa 22 says 2 GiB whatever there is, that of
+// Mesa 25 says all of the system's memory whatever is taken.
+func memorySize(heap vk.MemoryHeap, kind gpu.Kind, host int) int {
+	if kind == gpu.CPU && host > 0 {
+		return host
+	}
+	return int(min(heap.Size, heap.Budget, 1<<62))
+}

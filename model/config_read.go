@@ -1,0 +1,383 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ParseConfig reads a config.json. Sizes have to be there; other keys have the
+// defaults of their family. Both spellings are read: rope_theta and rope_scaling
+// (transformers 4), rope_parameters (5). Errors name line, key, what was found and
+// what is accepted.
+func ParseConfig(data []byte) (Config, error) {
+	keys, err := readObject(data, 1)
+	if err != nil {
+		return Config{}, err
+	}
+	r := configReader{keys: keys}
+	modelType := r.text("model_type", "")
+	if r.err == nil && modelType == "" {
+		r.err = r.missing("model_type", strings.Join(Families(), ", "))
+	}
+	if r.err != nil {
+		return Config{}, r.err
+	}
+	c, err := NewConfig(modelType)
+	if err != nil {
+		return Config{}, r.at("model_type", err)
+	}
+	f := families[modelType]
+	r.refuseMisread(f)
+
+	c.Vocab = r.size("vocab_size")
+	c.Width = r.size("hidden_size")
+	c.MLP = r.size("intermediate_size")
+	c.Layers = r.size("num_hidden_layers")
+	c.Heads = r.size("num_attention_heads")
+	c.KVHeads = r.sizeOr("num_key_value_heads", c.Heads)
+	if _, ok := keys["num_key_value_heads"]; !ok && f.kvHeads > 0 {
+		c.KVHeads = f.kvHeads
+	}
+	c.HeadDim = r.sizeOr("head_dim", c.HeadDim)
+	c.MaxPositions = r.sizeOr("max_position_embeddings", c.MaxPositions)
+	c.NormEps = r.number("rms_norm_eps", c.NormEps)
+	c.InitStd = r.number("initializer_range", c.InitStd)
+	c.TieEmbeddings = r.flag("tie_word_embeddings", c.TieEmbeddings)
+	c.AttentionBias = r.flag("attention_bias", false)
+	c.MLPBias = r.flag("mlp_bias", false)
+	c.BOS = r.id("bos_token_id")
+	c.PAD = r.id("pad_token_id")
+	c.EOS = r.ids("eos_token_id")
+	r.rope(&c)
+	r.windows(f.window, c.Layers)
+	if r.err != nil {
+		return Config{}, r.err
+	}
+	if err := c.Complete(); err != nil {
+		return Config{}, err
+	}
+	c.Raw = r.rest()
+	return c, nil
+}
+
+// value is one value of a JSON object and the line its key begins in.
+type value struct {
+	raw  json.RawMessage
+	line int
+}
+
+// readObject splits a JSON object that begins in line first into its keys. A key
+// given twice is an error.
+func readObject(data []byte, first int) (map[string]value, error) {
+	var check json.RawMessage
+	if err := json.Unmarshal(data, &check); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("line %d: not valid JSON: %w", first+newlines(data, syntax.Offset), err)
+		}
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, fmt.Errorf("found %s, accepted: an object { ... }", kind(check))
+	}
+	keys := map[string]value{}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		key := token.(string) // after { and between values only keys can come
+		v := value{line: first + newlines(data, dec.InputOffset())}
+		if err := dec.Decode(&v.raw); err != nil {
+			return nil, err
+		}
+		if other, ok := keys[key]; ok {
+			return nil, fmt.Errorf("line %d: key %q is already in line %d", v.line, key, other.line)
+		}
+		keys[key] = v
+	}
+	return keys, nil
+}
+
+// newlines counts line ends before an offset.
+func newlines(data []byte, offset int64) int {
+	return bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
+}
+
+// kind names a JSON value for an error message, cut to a readable length.
+func kind(raw json.RawMessage) string {
+	s := string(raw)
+	if len(s) > 60 {
+		s = s[:57] + "..."
+	}
+	switch raw[0] {
+	case '"':
+		return s + " (a string)"
+	case '[':
+		return s + " (a list)"
+	case '{':
+		return s + " (an object)"
+	}
+	return s
+}
+
+// configReader takes keys out of a JSON object. The first error stays; what is
+// read after it has no meaning.
+type configReader struct {
+	prefix string // of keys in messages: the object they lie in
+	keys   map[string]value
+	used   []string
+	err    error
+}
+
+// take returns a key's value and notes that a field stands for it; nil for an
+// absent key and for null.
+func (r *configReader) take(key string) json.RawMessage {
+	r.used = append(r.used, key)
+	v, ok := r.keys[key]
+	if !ok || string(v.raw) == "null" {
+		return nil
+	}
+	return v.raw
+}
+
+func (r *configReader) at(key string, err error) error {
+	if v, ok := r.keys[key]; ok {
+		return fmt.Errorf("line %d: %w", v.line, err)
+	}
+	return err
+}
+
+func (r *configReader) refuse(key, accepted string) {
+	if r.err == nil {
+		r.err = r.at(key, fmt.Errorf("%s%s: found %s, accepted: %s", r.prefix, key, kind(r.keys[key].raw), accepted))
+	}
+}
+
+func (r *configReader) missing(key, accepted string) error {
+	return fmt.Errorf("%s%s is missing; accepted: %s", r.prefix, key, accepted)
+}
+
+// size reads a positive integer that has to be there.
+func (r *configReader) size(key string) int {
+	if r.take(key) == nil && r.err == nil {
+		r.err = r.missing(key, positive)
+	}
+	return r.sizeOr(key, 0)
+}
+
+// sizeOr reads a positive integer; fallback stands for null and an absent key.
+func (r *configReader) sizeOr(key string, fallback int) int {
+	raw := r.take(key)
+	if raw == nil {
+		return fallback
+	}
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < 1 {
+		r.refuse(key, positive)
+	}
+	return n
+}
+
+const positive = "a positive integer"
+
+func (r *configReader) number(key string, fallback float64) float64 {
+	raw := r.take(key)
+	if raw == nil {
+		return fallback
+	}
+	x, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		r.refuse(key, "a number")
+	}
+	return x
+}
+
+func (r *configReader) mustNumber(key string) float64 {
+	if _, ok := r.keys[key]; !ok && r.err == nil {
+		r.err = r.missing(key, "a number")
+	}
+	return r.number(key, 0)
+}
+
+func (r *configReader) flag(key string, fallback bool) bool {
+	raw := r.take(key)
+	if raw == nil {
+		return fallback
+	}
+	if s := string(raw); s != "true" && s != "false" {
+		r.refuse(key, "true or false")
+	}
+	return string(raw) == "true"
+}
+
+func (r *configReader) text(key, fallback string) string {
+	raw := r.take(key)
+	if raw == nil {
+		return fallback
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		r.refuse(key, "a string")
+	}
+	return s
+}
+
+// id reads a token id; -1 for null, an absent key, and the -1 that some published
+// files have.
+func (r *configReader) id(key string) int {
+	raw := r.take(key)
+	if raw == nil {
+		return -1
+	}
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < -1 {
+		r.refuse(key, "a token id or null")
+	}
+	return n
+}
+
+// ids reads a token id or a list of them.
+func (r *configReader) ids(key string) []int {
+	raw := r.take(key)
+	if raw == nil {
+		return nil
+	}
+	var list []int
+	if raw[0] != '[' {
+		raw = slices.Concat(json.RawMessage("["), raw, json.RawMessage("]"))
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		r.refuse(key, "a token id, a list of them, or null")
+	}
+	return list
+}
+
+// rope reads the rotation in either spelling.
+func (r *configReader) rope(c *Config) {
+	c.RopeTheta = r.number("rope_theta", c.RopeTheta)
+	for _, key := range []string{"rope_scaling", "rope_parameters"} {
+		raw := r.take(key)
+		if raw == nil || r.err != nil {
+			continue
+		}
+		line := r.keys[key].line
+		inner, err := readObject(raw, line)
+		if err != nil {
+			r.refuse(key, "an object or null")
+			return
+		}
+		in := configReader{prefix: key + ".", keys: inner}
+		c.RopeTheta = in.number("rope_theta", c.RopeTheta)
+		if s := in.ropeScaling(); s.Type != "default" {
+			c.RopeScaling = &s
+		}
+		r.err = in.err
+	}
+}
+
+func (r *configReader) ropeScaling() RopeScaling {
+	var s RopeScaling
+	key := "rope_type"
+	if _, ok := r.keys[key]; !ok {
+		key = "type" // its name before transformers 4.43
+	}
+	switch s.Type = r.text(key, "default"); s.Type {
+	case "default":
+	case "linear", "llama3":
+		s.Factor = r.mustNumber("factor")
+	default:
+		r.refuse(key, "default, linear, llama3")
+	}
+	if s.Type == "llama3" {
+		s.LowFreqFactor = r.mustNumber("low_freq_factor")
+		s.HighFreqFactor = r.mustNumber("high_freq_factor")
+		s.OriginalMaxPositions = r.size("original_max_position_embeddings")
+	}
+	r.refusePartialRotation()
+	for _, key := range slices.Sorted(maps.Keys(r.rest())) {
+		if key != "type" {
+			r.refuse(key, fmt.Sprintf("the keys of rope_type %q", s.Type))
+		}
+	}
+	return s
+}
+
+func (r *configReader) refusePartialRotation() {
+	if _, ok := r.keys["partial_rotary_factor"]; ok && r.number("partial_rotary_factor", 1) != 1 {
+		r.refuse("partial_rotary_factor", "1: the whole head is rotated")
+	}
+}
+
+// refuseMisread stops at keys that change what the weights or the arithmetic
+// mean, so that passing over them would misread the model.
+func (r *configReader) refuseMisread(f family) {
+	for _, key := range []string{"quantization_config", "compression_config"} {
+		if v, ok := r.keys[key]; ok && string(v.raw) != "null" {
+			r.refuse(key, "none: quantised weights are not supported; use the unquantised model")
+		}
+	}
+	if v, ok := r.keys["hidden_act"]; ok && string(v.raw) != `"silu"` && string(v.raw) != `"swish"` {
+		r.refuse("hidden_act", `"silu"`)
+	}
+	r.refusePartialRotation()
+	if raw := r.take("architectures"); raw != nil {
+		var names []string
+		if json.Unmarshal(raw, &names) != nil || len(names) > 0 && !slices.Contains(names, f.architecture) {
+			r.refuse("architectures", `["`+f.architecture+`"]`)
+		}
+	}
+}
+
+// windows refuses sliding-window attention, which the decoder does not have yet.
+func (r *configReader) windows(rule windowRule, layers int) {
+	const accepted = "full attention in every layer (sliding windows are not supported yet)"
+	if rule == windowNever || r.err != nil {
+		return
+	}
+	probe := configReader{keys: r.keys} // leaves the keys to Raw: they are written back as they are
+	if raw := probe.take("layer_types"); raw != nil && rule == windowOptIn {
+		var types []string
+		if json.Unmarshal(raw, &types) != nil || len(types) != layers ||
+			slices.ContainsFunc(types, func(s string) bool { return s != "full_attention" }) {
+			r.refuse("layer_types", fmt.Sprintf(`%d times "full_attention" (sliding windows are not supported yet)`, layers))
+		}
+		return
+	}
+	v, given := r.keys["sliding_window"]
+	window := !given || string(v.raw) != "null" // absent: 4096
+	switch rule {
+	case windowAlways:
+		if window && !given {
+			r.err = r.missing("sliding_window", "null; absent it means 4096, and sliding windows are not supported yet")
+		} else if window {
+			r.refuse("sliding_window", "null: "+accepted)
+		}
+	case windowOptIn:
+		if probe.flag("use_sliding_window", false) && window && probe.sizeOr("max_window_layers", 28) < layers {
+			r.refuse("use_sliding_window", "false: "+accepted)
+		}
+	}
+	if r.err == nil {
+		r.err = probe.err
+	}
+}
+
+// rest is what no field stands for. The stored type of the weights is dropped: it
+// binds nobody (the tensors' headers count), and we write our own.
+func (r *configReader) rest() map[string]json.RawMessage {
+	rest := map[string]json.RawMessage{}
+	for key, v := range r.keys {
+		if !slices.Contains(r.used, key) && key != "dtype" && key != "torch_dtype" {
+			rest[key] = v.raw
+		}
+	}
+	return rest
+}

@@ -1,0 +1,34 @@
+// Package model holds decoder language models on a device: reading and writing
+// Hugging Face folders, the forward and backward pass, sampling, and AdamW.
+//
+//	ids ─ embed ─ x ─┬─ rmsnorm ─ qkv ─ qk-norm, rope ─ attention ─ o ─(+)─┬─ rmsnorm ─ gate,up ─ swiglu ─ down ─(+)─ … ─ rmsnorm ─ head ─ logits
+//	                 └─────────────────────────────────────────────────┘   └──────────────────────────────────┘
+//
+// # One path of arithmetic
+//
+// Sampler and trainer record the same kernels from the same function (decoder.go).
+// A kernel computes each row by itself in an order that does not depend on the
+// other rows, so the log-prob that the sampler reports for a token has the same
+// bits as the one the trainer computes for it later: whatever the batch, the
+// chunks in which a prompt was read, or the pages its keys lie in.
+//
+// # Shapes and units
+//
+// T rows (tokens of all sequences, packed one after the other, no padding
+// between them), D model width, H query heads, KV key/value heads, hd head
+// width, F MLP width, V vocabulary, R rows whose next token is predicted.
+// Everything on the device is float32. Log-probs and entropies are in nats, of
+// logits divided by the temperature.
+//
+// # Logits
+//
+// The logits of a batch are never kept: they are made for a block of rows in a
+// workspace of at most 64 MiB, reduced to four numbers a row, and made again in
+// the backward pass.
+//
+// # Threads
+//
+// A Trainer or Scorer belongs to one goroutine. Engine.Generate may be called
+// by many. Engine and Trainer share the device: do not train while a Generate
+// is in flight.
+package model

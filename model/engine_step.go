@@ -1,0 +1,142 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// stepRows are the rows of one step and what is to be sampled after it.
+type stepRows struct {
+	ids, place, keys []uint32
+	idx              []uint32 // row that each draw reads
+	rowp             []uint32 // [draw][8]
+	invTemp          []float32
+	draws            []draw
+	filtered         bool
+}
+
+type draw struct {
+	g *group
+	s *sequence
+}
+
+// collect lists the next rows: one for each completion in flight, then prompt
+// tokens as far as there is room. The rows and their order decide nothing but
+// speed.
+func (e *Engine) collect() *stepRows {
+	r := &stepRows{}
+	for _, g := range e.active {
+		if g.read < len(g.req.Prompt) {
+			continue
+		}
+		for _, s := range g.seqs {
+			if s.finish || len(r.ids) == e.opt.StepRows {
+				continue
+			}
+			e.addRow(r, s.IDs[len(s.IDs)-1], s.list)
+			r.addDraw(len(r.ids)-1, g, s)
+		}
+	}
+	room := min(e.opt.StepRows-len(r.ids), e.opt.PromptRows)
+	for _, g := range e.active {
+		for room > 0 && g.read < len(g.req.Prompt) {
+			e.addRow(r, g.req.Prompt[g.read], g.prompt)
+			g.read++
+			room--
+			if g.read == len(g.req.Prompt) {
+				for _, s := range g.seqs {
+					r.addDraw(len(r.ids)-1, g, s)
+				}
+			}
+		}
+	}
+	return r
+}
+
+// addRow appends the row of one token, the next of a slot list.
+func (e *Engine) addRow(r *stepRows, id int, l *slotList) {
+	pos := l.used
+	l.used++
+	r.ids = append(r.ids, u(id))
+	r.place = append(r.place, u(pos), u(l.slots[pos]))
+	r.keys = append(r.keys, u(e.cache.offset(l)), u(pos+1))
+}
+
+func (r *stepRows) addDraw(row int, g *group, s *sequence) {
+	p := g.req.Sampling
+	inv, statInv := float32(0), float32(1)
+	if p.Temperature > 0 {
+		inv = float32(1 / p.Temperature)
+		statInv = inv
+	}
+	topP := p.TopP
+	if topP <= 0 || topP > 1 {
+		topP = 1
+	}
+	r.filtered = r.filtered || p.Truncated()
+	r.idx = append(r.idx, u(row))
+	r.invTemp = append(r.invTemp, statInv)
+	r.rowp = append(r.rowp, math.Float32bits(inv), u(p.TopK), f(topP), f(p.MinP),
+		uint32(p.Seed), uint32(p.Seed>>32), g.req.Stream+u(s.index), u(len(g.req.Prompt)+len(s.IDs)))
+	r.draws = append(r.draws, draw{g, s})
+}
+
+// step computes one round: every completion in flight gets its next token.
+func (e *Engine) step() error {
+	r := e.collect()
+	h := &e.ws.head
+	if err := writeAll(
+		write{e.ws.ids, u32Bytes(r.ids)}, write{e.ws.place, u32Bytes(r.place)}, write{e.ws.keys, u32Bytes(r.keys)},
+		write{h.idx, u32Bytes(r.idx)}, write{h.invTemp, f32Bytes(r.invTemp)}, write{e.rowp, u32Bytes(r.rowp)}); err != nil {
+		return err
+	}
+	T, R := len(r.ids), len(r.draws)
+	err := e.progs.run(fmt.Sprintf("step %d %d %v", T, R, r.filtered), func(rec *recorder) {
+		e.m.forward(rec, e.ws, T)
+		if R > 0 {
+			e.recordDraws(rec, R, r.filtered)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.m.dev.Wait(); err != nil || R == 0 {
+		return err
+	}
+	ids, stats := make([]byte, 4*R), make([]float32, 4*R)
+	if err := h.target.Buffer.Read(h.target.Offset, ids); err != nil {
+		return err
+	}
+	if err := readF32(h.stats.Buffer, h.stats.Offset, stats); err != nil {
+		return err
+	}
+	for i, d := range r.draws {
+		id := int(binary.LittleEndian.Uint32(ids[4*i:]))
+		if id >= e.m.Config.Vocab {
+			return fmt.Errorf("the sampler drew token %d of a vocabulary of %d: the logits are not finite", id, e.m.Config.Vocab)
+		}
+		e.take(d.g, d.s, id, stats[4*i], stats[4*i+1])
+	}
+	return nil
+}
+
+// recordDraws records final norm, logits, draw and statistics of R rows. The
+// token drawn is the target of the statistics.
+func (e *Engine) recordDraws(rec *recorder, R int, filtered bool) {
+	d, h := e.m.layout.dims, &e.ws.head
+	e.m.finalNorm(rec, e.ws, R)
+	h.blocks(R, func(r0, n int) {
+		e.m.logits(rec, e.ws, r0, n)
+		from := h.logits
+		size := []uint32{u(n), u(d.vocab), u(d.vocabp)}
+		if filtered {
+			rec.op("sample_filter", n, 1, []gpu.View{h.logits, at(e.rowp, 8*r0), e.cut}, size...)
+			from = e.cut
+		}
+		rec.op("sample_draw", n, 1, []gpu.View{from, at(e.rowp, 8*r0), at(h.target, r0)}, size...)
+		e.m.stats(rec, e.ws, r0, n)
+	})
+}

@@ -1,0 +1,279 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Folder is an opened Hugging Face model folder. Close Tensors after use.
+type Folder struct {
+	Dir        string
+	Config     Config // EOS and PAD as generation_config.json has them, if it does
+	Generation GenerationConfig
+	Tensors    *TensorSet // checked against Config: names and shapes
+	Tokenizer  *Tokenizer // nil without a tokenizer.json
+}
+
+// GenerationConfig is what generation_config.json recommends; nil or absent
+// for what it does not mention.
+type GenerationConfig struct {
+	EOS         []int // eos_token_id
+	Temperature *float64
+	TopP        *float64
+	TopK        *int
+	MinP        *float64
+}
+
+// maxSmallFile bounds JSON files; the largest tokenizer.json in use is 35 MB.
+const maxSmallFile = 256 << 20
+
+// ReadFolder opens a Hugging Face folder and checks it: every tensor the config
+// asks for is there in its shape, and no other. Values are checked when read.
+func ReadFolder(dir string) (*Folder, error) {
+	f := &Folder{Dir: dir}
+	if err := f.readConfig(); err != nil {
+		return nil, err
+	}
+	if err := f.readTokenizer(); err != nil {
+		return nil, err
+	}
+	var err error
+	f.Tensors, err = OpenTensors(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTensors(f.Config, f.Tensors); err != nil {
+		f.Tensors.Close()
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func (f *Folder) readConfig() error {
+	path := filepath.Join(f.Dir, "config.json")
+	data, err := readSmallFile(path)
+	if err != nil {
+		return err
+	}
+	if f.Config, err = ParseConfig(data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	path = filepath.Join(f.Dir, "generation_config.json")
+	data, err = readSmallFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.Generation, err = parseGenerationConfig(data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if f.Generation.EOS != nil { // it is what transformers' generate looks at
+		f.Config.EOS = f.Generation.EOS
+		if err := f.Config.validateIDs(); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func parseGenerationConfig(data []byte) (GenerationConfig, error) {
+	keys, err := readObject(data, 1)
+	if err != nil {
+		return GenerationConfig{}, err
+	}
+	r := configReader{keys: keys}
+	optional := func(key string) *float64 {
+		if v, ok := keys[key]; !ok || string(v.raw) == "null" {
+			return nil
+		}
+		x := r.number(key, 0)
+		return &x
+	}
+	g := GenerationConfig{
+		EOS:         r.ids("eos_token_id"),
+		Temperature: optional("temperature"),
+		TopP:        optional("top_p"),
+		MinP:        optional("min_p"),
+	}
+	if k := optional("top_k"); k != nil {
+		n := int(*k)
+		g.TopK = &n
+	}
+	return g, r.err
+}
+
+// readTokenizer reads tokenizer.json, if there is one, and checks that no token
+// lies beyond the embedding.
+func (f *Folder) readTokenizer() error {
+	path := filepath.Join(f.Dir, "tokenizer.json")
+	data, err := readSmallFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.Tokenizer, err = ParseTokenizer(data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if n := f.Tokenizer.Vocab(); n > f.Config.Vocab {
+		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", path, n, f.Config.Vocab)
+	}
+	return f.readCompanions()
+}
+
+// companions are files beside tokenizer.json that go through unchanged from the
+// folder that was read to those that are written.
+var companions = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	"chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "tokenizer.model"}
+
+func (f *Folder) readCompanions() error {
+	for _, name := range companions {
+		data, err := readSmallFile(filepath.Join(f.Dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		f.Tokenizer.files[name] = data
+	}
+	return nil
+}
+
+// TensorSpec is the name and shape that a config asks of a tensor.
+type TensorSpec struct {
+	Name  string
+	Shape []int
+}
+
+// Tensors lists the tensors of a model as they stand in its files. Matrices are
+// [out][in].
+func Tensors(c Config) []TensorSpec {
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	specs := []TensorSpec{{embedName, []int{c.Vocab, c.Width}}}
+	for i := range c.Layers {
+		add := func(name string, shape ...int) {
+			specs = append(specs, TensorSpec{fmt.Sprintf("model.layers.%d.%s.weight", i, name), shape})
+		}
+		add("input_layernorm", c.Width)
+		add("self_attn.q_proj", q, c.Width)
+		add("self_attn.k_proj", kv, c.Width)
+		add("self_attn.v_proj", kv, c.Width)
+		if c.QKNorm {
+			add("self_attn.q_norm", c.HeadDim)
+			add("self_attn.k_norm", c.HeadDim)
+		}
+		add("self_attn.o_proj", c.Width, q)
+		add("post_attention_layernorm", c.Width)
+		add("mlp.gate_proj", c.MLP, c.Width)
+		add("mlp.up_proj", c.MLP, c.Width)
+		add("mlp.down_proj", c.Width, c.MLP)
+	}
+	specs = append(specs, TensorSpec{"model.norm.weight", []int{c.Width}})
+	if !c.TieEmbeddings {
+		specs = append(specs, TensorSpec{headName, []int{c.Vocab, c.Width}})
+	}
+	return specs
+}
+
+const (
+	embedName = "model.embed_tokens.weight"
+	headName  = "lm_head.weight"
+)
+
+// checkTensors compares a set with what the config asks for. A tied model may
+// hold an lm_head.weight: the embedding wins, as in transformers' tie_weights.
+func checkTensors(c Config, ts *TensorSet) error {
+	surplus := map[string]bool{}
+	for name := range ts.tensors {
+		// Files of the first Llamas also hold the rotation frequencies, which follow
+		// from the config.
+		surplus[name] = !strings.HasSuffix(name, ".rotary_emb.inv_freq")
+	}
+	for _, want := range Tensors(c) {
+		if !surplus[want.Name] {
+			hint := ""
+			if want.Name == headName {
+				hint = "; if the model uses its embedding as head, config.json should say tie_word_embeddings true"
+			}
+			return fmt.Errorf("tensor %s is missing%s", want.Name, hint)
+		}
+		if found := ts.tensors[want.Name].shape; !slices.Equal(found, want.Shape) {
+			return fmt.Errorf("tensor %s: found shape %v, accepted: %v by config.json", want.Name, found, want.Shape)
+		}
+		delete(surplus, want.Name)
+	}
+	if c.TieEmbeddings {
+		delete(surplus, headName)
+	}
+	for _, name := range ts.Names() {
+		if surplus[name] {
+			return fmt.Errorf("tensor %s is surplus: config.json asks for no such tensor", name)
+		}
+	}
+	return nil
+}
+
+// FolderFiles are the small files of a Hugging Face folder, by name: everything
+// but the weights. tok may be nil.
+func FolderFiles(c Config, tok *Tokenizer) (map[string][]byte, error) {
+	generation := map[string]any{
+		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
+	}
+	files := map[string][]byte{}
+	if tok != nil {
+		maps.Copy(files, tok.files)
+	}
+	for name, v := range map[string]any{"config.json": c, "generation_config.json": generation} {
+		data, err := indented(v)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		files[name] = data
+	}
+	return files, nil
+}
+
+// indented is JSON as transformers writes it: two spaces, a final line end, no
+// escapes for HTML.
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readSmallFile reads a JSON file of bounded size.
+func readSmallFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxSmallFile {
+		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxSmallFile>>20)
+	}
+	return data, nil
+}

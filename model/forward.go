@@ -1,0 +1,229 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// Sequence is a token sequence of which the tokens From .. len(IDs)-1 are
+// predicted, each from all before it. From is at least 1.
+type Sequence struct {
+	IDs  []int
+	From int
+}
+
+// TokenStats are what the device computes for each predicted token of a
+// sequence, in order: entry i is about IDs[From+i]. Nats.
+type TokenStats struct {
+	Logprob     []float32 // log-prob of the token itself
+	Entropy     []float32 // of the whole distribution
+	MeanLogprob []float32 // mean of the log-softmax over the vocabulary
+}
+
+// batch is a set of sequences packed into rows: the inputs are all tokens but
+// the last of each sequence.
+type batch struct {
+	seqs []Sequence
+	T, R int
+}
+
+// pack cuts sequences into batches of at most maxRows rows, in order.
+func pack(seqs []Sequence, maxRows, maxPos int) ([]batch, error) {
+	var out []batch
+	for i, s := range seqs {
+		rows := len(s.IDs) - 1
+		switch {
+		case s.From < 1 || s.From > len(s.IDs):
+			return nil, fmt.Errorf("sequence %d: first predicted token %d, want 1 to %d", i, s.From, len(s.IDs))
+		case rows > maxRows:
+			return nil, fmt.Errorf("sequence %d has %d tokens, the workspace holds %d: raise micro_batch_tokens", i, len(s.IDs), maxRows+1)
+		case rows > maxPos:
+			return nil, fmt.Errorf("sequence %d has %d tokens, the model was opened for %d positions", i, len(s.IDs), maxPos)
+		}
+		if n := len(out); n == 0 || out[n-1].T+rows > maxRows {
+			out = append(out, batch{})
+		}
+		b := &out[len(out)-1]
+		b.seqs = append(b.seqs, s)
+		b.T += rows
+		b.R += len(s.IDs) - s.From
+	}
+	return out, nil
+}
+
+// upload writes a batch's token ids, positions and key ranges.
+func (ws *workspace) upload(b batch, invTemp float32) error {
+	ids := make([]uint32, 0, b.T)
+	place, keys := make([]uint32, 0, 2*b.T), make([]uint32, 0, 2*b.T)
+	idx, target := make([]uint32, 0, b.R), make([]uint32, 0, b.R)
+	temps := make([]float32, b.R)
+	for _, s := range b.seqs {
+		first := len(ids)
+		for p := range len(s.IDs) - 1 {
+			row := len(ids)
+			ids = append(ids, u(s.IDs[p]))
+			place = append(place, u(p), u(row))
+			keys = append(keys, u(first), u(p+1))
+			if p+1 >= s.From {
+				idx = append(idx, u(row))
+				target = append(target, u(s.IDs[p+1]))
+			}
+		}
+	}
+	for i := range temps {
+		temps[i] = invTemp
+	}
+	h := &ws.head
+	return writeAll(
+		write{ws.ids, u32Bytes(ids)}, write{ws.place, u32Bytes(place)}, write{ws.keys, u32Bytes(keys)},
+		write{h.idx, u32Bytes(idx)}, write{h.target, u32Bytes(target)}, write{h.invTemp, f32Bytes(temps)})
+}
+
+type write struct {
+	to   gpu.View
+	data []byte
+}
+
+func writeAll(ws ...write) error {
+	for _, w := range ws {
+		if len(w.data) == 0 {
+			continue
+		}
+		if err := w.to.Buffer.Write(w.to.Offset, w.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packedWorkspace makes a workspace for packed sequences; keep gives every
+// block its own buffers.
+func (p *pool) packedWorkspace(m *Model, rows, predicted int, keep bool) (*workspace, error) {
+	ws := p.planWorkspace(m.layout.dims, rows, predicted, keep, m.dev.Caps().MaxBinding)
+	if p.err != nil {
+		return nil, p.err
+	}
+	identity := make([]uint32, rows)
+	for i := range identity {
+		identity[i] = u(i)
+	}
+	return ws, ws.kvidx.Buffer.Write(0, u32Bytes(identity))
+}
+
+func (p *pool) planWorkspace(d dims, rows, predicted int, keep bool, maxBinding int) *workspace {
+	ws := &workspace{maxRows: rows}
+	ws.layers, ws.last = p.activations(d, rows, keep, nil)
+	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
+	ws.kvidx = p.words("key index", rows)
+	ws.head = p.headSpace(d, predicted, maxBinding)
+	return ws
+}
+
+// recordScores records the whole forward pass of a batch, statistics included.
+func (m *Model) recordScores(r *recorder, ws *workspace, T, R int) {
+	m.forward(r, ws, T)
+	m.finalNorm(r, ws, R)
+	ws.head.blocks(R, func(r0, n int) {
+		m.logits(r, ws, r0, n)
+		m.stats(r, ws, r0, n)
+	})
+}
+
+// readStats reads the statistics of a batch and appends them by sequence.
+func (ws *workspace) readStats(b batch, out []TokenStats) ([]TokenStats, error) {
+	raw := make([]float32, 4*b.R)
+	if err := readF32(ws.head.stats.Buffer, 0, raw); err != nil {
+		return nil, err
+	}
+	for _, s := range b.seqs {
+		n := len(s.IDs) - s.From
+		st := TokenStats{make([]float32, n), make([]float32, n), make([]float32, n)}
+		for i := range n {
+			st.Logprob[i], st.Entropy[i], st.MeanLogprob[i] = raw[4*i], raw[4*i+1], raw[4*i+2]
+		}
+		raw = raw[4*n:]
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+// Scorer computes log-probs without keeping anything for a backward pass: the
+// score command, and the reference policy.
+type Scorer struct {
+	m     *Model
+	pool  *pool
+	ws    *workspace
+	progs *programs
+}
+
+// NewScorer makes a scorer for batches of at most rows tokens; longer lists of
+// sequences are cut.
+func (m *Model) NewScorer(rows int) (*Scorer, error) {
+	s := &Scorer{m: m, pool: &pool{dev: m.dev, label: "scorer"}, progs: newPrograms(m.dev, 16)}
+	var err error
+	if s.ws, err = s.pool.packedWorkspace(m, rows, rows, false); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Score returns the statistics of every predicted token, of logits divided by
+// the temperature.
+func (s *Scorer) Score(seqs []Sequence, temperature float64) ([]TokenStats, error) {
+	if err := s.m.check(seqs, temperature); err != nil {
+		return nil, err
+	}
+	batches, err := pack(seqs, s.ws.maxRows, s.m.maxPos)
+	if err != nil {
+		return nil, err
+	}
+	var out []TokenStats
+	for _, b := range batches {
+		if b.R > 0 {
+			if err := s.ws.upload(b, float32(1/temperature)); err != nil {
+				return nil, err
+			}
+			err := s.progs.run(fmt.Sprintf("score %d %d", b.T, b.R), func(r *recorder) { s.m.recordScores(r, s.ws, b.T, b.R) })
+			if err != nil {
+				return nil, err
+			}
+			if err := s.m.dev.Wait(); err != nil {
+				return nil, err
+			}
+		}
+		if out, err = s.ws.readStats(b, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Close frees the scorer's device memory.
+func (s *Scorer) Close() {
+	s.progs.free()
+	s.pool.free()
+}
+
+// check refuses token ids outside the vocabulary.
+func (m *Model) check(seqs []Sequence, temperature float64) error {
+	if temperature <= 0 {
+		return fmt.Errorf("temperature %v, want above 0", temperature)
+	}
+	for i, s := range seqs {
+		if err := m.checkIDs(s.IDs); err != nil {
+			return fmt.Errorf("sequence %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (m *Model) checkIDs(ids []int) error {
+	for i, id := range ids {
+		if id < 0 || id >= m.Config.Vocab {
+			return fmt.Errorf("token %d has id %d, the vocabulary is 0 to %d", i, id, m.Config.Vocab-1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// Sampling says how the next token is drawn. Log-probs are always those of the
+// whole distribution at the temperature: what the trainer computes.
+type Sampling struct {
+	Temperature float64 // 0: the most likely token
+	TopK        int     // 0: off
+	TopP        float64 // 1 (or 0): off
+	MinP        float64 // 0: off
+	Seed        uint64
+}
+
+// Truncated says whether a filter makes the sampled distribution differ from
+// the one whose log-probs are reported.
+func (s Sampling) Truncated() bool {
+	return s.Temperature > 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1 || s.MinP > 0)
+}
+
+// Request asks for N completions of one prompt. Completion i draws its random
+// numbers from stream Stream+i at the token's position in the sequence, so it
+// is a function of the model, the prompt and (Seed, Stream+i) alone.
+type Request struct {
+	Prompt    []int
+	N         int // 0 counts as 1
+	MaxTokens int // new tokens at most
+	Sampling  Sampling
+	Stream    uint32
+	StopIDs   []int    // end the completion, and belong to it; besides the model's EOS
+	StopText  []string // end the completion when its text contains one (needs a tokenizer)
+}
+
+// Completion is what was sampled after a prompt.
+type Completion struct {
+	IDs     []int     // new tokens, the stop token included
+	Logprob []float32 // nats, one for each of IDs
+	Entropy []float32 // nats, of the distribution each was drawn from
+	Stop    string    // "eos", "length" or "stop"
+}
+
+// EngineOptions are an engine's capacity.
+type EngineOptions struct {
+	Sequences  int // in flight at once
+	Context    int // longest prompt with its completion, tokens
+	CacheToken int // token slots of the key/value cache; 0: Sequences*Context, rounded to pages
+	StepRows   int // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
+	PromptRows int // prompt tokens in one step at most; 0: StepRows
+}
+
+func (o EngineOptions) withDefaults() EngineOptions {
+	if o.StepRows == 0 {
+		o.StepRows = max(256, o.Sequences)
+	}
+	if o.PromptRows == 0 {
+		o.PromptRows = o.StepRows
+	}
+	if o.CacheToken == 0 {
+		o.CacheToken = o.Sequences * pagesFor(o.Context) * pageTokens * 2
+	}
+	return o
+}
+
+// Engine samples from a model: all requests in flight advance together, one
+// token a step each, and new ones join as soon as there is room.
+type Engine struct {
+	m     *Model
+	opt   EngineOptions
+	pool  *pool
+	ws    *workspace
+	cache *kvCache
+	progs *programs
+	rowp  gpu.View // [rows][8] sampling parameters, see kernel sample_draw
+	cut   gpu.View // [block][vocabp] filtered logits
+
+	mu      sync.Mutex
+	waiting []*group
+	running bool
+
+	active []*group // touched by the loop alone
+}
+
+// group is a request in flight.
+type group struct {
+	req    Request
+	ctx    context.Context
+	done   chan error
+	prompt *slotList
+	read   int // prompt tokens computed
+	seqs   []*sequence
+}
+
+// sequence is one completion in flight.
+type sequence struct {
+	Completion
+	index  int
+	list   *slotList
+	finish bool
+}
+
+// NewEngine makes an engine. Its device memory is allocated here.
+func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
+	opt = opt.withDefaults()
+	if opt.Context > m.maxPos {
+		return nil, fmt.Errorf("engine context of %d tokens, the model was opened for %d positions", opt.Context, m.maxPos)
+	}
+	e := &Engine{m: m, opt: opt, pool: &pool{dev: m.dev, label: "sampler"}, progs: newPrograms(m.dev, 128)}
+	e.plan(m.layout.dims, m.dev.Caps().MaxBinding)
+	if e.pool.err != nil {
+		e.Close()
+		return nil, e.pool.err
+	}
+	return e, nil
+}
+
+func (e *Engine) plan(d dims, maxBinding int) {
+	p, rows := e.pool, e.opt.StepRows
+	lists := 2 * e.opt.Sequences
+	e.cache = p.kvCache(d, e.opt.CacheToken, lists, e.opt.Context)
+	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
+	e.ws.layers, e.ws.last = p.activations(d, rows, false, e.cache.layers)
+	e.ws.ids, e.ws.place, e.ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
+	e.ws.head = p.headSpace(d, e.opt.Sequences, maxBinding)
+	n := e.opt.Sequences
+	e.rowp = p.words("sampling parameters", 8*n)
+	e.cut = p.words("filtered logits", e.ws.head.block*d.vocabp)
+}
+
+// Generate samples the completions of one request. It may be called from many
+// goroutines; all requests in flight share the device's steps.
+func (e *Engine) Generate(ctx context.Context, req Request) ([]Completion, error) {
+	g, err := e.admit(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	e.enqueue(g)
+	if err := <-g.done; err != nil {
+		return nil, err
+	}
+	return g.completions(), nil
+}
+
+// GenerateAll samples many requests and returns their completions in order.
+func (e *Engine) GenerateAll(ctx context.Context, reqs []Request) ([][]Completion, error) {
+	groups := make([]*group, len(reqs))
+	for i, r := range reqs {
+		var err error
+		if groups[i], err = e.admit(ctx, r); err != nil {
+			return nil, fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	e.enqueue(groups...)
+	out := make([][]Completion, len(reqs))
+	var errs []error
+	for i, g := range groups {
+		if err := <-g.done; err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out[i] = g.completions()
+	}
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return out, nil
+}
+
+func (g *group) completions() []Completion {
+	out := make([]Completion, len(g.seqs))
+	for i, s := range g.seqs {
+		out[i] = s.Completion
+	}
+	return out
+}
+
+// admit checks a request.
+func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
+	req.N = max(req.N, 1)
+	if len(req.Prompt) == 0 {
+		return nil, errors.New("empty prompt: give at least one token")
+	}
+	if req.MaxTokens < 1 {
+		return nil, fmt.Errorf("at most %d new tokens asked for, want at least 1", req.MaxTokens)
+	}
+	if len(req.StopText) > 0 && e.m.Tokenizer == nil {
+		return nil, errors.New("stop text needs a tokenizer, the model has none")
+	}
+	if err := e.m.checkIDs(req.Prompt); err != nil {
+		return nil, fmt.Errorf("prompt: %w", err)
+	}
+	if req.N > e.opt.Sequences {
+		return nil, fmt.Errorf("%d completions of a prompt, the engine holds %d sequences", req.N, e.opt.Sequences)
+	}
+	if _, err := e.cache.fits(len(req.Prompt), req.MaxTokens, req.N, 2*e.opt.Sequences); err != nil {
+		return nil, err
+	}
+	return &group{req: req, ctx: ctx, done: make(chan error, 1)}, nil
+}
+
+func (e *Engine) enqueue(groups ...*group) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = append(e.waiting, groups...)
+	if !e.running && len(e.waiting) > 0 {
+		e.running = true
+		go e.loop()
+	}
+}
+
+// loop advances all groups until none is left.
+func (e *Engine) loop() {
+	for {
+		e.start()
+		if len(e.active) == 0 {
+			e.mu.Lock()
+			if len(e.waiting) == 0 {
+				e.running = false
+				e.mu.Unlock()
+				return
+			}
+			e.mu.Unlock()
+			continue
+		}
+		if err := e.step(); err != nil {
+			for _, g := range e.active {
+				e.end(g, err)
+			}
+			e.active = nil
+			continue
+		}
+		e.retire()
+	}
+}
+
+// start admits waiting groups, in order, as far as there is room.
+func (e *Engine) start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	inFlight := 0
+	for _, g := range e.active {
+		inFlight += g.req.N
+	}
+	for len(e.waiting) > 0 {
+		g := e.waiting[0]
+		ok, _ := e.cache.fits(len(g.req.Prompt), g.req.MaxTokens, g.req.N, 2*e.opt.Sequences)
+		if !ok || inFlight+g.req.N > e.opt.Sequences {
+			return
+		}
+		e.waiting = e.waiting[1:]
+		inFlight += g.req.N
+		var err error
+		if g.prompt, err = e.cache.open(nil, len(g.req.Prompt)); err == nil {
+			shared := g.prompt.slots[:len(g.req.Prompt)]
+			for i := range g.req.N {
+				s := &sequence{index: i}
+				if s.list, err = e.cache.open(shared, g.req.MaxTokens); err != nil {
+					break
+				}
+				g.seqs = append(g.seqs, s)
+			}
+		}
+		if err != nil {
+			e.end(g, err)
+			continue
+		}
+		e.active = append(e.active, g)
+	}
+}
+
+// retire takes out finished and cancelled groups.
+func (e *Engine) retire() {
+	kept := e.active[:0]
+	for _, g := range e.active {
+		running := g.read < len(g.req.Prompt)
+		for _, s := range g.seqs {
+			running = running || !s.finish
+		}
+		switch {
+		case g.ctx.Err() != nil:
+			e.end(g, g.ctx.Err())
+		case !running:
+			e.end(g, nil)
+		default:
+			kept = append(kept, g)
+		}
+	}
+	e.active = kept
+}
+
+func (e *Engine) end(g *group, err error) {
+	if g.prompt != nil {
+		e.cache.close(g.prompt)
+	}
+	for _, s := range g.seqs {
+		if s.list != nil {
+			e.cache.close(s.list)
+		}
+	}
+	g.done <- err
+}
+
+// take adds a drawn token to a completion and decides whether it ends.
+func (e *Engine) take(g *group, s *sequence, id int, logprob, entropy float32) {
+	s.IDs = append(s.IDs, id)
+	s.Logprob = append(s.Logprob, logprob)
+	s.Entropy = append(s.Entropy, entropy)
+	switch {
+	case contains(e.m.Config.EOS, id):
+		s.Stop = "eos"
+	case contains(g.req.StopIDs, id) || e.stopText(g, s):
+		s.Stop = "stop"
+	case len(s.IDs) == g.req.MaxTokens:
+		s.Stop = "length"
+	}
+	s.finish = s.Stop != ""
+}
+
+func (e *Engine) stopText(g *group, s *sequence) bool {
+	if len(g.req.StopText) == 0 {
+		return false
+	}
+	text := e.m.Tokenizer.Decode(s.IDs)
+	for _, stop := range g.req.StopText {
+		if strings.Contains(text, stop) {
+			return true
+		}
+	}
+	return false
+}
+
+func contains(ids []int, id int) bool {
+	for _, x := range ids {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Close frees the engine's device memory. No request may be in flight.
+func (e *Engine) Close() {
+	e.progs.free()
+	e.pool.free()
+}

@@ -1,0 +1,244 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// dims are the sizes of a model on the device. Every width is padded to a
+// multiple of 8 with zeros that stay zero (their gradients are zero too), so
+// that no kernel has to treat a ragged edge. The two halves of a head are
+// padded separately, because rotation pairs element i with i + hd/2.
+type dims struct {
+	layers, heads, kv int
+	width, ld         int // real, padded
+	hd, hdp           int // head
+	mlp, mlpp         int
+	vocab, vocabp     int
+}
+
+func pad8(n int) int { return (n + 7) &^ 7 }
+
+func newDims(c Config) dims {
+	return dims{
+		layers: c.Layers, heads: c.Heads, kv: c.KVHeads,
+		width: c.Width, ld: pad8(c.Width),
+		hd: c.HeadDim, hdp: 2 * pad4(c.HeadDim/2),
+		mlp: c.MLP, mlpp: pad8(c.MLP),
+		vocab: c.Vocab, vocabp: pad8(c.Vocab),
+	}
+}
+
+func pad4(n int) int { return (n + 3) &^ 3 }
+
+func (d dims) qkv() int { return (d.heads + 2*d.kv) * d.hdp }
+
+// headRow maps row r of a projection made of heads to its padded row.
+func (d dims) headRow(r int) int {
+	h, i := r/d.hd, r%d.hd
+	if half := d.hd / 2; i >= half {
+		i += d.hdp/2 - half
+	}
+	return h*d.hdp + i
+}
+
+func same(i int) int { return i }
+
+// region is a matrix inside an arena.
+type region struct {
+	rows, cols int // padded
+	chunk      int
+	off        int // bytes, multiple of 256
+}
+
+func (r region) bytes() int { return r.rows * r.cols * 4 }
+
+// part says where one tensor of a model file lies inside a region.
+type part struct {
+	name       string // as in the file
+	shape      []int  // as in the file
+	region     *region
+	row, col   func(int) int
+	norm       bool // a vector of factors, starts at 1, no weight decay
+	projection bool // output projection of a block, smaller initial values
+}
+
+func (p part) size() (rows, cols int) {
+	if len(p.shape) == 1 {
+		return 1, p.shape[0]
+	}
+	return p.shape[0], p.shape[1]
+}
+
+// slab is a run of whole vocabulary rows that fits one binding.
+type slab struct {
+	row0 int
+	*region
+}
+
+// layerRegions are the parameters of one block, in file terms: input_layernorm,
+// q/k/v_proj, q/k_norm, o_proj, post_attention_layernorm, gate/up_proj, down_proj.
+type layerRegions struct {
+	norm1, qkv, qkNorm, o, norm2, gateUp, down *region
+}
+
+// layout places all parameters in arenas. Matrices (with weight decay) and
+// vectors (without) lie in different chunks, so that one update kernel serves a
+// whole chunk.
+type layout struct {
+	dims
+	chunks []chunk
+	embed  []slab
+	head   []slab // the embedding's own slabs when tied
+	layers []layerRegions
+	norm   *region
+	parts  []part
+	tied   bool
+}
+
+type chunk struct {
+	size  int // bytes
+	decay bool
+}
+
+// slabRows are the rows of vocabulary in a slab when the table does not fit one
+// binding: a multiple of 2048 that fits 128 MiB (kernels.md 7.1).
+func slabRows(vocabp, ld, maxBinding int) int {
+	if vocabp*ld*4 <= maxBinding {
+		return vocabp
+	}
+	return max(8, maxBinding/(ld*4)/2048*2048)
+}
+
+func newLayout(c Config, maxBinding int) (*layout, error) {
+	l := &layout{dims: newDims(c), tied: c.TieEmbeddings}
+	d := l.dims
+	if d.mlpp*d.ld*8 > maxBinding || d.qkv()*d.ld*4 > maxBinding {
+		return nil, fmt.Errorf("a layer's matrix is larger than the device's binding limit of %d MiB: %w", maxBinding>>20, gpu.ErrUnsupported)
+	}
+	l.embed = l.vocabSlabs("model.embed_tokens.weight", maxBinding)
+	for i := range d.layers {
+		l.layers = append(l.layers, l.addLayer(c, i, maxBinding))
+	}
+	l.norm = l.place(1, d.ld, false, maxBinding)
+	l.vector("model.norm.weight", l.norm, 0, d.width, same)
+	l.head = l.embed
+	if !l.tied {
+		l.head = l.vocabSlabs("lm_head.weight", maxBinding)
+	}
+	return l, nil
+}
+
+func (l *layout) addLayer(c Config, i, maxBinding int) layerRegions {
+	d := l.dims
+	name := func(s string) string { return fmt.Sprintf("model.layers.%d.%s.weight", i, s) }
+	var r layerRegions
+	r.norm1 = l.place(1, d.ld, false, maxBinding)
+	l.vector(name("input_layernorm"), r.norm1, 0, d.width, same)
+
+	r.qkv = l.place(d.qkv(), d.ld, true, maxBinding)
+	for _, p := range []struct {
+		name         string
+		first, heads int
+	}{{"q", 0, d.heads}, {"k", d.heads, d.kv}, {"v", d.heads + d.kv, d.kv}} {
+		base := p.first * d.hdp
+		l.parts = append(l.parts, part{name: name("self_attn." + p.name + "_proj"), shape: []int{p.heads * d.hd, d.width},
+			region: r.qkv, row: func(i int) int { return base + d.headRow(i) }, col: same})
+	}
+	r.qkNorm = l.place(2, d.hdp, false, maxBinding)
+	if c.QKNorm {
+		l.vector(name("self_attn.q_norm"), r.qkNorm, 0, d.hd, d.headRow)
+		l.vector(name("self_attn.k_norm"), r.qkNorm, 1, d.hd, d.headRow)
+	}
+	r.o = l.place(d.ld, d.heads*d.hdp, true, maxBinding)
+	l.parts = append(l.parts, part{name: name("self_attn.o_proj"), shape: []int{d.width, d.heads * d.hd},
+		region: r.o, row: same, col: d.headRow, projection: true})
+
+	r.norm2 = l.place(1, d.ld, false, maxBinding)
+	l.vector(name("post_attention_layernorm"), r.norm2, 0, d.width, same)
+	r.gateUp = l.place(2*d.mlpp, d.ld, true, maxBinding)
+	for j, s := range []string{"gate", "up"} {
+		base := j * d.mlpp
+		l.parts = append(l.parts, part{name: name("mlp." + s + "_proj"), shape: []int{d.mlp, d.width},
+			region: r.gateUp, row: func(i int) int { return base + i }, col: same})
+	}
+	r.down = l.place(d.ld, d.mlpp, true, maxBinding)
+	l.parts = append(l.parts, part{name: name("mlp.down_proj"), shape: []int{d.width, d.mlp},
+		region: r.down, row: same, col: same, projection: true})
+	return r
+}
+
+// place reserves a region in the last chunk of its kind, or in a new one.
+func (l *layout) place(rows, cols int, decay bool, maxBinding int) *region {
+	r := &region{rows: rows, cols: cols, chunk: -1}
+	for i := len(l.chunks) - 1; i >= 0; i-- {
+		if c := l.chunks[i]; c.decay == decay && c.size+r.bytes() <= maxBinding {
+			r.chunk, r.off = i, c.size
+			break
+		}
+	}
+	if r.chunk < 0 {
+		r.chunk = len(l.chunks)
+		l.chunks = append(l.chunks, chunk{decay: decay})
+	}
+	l.chunks[r.chunk].size = (r.off + r.bytes() + 255) &^ 255
+	return r
+}
+
+func (l *layout) vector(name string, r *region, row, n int, col func(int) int) {
+	l.parts = append(l.parts, part{name: name, shape: []int{n}, region: r,
+		row: func(int) int { return row }, col: col, norm: true})
+}
+
+// vocabSlabs places a [vocab][width] table in slabs; its part covers them all
+// through the first slab's region, see placePart.
+func (l *layout) vocabSlabs(name string, maxBinding int) []slab {
+	d := l.dims
+	var slabs []slab
+	n := slabRows(d.vocabp, d.ld, maxBinding)
+	for row := 0; row < d.vocabp; row += n {
+		rows := min(n, d.vocabp-row)
+		s := slab{row, l.place(rows, d.ld, true, maxBinding)}
+		slabs = append(slabs, s)
+		if real := min(rows, d.vocab-row); real > 0 {
+			l.parts = append(l.parts, part{name: name, shape: []int{real, d.width}, region: s.region, row: same, col: same})
+		}
+	}
+	return slabs
+}
+
+// arena is device memory laid out by a layout.
+type arena []gpu.Buffer
+
+func (l *layout) newArena(dev gpu.Device, label string) (arena, error) {
+	a := make(arena, len(l.chunks))
+	for i, c := range l.chunks {
+		var err error
+		if a[i], err = dev.NewBuffer(fmt.Sprintf("%s %d", label, i), c.size); err != nil {
+			a[:i].free()
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func (a arena) free() {
+	for _, b := range a {
+		if b != nil {
+			b.Free()
+		}
+	}
+}
+
+func (a arena) view(r *region) gpu.View {
+	return gpu.View{Buffer: a[r.chunk], Offset: r.off, Size: r.bytes()}
+}
+
+func (l *layout) bytes() int {
+	n := 0
+	for _, c := range l.chunks {
+		n += c.size
+	}
+	return n
+}

@@ -1,0 +1,259 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// Model is a decoder's parameters on a device.
+type Model struct {
+	Config    Config
+	Tokenizer *Tokenizer // nil for a folder without one
+
+	dev    gpu.Device
+	layout *layout
+	params arena
+	rope   gpu.Buffer // [MaxPositions][hdp]: cosines, sines
+	maxPos int
+}
+
+// New makes a model with fresh parameters: matrices from N(0, InitStd), the
+// output projections of attention and MLP from N(0, InitStd/sqrt(2*Layers)),
+// norms 1. Each tensor has its own random stream, keyed by seed and name.
+// positions is the longest sequence the model will see.
+func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error) {
+	m, err := build(dev, cfg, positions)
+	if err != nil {
+		return nil, err
+	}
+	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
+	err = m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+		rows, cols := p.size()
+		data := make([]float32, rows*cols)
+		h := fnv.New64a()
+		fmt.Fprint(h, p.name, "/", row0)
+		rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+		std := cfg.InitStd
+		if p.projection {
+			std = small
+		}
+		for i := range data {
+			if p.norm {
+				data[i] = 1
+			} else {
+				data[i] = float32(rng.NormFloat64() * std)
+			}
+		}
+		return data, nil
+	})
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Load reads a Hugging Face folder. positions is the longest sequence the model
+// will see; 0 means what the config allows, at most 4096.
+func Load(dev gpu.Device, dir string, positions int) (*Model, error) {
+	f, err := ReadFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Tensors.Close()
+	if positions == 0 {
+		positions = min(f.Config.MaxPositions, 4096)
+	}
+	m, err := build(dev, f.Config, positions)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	m.Tokenizer = f.Tokenizer
+	if err := m.SetTensors(f.Tensors); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// SetTensors overwrites all parameters with those of a checked set of tensors.
+func (m *Model) SetTensors(ts *TensorSet) error {
+	return m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+		data, err := ts.Read(p.name)
+		if err != nil {
+			return nil, err
+		}
+		rows, cols := p.size()
+		return data[row0*cols : (row0+rows)*cols], nil
+	})
+}
+
+func build(dev gpu.Device, cfg Config, positions int) (*Model, error) {
+	l, err := newLayout(cfg, dev.Caps().MaxBinding)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: cfg, dev: dev, layout: l, maxPos: max(positions, 1)}
+	if m.params, err = l.newArena(dev, "parameters"); err != nil {
+		return nil, err
+	}
+	d := l.dims
+	if m.rope, err = dev.NewBuffer("rope table", m.maxPos*d.hdp*4); err != nil {
+		m.Close()
+		return nil, err
+	}
+	table := make([]float32, m.maxPos*d.hdp)
+	cos, sin := RopeTable(cfg, m.maxPos)
+	for p := range m.maxPos {
+		copy(table[p*d.hdp:], cos[p])
+		copy(table[p*d.hdp+d.hdp/2:], sin[p])
+	}
+	if err := m.rope.Write(0, f32Bytes(table)); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Close frees the device memory.
+func (m *Model) Close() {
+	m.params.free()
+	if m.rope != nil {
+		m.rope.Free()
+	}
+}
+
+// Device is the device the model lies on.
+func (m *Model) Device() gpu.Device { return m.dev }
+
+// Tensors lists the parameters under their Hugging Face names; each is read
+// from the device when its Data is called.
+func (m *Model) Tensors() []NamedTensor { return m.namedTensors(m.params, "") }
+
+// CopyFrom overwrites the parameters with those of another model of the same
+// config.
+func (m *Model) CopyFrom(src *Model) error {
+	for i, b := range src.params {
+		data := make([]byte, b.Size())
+		if err := b.Read(0, data); err != nil {
+			return err
+		}
+		if err := m.params[i].Write(0, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeParts fills an arena from the tensors get returns, region by region.
+// row0 is the first row of the file's tensor that the part holds.
+func (m *Model) writeParts(a arena, get func(p part, row0 int) ([]float32, error)) error {
+	byRegion := map[*region][]float32{}
+	var order []*region
+	next := map[string]int{}
+	for _, p := range m.layout.parts {
+		rows, cols := p.size()
+		data, err := get(p, next[p.name])
+		if err != nil {
+			return err
+		}
+		next[p.name] += rows
+		host, ok := byRegion[p.region]
+		if !ok {
+			host = make([]float32, p.region.rows*p.region.cols)
+			byRegion[p.region] = host
+			order = append(order, p.region)
+		}
+		for r := range rows {
+			base := p.row(r) * p.region.cols
+			for c := range cols {
+				host[base+p.col(c)] = data[r*cols+c]
+			}
+		}
+	}
+	for _, r := range order {
+		if err := a[r.chunk].Write(r.off, f32Bytes(byRegion[r])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedTensors lists an arena's tensors under their file names with a prefix;
+// slabs of one table become one tensor again.
+func (m *Model) namedTensors(a arena, prefix string) []NamedTensor {
+	var out []NamedTensor
+	for i := 0; i < len(m.layout.parts); {
+		p := m.layout.parts[i]
+		j := i + 1
+		for j < len(m.layout.parts) && m.layout.parts[j].name == p.name {
+			j++
+		}
+		parts := m.layout.parts[i:j]
+		shape := append([]int(nil), p.shape...)
+		for _, q := range parts[1:] {
+			shape[0] += q.shape[0]
+		}
+		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
+			var all []float32
+			for _, q := range parts {
+				data, err := readPart(a, q)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, data...)
+			}
+			return all, nil
+		}})
+		i = j
+	}
+	return out
+}
+
+func readPart(a arena, p part) ([]float32, error) {
+	host := make([]float32, p.region.rows*p.region.cols)
+	if err := readF32(a[p.region.chunk], p.region.off, host); err != nil {
+		return nil, err
+	}
+	rows, cols := p.size()
+	data := make([]float32, rows*cols)
+	for r := range rows {
+		base := p.row(r) * p.region.cols
+		for c := range cols {
+			data[r*cols+c] = host[base+p.col(c)]
+		}
+	}
+	return data, nil
+}
+
+func f32Bytes(v []float32) []byte {
+	b := make([]byte, 4*len(v))
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
+	}
+	return b
+}
+
+func u32Bytes(v []uint32) []byte {
+	b := make([]byte, 4*len(v))
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], x)
+	}
+	return b
+}
+
+func readF32(b gpu.Buffer, off int, dst []float32) error {
+	raw := make([]byte, 4*len(dst))
+	if err := b.Read(off, raw); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return nil
+}

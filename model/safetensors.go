@@ -1,0 +1,411 @@
+package model
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The safetensors format: 8 bytes little-endian length of the header, the
+// header as JSON {"name": {"dtype", "shape", "data_offsets": [begin, end]}, ...},
+// the data without holes. https://huggingface.co/docs/safetensors
+const (
+	maxHeader   = 100_000_000 // bytes, the limit of the reference implementation
+	weightsFile = "model.safetensors"
+	indexFile   = "model.safetensors.index.json"
+)
+
+// TensorSet reads tensors by name from one or several safetensors files. Data is
+// read when asked for; opening checks the headers alone. Safe for use by
+// several goroutines.
+type TensorSet struct {
+	tensors map[string]storedTensor
+	files   []*os.File
+}
+
+type storedTensor struct {
+	file   *os.File
+	dtype  string
+	shape  []int
+	offset int64 // in the file
+	size   int64 // bytes
+}
+
+// dtypeSizes are the element types that convert to float32 exactly, in bytes.
+var dtypeSizes = map[string]int{"F32": 4, "BF16": 2, "F16": 2}
+
+// OpenTensors opens the weights of a Hugging Face folder: model.safetensors, or
+// without it the shards that model.safetensors.index.json names.
+func OpenTensors(dir string) (*TensorSet, error) {
+	single := filepath.Join(dir, weightsFile)
+	if exists(single) {
+		return OpenTensorFile(single)
+	}
+	index, err := readSmallFile(filepath.Join(dir, indexFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no weights: found neither %s nor %s", dir, weightsFile, indexFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, err := openShards(dir, index)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, indexFile), err)
+	}
+	return set, nil
+}
+
+// OpenTensorFile opens a single safetensors file.
+func OpenTensorFile(path string) (*TensorSet, error) {
+	set := &TensorSet{tensors: map[string]storedTensor{}}
+	if err := set.add(path); err != nil {
+		set.Close()
+		return nil, err
+	}
+	return set, nil
+}
+
+func openShards(dir string, index []byte) (*TensorSet, error) {
+	keys, err := readObject(index, 1)
+	if err != nil {
+		return nil, err
+	}
+	weights, ok := keys["weight_map"]
+	if !ok {
+		return nil, errors.New("weight_map is missing; accepted: an object from tensor to file name")
+	}
+	var fileOf map[string]string
+	if err := json.Unmarshal(weights.raw, &fileOf); err != nil {
+		return nil, fmt.Errorf("line %d: weight_map: %w; accepted: an object from tensor to file name", weights.line, err)
+	}
+	var names []string
+	for _, file := range fileOf {
+		names = append(names, file)
+	}
+	slices.Sort(names)
+	set := &TensorSet{tensors: map[string]storedTensor{}}
+	for _, name := range slices.Compact(names) {
+		if name != filepath.Base(name) { // an index must not lead out of its folder
+			set.Close()
+			return nil, fmt.Errorf("weight_map: found the file %q, accepted: a file of the same folder", name)
+		}
+		if err := set.add(filepath.Join(dir, name)); err != nil {
+			set.Close()
+			return nil, err
+		}
+	}
+	if err := set.matchIndex(fileOf); err != nil {
+		set.Close()
+		return nil, err
+	}
+	return set, nil
+}
+
+// matchIndex checks that the index and the shards' headers say the same.
+func (ts *TensorSet) matchIndex(fileOf map[string]string) error {
+	for _, name := range ts.Names() {
+		if _, ok := fileOf[name]; !ok {
+			return fmt.Errorf("tensor %s lies in %s and not in the index", name, filepath.Base(ts.tensors[name].file.Name()))
+		}
+	}
+	for name, file := range fileOf {
+		t, ok := ts.tensors[name]
+		if !ok {
+			return fmt.Errorf("tensor %s is not in %s", name, file)
+		}
+		if found := filepath.Base(t.file.Name()); found != file {
+			return fmt.Errorf("tensor %s lies in %s, the index says %s", name, found, file)
+		}
+	}
+	return nil
+}
+
+// add opens a file and takes in its tensors.
+func (ts *TensorSet) add(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	ts.files = append(ts.files, f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	tensors, err := readHeader(f, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for name, t := range tensors {
+		if other, ok := ts.tensors[name]; ok {
+			return fmt.Errorf("tensor %s lies in two files, %s and %s", name, filepath.Base(other.file.Name()), filepath.Base(path))
+		}
+		t.file = f
+		ts.tensors[name] = t
+	}
+	return nil
+}
+
+// readHeader reads and checks the header of a safetensors file of the given
+// size. It allocates no more than a multiple of the file's size.
+func readHeader(r io.ReaderAt, size int64) (map[string]storedTensor, error) {
+	var prefix [8]byte
+	if size < int64(len(prefix)) {
+		return nil, fmt.Errorf("header: the file has %d bytes, accepted: at least %d", size, len(prefix))
+	}
+	if _, err := r.ReadAt(prefix[:], 0); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(prefix[:])
+	if n > maxHeader || int64(n) > size-8 {
+		return nil, fmt.Errorf("header: found a length of %d bytes, accepted: up to %d (the file has %d bytes)", n, min(maxHeader, size-8), size)
+	}
+	header := make([]byte, n)
+	if _, err := r.ReadAt(header, 8); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	keys, err := readObject(header, 1)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	tensors := map[string]storedTensor{}
+	for name, v := range keys {
+		if name == "__metadata__" {
+			continue
+		}
+		t, err := parseTensor(v.raw, size-8-int64(n))
+		if err != nil {
+			return nil, fmt.Errorf("tensor %s: %w", name, err)
+		}
+		t.offset += 8 + int64(n)
+		tensors[name] = t
+	}
+	return tensors, checkTiling(tensors, 8+int64(n), size)
+}
+
+// parseTensor reads one entry of a header; dataSize is the size of the data part.
+func parseTensor(raw json.RawMessage, dataSize int64) (storedTensor, error) {
+	var e struct {
+		Dtype   string   `json:"dtype"`
+		Shape   []uint32 `json:"shape"`
+		Offsets []int64  `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return storedTensor{}, fmt.Errorf("found %s, accepted: {\"dtype\", \"shape\": [sizes], \"data_offsets\": [begin, end]}: %w", kind(raw), err)
+	}
+	if e.Shape == nil {
+		return storedTensor{}, fmt.Errorf("found %s, accepted: an entry with a shape", kind(raw))
+	}
+	width, ok := dtypeSizes[e.Dtype]
+	if !ok {
+		return storedTensor{}, fmt.Errorf("found dtype %q, accepted: F32, BF16, F16", e.Dtype)
+	}
+	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > dataSize {
+		return storedTensor{}, fmt.Errorf("found data_offsets %v, accepted: [begin, end] within the file's %d bytes of data", e.Offsets, dataSize)
+	}
+	t := storedTensor{dtype: e.Dtype, offset: e.Offsets[0], size: e.Offsets[1] - e.Offsets[0], shape: make([]int, len(e.Shape))}
+	bytes, overflow := uint64(width), false
+	for i, n := range e.Shape {
+		t.shape[i] = int(n)
+		hi, lo := bits.Mul64(bytes, uint64(n))
+		bytes, overflow = lo, overflow || hi != 0
+	}
+	if overflow || bytes != uint64(t.size) {
+		return storedTensor{}, fmt.Errorf("shape %v of %s does not fit data_offsets %v, which span %d bytes", e.Shape, e.Dtype, e.Offsets, t.size)
+	}
+	return t, nil
+}
+
+// checkTiling sees to it that the tensors cover the data without gap or overlap,
+// as the format demands: else bytes would be read twice, or hidden from the reader.
+func checkTiling(tensors map[string]storedTensor, begin, end int64) error {
+	type placed struct {
+		name string
+		storedTensor
+	}
+	var order []placed
+	for name, t := range tensors {
+		order = append(order, placed{name, t})
+	}
+	slices.SortFunc(order, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size), strings.Compare(a.name, b.name))
+	})
+	last := "the header"
+	for _, t := range order {
+		if t.offset < begin {
+			return fmt.Errorf("tensor %s overlaps %s", t.name, last)
+		}
+		if t.offset > begin {
+			return fmt.Errorf("%d bytes between %s and tensor %s belong to none", t.offset-begin, last, t.name)
+		}
+		begin, last = t.offset+t.size, "tensor "+t.name
+	}
+	if begin != end {
+		return fmt.Errorf("%d bytes after %s belong to no tensor", end-begin, last)
+	}
+	return nil
+}
+
+// Names lists the tensors, sorted.
+func (ts *TensorSet) Names() []string {
+	names := make([]string, 0, len(ts.tensors))
+	for name := range ts.tensors {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Shape is a tensor's shape, nil if the set does not hold it.
+func (ts *TensorSet) Shape(name string) []int {
+	return slices.Clone(ts.tensors[name].shape)
+}
+
+// Read returns a tensor as float32, row-major; the conversion is exact. A value
+// that is NaN or infinite is an error.
+func (ts *TensorSet) Read(name string) ([]float32, error) {
+	t, ok := ts.tensors[name]
+	if !ok {
+		return nil, fmt.Errorf("tensor %s: not in the files", name)
+	}
+	raw := make([]byte, t.size)
+	if _, err := t.file.ReadAt(raw, t.offset); err != nil {
+		return nil, fmt.Errorf("%s: tensor %s: %w", t.file.Name(), name, err)
+	}
+	data := decodeFloats(t.dtype, raw)
+	for i, x := range data {
+		if x != x || math.IsInf(float64(x), 0) {
+			what := map[bool]string{true: "NaN", false: "an infinite value"}[x != x]
+			return nil, fmt.Errorf("%s: tensor %s: found %s at element %d, accepted: finite numbers", t.file.Name(), name, what, i)
+		}
+	}
+	return data, nil
+}
+
+// Close closes the files.
+func (ts *TensorSet) Close() error {
+	var errs []error
+	for _, f := range ts.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func decodeFloats(dtype string, raw []byte) []float32 {
+	data := make([]float32, len(raw)/dtypeSizes[dtype])
+	switch dtype {
+	case "F32":
+		for i := range data {
+			data[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	case "BF16":
+		for i := range data {
+			data[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		}
+	case "F16":
+		for i := range data {
+			data[i] = halfToFloat(binary.LittleEndian.Uint16(raw[2*i:]))
+		}
+	}
+	return data
+}
+
+// halfToFloat converts IEEE 754 binary16: sign, 5 bits of exponent with bias 15,
+// 10 of fraction.
+func halfToFloat(h uint16) float32 {
+	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
+	switch exp {
+	case 0: // zero or subnormal: frac * 2^-24, exact in float32
+		return math.Float32frombits(math.Float32bits(float32(frac)*0x1p-24) | sign)
+	case 31: // infinity or NaN
+		return math.Float32frombits(sign | 0xff<<23 | frac<<13)
+	}
+	return math.Float32frombits(sign | (exp-15+127)<<23 | frac<<13)
+}
+
+// NamedTensor is a tensor to be written; Data is called once, when its turn
+// comes, so that no more than one tensor need be in memory.
+type NamedTensor struct {
+	Name  string
+	Shape []int
+	Data  func() ([]float32, error)
+}
+
+// WriteSafetensors writes tensors as F32 in the order given. Equal tensors give
+// equal bytes.
+func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
+	header, err := encodeHeader(tensors)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		data, err := t.Data()
+		if err != nil {
+			return fmt.Errorf("tensor %s: %w", t.Name, err)
+		}
+		if len(data) != product(t.Shape) {
+			return fmt.Errorf("tensor %s: found %d elements, its shape %v has %d", t.Name, len(data), t.Shape, product(t.Shape))
+		}
+		if _, err := w.Write(f32Bytes(data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encodeHeader(tensors []NamedTensor) ([]byte, error) {
+	// Older transformers refuse a file that does not say format pt.
+	header := append(make([]byte, 8), `{"__metadata__":{"format":"pt"}`...)
+	seen := map[string]bool{"__metadata__": true}
+	offset := 0
+	for _, t := range tensors {
+		if seen[t.Name] {
+			return nil, fmt.Errorf("tensor %s: the name is taken", t.Name)
+		}
+		seen[t.Name] = true
+		end := offset + 4*product(t.Shape)
+		name, err := json.Marshal(t.Name)
+		if err != nil {
+			return nil, err
+		}
+		shape := append([]int{}, t.Shape...) // [] and not null for a scalar
+		entry, err := json.Marshal(struct {
+			Dtype   string `json:"dtype"`
+			Shape   []int  `json:"shape"`
+			Offsets [2]int `json:"data_offsets"`
+		}{"F32", shape, [2]int{offset, end}})
+		if err != nil {
+			return nil, err
+		}
+		header = append(append(append(append(header, ','), name...), ':'), entry...)
+		offset = end
+	}
+	header = append(header, '}')
+	for len(header)%8 != 0 { // the data begins at a multiple of 8
+		header = append(header, ' ')
+	}
+	binary.LittleEndian.PutUint64(header, uint64(len(header)-8))
+	return header, nil
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	return n
+}

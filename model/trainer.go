@@ -1,0 +1,278 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// ErrNotFinite: the gradient holds NaN or infinity. Nothing was updated.
+var ErrNotFinite = errors.New("the gradient is not finite")
+
+// TokenWeights are dLoss/d(statistic) for each predicted token of a sequence,
+// in the order of TokenStats. Nil counts as zeros.
+type TokenWeights struct {
+	Logprob, Entropy, MeanLogprob []float64
+}
+
+func (w TokenWeights) zero() bool {
+	for _, v := range [][]float64{w.Logprob, w.Entropy, w.MeanLogprob} {
+		for _, x := range v {
+			if x != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Trainer computes log-probs, gradients and updates of one model.
+//
+// One update is Forward, Backward with the weights the loss gives, Step.
+// Backward may be called several times before Step; gradients add up, and the
+// sum has the same bits however the sequences were cut into batches.
+type Trainer struct {
+	m     *Model
+	pool  *pool
+	ws    *workspace
+	bs    *backwardSpace
+	grads *gradients
+	progs *programs
+	opt   optimizer
+
+	batches  []batch // of the last Forward
+	weights  []TokenWeights
+	invTemp  float32
+	resident bool // the only batch's activations are still there
+}
+
+// NewTrainer makes a trainer whose batches hold at most rows tokens.
+func (m *Model) NewTrainer(rows int) (*Trainer, error) {
+	t := &Trainer{m: m, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	if err := t.allocate(rows); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Trainer) allocate(rows int) error {
+	m, d := t.m, t.m.layout.dims
+	var err error
+	if t.ws, err = t.pool.packedWorkspace(m, rows, rows, true); err != nil {
+		return err
+	}
+	t.bs = t.pool.backwardSpace(d, rows, rows)
+	t.grads = &gradients{}
+	if t.grads.arena, err = m.layout.newArena(m.dev, "gradient"); err != nil {
+		return err
+	}
+	for _, s := range m.layout.embed {
+		v := t.grads.view(s.region)
+		if m.layout.tied {
+			v = t.pool.words("embedding lookup gradient", s.rows*s.cols)
+		}
+		t.grads.lookup = append(t.grads.lookup, v)
+	}
+	if t.pool.err != nil {
+		return t.pool.err
+	}
+	return t.opt.allocate(t)
+}
+
+// Forward computes the statistics of every predicted token, of logits divided
+// by the temperature.
+func (t *Trainer) Forward(seqs []Sequence, temperature float64) ([]TokenStats, error) {
+	if err := t.m.check(seqs, temperature); err != nil {
+		return nil, err
+	}
+	batches, err := pack(seqs, t.ws.maxRows, t.m.maxPos)
+	if err != nil {
+		return nil, err
+	}
+	t.batches, t.invTemp, t.resident = batches, float32(1/temperature), false
+	var out []TokenStats
+	for _, b := range batches {
+		if err := t.forward(b); err != nil {
+			return nil, err
+		}
+		if out, err = t.ws.readStats(b, out); err != nil {
+			return nil, err
+		}
+	}
+	t.resident = len(batches) == 1
+	return out, nil
+}
+
+func (t *Trainer) forward(b batch) error {
+	if b.R == 0 {
+		return nil
+	}
+	if err := t.ws.upload(b, t.invTemp); err != nil {
+		return err
+	}
+	err := t.progs.run(fmt.Sprintf("forward %d %d", b.T, b.R), func(r *recorder) { t.m.recordScores(r, t.ws, b.T, b.R) })
+	if err != nil {
+		return err
+	}
+	return t.m.dev.Wait()
+}
+
+// Backward adds the gradient of sum over tokens of weight * statistic, for the
+// sequences of the last Forward.
+func (t *Trainer) Backward(weights []TokenWeights) error {
+	n := 0
+	for _, b := range t.batches {
+		if len(weights) < n+len(b.seqs) {
+			return fmt.Errorf("weights for %d sequences, the last forward had more", len(weights))
+		}
+		ws := weights[n : n+len(b.seqs)]
+		n += len(b.seqs)
+		if err := t.backward(b, ws); err != nil {
+			return err
+		}
+	}
+	if n != len(weights) {
+		return fmt.Errorf("weights for %d sequences, the last forward had %d", len(weights), n)
+	}
+	return nil
+}
+
+func (t *Trainer) backward(b batch, weights []TokenWeights) error {
+	all := make([]float32, 0, 4*b.R)
+	zero := true
+	for i, s := range b.seqs {
+		w := weights[i]
+		zero = zero && w.zero()
+		n := len(s.IDs) - s.From
+		for _, v := range [][]float64{w.Logprob, w.Entropy, w.MeanLogprob} {
+			if v != nil && len(v) != n {
+				return fmt.Errorf("sequence %d of the batch: %d weights for %d predicted tokens", i, len(v), n)
+			}
+		}
+		for j := range n {
+			all = append(all, entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j), 0)
+		}
+	}
+	if zero {
+		return nil
+	}
+	if !t.resident {
+		if err := t.forward(b); err != nil {
+			return err
+		}
+	}
+	t.resident = false // the logits become their gradient
+	if err := t.uploadBackward(b, all); err != nil {
+		return err
+	}
+	buckets := min(b.T, t.m.Config.Vocab)
+	err := t.progs.run(fmt.Sprintf("backward %d %d", b.T, b.R), func(r *recorder) {
+		t.m.backwardHead(r, t.ws, t.bs, t.grads, b.T, b.R)
+		t.m.backward(r, t.ws, t.bs, t.grads, b.T, buckets)
+	})
+	if err != nil {
+		return err
+	}
+	return t.m.dev.Wait()
+}
+
+func entry(v []float64, i int) float32 {
+	if v == nil {
+		return 0
+	}
+	return float32(v[i])
+}
+
+// uploadBackward writes the weights and what the backward kernels need to know
+// about the rows.
+func (t *Trainer) uploadBackward(b batch, weights []float32) error {
+	inv, ends := make([]uint32, 0, b.T), make([]uint32, 0, b.T)
+	ids := make([]int, 0, b.T)
+	predicted := 0
+	for _, s := range b.seqs {
+		end := len(ids) + len(s.IDs) - 1
+		for p := range len(s.IDs) - 1 {
+			ids = append(ids, s.IDs[p])
+			ends = append(ends, u(end))
+			if p+1 >= s.From {
+				predicted++
+				inv = append(inv, u(predicted))
+			} else {
+				inv = append(inv, 0)
+			}
+		}
+	}
+	rows, start, order := buckets(ids, min(b.T, t.m.Config.Vocab))
+	return writeAll(
+		write{t.bs.weights, f32Bytes(weights)}, write{t.bs.inv, u32Bytes(inv)}, write{t.bs.ends, u32Bytes(ends)},
+		write{t.bs.rows, u32Bytes(rows)}, write{t.bs.start, u32Bytes(start)}, write{t.bs.order, u32Bytes(order)})
+}
+
+// buckets sorts the rows of equal ids together: bucket i is about token
+// rows[i] and holds order[start[i]:start[i+1]], ascending. Unused buckets, up to
+// n, are empty and belong to no token.
+func buckets(ids []int, n int) (rows, start, order []uint32) {
+	byID := make([]int, len(ids))
+	for i := range byID {
+		byID[i] = i
+	}
+	sort.SliceStable(byID, func(a, b int) bool { return ids[byID[a]] < ids[byID[b]] })
+	for i, row := range byID {
+		if i == 0 || ids[row] != ids[byID[i-1]] {
+			rows = append(rows, u(ids[row]))
+			start = append(start, u(i))
+		}
+		order = append(order, u(row))
+	}
+	for len(rows) < n {
+		rows = append(rows, math.MaxUint32)
+		start = append(start, u(len(order)))
+	}
+	return rows, append(start, u(len(order))), order
+}
+
+// Gradients lists the gradients added up so far under the parameters' names.
+// With tied embeddings the sum over both uses is returned.
+func (t *Trainer) Gradients() ([]NamedTensor, error) {
+	if t.m.layout.tied {
+		if err := t.foldLookup(); err != nil {
+			return nil, err
+		}
+	}
+	return t.m.namedTensors(t.grads.arena, ""), nil
+}
+
+// foldLookup adds the gradient of the embedding lookup to that of the head and
+// clears it.
+func (t *Trainer) foldLookup() error {
+	err := t.progs.run("fold lookup", func(r *recorder) { t.recordFold(r) })
+	if err != nil {
+		return err
+	}
+	return t.m.dev.Wait()
+}
+
+func (t *Trainer) recordFold(r *recorder) {
+	if !t.m.layout.tied {
+		return
+	}
+	for i, s := range t.m.layout.embed {
+		n := s.rows * s.cols
+		r.op("add", n, 1, []gpu.View{t.grads.view(s.region), t.grads.lookup[i]}, u(n))
+		r.op("fill", n, 1, []gpu.View{t.grads.lookup[i]}, u(n), 0)
+	}
+}
+
+// Close frees the trainer's device memory; the model stays.
+func (t *Trainer) Close() {
+	t.progs.free()
+	t.pool.free()
+	if t.grads != nil {
+		t.grads.free()
+	}
+	t.opt.free()
+}

@@ -1,0 +1,206 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/gpu"
+)
+
+// logitsBytes bounds the workspace in which logits are made, block by block.
+const logitsBytes = 64 << 20
+
+// pool allocates device memory under one label and remembers the first error.
+type pool struct {
+	dev   gpu.Device
+	label string
+	bufs  []gpu.Buffer
+	bytes int
+	err   error
+}
+
+// words allocates n 32-bit words.
+func (p *pool) words(name string, n int) gpu.View {
+	size := (max(n, 64)*4 + 255) &^ 255
+	p.bytes += size
+	if p.dev == nil || p.err != nil { // planning only, or failed before
+		return gpu.View{Size: size}
+	}
+	b, err := p.dev.NewBuffer(p.label+" "+name, size)
+	if err != nil {
+		p.err = err
+		return gpu.View{}
+	}
+	p.bufs = append(p.bufs, b)
+	return gpu.View{Buffer: b, Size: size}
+}
+
+func (p *pool) free() {
+	for _, b := range p.bufs {
+		b.Free()
+	}
+	p.bufs = nil
+}
+
+// layerActs are one block's activations for T rows.
+type layerActs struct {
+	x                  gpu.View // [T][ld] residual stream before the block
+	h1, rstd1          gpu.View // [T][ld], [T]
+	qkv                gpu.View // [T][(H+2KV)hd]
+	q, k, v            gpu.View // [T][H hd], [T or slots][KV hd]
+	rstdQK, att, stat  gpu.View // [T][H+KV], [T][H hd], [T][H][2]
+	mid                gpu.View // [T][ld] residual stream after attention
+	h2, rstd2, gu, act gpu.View // [T][ld], [T], [T][2F], [T][F]
+}
+
+// workspace is what a forward pass over at most T rows needs.
+type workspace struct {
+	maxRows  int
+	layers   []layerActs // shared buffers where nothing is kept for a backward pass
+	last     gpu.View    // [T][ld] residual stream after the last block
+	ids      gpu.View    // [T] u32
+	place    gpu.View    // [T][2] u32: position, slot of its key and value
+	keys     gpu.View    // [T][2] u32: offset into kvidx, number of keys
+	kvidx    gpu.View    // u32 slots of the keys of each sequence
+	head     headSpace
+	embedCap int
+}
+
+// headSpace is what the vocabulary part needs for at most R predicted tokens.
+type headSpace struct {
+	maxRows int
+	block   int      // rows of logits made at a time, a multiple of 64
+	idx     gpu.View // [R] u32 row of the hidden state
+	x, h    gpu.View // [R][ld] before and after the final norm
+	rstd    gpu.View // [R]
+	target  gpu.View // [R] u32
+	invTemp gpu.View // [R]
+	stats   gpu.View // [R][4]
+	logits  gpu.View // [block][vocabp]
+}
+
+func blockRows(vocabp, maxRows, maxBinding int) int {
+	n := min(logitsBytes, maxBinding) / (4 * vocabp) / 64 * 64
+	return max(64, min(n, (maxRows+63)&^63))
+}
+
+func (p *pool) headSpace(d dims, rows, maxBinding int) headSpace {
+	block := blockRows(d.vocabp, rows, maxBinding)
+	return headSpace{
+		maxRows: rows, block: block,
+		idx: p.words("predicted rows", rows), x: p.words("last hidden", rows*d.ld), h: p.words("final norm", rows*d.ld),
+		rstd: p.words("final rstd", rows), target: p.words("targets", rows), invTemp: p.words("inverse temperature", rows),
+		stats: p.words("statistics", rows*4), logits: p.words("logits", block*d.vocabp),
+	}
+}
+
+// activations allocates the buffers of a forward pass. keep gives every block
+// its own (for a backward pass); otherwise all blocks share one set. cache, if
+// not nil, holds keys and values instead.
+func (p *pool) activations(d dims, rows int, keep bool, cache []kvLayer) ([]layerActs, gpu.View) {
+	one := func() layerActs {
+		return layerActs{
+			x: p.words("residual", rows*d.ld), h1: p.words("norm 1", rows*d.ld), rstd1: p.words("rstd 1", rows),
+			qkv: p.words("qkv", rows*d.qkv()), q: p.words("q", rows*d.heads*d.hdp),
+			rstdQK: p.words("qk rstd", rows*(d.heads+d.kv)), att: p.words("attention", rows*d.heads*d.hdp),
+			stat: p.words("attention statistics", rows*d.heads*2), mid: p.words("residual mid", rows*d.ld),
+			h2: p.words("norm 2", rows*d.ld), rstd2: p.words("rstd 2", rows),
+			gu: p.words("gate up", rows*2*d.mlpp), act: p.words("mlp", rows*d.mlpp),
+		}
+	}
+	kv := func(a *layerActs) {
+		a.k, a.v = p.words("k", rows*d.kv*d.hdp), p.words("v", rows*d.kv*d.hdp)
+	}
+	acts := make([]layerActs, d.layers)
+	other := gpu.View{}
+	for i := range acts {
+		switch {
+		case keep || i == 0:
+			acts[i] = one()
+			if cache == nil {
+				kv(&acts[i])
+			}
+		default:
+			acts[i] = acts[i-1]
+			// A block reads its x while the next one's is written.
+			if i == 1 {
+				other = p.words("residual", rows*d.ld)
+				acts[i].x = other
+			} else {
+				acts[i].x = acts[i-2].x
+			}
+		}
+		if cache != nil {
+			acts[i].k, acts[i].v = cache[i].k, cache[i].v
+		}
+	}
+	last := p.words("residual", rows*d.ld)
+	return acts, last
+}
+
+// recorder collects dispatches.
+type recorder struct{ ops []gpu.Op }
+
+func (r *recorder) op(kernel string, x, y int, bind []gpu.View, params ...uint32) {
+	r.ops = append(r.ops, gpu.Op{Kernel: kernel, Bind: bind, Params: params, Size: [3]int{x, y, 1}})
+}
+
+func f(x float64) uint32 { return math.Float32bits(float32(x)) }
+func u(n int) uint32     { return uint32(n) }
+
+// at is the part of a view that starts n 32-bit words in.
+func at(v gpu.View, n int) gpu.View {
+	size := v.Size - n*4
+	return gpu.View{Buffer: v.Buffer, Offset: v.Offset + n*4, Size: size}
+}
+
+// matmul records c[M][N] = a[M][K] b[N][K]^T and the like; strides are the widths.
+func (r *recorder) matmul(kernel string, m, n, k, lda, ldb, ldc int, bind ...gpu.View) {
+	r.op(kernel, n, m, bind, u(m), u(n), u(k), u(lda), u(ldb), u(ldc))
+}
+
+// programs keeps recorded programs by key; the oldest go first.
+type programs struct {
+	dev  gpu.Device
+	max  int
+	keys []string
+	made map[string]gpu.Program
+}
+
+func newPrograms(dev gpu.Device, max int) *programs {
+	return &programs{dev: dev, max: max, made: map[string]gpu.Program{}}
+}
+
+// run submits the program of a key, recording it first if it is new.
+func (p *programs) run(key string, record func(r *recorder)) error {
+	prog, ok := p.made[key]
+	if !ok {
+		var r recorder
+		record(&r)
+		var err error
+		if prog, err = p.dev.Record(key, r.ops); err != nil {
+			return err
+		}
+		if len(p.keys) == p.max {
+			if err := p.dev.Wait(); err != nil {
+				return err
+			}
+			p.made[p.keys[0]].Free()
+			delete(p.made, p.keys[0])
+			p.keys = p.keys[1:]
+		}
+		p.keys = append(p.keys, key)
+		p.made[key] = prog
+	}
+	if err := p.dev.Submit(prog); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func (p *programs) free() {
+	for _, prog := range p.made {
+		prog.Free()
+	}
+	p.made, p.keys = map[string]gpu.Program{}, nil
+}

@@ -1,0 +1,229 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+)
+
+// Result is one measurement, a line of "rlzero bench --json".
+type Result struct {
+	Bench         string             `json:"bench"` // matmul, decode, train or step
+	Case          string             `json:"case"`
+	Device        string             `json:"device"`
+	Tier          string             `json:"tier"`
+	Value         float64            `json:"value"`
+	Unit          string             `json:"unit"`
+	Baseline      string             `json:"baseline,omitempty"`
+	BaselineValue float64            `json:"baseline_value,omitempty"`
+	Ratio         float64            `json:"ratio,omitempty"`
+	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
+}
+
+func result(dev gpu.Device, bench, what string, value float64, unit string) Result {
+	c := dev.Caps()
+	return Result{Bench: bench, Case: what, Device: c.Name, Tier: string(c.Tier), Value: value, Unit: unit}
+}
+
+// best runs do n times and returns the shortest time in seconds.
+func best(n int, do func() error) (float64, error) {
+	shortest := math.Inf(1)
+	for range n {
+		t := time.Now()
+		if err := do(); err != nil {
+			return 0, err
+		}
+		shortest = min(shortest, time.Since(t).Seconds())
+	}
+	return shortest, nil
+}
+
+// Matmul measures square f32 products c = a b^T, and the naive kernel beside
+// them.
+func Matmul(dev gpu.Device, emit func(Result)) error {
+	for _, n := range []int{512, 1024} {
+		if err := matmul(dev, n, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func matmul(dev gpu.Device, n int, emit func(Result)) error {
+	var bufs []gpu.Buffer
+	defer func() {
+		for _, b := range bufs {
+			b.Free()
+		}
+	}()
+	var bind []gpu.View
+	for _, name := range []string{"a", "b", "c"} {
+		b, err := dev.NewBuffer("bench "+name, n*n*4)
+		if err != nil {
+			return err
+		}
+		bufs = append(bufs, b)
+		bind = append(bind, gpu.View{Buffer: b})
+	}
+	w := uint32(n)
+	times := map[string]float64{}
+	var runs []func() error
+	names := []string{"matmul_nt", "matmul_naive"}
+	for _, name := range names {
+		p, err := dev.Record(name, []gpu.Op{{Kernel: name, Bind: bind, Params: []uint32{w, w, w, w, w, w}, Size: [3]int{n, n, 1}}})
+		if err != nil {
+			return err
+		}
+		defer p.Free()
+		runs = append(runs, func() error {
+			if err := dev.Submit(p); err != nil {
+				return err
+			}
+			return dev.Wait()
+		})
+		times[name] = math.Inf(1)
+	}
+	for round := range 8 {
+		for i, name := range names {
+			if name == "matmul_naive" && round >= 3 {
+				continue // the baseline takes seconds
+			}
+			t, err := best(1, runs[i])
+			if err != nil {
+				return err
+			}
+			times[name] = min(times[name], t)
+		}
+	}
+	flops := 2 * math.Pow(float64(n), 3) / 1e9
+	r := result(dev, "matmul", fmt.Sprintf("%dx%dx%d f32 NT", n, n, n), flops/times["matmul_nt"], "GFLOP/s")
+	r.Baseline, r.BaselineValue = "naive kernel", flops/times["matmul_naive"]
+	r.Ratio = r.Value / r.BaselineValue
+	emit(r)
+	return nil
+}
+
+// Shape is a model to measure, with random weights.
+type Shape struct {
+	Name         string
+	Config       model.Config
+	Prompt, New  int   // tokens
+	Decode       []int // batch sizes of the decode benchmark
+	TrainSeqs    int
+	TrainTokens  int // per sequence
+	Repetitions  int
+	TrainRepeats int
+}
+
+// Shapes are the preset's model and that of SmolLM2-135M
+// (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json).
+func Shapes() []Shape {
+	tiny := model.Config{Family: "qwen3", Vocab: 53, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
+		MaxPositions: 64, NormEps: 1e-6, RopeTheta: 100, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1}
+	smol := model.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
+		MaxPositions: 2048, NormEps: 1e-5, RopeTheta: 1e5, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.04}
+	return []Shape{
+		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 32, 256}, 256, 20, 5, 5},
+		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
+	}
+}
+
+// Decode measures sampling in tokens per second, prompts excluded.
+func Decode(dev gpu.Device, s Shape, emit func(Result)) error {
+	m, err := model.New(dev, s.Config, 1, s.Prompt+s.New)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	for _, n := range s.Decode {
+		e, err := m.NewEngine(model.EngineOptions{Sequences: n, Context: s.Prompt + s.New})
+		if err != nil {
+			return err
+		}
+		speed, err := decode(e, s, n)
+		e.Close()
+		if err != nil {
+			return err
+		}
+		emit(result(dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), speed, "tok/s"))
+	}
+	return nil
+}
+
+// decode is the speed of the tokens after the first: the time for all new
+// tokens less that for one, best of several each.
+func decode(e *model.Engine, s Shape, n int) (float64, error) {
+	generate := func(tokens int) func() error {
+		return func() error {
+			reqs := make([]model.Request, n)
+			for i := range reqs {
+				reqs[i] = model.Request{Prompt: prompt(s, i), MaxTokens: tokens, Stream: uint32(i), Sampling: model.Sampling{Temperature: 1, Seed: 1}}
+			}
+			_, err := e.GenerateAll(context.Background(), reqs)
+			return err
+		}
+	}
+	first, err := best(s.Repetitions+1, generate(1))
+	if err != nil {
+		return 0, err
+	}
+	all, err := best(s.Repetitions+1, generate(s.New))
+	if err != nil {
+		return 0, err
+	}
+	return float64(n*(s.New-1)) / (all - first), nil
+}
+
+func prompt(s Shape, i int) []int {
+	ids := make([]int, s.Prompt)
+	for j := range ids {
+		ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
+	}
+	return ids
+}
+
+// Train measures forward, backward, clipping and AdamW in tokens per second.
+func Train(dev gpu.Device, s Shape, emit func(Result)) error {
+	m, err := model.New(dev, s.Config, 1, s.TrainTokens)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	t, err := m.NewTrainer(s.TrainSeqs * s.TrainTokens)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	seqs, weights := make([]model.Sequence, s.TrainSeqs), make([]model.TokenWeights, s.TrainSeqs)
+	for i := range seqs {
+		ids := make([]int, s.TrainTokens+1)
+		for j := range ids {
+			ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
+		}
+		seqs[i] = model.Sequence{IDs: ids, From: 1}
+		weights[i].Logprob = make([]float64, s.TrainTokens)
+		for j := range weights[i].Logprob {
+			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
+		}
+	}
+	sec, err := best(s.TrainRepeats+1, func() error {
+		if _, err := t.Forward(seqs, 1); err != nil {
+			return err
+		}
+		if err := t.Backward(weights); err != nil {
+			return err
+		}
+		_, err := t.Step(model.AdamW{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	tokens := float64(s.TrainSeqs * s.TrainTokens)
+	emit(result(dev, "train", fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens), tokens/sec, "tok/s"))
+	return nil
+}

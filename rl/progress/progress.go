@@ -1,0 +1,127 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// lineEvery is the least time between two plain lines of one stage.
+const lineEvery = 5 * time.Second
+
+// Reporter shows the stages of a run one after the other.
+type Reporter struct {
+	out   io.Writer
+	width int // columns of the terminal; 0: not a terminal
+
+	bars *mpb.Progress
+	bar  *mpb.Bar
+
+	stage   string
+	total   int
+	began   time.Time
+	first   int // step the stage began at, above 0 after a resume
+	printed time.Time
+	figures string
+}
+
+// New makes a reporter that writes to out, with bars if out is a terminal.
+func New(out io.Writer) *Reporter {
+	r := &Reporter{out: out}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		if w, _, err := term.GetSize(int(file.Fd())); err == nil && w > 40 {
+			r.width = w
+		}
+	}
+	return r
+}
+
+// Begin starts a stage of total steps, the first of them being step first.
+func (r *Reporter) Begin(stage string, first, total int) {
+	r.End()
+	r.stage, r.total, r.first = stage, total, first
+	r.began, r.printed, r.figures = time.Now(), time.Time{}, ""
+	if r.width == 0 {
+		return
+	}
+	r.bars = mpb.New(mpb.WithOutput(r.out), mpb.WithWidth(min(24, r.width/4)), mpb.WithRefreshRate(200*time.Millisecond))
+	r.bar = r.bars.New(int64(total), mpb.BarStyle().Lbound("").Filler("█").Tip("█").Padding("░").Rbound(""),
+		mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 10, C: decor.DindentRight})),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return r.figures })))
+	r.bar.SetCurrent(int64(first))
+}
+
+// Step reports that step (counted from 1) is done, with a few short figures
+// such as "reward 0.42".
+func (r *Reporter) Step(step int, figures ...string) {
+	left := "-"
+	if done := step - r.first; done > 0 {
+		per := time.Since(r.began) / time.Duration(done)
+		left = short(per * time.Duration(r.total-step))
+	}
+	text := fmt.Sprintf("%d/%d  %s  left %s", step, r.total, strings.Join(figures, "  "), left)
+	if r.bar != nil {
+		r.figures = clip(" "+text, r.width-min(24, r.width/4)-12)
+		r.bar.SetCurrent(int64(step))
+		return
+	}
+	if step == r.total || time.Since(r.printed) >= lineEvery {
+		r.printed = time.Now()
+		fmt.Fprintf(r.out, "%-10s %s\n", r.stage, text)
+	}
+}
+
+// Extend changes the number of steps of the stage: some end by a condition.
+func (r *Reporter) Extend(total int) {
+	r.total = total
+	if r.bar != nil {
+		r.bar.SetTotal(int64(total), false)
+	}
+}
+
+// Line prints a line of its own, above the bar.
+func (r *Reporter) Line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) + "\n"
+	if r.bars != nil {
+		io.WriteString(r.bars, text) // mpb prints it above its bars
+		return
+	}
+	io.WriteString(r.out, text)
+}
+
+// End closes the stage's bar.
+func (r *Reporter) End() {
+	if r.bars == nil {
+		return
+	}
+	if !r.bar.Completed() {
+		r.bar.Abort(false)
+	}
+	r.bars.Wait()
+	r.bars, r.bar = nil, nil
+}
+
+func clip(s string, n int) string {
+	if runes := []rune(s); n > 1 && len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return s
+}
+
+// short writes a duration as people say it: 8s, 1m05s, 2h10m.
+func short(d time.Duration) string {
+	s := int(d.Round(time.Second) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
+	return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+}

@@ -1,0 +1,193 @@
+package tasks
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+func init() {
+	register(Family{
+		Name:    "chain_sum",
+		Summary: "work out a chain of additions and subtractions",
+		Doc: `chain_sum: work out a chain of + and -, with the working written as a running total.
+
+    12+7-5-3:              12+7=19-5=14-3=11
+
+A problem is made by drawing the terms and their signs with equal chance; draws whose
+total leaves 0 to max_total are thrown away. Held out is one problem in 16, by the CRC-32
+of its canonical form "12+7-5-3".
+
+Right: the completion ends, and its text ends in "=" and the right number. The working is
+not checked.
+
+Demonstrations: a careless worker, who misreads each sign with probability careless
+(where the total stays in range) and then adds correctly.
+
+Settings
+terms        how many terms, 2 to 8. Default 4.
+max_number   the largest term, 1 to 999. Default 20.
+max_total    the largest total, 2 max_number - 1 to 9999. Default 40.
+careless     probability of misreading a sign in a demonstration, 0 to 1. Default 0.4.
+`,
+		New: func() Task { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} },
+	}, verify.Entry{
+		Summary: "the task chain_sum: the right total",
+		Doc: `task:chain_sum: right when the completion gives the chain's total.
+
+Rows of rlzero's own task carry form = "running_total": right when the completion's text
+ends in "=" and the row's answer. Other rows, such as reasoning-gym's chain_sum, are
+judged by the verifier number with plain = true: one decimal number, no expression.
+
+Option extract as for the verifier number; a running total is the whole completion.
+`,
+		New: func(options json.RawMessage) (verify.Verifier, error) {
+			number, err := taskVerifier("number", options, map[string]any{"plain": true})
+			return chainSumVerifier{number}, err
+		},
+	})
+}
+
+// ChainSum is the task "chain_sum".
+type ChainSum struct {
+	Terms     int     `toml:"terms"`      // 2 to 8
+	MaxNumber int     `toml:"max_number"` // terms are 1 to this, 1 to 999
+	MaxTotal  int     `toml:"max_total"`  // totals are 0 to this, 2 MaxNumber - 1 to 9999
+	Careless  float64 `toml:"careless"`   // probability of misreading a sign in a demonstration, 0 to 1
+}
+
+var _ Task = (*ChainSum)(nil)
+
+// Name implements [Task].
+func (c *ChainSum) Name() string { return "chain_sum" }
+
+// Validate implements [Task].
+func (c *ChainSum) Validate() error {
+	if err := cmp.Or(
+		intBetween("terms", c.Terms, 2, 8),
+		intBetween("max_number", c.MaxNumber, 1, 999),
+		intBetween("max_total", c.MaxTotal, 2*c.MaxNumber-1, 9999),
+		share("careless", c.Careless),
+	); err != nil {
+		return err
+	}
+	return probe(c.attempt)
+}
+
+// Difficulty implements [Task].
+func (c *ChainSum) Difficulty() string {
+	return fmt.Sprintf("%d terms from 1 to %d, + and -, totals from 0 to %d; demonstrations misread %.4g %% of signs",
+		c.Terms, c.MaxNumber, c.MaxTotal, 100*c.Careless)
+}
+
+// Draw implements [Task]. The row's answer is the total.
+func (c *ChainSum) Draw(r *Rand, split Split) verify.Row { return draw(r, split, c.attempt) }
+
+func (c *ChainSum) attempt(r *Rand) (verify.Row, bool) {
+	total := r.Between(1, c.MaxNumber)
+	terms := []int{total} // signed
+	chain := strconv.Itoa(total)
+	for range c.Terms - 1 {
+		term := r.Between(1, c.MaxNumber)
+		if r.Between(0, 1) == 1 {
+			term = -term
+		}
+		if total += term; !c.inRange(total) {
+			return verify.Row{}, false
+		}
+		terms = append(terms, term)
+		chain += fmt.Sprintf("%+d", term)
+	}
+	return verify.Row{
+		ID:       chain,
+		Question: chain + ":",
+		Answer:   strconv.Itoa(total),
+		Metadata: metadata(map[string]any{"form": verify.FormRunningTotal, "terms": terms}),
+	}, true
+}
+
+func (c *ChainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }
+
+// Demonstration implements [Task].
+func (c *ChainSum) Demonstration(r *Rand, row verify.Row) (string, error) {
+	terms, err := chainTerms(row)
+	if err != nil {
+		return "", err
+	}
+	total := terms[0]
+	text := strconv.AppendInt(nil, int64(total), 10)
+	for _, term := range terms[1:] {
+		if c.inRange(total-term) && r.Chance(c.Careless) {
+			term = -term
+		}
+		// After an earlier slip the right sign can lead out of range. Then the
+		// other one does not: it would take total < term and total + term >
+		// MaxTotal, which MaxTotal >= 2 MaxNumber - 1 rules out.
+		if !c.inRange(total + term) {
+			term = -term
+		}
+		op := byte('+')
+		if term < 0 {
+			op = '-'
+		}
+		total += term
+		text = appendStep(text, op, term, total)
+	}
+	return string(text), nil
+}
+
+// chainTerms are the row's signed terms.
+func chainTerms(row verify.Row) ([]int, error) {
+	var terms []int
+	if found, err := row.Field("terms", &terms); !found || err != nil || len(terms) < 2 {
+		return nil, fmt.Errorf("task chain_sum: row %q is not of this task: it has no terms", row.ID)
+	}
+	return terms, nil
+}
+
+// Verify implements [Task].
+func (c *ChainSum) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+	if !ended {
+		return unended(completion)
+	}
+	return verify.JudgeLastTotal(completion, row.Answer)
+}
+
+// Valid implements [Task]: the terms stand in their order, with any signs.
+func (c *ChainSum) Valid(row verify.Row, completion string, ended bool) bool {
+	terms, err := chainTerms(row)
+	if err != nil || !ended {
+		return false
+	}
+	working, err := verify.ParseRunningTotal(completion)
+	if err != nil || working.Check() != nil {
+		return false
+	}
+	return slices.EqualFunc(working.Numbers(), terms, func(n int64, term int) bool { return n == int64(max(term, -term)) })
+}
+
+// Vocabulary implements [Task].
+func (c *ChainSum) Vocabulary() []string { return vocabulary(c.MaxTotal) }
+
+// PromptTokens implements [Task].
+func (c *ChainSum) PromptTokens() int { return 2 * c.Terms }
+
+// CompletionTokens implements [Task].
+func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
+
+// chainSumVerifier is "task:chain_sum".
+type chainSumVerifier struct{ number verify.Verifier }
+
+// Verify implements [verify.Verifier].
+func (v chainSumVerifier) Verify(row verify.Row, completion string) verify.Verdict {
+	var form string
+	if found, err := row.Field("form", &form); found && err == nil && form == verify.FormRunningTotal {
+		return verify.JudgeLastTotal(strings.TrimSpace(completion), row.Answer)
+	}
+	return v.number.Verify(row, completion)
+}

@@ -1,0 +1,194 @@
+package tasks
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+func init() {
+	register(Family{
+		Name:    "countdown",
+		Summary: "reach a target from given numbers with + and -",
+		Doc: `countdown: reach a target from given numbers, each used once, with + and -.
+
+    20 13 7 4 > 10:        20-13=7+7=14-4=10
+
+The prompt lists the numbers, largest first, and the target. The answer is a running
+total. A problem is made by drawing the numbers, sorting them and choosing + or - with
+equal chance for each but the first; draws whose total leaves 1 to max_total, or whose
+target is one of the numbers, are thrown away. Held out is one problem in 16, by the
+CRC-32 of its canonical form "4,7,13,20>10" (numbers in rising order).
+
+Right: the completion ends, is a running total with right results, uses every number
+once, in any order, and its last result is the target.
+
+Demonstrations: with probability aimed the working that made the target; otherwise a
+random working of the same numbers that never looks at the target and hits it by chance.
+
+Settings
+numbers      how many numbers are given, 2 to 8. Default 4.
+max_number   the largest of them, 1 to 999. Default 22.
+max_total    the largest total and target, max_number to 9999. Default 45.
+aimed        share of demonstrations that reach the target on purpose, 0 to 1. Default 0.3.
+`,
+		New: func() Task { return &Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 0.3} },
+	}, verify.Entry{
+		Summary: "the task countdown: every number once, + - * / or a running total",
+		Doc: `task:countdown: the verifier countdown with use_all = true. Rows of rlzero's own task
+carry form = "running_total"; rows of reasoning-gym's countdown, with metadata.numbers
+and metadata.target, are judged as expressions.
+
+Option extract as for the verifier countdown; a running total is the whole completion.
+`,
+		New: func(options json.RawMessage) (verify.Verifier, error) {
+			return taskVerifier("countdown", options, map[string]any{"use_all": true})
+		},
+	})
+}
+
+// Countdown is the task "countdown".
+type Countdown struct {
+	Numbers   int     `toml:"numbers"`    // given numbers, 2 to 8
+	MaxNumber int     `toml:"max_number"` // numbers are 1 to this, 1 to 999
+	MaxTotal  int     `toml:"max_total"`  // totals are 1 to this, MaxNumber to 9999
+	Aimed     float64 `toml:"aimed"`      // share of demonstrations made for the target, 0 to 1
+}
+
+var _ Task = (*Countdown)(nil)
+
+// Name implements [Task].
+func (c *Countdown) Name() string { return "countdown" }
+
+// Validate implements [Task].
+func (c *Countdown) Validate() error {
+	if err := cmp.Or(
+		intBetween("numbers", c.Numbers, 2, 8),
+		intBetween("max_number", c.MaxNumber, 1, 999),
+		intBetween("max_total", c.MaxTotal, c.MaxNumber, 9999),
+		share("aimed", c.Aimed),
+	); err != nil {
+		return err
+	}
+	return probe(c.attempt)
+}
+
+// Difficulty implements [Task].
+func (c *Countdown) Difficulty() string {
+	return fmt.Sprintf("%d numbers from 1 to %d, + and -, totals and targets from 1 to %d; %.4g %% of demonstrations aim at the target",
+		c.Numbers, c.MaxNumber, c.MaxTotal, 100*c.Aimed)
+}
+
+// Draw implements [Task]. The row's answer is the working that made the target.
+func (c *Countdown) Draw(r *Rand, split Split) verify.Row { return draw(r, split, c.attempt) }
+
+func (c *Countdown) attempt(r *Rand) (verify.Row, bool) {
+	numbers := make([]int, c.Numbers)
+	for i := range numbers {
+		numbers[i] = r.Between(1, c.MaxNumber)
+	}
+	slices.SortFunc(numbers, func(a, b int) int { return b - a })
+	working, target, ok := c.derive(numbers, uint(r.Between(0, 1<<(c.Numbers-1)-1)))
+	if !ok || slices.Contains(numbers, target) {
+		return verify.Row{}, false
+	}
+	return verify.Row{
+		ID:       countdownID(numbers, target),
+		Question: join(numbers, " ") + " > " + strconv.Itoa(target) + ":",
+		Answer:   working,
+		Metadata: metadata(map[string]any{"form": verify.FormRunningTotal, "numbers": numbers, "target": target}),
+	}, true
+}
+
+// countdownID is the canonical form: "4,7,13,20>10".
+func countdownID(numbers []int, target int) string {
+	return join(slices.Sorted(slices.Values(numbers)), ",") + ">" + strconv.Itoa(target)
+}
+
+// derive is the working that takes the numbers in their order; bit i of minus
+// makes the sign before number i+1 a minus. ok is false when a total leaves
+// 1 to MaxTotal.
+func (c *Countdown) derive(numbers []int, minus uint) (working string, total int, ok bool) {
+	total = numbers[0]
+	text := strconv.AppendInt(nil, int64(total), 10)
+	for i, n := range numbers[1:] {
+		op := byte('+')
+		if minus>>i&1 == 1 {
+			op, n = '-', -n
+		}
+		if total += n; total < 1 || total > c.MaxTotal {
+			return "", 0, false
+		}
+		text = appendStep(text, op, n, total)
+	}
+	return string(text), total, true
+}
+
+// Demonstration implements [Task].
+func (c *Countdown) Demonstration(r *Rand, row verify.Row) (string, error) {
+	var numbers []int
+	if found, err := row.Field("numbers", &numbers); !found || err != nil || len(numbers) != c.Numbers {
+		return "", fmt.Errorf("task countdown: row %q is not of this task: it has no %d numbers", row.ID, c.Numbers)
+	}
+	if r.Chance(c.Aimed) {
+		return row.Answer, nil
+	}
+	// Each choice of signs that stays in range, with equal chance.
+	var workings []string
+	for minus := range uint(1) << (len(numbers) - 1) {
+		if working, _, ok := c.derive(numbers, minus); ok {
+			workings = append(workings, working)
+		}
+	}
+	if len(workings) == 0 {
+		return "", fmt.Errorf("task countdown: row %q is not of this task: no working stays between 1 and %d", row.ID, c.MaxTotal)
+	}
+	return workings[r.Between(0, len(workings)-1)], nil
+}
+
+// Verify implements [Task].
+func (c *Countdown) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+	if !ended {
+		return unended(completion)
+	}
+	return verify.Countdown{Form: verify.FormRunningTotal, UseAll: true, Extract: verify.ExtractNone}.Verify(row, completion)
+}
+
+// Valid implements [Task].
+func (c *Countdown) Valid(row verify.Row, completion string, ended bool) bool {
+	var numbers []int64
+	found, err := row.Field("numbers", &numbers)
+	return ended && found && err == nil && verify.ValidRunningTotal(completion, numbers)
+}
+
+// Vocabulary implements [Task].
+func (c *Countdown) Vocabulary() []string { return vocabulary(c.MaxTotal) }
+
+// PromptTokens implements [Task].
+func (c *Countdown) PromptTokens() int { return c.Numbers + 3 }
+
+// CompletionTokens implements [Task].
+func (c *Countdown) CompletionTokens() int { return runningTotalTokens(c.Numbers) }
+
+// runningTotalTokens counts the tokens of a working over n numbers: the first,
+// four for each other, <eos>.
+func runningTotalTokens(n int) int { return 1 + 4*(n-1) + 1 }
+
+// appendStep writes one step of a running total; n is signed, op its sign.
+func appendStep(text []byte, op byte, n, total int) []byte {
+	text = strconv.AppendInt(append(text, op), int64(max(n, -n)), 10)
+	return strconv.AppendInt(append(text, '='), int64(total), 10)
+}
+
+func join(numbers []int, separator string) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, separator)
+}

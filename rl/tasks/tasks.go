@@ -1,0 +1,251 @@
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Task is a family of problems at one difficulty. The implementations are
+// pointers to structs whose fields are the settings (toml tags; default, unit
+// and range beside each); [New] makes one with its defaults.
+type Task interface {
+	// Name is the family's name, such as "countdown".
+	Name() string
+	// Validate returns a *SettingError for the first setting that is not
+	// accepted. The other methods need settings that passed.
+	Validate() error
+	// Difficulty says in one sentence what the problems are under the present
+	// settings.
+	Difficulty() string
+	// Draw is a random problem of a split.
+	Draw(r *Rand, split Split) verify.Row
+	// Demonstration is a completion to imitate, without <eos>, for a row that
+	// Draw returned; the error is for any other row. It has the right form
+	// (Valid); the settings say how often it is right.
+	Demonstration(r *Rand, row verify.Row) (string, error)
+	// Verify judges a completion without <eos>; ended tells that it ended in
+	// <eos> rather than at a length limit.
+	Verify(row verify.Row, completion string, ended bool) verify.Verdict
+	// Valid tells whether a completion has the form of an answer, with right
+	// calculations, whatever its result.
+	Valid(row verify.Row, completion string, ended bool) bool
+	// Vocabulary lists the tokens of every prompt and demonstration in a fixed
+	// order; a token's place is its id. It begins with "<pad>", "<eos>".
+	Vocabulary() []string
+	// PromptTokens and CompletionTokens are the lengths in tokens of every
+	// prompt and of every valid completion with its <eos>.
+	PromptTokens() int
+	CompletionTokens() int
+}
+
+// Family is a registered kind of task.
+type Family struct {
+	Name    string
+	Summary string      // one line
+	Doc     string      // problem, settings and rules, for "rlzero tasks show NAME"
+	New     func() Task // with default settings
+}
+
+var families = map[string]Family{}
+
+// register adds a family and its verifier "task:NAME". Called from init.
+func register(f Family, verifier verify.Entry) {
+	families[f.Name] = f
+	verifier.Name = "task:" + f.Name
+	verify.Register(verifier)
+}
+
+// Families are all kinds of tasks, ordered by name.
+func Families() []Family {
+	var all []Family
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		all = append(all, families[name])
+	}
+	return all
+}
+
+// Lookup finds a family by name; the error lists the names there are.
+func Lookup(name string) (Family, error) {
+	f, ok := families[name]
+	if !ok {
+		return f, fmt.Errorf("unknown task %q: accepted are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+	}
+	return f, nil
+}
+
+// New is the named task with its default settings.
+func New(name string) (Task, error) {
+	f, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return f.New(), nil
+}
+
+// SettingError says which setting of a task is not accepted.
+type SettingError struct {
+	Key      string // the setting's toml key
+	Found    string // its value
+	Accepted string // what would do
+}
+
+func (e *SettingError) Error() string {
+	return fmt.Sprintf("%s is %s: accepted is %s", e.Key, e.Found, e.Accepted)
+}
+
+func intBetween(key string, value, low, high int) error {
+	if value < low || value > high {
+		return &SettingError{key, strconv.Itoa(value), fmt.Sprintf("a whole number from %d to %d", low, high)}
+	}
+	return nil
+}
+
+func share(key string, value float64) error {
+	if !(0 <= value && value <= 1) { // NaN included
+		return &SettingError{key, strconv.FormatFloat(value, 'g', -1, 64), "a share from 0 to 1"}
+	}
+	return nil
+}
+
+// Split is a part of all problems.
+type Split int
+
+const (
+	Train   Split = iota // 15 of 16 problems
+	HeldOut              // the others, for evaluation only
+)
+
+// heldOutShare: one problem in so many is held out.
+const heldOutShare = 16
+
+// SplitOf is the split of the problem with this canonical form.
+func SplitOf(id string) Split {
+	if crc32.ChecksumIEEE([]byte(id))%heldOutShare == 0 {
+		return HeldOut
+	}
+	return Train
+}
+
+// The seed and streams of this package's own draws. A run may use the same seed:
+// its training draws cannot meet the held-out problems all the same.
+const (
+	heldOutSeed   = 12345
+	streamHeldOut = 0
+	streamSample  = 1
+	streamProbe   = 2
+)
+
+// HeldOutRows is the test set: the first n different held-out problems of one
+// fixed seed, so that the first rows of a bigger set are the smaller set. The
+// error says that the settings have fewer.
+func HeldOutRows(t Task, n int) ([]verify.Row, error) {
+	// Drawing until the last of n equally likely problems has been seen takes
+	// about n (ln n + 0.6) draws (the coupon collector); problems are not
+	// equally likely, hence the generous factor.
+	limit := 200*n + 10_000
+	seen := map[string]bool{}
+	var rows []verify.Row
+	for i := 0; len(rows) < n; i++ {
+		if i == limit {
+			return nil, fmt.Errorf("task %s has only %d different held-out problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), n)
+		}
+		row := t.Draw(At(heldOutSeed, streamHeldOut, uint64(i)), HeldOut)
+		if !seen[row.ID] {
+			seen[row.ID] = true
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// Samples are n training rows for "rlzero tasks show NAME", each with a
+// demonstration.
+func Samples(t Task, n int) (rows []verify.Row, demonstrations []string, err error) {
+	for i := range n {
+		r := At(heldOutSeed, streamSample, uint64(i))
+		row := t.Draw(r, Train)
+		demonstration, err := t.Demonstration(r, row)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, demonstrations = append(rows, row), append(demonstrations, demonstration)
+	}
+	return rows, demonstrations, nil
+}
+
+// maxProbes bounds the draws that prove that settings have problems at all.
+const maxProbes = 100_000
+
+// probe returns an error unless attempt, one try at a problem, finds one of each
+// split. With that, Draw ends with probability 1 under these settings.
+func probe(attempt func(r *Rand) (verify.Row, bool)) error {
+	var found [2]bool
+	r := At(heldOutSeed, streamProbe, 0)
+	for range maxProbes {
+		if row, ok := attempt(r); ok {
+			if found[SplitOf(row.ID)] = true; found[Train] && found[HeldOut] {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("these settings leave no problems to train on or none to hold out: allow larger or more numbers")
+}
+
+// draw tries until a problem of the split comes up.
+func draw(r *Rand, split Split, attempt func(r *Rand) (verify.Row, bool)) verify.Row {
+	for {
+		if row, ok := attempt(r); ok && SplitOf(row.ID) == split {
+			return row
+		}
+	}
+}
+
+// vocabulary is the token list of the tasks over whole numbers: <pad>, <eos>,
+// the symbols, one token per number 0 to max.
+func vocabulary(max int) []string {
+	tokens := []string{"<pad>", "<eos>", "+", "-", "=", ">", ":"}
+	for n := range max + 1 {
+		tokens = append(tokens, strconv.Itoa(n))
+	}
+	return tokens
+}
+
+// unended is the verdict on a completion that was cut off.
+func unended(completion string) verify.Verdict {
+	return verify.Reject(completion, verify.FormRunningTotal, "the completion does not end within its length limit")
+}
+
+// taskVerifier is the named verifier with fixed options; of the options given
+// only "extract" is accepted.
+func taskVerifier(name string, options json.RawMessage, fixed map[string]any) (verify.Verifier, error) {
+	var o struct {
+		Extract string `json:"extract"`
+	}
+	if err := verify.DecodeOptions(options, &o); err != nil {
+		return nil, err
+	}
+	if o.Extract != "" {
+		fixed["extract"] = o.Extract
+	}
+	return verify.New(name, fixed)
+}
+
+// metadata builds a row's Metadata; the values are such that JSON cannot fail.
+func metadata(values map[string]any) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for key, value := range values {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		out[key] = raw
+	}
+	return out
+}

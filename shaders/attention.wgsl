@@ -1,0 +1,173 @@
+// Causal attention of packed sequences over keys found through a slot table:
+// attention. One pass with a running maximum and sum (Milakov and Gimelshein,
+// arXiv 1805.02867; Dao, FlashAttention-2, arXiv 2307.08691).
+//
+// q, o [T][H*hd]; k, v [slots][KV*hd]; kvidx [*] u32 slot of each key; ranges
+// (binding "meta") [T][2] u32: offset into kvidx, number of keys; stat [T][H][2].
+// hd <= 256 on T0.
+//
+// Order: keys in blocks counted from the row's first key, TL 8, T0 32. Scores
+// are one chain over d on TL, on T0 two halves (quads of even and odd number,
+// four chains each). Within a block the weights are added by a fixed tree, then
+// sum = sum*shrink + block; o = o*shrink, then one chain over the block's keys.
+// The sum's reciprocal multiplies o with the last block. Every row has at
+// least one key.
+//
+// TL: a lane is a query row, a workgroup 8 rows of one head; lavapipe's loads
+// cost per active lane, so lanes that run out of keys cost nothing, and no lane
+// exchanges anything. o is its own accumulator in memory.
+//
+// Variants tried on lavapipe 22.3 (2 cores):
+//
+//variant attention TL tile=1,8
+//variant attention T0
+
+{{define "ranges"}}
+@group(0) @binding(4) var<storage, read> ranges: array<vec2<u32>>;
+{{end}}
+
+{{define "attention TL"}}
+{{params}}
+{{bind "q" "vec4<u64>"}}
+{{bind "k" "vec4<u64>"}}
+{{bind "v" "vec4<u64>"}}
+{{bind "kvidx" "u32"}}
+{{template "ranges"}}
+{{bind "o" "vec4<u64>"}}
+{{bind "stat" "f32"}}
+{{template "wide"}}
+{{template "ln"}}
+fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: vec4<u64>) -> f32 {
+  let b_lo = even(b);
+  let b_hi = odd(b);
+  var s = sum;
+{{- range seq 8}}
+  s = fma({{lane "a" .}}, {{lane "b" .}}, s);
+{{- end}}
+  return s;
+}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let h = group.x;
+  let t = group.y * 8u + lane;
+  if (t >= pc.T) { return; }
+  let width = pc.hd / 8u;
+  let stride = pc.KV * width;
+  let column = h / (pc.H / pc.KV) * width;
+  let row = (t * pc.H + h) * width;
+  let start = ranges[t].x;
+  let count = ranges[t].y;
+  var top = -1.7e38;
+  var sum = 0.0;
+  for (var b = 0u; b < count; b += 8u) {
+{{- range seq 8}}
+    let at{{.}} = kvidx[start + min(b + {{.}}u, count - 1u)] * stride + column;
+    var s{{.}} = 0.0;
+{{- end}}
+    for (var c = 0u; c < width; c++) {
+      let a = q[row + c];
+      let a_lo = even(a);
+      let a_hi = odd(a);
+{{- range seq 8}}
+      s{{.}} = chain(s{{.}}, a_lo, a_hi, k[at{{.}} + c]);
+{{- end}}
+    }
+{{- range seq 8}}
+    s{{.}} = select(-1.7e38, s{{.}} * pc.scale, b + {{.}}u < count);
+{{- end}}
+    let old = top;
+    top = max(top, max(max(max(s0, s1), max(s2, s3)), max(max(s4, s5), max(s6, s7))));
+    let shrink = select(exp(old - top), 0.0, b == 0u);
+{{- range seq 8}}
+    let p{{.}} = select(0.0, exp(s{{.}} - top), b + {{.}}u < count);
+{{- end}}
+    sum = sum * shrink + (((p0 + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + p7)));
+    let finish = select(1.0, 1.0 / sum, b + 8u >= count);
+    for (var c = 0u; c < width; c++) {
+      let before = o[row + c];
+      var lo = select(even(before) * shrink, vec4<f32>(), b == 0u);
+      var hi = select(odd(before) * shrink, vec4<f32>(), b == 0u);
+{{- range seq 8}}
+      let v{{.}} = v[at{{.}} + c];
+      lo = fma(vec4<f32>(p{{.}}), even(v{{.}}), lo);
+      hi = fma(vec4<f32>(p{{.}}), odd(v{{.}}), hi);
+{{- end}}
+      o[row + c] = join(lo * finish, hi * finish);
+    }
+  }
+  stat[(t * pc.H + h) * 2u] = top + ln(sum);
+}
+{{end}}
+
+{{define "attention T0"}}
+{{params}}
+{{bind "q" "vec4<f32>"}}
+{{bind "k" "vec4<f32>"}}
+{{bind "v" "f32"}}
+{{bind "kvidx" "u32"}}
+{{template "ranges"}}
+{{bind "o" "f32"}}
+{{bind "stat" "f32"}}
+{{template "ln"}}
+const least = -1.7e38;
+var<workgroup> query: array<vec4<f32>, 64>;
+var<workgroup> part: array<f32, 64>;
+var<workgroup> weight: array<f32, 32>;
+var<workgroup> slot: array<u32, 32>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let h = group.x;
+  let t = group.y;
+  let quads = pc.hd / 4u;
+  let head = h / (pc.H / pc.KV);
+  let row = t * pc.H + h;
+  let start = ranges[t].x;
+  let count = ranges[t].y;
+  if (i < quads) { query[i] = q[row * quads + i]; }
+  var top = least;
+  var sum = 0.0;
+{{- range seq 4}}
+  let d{{.}} = i + {{mul . 64}}u;
+  var o{{.}} = 0.0;
+{{- end}}
+  for (var b = 0u; b < count; b += 32u) {
+    let keys = min(32u, count - b);
+    let j = i % 32u;
+    if (i < keys) { slot[i] = kvidx[start + b + i]; }
+    workgroupBarrier();
+    if (j < keys) {
+      let at = (slot[j] * pc.KV + head) * quads;
+      var s = vec4<f32>();
+      for (var c = i / 32u; c < quads; c += 2u) { s = fma(query[c], k[at + c], s); }
+      part[i] = (s.x + s.y) + (s.z + s.w);
+    }
+    workgroupBarrier();
+    let old = top;
+    for (var n = 0u; n < keys; n++) { top = max(top, (part[n] + part[n + 32u]) * pc.scale); }
+    if (i < 32u) { weight[i] = select(0.0, exp((part[j] + part[j + 32u]) * pc.scale - top), i < keys); }
+    let shrink = exp(old - top);
+    workgroupBarrier();
+    var w = vec4<f32>();
+    for (var n = 0u; n < 32u; n += 4u) {
+      w += vec4<f32>(weight[n], weight[n + 1u], weight[n + 2u], weight[n + 3u]);
+    }
+    sum = sum * shrink + ((w.x + w.y) + (w.z + w.w));
+{{- range seq 4}}
+    o{{.}} *= shrink;
+{{- end}}
+    for (var n = 0u; n < keys; n++) {
+      let p = weight[n];
+      let at = (slot[n] * pc.KV + head) * pc.hd;
+{{- range seq 4}}
+      if (d{{.}} < pc.hd) { o{{.}} = fma(p, v[at + d{{.}}], o{{.}}); }
+{{- end}}
+    }
+    workgroupBarrier();
+  }
+  let finish = 1.0 / sum;
+{{- range seq 4}}
+  if (d{{.}} < pc.hd) { o[row * pc.hd + d{{.}}] = o{{.}} * finish; }
+{{- end}}
+  if (i == 0u) { stat[row * 2u] = top + ln(sum); }
+}
+{{end}}

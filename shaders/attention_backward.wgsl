@@ -1,0 +1,340 @@
+// Gradients of attention, recomputing the weights from the log-sum-exp that the
+// forward pass saved: attention_delta, attention_backward_dq,
+// attention_backward_dkv (Dao, FlashAttention-2, arXiv 2307.08691, section 3.1.2;
+// two kernels, each recomputing, so that no sum needs an atomic).
+//
+// q, dq, o, dout (binding "do") [T][H*hd]; k, v, dk, dv [T][KV*hd]; stat
+// [T][H][2]: log-sum-exp, delta; ranges (binding "meta") [T][2] u32: first row of
+// the sequence, number of keys; ends [T] u32: row after the sequence's last.
+// hd <= 256 on T0.
+//
+// Order: q.k and do.v are one chain over d on TL, on T0 four chains (d mod 4)
+// joined by a fixed tree; dq is one chain over keys, dk and dv one chain over
+// query heads, then query rows; delta is on TL 8 chains (d mod 8) joined by a
+// fixed tree, on T0 64 (d mod 64) added by halving.
+//
+// TL: a lane is a query row (dq) or a key row (dkv), and takes 8 rows of the
+// other side at a time; the outputs are their own accumulators in memory.
+// T0: 64 invocations do one row; the lower 32 take q.k of 32 rows, the upper 32
+// do.v, then each holds the columns i, i+64, ..
+//
+// Variants tried on lavapipe 22.3 (2 cores):
+//
+//variant attention_delta TL tile=1,8
+//variant attention_delta T0
+//variant attention_backward_dq TL tile=1,8
+//variant attention_backward_dq T0
+//variant attention_backward_dkv TL tile=1,8
+//variant attention_backward_dkv T0
+
+{{define "chain"}}
+fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: vec4<u64>) -> f32 {
+  let b_lo = even(b);
+  let b_hi = odd(b);
+  var s = sum;
+{{- range seq 8}}
+  s = fma({{lane "a" .}}, {{lane "b" .}}, s);
+{{- end}}
+  return s;
+}
+{{end}}
+
+{{define "attention_delta TL"}}
+{{params}}
+{{bind "o" "vec4<u64>"}}
+@group(0) @binding(1) var<storage, read> dout: array<vec4<u64>>;
+{{bind "stat" "f32"}}
+{{template "wide"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let t = group.y * 8u + lane;
+  if (t >= pc.T) { return; }
+  let width = pc.hd / 8u;
+  let row = t * pc.H + group.x;
+  var sum_lo = vec4<f32>();
+  var sum_hi = vec4<f32>();
+  for (var c = 0u; c < width; c++) {
+    let a = o[row * width + c];
+    let b = dout[row * width + c];
+    sum_lo = fma(even(a), even(b), sum_lo);
+    sum_hi = fma(odd(a), odd(b), sum_hi);
+  }
+  let s = sum_lo + sum_hi;
+  stat[row * 2u + 1u] = (s.x + s.y) + (s.z + s.w);
+}
+{{end}}
+
+{{define "attention_delta T0"}}
+{{params}}
+{{bind "o" "f32"}}
+@group(0) @binding(1) var<storage, read> dout: array<f32>;
+{{bind "stat" "f32"}}
+{{template "tree" 64}}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let row = group.y * pc.H + group.x;
+  var sum = 0.0;
+  for (var c = i; c < pc.hd; c += 64u) { sum = fma(o[row * pc.hd + c], dout[row * pc.hd + c], sum); }
+  sum = total(i, sum);
+  if (i == 0u) { stat[row * 2u + 1u] = sum; }
+}
+{{end}}
+
+{{define "attention_backward_dq TL"}}
+{{params}}
+{{bind "q" "vec4<u64>"}}
+{{bind "k" "vec4<u64>"}}
+{{bind "v" "vec4<u64>"}}
+@group(0) @binding(3) var<storage, read> dout: array<vec4<u64>>;
+{{bind "stat" "vec2<f32>"}}
+@group(0) @binding(5) var<storage, read> ranges: array<vec2<u32>>;
+{{bind "dq" "vec4<u64>"}}
+{{template "wide"}}
+{{template "chain"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let h = group.x;
+  let t = group.y * 8u + lane;
+  if (t >= pc.T) { return; }
+  let width = pc.hd / 8u;
+  let stride = pc.KV * width;
+  let row = (t * pc.H + h) * width;
+  let count = ranges[t].y;
+  let first = ranges[t].x * stride + h / (pc.H / pc.KV) * width;
+  let saved = stat[t * pc.H + h];
+  for (var b = 0u; b < count; b += 8u) {
+{{- range seq 8}}
+    let at{{.}} = first + min(b + {{.}}u, count - 1u) * stride;
+    var s{{.}} = 0.0;
+    var d{{.}} = 0.0;
+{{- end}}
+    for (var c = 0u; c < width; c++) {
+      let a = q[row + c];
+      let g = dout[row + c];
+{{- range seq 8}}
+      s{{.}} = chain(s{{.}}, even(a), odd(a), k[at{{.}} + c]);
+      d{{.}} = chain(d{{.}}, even(g), odd(g), v[at{{.}} + c]);
+{{- end}}
+    }
+{{- range seq 8}}
+    d{{.}} = select(0.0, exp(s{{.}} * pc.scale - saved.x) * (d{{.}} - saved.y) * pc.scale, b + {{.}}u < count);
+{{- end}}
+    for (var c = 0u; c < width; c++) {
+      let before = dq[row + c];
+      var lo = select(even(before), vec4<f32>(), b == 0u);
+      var hi = select(odd(before), vec4<f32>(), b == 0u);
+{{- range seq 8}}
+      let k{{.}} = k[at{{.}} + c];
+      lo = fma(vec4<f32>(d{{.}}), even(k{{.}}), lo);
+      hi = fma(vec4<f32>(d{{.}}), odd(k{{.}}), hi);
+{{- end}}
+      dq[row + c] = join(lo, hi);
+    }
+  }
+}
+{{end}}
+
+{{define "attention_backward_dkv TL"}}
+{{params}}
+{{bind "q" "vec4<u64>"}}
+{{bind "k" "vec4<u64>"}}
+{{bind "v" "vec4<u64>"}}
+@group(0) @binding(3) var<storage, read> dout: array<vec4<u64>>;
+{{bind "stat" "vec2<f32>"}}
+{{bind "ends" "u32"}}
+{{bind "dk" "vec4<u64>"}}
+{{bind "dv" "vec4<u64>"}}
+{{template "wide"}}
+{{template "chain"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let t = group.y * 8u + lane;
+  if (t >= pc.T) { return; }
+  let heads = pc.H / pc.KV;
+  let width = pc.hd / 8u;
+  let row = (t * pc.KV + group.x) * width;
+  let count = ends[t] - t;
+  for (var h = group.x * heads; h < group.x * heads + heads; h++) {
+    for (var b = 0u; b < count; b += 8u) {
+{{- range seq 8}}
+      let i{{.}} = (t + min(b + {{.}}u, count - 1u)) * pc.H + h;
+      let at{{.}} = i{{.}} * width;
+      var p{{.}} = 0.0;
+      var d{{.}} = 0.0;
+{{- end}}
+      for (var c = 0u; c < width; c++) {
+        let a = k[row + c];
+        let g = v[row + c];
+{{- range seq 8}}
+        p{{.}} = chain(p{{.}}, even(a), odd(a), q[at{{.}} + c]);
+        d{{.}} = chain(d{{.}}, even(g), odd(g), dout[at{{.}} + c]);
+{{- end}}
+      }
+{{- range seq 8}}
+      let saved{{.}} = stat[i{{.}}];
+      p{{.}} = select(0.0, exp(p{{.}} * pc.scale - saved{{.}}.x), b + {{.}}u < count);
+      d{{.}} = p{{.}} * (d{{.}} - saved{{.}}.y) * pc.scale;
+{{- end}}
+      let first = b == 0u && h == group.x * heads;
+      for (var c = 0u; c < width; c++) {
+        let k_before = dk[row + c];
+        let v_before = dv[row + c];
+        var k_lo = select(even(k_before), vec4<f32>(), first);
+        var k_hi = select(odd(k_before), vec4<f32>(), first);
+        var v_lo = select(even(v_before), vec4<f32>(), first);
+        var v_hi = select(odd(v_before), vec4<f32>(), first);
+{{- range seq 8}}
+        let g{{.}} = dout[at{{.}} + c];
+        v_lo = fma(vec4<f32>(p{{.}}), even(g{{.}}), v_lo);
+        v_hi = fma(vec4<f32>(p{{.}}), odd(g{{.}}), v_hi);
+        let a{{.}} = q[at{{.}} + c];
+        k_lo = fma(vec4<f32>(d{{.}}), even(a{{.}}), k_lo);
+        k_hi = fma(vec4<f32>(d{{.}}), odd(a{{.}}), k_hi);
+{{- end}}
+        dk[row + c] = join(k_lo, k_hi);
+        dv[row + c] = join(v_lo, v_hi);
+      }
+    }
+  }
+}
+{{end}}
+
+{{define "attention_backward_dq T0"}}
+{{params}}
+{{bind "q" "vec4<f32>"}}
+{{bind "k" "vec4<f32>"}}
+{{bind "v" "vec4<f32>"}}
+@group(0) @binding(3) var<storage, read> dout: array<vec4<f32>>;
+{{bind "stat" "vec2<f32>"}}
+@group(0) @binding(5) var<storage, read> ranges: array<vec2<u32>>;
+{{bind "dq" "f32"}}
+var<workgroup> query: array<vec4<f32>, 64>;
+var<workgroup> grad: array<vec4<f32>, 64>;
+var<workgroup> part: array<f32, 64>;
+var<workgroup> weight: array<f32, 32>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let h = group.x;
+  let t = group.y;
+  let quads = pc.hd / 4u;
+  let head = h / (pc.H / pc.KV);
+  let row = t * pc.H + h;
+  let first = ranges[t].x;
+  let count = ranges[t].y;
+  let saved = stat[row];
+  if (i < quads) {
+    query[i] = q[row * quads + i];
+    grad[i] = dout[row * quads + i];
+  }
+{{- range seq 4}}
+  let d{{.}} = i + {{mul . 64}}u;
+  var sum{{.}} = 0.0;
+{{- end}}
+  for (var b = 0u; b < count; b += 32u) {
+    let keys = min(32u, count - b);
+    let j = i % 32u;
+    let at = ((first + b + j) * pc.KV + head) * quads;
+    workgroupBarrier();
+    var s = vec4<f32>();
+    if (j < keys) {
+      for (var c = 0u; c < quads; c++) {
+        if (i < 32u) {
+          s = fma(query[c], k[at + c], s);
+        } else {
+          s = fma(grad[c], v[at + c], s);
+        }
+      }
+    }
+    part[i] = (s.x + s.y) + (s.z + s.w);
+    workgroupBarrier();
+    if (i < keys) { weight[i] = exp(part[i] * pc.scale - saved.x) * (part[i + 32u] - saved.y) * pc.scale; }
+    workgroupBarrier();
+    for (var n = 0u; n < keys; n++) {
+      let w = weight[n];
+      let source = ((first + b + n) * pc.KV + head) * quads;
+{{- range seq 4}}
+      if (d{{.}} < pc.hd) { sum{{.}} = fma(w, k[source + d{{.}} / 4u][d{{.}} % 4u], sum{{.}}); }
+{{- end}}
+    }
+  }
+{{- range seq 4}}
+  if (d{{.}} < pc.hd) { dq[row * pc.hd + d{{.}}] = sum{{.}}; }
+{{- end}}
+}
+{{end}}
+
+{{define "attention_backward_dkv T0"}}
+{{params}}
+{{bind "q" "vec4<f32>"}}
+{{bind "k" "vec4<f32>"}}
+{{bind "v" "vec4<f32>"}}
+@group(0) @binding(3) var<storage, read> dout: array<vec4<f32>>;
+{{bind "stat" "vec2<f32>"}}
+{{bind "ends" "u32"}}
+{{bind "dk" "f32"}}
+{{bind "dv" "f32"}}
+var<workgroup> key: array<vec4<f32>, 64>;
+var<workgroup> value: array<vec4<f32>, 64>;
+var<workgroup> part: array<f32, 64>;
+var<workgroup> weight: array<f32, 32>;
+var<workgroup> grad: array<f32, 32>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let t = group.y;
+  let heads = pc.H / pc.KV;
+  let quads = pc.hd / 4u;
+  let row = t * pc.KV + group.x;
+  let count = ends[t] - t;
+  if (i < quads) {
+    key[i] = k[row * quads + i];
+    value[i] = v[row * quads + i];
+  }
+{{- range seq 4}}
+  let d{{.}} = i + {{mul . 64}}u;
+  var k{{.}} = 0.0;
+  var v{{.}} = 0.0;
+{{- end}}
+  for (var h = group.x * heads; h < group.x * heads + heads; h++) {
+    for (var b = 0u; b < count; b += 32u) {
+      let rows = min(32u, count - b);
+      let j = i % 32u;
+      let at = ((t + b + j) * pc.H + h) * quads;
+      workgroupBarrier();
+      var s = vec4<f32>();
+      if (j < rows) {
+        for (var c = 0u; c < quads; c++) {
+          if (i < 32u) {
+            s = fma(key[c], q[at + c], s);
+          } else {
+            s = fma(value[c], dout[at + c], s);
+          }
+        }
+      }
+      part[i] = (s.x + s.y) + (s.z + s.w);
+      workgroupBarrier();
+      if (i < rows) {
+        let saved = stat[(t + b + i) * pc.H + h];
+        let p = exp(part[i] * pc.scale - saved.x);
+        weight[i] = p;
+        grad[i] = p * (part[i + 32u] - saved.y) * pc.scale;
+      }
+      workgroupBarrier();
+      for (var n = 0u; n < rows; n++) {
+        let source = ((t + b + n) * pc.H + h) * quads;
+{{- range seq 4}}
+        if (d{{.}} < pc.hd) {
+          v{{.}} = fma(weight[n], dout[source + d{{.}} / 4u][d{{.}} % 4u], v{{.}});
+          k{{.}} = fma(grad[n], q[source + d{{.}} / 4u][d{{.}} % 4u], k{{.}});
+        }
+{{- end}}
+      }
+    }
+  }
+{{- range seq 4}}
+  if (d{{.}} < pc.hd) {
+    dk[row * pc.hd + d{{.}}] = k{{.}};
+    dv[row * pc.hd + d{{.}}] = v{{.}};
+  }
+{{- end}}
+}
+{{end}}

@@ -1,0 +1,46 @@
+// Definitions that every template file may use.
+//
+// wide: storage of 8 floats as one vec4<u64>, which lavapipe loads in one go.
+// even(v) are elements 0 2 4 6 of it, odd(v) elements 1 3 5 7; join() is the
+// inverse. A body names the halves x_lo and x_hi; then lane "x" e is element e.
+{{define "wide"}}
+fn even(v: vec4<u64>) -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(v)); }
+fn odd(v: vec4<u64>) -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(v >> vec4<u32>(32u))); }
+fn join(lo: vec4<f32>, hi: vec4<f32>) -> vec4<u64> {
+  return vec4<u64>(bitcast<vec4<u32>>(lo)) | (vec4<u64>(bitcast<vec4<u32>>(hi)) << vec4<u32>(32u));
+}
+{{end}}
+{{/* tree N: total(i, v) is the sum of the N values v of a workgroup, added by
+halving; every invocation i calls it and gets the sum. */}}
+{{define "tree"}}
+var<workgroup> partial: array<f32, {{.}}>;
+fn total(i: u32, v: f32) -> f32 {
+  partial[i] = v;
+  for (var s = {{div . 2}}u; s > 0u; s >>= 1u) {
+    workgroupBarrier();
+    if (i < s) { partial[i] += partial[i + s]; }
+  }
+  workgroupBarrier();
+  let sum = partial[0];
+  workgroupBarrier();
+  return sum;
+}
+{{end}}
+{{/* ln: the logarithm of a normal x > 0 to about 1 ulp. WGSL's log may be off by
+2^-21 near 1, lavapipe's by 12 ulp, and a log-prob is a difference. x = m*2^e with
+m in [sqrt(1/2), sqrt(2)), ln(1+f) = 2 atanh(f/(2+f)) by its series, whose next
+term is below 2^-28; ln 2 in two parts, the first exact in products (W. Cody and
+W. Waite, Software Manual for the Elementary Functions, 1980, chapter 5). */}}
+{{define "ln"}}
+fn ln_scaled(e: f32, f: f32) -> f32 {
+  let s = f / (2.0 + f);
+  let z = s * s;
+  let series = z * fma(z, fma(z, fma(z, 0.22222222, 0.28571429), 0.4), 0.66666667);
+  return e * 0.693359375 + (fma(s, series, s + s) + e * -2.12194440e-4);
+}
+fn ln(x: f32) -> f32 {
+  let bits = bitcast<i32>(x);
+  let e = (bits - 0x3f3504f3) >> 23u;
+  return ln_scaled(f32(e), bitcast<f32>(bits - (e << 23u)) - 1.0);
+}
+{{end}}

@@ -1,0 +1,61 @@
+// Package shaders holds the GPU kernels: their contracts, their WGSL templates
+// and the SPIR-V made from them.
+//
+// The contract of every kernel (bindings, parameters, extent, formula) is a row
+// of the table in kernels.go. The shaders for it are written in the .wgsl files
+// beside it, once for each tier. `go generate ./shaders` turns them into spv/
+// and manifest.json. Package gpu/refdev has a plain-Go twin of every kernel.
+//
+// # Template files
+//
+// A .wgsl file is a text/template file. It starts with a comment that says, for
+// all its kernels: purpose, bindings with shapes, order of every reduction,
+// variants tried with figures, source. Then come the declarations of variants,
+// one comment line each,
+//
+//	//variant KERNEL TIER [LABEL] [key=value ...]
+//
+// and then {{define "KERNEL TIER"}} blocks, the bodies. The keys:
+//
+//	tile=x[,y[,z]]  extent of Op.Size that one workgroup does; 1 where not given
+//	linear          one-dimensional extent whose workgroups may be spread over y:
+//	                the body takes its index from {{group}}
+//	max=x[,y[,z]]   the variant serves extents up to this; 0 or absent is no bound
+//	use=NAME        the {{define}} to run; "KERNEL TIER" where not given
+//	NAME=integer    a number that the body reads as {{.NAME}}
+//
+// The first declared variant of a kernel and tier whose bounds admit an extent
+// runs it. Variants of one kernel and tier give equal bits: they may change who
+// computes an output, never the order of operations inside it.
+//
+// Functions for bodies (template.go): {{params}} and {{bind}} declare the
+// parameters pc and the bindings from the table, {{add}} {{mul}} {{div}} do
+// integer arithmetic, {{range seq n}} repeats text, {{group}} is the linear
+// workgroup index. Templates in common.wgsl are shared by all files.
+//
+// # Tiers
+//
+// TL is for CPU devices with 8-lane subgroups (Mesa lavapipe): one subgroup is
+// a workgroup, no workgroup memory, no barriers, loads 8 floats wide as
+// vec4<u64>, operands exchanged by subgroupShuffle. lavapipe's loads cost 25 ns
+// whether they bring 8 or 64 floats, and it looks at every one of 8 lanes in
+// each, so loads are few and wide and stand in loops, which also bounds the time
+// of its compiler. T0 is for any device at WebGPU's default limits: at most
+// 256 invocations and 16 KiB of workgroup memory, no subgroups, no 64-bit
+// integers.
+//
+// # Numbers
+//
+// All arithmetic is f32. Every sum is one chain or one fixed tree that does not
+// depend on the variant, on the batch or on who computes it; chains use fma().
+// The generator marks every other float operation NoContraction, so that a
+// driver may not fuse what the source does not. lavapipe computes fma(a, b, c)
+// as a*b rounded, then added; GPUs round once. NumericsVersion names this set
+// of orders and is stored in checkpoints.
+//
+// # Caveats
+//
+// lavapipe ends a shader after 65535 loop iterations in all (Mesa's
+// LP_MAX_TGSI_LOOP_ITERATIONS): TL bodies do at least 8 steps of a long
+// reduction for each iteration.
+package shaders

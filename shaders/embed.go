@@ -1,0 +1,168 @@
+package shaders
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
+
+// NumericsVersion names the order of operations inside every output of every
+// kernel. It changes when any kernel may give other bits on the same device.
+// Version 1: matmul is one chain over k ascending for every K, on every tier.
+const NumericsVersion = 1
+
+// maxGroupsX is the largest number of workgroups along x of a linear variant;
+// the rest goes to y. Vulkan and WebGPU guarantee 65535.
+const maxGroupsX = 32768
+
+//go:embed *.wgsl
+var sources embed.FS
+
+//go:embed spv
+var binaries embed.FS
+
+//go:embed manifest.json
+var manifest []byte
+
+// Variant is one shader of a kernel: a template body with its numbers.
+type Variant struct {
+	ID      string // "matmul_nt.TL.rows16", also the file name in spv/
+	Kernel  string
+	Tier    string // "TL" or "T0", see package doc
+	Tile    [3]int // extent of Op.Size done by one workgroup
+	Linear  bool   // workgroups along x may be spread over y
+	MaxSize [3]int // largest extent served; 0 is no bound
+
+	file  string         // template file
+	body  string         // {{define}} in it
+	names map[string]int // numbers the body reads
+}
+
+// Entry is a line of manifest.json: what the generator made of a variant.
+type Entry struct {
+	ID     string `json:"id"`
+	Kernel string `json:"kernel"`
+	Tier   string `json:"tier"`
+	Tile   [3]int `json:"tile"`
+	Linear bool   `json:"linear,omitempty"`
+	Max    [3]int `json:"max"`
+	WGSL   string `json:"wgsl"`  // SHA-256 of the rendered text
+	SPIRV  string `json:"spirv"` // SHA-256 of the module
+}
+
+// Manifest is the content of manifest.json.
+type Manifest struct {
+	Numerics int     `json:"numerics"`
+	Compiler string  `json:"compiler"`
+	Variants []Entry `json:"variants"`
+}
+
+var loadVariants = sync.OnceValues(func() ([]Variant, error) { return parseVariants(sources) })
+
+// Kernels returns the contracts of all kernels.
+func Kernels() []Kernel { return slices.Clone(table) }
+
+// Lookup returns the contract of a kernel.
+func Lookup(name string) (*Kernel, bool) {
+	i := slices.IndexFunc(table, func(k Kernel) bool { return k.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &table[i], true
+}
+
+// All returns every variant, in the order of the template files' names and of
+// the declarations in them.
+func All() ([]Variant, error) {
+	list, err := loadVariants()
+	return slices.Clone(list), err
+}
+
+// Variants returns the variants of a kernel in a tier, in the order in which
+// Choose tries them. It is empty when there are none.
+func Variants(kernel, tier string) []Variant {
+	all, _ := loadVariants() // a tree whose templates do not parse fails its tests
+	var list []Variant
+	for _, v := range all {
+		if v.Kernel == kernel && v.Tier == tier {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// Choose returns the variant that runs an extent: the first whose bounds admit
+// it. An extent of 0 counts as 1.
+func Choose(kernel, tier string, size [3]int) (Variant, error) {
+	if _, err := loadVariants(); err != nil {
+		return Variant{}, err
+	}
+	list := Variants(kernel, tier)
+	for _, v := range list {
+		if v.admits(size) {
+			return v, nil
+		}
+	}
+	if len(list) == 0 {
+		return Variant{}, fmt.Errorf("no shader of kernel %q for tier %q", kernel, tier)
+	}
+	return Variant{}, fmt.Errorf("no shader of kernel %q for tier %q serves an extent of %v", kernel, tier, size)
+}
+
+func (v Variant) admits(size [3]int) bool {
+	for i, bound := range v.MaxSize {
+		if bound > 0 && size[i] > bound {
+			return false
+		}
+	}
+	return true
+}
+
+// Groups returns how many workgroups cover an extent: ceil(size/tile), for a
+// linear variant folded so that x stays small. Bodies leave what lies beyond
+// the extent alone.
+func (v Variant) Groups(size [3]int) [3]int {
+	var groups [3]int
+	for i := range groups {
+		groups[i] = ceilDiv(max(size[i], 1), v.Tile[i])
+	}
+	if v.Linear && groups[0] > maxGroupsX {
+		groups[1] = ceilDiv(groups[0], maxGroupsX)
+		groups[0] = ceilDiv(groups[0], groups[1])
+	}
+	return groups
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// SPIRV returns the module for Vulkan, entry point "main", parameters as push
+// constants, binding i of the kernel at set 0 binding i.
+func (v Variant) SPIRV() ([]byte, error) {
+	packed, err := binaries.ReadFile("spv/" + v.ID + ".spv.gz")
+	if err != nil {
+		return nil, fmt.Errorf("shader %s is not built (run go generate ./shaders): %w", v.ID, err)
+	}
+	unpacker, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("shader %s: %w", v.ID, err)
+	}
+	code, err := io.ReadAll(unpacker)
+	if err != nil {
+		return nil, fmt.Errorf("shader %s: %w", v.ID, err)
+	}
+	return code, nil
+}
+
+// ReadManifest returns what the generator recorded.
+func ReadManifest() (Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return m, fmt.Errorf("manifest.json: %w (run go generate ./shaders)", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,272 @@
+// Package spirv edits SPIR-V modules that naga has written. It removes what the
+// naga command cannot be told to leave out and marks arithmetic that a driver
+// may not contract. Words are 32 bits, little endian; the module layout is
+// section 2.3 of the SPIR-V specification
+// (https://registry.khronos.org/SPIR-V/specs/unified1/SPIRV.html), which also
+// defines the opcodes below.
+package spirv
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+const (
+	magic       = 0x07230203
+	headerWords = 5
+)
+
+// Opcodes.
+const (
+	opSourceContinued     = 2
+	opSource              = 3
+	opSourceExtension     = 4
+	opName                = 5
+	opMemberName          = 6
+	opString              = 7
+	opLine                = 8
+	opCapability          = 17
+	opConstant            = 43
+	opConstantComposite   = 44
+	opConstantNull        = 46
+	opVariable            = 59
+	opLoad                = 61
+	opStore               = 62
+	opDecorate            = 71
+	opCompositeConstruct  = 80
+	opCompositeExtract    = 81
+	opFNegate             = 127
+	opFAdd                = 129
+	opISub                = 130
+	opFSub                = 131
+	opFMul                = 133
+	opFDiv                = 136
+	opVectorTimesScalar   = 142
+	opDot                 = 148
+	opAll                 = 155
+	opSelect              = 169
+	opIEqual              = 170
+	opSelectionMerge      = 247
+	opLabel               = 248
+	opBranch              = 249
+	opBranchConditional   = 250
+	opControlBarrier      = 224
+	opNoLine              = 317
+	opModuleProcessed     = 330
+	storageWorkgroup      = 4
+	storageFunction       = 7
+	noContraction         = 42
+	capStorageInputOutput = 4436 // StorageInputOutput16: naga declares it with f16, lavapipe lacks it
+)
+
+type instruction []uint32
+
+func (x instruction) op() uint32 { return x[0] & 0xffff }
+
+func encode(op uint32, operands ...uint32) instruction {
+	return append(instruction{uint32(len(operands)+1)<<16 | op}, operands...)
+}
+
+// Module is a module cut into instructions.
+type Module struct {
+	header [headerWords]uint32
+	code   []instruction
+}
+
+// Parse cuts a binary module into instructions.
+func Parse(data []byte) (*Module, error) {
+	if len(data)%4 != 0 || len(data) < 4*headerWords {
+		return nil, fmt.Errorf("%d bytes are not a SPIR-V module", len(data))
+	}
+	words := make([]uint32, len(data)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	if words[0] != magic {
+		return nil, fmt.Errorf("magic number %#x, a SPIR-V module starts with %#x", words[0], magic)
+	}
+	m := &Module{header: [headerWords]uint32(words[:headerWords])}
+	for i := headerWords; i < len(words); {
+		n := int(words[i] >> 16)
+		if n == 0 || i+n > len(words) {
+			return nil, fmt.Errorf("instruction at word %d has %d words of %d left", i, n, len(words)-i)
+		}
+		m.code = append(m.code, instruction(words[i:i+n]))
+		i += n
+	}
+	return m, nil
+}
+
+// Bytes is the binary form of the module.
+func (m *Module) Bytes() []byte {
+	var data []byte
+	put := func(words []uint32) {
+		for _, w := range words {
+			data = binary.LittleEndian.AppendUint32(data, w)
+		}
+	}
+	put(m.header[:])
+	for _, x := range m.code {
+		put(x)
+	}
+	return data
+}
+
+// Clean applies all edits: it removes debug text, the unused capability, the
+// zero-filling of workgroup memory and the loop counters, then what only they
+// used, and forbids contraction.
+func (m *Module) Clean() {
+	m.removeDebug()
+	m.removeZeroFill()
+	m.removeLoopBounds()
+	m.removeUnused()
+	m.forbidContraction()
+}
+
+// filter keeps the instructions for which keep is true.
+func (m *Module) filter(keep func(instruction) bool) {
+	kept := m.code[:0]
+	for _, x := range m.code {
+		if keep(x) {
+			kept = append(kept, x)
+		}
+	}
+	m.code = kept
+}
+
+func (m *Module) removeDebug() {
+	m.filter(func(x instruction) bool {
+		switch x.op() {
+		case opSourceContinued, opSource, opSourceExtension, opName, opMemberName, opString, opLine, opNoLine, opModuleProcessed:
+			return false
+		case opCapability:
+			return x[1] != capStorageInputOutput
+		}
+		return true
+	})
+}
+
+// removeZeroFill removes the start of an entry point in which one invocation
+// stores zeros to every workgroup variable and all wait:
+//
+//	SelectionMerge M; BranchConditional _ T M; Label T; Store var null ...; Branch M; Label M; ControlBarrier
+//
+// becomes Branch M; Label M. Kernels write workgroup memory before they read
+// it. On lavapipe the store of 8 KiB costs 11 s of compilation.
+func (m *Module) removeZeroFill() {
+	shared, null := map[uint32]bool{}, map[uint32]bool{}
+	for _, x := range m.code {
+		switch {
+		case x.op() == opVariable && x[3] == storageWorkgroup:
+			shared[x[2]] = true
+		case x.op() == opConstantNull:
+			null[x[2]] = true
+		}
+	}
+	for i := 0; i+2 < len(m.code); i++ {
+		x, next := m.code[i], m.code[i+1]
+		if x.op() != opSelectionMerge || next.op() != opBranchConditional || next[3] != x[1] {
+			continue
+		}
+		end := i + 3
+		for end < len(m.code) && m.code[end].op() == opStore && shared[m.code[end][1]] && null[m.code[end][2]] {
+			end++
+		}
+		if end == i+3 || end+2 >= len(m.code) || m.code[end+2].op() != opControlBarrier {
+			continue
+		}
+		merge := x[1]
+		m.code[i] = encode(opBranch, merge)
+		m.code[i+1] = encode(opLabel, merge)
+		m.code = append(m.code[:i+2], m.code[end+3:]...)
+	}
+}
+
+// removeLoopBounds removes the counters with which naga ends every loop after
+// 2^64 iterations: function variables of type vec2<u32> that start at
+// (0xffffffff, 0xffffffff), their stores, and the branches taken when they
+// reach zero. They keep drivers from unrolling.
+func (m *Module) removeLoopBounds() {
+	value, full, counter := map[uint32]uint32{}, map[uint32]bool{}, map[uint32]bool{}
+	derived := map[uint32]bool{} // ids that hold a counter or a test of one
+	for _, x := range m.code {
+		switch x.op() {
+		case opConstant:
+			value[x[2]] = x[3]
+		case opConstantComposite:
+			full[x[2]] = len(x) == 5 && value[x[3]] == 0xffffffff && value[x[4]] == 0xffffffff
+		case opVariable:
+			if x[3] == storageFunction && len(x) == 5 && full[x[4]] {
+				counter[x[2]] = true
+			}
+		case opLoad:
+			derived[x[2]] = counter[x[3]]
+		case opIEqual:
+			derived[x[2]] = derived[x[3]] || derived[x[4]]
+		case opAll:
+			derived[x[2]] = derived[x[3]]
+		}
+	}
+	for i := 0; i+1 < len(m.code); i++ {
+		if branch := m.code[i+1]; m.code[i].op() == opSelectionMerge && branch.op() == opBranchConditional && derived[branch[1]] {
+			m.code[i] = encode(opBranch, branch[3])
+			m.code[i+1] = nil // dropped below
+			i++
+		}
+	}
+	m.filter(func(x instruction) bool { return x != nil && !(x.op() == opStore && counter[x[1]]) })
+}
+
+// removeUnused removes instructions without effect whose result nobody reads,
+// until none is left.
+func (m *Module) removeUnused() {
+	for {
+		used := map[uint32]bool{}
+		for _, x := range m.code {
+			_, pure := pureResult(x)
+			for i, word := range x[1:] { // a literal may look like an id: that keeps too much, never too little
+				if !pure || i != 1 {
+					used[word] = true
+				}
+			}
+		}
+		before := len(m.code)
+		m.filter(func(x instruction) bool {
+			id, ok := pureResult(x)
+			return !ok || used[id]
+		})
+		if len(m.code) == before {
+			return
+		}
+	}
+}
+
+// pureResult returns the result of an instruction of the kinds that the
+// removed code leaves behind.
+func pureResult(x instruction) (uint32, bool) {
+	switch x.op() {
+	case opLoad, opIEqual, opAll, opCompositeExtract, opSelect, opCompositeConstruct, opISub:
+		return x[2], true
+	case opVariable:
+		return x[2], x[3] == storageFunction
+	}
+	return 0, false
+}
+
+// forbidContraction decorates every float add, subtract, multiply, divide,
+// negate, scale and dot so that a driver does not fuse two of them.
+func (m *Module) forbidContraction() {
+	var marks []instruction
+	last := -1 // of the existing decorations and what stands before them
+	for i, x := range m.code {
+		switch x.op() {
+		case opFNegate, opFAdd, opFSub, opFMul, opFDiv, opVectorTimesScalar, opDot:
+			marks = append(marks, encode(opDecorate, x[2], noContraction))
+		case opDecorate:
+			last = i
+		}
+	}
+	code := append([]instruction{}, m.code[:last+1]...)
+	code = append(code, marks...)
+	m.code = append(code, m.code[last+1:]...)
+}

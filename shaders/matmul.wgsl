@@ -1,0 +1,285 @@
+// Matrix products of row-major f32 matrices: matmul_nt, matmul_nt_residual,
+// matmul_nn, matmul_nn_add, matmul_tn_acc; matmul_naive is the baseline of the
+// benchmark.
+//
+// Bindings: a, b, c as the names say (n: [rows][k], t: the operand that is read
+// along its other dimension), row strides lda, ldb, ldc; r of matmul_nt_residual
+// has the shape of c. The extent is N (columns of c), M (rows of c).
+//
+// Order: every element of c is one chain acc = fma(a, b, acc) over k ascending,
+// whatever K is and whoever computes it, from 0 or (tn_acc) from c; r or c is
+// added last. So an element does not depend on the tile, on the other rows of
+// the batch, or on where a batch of rows is cut.
+//
+// TL, NT: lane l has column n0+8j+l and reads 8 floats of its row of b; a row of
+// a is loaded once by all lanes and handed around by subgroupShuffle. The tile is
+// transposed in registers (log2(8) exchanges), so that a lane stores 8 adjacent
+// columns. TL, NN and TN: lane l has the 8 adjacent columns n0+8l. What limits
+// all is the number of loads, so tiles are large enough to spill.
+// T0: tiles of a and b in workgroup memory, a rectangle of c in registers.
+//
+// Tried (GFLOP/s of one core of an EPYC, lavapipe 22.3, 512^3; naive 0.9): NT rows x columns
+// 8x32 27, 16x16 28, 12x32 30, 16x32 32-33, 24x32 26, 32x32 30 with a JIT of
+// 380 ms instead of 130; storing single floats instead of the transposed tile
+// costs 15 % at K = 96.
+//
+// Source: own; the lane scheme answers how llvmpipe executes SSBO loads (Mesa
+// 22.3 src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c, emit_load_mem: a loop
+// over lanes for each load); the T0 tile is the usual register tiling, as in
+// https://siboehm.com/articles/22/CUDA-MMM.
+//
+//variant matmul_nt TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
+//variant matmul_nt TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
+//variant matmul_nt TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
+//variant matmul_nt TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
+//variant matmul_nt TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
+//variant matmul_nt_residual TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
+//variant matmul_nt_residual TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
+//variant matmul_nt_residual TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
+//variant matmul_nt_residual TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
+//variant matmul_nt_residual TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
+//variant matmul_nn TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4
+//variant matmul_nn TL r16 tile=64,16 use=nn_lanes rows=16
+//variant matmul_nn_add TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4
+//variant matmul_nn_add TL r16 tile=64,16 use=nn_lanes rows=16
+//variant matmul_tn_acc TL tile=64,16 use=tn_lanes rows=16
+//variant matmul_nt T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nt T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nt_residual T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nt_residual T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_add T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_add T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_tn_acc T0 r16 tile=64,16 max=512,512 use=tiles rows=16 cols=64 each=4 wide=4
+//variant matmul_tn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_naive TL tile=64,1 use=naive
+//variant matmul_naive T0 tile=64,1 use=naive
+
+{{define "nt_lanes"}}
+{{template "wide"}}
+{{template "transpose"}}
+{{params}}
+{{bind "a" "vec4<u64>"}}
+{{bind "b" "vec4<u64>"}}
+{{if eq .Kernel "matmul_nt_residual"}}{{bind "r" (or (and (lt .rows 8) "f32") "vec4<u64>")}}{{end}}
+{{bind "c" (or (and (lt .rows 8) "f32") "vec4<u64>")}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let m0 = group.y * {{.rows}}u;
+  let n0 = group.x * {{mul 8 .cols}}u;
+  let steps = pc.K / 8u;
+  // Rows and columns past the edge read the last ones and are not stored.
+{{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
+{{end}}{{range $j := seq .cols}}  let col{{$j}} = min(n0 + {{mul 8 $j}}u + l, pc.N - 1u) * (pc.ldb / 8u);
+{{end}}{{range $i := seq .rows}}{{range $j := seq $.cols}}  var c{{$i}}_{{$j}} = 0.0;
+{{end}}{{end}}
+  for (var k = 0u; k < steps; k += 8u) {
+    let at = min(k + l, steps - 1u);
+{{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
+    let a{{$i}}_lo = even(a{{$i}});
+    let a{{$i}}_hi = odd(a{{$i}});
+{{end}}    let last = min(8u, steps - k);
+    for (var q = 0u; q < last; q++) {
+{{range $j := seq .cols}}      let b{{$j}} = b[col{{$j}} + k + q];
+      let b{{$j}}_lo = even(b{{$j}});
+      let b{{$j}}_hi = odd(b{{$j}});
+{{end}}{{range $e := seq 8}}{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
+{{range $j := seq $.cols}}      c{{$i}}_{{$j}} = fma(t{{$e}}_{{$i}}, {{lane (print "b" $j) $e}}, c{{$i}}_{{$j}});
+{{end}}{{end}}{{end}}    }
+  }
+{{if lt .rows 8}}{{template "store_floats" .}}{{else}}{{template "store_transposed" .}}{{end}}}
+{{end}}
+
+{{define "store_floats"}}{{range $i := seq .rows}}  if (m0 + {{$i}}u < pc.M) {
+    let at = (m0 + {{$i}}u) * pc.ldc + n0 + l;
+{{range $j := seq $.cols}}    if (n0 + {{mul 8 $j}}u < pc.N) {
+      c[at + {{mul 8 $j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{mul 8 $j}}u] + {{end}}c{{$i}}_{{$j}};
+    }
+{{end}}  }
+{{end}}{{end}}
+
+{{define "store_transposed"}}{{range $i := seq (div .rows 8)}}  {
+    let row = m0 + {{mul 8 $i}}u + l;
+    let at = (row * pc.ldc + n0) / 8u;
+{{range $j := seq $.cols}}    {
+      let y = transpose(array<f32, 8>({{range $e := seq 8}}c{{add (mul 8 $i) $e}}_{{$j}}, {{end}}), l);
+      let lo = vec4(y[0], y[2], y[4], y[6]);
+      let hi = vec4(y[1], y[3], y[5], y[7]);
+      if (row < pc.M && n0 + {{mul 8 $j}}u < pc.N) {
+{{if eq $.Kernel "matmul_nt_residual"}}        let old = r[at + {{$j}}u];
+        c[at + {{$j}}u] = join(even(old) + lo, odd(old) + hi);
+{{else}}        c[at + {{$j}}u] = join(lo, hi);
+{{end}}      }
+    }
+{{end}}  }
+{{end}}{{end}}
+
+{{define "transpose"}}
+// x[i] of lane l becomes x[l] of lane i: for each bit of i and l, the pairs of
+// values and lanes that differ in it are exchanged.
+fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
+{{range $i := seq 8}}  var x{{$i}} = x[{{$i}}];
+{{end}}{{range $s := list 1 2 4}}  {
+    let far = (l & {{$s}}u) != 0u;
+{{range $i := seq 8}}{{if not (bit $i $s)}}    let u{{$i}} = subgroupShuffleXor(select(x{{add $i $s}}, x{{$i}}, far), {{$s}}u);
+    x{{$i}} = select(x{{$i}}, u{{$i}}, far);
+    x{{add $i $s}} = select(u{{$i}}, x{{add $i $s}}, far);
+{{end}}{{end}}  }
+{{end}}  return array<f32, 8>(x0, x1, x2, x3, x4, x5, x6, x7);
+}
+{{end}}
+
+{{define "nn_lanes"}}
+{{template "wide"}}
+{{params}}
+{{bind "a" "vec4<u64>"}}
+{{bind "b" "vec4<u64>"}}
+{{bind "c" "vec4<u64>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let m0 = group.y * {{.rows}}u;
+  let n = group.x * 8u + l;
+  let col = min(n, pc.N / 8u - 1u);
+  let steps = pc.K / 8u;
+  let ldb = pc.ldb / 8u;
+{{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
+  var c{{$i}}_lo = vec4<f32>();
+  var c{{$i}}_hi = vec4<f32>();
+{{end}}  for (var k = 0u; k < steps; k += 8u) {
+    let at = min(k + l, steps - 1u);
+{{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
+    let a{{$i}}_lo = even(a{{$i}});
+    let a{{$i}}_hi = odd(a{{$i}});
+{{end}}    let last = min(8u, steps - k);
+    for (var q = 0u; q < last; q++) {
+      let at = (k + q) * 8u * ldb + col;
+{{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
+      let b{{$e}}_lo = even(b{{$e}});
+      let b{{$e}}_hi = odd(b{{$e}});
+{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, q));
+      c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
+      c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
+{{end}}{{end}}    }
+  }
+  if (n < pc.N / 8u) {
+{{range $i := seq .rows}}    if (m0 + {{$i}}u < pc.M) {
+      let at = (m0 + {{$i}}u) * (pc.ldc / 8u) + n;
+{{if eq $.Kernel "matmul_nn_add"}}      let old = c[at];
+      c[at] = join(even(old) + c{{$i}}_lo, odd(old) + c{{$i}}_hi);
+{{else}}      c[at] = join(c{{$i}}_lo, c{{$i}}_hi);
+{{end}}    }
+{{end}}  }
+}
+{{end}}
+
+{{define "tn_lanes"}}
+{{template "wide"}}
+{{params}}
+{{bind "a" "vec4<u64>"}}
+{{bind "b" "vec4<u64>"}}
+{{bind "c" "vec4<u64>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let m0 = group.y * {{.rows}}u;
+  let n = group.x * 8u + l;
+  let col = min(n, pc.N / 8u - 1u);
+  let lda = pc.lda / 8u;
+  let ldb = pc.ldb / 8u;
+  let ldc = pc.ldc / 8u;
+{{range $r := seq (div .rows 8)}}  let a{{$r}}_at = min(m0 + {{mul 8 $r}}u, pc.M - 8u) / 8u;
+{{end}}{{range $i := seq .rows}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * ldc + col];
+  var c{{$i}}_lo = even(old{{$i}});
+  var c{{$i}}_hi = odd(old{{$i}});
+{{end}}  for (var k = 0u; k < pc.K; k += 8u) {
+    // Lane q has row k+q of a.
+    let at = min(k + l, pc.K - 1u) * lda;
+{{range $r := seq (div .rows 8)}}    let a{{$r}} = a[at + a{{$r}}_at];
+    let a{{$r}}_lo = even(a{{$r}});
+    let a{{$r}}_hi = odd(a{{$r}});
+{{end}}    let last = min(8u, pc.K - k);
+    for (var q = 0u; q < last; q++) {
+      let b = b[(k + q) * ldb + col];
+      let b_lo = even(b);
+      let b_hi = odd(b);
+{{range $i := seq .rows}}      let t{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, q));
+      c{{$i}}_lo = fma(t{{$i}}, b_lo, c{{$i}}_lo);
+      c{{$i}}_hi = fma(t{{$i}}, b_hi, c{{$i}}_hi);
+{{end}}    }
+  }
+  if (n < pc.N / 8u) {
+{{range $i := seq .rows}}    if (m0 + {{$i}}u < pc.M) { c[(m0 + {{$i}}u) * ldc + n] = join(c{{$i}}_lo, c{{$i}}_hi); }
+{{end}}  }
+}
+{{end}}
+
+{{define "tiles"}}
+{{$threads := div (mul .rows .cols) (mul .each .wide)}}{{$across := div .cols .wide}}
+{{params}}
+{{bind "a" "f32"}}
+{{bind "b" "f32"}}
+{{if eq .Kernel "matmul_nt_residual"}}{{bind "r" "f32"}}{{end}}
+{{bind "c" "f32"}}
+// A step covers 16 values of k. One extra column keeps the banks apart.
+var<workgroup> tile_a: array<f32, {{mul 16 (add .rows 1)}}>; // [16][{{.rows}}+1]
+var<workgroup> tile_b: array<f32, {{mul 16 (add .cols 1)}}>; // [16][{{.cols}}+1]
+@compute @workgroup_size({{$threads}})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let m0 = group.y * {{.rows}}u;
+  let n0 = group.x * {{.cols}}u;
+  let m = thread / {{$across}}u * {{.each}}u;
+  let n = thread % {{$across}}u * {{.wide}}u;
+{{range $i := seq .each}}{{range $j := seq $.wide}}  var c{{$i}}_{{$j}} = {{if eq $.Kernel "matmul_tn_acc"}}c[min(m0 + m + {{$i}}u, pc.M - 1u) * pc.ldc + min(n0 + n + {{$j}}u, pc.N - 1u)]{{else}}0.0{{end}};
+{{end}}{{end}}  for (var k0 = 0u; k0 < pc.K; k0 += 16u) {
+    // Past the edges the last row, column or k is read; it reaches no result.
+    for (var i = thread; i < {{mul 16 .rows}}u; i += {{$threads}}u) {
+{{if eq .Kernel "matmul_tn_acc"}}      let x = i % {{.rows}}u;
+      let k = i / {{.rows}}u;
+      tile_a[k * {{add .rows 1}}u + x] = a[min(k0 + k, pc.K - 1u) * pc.lda + min(m0 + x, pc.M - 1u)];
+{{else}}      let x = i / 16u;
+      let k = i % 16u;
+      tile_a[k * {{add .rows 1}}u + x] = a[min(m0 + x, pc.M - 1u) * pc.lda + min(k0 + k, pc.K - 1u)];
+{{end}}    }
+    for (var i = thread; i < {{mul 16 .cols}}u; i += {{$threads}}u) {
+{{if or (eq .Kernel "matmul_nt") (eq .Kernel "matmul_nt_residual")}}      let x = i / 16u;
+      let k = i % 16u;
+      tile_b[k * {{add .cols 1}}u + x] = b[min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u)];
+{{else}}      let x = i % {{.cols}}u;
+      let k = i / {{.cols}}u;
+      tile_b[k * {{add .cols 1}}u + x] = b[min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u)];
+{{end}}    }
+    workgroupBarrier();
+    let last = min(16u, pc.K - k0);
+    for (var k = 0u; k < last; k++) {
+      let at_a = k * {{add .rows 1}}u + m;
+      let at_b = k * {{add .cols 1}}u + n;
+{{range $j := seq .wide}}      let b{{$j}} = tile_b[at_b + {{$j}}u];
+{{end}}{{range $i := seq .each}}      let a{{$i}} = tile_a[at_a + {{$i}}u];
+{{range $j := seq $.wide}}      c{{$i}}_{{$j}} = fma(a{{$i}}, b{{$j}}, c{{$i}}_{{$j}});
+{{end}}{{end}}    }
+    workgroupBarrier();
+  }
+{{range $i := seq .each}}  if (m0 + m + {{$i}}u < pc.M) {
+    let at = (m0 + m + {{$i}}u) * pc.ldc + n0 + n;
+{{range $j := seq $.wide}}    if (n0 + n + {{$j}}u < pc.N) {
+      c[at + {{$j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{$j}}u] + {{else if eq $.Kernel "matmul_nn_add"}}c[at + {{$j}}u] + {{end}}c{{$i}}_{{$j}};
+    }
+{{end}}  }
+{{end}}}
+{{end}}
+
+{{define "naive"}}
+{{params}}
+{{bind "a" "f32"}}
+{{bind "b" "f32"}}
+{{bind "c" "f32"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x >= pc.N) { return; }
+  var sum = 0.0;
+  for (var k = 0u; k < pc.K; k++) {
+    sum = fma(a[id.y * pc.lda + k], b[id.x * pc.ldb + k], sum);
+  }
+  c[id.y * pc.ldc + id.x] = sum;
+}
+{{end}}

@@ -1,0 +1,195 @@
+// Root mean square normalisation over rows: rmsnorm, rmsnorm_backward_dx,
+// rmsnorm_backward_dw (Zhang and Sennrich, arXiv 1910.07467).
+//
+// x, y, dy, dx [T][ld]; w, dw [ld]; rstd [T]. Columns n .. ld-1 are zeros.
+//
+// Sums over a row: TL keeps 8 partial sums, column c in number c mod 8, each a
+// chain over c ascending, joined by a fixed tree; one lane does a row. T0 gives
+// columns 4i .. 4i+3 of every 256 to invocation i of 64 (four chains each) and
+// adds by halving. Sums over rows (dw) are one chain over t for each column.
+//
+// Variants tried on lavapipe 22.3 (2 cores), T = 5120, ld = 96:
+//
+//variant rmsnorm TL tile=8 linear
+//variant rmsnorm T0 tile=1 linear
+//variant rmsnorm_backward_dx TL tile=8 linear
+//variant rmsnorm_backward_dx T0 tile=1 linear
+//variant rmsnorm_backward_dw TL tile=64
+//variant rmsnorm_backward_dw T0 tile=64
+
+{{define "sum8"}}
+fn sum8(lo: vec4<f32>, hi: vec4<f32>) -> f32 {
+  let s = lo + hi;
+  return (s.x + s.y) + (s.z + s.w);
+}
+{{end}}
+
+{{define "rmsnorm TL"}}
+{{params}}
+{{bind "x" "vec4<u64>"}}
+{{bind "w" "vec4<u64>"}}
+{{bind "y" "vec4<u64>"}}
+{{bind "rstd" "f32"}}
+{{template "wide"}}
+{{template "sum8"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let t = {{group}} * 8u + lane;
+  if (t >= pc.T) { return; }
+  let width = pc.ld / 8u;
+  let row = t * width;
+  var sum_lo = vec4<f32>();
+  var sum_hi = vec4<f32>();
+  for (var c = 0u; c < width; c++) {
+    let v = x[row + c];
+    sum_lo = fma(even(v), even(v), sum_lo);
+    sum_hi = fma(odd(v), odd(v), sum_hi);
+  }
+  let r = 1.0 / sqrt(sum8(sum_lo, sum_hi) / f32(pc.n) + pc.eps);
+  for (var c = 0u; c < width; c++) {
+    let v = x[row + c];
+    let f = w[c];
+    y[row + c] = join(even(v) * r * even(f), odd(v) * r * odd(f));
+  }
+  rstd[t] = r;
+}
+{{end}}
+
+{{define "rmsnorm T0"}}
+{{params}}
+{{bind "x" "vec4<f32>"}}
+{{bind "w" "vec4<f32>"}}
+{{bind "y" "vec4<f32>"}}
+{{bind "rstd" "f32"}}
+{{template "tree" 64}}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let t = {{group}};
+  if (t >= pc.T) { return; }
+  let width = pc.ld / 4u;
+  let row = t * width;
+  var sum = vec4<f32>();
+  for (var c = i; c < width; c += 64u) {
+    let v = x[row + c];
+    sum = fma(v, v, sum);
+  }
+  let r = 1.0 / sqrt(total(i, (sum.x + sum.y) + (sum.z + sum.w)) / f32(pc.n) + pc.eps);
+  for (var c = i; c < width; c += 64u) {
+    y[row + c] = x[row + c] * r * w[c];
+  }
+  if (i == 0u) { rstd[t] = r; }
+}
+{{end}}
+
+{{define "rmsnorm_backward_dx TL"}}
+{{params}}
+{{bind "dy" "vec4<u64>"}}
+{{bind "x" "vec4<u64>"}}
+{{bind "w" "vec4<u64>"}}
+{{bind "rstd" "f32"}}
+{{bind "dx" "vec4<u64>"}}
+{{template "wide"}}
+{{template "sum8"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let t = {{group}} * 8u + lane;
+  if (t >= pc.T) { return; }
+  let width = pc.ld / 8u;
+  let row = t * width;
+  let r = rstd[t];
+  var sum_lo = vec4<f32>();
+  var sum_hi = vec4<f32>();
+  for (var c = 0u; c < width; c++) {
+    let g = dy[row + c];
+    let v = x[row + c];
+    let f = w[c];
+    sum_lo = fma(even(f) * even(g), even(v) * r, sum_lo);
+    sum_hi = fma(odd(f) * odd(g), odd(v) * r, sum_hi);
+  }
+  let mean = sum8(sum_lo, sum_hi) / f32(pc.n);
+  let keep = pc.accumulate == 1u;
+  for (var c = 0u; c < width; c++) {
+    let g = dy[row + c];
+    let v = x[row + c];
+    let f = w[c];
+    let old = dx[row + c];
+    let new_lo = r * (even(f) * even(g) - even(v) * r * mean);
+    let new_hi = r * (odd(f) * odd(g) - odd(v) * r * mean);
+    dx[row + c] = join(select(new_lo, even(old) + new_lo, keep), select(new_hi, odd(old) + new_hi, keep));
+  }
+}
+{{end}}
+
+{{define "rmsnorm_backward_dx T0"}}
+{{params}}
+{{bind "dy" "vec4<f32>"}}
+{{bind "x" "vec4<f32>"}}
+{{bind "w" "vec4<f32>"}}
+{{bind "rstd" "f32"}}
+{{bind "dx" "vec4<f32>"}}
+{{template "tree" 64}}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let t = {{group}};
+  if (t >= pc.T) { return; }
+  let width = pc.ld / 4u;
+  let row = t * width;
+  let r = rstd[t];
+  var sum = vec4<f32>();
+  for (var c = i; c < width; c += 64u) {
+    sum = fma(w[c] * dy[row + c], x[row + c] * r, sum);
+  }
+  let mean = total(i, (sum.x + sum.y) + (sum.z + sum.w)) / f32(pc.n);
+  for (var c = i; c < width; c += 64u) {
+    let g = r * (w[c] * dy[row + c] - x[row + c] * r * mean);
+    dx[row + c] = select(g, dx[row + c] + g, pc.accumulate == 1u);
+  }
+}
+{{end}}
+
+{{define "rmsnorm_backward_dw TL"}}
+{{params}}
+{{bind "dy" "vec4<u64>"}}
+{{bind "x" "vec4<u64>"}}
+{{bind "rstd" "f32"}}
+{{bind "dw" "vec4<u64>"}}
+{{template "wide"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let width = pc.ld / 8u;
+  let c = group.x * 8u + lane;
+  let at = min(c, width - 1u);
+  var sum_lo = even(dw[at]);
+  var sum_hi = odd(dw[at]);
+  for (var t0 = 0u; t0 < pc.T; t0 += 8u) {
+    let r8 = rstd[min(t0 + lane, pc.T - 1u)];
+    let rows = min(8u, pc.T - t0);
+    for (var i = 0u; i < rows; i++) {
+      let r = subgroupShuffle(r8, i);
+      let g = dy[(t0 + i) * width + at];
+      let v = x[(t0 + i) * width + at];
+      sum_lo = fma(even(g), even(v) * r, sum_lo);
+      sum_hi = fma(odd(g), odd(v) * r, sum_hi);
+    }
+  }
+  if (c < width) { dw[c] = join(sum_lo, sum_hi); }
+}
+{{end}}
+
+{{define "rmsnorm_backward_dw T0"}}
+{{params}}
+{{bind "dy" "f32"}}
+{{bind "x" "f32"}}
+{{bind "rstd" "f32"}}
+{{bind "dw" "f32"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let c = id.x;
+  if (c >= pc.ld) { return; }
+  var sum = dw[c];
+  for (var t = 0u; t < pc.T; t++) {
+    sum = fma(dy[t * pc.ld + c], x[t * pc.ld + c] * rstd[t], sum);
+  }
+  dw[c] = sum;
+}
+{{end}}

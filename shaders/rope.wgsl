@@ -1,0 +1,351 @@
+// Rotary position embedding of queries and keys with an optional RMSNorm of each
+// head before it, the KV store, and the gradients: qk_rope, qk_rope_backward,
+// qk_norm_backward_dw (Su et al., arXiv 2104.09864; pairs (i, i+hd/2) as in
+// Hugging Face transformers, rotate_half; norm per head as in Qwen3, arXiv
+// 2505.09388).
+//
+// qkv, dqkv [T][(H+2*KV)*hd]: H query heads, KV key heads, KV value heads.
+// norm [2][hd]: factors of queries, of keys. rope [P][hd]: hd/2 cosines, hd/2
+// sines. places (binding "meta") [T][2] u32: position, slot. q, dq [T][H*hd];
+// k, v [slots][KV*hd]; dk, dv [T][KV*hd]; rstd [T][H+KV], 1 without norm.
+//
+// A head's two halves are padded with zeros each (n real of hd), so sums run
+// over all hd elements. Order of the sums over a head: TL adds quads of the
+// lower and the upper half in turn, four chains each, joined by a fixed tree;
+// one lane does a head. T0 gives pair i, i+64 to invocation i of 64 and adds by
+// halving. dw is one chain over t, then heads, for each column.
+//
+// Halves are multiples of 4 floats, not of 8: TL loads vec4<f32>, which costs a
+// lavapipe load as much as 8 floats would.
+//
+// Variants tried on lavapipe 22.3 (2 cores), T = 5120, H = KV = 3, hd = 32:
+//
+//variant qk_rope TL tile=1,8
+//variant qk_rope T0
+//variant qk_rope_backward TL tile=1,8
+//variant qk_rope_backward T0
+//variant qk_norm_backward_dw TL tile=64
+//variant qk_norm_backward_dw T0 tile=64
+
+{{define "places"}}
+@group(0) @binding(3) var<storage, read> places: array<vec2<u32>>;
+{{end}}
+
+{{define "qk_rope TL"}}
+{{params}}
+{{bind "qkv" "vec4<f32>"}}
+{{bind "norm" "vec4<f32>"}}
+{{bind "rope" "vec4<f32>"}}
+{{template "places"}}
+{{bind "q" "vec4<f32>"}}
+{{bind "k" "vec4<f32>"}}
+{{bind "v" "vec4<f32>"}}
+{{bind "rstd" "f32"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let head = group.x;
+  let t = group.y * 8u + lane;
+  if (t >= pc.T) { return; }
+  let quads = pc.hd / 4u;
+  let half = quads / 2u;
+  let place = places[t];
+  let src = (t * (pc.H + 2u * pc.KV) + head) * quads;
+  if (head >= pc.H + pc.KV) {
+    let dst = (place.y * pc.KV + head - pc.H - pc.KV) * quads;
+    for (var c = 0u; c < quads; c++) { v[dst + c] = qkv[src + c]; }
+    return;
+  }
+  let normed = pc.use_norm == 1u;
+  var sum_a = vec4<f32>();
+  var sum_b = vec4<f32>();
+  for (var c = 0u; c < select(0u, half, normed); c++) {
+    let a = qkv[src + c];
+    let b = qkv[src + half + c];
+    sum_a = fma(a, a, sum_a);
+    sum_b = fma(b, b, sum_b);
+  }
+  let s = sum_a + sum_b;
+  let r = select(1.0, 1.0 / sqrt(((s.x + s.y) + (s.z + s.w)) / f32(pc.n) + pc.eps), normed);
+  rstd[t * (pc.H + pc.KV) + head] = r;
+  let query = head < pc.H;
+  let factor = select(quads, 0u, query);
+  let angle = place.x * quads;
+  let to_q = (t * pc.H + head) * quads;
+  let to_k = (place.y * pc.KV + head - pc.H) * quads;
+  let one = vec4<f32>(1.0);
+  for (var c = 0u; c < half; c++) {
+    var wa = one;
+    var wb = one;
+    if (normed) {
+      wa = norm[factor + c];
+      wb = norm[factor + half + c];
+    }
+    let a = qkv[src + c] * r * wa;
+    let b = qkv[src + half + c] * r * wb;
+    let cosine = rope[angle + c];
+    let sine = rope[angle + half + c];
+    let y = a * cosine - b * sine;
+    let z = b * cosine + a * sine;
+    if (query) {
+      q[to_q + c] = y;
+      q[to_q + half + c] = z;
+    } else {
+      k[to_k + c] = y;
+      k[to_k + half + c] = z;
+    }
+  }
+}
+{{end}}
+
+{{define "qk_rope T0"}}
+{{params}}
+{{bind "qkv" "f32"}}
+{{bind "norm" "f32"}}
+{{bind "rope" "f32"}}
+{{template "places"}}
+{{bind "q" "f32"}}
+{{bind "k" "f32"}}
+{{bind "v" "f32"}}
+{{bind "rstd" "f32"}}
+{{template "tree" 64}}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let head = group.x;
+  let t = group.y;
+  let half = pc.hd / 2u;
+  let place = places[t];
+  let src = (t * (pc.H + 2u * pc.KV) + head) * pc.hd;
+  if (head >= pc.H + pc.KV) {
+    let dst = (place.y * pc.KV + head - pc.H - pc.KV) * pc.hd;
+    for (var c = i; c < pc.hd; c += 64u) { v[dst + c] = qkv[src + c]; }
+    return;
+  }
+  let normed = pc.use_norm == 1u;
+  var r = 1.0;
+  if (normed) {
+    var sum = 0.0;
+    for (var c = i; c < half; c += 64u) {
+      sum = fma(qkv[src + c], qkv[src + c], sum);
+      sum = fma(qkv[src + half + c], qkv[src + half + c], sum);
+    }
+    r = 1.0 / sqrt(total(i, sum) / f32(pc.n) + pc.eps);
+  }
+  if (i == 0u) { rstd[t * (pc.H + pc.KV) + head] = r; }
+  let query = head < pc.H;
+  let factor = select(pc.hd, 0u, query);
+  let angle = place.x * pc.hd;
+  let to_q = (t * pc.H + head) * pc.hd;
+  let to_k = (place.y * pc.KV + head - pc.H) * pc.hd;
+  for (var c = i; c < half; c += 64u) {
+    var a = qkv[src + c];
+    var b = qkv[src + half + c];
+    if (normed) {
+      a = a * r * norm[factor + c];
+      b = b * r * norm[factor + half + c];
+    }
+    let cosine = rope[angle + c];
+    let sine = rope[angle + half + c];
+    let y = a * cosine - b * sine;
+    let z = b * cosine + a * sine;
+    if (query) {
+      q[to_q + c] = y;
+      q[to_q + half + c] = z;
+    } else {
+      k[to_k + c] = y;
+      k[to_k + half + c] = z;
+    }
+  }
+}
+{{end}}
+
+{{define "qk_rope_backward TL"}}
+{{params}}
+{{bind "qkv" "vec4<f32>"}}
+{{bind "norm" "vec4<f32>"}}
+{{bind "rope" "vec4<f32>"}}
+{{template "places"}}
+{{bind "dq" "vec4<f32>"}}
+{{bind "dk" "vec4<f32>"}}
+{{bind "dv" "vec4<f32>"}}
+{{bind "dqkv" "vec4<f32>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let head = group.x;
+  let t = group.y * 8u + lane;
+  if (t >= pc.T) { return; }
+  let quads = pc.hd / 4u;
+  let half = quads / 2u;
+  let dst = (t * (pc.H + 2u * pc.KV) + head) * quads;
+  if (head >= pc.H + pc.KV) {
+    let src = (t * pc.KV + head - pc.H - pc.KV) * quads;
+    for (var c = 0u; c < quads; c++) { dqkv[dst + c] = dv[src + c]; }
+    return;
+  }
+  let query = head < pc.H;
+  let from_q = (t * pc.H + head) * quads;
+  let from_k = (t * pc.KV + head - pc.H) * quads;
+  let angle = places[t].x * quads;
+  for (var c = 0u; c < half; c++) {
+    var y: vec4<f32>;
+    var z: vec4<f32>;
+    if (query) {
+      y = dq[from_q + c];
+      z = dq[from_q + half + c];
+    } else {
+      y = dk[from_k + c];
+      z = dk[from_k + half + c];
+    }
+    let cosine = rope[angle + c];
+    let sine = rope[angle + half + c];
+    let a = y * cosine + z * sine;
+    let b = z * cosine - y * sine;
+    if (query) {
+      dq[from_q + c] = a;
+      dq[from_q + half + c] = b;
+    } else {
+      dk[from_k + c] = a;
+      dk[from_k + half + c] = b;
+    }
+    dqkv[dst + c] = a;
+    dqkv[dst + half + c] = b;
+  }
+  if (pc.use_norm == 0u) { return; }
+  let factor = select(quads, 0u, query);
+  var square = vec4<f32>();
+  var cross = vec4<f32>();
+  for (var c = 0u; c < quads; c++) {
+    let x = qkv[dst + c];
+    square = fma(x, x, square);
+    cross = fma(norm[factor + c] * dqkv[dst + c], x, cross);
+  }
+  let r = 1.0 / sqrt(((square.x + square.y) + (square.z + square.w)) / f32(pc.n) + pc.eps);
+  let mean = ((cross.x + cross.y) + (cross.z + cross.w)) * r / f32(pc.n);
+  for (var c = 0u; c < quads; c++) {
+    dqkv[dst + c] = r * (norm[factor + c] * dqkv[dst + c] - qkv[dst + c] * r * mean);
+  }
+}
+{{end}}
+
+{{define "qk_rope_backward T0"}}
+{{params}}
+{{bind "qkv" "f32"}}
+{{bind "norm" "f32"}}
+{{bind "rope" "f32"}}
+{{template "places"}}
+{{bind "dq" "f32"}}
+{{bind "dk" "f32"}}
+{{bind "dv" "f32"}}
+{{bind "dqkv" "f32"}}
+{{template "tree" 64}}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+  let head = group.x;
+  let t = group.y;
+  let half = pc.hd / 2u;
+  let dst = (t * (pc.H + 2u * pc.KV) + head) * pc.hd;
+  if (head >= pc.H + pc.KV) {
+    let src = (t * pc.KV + head - pc.H - pc.KV) * pc.hd;
+    for (var c = i; c < pc.hd; c += 64u) { dqkv[dst + c] = dv[src + c]; }
+    return;
+  }
+  let query = head < pc.H;
+  let from_q = (t * pc.H + head) * pc.hd;
+  let from_k = (t * pc.KV + head - pc.H) * pc.hd;
+  let angle = places[t].x * pc.hd;
+  let factor = select(pc.hd, 0u, query);
+  let normed = pc.use_norm == 1u;
+  var square = 0.0;
+  var cross = 0.0;
+  for (var c = i; c < half; c += 64u) {
+    var y: f32;
+    var z: f32;
+    if (query) {
+      y = dq[from_q + c];
+      z = dq[from_q + half + c];
+    } else {
+      y = dk[from_k + c];
+      z = dk[from_k + half + c];
+    }
+    let cosine = rope[angle + c];
+    let sine = rope[angle + half + c];
+    let a = y * cosine + z * sine;
+    let b = z * cosine - y * sine;
+    if (query) {
+      dq[from_q + c] = a;
+      dq[from_q + half + c] = b;
+    } else {
+      dk[from_k + c] = a;
+      dk[from_k + half + c] = b;
+    }
+    dqkv[dst + c] = a;
+    dqkv[dst + half + c] = b;
+    if (normed) {
+      let xa = qkv[dst + c];
+      let xb = qkv[dst + half + c];
+      square = fma(xa, xa, square);
+      square = fma(xb, xb, square);
+      cross = fma(norm[factor + c] * a, xa, cross);
+      cross = fma(norm[factor + half + c] * b, xb, cross);
+    }
+  }
+  if (!normed) { return; }
+  let r = 1.0 / sqrt(total(i, square) / f32(pc.n) + pc.eps);
+  let mean = total(i, cross) * r / f32(pc.n);
+  for (var c = i; c < half; c += 64u) {
+    let d = c + half;
+    dqkv[dst + c] = r * (norm[factor + c] * dqkv[dst + c] - qkv[dst + c] * r * mean);
+    dqkv[dst + d] = r * (norm[factor + d] * dqkv[dst + d] - qkv[dst + d] * r * mean);
+  }
+}
+{{end}}
+
+{{define "qk_norm_backward_dw TL"}}
+{{params}}
+{{bind "dy" "vec4<u64>"}}
+{{bind "qkv" "vec4<u64>"}}
+{{bind "rstd" "f32"}}
+{{bind "dw" "vec4<u64>"}}
+{{template "wide"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let width = pc.hd / 8u;
+  let c = group.x * 8u + lane;
+  if (c >= width) { return; }
+  let at = pc.dw0 / 8u + c;
+  var sum_lo = even(dw[at]);
+  var sum_hi = odd(dw[at]);
+  for (var t = 0u; t < pc.T; t++) {
+    let dst = t * pc.heads * width + c;
+    let src = (t * pc.ldq + pc.off) / 8u + c;
+    for (var h = 0u; h < pc.heads; h++) {
+      let r = rstd[t * pc.ldr + pc.roff + h];
+      let g = dy[dst + h * width];
+      let x = qkv[src + h * width];
+      sum_lo = fma(even(g), even(x) * r, sum_lo);
+      sum_hi = fma(odd(g), odd(x) * r, sum_hi);
+    }
+  }
+  dw[at] = join(sum_lo, sum_hi);
+}
+{{end}}
+
+{{define "qk_norm_backward_dw T0"}}
+{{params}}
+{{bind "dy" "f32"}}
+{{bind "qkv" "f32"}}
+{{bind "rstd" "f32"}}
+{{bind "dw" "f32"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let c = id.x;
+  if (c >= pc.hd) { return; }
+  var sum = dw[pc.dw0 + c];
+  for (var t = 0u; t < pc.T; t++) {
+    for (var h = 0u; h < pc.heads; h++) {
+      let x = qkv[t * pc.ldq + pc.off + h * pc.hd + c] * rstd[t * pc.ldr + pc.roff + h];
+      sum = fma(dy[(t * pc.heads + h) * pc.hd + c], x, sum);
+    }
+  }
+  dw[pc.dw0 + c] = sum;
+}
+{{end}}

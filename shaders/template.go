@@ -1,0 +1,218 @@
+package shaders
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+// common is the template file whose definitions all others may use.
+const common = "common.wgsl"
+
+var declaration = regexp.MustCompile(`^//variant\s+(.*)$`)
+
+// parseVariants reads the //variant lines of all template files.
+func parseVariants(files fs.FS) ([]Variant, error) {
+	paths, err := fs.Glob(files, "*.wgsl")
+	if err != nil {
+		return nil, err
+	}
+	var list []Variant
+	seen := map[string]string{}
+	for _, file := range paths {
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return nil, err
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			match := declaration.FindStringSubmatch(strings.TrimSpace(line))
+			if match == nil {
+				continue
+			}
+			at := fmt.Sprintf("%s:%d", file, i+1)
+			v, err := parseVariant(strings.Fields(match[1]))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", at, err)
+			}
+			if other, ok := seen[v.ID]; ok {
+				return nil, fmt.Errorf("%s: variant %s is declared already at %s; give each a label", at, v.ID, other)
+			}
+			seen[v.ID] = at
+			v.file = file
+			list = append(list, v)
+		}
+	}
+	return list, nil
+}
+
+// parseVariant reads the words after //variant.
+func parseVariant(words []string) (Variant, error) {
+	if len(words) < 2 {
+		return Variant{}, fmt.Errorf("a variant line has a kernel and a tier, found %q", strings.Join(words, " "))
+	}
+	v := Variant{Kernel: words[0], Tier: words[1], Tile: [3]int{1, 1, 1}, names: map[string]int{}}
+	if _, ok := Lookup(v.Kernel); !ok {
+		return v, fmt.Errorf("unknown kernel %q: it has no row in kernels.go", v.Kernel)
+	}
+	if !slices.Contains(Tiers(), v.Tier) {
+		return v, fmt.Errorf("unknown tier %q, accepted are %s", v.Tier, strings.Join(Tiers(), ", "))
+	}
+	v.ID = v.Kernel + "." + v.Tier
+	v.body = v.Kernel + " " + v.Tier
+	words = words[2:]
+	if len(words) > 0 && words[0] != "linear" && !strings.Contains(words[0], "=") {
+		v.ID += "." + words[0]
+		words = words[1:]
+	}
+	for _, word := range words {
+		if err := v.set(word); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// set applies one key of a variant line.
+func (v *Variant) set(word string) error {
+	key, value, _ := strings.Cut(word, "=")
+	var err error
+	switch key {
+	case "linear":
+		v.Linear = true
+	case "use":
+		v.body = value
+	case "tile":
+		err = parseExtent(value, 1, &v.Tile)
+	case "max":
+		err = parseExtent(value, 0, &v.MaxSize)
+	default:
+		v.names[key], err = strconv.Atoi(value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", word, err)
+	}
+	return nil
+}
+
+// parseExtent reads up to three comma-separated numbers, each at least least.
+func parseExtent(text string, least int, extent *[3]int) error {
+	parts := strings.Split(text, ",")
+	if len(parts) > len(extent) {
+		return fmt.Errorf("%d numbers, at most 3 are accepted", len(parts))
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return err
+		}
+		if n < least {
+			return fmt.Errorf("%d is less than %d", n, least)
+		}
+		extent[i] = n
+	}
+	return nil
+}
+
+// Tiers returns the tiers that have shaders.
+func Tiers() []string { return []string{"TL", "T0"} }
+
+// WGSL renders the variant's template for the Vulkan dialect of naga:
+// parameters as `var<immediate>`.
+func (v Variant) WGSL() (string, error) {
+	kernel, ok := Lookup(v.Kernel)
+	if !ok {
+		return "", fmt.Errorf("unknown kernel %q", v.Kernel)
+	}
+	root, err := template.New(v.file).Option("missingkey=error").Funcs(functions(kernel)).ParseFS(sources, common, v.file)
+	if err != nil {
+		return "", fmt.Errorf("shader %s: %w", v.ID, err)
+	}
+	if root.Lookup(v.body) == nil {
+		return "", fmt.Errorf("shader %s: %s has no {{define %q}}", v.ID, path.Base(v.file), v.body)
+	}
+	data := map[string]any{"Kernel": v.Kernel, "Tier": v.Tier}
+	for name, n := range v.names {
+		data[name] = n
+	}
+	var text strings.Builder
+	if err := root.ExecuteTemplate(&text, v.body, data); err != nil {
+		return "", fmt.Errorf("shader %s: %w", v.ID, err)
+	}
+	return blankLines.ReplaceAllString(strings.TrimSpace(text.String()), "\n") + "\n", nil
+}
+
+var blankLines = regexp.MustCompile(`\n\s*\n`)
+
+// functions are what template bodies may call.
+func functions(kernel *Kernel) template.FuncMap {
+	return template.FuncMap{
+		"params": func() string { return declareParams(kernel) },
+		"bind":   func(name, element string) (string, error) { return declareBinding(kernel, name, element) },
+		"group":  func() string { return "(group.x + group.y * groups.x)" },
+		"lane":   lane,
+		"seq":    seq,
+		"add":    func(a, b int) int { return a + b },
+		"sub":    func(a, b int) int { return a - b },
+		"mul":    func(a, b int) int { return a * b },
+		"div":    func(a, b int) int { return a / b },
+		"mod":    func(a, b int) int { return a % b },
+		"bit":    func(a, b int) bool { return a&b != 0 },
+		"list":   func(numbers ...int) []int { return numbers },
+	}
+}
+
+// declareParams declares the kernel's parameters as struct PC and its value pc.
+// It is the one place that knows how parameters reach a shader.
+func declareParams(kernel *Kernel) string {
+	var text strings.Builder
+	text.WriteString("struct PC {\n")
+	for _, param := range kernel.Params {
+		name, kind, typed := strings.Cut(param, ":")
+		if !typed {
+			kind = "u32"
+		}
+		fmt.Fprintf(&text, "  %s: %s,\n", name, kind)
+	}
+	text.WriteString("}\nvar<immediate> pc: PC;")
+	return text.String()
+}
+
+// declareBinding declares one of the kernel's bindings as an array of element.
+func declareBinding(kernel *Kernel, name, element string) (string, error) {
+	i := slices.IndexFunc(kernel.Bindings, func(b Binding) bool { return b.Name == name })
+	if i < 0 {
+		return "", fmt.Errorf("kernel %s has no binding %q", kernel.Name, name)
+	}
+	access := "read_write"
+	if kernel.Bindings[i].Access == Read {
+		access = "read"
+	}
+	return fmt.Sprintf("@group(0) @binding(%d) var<storage, %s> %s: array<%s>;", i, access, name, element), nil
+}
+
+// lane names element e (0 to 7) of a wide value whose even elements are in
+// NAME_lo and whose odd elements are in NAME_hi, as common.wgsl splits them.
+func lane(name string, e int) (string, error) {
+	if e < 0 || e > 7 {
+		return "", fmt.Errorf("lane: element %d of 8", e)
+	}
+	half := "_lo."
+	if e%2 == 1 {
+		half = "_hi."
+	}
+	return name + half + "xyzw"[e/2:e/2+1], nil
+}
+
+// seq returns 0 .. n-1.
+func seq(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

@@ -1,0 +1,16 @@
+package verify
+
+// Budgets. They are far above what an honest answer needs and low enough that
+// any verdict ends within a few milliseconds.
+const (
+	maxCompletionBytes = 1 << 20 // a longer completion is wrong unread
+	maxAnswerBytes     = 4096    // of the answer taken out of a completion
+	maxCandidates      = 32      // runs of digits looked at for the last number
+	maxDigits          = 400     // of one number, before the exponent is applied
+	maxExponent        = 400     // of a number in scientific notation, either sign
+	maxDepth           = 64      // of parentheses and signs in an expression
+	maxNumbers         = 64      // given in a countdown row
+	maxPatternBytes    = 4096    // of a regular expression given as an option
+	maxTags            = 16      // of a format
+	maxShownBytes      = 200     // of model text quoted in a verdict
+)

@@ -1,0 +1,111 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// decimal is a number without its sign: digits (plain, in groups of three
+// between commas, or with single underscores between digits), a fraction and an
+// exponent, each optional where the rest stands.
+var decimal = regexp.MustCompile(`^(\d+(?:_\d+)*|\d{1,3}(?:,\d{3})+)?(?:(\.)(\d*))?(?:[eE]([-+]?\d+))?$`)
+
+// parseNumber reads one number exactly: an optional sign (+, - or U+2212), a
+// decimal ("12", "1,234.5", "1_000", ".5", "12.", "1.5e3"), or, unless plain, a
+// fraction of two decimals ("1/2", "-50/100"). Decimal digits of any script
+// count as digits, as in Python's int and Decimal. Spaces around the number are
+// dropped; a full stop may follow it.
+func parseNumber(text string, plain bool) (*big.Rat, error) {
+	s := asciiDigits(strings.TrimSpace(text))
+	negative := false
+	for _, sign := range []string{"-", "−", "+"} {
+		if rest, ok := strings.CutPrefix(s, sign); ok {
+			s, negative = rest, sign != "+"
+			break
+		}
+	}
+	over, under, isFraction := strings.Cut(s, "/")
+	if isFraction && plain {
+		return nil, fmt.Errorf("%s is a fraction: accepted is a decimal number", quote(text))
+	}
+	value, err := parseDecimal(strings.TrimRight(over, " "))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", quote(text), err)
+	}
+	if isFraction {
+		divisor, err := parseDecimal(strings.TrimLeft(under, " "))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quote(text), err)
+		}
+		if divisor.Sign() == 0 {
+			return nil, fmt.Errorf("%s divides by zero", quote(text))
+		}
+		value.Quo(value, divisor)
+	}
+	if negative {
+		value.Neg(value)
+	}
+	return value, nil
+}
+
+var errNotNumber = errors.New("not a number")
+
+func parseDecimal(s string) (*big.Rat, error) {
+	m := decimal.FindStringSubmatch(s)
+	if m == nil {
+		return nil, errNotNumber
+	}
+	whole, fraction, exponent := m[1], m[3], m[4]
+	if whole == "" && fraction == "" {
+		return nil, errNotNumber
+	}
+	whole = strings.NewReplacer(",", "", "_", "").Replace(whole)
+	if len(whole)+len(fraction) > maxDigits {
+		return nil, fmt.Errorf("more than %d digits", maxDigits)
+	}
+	power := 0
+	if exponent != "" {
+		e, err := strconv.Atoi(exponent)
+		if err != nil || e > maxExponent || e < -maxExponent {
+			return nil, fmt.Errorf("an exponent beyond ±%d", maxExponent)
+		}
+		power = e
+	}
+	digits, _ := new(big.Int).SetString(whole+fraction, 10) // digits only, so it cannot fail
+	value := new(big.Rat).SetInt(digits)
+	power -= len(fraction)
+	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(power, -power))), nil))
+	if power < 0 {
+		return value.Quo(value, scale), nil
+	}
+	return value.Mul(value, scale), nil
+}
+
+// asciiDigits writes decimal digits of other scripts as 0 to 9. The ranges of
+// Unicode's category Nd consist of whole runs 0 to 9 (Unicode Standard, 4.6).
+func asciiDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 || !unicode.Is(unicode.Nd, r) {
+			return r
+		}
+		for _, t := range unicode.Nd.R16 {
+			if rune(t.Lo) <= r && r <= rune(t.Hi) {
+				return '0' + (r-rune(t.Lo))%10
+			}
+		}
+		for _, t := range unicode.Nd.R32 {
+			if rune(t.Lo) <= r && r <= rune(t.Hi) {
+				return '0' + (r-rune(t.Lo))%10
+			}
+		}
+		return r
+	}, text)
+}
+
+// exact writes a rational for people: "3", "-1/2".
+func exact(x *big.Rat) string { return shown(x.RatString()) }

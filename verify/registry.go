@@ -1,0 +1,104 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Entry describes a verifier by name.
+type Entry struct {
+	Name    string // as written in recipes: "countdown", "task:chain_sum"
+	Summary string // one line, for "rlzero verifiers"
+	Doc     string // the rules, options and row fields, for "rlzero verifiers show NAME"
+	// New makes the verifier from options, a JSON object ("{}" for the
+	// defaults). Use [DecodeOptions] to read them.
+	New func(options json.RawMessage) (Verifier, error)
+}
+
+var registry = map[string]Entry{}
+
+// Register adds a verifier. It panics when the name is empty or taken: call it
+// from an init function.
+func Register(e Entry) {
+	if _, taken := registry[e.Name]; taken || e.Name == "" {
+		panic(fmt.Sprintf("verify: the verifier name %q is empty or registered twice", e.Name))
+	}
+	registry[e.Name] = e
+}
+
+// Entries are all registered verifiers, ordered by name.
+func Entries() []Entry {
+	var all []Entry
+	for _, e := range registry {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Lookup finds a verifier by name; the error lists the names there are.
+func Lookup(name string) (Entry, error) {
+	if e, ok := registry[name]; ok {
+		return e, nil
+	}
+	var names []string
+	for _, e := range Entries() {
+		names = append(names, e.Name)
+	}
+	return Entry{}, fmt.Errorf("unknown verifier %q: accepted are %s", shown(name), strings.Join(names, ", "))
+}
+
+// New makes the named verifier. Options are its settings as a recipe gives
+// them; nil means the defaults. An unknown option or a value out of its range
+// is an error.
+func New(name string, options map[string]any) (Verifier, error) {
+	e, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if options == nil {
+		options = map[string]any{}
+	}
+	raw, err := json.Marshal(options)
+	if err != nil {
+		return nil, fmt.Errorf("options of verifier %q: %w", name, err)
+	}
+	v, err := e.New(raw)
+	if err != nil {
+		return nil, fmt.Errorf("verifier %q: %w", name, err)
+	}
+	return v, nil
+}
+
+// DecodeOptions reads options into dst, a pointer to a struct with json tags
+// that holds the defaults. It refuses options that the struct does not have.
+func DecodeOptions(options json.RawMessage, dst any) error {
+	dec := json.NewDecoder(bytes.NewReader(options))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(dst); err != nil {
+		return fmt.Errorf("option: %s; accepted are %s", strings.TrimPrefix(err.Error(), "json: "), optionNames(dst))
+	}
+	return nil
+}
+
+func optionNames(dst any) string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(dst).Elem()) {
+		if tag := f.Tag.Get("json"); tag != "" {
+			names = append(names, fmt.Sprintf("%s (%s)", tag, f.Type))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// oneOf checks an option that has a fixed set of values.
+func oneOf(option, found string, accepted ...string) error {
+	if slices.Contains(accepted, found) {
+		return nil
+	}
+	return fmt.Errorf("option %s is %q: accepted are %q", option, shown(found), accepted)
+}

@@ -1,0 +1,163 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// The values of Verdict.Verdict.
+const (
+	Right     = "right"      // score 1
+	Wrong     = "wrong"      // score 0
+	Graded    = "graded"     // a score between 0 and 1
+	NotScored = "not_scored" // no score: the row lacks something; leave the completion out
+)
+
+// Verdict is what a verifier says about one completion.
+type Verdict struct {
+	Score     float64 // 0 to 1; NaN when Verdict is NotScored
+	Verdict   string  // Right, Wrong, Graded or NotScored
+	Reason    string  // one short sentence
+	Extracted string  // the answer found in the completion, cut to 200 bytes; "" when none was found
+	Rule      string  // how the answer was found or judged, such as "answer_tag"
+}
+
+// MarshalJSON writes the keys score, verdict, reason, extracted and rule. The
+// score of a verdict that is not scored is null.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Score     *float64 `json:"score"`
+		Verdict   string   `json:"verdict"`
+		Reason    string   `json:"reason"`
+		Extracted string   `json:"extracted"`
+		Rule      string   `json:"rule,omitempty"`
+	}{nil, v.Verdict, v.Reason, v.Extracted, v.Rule}
+	if v.Verdict != NotScored {
+		out.Score = &v.Score
+	}
+	return marshal(out)
+}
+
+// marshal is json.Marshal with <, > and & left readable. An encoder around it
+// that escapes them does so again.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimRight(buf.Bytes(), "\n"), err
+}
+
+// Verifier judges completions. Implementations are immutable after their
+// construction and safe for concurrent use.
+type Verifier interface {
+	Verify(row Row, completion string) Verdict
+}
+
+// Row is one task: what was asked and what a verifier needs to judge an answer.
+type Row struct {
+	ID       string // the problem in canonical form: equal problems have equal IDs; may be empty
+	Question string // the prompt's text
+	Answer   string // the reference answer; a JSON value that is no string stands here as its JSON text
+	// Metadata holds everything else, each value as JSON: the members of the
+	// row's "metadata" object and the row's own unknown fields, which win where
+	// both have one name.
+	Metadata map[string]json.RawMessage
+}
+
+// UnmarshalJSON reads an object with the optional keys id, question (or
+// prompt), answer and metadata; other keys go to Metadata.
+func (r *Row) UnmarshalJSON(data []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return fmt.Errorf("a task row is a JSON object: %w", err)
+	}
+	*r = Row{Metadata: map[string]json.RawMessage{}}
+	if raw, ok := fields["metadata"]; ok {
+		if err := json.Unmarshal(raw, &r.Metadata); err != nil {
+			return fmt.Errorf("\"metadata\" of a task row is a JSON object: %w", err)
+		}
+		if r.Metadata == nil { // "metadata": null
+			r.Metadata = map[string]json.RawMessage{}
+		}
+	}
+	for key, raw := range fields {
+		switch key {
+		case "metadata":
+		case "id":
+			r.ID = textOf(raw)
+		case "question", "prompt":
+			r.Question = textOf(raw)
+		case "answer":
+			r.Answer = textOf(raw)
+		default:
+			r.Metadata[key] = raw
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes id, question, answer and metadata.
+func (r Row) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		ID       string                     `json:"id,omitempty"`
+		Question string                     `json:"question"`
+		Answer   string                     `json:"answer"`
+		Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+	}{r.ID, r.Question, r.Answer, r.Metadata})
+}
+
+// Field decodes Metadata[name] into dst, a pointer. found is false when the row
+// has no such value or it is null; err says what is wrong with it.
+func (r Row) Field(name string, dst any) (found bool, err error) {
+	raw, ok := r.Metadata[name]
+	if !ok || string(raw) == "null" {
+		return false, nil
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		return false, fmt.Errorf("%q of the row is %s: %w", name, quote(string(raw)), err)
+	}
+	return true, nil
+}
+
+// textOf is the string in raw, "" for null, and the JSON text of anything else.
+func textOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// Accept is the verdict "right". It shows at most 200 bytes of extracted.
+func Accept(extracted, rule, format string, args ...any) Verdict {
+	return Verdict{1, Right, fmt.Sprintf(format, args...), shown(extracted), rule}
+}
+
+// Reject is the verdict "wrong". It shows at most 200 bytes of extracted.
+func Reject(extracted, rule, format string, args ...any) Verdict {
+	return Verdict{0, Wrong, fmt.Sprintf(format, args...), shown(extracted), rule}
+}
+
+// Abstain is the verdict "not_scored"; the reason says what the row lacks.
+func Abstain(format string, args ...any) Verdict {
+	return Verdict{Score: math.NaN(), Verdict: NotScored, Reason: fmt.Sprintf(format, args...)}
+}
+
+// shown cuts text to maxShownBytes, at a character.
+func shown(text string) string {
+	if len(text) <= maxShownBytes {
+		return text
+	}
+	cut := maxShownBytes
+	for cut > maxShownBytes-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// quote is shown text in quotation marks, for reasons and errors.
+func quote(text string) string { return fmt.Sprintf("%q", shown(text)) }
