@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 )
 
 // Config describes a decoder: the content of a Hugging Face config.json. The
@@ -284,15 +283,4 @@ func idsOrNull(ids []int) any {
 		return ids[0]
 	}
 	return ids
-}
-
-// String names the model in one line: family and sizes.
-func (c Config) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d layers, width %d, %d heads of %d on %d key/value heads, MLP %d, vocabulary %d",
-		c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, c.MLP, c.Vocab)
-	if c.TieEmbeddings {
-		b.WriteString(", tied")
-	}
-	return b.String()
 }

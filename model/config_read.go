@@ -66,15 +66,15 @@ func ParseConfig(data []byte) (Config, error) {
 	return c, nil
 }
 
-// value is one value of a JSON object and the line its key begins in.
-type value struct {
+// jsonValue is one value of a JSON object and the line its key begins in.
+type jsonValue struct {
 	raw  json.RawMessage
 	line int
 }
 
 // readObject splits a JSON object that begins in line first into its keys. A key
 // given twice is an error.
-func readObject(data []byte, first int) (map[string]value, error) {
+func readObject(data []byte, first int) (map[string]jsonValue, error) {
 	var check json.RawMessage
 	if err := json.Unmarshal(data, &check); err != nil {
 		var syntax *json.SyntaxError
@@ -87,14 +87,17 @@ func readObject(data []byte, first int) (map[string]value, error) {
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return nil, fmt.Errorf("found %s, accepted: an object { ... }", kind(check))
 	}
-	keys := map[string]value{}
+	keys := map[string]jsonValue{}
+	line, counted := first, int64(0) // lines are counted once, for headers of megabytes
 	for dec.More() {
 		token, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		key := token.(string) // after { and between values only keys can come
-		v := value{line: first + newlines(data, dec.InputOffset())}
+		line += newlines(data[counted:], dec.InputOffset()-counted)
+		counted = dec.InputOffset()
+		v := jsonValue{line: line}
 		if err := dec.Decode(&v.raw); err != nil {
 			return nil, err
 		}
@@ -132,7 +135,7 @@ func kind(raw json.RawMessage) string {
 // read after it has no meaning.
 type configReader struct {
 	prefix string // of keys in messages: the object they lie in
-	keys   map[string]value
+	keys   map[string]jsonValue
 	used   []string
 	err    error
 }

@@ -112,22 +112,32 @@ func parseGenerationConfig(data []byte) (GenerationConfig, error) {
 	return g, r.err
 }
 
-// readTokenizer reads tokenizer.json, if there is one, and checks that no token
-// lies beyond the embedding.
-func (f *Folder) readTokenizer() error {
-	path := filepath.Join(f.Dir, "tokenizer.json")
+// ReadTokenizer reads the tokenizer of a Hugging Face folder.
+func ReadTokenizer(dir string) (*Tokenizer, error) {
+	path := filepath.Join(dir, "tokenizer.json")
 	data, err := readSmallFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if err != nil {
+		return nil, err
+	}
+	tok, err := ParseTokenizer(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tok, nil
+}
+
+// readTokenizer reads tokenizer.json, if there is one, and checks that its model
+// fits the embedding. Added tokens may lie beyond it (Gemma 3 has one for images).
+func (f *Folder) readTokenizer() error {
+	var err error
+	if f.Tokenizer, err = ReadTokenizer(f.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if f.Tokenizer, err = ParseTokenizer(data); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if n := f.Tokenizer.Vocab(); n > f.Config.Vocab {
-		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", path, n, f.Config.Vocab)
+	if n := f.Tokenizer.base; n > f.Config.Vocab {
+		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", filepath.Join(f.Dir, "tokenizer.json"), n, f.Config.Vocab)
 	}
 	return f.readCompanions()
 }

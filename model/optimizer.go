@@ -67,7 +67,7 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 	o := &t.opt
 	o.step++
 	bc1, bc2 := 1-math.Pow(h.Beta1, float64(o.step)), 1-math.Pow(h.Beta2, float64(o.step))
-	ctl := []float32{float32(h.LR), float32(h.WeightDecay), float32(1 / bc1), float32(1 / math.Sqrt(bc2))}
+	ctl := []float32{float32(h.LR), float32(h.WeightDecay), float32(1 / bc1), float32(1 / math.Sqrt(bc2)), float32(1 - h.Beta1), float32(1 - h.Beta2)}
 	if err := o.ctl.Buffer.Write(o.ctl.Offset+8, f32Bytes(ctl)); err != nil {
 		return 0, err
 	}

@@ -28,6 +28,7 @@ type Tokenizer struct {
 	separator string            // between the decoder's strings
 	ids       map[string]int    // by token, of model and added tokens
 	tokens    []string          // by id; "" where there is none
+	base      int               // ids of the model's own vocabulary are below it
 	special   map[int]bool      // control tokens
 	files     map[string][]byte // tokenizer.json and what lies beside it
 }
@@ -78,6 +79,9 @@ func ParseTokenizer(data []byte) (*Tokenizer, error) {
 	}
 	if t.model, t.ids, err = parseModel(file.Model, bytewise); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
+	}
+	for _, id := range t.ids {
+		t.base = max(t.base, id+1)
 	}
 	if err := t.setAdded(file.AddedTokens); err != nil {
 		return nil, fmt.Errorf("added_tokens: %w", err)

@@ -210,21 +210,12 @@ func (m *bpe) hasBytes(char string) bool {
 func (m *bpe) mergeAll(symbols []symbol) {
 	var buf [64]candidate
 	queue := candidates(buf[:0])
-	offer := func(i int32) {
-		j := symbols[i].next
-		if j == gone {
-			return
-		}
-		p := pair{symbols[i].id, symbols[j].id}
-		if found, ok := m.merges[p]; ok {
-			queue.push(candidate{found, i, p})
-		}
-	}
 	for i := range symbols {
-		offer(int32(i))
+		queue = m.offer(queue, symbols, int32(i))
 	}
 	for len(queue) > 0 {
-		c := queue.pop()
+		var c candidate
+		c, queue = queue.pop()
 		left := &symbols[c.at]
 		if left.id != c.left || left.next == gone || symbols[left.next].id != c.right {
 			continue
@@ -235,10 +226,23 @@ func (m *bpe) mergeAll(symbols []symbol) {
 			symbols[left.next].prev = c.at
 		}
 		if left.prev != gone {
-			offer(left.prev)
+			queue = m.offer(queue, symbols, left.prev)
 		}
-		offer(c.at)
+		queue = m.offer(queue, symbols, c.at)
 	}
+}
+
+// offer adds the merge of symbol i and its right neighbour, if there is one.
+func (m *bpe) offer(queue candidates, symbols []symbol, i int32) candidates {
+	j := symbols[i].next
+	if j == gone {
+		return queue
+	}
+	p := pair{symbols[i].id, symbols[j].id}
+	if found, ok := m.merges[p]; ok {
+		queue = queue.push(candidate{found, i, p})
+	}
+	return queue
 }
 
 // candidate is a merge that was possible at symbol index at when it was offered.
@@ -255,18 +259,18 @@ func (c candidate) before(d candidate) bool {
 // candidates is a binary min-heap; container/heap would allocate for each entry.
 type candidates []candidate
 
-func (h *candidates) push(c candidate) {
-	q := append(*h, c)
+func (q candidates) push(c candidate) candidates {
+	q = append(q, c)
 	i := len(q) - 1
 	for i > 0 && q[i].before(q[(i-1)/2]) {
 		q[i], q[(i-1)/2] = q[(i-1)/2], q[i]
 		i = (i - 1) / 2
 	}
-	*h = q
+	return q
 }
 
-func (h *candidates) pop() candidate {
-	q := *h
+// pop takes out the first candidate.
+func (q candidates) pop() (candidate, candidates) {
 	top, last := q[0], len(q)-1
 	q[0] = q[last]
 	q = q[:last]
@@ -276,11 +280,9 @@ func (h *candidates) pop() candidate {
 			child++
 		}
 		if child >= last || !q[child].before(q[i]) {
-			break
+			return top, q
 		}
 		q[i], q[child] = q[child], q[i]
 		i = child
 	}
-	*h = q
-	return top
 }

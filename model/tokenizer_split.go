@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -45,6 +46,7 @@ func compilePattern(expr string) (pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", expr, err)
 	}
+	re.MatchTimeout = 5 * time.Second // a pattern that backtracks without end is an error, not a hang
 	return func(text string) ([]span, error) { return regexpSpans(re, text) }, nil
 }
 

@@ -1,8 +1,6 @@
 package model
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // wordLevel gives each word of a vocabulary its id.
 type wordLevel struct {
@@ -21,33 +19,36 @@ func (m wordLevel) appendIDs(out []int, word string) ([]int, error) {
 	return append(out, id), nil
 }
 
-// The special tokens of NewWords and their ids.
+// The tokens that every vocabulary of NewWords begins with.
 const (
-	wordsPAD, wordsPADToken = 0, "<pad>"
-	wordsEOS, wordsEOSToken = 1, "<eos>"
+	wordsPAD = "<pad>" // id 0
+	wordsEOS = "<eos>" // id 1
 )
 
-// NewWords makes the tokenizer of a small model trained from scratch: each word has
-// the id 2 + its index; "<pad>" is 0 and "<eos>" is 1. A word is a run of decimal
-// digits or a single other visible character, so "12+3=15" has five. White space
-// separates words and is not kept: Decode joins without spaces. An unknown word is
-// an error of Encode.
+// NewWords makes the tokenizer of a small model trained from scratch. A token's id
+// is its index in vocab, which begins with "<pad>" and "<eos>". The other tokens are
+// words: a run of decimal digits, or a single other visible character, so that
+// "12+3=15" has five. White space separates words and is not kept: Decode joins
+// without spaces. An unknown word is an error of Encode.
 //
-// It is stored as a tokenizer.json that the Rust library tokenizers reads alike.
-func NewWords(words []string) (*Tokenizer, error) {
-	vocab := map[string]int{wordsPADToken: wordsPAD, wordsEOSToken: wordsEOS}
-	for i, word := range words {
+// It is stored as a tokenizer.json in the schema of the Rust library tokenizers.
+func NewWords(vocab []string) (*Tokenizer, error) {
+	if len(vocab) < 2 || vocab[0] != wordsPAD || vocab[1] != wordsEOS {
+		return nil, fmt.Errorf("vocabulary: found a list that begins with %.40q, accepted: %q, %q", vocab[:min(2, len(vocab))], wordsPAD, wordsEOS)
+	}
+	ids := map[string]int{}
+	for id, word := range vocab {
 		spans, err := wordsSpans(word)
 		if err != nil {
 			return nil, err
 		}
-		if len(spans) != 1 || !spans[0].match {
-			return nil, fmt.Errorf("word %d: found %q, accepted: decimal digits, or one other visible character", i, word)
+		if id > 1 && (len(spans) != 1 || !spans[0].match) {
+			return nil, fmt.Errorf("vocabulary: token %d: found %q, accepted: decimal digits, or one other visible character", id, word)
 		}
-		if _, ok := vocab[word]; ok {
-			return nil, fmt.Errorf("word %d: %q is there twice", i, word)
+		if first, ok := ids[word]; ok {
+			return nil, fmt.Errorf("vocabulary: token %d: %q is also token %d", id, word, first)
 		}
-		vocab[word] = len(vocab)
+		ids[word] = id
 	}
 	type object = map[string]any
 	special := func(id int, content string) addedToken {
@@ -55,13 +56,13 @@ func NewWords(words []string) (*Tokenizer, error) {
 	}
 	data, err := indented(object{
 		"version": "1.0", "truncation": nil, "padding": nil, "normalizer": nil, "post_processor": nil,
-		"added_tokens": []addedToken{special(wordsPAD, wordsPADToken), special(wordsEOS, wordsEOSToken)},
+		"added_tokens": []addedToken{special(0, wordsPAD), special(1, wordsEOS)},
 		"pre_tokenizer": object{"type": "Split", "pattern": object{"Regex": wordsPattern},
 			"behavior": "Removed", "invert": true},
 		"decoder": object{"type": "Fuse"},
 		// The Rust library insists on an unk_token; as the vocabulary lacks it, an
 		// unknown word is an error there too.
-		"model": object{"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"},
+		"model": object{"type": "WordLevel", "vocab": ids, "unk_token": "<unk>"},
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func NewWords(words []string) (*Tokenizer, error) {
 	}
 	t.files["tokenizer_config.json"], err = indented(object{
 		"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false,
-		"pad_token": wordsPADToken, "eos_token": wordsEOSToken,
+		"pad_token": wordsPAD, "eos_token": wordsEOS,
 	})
 	return t, err
 }

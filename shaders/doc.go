@@ -10,8 +10,8 @@
 //
 // A .wgsl file is a text/template file. It starts with a comment that says, for
 // all its kernels: purpose, bindings with shapes, order of every reduction,
-// variants tried with figures, source. Then come the declarations of variants,
-// one comment line each,
+// variants tried with figures, source (manifest_test.go reads it). Then come the
+// declarations of variants, one comment line each,
 //
 //	//variant KERNEL TIER [LABEL] [key=value ...]
 //
@@ -21,6 +21,7 @@
 //	linear          one-dimensional extent whose workgroups may be spread over y:
 //	                the body takes its index from {{group}}
 //	max=x[,y[,z]]   the variant serves extents up to this; 0 or absent is no bound
+//	limit=PARAM:n   the variant cannot take more of this parameter
 //	use=NAME        the {{define}} to run; "KERNEL TIER" where not given
 //	NAME=integer    a number that the body reads as {{.NAME}}
 //
@@ -28,10 +29,12 @@
 // runs it. Variants of one kernel and tier give equal bits: they may change who
 // computes an output, never the order of operations inside it.
 //
-// Functions for bodies (template.go): {{params}} and {{bind}} declare the
-// parameters pc and the bindings from the table, {{add}} {{mul}} {{div}} do
-// integer arithmetic, {{range seq n}} repeats text, {{group}} is the linear
-// workgroup index. Templates in common.wgsl are shared by all files.
+// Functions for bodies (template.go): {{params}} declares the parameters as pc,
+// {{bind "a" "f32"}} a binding of the table as an array ({{bind "do" "f32" "dout"}}
+// where its name is a reserved word of WGSL), {{add}} {{mul}} {{div}} do integer
+// arithmetic, {{range seq n}} repeats text, {{group}} is the linear workgroup
+// index. Templates in common.wgsl are shared by all files. While a shader is
+// worked on, `go run ./internal/generate -only ID` makes its module alone.
 //
 // # Tiers
 //
@@ -55,7 +58,8 @@
 //
 // # Caveats
 //
-// lavapipe ends a shader after 65535 loop iterations in all (Mesa's
-// LP_MAX_TGSI_LOOP_ITERATIONS): TL bodies do at least 8 steps of a long
-// reduction for each iteration.
+// lavapipe counts the iterations of all loops of an invocation together, the
+// failing tests at their ends included, and ends them all after 65535, without a
+// word (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS). A body that could get there declares
+// a limit, which backends check (Variant.Check).
 package shaders

@@ -33,14 +33,21 @@ var manifest []byte
 type Variant struct {
 	ID      string // "matmul_nt.TL.rows16", also the file name in spv/
 	Kernel  string
-	Tier    string // "TL" or "T0", see package doc
-	Tile    [3]int // extent of Op.Size done by one workgroup
-	Linear  bool   // workgroups along x may be spread over y
-	MaxSize [3]int // largest extent served; 0 is no bound
+	Tier    string  // "TL" or "T0", see package doc
+	Tile    [3]int  // extent of Op.Size done by one workgroup
+	Linear  bool    // workgroups along x may be spread over y
+	MaxSize [3]int  // largest extent served; 0 is no bound
+	Limits  []Limit // what Check holds dispatches to
 
 	file  string         // template file
 	body  string         // {{define}} in it
 	names map[string]int // numbers the body reads
+}
+
+// Limit is the largest value of a parameter that a variant can take.
+type Limit struct {
+	Param string
+	Max   int
 }
 
 // Entry is a line of manifest.json: what the generator made of a variant.
@@ -136,6 +143,22 @@ func (v Variant) Groups(size [3]int) [3]int {
 		groups[0] = ceilDiv(groups[0], groups[1])
 	}
 	return groups
+}
+
+// Check returns an error if a parameter is beyond what the variant can take. A
+// backend calls it with the parameters of each dispatch: lavapipe would compute
+// something else without a word.
+func (v Variant) Check(params []uint32) error {
+	kernel, ok := Lookup(v.Kernel)
+	if !ok || len(params) != len(kernel.Params) {
+		return fmt.Errorf("shader %s: %d parameters, the kernel has %d", v.ID, len(params), len(kernel.Params))
+	}
+	for _, l := range v.Limits {
+		if n := params[slices.Index(kernel.Params, l.Param)]; n > uint32(l.Max) {
+			return fmt.Errorf("shader %s: %s is %d, at most %d fit one dispatch; cut the work", v.ID, l.Param, n, l.Max)
+		}
+	}
+	return nil
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -115,9 +115,9 @@ var table = []Kernel{
 		[]string{"R", "V", "ld"}, "R",
 		"inv_temp 0: the index of the largest logit, lowest first. Else Gumbel-max: argmax of logits*inv_temp - log(-log(u)), u = ((bits>>8)+0.5)*2^-24 as an exact number (f32 would round it to 1 and log(u) would lose the tail: near 1 take -log(u) = v + v^2/2 + v^3/3 + .. from v = 1-u = ((0xffffff-(bits>>8))+0.5)*2^-24), bits = component j%4 of Philox4x32-10 with key (seed low, seed high), counter (position, stream, j/4, 0)"},
 
-	{"adamw", []Binding{{"p", ReadWrite, "[n]"}, {"g", Read, "[n]"}, {"m", ReadWrite, "[n]"}, {"v", ReadWrite, "[n]"}, {"ctl", Read, "[8], [0] = factor on g; [2] to [5] = lr, weight decay, 1/(1-b1^t), 1/sqrt(1-b2^t)"}},
+	{"adamw", []Binding{{"p", ReadWrite, "[n]"}, {"g", Read, "[n]"}, {"m", ReadWrite, "[n]"}, {"v", ReadWrite, "[n]"}, {"ctl", Read, "[8], [0] = factor on g; [2] to [7] = lr, weight decay, 1/(1-b1^t), 1/sqrt(1-b2^t), 1-b1, 1-b2"}},
 		[]string{"n", "b1:f32", "b2:f32", "eps:f32", "decay"}, "n",
-		"g*=ctl0; m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g^2; p = p*(1-lr*wd if decay is 1) - lr*ctl4*m/(sqrt(v)*ctl5 + eps)"},
+		"g*=ctl0; m = b1*m + ctl6*g; v = b2*v + ctl7*g^2 (1-b in f32 would be off by 5e-5 of itself); p = p*(1-lr*wd if decay is 1) - lr*ctl4*m/(sqrt(v)*ctl5 + eps)"},
 	{"grad_sumsq", []Binding{{"g", Read, "[n]"}, {"part", ReadWrite, "[*]"}},
 		[]string{"n", "part0"}, "ceil(n/4096)",
 		"part[part0+s] = sum of squares of g[4096*s .. 4096*s+4095]"},

@@ -1,9 +1,9 @@
 // Log-softmax statistics of rows of logits and their gradient: vocab_stats,
 // vocab_backward. Log-prob, entropy and mean log-softmax are what RL losses are
-// made of (Liger's fused scaled cross-entropy, arXiv 2410.10989, has the first
-// two); the gradient is of any weighted sum of the three.
+// made of; the gradient is of any weighted sum of the three. (Liger Kernel, arXiv
+// 2410.10989, recomputes probabilities from a saved log-sum-exp in the same way.)
 //
-// logits [R][ld], of which V columns are real; wanted (binding "target") [R] u32;
+// Bindings: logits [R][ld], V columns real; target (here "wanted") [R] u32;
 // inv_temp [R]; out, stats [R][4]: log-prob, entropy, mean, log-sum-exp; weights
 // [R][4]: dLoss by the first three. x = logits*inv_temp.
 //
@@ -11,9 +11,11 @@
 // e*(x-max) and x-max. TL: lane l of 8 takes columns 8l .. 8l+7 of every 64, eight
 // chains within a slab of 2048 columns, joined by a fixed tree; slabs are added in
 // order, then lanes by an xor tree. T0: invocation i of 256 takes columns i, i+256,
-// .. in one chain, then halving.
+// .. in one chain, then halving. The gradient is elementwise.
 //
-// Variants tried on lavapipe 22.3 (2 cores), V = 53, R = 3600:
+// Variants tried, lavapipe 22.3, 2 cores, best of 10: V = 53, R = 3600: stats 1.2
+// ms, backward 0.7 ms; V = 49152: one row 0.12 and 0.10 ms, 64 rows 4.0 and 2.6 ms.
+// A row a lane would suit small V and starve the cores at large V with few rows.
 //
 //variant vocab_stats TL linear
 //variant vocab_stats T0 linear
@@ -23,7 +25,7 @@
 {{define "vocab_stats TL"}}
 {{params}}
 {{bind "logits" "vec4<u64>"}}
-@group(0) @binding(1) var<storage, read> wanted: array<u32>;
+{{bind "target" "u32" "wanted"}}
 {{bind "inv_temp" "f32"}}
 {{bind "out" "vec4<f32>"}}
 {{template "wide"}}
@@ -98,7 +100,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {{define "vocab_stats T0"}}
 {{params}}
 {{bind "logits" "f32"}}
-@group(0) @binding(1) var<storage, read> wanted: array<u32>;
+{{bind "target" "u32" "wanted"}}
 {{bind "inv_temp" "f32"}}
 {{bind "out" "vec4<f32>"}}
 {{template "tree" 256}}
@@ -142,7 +144,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 {{define "vocab_backward TL"}}
 {{params}}
 {{bind "logits" "vec4<u64>"}}
-@group(0) @binding(1) var<storage, read> wanted: array<u32>;
+{{bind "target" "u32" "wanted"}}
 {{bind "inv_temp" "f32"}}
 {{bind "stats" "vec4<f32>"}}
 {{bind "weights" "vec4<f32>"}}
@@ -177,7 +179,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{define "vocab_backward T0"}}
 {{params}}
 {{bind "logits" "f32"}}
-@group(0) @binding(1) var<storage, read> wanted: array<u32>;
+{{bind "target" "u32" "wanted"}}
 {{bind "inv_temp" "f32"}}
 {{bind "stats" "vec4<f32>"}}
 {{bind "weights" "vec4<f32>"}}

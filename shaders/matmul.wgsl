@@ -14,14 +14,23 @@
 // TL, NT: lane l has column n0+8j+l and reads 8 floats of its row of b; a row of
 // a is loaded once by all lanes and handed around by subgroupShuffle. The tile is
 // transposed in registers (log2(8) exchanges), so that a lane stores 8 adjacent
-// columns. TL, NN and TN: lane l has the 8 adjacent columns n0+8l. What limits
-// all is the number of loads, so tiles are large enough to spill.
+// columns. TL, NN and TN: lane l has the 8 adjacent columns n0+8l; for a narrow NN
+// two teams of 4 lanes have rows of their own. What limits all is the number of
+// loads, so tiles are large enough to spill.
 // T0: tiles of a and b in workgroup memory, a rectangle of c in registers.
 //
-// Tried (GFLOP/s of one core of an EPYC, lavapipe 22.3, 512^3; naive 0.9): NT rows x columns
-// 8x32 27, 16x16 28, 12x32 30, 16x32 32-33, 24x32 26, 32x32 30 with a JIT of
-// 380 ms instead of 130; storing single floats instead of the transposed tile
-// costs 15 % at K = 96.
+// Variants tried (GFLOP/s of one core of an EPYC, lavapipe 22.3; in brackets the
+// first dispatch, which compiles, in ms; naive 0.9):
+// NT 512^3, rows x columns: 8x32 27 [75], 8x64 26, 16x24 30, 16x32 33 [140], 16x48
+// 33 [190], 16x64 34 [250], 24x32 31, 32x32 32 [310]. At 640x288x96: 8x32 24, 16x32
+// 26, 16x48 27, 32x32 25. Storing floats and not the transposed tile: 22 [200].
+// NN 640x96x512: 16x64 22 [220], 12x64 24, two teams of 8x32 26, 12x32 28 [165],
+// 16x32 25; 512^3: 16x64 30, 12x64 28, two teams of 12x32 26.
+// TN 288x96x3584: 8x64 16, 16x64 22, 24x64 26, 32x64 28 [270], two teams of 16x32
+// 26; 512^3: 20, 28, 32, 36, 26.
+//
+// lavapipe ends a shader after 65535 loop iterations (package doc); matmul_tn_acc
+// on TL needs 10 for 8 values of k, so K is limited.
 //
 // Source: own; the lane scheme answers how llvmpipe executes SSBO loads (Mesa
 // 22.3 src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c, emit_load_mem: a loop
@@ -38,11 +47,13 @@
 //variant matmul_nt_residual TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
 //variant matmul_nt_residual TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
 //variant matmul_nt_residual TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nn TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4
-//variant matmul_nn TL r16 tile=64,16 use=nn_lanes rows=16
-//variant matmul_nn_add TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4
-//variant matmul_nn_add TL r16 tile=64,16 use=nn_lanes rows=16
-//variant matmul_tn_acc TL tile=64,16 use=tn_lanes rows=16
+//variant matmul_nn TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_add TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_add TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_add TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_tn_acc TL tile=64,32 limit=K:52424 use=tn_lanes rows=32 across=8
 //variant matmul_nt T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_residual T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
@@ -53,7 +64,7 @@
 //variant matmul_nn_add T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_tn_acc T0 r16 tile=64,16 max=512,512 use=tiles rows=16 cols=64 each=4 wide=4
 //variant matmul_tn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_naive TL tile=64,1 use=naive
+//variant matmul_naive TL tile=64,1 limit=K:65534 use=naive
 //variant matmul_naive T0 tile=64,1 use=naive
 
 {{define "nt_lanes"}}
@@ -138,26 +149,25 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
-  let m0 = group.y * {{.rows}}u;
-  let n = group.x * 8u + l;
-  let col = min(n, pc.N / 8u - 1u);
+{{template "place" .}}
   let steps = pc.K / 8u;
   let ldb = pc.ldb / 8u;
 {{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
   var c{{$i}}_lo = vec4<f32>();
   var c{{$i}}_hi = vec4<f32>();
-{{end}}  for (var k = 0u; k < steps; k += 8u) {
-    let at = min(k + l, steps - 1u);
+{{end}}  for (var k = 0u; k < steps; k += {{.across}}u) {
+    let at = min(k + l - team, steps - 1u);
 {{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
     let a{{$i}}_lo = even(a{{$i}});
     let a{{$i}}_hi = odd(a{{$i}});
-{{end}}    let last = min(8u, steps - k);
+{{end}}    let last = min({{.across}}u, steps - k);
     for (var q = 0u; q < last; q++) {
+      let owner = team + q;
       let at = (k + q) * 8u * ldb + col;
 {{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
       let b{{$e}}_lo = even(b{{$e}});
       let b{{$e}}_hi = odd(b{{$e}});
-{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, q));
+{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
       c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
 {{end}}{{end}}    }
@@ -173,6 +183,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 {{end}}
 
+{{define "place"}}
+  // A team of {{.across}} lanes has the columns of the tile, a lane 8 of them; each
+  // team has rows of its own.
+  let team = l / {{.across}}u * {{.across}}u; // its first lane
+  let m0 = (group.y * {{div 8 .across}}u + l / {{.across}}u) * {{.rows}}u;
+  let n = group.x * {{.across}}u + l - team; // in units of 8 columns
+  // Rows and columns past the edge read the last ones and are not stored.
+  let col = min(n, pc.N / 8u - 1u);
+{{end}}
+
 {{define "tn_lanes"}}
 {{template "wide"}}
 {{params}}
@@ -181,9 +201,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
-  let m0 = group.y * {{.rows}}u;
-  let n = group.x * 8u + l;
-  let col = min(n, pc.N / 8u - 1u);
+{{template "place" .}}
   let lda = pc.lda / 8u;
   let ldb = pc.ldb / 8u;
   let ldc = pc.ldc / 8u;
@@ -191,18 +209,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}{{range $i := seq .rows}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * ldc + col];
   var c{{$i}}_lo = even(old{{$i}});
   var c{{$i}}_hi = odd(old{{$i}});
-{{end}}  for (var k = 0u; k < pc.K; k += 8u) {
-    // Lane q has row k+q of a.
-    let at = min(k + l, pc.K - 1u) * lda;
+{{end}}  for (var k = 0u; k < pc.K; k += {{.across}}u) {
+    // Lane q of a team has row k+q of a.
+    let at = min(k + l - team, pc.K - 1u) * lda;
 {{range $r := seq (div .rows 8)}}    let a{{$r}} = a[at + a{{$r}}_at];
     let a{{$r}}_lo = even(a{{$r}});
     let a{{$r}}_hi = odd(a{{$r}});
-{{end}}    let last = min(8u, pc.K - k);
+{{end}}    let last = min({{.across}}u, pc.K - k);
     for (var q = 0u; q < last; q++) {
+      let owner = team + q;
       let b = b[(k + q) * ldb + col];
       let b_lo = even(b);
       let b_hi = odd(b);
-{{range $i := seq .rows}}      let t{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, q));
+{{range $i := seq .rows}}      let t{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, owner));
       c{{$i}}_lo = fma(t{{$i}}, b_lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$i}}, b_hi, c{{$i}}_hi);
 {{end}}    }
@@ -232,31 +251,33 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $i := seq .each}}{{range $j := seq $.wide}}  var c{{$i}}_{{$j}} = {{if eq $.Kernel "matmul_tn_acc"}}c[min(m0 + m + {{$i}}u, pc.M - 1u) * pc.ldc + min(n0 + n + {{$j}}u, pc.N - 1u)]{{else}}0.0{{end}};
 {{end}}{{end}}  for (var k0 = 0u; k0 < pc.K; k0 += 16u) {
     // Past the edges the last row, column or k is read; it reaches no result.
-    for (var i = thread; i < {{mul 16 .rows}}u; i += {{$threads}}u) {
-{{if eq .Kernel "matmul_tn_acc"}}      let x = i % {{.rows}}u;
-      let k = i / {{.rows}}u;
-      tile_a[k * {{add .rows 1}}u + x] = a[min(k0 + k, pc.K - 1u) * pc.lda + min(m0 + x, pc.M - 1u)];
+{{range $s := seq (div (mul 16 .rows) $threads)}}    {
+      let i = thread + {{mul $s $threads}}u;
+{{if eq $.Kernel "matmul_tn_acc"}}      let x = i % {{$.rows}}u;
+      let k = i / {{$.rows}}u;
+      tile_a[k * {{add $.rows 1}}u + x] = a[min(k0 + k, pc.K - 1u) * pc.lda + min(m0 + x, pc.M - 1u)];
 {{else}}      let x = i / 16u;
       let k = i % 16u;
-      tile_a[k * {{add .rows 1}}u + x] = a[min(m0 + x, pc.M - 1u) * pc.lda + min(k0 + k, pc.K - 1u)];
+      tile_a[k * {{add $.rows 1}}u + x] = a[min(m0 + x, pc.M - 1u) * pc.lda + min(k0 + k, pc.K - 1u)];
 {{end}}    }
-    for (var i = thread; i < {{mul 16 .cols}}u; i += {{$threads}}u) {
-{{if or (eq .Kernel "matmul_nt") (eq .Kernel "matmul_nt_residual")}}      let x = i / 16u;
+{{end}}{{range $s := seq (div (mul 16 .cols) $threads)}}    {
+      let i = thread + {{mul $s $threads}}u;
+{{if or (eq $.Kernel "matmul_nt") (eq $.Kernel "matmul_nt_residual")}}      let x = i / 16u;
       let k = i % 16u;
-      tile_b[k * {{add .cols 1}}u + x] = b[min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u)];
-{{else}}      let x = i % {{.cols}}u;
-      let k = i / {{.cols}}u;
-      tile_b[k * {{add .cols 1}}u + x] = b[min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u)];
+      tile_b[k * {{add $.cols 1}}u + x] = b[min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u)];
+{{else}}      let x = i % {{$.cols}}u;
+      let k = i / {{$.cols}}u;
+      tile_b[k * {{add $.cols 1}}u + x] = b[min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u)];
 {{end}}    }
-    workgroupBarrier();
+{{end}}    workgroupBarrier();
     let last = min(16u, pc.K - k0);
-    for (var k = 0u; k < last; k++) {
-      let at_a = k * {{add .rows 1}}u + m;
-      let at_b = k * {{add .cols 1}}u + n;
-{{range $j := seq .wide}}      let b{{$j}} = tile_b[at_b + {{$j}}u];
-{{end}}{{range $i := seq .each}}      let a{{$i}} = tile_a[at_a + {{$i}}u];
-{{range $j := seq $.wide}}      c{{$i}}_{{$j}} = fma(a{{$i}}, b{{$j}}, c{{$i}}_{{$j}});
-{{end}}{{end}}    }
+    var at_a = m;
+    var at_b = n;
+    var k = 0u;
+    for (; k + 4u <= last; k += 4u) {
+{{range $e := seq 4}}{{template "multiply" $}}{{end}}    }
+    for (; k < last; k++) {
+{{template "multiply" .}}    }
     workgroupBarrier();
   }
 {{range $i := seq .each}}  if (m0 + m + {{$i}}u < pc.M) {
@@ -266,6 +287,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 {{end}}  }
 {{end}}}
+{{end}}
+
+{{define "multiply"}}      {
+{{range $j := seq .wide}}        let b{{$j}} = tile_b[at_b + {{$j}}u];
+{{end}}{{range $i := seq .each}}        let a{{$i}} = tile_a[at_a + {{$i}}u];
+{{range $j := seq $.wide}}        c{{$i}}_{{$j}} = fma(a{{$i}}, b{{$j}}, c{{$i}}_{{$j}});
+{{end}}{{end}}        at_a += {{add .rows 1}}u;
+        at_b += {{add .cols 1}}u;
+      }
 {{end}}
 
 {{define "naive"}}

@@ -1,14 +1,19 @@
-// Root mean square normalisation over rows: rmsnorm, rmsnorm_backward_dx,
+// Root mean square normalisation of rows: rmsnorm, rmsnorm_backward_dx,
 // rmsnorm_backward_dw (Zhang and Sennrich, arXiv 1910.07467).
 //
-// x, y, dy, dx [T][ld]; w, dw [ld]; rstd [T]. Columns n .. ld-1 are zeros.
+// Bindings: x, y, dy, dx [T][ld]; w, dw [ld]; rstd [T]. Columns n .. ld-1 are
+// zeros, so sums run over all of ld.
 //
-// Sums over a row: TL keeps 8 partial sums, column c in number c mod 8, each a
-// chain over c ascending, joined by a fixed tree; one lane does a row. T0 gives
-// columns 4i .. 4i+3 of every 256 to invocation i of 64 (four chains each) and
-// adds by halving. Sums over rows (dw) are one chain over t for each column.
+// Order: a sum over a row is on TL 8 chains, column c in number c mod 8, joined by
+// a fixed tree, one lane doing the row; on T0 invocation i of 64 takes columns 4i
+// .. 4i+3 of every 256 in four chains, then halving. dw[j] is one chain over t.
 //
-// Variants tried on lavapipe 22.3 (2 cores), T = 5120, ld = 96:
+// Variants tried, lavapipe 22.3, 2 cores, T = 5120, ld = 96, best of 20:
+// rmsnorm with a row a lane (kept) 0.39 ms, with a row over 8 lanes 0.69 ms (0.20
+// against 0.27 ms at T = 512, ld = 576; equal at 1 and 8 rows). dx 0.68 ms.
+// dw with 8 rows in the loop's body (kept) 0.31 ms, one row 0.52 ms, and only the
+// first of the two reaches past 58000 rows: lavapipe ends a shader after 65535
+// loop iterations.
 //
 //variant rmsnorm TL tile=8 linear
 //variant rmsnorm T0 tile=1 linear
@@ -163,14 +168,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sum_hi = odd(dw[at]);
   for (var t0 = 0u; t0 < pc.T; t0 += 8u) {
     let r8 = rstd[min(t0 + lane, pc.T - 1u)];
-    let rows = min(8u, pc.T - t0);
-    for (var i = 0u; i < rows; i++) {
-      let r = subgroupShuffle(r8, i);
-      let g = dy[(t0 + i) * width + at];
-      let v = x[(t0 + i) * width + at];
+{{- range seq 8}}
+    if (t0 + {{.}}u < pc.T) {
+      let r = subgroupShuffle(r8, {{.}}u);
+      let g = dy[(t0 + {{.}}u) * width + at];
+      let v = x[(t0 + {{.}}u) * width + at];
       sum_lo = fma(even(g), even(v) * r, sum_lo);
       sum_hi = fma(odd(g), odd(v) * r, sum_hi);
     }
+{{- end}}
   }
   if (c < width) { dw[c] = join(sum_lo, sum_hi); }
 }

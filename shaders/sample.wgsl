@@ -1,29 +1,35 @@
 // Sampling: sample_filter (top-k, top-p, min-p) and sample_draw (Gumbel-max).
 //
-// logits, out [R][ld], V columns real; rowp [R][8] u32: inv_temp f32, top_k, top_p
-// f32, min_p f32, seed low, seed high, stream, position; ids [R] u32.
+// Bindings: logits, out [R][ld], V columns real; rowp [R][8] u32: inv_temp f32,
+// top_k, top_p f32, min_p f32, seed low, seed high, stream, position; ids [R] u32.
 //
-// Filter: which tokens stay is a rank, and a rank is a threshold on (key, index),
-// key the logit's bits made monotone and equal keys by lower index first. The
-// threshold is found digit by digit, two bits at a time: each pass over the row
-// adds up the weight (1 for top-k, exp(x-max) for top-p) of what three candidates
-// would keep. No sort, no atomics; adding non-negative numbers in a fixed order is
-// monotone, so the digits are consistent whatever the rounding. Semantics of
-// TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper of Hugging Face
-// transformers (src/transformers/generation/logits_process.py), in that order.
+// Filter: which tokens stay is a threshold on (key, index), key being the logit's
+// bits made monotone, and of equal keys the lower index first. It is found digit by
+// digit, two bits at a time: each pass over the row adds up the weight (1 for top-k,
+// exp(x-max) for top-p) of what three candidates would keep. No sort, no atomics;
+// adding non-negative numbers in a fixed order is monotone, so the digits agree
+// whatever the rounding. Where top_p meets a partial sum exactly, rounding decides.
+// Semantics: TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper, in this order, of
+// https://github.com/huggingface/transformers (generation/logits_process.py), but
+// of logits equal to the k-th only as many stay as make k.
 //
 // Draw: argmax of x - ln(-ln(u)), u from Philox4x32-10 (Salmon et al., "Parallel
-// random numbers: as easy as 1, 2, 3", SC 2011; constants of its reference code,
-// Random123), so a row's draw depends on nothing but its own seed and position.
+// random numbers: as easy as 1, 2, 3", SC 2011; constants of
+// https://github.com/DEShawResearch/random123), so that a row's draw depends on its
+// own seed, stream and position alone.
 //
-// Order: TL lane l of 8 adds 32 columns at a time in one chain, then an xor tree;
-// T0 invocation i of 256 takes columns i, i+256, .. in one chain, then halving.
-// Maxima need no order: of equal values the lowest index wins.
+// Order: TL lane l of 8 takes columns 8l .. 8l+7 of every 64, adds them 32 at a time
+// and these sums in one chain, then an xor tree; T0 invocation i of 256 takes columns
+// i, i+256, .. in one chain, then halving. Maxima need no order: of equal values the
+// lowest index wins.
 //
-// lavapipe ends a shader after 65535 loop iterations: 4 loads in each, 53 passes
-// and 8 lanes serve 300000 columns.
+// lavapipe ends a shader after 65535 loop iterations: with 4 loads of 8 lanes in
+// each, the 54 passes over 262144 columns, all of few values, take 63544.
 //
-// Variants tried on lavapipe 22.3 (2 cores):
+// Variants tried, lavapipe 22.3, 2 cores, best of 10: all three filters on, 64 rows
+// of V = 49152: two bits a pass with the index searched only for ties (kept) 64 ms,
+// always searched 84 ms; one row 2.0 ms; 256 rows of V = 53 2.5 ms. Draw: 5.0, 0.17
+// and 0.14 ms.
 //
 //variant sample_filter TL linear
 //variant sample_filter T0 linear
@@ -153,6 +159,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
 {{define "rank"}}
 const dropped = 0xff800000u; // -inf
+const all = 0xffffffffu;
 // rank is the key of a logit's bits: larger for larger logits, equal for 0 and -0.
 fn rank(bits: u32) -> u32 {
   let b = select(bits, 0u, bits == 0x80000000u);
@@ -163,41 +170,43 @@ struct Bound { key: u32, index: u32 }
 fn within(key: u32, j: u32, b: Bound) -> bool { return key > b.key || (key == b.key && j < b.index); }
 {{end}}
 
-{{/* descent finds the bound of top-k, then of top-p, in 25 passes or less each.
-The tier defines tally(bounds of three candidates, bound so far, scale of the
-exponent): the weights of what each candidate keeps of what the bound so far
-left. Pass 0 gives the weight of all. */}}
+{{/* descent finds the bound of top-k, then of top-p. The tier defines tally(three
+candidates, bound so far, scale of the exponent): the weights of what each
+candidate keeps of what the bound so far left. Step 0 weighs all, steps 1 to 16
+find the key, step 17 counts the logits equal to it; if there are several, the
+other steps find the index. */}}
 {{define "descent"}}
   let p0 = rowp[r * 2u];
   let it = bitcast<f32>(p0.x);
-  let min_p = bitcast<f32>(p0.w);
   let top_p = bitcast<f32>(p0.z);
-  let k_on = it != 0.0 && p0.y != 0u;
-  let p_on = it != 0.0 && top_p < 1.0;
-  let min_on = it != 0.0 && min_p > 0.0;
-  let index_digits = (firstLeadingBit(pc.V) + 2u) / 2u;
-  var kept = Bound(0u, 0xffffffffu);
+  let min_p = bitcast<f32>(p0.w);
+  var kept = Bound(0u, all);
   for (var stage = 0u; stage < 2u; stage++) {
-    let on = select(k_on, p_on, stage == 1u);
-    let passes = select(0u, 17u + index_digits, on);
+    let on = it != 0.0 && select(p0.y != 0u, top_p < 1.0, stage == 1u);
+    var steps = select(0u, 18u, on);
     var key = 0u;
     var index = 0u;
     var goal = 0.0;
-    for (var pass = 0u; pass < passes; pass++) {
-      let ranking = pass < 17u;
-      let shift = select(2u * (passes - 1u - pass), (32u - 2u * pass) & 31u, ranking);
-      let step = select(1u << shift, 0u, pass == 0u);
-      let key_step = select(0u, step, ranking);
-      let first = select(index, 0xffffffffu, ranking);
-      let index_step = select(step, 0u, ranking);
-      let w = tally(i, row, Bound(key + key_step, first + index_step), Bound(key + 2u * key_step, first + 2u * index_step),
-        Bound(key + 3u * key_step, first + 3u * index_step), kept, select(0.0, it, stage == 1u), top);
-      if (pass == 0u) {
+    for (var step = 0u; step < steps; step++) {
+      let key_digit = select(0u, 1u << ((32u - 2u * step) & 31u), step > 0u && step < 17u);
+      let index_digit = select(0u, 1u << ((2u * (steps - 1u - step)) & 31u), step > 17u);
+      let least = select(index, all, step < 18u);
+      let w = tally(i, row,
+        Bound(key + key_digit, least + index_digit),
+        Bound(key + 2u * key_digit, select(least + 2u * index_digit, 0u, step == 17u)),
+        Bound(key + 3u * key_digit, least + 3u * index_digit),
+        kept, select(0.0, it, stage == 1u && step != 17u), top);
+      let reached = u32(w.x >= goal) + u32(w.y >= goal) + u32(w.z >= goal);
+      if (step == 0u) {
         goal = select(min(f32(p0.y), w.x), max(top_p * w.x, 1e-30), stage == 1u);
+      } else if (step < 17u) {
+        key += reached * key_digit;
+      } else if (step > 17u) {
+        index += (3u - reached) * index_digit;
+      } else if (w.x - w.y > 1.0) {
+        steps += firstLeadingBit(pc.V - 1u) / 2u + 1u;
       } else {
-        let reached = u32(w.x >= goal) + u32(w.y >= goal) + u32(w.z >= goal);
-        key += reached * key_step;
-        index += (3u - reached) * index_step;
+        index = all - 1u;
       }
     }
     if (on) { kept = Bound(key, index + 1u); }
@@ -217,10 +226,7 @@ fn total(i: u32, v: vec3<f32>) -> vec3<f32> {
     workgroupBarrier();
     if (i < s) { partial[i] += partial[i + s]; }
   }
-  workgroupBarrier();
-  let sum = partial[0];
-  workgroupBarrier();
-  return sum;
+  return workgroupUniformLoad(&partial[0]);
 }
 fn tally(i: u32, row: u32, a: Bound, b: Bound, c: Bound, kept: Bound, scale: f32, top: f32) -> vec3<f32> {
   var sum = vec3<f32>();
@@ -248,10 +254,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let top = partial[0].x;
   workgroupBarrier();
 {{template "descent"}}
+  let least = select(-1.0, min(min_p, 1.0), it != 0.0 && min_p > 0.0);
   for (var j = i; j < pc.ld; j += 256u) {
     let bits = logits[row + j];
     let weight = exp((bitcast<f32>(bits) - top) * it);
-    let stays = j < pc.V && within(rank(bits), j, kept) && (!min_on || weight >= min(min_p, 1.0));
+    let stays = j < pc.V && within(rank(bits), j, kept) && weight >= least;
     out[row + j] = select(dropped, bits, stays);
   }
 }
@@ -323,7 +330,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   top = max(top, subgroupShuffleXor(top, {{.}}u));
 {{- end}}
 {{template "descent"}}
-  let least = select(-1.0, min(min_p, 1.0), min_on);
+  let least = select(-1.0, min(min_p, 1.0), it != 0.0 && min_p > 0.0);
   for (var c = i; c < width; c += 8u) {
     let v = logits[row + c];
     let j = vec4<u32>(0u, 2u, 4u, 6u) + c * 8u;

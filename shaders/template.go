@@ -88,6 +88,8 @@ func (v *Variant) set(word string) error {
 		v.body = value
 	case "tile":
 		err = parseExtent(value, 1, &v.Tile)
+	case "limit":
+		err = v.setLimit(value)
 	case "max":
 		err = parseExtent(value, 0, &v.MaxSize)
 	default:
@@ -97,6 +99,18 @@ func (v *Variant) set(word string) error {
 		return fmt.Errorf("%s: %w", word, err)
 	}
 	return nil
+}
+
+// setLimit reads PARAM:MAX.
+func (v *Variant) setLimit(text string) error {
+	param, number, _ := strings.Cut(text, ":")
+	kernel, _ := Lookup(v.Kernel)
+	if !slices.Contains(kernel.Params, param) {
+		return fmt.Errorf("%q is no u32 parameter of %s", param, v.Kernel)
+	}
+	n, err := strconv.Atoi(number)
+	v.Limits = append(v.Limits, Limit{param, n})
+	return err
 }
 
 // parseExtent reads up to three comma-separated numbers, each at least least.
@@ -152,17 +166,19 @@ var blankLines = regexp.MustCompile(`\n\s*\n`)
 func functions(kernel *Kernel) template.FuncMap {
 	return template.FuncMap{
 		"params": func() string { return declareParams(kernel) },
-		"bind":   func(name, element string) (string, error) { return declareBinding(kernel, name, element) },
-		"group":  func() string { return "(group.x + group.y * groups.x)" },
-		"lane":   lane,
-		"seq":    seq,
-		"add":    func(a, b int) int { return a + b },
-		"sub":    func(a, b int) int { return a - b },
-		"mul":    func(a, b int) int { return a * b },
-		"div":    func(a, b int) int { return a / b },
-		"mod":    func(a, b int) int { return a % b },
-		"bit":    func(a, b int) bool { return a&b != 0 },
-		"list":   func(numbers ...int) []int { return numbers },
+		"bind": func(name, element string, as ...string) (string, error) {
+			return declareBinding(kernel, name, element, as)
+		},
+		"group": func() string { return "(group.x + group.y * groups.x)" },
+		"lane":  lane,
+		"seq":   seq,
+		"add":   func(a, b int) int { return a + b },
+		"sub":   func(a, b int) int { return a - b },
+		"mul":   func(a, b int) int { return a * b },
+		"div":   func(a, b int) int { return a / b },
+		"mod":   func(a, b int) int { return a % b },
+		"bit":   func(a, b int) bool { return a&b != 0 },
+		"list":  func(numbers ...int) []int { return numbers },
 	}
 }
 
@@ -182,8 +198,9 @@ func declareParams(kernel *Kernel) string {
 	return text.String()
 }
 
-// declareBinding declares one of the kernel's bindings as an array of element.
-func declareBinding(kernel *Kernel, name, element string) (string, error) {
+// declareBinding declares one of the kernel's bindings as an array of element,
+// under another name if one is given: some names are reserved words of WGSL.
+func declareBinding(kernel *Kernel, name, element string, as []string) (string, error) {
 	i := slices.IndexFunc(kernel.Bindings, func(b Binding) bool { return b.Name == name })
 	if i < 0 {
 		return "", fmt.Errorf("kernel %s has no binding %q", kernel.Name, name)
@@ -191,6 +208,9 @@ func declareBinding(kernel *Kernel, name, element string) (string, error) {
 	access := "read_write"
 	if kernel.Bindings[i].Access == Read {
 		access = "read"
+	}
+	if len(as) > 0 {
+		name = as[0]
 	}
 	return fmt.Sprintf("@group(0) @binding(%d) var<storage, %s> %s: array<%s>;", i, access, name, element), nil
 }

@@ -33,7 +33,7 @@ func (p *shape[F]) scores(s, q, k []F, g int, slots []uint32) {
 		s[j] = dot(q, p.key(k, int(slots[j]), g))
 	}
 	for j := range slots {
-		s[j] *= p.scale
+		s[j] = F(s[j] * p.scale)
 	}
 }
 
@@ -60,9 +60,9 @@ func attention[F real](c *call[F]) {
 					top = max(top, x)
 				}
 				shrink := exp(m - top)
-				m, l = top, l*shrink
+				m, l = top, F(l*shrink)
 				for d := range out {
-					out[d] *= shrink
+					out[d] = F(out[d] * shrink)
 				}
 				for j, slot := range part {
 					e := exp(s[j] - m)

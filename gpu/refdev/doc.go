@@ -10,10 +10,11 @@
 //
 // Where shaders/kernels.go states an order (matrix products, gradients of
 // weights, attention), sums are chains in that order, one rounded product and
-// one rounded addition at a time; nothing is fused, so the bits are the same on
-// every architecture. Where it states none (sums over a row in the norms, the
-// log-sum-exp, the gradient's norm), sums are in float64 and rounded once.
-// Transcendental functions are those of package math, rounded once.
+// one rounded addition at a time: a conversion around each product keeps
+// compilers from fusing the two. Where it states none (sums over a row in the
+// norms, the log-sum-exp, the gradient's norm), sums are in float64 and rounded
+// once. Transcendental functions are those of package math, rounded once; they
+// are the only thing that may differ between architectures.
 //
 // # Shapes and units
 //
@@ -27,7 +28,7 @@
 //
 // # Caveats
 //
-// A view that is too small for the parameters is an error of Submit, unless
-// the kernel happens to stay inside the backing buffer's view. Random123's
-// Philox and the formulas' papers are cited where they stand.
+// A view that is too small for its parameters is an error of Submit, not of
+// Record. A view of size 0 reaches to the end of its buffer, so there the error
+// comes only past the buffer.
 package refdev

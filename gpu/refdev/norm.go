@@ -8,7 +8,7 @@ package refdev
 func rstdOf[F real](x []F, n int, eps F) F {
 	var sum float64
 	for _, v := range x {
-		sum += float64(v) * float64(v)
+		sum += float64(float64(v) * float64(v))
 	}
 	return 1 / sqrt(F(sum/float64(n)+float64(eps)))
 }
@@ -17,7 +17,7 @@ func rstdOf[F real](x []F, n int, eps F) F {
 func normGrad[F real](g, dy, x, w []F, rstd F, n int) {
 	var sum float64
 	for j := range x {
-		sum += float64(w[j]) * float64(dy[j]) * float64(x[j]) * float64(rstd)
+		sum += float64(float64(w[j]) * float64(dy[j]) * float64(x[j]) * float64(rstd))
 	}
 	mean := F(sum / float64(n))
 	for j := range g {

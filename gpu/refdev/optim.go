@@ -9,7 +9,7 @@ const segment = 4096
 func adamw[F real](c *call[F]) {
 	n, b1, b2, eps, decay := c.n(0), c.real(1), c.real(2), c.real(3), c.n(4) == 1
 	p, grad, m, v, ctl := c.f[0], c.f[1], c.f[2], c.f[3], c.f[4]
-	factor, lr, wd, bias1, bias2 := ctl[0], ctl[2], ctl[3], ctl[4], ctl[5]
+	factor, lr, wd, bias1, bias2, new1, new2 := ctl[0], ctl[2], ctl[3], ctl[4], ctl[5], ctl[6], ctl[7]
 	keep := F(1)
 	if decay {
 		keep = 1 - F(lr*wd)
@@ -17,8 +17,8 @@ func adamw[F real](c *call[F]) {
 	spread(n, 16, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			g := grad[i] * factor
-			m[i] = F(b1*m[i]) + F((1-b1)*g)
-			v[i] = F(b2*v[i]) + F(F((1-b2)*g)*g)
+			m[i] = F(b1*m[i]) + F(new1*g)
+			v[i] = F(b2*v[i]) + F(F(new2*g)*g)
 			step := F(F(lr*bias1)*m[i]) / (F(sqrt(v[i])*bias2) + eps)
 			p[i] = F(p[i]*keep) - step
 		}
@@ -33,7 +33,7 @@ func gradSumsq[F real](c *call[F]) {
 		for s := lo; s < hi; s++ {
 			var sum float64
 			for _, x := range g[s*segment : min((s+1)*segment, n)] {
-				sum += float64(x) * float64(x)
+				sum += float64(float64(x) * float64(x))
 			}
 			part[part0+s] = F(sum)
 		}

@@ -43,7 +43,7 @@ func sampleDraw[F real](c *call[F]) {
 			ids[r] = 0
 			for j, x := range logits[r*ld:][:v] {
 				if invTemp != 0 {
-					x *= invTemp
+					x = F(x * invTemp)
 					if !math.IsInf(float64(x), -1) {
 						x += F(Gumbel(rowp, j))
 					}

@@ -1,6 +1,9 @@
 package refdev
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // The vectors are those of Random123's kat_vectors, philox4x32 10.
 // https://github.com/DEShawResearch/random123
@@ -16,6 +19,19 @@ func TestPhilox(t *testing.T) {
 	} {
 		if got := Philox(c.counter, c.key); got != c.want {
 			t.Errorf("Philox(%08x, %08x) = %08x, want %08x", c.counter, c.key, got, c.want)
+		}
+	}
+}
+
+// TestGumbel takes the formula from the other side: 1-u instead of u.
+func TestGumbel(t *testing.T) {
+	for j, word := range []uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8} {
+		v := (float64(0xffffff-word>>8) + 0.5) / (1 << 24)
+		want := -math.Log(-math.Log1p(-v))
+		// u = 1-v keeps a rounding of 1, a fraction 1/v of -log(u).
+		tolerance := 4 * unit64 * (1/v + math.Abs(want))
+		if got := Gumbel(make([]uint32, 8), j); math.Abs(got-want) > tolerance {
+			t.Errorf("token %d: %v, want %v", j, got, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func vocabStats[F real](c *call[F]) {
 				d := float64(F(l*it) - top)
 				e := math.Exp(d)
 				sum += e
-				moment += e * d
+				moment += float64(e * d)
 				total += d
 			}
 			logSum := math.Log(sum)

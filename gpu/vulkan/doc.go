@@ -33,6 +33,12 @@
 //
 // As package gpu says: one goroutine at a time. Prepare uses several within.
 //
+// # Caveats
+//
+// A program is one submission. Some systems reset a GPU that works on one for
+// seconds (Windows after 2 s, by its TdrDelay); the error is gpu.ErrDeviceLost
+// and the cure is more and shorter programs.
+//
 // Source: the Vulkan specification,
 // https://registry.khronos.org/vulkan/specs/latest/html/vkspec.html.
 package vulkan

@@ -20,7 +20,7 @@ func installHint() string {
 func hintFor(goos, release string) string {
 	switch goos {
 	case "darwin":
-		return "install one with: brew install molten-vk vulkan-loader"
+		return "install a Vulkan driver with: brew install molten-vk vulkan-loader"
 	case "windows":
 		return "install the current driver of your GPU's vendor; it brings Vulkan with it"
 	}
@@ -35,7 +35,7 @@ func hintFor(goos, release string) string {
 		{"suse", "zypper install libvulkan1 Mesa-vulkan-device-select libvulkan_lvp"},
 	} {
 		if slices.Contains(families, hint.family) {
-			return "install one with: " + hint.command + " (for an NVIDIA GPU, NVIDIA's own driver)"
+			return "install a Vulkan driver with: " + hint.command + " (for an NVIDIA GPU, NVIDIA's own driver)"
 		}
 	}
 	return "install your system's packages of the Vulkan loader (libvulkan.so.1) and of Mesa's Vulkan drivers"

@@ -3,6 +3,7 @@
 package vulkan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -84,37 +85,44 @@ func (b *buffer) Size() int { return b.size }
 
 // Write copies data to the buffer.
 func (b *buffer) Write(offset int, data []byte) error {
-	return b.copy("write", offset, data, func(mapped []byte) { copy(mapped, data) }, (*Device).upload)
+	err := b.ready(offset, len(data))
+	if err == nil && b.mapped != nil {
+		copy(b.mapped[offset:], data)
+	} else if err == nil {
+		err = b.device.upload(b, offset, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write to buffer %q: %w", b.label, err)
+	}
+	return nil
 }
 
 // Read copies from the buffer.
 func (b *buffer) Read(offset int, data []byte) error {
-	return b.copy("read", offset, data, func(mapped []byte) { copy(data, mapped) }, (*Device).download)
-}
-
-// copy checks the range, waits for the programs that use the buffer, and copies
-// directly or through the staging buffer.
-func (b *buffer) copy(verb string, offset int, data []byte, direct func(mapped []byte), staged func(*Device, *buffer, int, []byte) error) error {
-	if b.freed {
-		return fmt.Errorf("%s: buffer %q has been freed", verb, b.label)
+	err := b.ready(offset, len(data))
+	if err == nil && b.mapped != nil {
+		copy(data, b.mapped[offset:])
+	} else if err == nil {
+		err = b.device.download(b, offset, data)
 	}
-	if offset < 0 || offset > b.size || len(data) > b.size-offset {
-		return fmt.Errorf("%s: bytes %d to %d of buffer %q, which has %d", verb, offset, offset+len(data), b.label, b.size)
-	}
-	if offset%4 != 0 || len(data)%4 != 0 {
-		return fmt.Errorf("%s: offset %d and length %d in buffer %q must be multiples of 4", verb, offset, len(data), b.label)
-	}
-	if err := b.device.waitFor(b.lastUse); err != nil {
-		return fmt.Errorf("%s of buffer %q: %w", verb, b.label, err)
-	}
-	if b.mapped != nil {
-		direct(b.mapped[offset : offset+len(data)])
-		return nil
-	}
-	if err := staged(b.device, b, offset, data); err != nil {
-		return fmt.Errorf("%s of buffer %q: %w", verb, b.label, err)
+	if err != nil {
+		return fmt.Errorf("read from buffer %q: %w", b.label, err)
 	}
 	return nil
+}
+
+// ready checks the range of a host copy and waits for the programs that use the
+// buffer.
+func (b *buffer) ready(offset, length int) error {
+	switch {
+	case b.freed:
+		return errors.New("it has been freed")
+	case offset < 0 || offset > b.size || length > b.size-offset:
+		return fmt.Errorf("bytes %d to %d are not inside its %d", offset, offset+length, b.size)
+	case offset%4 != 0 || length%4 != 0:
+		return fmt.Errorf("offset %d and length %d must be multiples of 4", offset, length)
+	}
+	return b.device.waitFor(b.lastUse)
 }
 
 // Free gives the memory back, after the programs that use it.
@@ -131,7 +139,7 @@ func (b *buffer) Free() {
 	delete(d.buffers, b)
 }
 
-// stagingSize is a compromise: copies reach the bus's rate at a few MiB.
+// stagingSize is large enough that a submission costs little beside its copy.
 const stagingSize = 16 << 20
 
 // transfer copies between the host and memory that it cannot reach.

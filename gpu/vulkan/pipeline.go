@@ -93,7 +93,7 @@ func (d *Device) compileAll(jobs []job) error {
 func (d *Device) compile(v shaders.Variant, l layout) (vk.Pipeline, error) {
 	code, err := v.SPIRV()
 	if err != nil {
-		return 0, fmt.Errorf("shader %s: %w", v.ID, err)
+		return 0, err
 	}
 	words := make([]uint32, len(code)/4) // SPIR-V is little-endian here, and words
 	for i := range words {

@@ -35,7 +35,8 @@ type dispatch struct {
 	barrier  bool   // wait for the dispatches before it
 }
 
-var computeScope = vk.Scope{Stages: vk.StageCompute | vk.StageTransfer, Access: vk.AccessShaderRead | vk.AccessShaderWrite | vk.AccessTransferWrite}
+// computeScope is all that dispatches do.
+var computeScope = vk.Scope{Stages: vk.StageCompute, Access: vk.AccessShaderRead | vk.AccessShaderWrite}
 
 // Record checks the ops and makes a program of them.
 func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {

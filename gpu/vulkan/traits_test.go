@@ -23,7 +23,7 @@ func lavapipe() vk.Properties {
 		MaxStorageRange: 1 << 27, MaxPushConstants: 128, MaxStorageBuffers: 32, MaxSharedMemory: 32 << 10,
 		MaxInvocations: 1024, MaxWorkgroups: [3]uint32{65535, 65535, 65535}, TimestampPeriod: 1,
 		MaxAllocation: 2 * gib, SubgroupSize: 8, SubgroupStages: 0x30, SubgroupOperations: 0x3f, Int64: true,
-		Heaps:         []vk.MemoryHeap{{Size: 2 * gib, Flags: vk.HeapDeviceLocal, Budget: 2 * gib}},
+		Heaps:         []vk.MemoryHeap{{Size: 2 * gib, Budget: 2 * gib}},
 		MemoryTypes:   []vk.MemoryType{{Flags: 0xf, Heap: 0}},
 		QueueFamilies: []vk.QueueFamily{{Flags: 0x7, Count: 1, TimestampValidBits: 64}},
 	}
@@ -36,8 +36,8 @@ func discrete() vk.Properties {
 	p.Type, p.SubgroupSize = vk.TypeDiscreteGPU, 32
 	p.Heaps = []vk.MemoryHeap{
 		{Size: 32 * gib, Budget: 32 * gib},
-		{Size: 8 * gib, Budget: 7 * gib, Flags: vk.HeapDeviceLocal},
-		{Size: gib / 4, Budget: gib / 4, Flags: vk.HeapDeviceLocal},
+		{Size: 8 * gib, Budget: 7 * gib},
+		{Size: gib / 4, Budget: gib / 4},
 	}
 	p.MemoryTypes = []vk.MemoryType{
 		{Flags: 0, Heap: 0},

@@ -81,7 +81,7 @@ func (b Batch) check(cfg Config) error {
 		{"SamplerLogprob", b.SamplerLogprob, because(cfg.Mismatch != "off", "mismatch = %q", cfg.Mismatch)},
 		{"RefLogprob", b.RefLogprob, because(cfg.KLCoef > 0 && cfg.KLIn == "loss", "kl_coef = %v", cfg.KLCoef)},
 		{"Entropy", b.Entropy, because(cfg.EntropyCoef != 0 || cfg.TopEntropyShare < 1, "entropy_coef = %v and top_entropy_share = %v", cfg.EntropyCoef, cfg.TopEntropyShare)},
-		{"TokenAdvantage", b.TokenAdvantage, because(b.Advantage == nil, "Advantage being nil")},
+		{"TokenAdvantage", b.TokenAdvantage, because(b.Advantage == nil && len(b.Logprob) > 0, "Advantage being nil")},
 		{"Weight", b.Weight, ""},
 	}
 	for _, s := range streams {
@@ -102,6 +102,11 @@ func (b Batch) check(cfg Config) error {
 	}
 	if b.Advantage != nil && len(b.Advantage) != len(b.Logprob) {
 		return fmt.Errorf("batch has %d values in Advantage for %d sequences in Logprob", len(b.Advantage), len(b.Logprob))
+	}
+	if g := b.Global; g != nil {
+		if own := Totals(cfg, b); g.Tokens < own.Tokens || g.Sequences < own.Sequences || g.MicroBatches < 1 {
+			return fmt.Errorf("batch has Global totals of %d tokens, %d sequences, %d micro-batches, but holds %d tokens and %d sequences itself", g.Tokens, g.Sequences, g.MicroBatches, own.Tokens, own.Sequences)
+		}
 	}
 	return nil
 }

@@ -41,5 +41,9 @@
 // the part says which meaning it has; the reference figures of several
 // trainers are compared in the tests.
 //
+// The folders schedule (learning rate and other numbers over the steps) and
+// stats (pass@k, majority, intervals) hold what is arithmetic too but no part
+// of the loss.
+//
 // Everything is a pure function of its arguments and safe for concurrent use.
 package algo

@@ -144,8 +144,7 @@ func (f *goldenFile) batch(t *testing.T, g *golden) Batch {
 }
 
 // run reads a file of the set, in its committed selection and in full, and
-// gives every case that scope lets through to check as a subtest; check
-// reports a difference with the t it gets.
+// gives every case that notCovered does not list to check, as a subtest.
 func run(t *testing.T, file string, check func(t *testing.T, f *goldenFile, g *golden)) {
 	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
 		data, err := os.ReadFile(filepath.Join(dir, file+".json"))

@@ -43,6 +43,9 @@ func (c Config) lossText() string {
 		return "-A*logp"
 	case "cispo", "topr":
 		weight := fmt.Sprintf("clip(r, %s)", span)
+		if c.ClipLow >= 1 && math.IsInf(c.ClipHigh, 1) {
+			weight = "r"
+		}
 		if !math.IsInf(c.RatioCap, 1) {
 			weight = fmt.Sprintf("min(%s, %g)", weight, c.RatioCap)
 		}
@@ -107,7 +110,7 @@ func (c Config) advantageText() string {
 		"leave_one_out": "R - mean(others of the group)",
 	}[c.Estimator]
 	if c.RewardScale != 1 || c.RewardOffset != 0 {
-		text += fmt.Sprintf(", R = %g*reward %+g", c.RewardScale, c.RewardOffset)
+		text += fmt.Sprintf(", R = %g*reward + %g", c.RewardScale, c.RewardOffset)
 	}
 	if c.KLCoef != 0 && c.KLIn == "reward" {
 		text += fmt.Sprintf(", reward -= %g*sum over tokens of %s(old||ref)", c.KLCoef, c.KLEstimator)

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"fmt"
 	"math"
 	"strings"
 )
@@ -49,6 +50,9 @@ func PenalizeRewards(cfg Config, rewards []float64, b Batch) ([]float64, error) 
 	}
 	if err := sameShape("RefLogprob", b.RefLogprob, b.Logprob); err != nil {
 		return nil, err
+	}
+	if len(rewards) != len(b.Logprob) {
+		return nil, fmt.Errorf("%d rewards for %d sequences in Logprob", len(rewards), len(b.Logprob))
 	}
 	out := make([]float64, len(rewards))
 	for i, r := range rewards {

@@ -41,8 +41,7 @@ func Loss(cfg Config, b Batch) (Result, error) {
 			continue
 		}
 		norm := tokenNorm(cfg, g, local, n)
-		res.addPolicy(cfg, b, g, i, n, norm)
-		res.addEntropy(cfg, b, g, i)
+		res.Loss += res.addPolicy(cfg, b, g, i, n, norm) + res.addEntropy(cfg, b, g, i)
 		res.observe(b, i)
 		for t, d := range res.DLogprob[i] {
 			if math.IsNaN(d) || math.IsInf(d, 0) || math.IsNaN(res.Loss) || math.IsInf(res.Loss, 0) {
@@ -55,8 +54,9 @@ func Loss(cfg Config, b Batch) (Result, error) {
 	return res, nil
 }
 
-// addPolicy adds the policy term and the KL term of sequence i.
-func (res *Result) addPolicy(cfg Config, b Batch, g Global, i, n int, norm float64) {
+// addPolicy returns the policy and KL terms of sequence i and adds their
+// derivatives and metrics.
+func (res *Result) addPolicy(cfg Config, b Batch, g Global, i, n int, norm float64) (loss float64) {
 	surrogate := surrogates[cfg.Loss]
 	lvl := ratioLevel(cfg, b, i, n)
 	w := weights(cfg, b, g, i, n)
@@ -74,7 +74,7 @@ func (res *Result) addPolicy(cfg Config, b Batch, g Global, i, n int, norm float
 		if cfg.KLCoef != 0 && cfg.KLIn == "loss" {
 			sum.addKL(cfg, r, b.Logprob[i][t]-b.RefLogprob[i][t])
 		}
-		res.Loss += norm * sum.value
+		loss += norm * sum.value
 		res.DLogprob[i][t] += norm * sum.dLogprob
 		if lvl.share {
 			shared += norm * sum.dRatio
@@ -90,6 +90,7 @@ func (res *Result) addPolicy(cfg Config, b Batch, g Global, i, n int, norm float
 			}
 		}
 	}
+	return loss
 }
 
 // scale multiplies the term by a constant; 0 removes it, however large it is.
@@ -115,20 +116,21 @@ func (s *term) addKL(cfg Config, r, x float64) {
 	s.dLogprob += cfg.KLCoef * slope
 }
 
-// addEntropy subtracts entropy_coef × the mean entropy over the tokens of the
-// global batch (whatever normalize says); tokens that top_entropy_share leaves
-// out earn no bonus.
-func (res *Result) addEntropy(cfg Config, b Batch, g Global, i int) {
+// addEntropy returns the entropy term of sequence i and sets its derivatives:
+// −entropy_coef × the mean entropy over the tokens of the global batch (whatever
+// normalize says); tokens that top_entropy_share leaves out earn no bonus.
+func (res *Result) addEntropy(cfg Config, b Batch, g Global, i int) (loss float64) {
 	if cfg.EntropyCoef == 0 {
-		return
+		return 0
 	}
 	share := cfg.EntropyCoef / float64(g.Tokens)
 	for t := range b.Logprob[i] {
 		if b.counts(i, t) && !lowEntropy(cfg, b, g, i, t) {
-			res.Loss -= share * b.Entropy[i][t]
+			loss -= share * b.Entropy[i][t]
 			res.DEntropy[i][t] = -share
 		}
 	}
+	return loss
 }
 
 func zeros(like [][]float64) [][]float64 {

@@ -13,7 +13,7 @@ var presets = []struct {
 	name   string
 	change func(c *Config)
 }{
-	// arXiv 2402.03300 eq. 3; std_eps as TRL.
+	// arXiv 2402.03300; std_eps as TRL.
 	{"grpo", func(c *Config) { c.Normalize = "seq_mean" }},
 	// arXiv 2503.20783: no std, constant divisor. max_completion_tokens must be set.
 	{"dr_grpo", func(c *Config) {
@@ -23,7 +23,7 @@ var presets = []struct {
 	{"dapo", func(c *Config) { c.ClipHigh, c.Filters = 0.28, []string{"uniform_groups"} }},
 	// TRL's loss_type "bnpo": token mean of each micro-batch.
 	{"bnpo", func(c *Config) { c.Normalize = "micro_token_mean" }},
-	// arXiv 2507.18071 with the clip range of its section 5.1.
+	// arXiv 2507.18071 with the clip range of its experiments.
 	{"gspo", func(c *Config) {
 		c.RatioLevel, c.Normalize, c.ClipLow, c.ClipHigh = "sequence", "seq_mean", 3e-4, 4e-4
 	}},

@@ -15,13 +15,13 @@ type level struct {
 // ratioLevel computes the log-ratios of sequence i.
 //
 //	token           x_t = log π_t − log π_old,t
-//	sequence        x   = mean over the tokens of x_t          (GSPO, arXiv 2507.18071 eq. 7)
+//	sequence        x   = mean over the tokens of x_t          (GSPO, arXiv 2507.18071)
 //	sequence_token  x   as sequence, but each token's gradient goes to its own
-//	                    log-probability (GSPO-token, eq. 14)
+//	                    log-probability (GSPO-token, same paper)
 //	sequence_sum    x   = Σ x_t: the true ratio of sequences   (TRL's RLOO); grows with length
 //
 // loss = "geometric" clips every x_t to [−clip_low, clip_high] on the side its
-// advantage pushes to before the mean (GMPO, arXiv 2507.20673 eq. 6).
+// advantage pushes to before the mean (GMPO, arXiv 2507.20673).
 // Log-ratios beyond log_ratio_clamp are cut and pass no gradient.
 func ratioLevel(cfg Config, b Batch, i, n int) level {
 	l := level{x: make([]float64, len(b.Logprob[i])), slope: make([]float64, len(b.Logprob[i])), held: make([]int8, len(b.Logprob[i]))}

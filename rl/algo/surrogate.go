@@ -10,8 +10,8 @@ type term struct {
 	low, high bool    // the clip holds the token back, below or above
 }
 
-// surrogates maps loss names to their functions: x is the log-ratio, r = e^x
-// the ratio, logprob that of the token, adv its advantage.
+// surrogates maps loss names to their functions: r is the ratio at
+// ratio_level, logprob that of the token, adv its advantage (not 0).
 var surrogates = map[string]func(cfg Config, r, logprob, adv float64) term{
 	"clip":      clip,
 	"reinforce": reinforce,
@@ -21,13 +21,13 @@ var surrogates = map[string]func(cfg Config, r, logprob, adv float64) term{
 	"topr":      topr,
 }
 
-// clip is the clipped ratio of PPO (arXiv 1707.06347 eq. 7),
+// clip is the clipped ratio of PPO (arXiv 1707.06347),
 //
 //	−min( min(r, ratio_cap)·A, clip(r, 1−clip_low, 1+clip_high)·A ),
 //
-// for A < 0 at most dual_clip·|A| (arXiv 1912.09729 eq. 5). Two clip ranges:
-// DAPO (arXiv 2503.14476 eq. 8). ratio_cap: TRL's delta (INTELLECT-2, arXiv
-// 2505.07291 eq. 4); unlike dual_clip it also caps A > 0.
+// for A < 0 at most dual_clip·|A| (arXiv 1912.09729). Two clip ranges:
+// DAPO (arXiv 2503.14476). ratio_cap: TRL's delta (INTELLECT-2, arXiv
+// 2505.07291); unlike dual_clip it also caps A > 0.
 func clip(cfg Config, r, _, adv float64) term {
 	lo, hi := 1-cfg.ClipLow, 1+cfg.ClipHigh
 	capped, clipped := math.Min(r, cfg.RatioCap), math.Min(math.Max(r, lo), hi)
@@ -54,8 +54,8 @@ func reinforce(_ Config, _, logprob, adv float64) term {
 }
 
 // cispo is −[w]·A·log π with the ratio as a bounded constant weight
-// w = min(clip(r, 1−clip_low, 1+clip_high), ratio_cap) (arXiv 2506.13585
-// eq. 4). TRL's epsilon_high is the absolute cap: clip_low 1, clip_high inf,
+// w = min(clip(r, 1−clip_low, 1+clip_high), ratio_cap) (arXiv 2506.13585).
+// TRL's epsilon_high is the absolute cap: clip_low 1, clip_high inf,
 // ratio_cap epsilon_high.
 func cispo(cfg Config, r, logprob, adv float64) term {
 	lo, hi := 1-cfg.ClipLow, math.Min(1+cfg.ClipHigh, cfg.RatioCap)
@@ -64,7 +64,7 @@ func cispo(cfg Config, r, logprob, adv float64) term {
 }
 
 // sapo is a soft gate in place of the clip, −A·(4/τ)·σ(τ(r−1)) (arXiv
-// 2511.20347 eq. 5), whose slope at r = 1 is that of the plain ratio.
+// 2511.20347), whose slope at r = 1 is that of the plain ratio.
 func sapo(cfg Config, r, _, adv float64) term {
 	tau := cfg.SapoTauPos
 	if adv <= 0 {
@@ -86,8 +86,8 @@ func geometric(_ Config, r, _, adv float64) term {
 
 // topr is −[w]·A·log π with w = 1 for A >= 0 and elsewhere the ratio cut as
 // cispo's weight: successes are imitated however old they are, failures are
-// pushed away only as far as the policy still makes them (arXiv 2503.14286
-// eq. 6: ratio_level sequence_sum, clip_low 1, clip_high 0).
+// pushed away only as far as the policy still makes them (arXiv
+// 2503.14286: ratio_level sequence_sum, clip_low 1, clip_high 0).
 func topr(cfg Config, r, logprob, adv float64) term {
 	if adv < 0 {
 		return cispo(cfg, r, logprob, adv)

@@ -136,7 +136,7 @@ func dropEmptyRows(t *testing.T, g *golden, b Batch, scale float64) {
 	loss := value[float64](t, g.Out, "loss")
 	for i := range b.Logprob {
 		if b.tokens(i) == 0 {
-			loss += scale * b.Advantage[i] / float64(len(b.Logprob))
+			loss += scale * b.advantage(i, 0) / float64(len(b.Logprob))
 		}
 	}
 	g.Out["loss"] = json.RawMessage(strconv.FormatFloat(loss, 'g', -1, 64))

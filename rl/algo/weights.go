@@ -25,8 +25,8 @@ func weights(cfg Config, b Batch, g Global, i, n int) []float64 {
 // mismatchWeights corrects for a sampler whose probabilities differ from the
 // trainer's at the same weights: ratio exp(log π_old − log μ) of the token or
 // of the whole sequence (sum of the tokens), truncated into
-// [mismatch_min, mismatch_cap] or set to 0 outside (arXiv 2510.18855; TRL's
-// vllm_importance_sampling_mode). An unknown (NaN) sampler value counts as equal.
+// [mismatch_min, mismatch_cap] or set to 0 outside (TIS and IcePop;
+// TRL's vllm_importance_sampling_mode). An unknown (NaN) sampler value counts as equal.
 func mismatchWeights(cfg Config, b Batch, i int) []float64 {
 	w := make([]float64, len(b.Logprob[i]))
 	sum := 0.0
@@ -57,7 +57,7 @@ func mismatchWeights(cfg Config, b Batch, i int) []float64 {
 // offPolicy reports whether sequence i has left the policy that sampled it:
 // the mean over its tokens of log μ − log π is above off_policy_kl_max, μ being
 // the sampler where mismatch is corrected and the old policy elsewhere
-// (DeepSeek-V3.2, arXiv 2512.02556 eq. 9; TRL's off_policy_mask_threshold).
+// (DeepSeek-V3.2, arXiv 2512.02556; TRL's off_policy_mask_threshold).
 func offPolicy(cfg Config, b Batch, i, n int) bool {
 	sum := 0.0
 	for t, now := range b.Logprob[i] {

@@ -19,7 +19,10 @@ func fixtures(t *testing.T) string {
 	dir := os.Getenv("RLZERO_FIXTURES")
 	if dir == "" {
 		root, err := os.Getwd()
-		for err == nil {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for root != filepath.Dir(root) { // up to the folder of go.mod
 			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 				break
 			}

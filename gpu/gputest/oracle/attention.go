@@ -8,7 +8,7 @@ import (
 // attentionShape is heads h over kv heads of hd elements.
 type attentionShape struct{ h, kv, hd int }
 
-var attentionShapes = []attentionShape{{4, 1, 8}, {2, 2, 24}, {4, 2, 32}, {9, 3, 64}}
+var attentionShapes = []attentionShape{{4, 1, 8}, {2, 2, 24}, {4, 2, 32}, {9, 3, 64}, {2, 1, 128}}
 
 func (s attentionShape) scale() float32 { return float32(1 / math.Sqrt(float64(s.hd))) }
 
@@ -114,7 +114,7 @@ func (s attentionShape) attend(q, k, v []Value, row, h int, keys []uint32, lse *
 func attentionDeltaCases(d *data) []Case {
 	var cases []Case
 	for i, s := range attentionShapes {
-		t := []int{1, 3, 17, 33}[i]
+		t := []int{1, 3, 17, 33, 5}[i]
 		o, do, stat := d.normal(t*s.h*s.hd, 1), d.normal(t*s.h*s.hd, 1), d.normal(t*s.h*2, 1)
 		c := d.newCase(label("T", t)+" "+s.name(), words(t, s.h, s.hd), o, do, stat)
 		want := values(stat)

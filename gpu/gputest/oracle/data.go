@@ -129,24 +129,6 @@ func unwritten(n int) []float32 {
 	return out
 }
 
-// anything is n elements that the contract leaves open.
-func anything(n int) []Value {
-	out := make([]Value, n)
-	for i := range out {
-		out[i] = Any()
-	}
-	return out
-}
-
-// float32s rounds numbers.
-func float32s(x []float64) []float32 {
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = float32(v)
-	}
-	return out
-}
-
 // label writes pairs of a name and a number: "T=3 D=24".
 func label(pairs ...any) string {
 	s := ""

@@ -5,7 +5,7 @@ import "slices"
 // grid is rows of one width.
 type grid struct{ t, d int }
 
-var grids = []grid{{1, 8}, {3, 24}, {17, 96}, {33, 104}}
+var grids = []grid{{1, 8}, {3, 24}, {17, 96}, {33, 104}, {2, 1160}}
 
 func (g grid) name() string { return label("T", g.t, "D", g.d) }
 
@@ -69,7 +69,7 @@ func embedBackwardCases(d *data) []Case {
 }
 
 // sigmoid is 1/(1+exp(-g)).
-func sigmoid(g Value) Value { return Div(Exact(1), Add(Exact(1), Exp(Neg(g)))) }
+func sigmoid(g Value) Value { return Div(Exact(1), Add(Exact(1), Exp(neg(g)))) }
 
 // gateUp is rows of gates, then ups.
 func (g grid) gateUp(d *data) ([]float32, func(t, j int) (gate, up Value)) {

@@ -59,10 +59,10 @@ func rotate(x []Value, rope []float32, back bool) []Value {
 	for i := range half {
 		cos, sin := Exact(rope[i]), Exact(rope[half+i])
 		if back {
-			sin = Neg(sin)
+			sin = neg(sin)
 		}
 		a, b := x[i], x[half+i]
-		y[i] = Dot([]Value{a, b}, []Value{cos, Neg(sin)})
+		y[i] = Dot([]Value{a, b}, []Value{cos, neg(sin)})
 		y[half+i] = Dot([]Value{b, a}, []Value{cos, sin})
 	}
 	return y

@@ -37,8 +37,12 @@ var samplings = []Sampling{
 
 func sampleFilterCases(d *data) []Case {
 	var cases []Case
-	for _, s := range []vocabShape{{9, 11, 16}, {9, 53, 56}, {18, 1000, 1008}} {
-		logits := s.logits(d)
+	for _, s := range []vocabShape{{9, 11, 16}, {9, 53, 56}, {18, 1000, 1008}, {9, 20003, 20008}} {
+		deviation := 4.0
+		if s.v > 1000 { // a long tail of small shares would leave every border in doubt
+			deviation = 16
+		}
+		logits := d.normal(s.r*s.ld, deviation)
 		c := d.newCase(s.name(), words(s.r, s.v, s.ld), logits, []uint32(nil), unwritten(s.r*s.ld))
 		rowp, want := []uint32{}, []float32{}
 		for r := range s.r {
@@ -46,7 +50,7 @@ func sampleFilterCases(d *data) []Case {
 			rowp = append(rowp, p.Words()...)
 			row := logits[r*s.ld:][:s.v]
 			for !clearBorder(row, p) {
-				copy(row, d.normal(s.v, 4))
+				copy(row, d.normal(s.v, deviation))
 			}
 			want = append(want, filtered(row, p)...)
 			for range s.ld - s.v {
@@ -161,9 +165,9 @@ func largestOf(x []float32) float64 {
 // logAbs from 1-u = 2^-9 on. No test of 20000 draws could see 2^-11.
 const gumbelErr = 0x1p-11
 
-// Scores are the numbers of which sample_draw takes the largest, and whether
-// the first two are too close for devices to agree.
-func Scores(logits []float32, p Sampling) (best int, close bool) {
+// drawn is the token that sample_draw must take, and whether the first two
+// candidates are too close for devices to agree.
+func drawn(logits []float32, p Sampling) (best int, inDoubt bool) {
 	rowp := p.Words()
 	first, second := math.Inf(-1), math.Inf(-1)
 	slack := 0.0
@@ -185,7 +189,7 @@ func Scores(logits []float32, p Sampling) (best int, close bool) {
 
 func sampleDrawCases(d *data) []Case {
 	var cases []Case
-	for _, s := range []vocabShape{{5, 11, 16}, {33, 53, 56}, {8, 1000, 1008}} {
+	for _, s := range []vocabShape{{5, 11, 16}, {33, 53, 56}, {8, 1000, 1008}, {4, 20003, 20008}} {
 		logits := s.logits(d)
 		var rowp, want []uint32
 		for r := range s.r {
@@ -194,10 +198,10 @@ func sampleDrawCases(d *data) []Case {
 				copy(row, filtered(row, samplings[1]))
 			}
 			p := Sampling{InvTemp: []float32{1, 0, 0.7, 2}[r%4], Stream: uint32(r), Position: d.Uint32(), Seed: d.Uint64()}
-			best, close := Scores(row, p)
-			for close {
+			best, inDoubt := drawn(row, p)
+			for inDoubt {
 				p.Position++
-				best, close = Scores(row, p)
+				best, inDoubt = drawn(row, p)
 			}
 			rowp = append(rowp, p.Words()...)
 			want = append(want, uint32(best))
@@ -217,27 +221,18 @@ func (d *data) greedyTies() Case {
 	return c
 }
 
-// gumbelTail: an unlikely token wins because its u is next to 1, where float32
-// has no numbers left and log(u) is mostly error. A device that takes the
-// logarithm there picks such tokens too often, or never.
+// gumbelTail: an unlikely token wins or loses by a quarter of a nat although
+// its u is next to 1, where float32 has no numbers left and log(u) is mostly
+// error. A device that takes the logarithm there picks such tokens too often, or
+// never.
 func (d *data) gumbelTail() Case {
-	const v, rows = 8, 6
+	const v, rows, margin = 8, 6, 0.25
 	c := d.newCase("u near 1", words(rows, v, v), nil, nil, make([]uint32, rows))
 	var logits []float32
 	var rowp, want []uint32
 	p := Sampling{InvTemp: 1, Seed: 20}
-	for len(want) < rows {
-		p.Position++
-		tail := -1
-		for j := range v {
-			if refdev.Gumbel(p.Words(), j) > 10 { // 1-u below e^-10
-				tail = j
-			}
-		}
-		if tail < 0 {
-			continue
-		}
-		// Row by row the token wins, or loses, by one nat.
+	for r := range rows {
+		tail := p.nextTail(v)
 		row := d.normal(v, 0.1)
 		rest := math.Inf(-1)
 		for j, l := range row {
@@ -245,17 +240,27 @@ func (d *data) gumbelTail() Case {
 				rest = max(rest, float64(l)+refdev.Gumbel(p.Words(), j))
 			}
 		}
-		margin := 1.0
-		if len(want)%2 == 1 {
-			margin = -1
-		}
-		row[tail] = float32(rest + margin - refdev.Gumbel(p.Words(), tail))
-		best, close := Scores(row, p)
-		if close || (best == tail) != (margin > 0) {
-			continue
-		}
+		sign := float64(1 - 2*(r%2)) // wins, loses, wins ...
+		row[tail] = float32(rest + sign*margin - refdev.Gumbel(p.Words(), tail))
+		best, _ := drawn(row, p)
 		logits, rowp, want = append(logits, row...), append(rowp, p.Words()...), append(want, uint32(best))
 	}
 	c.Bind[0], c.Bind[1], c.Want[2] = logits, rowp, want
 	return c
+}
+
+// nextTail moves on to a position where some token under v has 1-u < 2^-20,
+// about one position in a hundred thousand, and returns the token.
+func (s *Sampling) nextTail(v int) int {
+	for {
+		s.Position++
+		for block := range v / 4 {
+			key := [2]uint32{uint32(s.Seed), uint32(s.Seed >> 32)}
+			for i, word := range refdev.Philox([4]uint32{s.Position, s.Stream, uint32(block), 0}, key) {
+				if word >= math.MaxUint32-1<<12 {
+					return 4*block + i
+				}
+			}
+		}
+	}
 }

@@ -57,8 +57,8 @@ func Add(a, b Value) Value { return rounded(a.X+b.X, a.Err+b.Err, 1) }
 // Sub is a-b.
 func Sub(a, b Value) Value { return rounded(a.X-b.X, a.Err+b.Err, 1) }
 
-// Neg is -a.
-func Neg(a Value) Value { return Value{-a.X, a.Err} }
+// neg is -a.
+func neg(a Value) Value { return Value{-a.X, a.Err} }
 
 // Mul is a*b.
 func Mul(a, b Value) Value {

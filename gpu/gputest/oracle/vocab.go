@@ -5,7 +5,7 @@ import "math"
 // vocabShape is rows of v logits in strides of ld.
 type vocabShape struct{ r, v, ld int }
 
-var vocabShapes = []vocabShape{{1, 11, 16}, {3, 53, 56}, {5, 1000, 1008}, {33, 96, 96}, {2, 8, 8}}
+var vocabShapes = []vocabShape{{1, 11, 16}, {3, 53, 56}, {5, 1000, 1008}, {33, 96, 96}, {2, 8, 8}, {2, 20003, 20008}}
 
 func (s vocabShape) name() string { return label("R", s.r, "V", s.v, "ld", s.ld) }
 
@@ -112,7 +112,7 @@ func vocabGrad(x []Value, target int, stat, weight []Value) []Value {
 		}
 		out[j] = Sum([]Value{
 			Mul(weight[0], Sub(hit, p)),
-			Neg(Mul(Mul(weight[1], p), Add(logp, stat[1]))),
+			neg(Mul(Mul(weight[1], p), Add(logp, stat[1]))),
 			Mul(weight[2], Sub(even, p)),
 		})
 	}

@@ -201,7 +201,7 @@ func (in *Instance) memoryProperties(device physicalDevice) ([]MemoryHeap, []Mem
 	invoke(in.memory, device, uintptr(unsafe.Pointer(&all)))
 	heaps := make([]MemoryHeap, all.heapCount)
 	for i := range heaps {
-		heaps[i] = MemoryHeap{Size: all.heaps[i].size, Flags: all.heaps[i].flags, Budget: budget.budget[i]}
+		heaps[i] = MemoryHeap{Size: all.heaps[i].size, Budget: budget.budget[i]}
 		if heaps[i].Budget == 0 {
 			heaps[i].Budget = heaps[i].Size
 		}

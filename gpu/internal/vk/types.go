@@ -70,13 +70,12 @@ const (
 	QueueCompute  = 0x2
 )
 
-// Bits of VkMemoryPropertyFlags and VkMemoryHeapFlags.
+// Bits of VkMemoryPropertyFlags.
 const (
 	MemoryDeviceLocal  = 0x1
 	MemoryHostVisible  = 0x2
 	MemoryHostCoherent = 0x4
 	MemoryHostCached   = 0x8
-	HeapDeviceLocal    = 0x1
 )
 
 // Bits of VkBufferUsageFlags.
@@ -246,7 +245,6 @@ type MemoryType struct {
 // MemoryHeap is VkMemoryHeap with its budget.
 type MemoryHeap struct {
 	Size   uint64
-	Flags  uint32 // Heap bits
 	Budget uint64 // bytes this process may use at present; Size if unknown
 }
 

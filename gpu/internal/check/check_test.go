@@ -1,0 +1,44 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/shaders"
+)
+
+// TestEveryKernelHasAnExtent: the expressions of the table are ones that
+// Extent understands.
+func TestEveryKernelHasAnExtent(t *testing.T) {
+	for _, k := range shaders.Kernels() {
+		params := make([]uint32, len(k.Params))
+		for i := range params {
+			params[i] = uint32(i + 2)
+		}
+		if _, err := Extent(&k, params); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestExtent(t *testing.T) {
+	params := []uint32{4097, 3, 0}
+	for text, want := range map[string][3]int{
+		"n":                   {4097, 1, 1},
+		"h, n":                {3, 4097, 1},
+		"n+2*h, 5, h":         {4103, 5, 3},
+		"ceil(n/4096)":        {2, 1, 1},
+		"ceil(n/4097), empty": {1, 1, 1},
+		"1":                   {1, 1, 1},
+	} {
+		k := shaders.Kernel{Name: "test", Params: []string{"n", "h", "empty"}, Size: text}
+		got, err := Extent(&k, params)
+		if err != nil || got != want {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	k := shaders.Kernel{Name: "test", Params: []string{"n"}, Size: "rows"}
+	if _, err := Extent(&k, params); err == nil || !strings.Contains(err.Error(), `"rows"`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}

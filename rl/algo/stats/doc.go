@@ -1,0 +1,3 @@
+// Package stats has the statistics of an evaluation: unbiased pass@k, pass^k,
+// majority vote, and a mean with its 95 % confidence interval. Pure functions.
+package stats

@@ -1,0 +1,185 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/fixtures"
+)
+
+type golden struct {
+	Name  string
+	Hyper struct {
+		Op      string
+		N, C, K int
+	}
+	In struct {
+		Correct [][]int
+		Answers []*string
+		Weights []float64
+	}
+	Out struct {
+		Value          float64
+		PassAt         map[string]float64 `json:"pass_at"`
+		PassHat        map[string]float64 `json:"pass_hat"`
+		Answer         *string
+		WeightedAnswer *string `json:"weighted_answer"`
+		Count          float64
+	}
+}
+
+func TestGolden(t *testing.T) {
+	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
+		data, err := os.ReadFile(filepath.Join(dir, "statistics.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Tolerance struct{ Rel, Abs float64 }
+			Cases     []golden
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.Fatal(err)
+		}
+		same := func(t *testing.T, what string, got, want float64) {
+			t.Helper()
+			if math.IsNaN(got) || math.Abs(got-want) > file.Tolerance.Abs+file.Tolerance.Rel*math.Abs(want) {
+				t.Errorf("%s = %.17g, want %.17g", what, got, want)
+			}
+		}
+		matched, failed := 0, 0
+		for _, g := range file.Cases {
+			if t.Run(g.Name, func(t *testing.T) { g.check(t, same) }) {
+				matched++
+			} else {
+				failed++
+			}
+		}
+		fixtures.Report(t, "losses/statistics", matched, failed, 0)
+	})
+}
+
+func (g golden) check(t *testing.T, same func(t *testing.T, what string, got, want float64)) {
+	var problems []Problem
+	for _, samples := range g.In.Correct {
+		p := Problem{Samples: len(samples)}
+		for _, right := range samples {
+			p.Right += right
+		}
+		problems = append(problems, p)
+	}
+	switch g.Hyper.Op {
+	case "pass_at_k":
+		same(t, "pass@k", PassAtK(g.Hyper.N, g.Hyper.C, g.Hyper.K), g.Out.Value)
+	case "pass_at_k_mean", "pass_hat_k_mean":
+		for text, want := range g.Out.PassAt {
+			k, _ := strconv.Atoi(text)
+			same(t, "pass@"+text, MeanPassAtK(problems, k), want)
+		}
+		for text, want := range g.Out.PassHat {
+			k, _ := strconv.Atoi(text)
+			same(t, "pass^"+text, MeanPassHatK(problems, k), want)
+		}
+	case "majority":
+		answers := make([]string, len(g.In.Answers))
+		for i, a := range g.In.Answers {
+			answers[i] = text(a)
+		}
+		got, votes := Majority(answers, nil)
+		if got != text(g.Out.Answer) {
+			t.Errorf("majority = %q, want %q", got, text(g.Out.Answer))
+		}
+		same(t, "votes", votes, g.Out.Count)
+		if got, _ := Majority(answers, g.In.Weights); got != text(g.Out.WeightedAnswer) {
+			t.Errorf("weighted majority = %q, want %q", got, text(g.Out.WeightedAnswer))
+		}
+	default:
+		t.Fatalf("unknown op %q", g.Hyper.Op)
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func TestOutOfRangeIsNaN(t *testing.T) {
+	for _, c := range [][3]int{{4, 1, 5}, {4, 5, 1}, {4, -1, 1}, {4, 1, 0}, {0, 0, 1}} {
+		if got := PassAtK(c[0], c[1], c[2]); !math.IsNaN(got) {
+			t.Errorf("PassAtK%v = %v, want NaN", c, got)
+		}
+		if got := PassHatK(c[0], c[1], c[2]); !math.IsNaN(got) {
+			t.Errorf("PassHatK%v = %v, want NaN", c, got)
+		}
+	}
+}
+
+func TestMajorityRight(t *testing.T) {
+	for _, c := range []struct {
+		answers []string
+		right   []bool
+		want    bool
+	}{
+		{[]string{"4", "5", "5"}, []bool{true, false, false}, false},
+		{[]string{"4", "5", "5", "4"}, []bool{true, false, false, true}, true}, // a tie: the first seen
+		{[]string{"", "", "4"}, []bool{false, false, true}, true},              // no answer has no vote
+		{[]string{"", ""}, []bool{false, false}, false},
+		{nil, nil, false},
+	} {
+		if got := MajorityRight(c.answers, c.right); got != c.want {
+			t.Errorf("MajorityRight(%q) = %v, want %v", c.answers, got, c.want)
+		}
+	}
+}
+
+// The ends of a Wilson interval are the q with (p − q)² = z²·q(1−q)/n.
+func TestMeanCI95InvertsScoreTest(t *testing.T) {
+	for _, c := range []struct{ right, n int }{{0, 5}, {1, 5}, {8, 10}, {41, 100}, {5, 5}} {
+		scores := make([]float64, c.n)
+		for i := range c.right {
+			scores[i] = 1
+		}
+		mean, low, high := MeanCI95(scores, c.n)
+		p, n := float64(c.right)/float64(c.n), float64(c.n)
+		// A sum of n terms below 1 errs by at most n rounding errors.
+		bound := n * 0x1p-52
+		if math.Abs(mean-p) > bound {
+			t.Errorf("mean of %v = %v", c, mean)
+		}
+		for _, q := range []float64{low, high} {
+			if q < 0 || q > 1 {
+				t.Errorf("interval of %v: %v is outside 0..1", c, q)
+			}
+			// Each side has 4 roundings of numbers below 2; the sum of scores adds its own.
+			if a, b := (p-q)*(p-q), z95*z95*q*(1-q)/n; math.Abs(a-b) > (n+8)*0x1p-51 {
+				t.Errorf("interval of %v: %v gives (p-q)² = %v, z²q(1-q)/n = %v", c, q, a, b)
+			}
+		}
+	}
+}
+
+func TestMeanCI95CountsProblemsNotSamples(t *testing.T) {
+	// Ten problems of eight samples that all agree carry ten observations.
+	scores := []float64{1, 1, 0, 1, 0, 0, 1, 0, 1, 1}
+	_, low, high := MeanCI95(scores, 80)
+	_, wantLow, wantHigh := MeanCI95(scores, 10)
+	if low != wantLow || high != wantHigh {
+		t.Errorf("80 samples of 10 problems: [%v, %v], want [%v, %v]", low, high, wantLow, wantHigh)
+	}
+	// Problems that are all half right carry up to all their samples.
+	half := []float64{0.5, 0.5, 0.5, 0.5}
+	_, low, high = MeanCI95(half, 32)
+	_, lowFew, highFew := MeanCI95(half, 4)
+	if high-low >= highFew-lowFew {
+		t.Errorf("32 samples: width %v, 4 samples: %v", high-low, highFew-lowFew)
+	}
+	if mean, low, high := MeanCI95(nil, 0); !math.IsNaN(mean) || !math.IsNaN(low) || !math.IsNaN(high) {
+		t.Errorf("no problems: %v [%v, %v], want NaN", mean, low, high)
+	}
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/bench"
+)
+
+func benchCommand() *cli.Command {
+	return &cli.Command{
+		Name: "bench", Usage: "measure the device", ArgsUsage: "matmul|decode|train|step|all",
+		Description: `matmul: GFLOP/s of the matrix kernel beside a naive one, in turns
+decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape
+step: seconds of one whole RL step of a preset (--preset), with its phases
+
+Best of several repetitions. Example:
+   rlzero bench --json matmul`,
+		Flags: []cli.Flag{jsonFlag, deviceFlag,
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the step bench runs"},
+			&cli.BoolFlag{Name: "small", Usage: "leave the SmolLM2-135M shape out"}},
+		Action: runBench,
+	}
+}
+
+func runBench(c *cli.Context) error {
+	args, err := positional(c, "matmul|decode|train|step|all")
+	if err != nil {
+		return err
+	}
+	emit := func(r bench.Result) {
+		if c.Bool("json") {
+			_ = printJSON(c, r) // a broken pipe ends the program anyway
+			return
+		}
+		fmt.Fprintf(c.App.Writer, "%-7s %-34s %10.4g %s%s%s\n", r.Bench, r.Case, r.Value, r.Unit, beside(r), phases(r))
+	}
+	shapes := bench.Shapes()
+	if c.Bool("small") {
+		shapes = shapes[:1]
+	}
+	runs := map[string]func(gpu.Device) error{
+		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
+		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
+		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
+		"step":   func(d gpu.Device) error { return rl.BenchStep(c.Context, d, c.String("preset"), emit) },
+	}
+	names := []string{args[0]}
+	if args[0] == "all" {
+		names = []string{"matmul", "decode", "train", "step"}
+	}
+	for _, name := range names {
+		if runs[name] == nil {
+			return usagef("unknown benchmark %q; accepted are matmul, decode, train, step, all", name)
+		}
+	}
+	dev, err := openDevice(c)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	for _, name := range names {
+		if err := runs[name](dev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachShape(d gpu.Device, shapes []bench.Shape, run func(gpu.Device, bench.Shape, func(bench.Result)) error, emit func(bench.Result)) error {
+	for _, s := range shapes {
+		if err := run(d, s, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func beside(r bench.Result) string {
+	if r.Baseline == "" {
+		return ""
+	}
+	return fmt.Sprintf("   %.1f times %s (%.3g)", r.Ratio, r.Baseline, r.BaselineValue)
+}
+
+func phases(r bench.Result) string {
+	var parts []string
+	for name, s := range r.Phases {
+		parts = append(parts, fmt.Sprintf("%s %.3f s", name, s))
+	}
+	sort.Strings(parts)
+	if len(parts) == 0 {
+		return ""
+	}
+	return "   " + strings.Join(parts, ", ")
+}

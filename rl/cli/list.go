@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+func devicesCommand() *cli.Command {
+	return &cli.Command{
+		Name: "devices", Usage: "list the devices that can be used, best first",
+		Description: "Example:\n   rlzero devices --json\n\nExit code 3 when there is none but the plain-Go device.",
+		Flags:       []cli.Flag{jsonFlag},
+		Action: func(c *cli.Context) error {
+			if _, err := positional(c); err != nil {
+				return err
+			}
+			infos, err := gpu.List()
+			usable := false
+			for _, d := range infos {
+				usable = usable || d.Usable && d.Kind != gpu.Reference
+				if c.Bool("json") {
+					if err := printJSON(c, d); err != nil {
+						return err
+					}
+					continue
+				}
+				note := d.Reason
+				if d.Usable {
+					note = fmt.Sprintf("tier %s, %.1f GiB", d.Tier, float64(d.Memory)/(1<<30))
+				}
+				fmt.Fprintf(c.App.Writer, "%-10s %-11s %s (%s)\n           %s\n", d.ID, d.Kind, d.Name, d.Driver, note)
+			}
+			if err != nil && usable {
+				fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %v\n", err)
+				return nil
+			}
+			if err == nil && !usable {
+				err = fmt.Errorf("%w: only the plain-Go device is there", gpu.ErrNoDevice)
+			}
+			return err
+		},
+	}
+}
+
+// lister is a command that lists things and shows one of them.
+func lister(name, usage, example string, list func(*cli.Context) error, show func(*cli.Context, string) error) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, ArgsUsage: "[show NAME]",
+		Description: "Example:\n   rlzero " + name + "\n   rlzero " + name + " show " + example,
+		Flags:       []cli.Flag{jsonFlag},
+		Action: func(c *cli.Context) error {
+			if _, err := positional(c); err != nil {
+				return usagef("rlzero %s takes no arguments, or show NAME", name)
+			}
+			return list(c)
+		},
+		Subcommands: []*cli.Command{{
+			Name: "show", Usage: "show one", ArgsUsage: "NAME",
+			Action: func(c *cli.Context) error {
+				args, err := positional(c, "NAME")
+				if err != nil {
+					return err
+				}
+				return show(c, args[0])
+			},
+		}},
+	}
+}
+
+func recipesCommand() *cli.Command {
+	list := func(c *cli.Context) error {
+		for _, name := range recipe.Names() {
+			text, err := recipe.Source(name)
+			if err != nil {
+				return err
+			}
+			r, err := recipe.Load(name, nil)
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				err = printJSON(c, map[string]any{"name": name, "about": r.About, "systems": []string{}, "file_lines": strings.Count(text, "\n")})
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(c.App.Writer, "%-18s %s\n", name, r.About)
+		}
+		return nil
+	}
+	show := func(c *cli.Context, name string) error {
+		text, err := recipe.Source(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(c.App.Writer, text)
+		return nil
+	}
+	return lister("recipes", "list the built-in recipes", "countdown-tiny", list, show)
+}
+
+func tasksCommand() *cli.Command {
+	list := func(c *cli.Context) error {
+		for _, f := range tasks.Families() {
+			if c.Bool("json") {
+				if err := printJSON(c, map[string]any{"name": f.Name, "summary": f.Summary}); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(c.App.Writer, "%-14s %s\n", f.Name, f.Summary)
+		}
+		return nil
+	}
+	return lister("tasks", "list the procedural tasks", "countdown", list, showTask)
+}
+
+func showTask(c *cli.Context, name string) error {
+	f, err := tasks.Lookup(name)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	t := f.New()
+	w := c.App.Writer
+	fmt.Fprintf(w, "%s: %s\n\n%s\n\nWith the default settings: %s\n", f.Name, f.Summary, strings.TrimSpace(f.Doc), t.Difficulty())
+	rows, demonstrations, err := tasks.Samples(t, 3)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nThree problems, each with a demonstration:")
+	for i, row := range rows {
+		fmt.Fprintf(w, "   %s %s\n", row.Question, demonstrations[i])
+	}
+	return nil
+}
+
+func verifiersCommand() *cli.Command {
+	list := func(c *cli.Context) error {
+		for _, e := range verify.Entries() {
+			if c.Bool("json") {
+				if err := printJSON(c, map[string]any{"name": e.Name, "summary": e.Summary}); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(c.App.Writer, "%-18s %s\n", e.Name, e.Summary)
+		}
+		return nil
+	}
+	show := func(c *cli.Context, name string) error {
+		e, err := verify.Lookup(name)
+		if err != nil {
+			return usagef("%v", err)
+		}
+		fmt.Fprintf(c.App.Writer, "%s: %s\n\n%s\n", e.Name, e.Summary, strings.TrimSpace(e.Doc))
+		return nil
+	}
+	return lister("verifiers", "list the verifiers", "countdown", list, show)
+}
+
+func metricsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "metrics", Usage: "explain every metric: unit, meaning, how to read it",
+		Description: "Example:\n   rlzero metrics | grep -A1 policy/",
+		Action: func(c *cli.Context) error {
+			if _, err := positional(c); err != nil {
+				return err
+			}
+			return metrics.Print(c.App.Writer)
+		},
+	}
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl"
+)
+
+func samplingFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "greedy", Usage: "the most likely token at each place"},
+		&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits; 0 is greedy"},
+		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "keep the likeliest tokens of this total probability"},
+		&cli.IntFlag{Name: "top-k", Usage: "keep this many likeliest tokens; 0: all"},
+		&cli.Float64Flag{Name: "min-p", Usage: "keep tokens of at least this share of the largest probability"},
+		&cli.IntFlag{Name: "max-tokens", Value: 64, Usage: "new tokens at most"},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of the draws"},
+	}
+}
+
+func samplingOf(c *cli.Context) (model.Sampling, error) {
+	s := model.Sampling{Temperature: c.Float64("temperature"), TopP: c.Float64("top-p"), TopK: c.Int("top-k"), MinP: c.Float64("min-p"), Seed: c.Uint64("seed")}
+	switch {
+	case s.Temperature < 0:
+		return s, usagef("--temperature %v: accepted are numbers from 0", s.Temperature)
+	case s.TopP <= 0 || s.TopP > 1:
+		return s, usagef("--top-p %v: accepted are numbers above 0, up to 1", s.TopP)
+	case s.TopK < 0:
+		return s, usagef("--top-k %d: accepted are whole numbers from 0", s.TopK)
+	case s.MinP < 0 || s.MinP > 1:
+		return s, usagef("--min-p %v: accepted are numbers from 0 to 1", s.MinP)
+	case c.Int("max-tokens") < 1:
+		return s, usagef("--max-tokens %d: accepted are whole numbers from 1", c.Int("max-tokens"))
+	}
+	if c.Bool("greedy") {
+		s = model.Sampling{}
+	}
+	return s, nil
+}
+
+func sampleCommand() *cli.Command {
+	return &cli.Command{
+		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
+		Description: `MODEL is a Hugging Face folder, a run folder (its newest checkpoint) or a
+checkpoint folder. With --prompt the text is printed; with --in FILE.jsonl (- for
+standard input) each line {"prompt":"..."} or {"ids":[...]} gives
+{"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
+
+Example:
+   rlzero sample --greedy --prompt '20 13 7 4 > 10:' runs/first`,
+		Flags: append(samplingFlags(),
+			&cli.StringFlag{Name: "prompt", Usage: "the text to continue"},
+			&cli.StringFlag{Name: "in", Usage: "JSON lines"},
+			&cli.IntFlag{Name: "n", Value: 1, Usage: "completions of each prompt"},
+			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion whose text contains this"},
+			jsonFlag, deviceFlag),
+		Action: sample,
+	}
+}
+
+func sample(c *cli.Context) error {
+	args, err := positional(c, "MODEL")
+	if err != nil {
+		return err
+	}
+	s, err := samplingOf(c)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("prompt") == c.IsSet("in") {
+		return usagef("give either --prompt TEXT or --in FILE")
+	}
+	m, done, err := openModel(c, args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
+	name, in := c.String("in"), io.ReadCloser(nil)
+	if c.IsSet("prompt") {
+		line, err := json.Marshal(map[string]string{"prompt": c.String("prompt")})
+		if err != nil {
+			return err
+		}
+		name, in = "--prompt", io.NopCloser(bytes.NewReader(line))
+	} else if in, err = input(c, name); err != nil {
+		return err
+	}
+	defer in.Close()
+	o := rl.SampleOptions{N: c.Int("n"), MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
+	if !c.IsSet("prompt") || c.Bool("json") {
+		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
+	}
+	var lines bytes.Buffer
+	if err := rl.Sample(c.Context, m, name, in, &lines, o); err != nil {
+		return err
+	}
+	for _, line := range splitLines(lines.String()) {
+		var out struct{ Text string }
+		if err := json.Unmarshal([]byte(line), &out); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.App.Writer, out.Text)
+	}
+	return nil
+}
+
+// openModel opens the device and loads MODEL onto it.
+func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil, fmt.Errorf("%w: model: %w", rl.ErrInput, err)
+	}
+	dev, err := openDevice(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, warnings, err := rl.OpenModel(dev, path, 0)
+	warn(c, warnings)
+	if err != nil {
+		dev.Close()
+		return nil, nil, err
+	}
+	return m, func() { m.Close(); dev.Close() }, nil
+}
+
+func scoreCommand() *cli.Command {
+	return &cli.Command{
+		Name: "score", Usage: "log-prob and entropy of each token of given sequences", ArgsUsage: "MODEL",
+		Description: `Reads {"ids":[...]} or {"text":"..."} lines and writes
+{"ids":[],"logprobs":[],"entropy":[],"mean_logsoftmax":[]}: entry i is about
+ids[i] given ids[:i], in nats; the first is null.
+
+Example:
+   echo '{"ids":[5,9,2]}' | rlzero score --in - runs/first`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "in", Required: true, Usage: "JSON lines; - for standard input"},
+			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits first"},
+			deviceFlag,
+		},
+		Action: func(c *cli.Context) error {
+			args, err := positional(c, "MODEL")
+			if err != nil {
+				return err
+			}
+			if !(c.Float64("temperature") > 0) {
+				return usagef("--temperature %v: accepted are numbers above 0", c.Float64("temperature"))
+			}
+			in, err := input(c, c.String("in"))
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			m, done, err := openModel(c, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			return rl.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
+		},
+	}
+}
+
+func evalCommand() *cli.Command {
+	return &cli.Command{
+		Name: "eval", Usage: "score a model on held-out problems of a task, or on a file", ArgsUsage: "MODEL",
+		Description: `mean@n, unbiased pass@k (arXiv 2107.03374) and maj@k, with 95 % intervals.
+
+Example:
+   rlzero eval runs/first
+   rlzero eval --task countdown-tiny --n 8 --k 1,8 --max-tokens 14 model-folder
+   rlzero eval --data problems.jsonl --verifier number --n 4 --k 1,4 model-folder`,
+		Flags: append(samplingFlags(),
+			&cli.StringFlag{Name: "task", Usage: "a task's name, or a recipe whose task is meant (default: that of the run)"},
+			&cli.StringSliceFlag{Name: "set", Usage: "override a key of that recipe, such as `task.settings.max_number=30`"},
+			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt) and answer"},
+			&cli.StringFlag{Name: "verifier", Usage: "verifier for --data; see rlzero verifiers"},
+			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems"},
+			&cli.IntFlag{Name: "n", Value: 8, Usage: "samples of each problem"},
+			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, with commas"},
+			&cli.StringFlag{Name: "out", Usage: "also write the result to this file"},
+			jsonFlag, deviceFlag),
+		Action: eval,
+	}
+}
+
+func eval(c *cli.Context) error {
+	args, err := positional(c, "MODEL")
+	if err != nil {
+		return err
+	}
+	s, err := samplingOf(c)
+	if err != nil {
+		return err
+	}
+	task := c.String("task")
+	if own := filepath.Join(args[0], "recipe.toml"); task == "" && !c.IsSet("data") {
+		if _, err := os.Stat(own); err == nil {
+			task = own
+		}
+	}
+	if (task != "") == c.IsSet("data") {
+		return usagef("give either --task NAME or --data FILE")
+	}
+	o := rl.EvalOptions{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
+		Problems: c.Int("problems"), N: c.Int("n"), Sampling: s, MaxTokens: c.Int("max-tokens")}
+	for _, k := range strings.Split(c.String("k"), ",") {
+		v, err := strconv.Atoi(strings.TrimSpace(k))
+		if err != nil || v < 1 || v > o.N {
+			return usagef("--k %q: accepted are whole numbers from 1 to --n %d, with commas", c.String("k"), o.N)
+		}
+		o.K = append(o.K, v)
+	}
+	m, done, err := openModel(c, args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
+	res, err := rl.Eval(c.Context, m, o)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("out") {
+		data, err := json.MarshalIndent(res, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.String("out"), append(data, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return printJSON(c, res)
+	}
+	_, err = fmt.Fprint(c.App.Writer, res.Table())
+	return err
+}
+
+func splitLines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

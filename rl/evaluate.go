@@ -1,0 +1,108 @@
+package rl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/algo/stats"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// evaluation is a model's score on held-out problems.
+type evaluation struct {
+	Problems   int
+	Samples    int
+	Mean       float64    // mean@n: share of right samples, which is also unbiased pass@1
+	MeanCI     [2]float64 // 95 %
+	PassAt     map[int]float64
+	MajAt      map[int]float64
+	Greedy     float64 // share of problems whose most likely completion is right; NaN if not tried
+	Valid      float64 // share of samples of the right form
+	NotScored  int
+	Tokens     float64 // mean length
+	Completion []completion
+}
+
+// evaluate samples n completions of each row at a temperature and, if greedy,
+// the most likely one too.
+func (s *roller) evaluate(ctx context.Context, rows []verify.Row, n, maxTokens int, ks []int, sampling model.Sampling, greedy bool) (*evaluation, error) {
+	cs, err := s.rollout(ctx, rows, n, maxTokens, sampling)
+	if err != nil {
+		return nil, err
+	}
+	ev := s.summarise(cs, len(rows), n, ks)
+	if greedy {
+		best, err := s.rollout(ctx, rows, 1, maxTokens, model.Sampling{})
+		if err != nil {
+			return nil, err
+		}
+		right := 0.0
+		for _, c := range best {
+			if c.verdict.Verdict != verify.NotScored {
+				right += c.verdict.Score
+			}
+		}
+		ev.Greedy = right / float64(len(rows))
+	}
+	return ev, nil
+}
+
+func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluation {
+	ev := &evaluation{Problems: problems, Samples: n, PassAt: map[int]float64{}, MajAt: map[int]float64{}, Completion: cs}
+	var means []float64
+	for _, c := range cs {
+		ev.Tokens += float64(len(c.IDs)) / float64(len(cs))
+		if s.valid(c) {
+			ev.Valid += 1 / float64(len(cs))
+		}
+		if c.verdict.Verdict == verify.NotScored {
+			ev.NotScored++
+		}
+	}
+	for i := range problems {
+		group := cs[i*n : (i+1)*n]
+		right, scored, sum := 0, 0, 0.0
+		var answers []string
+		var rights []bool
+		for _, c := range group {
+			if c.verdict.Verdict == verify.NotScored {
+				continue
+			}
+			scored++
+			sum += c.verdict.Score
+			if c.verdict.Verdict == verify.Right {
+				right++
+			}
+			answers, rights = append(answers, c.verdict.Extracted), append(rights, c.verdict.Verdict == verify.Right)
+		}
+		if scored == 0 {
+			continue
+		}
+		means = append(means, sum/float64(scored))
+		for _, k := range ks {
+			if k <= scored {
+				ev.PassAt[k] += stats.PassAtK(scored, right, k)
+				if stats.MajorityRight(answers[:k], rights[:k]) {
+					ev.MajAt[k]++
+				}
+			}
+		}
+	}
+	for _, k := range ks {
+		ev.PassAt[k] /= float64(len(means))
+		ev.MajAt[k] /= float64(len(means))
+	}
+	ev.Mean, ev.MeanCI[0], ev.MeanCI[1] = stats.MeanCI95(means, len(cs)-ev.NotScored)
+	return ev
+}
+
+// metrics are the evaluation's entries in metrics.jsonl.
+func (ev *evaluation) metrics() metrics.Row {
+	row := metrics.Row{"eval/valid": ev.Valid, "eval/length_mean": ev.Tokens, "eval/not_scored": float64(ev.NotScored)}
+	for k, v := range ev.PassAt {
+		row[fmt.Sprintf("eval/pass@%d", k)] = v
+	}
+	return row
+}

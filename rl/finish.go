@@ -1,0 +1,64 @@
+package rl
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/report"
+)
+
+// Summary is what a finished run reached.
+type Summary struct {
+	Dir        string
+	Checkpoint string // the trained model, a Hugging Face folder
+	Example    string // a held-out prompt to try it with
+	Results    []StageResult
+	Elapsed    time.Duration
+}
+
+// StageResult is the held-out accuracy after a stage.
+type StageResult struct {
+	Stage  string
+	PassAt map[int]float64
+	Greedy float64
+	Valid  float64
+}
+
+// finish writes the report and the curves and sums the run up.
+func (s *session) finish(o Options, began time.Time) (*Summary, error) {
+	ckpt, _, err := s.run.Latest()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.logs.sync(); err != nil {
+		return nil, err
+	}
+	r, err := report.Read(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	caps := o.Device.Caps()
+	r.Name, r.About, r.Version = s.recipe.Name, s.recipe.About, o.Version
+	r.Device = fmt.Sprintf("%s (%s), tier %s", caps.Name, caps.Driver, caps.Tier)
+	r.Elapsed = time.Since(began)
+	for _, st := range s.recipe.Stages {
+		if st.Kind == "rl" {
+			r.Formula = st.Algorithm.Formula()
+		}
+	}
+	var page bytes.Buffer
+	if err := report.HTML(&page, r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := s.run.WriteFile("report.html", page.Bytes()); err != nil {
+		return nil, err
+	}
+	for name, svg := range report.Curves(r) {
+		if err := s.run.WriteFile("curves/"+name, svg); err != nil {
+			return nil, err
+		}
+	}
+	return &Summary{Dir: o.Dir, Checkpoint: filepath.Clean(ckpt.Dir()), Example: s.heldOut[0].Question, Results: s.results, Elapsed: time.Since(began)}, nil
+}

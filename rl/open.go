@@ -1,0 +1,50 @@
+package rl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// ModelDir finds the Hugging Face folder behind a MODEL argument: such a
+// folder, a checkpoint, or a run (its newest whole checkpoint). Warnings tell of
+// checkpoints that were passed over.
+func ModelDir(path string) (dir string, warnings []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: model %s: %w", ErrInput, path, err)
+	}
+	if !info.IsDir() {
+		return "", nil, fmt.Errorf("%w: model %s is a file: give a Hugging Face folder, a run folder or a checkpoint folder", ErrInput, path)
+	}
+	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
+		return path, nil, nil
+	}
+	ckpt, warnings, err := store.Latest(store.OS(), path)
+	if errors.Is(err, store.ErrNotRun) {
+		return "", nil, fmt.Errorf("%w: model %s holds neither a config.json nor a run's checkpoints: %w", ErrInput, path, err)
+	}
+	if err != nil {
+		return "", warnings, err
+	}
+	if ckpt == nil {
+		return "", warnings, fmt.Errorf("%w: run %s has no whole checkpoint yet", ErrInput, path)
+	}
+	return ckpt.Dir(), warnings, nil
+}
+
+// OpenModel loads a MODEL argument onto a device. positions is the longest
+// sequence; 0 means what the model allows, at most 4096.
+func OpenModel(dev gpu.Device, path string, positions int) (*model.Model, []string, error) {
+	dir, warnings, err := ModelDir(path)
+	if err != nil {
+		return nil, warnings, err
+	}
+	m, err := model.Load(dev, dir, positions)
+	return m, warnings, err
+}

@@ -1,0 +1,92 @@
+package recipe
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+//go:embed presets/*.toml
+var presets embed.FS
+
+// Names lists the presets, sorted.
+func Names() []string {
+	entries, err := presets.ReadDir("presets")
+	if err != nil {
+		panic(err) // embedded
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".toml"))
+	}
+	return names
+}
+
+// Source is the text of a preset.
+func Source(name string) (string, error) {
+	if !slices.Contains(Names(), name) {
+		return "", fmt.Errorf("%w: no preset is called %q%s; there are %s", ErrInvalid, name, didYouMean(name, Names()), strings.Join(Names(), ", "))
+	}
+	text, err := presets.ReadFile("presets/" + name + ".toml")
+	return string(text), err
+}
+
+// Load reads a preset by its name, or a file, and applies overrides of the form
+// path=value, such as stage.rl.steps=10 or stage.0.optimizer.lr=1e-4: a stage is
+// meant by its name or by its index from 0.
+//
+// Errors are ErrInvalid, and one for each thing that is wrong: with file, line
+// and column, or the override, and with what is accepted.
+func Load(name string, overrides []string) (*Recipe, error) {
+	if slices.Contains(Names(), name) {
+		text, err := Source(name)
+		if err != nil {
+			return nil, err
+		}
+		return Parse(name, text, overrides)
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
+		_, err = Source(name)
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recipe %w", err)
+	}
+	return Parse(name, string(text), overrides)
+}
+
+// Parse reads a recipe from text; file is named in errors and, without folder
+// and extension, is the default name.
+func Parse(file, text string, overrides []string) (*Recipe, error) {
+	if !utf8.ValidString(text) {
+		return nil, fmt.Errorf("%w: %s is not UTF-8 text: is it a recipe?", ErrInvalid, file)
+	}
+	d, err := newDecoder(file, text)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range overrides {
+		d.override(o)
+	}
+	if len(d.faults) == 0 {
+		r := d.recipe()
+		r.Name = cmpOr(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
+		if len(d.faults) == 0 {
+			return r, nil
+		}
+	}
+	return nil, d.err()
+}
+
+func cmpOr(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

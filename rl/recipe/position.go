@@ -1,0 +1,129 @@
+package recipe
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// source is a recipe's text with the name it goes by in errors.
+type source struct{ file, text string }
+
+// find is the line and column, from 1, of the key at p, or of the nearest table
+// around it if the text has no such key.
+func (s source) find(p path) (line, col int) {
+	text, key := s.text, make([]string, 0, len(p))
+	for i, part := range p {
+		if i == 1 && p[0] == "stage" {
+			if n, err := strconv.Atoi(part); err == nil {
+				text = s.through(n)
+				continue
+			}
+		}
+		key = append(key, part)
+	}
+	for ; len(key) > 0; key = key[:len(key)-1] {
+		if at, ok := positionOf(text, key); ok {
+			return at.Line, column(text, at, key[len(key)-1])
+		}
+	}
+	return 1, 1
+}
+
+// through is the text up to and with the n-th stage, from 0. The parser keeps
+// one position for the equal keys of a list of tables, that of the last, so the
+// later stages are cut off.
+func (s source) through(n int) string {
+	lines := strings.SplitAfter(s.text, "\n")
+	cut := 0
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "[[") {
+			// Inside a string of several lines this does not parse and is passed over.
+			var head struct {
+				Stage []any `toml:"stage"`
+			}
+			if _, err := toml.Decode(strings.Join(lines[:i], ""), &head); err == nil && len(head.Stage) == n+1 {
+				return s.text[:cut]
+			}
+		}
+		cut += len(line)
+	}
+	return s.text
+}
+
+// refuses is a type that no value decodes into.
+type refuses struct{}
+
+var errRefused = errors.New("refused")
+
+func (*refuses) UnmarshalTOML(any) error { return errRefused }
+
+// positionOf is where the value of a key stands. The parser tells positions only
+// in errors, so the text is decoded into a struct that holds just this key, with
+// a type that refuses any value.
+func positionOf(text string, key []string) (toml.Position, bool) {
+	var tree map[string]any
+	if _, err := toml.Decode(text, &tree); err != nil {
+		return toml.Position{}, false
+	}
+	holder, ok := holderOf(tree, key)
+	if !ok {
+		return toml.Position{}, false
+	}
+	_, err := toml.Decode(text, reflect.New(holder).Interface())
+	var parse toml.ParseError
+	return parse.Position, errors.As(err, &parse)
+}
+
+// holderOf is the type struct{ F T } for a key that there is, T being
+// refuses at the end of the key and such a struct, or a list of them, before.
+func holderOf(value any, key []string) (reflect.Type, bool) {
+	if len(key) == 0 {
+		return reflect.TypeFor[refuses](), true
+	}
+	list := false
+	switch v := value.(type) {
+	case []map[string]any:
+		list, value = true, any(v[len(v)-1])
+	case []any:
+		if len(v) == 0 {
+			return nil, false
+		}
+		list, value = true, v[len(v)-1]
+	}
+	t, ok := value.(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	inner, ok := t[key[0]]
+	if !ok {
+		return nil, false
+	}
+	typ, ok := holderOf(inner, key[1:])
+	if !ok {
+		return nil, false
+	}
+	tag := reflect.StructTag("toml:" + strconv.Quote(key[0]))
+	holder := reflect.StructOf([]reflect.StructField{{Name: "F", Type: typ, Tag: tag}})
+	if list {
+		return reflect.SliceOf(holder), true
+	}
+	return holder, true
+}
+
+// column is where the key itself begins on the line of its value.
+func column(text string, at toml.Position, key string) int {
+	lines := strings.Split(text, "\n")
+	line := lines[at.Line-1]
+	end := min(len(line), max(0, at.Col-1))
+	if i := strings.LastIndex(line[:end], key); i >= 0 {
+		return len([]rune(line[:i])) + 1
+	}
+	if i := strings.Index(line, key); i >= 0 {
+		return len([]rune(line[:i])) + 1
+	}
+	return at.Col
+}

@@ -1,0 +1,335 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/tasks"
+)
+
+// TestPresets: every preset loads, is short, says what it is, and its resolved
+// text loads to the same recipe.
+func TestPresets(t *testing.T) {
+	for _, name := range Names() {
+		r, err := Load(name, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, err := Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(text, "\n"); n > 60 {
+			t.Errorf("%s has %d lines, at most 60 are allowed", name, n)
+		}
+		if r.Name != name || r.About == "" || !strings.HasPrefix(text, "# ") {
+			t.Errorf("%s: name %q, about %q, begins %q", name, r.Name, r.About, text[:2])
+		}
+		sameAgain(t, r)
+	}
+}
+
+// sameAgain checks that the resolved text gives the same recipe.
+func sameAgain(t *testing.T, r *Recipe) {
+	t.Helper()
+	again, err := Parse("resolved.toml", r.Resolved(), nil)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", r.Name, err, r.Resolved())
+	}
+	if !reflect.DeepEqual(r, again) {
+		t.Fatalf("%s: another recipe after\n%s\n%+v\n%+v", r.Name, r.Resolved(), r, again)
+	}
+}
+
+// TestResolvedSaysEverything: each key that a recipe may have is in some
+// resolved text, so a value is never a matter of the program's version.
+func TestResolvedSaysEverything(t *testing.T) {
+	text := ""
+	for _, r := range []Recipe{{Model: Model{Path: "m"}}, {Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL}, {Kind: KindEval}}}} {
+		text += r.Resolved()
+	}
+	var check func(v reflect.Value)
+	check = func(v reflect.Value) {
+		for _, f := range fieldsOf(v) {
+			if f.key == "settings" { // a task's own, none here
+				continue
+			}
+			if !regexp.MustCompile(`(?m)^(` + f.key + ` = |\[.*\b` + f.key + `\])`).MatchString(text) {
+				t.Errorf("%s.%s is not in the resolved text", v.Type(), f.key)
+			}
+			if f.value.Kind() == reflect.Struct {
+				check(f.value)
+			}
+		}
+	}
+	check(reflect.ValueOf(Recipe{}))
+	check(reflect.ValueOf(Stage{}))
+}
+
+// TestRoundTrip: random recipes, written and read, are the same.
+func TestRoundTrip(t *testing.T) {
+	seed := uint64(1)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 100 {
+		base, err := Load(Names()[r.IntN(len(Names()))], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base.Name = randomText(r)
+		base.About = randomText(r)
+		for i := range base.Stages {
+			s := &base.Stages[i]
+			scramble(r, reflect.ValueOf(s).Elem(), s.Kind)
+			s.Name = fmt.Sprintf("s-%d", i)
+			if s.Kind == KindRL {
+				cfg, err := algo.Preset(algo.PresetNames()[r.IntN(len(algo.PresetNames()))])
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.StdEps = r.Float64()
+				cfg.MaxCompletionTokens = 1 + r.IntN(100)
+				s.Algorithm = Algorithm{Preset: "raft", Config: cfg}
+				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
+				s.Steps += s.Optimizer.WarmupSteps
+				s.EvalProblems = 1 + r.IntN(base.Task.EvalProblems)
+			}
+		}
+		if r.IntN(2) == 0 {
+			base.Model = Model{Path: "runs/" + randomText(r)}
+		}
+		sameAgain(t, base)
+	}
+}
+
+// scramble gives every number and flag of a struct another accepted value.
+func scramble(r *rand.Rand, v reflect.Value, kind string) {
+	for _, f := range fieldsOf(v) {
+		if !f.in(kind) {
+			continue
+		}
+		low, high := math.Max(f.span.low, -1e6), math.Min(f.span.high, 1e6)
+		x := low + (high-low)*math.Pow(r.Float64(), 8) // mostly small
+		switch f.value.Kind() {
+		case reflect.Struct:
+			if f.key != "algorithm" {
+				scramble(r, f.value, kind)
+			}
+		case reflect.Bool:
+			f.value.SetBool(r.IntN(2) == 0)
+		case reflect.Int:
+			f.value.SetInt(int64(math.Ceil(x)))
+		case reflect.Float64:
+			if f.span.has(x) {
+				f.value.SetFloat(x)
+			}
+		case reflect.String:
+			if f.choice != nil && f.key != "kind" {
+				f.value.SetString(f.choice[r.IntN(len(f.choice))])
+			}
+		}
+	}
+}
+
+func randomText(r *rand.Rand) string {
+	alphabet := []rune("ab \"\\\n\t\x00\x7f\r'#=[]é世😀")
+	out := []rune{'x'}
+	for range r.IntN(12) {
+		out = append(out, alphabet[r.IntN(len(alphabet))])
+	}
+	return string(out)
+}
+
+func TestOverrides(t *testing.T) {
+	r, err := Load("countdown-tiny", []string{
+		"seed=7", "name=other", "stage.rl.steps = 3", "stage.0.optimizer.lr=0.5", "stage.warm-up.skip=true", "task.settings.aimed=0.25",
+		"stage.rl.algorithm.preset=raft++", "stage.rl.sampling.top_p=0.5", "stage.rl.optimizer.betas=[0.5, 0.75]", `about="a=b"`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm, rl := r.Stages[0], r.Stages[1]
+	if r.Seed != 7 || r.Name != "other" || r.About != "a=b" || !warm.Skip || warm.Optimizer.LR != 0.5 || rl.Steps != 3 ||
+		rl.Sampling.TopP != 0.5 || rl.Optimizer.Betas != [2]float64{0.5, 0.75} || r.Task.Settings.(*tasks.Countdown).Aimed != 0.25 {
+		t.Errorf("not applied: %+v", r)
+	}
+	want, err := algo.Preset("raft++")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.ClipHigh, want.Normalize = 0.28, "token_mean" // the file's
+	want.MaxCompletionTokens = 14                      // that of sampling, here of the task
+	if !reflect.DeepEqual(rl.Algorithm.Config, want) {
+		t.Errorf("algorithm %+v, want %+v", rl.Algorithm.Config, want)
+	}
+	sameAgain(t, r)
+}
+
+// TestErrors: what is wrong is named with its place, what was found and what is
+// accepted.
+func TestErrors(t *testing.T) {
+	good, err := Source("countdown-tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, old, new, want string }{
+		{"top key", "seed = 1", "sede = 1", "FILE:4:1: unknown key sede; did you mean seed?"},
+		{"renamed key", "mlp = 256", "mlp_width = 256", "FILE:6:2: model.mlp is missing: a model from random weights needs it (or give model.path)\nFILE:12:1: unknown key model.mlp_width; did you mean width?"},
+		{"table", "[stage.algorithm]", "[stage.algoritm]", "FILE:51:8: unknown key stage.rl.algoritm; did you mean algorithm?"},
+		{"key of the first of two stages", "batch_size = 32", "batchsize = 32", "FILE:31:1: unknown key stage.warm-up.batchsize; did you mean batch_size?"},
+		{"key that both stages have", "lr = 3e-3", "lr = true", "FILE:37:1: stage.warm-up.optimizer.lr = true is true or false; accepted: a number from 0 to 10"},
+		{"the same in the second", "lr = 3e-4", `lr = "3e-4"`, `FILE:57:1: stage.rl.optimizer.lr = "3e-4" is a string; accepted: a number from 0 to 10`},
+		{"setting", "aimed = 0.3", "aim = 0.3", "FILE:25:1: unknown key task.settings.aim; did you mean aimed?"},
+		{"algorithm key", "clip_high = 0.28", "clip_hi = 0.28", "FILE:53:1: unknown key stage.rl.algorithm.clip_hi; did you mean clip_high?"},
+		{"fraction", "group_size = 8", "group_size = 8.5", "FILE:47:1: stage.rl.group_size = 8.5 is a number with a fraction; accepted: a whole number from 1 to 65536"},
+		{"range", "group_size = 8", "group_size = 0", "FILE:47:1: stage.rl.group_size = 0 is out of range; accepted: a whole number from 1 to 65536"},
+		{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:13:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e+12"},
+		{"not a number", "init_std = 0.1", "init_std = nan", "FILE:14:1: model.init_std = nan is out of range; accepted: a number, above 0 and at most 10"},
+		{"task's range", "numbers = 4", "numbers = 0", "FILE:22:1: task.settings.numbers = 0 is out of range; accepted: a whole number from 2 to 8"},
+		{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:31:1: stage.warm-up.group_size is a key of rl stages; this one is of kind sft"},
+		{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:30:1: stage.warm-up.kind = "sfd" is not known; did you mean sft?; accepted: sft, rl, eval`},
+		{"no kind", `kind = "sft"`, ``, "FILE:28:3: stage 0 has no kind; accepted: sft, rl, eval"},
+		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:52:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.PresetNames(), ", ")},
+		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:17:1: task.name = "countdwn" is not known; did you mean countdown?; accepted: chain_sum, countdown`},
+		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:54:1: stage.rl.algorithm.normalize = "tokens" is not known; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
+		{"path and dimensions", "[model]", "[model]\npath = \"a\"\n#", ""},
+		{"list", "warmup_steps = 5", "betas = [0.9]", "FILE:58:1: stage.rl.optimizer.betas = [...] is a list of 1 values; accepted: a list of 2 values"},
+		{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", ""},
+		{"warm-up longer than the stage", "warmup_steps = 5", "warmup_steps = 61", "FILE:58:1: stage.rl.optimizer.warmup_steps = 61 is out of range; accepted: at most steps = 60"},
+		{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:48:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
+		{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:42:1: two stages are called "warm-up": give each a name = "..." of its own`},
+		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:42:1: stage name "1" is not accepted: letters, digits, - and _, and not a number alone`},
+		{"syntax", "layers = 2", "layers = = 2", "FILE:8:10: "},
+		{"key twice", "layers = 2", "layers = 2\nlayers = 3", "FILE:9:"},
+		{"not text", "seed", "\xff", "is not UTF-8 text"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(good, c.old, c.new, 1)
+			if text == good {
+				t.Fatalf("%q is not in the preset", c.old)
+			}
+			file := filepath.Join(t.TempDir(), "recipe.toml")
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(file, nil)
+			if !errors.Is(err, ErrInvalid) {
+				t.Fatalf("error %v", err)
+			}
+			if want := strings.ReplaceAll(c.want, "FILE", file); !strings.Contains(err.Error(), want) {
+				t.Errorf("got\n%v\nwant\n%s", err, want)
+			}
+		})
+	}
+}
+
+// TestAllErrorsAtOnce: one reading of the message is enough to mend a recipe.
+func TestAllErrorsAtOnce(t *testing.T) {
+	_, err := Parse("r.toml", "sed = 1\n[model]\npath = 3\n[task]\nname = \"countdown\"\neval_samples = 0\n[[stage]]\nkind = \"rl\"\nstep = 3\n", nil)
+	want := "invalid recipe: r.toml:1:1: unknown key sed; did you mean seed?\n" +
+		"r.toml:3:1: model.path = 3 is a whole number; accepted: a string in quotes\n" +
+		"r.toml:6:1: task.eval_samples = 0 is out of range; accepted: a whole number from 1 to 4096\n" +
+		"r.toml:9:1: unknown key stage.rl.step; did you mean steps?"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestOverrideErrors(t *testing.T) {
+	for set, want := range map[string]string{
+		"stage.rl.stps=3":          "--set stage.rl.stps=3: unknown key stage.rl.stps; did you mean steps?",
+		"stage.rl.steps=many":      `--set stage.rl.steps=many: stage.rl.steps = "many" is a string; accepted: a whole number, at least 1`,
+		"stage.lr.steps=3":         `--set stage.lr.steps=3: there is no stage "lr"; did you mean rl?; accepted: warm-up, rl, or an index from 0`,
+		"stage.2.steps=3":          "accepted: warm-up, rl, or an index from 0",
+		"stage.rl=3":               "a stage's key is stage.NAME.KEY",
+		"seed.x=1":                 "--set seed.x=1: seed is a value, it has no keys",
+		"nothing":                  "--set nothing: accepted is PATH=VALUE, such as seed=2 or stage.rl.steps=10",
+		"=3":                       "accepted is PATH=VALUE",
+		"task.settings.numbers=99": "--set task.settings.numbers=99: task.settings.numbers = 99 is out of range; accepted: a whole number from 2 to 8",
+		"stage.rl.steps=3\nseed=4": "accepted: a whole number",
+	} {
+		_, err := Load("countdown-tiny", []string{set})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("--set %s: got %v, want %s", set, err, want)
+		}
+	}
+}
+
+func TestConfigure(t *testing.T) {
+	task, err := tasks.New("countdown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Configure(task, []string{"numbers=3", "max_number=10"}); err != nil || task.(*tasks.Countdown).Numbers != 3 {
+		t.Errorf("%v, %+v", err, task)
+	}
+	for set, want := range map[string]string{
+		"number=3":       "--set number=3: unknown key number; did you mean numbers?",
+		"numbers=99":     "--set numbers=99: numbers = 99 is out of range; accepted: a whole number from 2 to 8",
+		"max_number=800": "max_total = 45 is out of range; accepted: a whole number from 800 to 9999",
+	} {
+		if err := Configure(task, []string{set}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", set, err, want)
+		}
+	}
+}
+
+func TestUnknownRecipe(t *testing.T) {
+	if _, err := Load("countdown-tinny", nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "did you mean countdown-tiny?") {
+		t.Errorf("preset: %v", err)
+	}
+	if _, err := Load("no/such.toml", nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "no/such.toml") {
+		t.Errorf("file: %v", err)
+	}
+}
+
+// TestLearningRate: ramp, hold and fall by hand, and never 0.
+func TestLearningRate(t *testing.T) {
+	for _, c := range []struct {
+		schedule string
+		want     []float64 // steps 0..5 of six, two of warm-up
+	}{
+		{"constant", []float64{.5, 1, 1, 1, 1, 1}},
+		{"linear", []float64{.5, 1, .8, .6, .4, .2}},
+		{"cosine", []float64{.5, 1, cosine(.2), cosine(.4), cosine(.6), cosine(.8)}},
+	} {
+		s := Stage{RL: RL{Steps: 6}, Optimizer: Optimizer{LR: 2, WarmupSteps: 2, Schedule: c.schedule}}
+		for step, want := range c.want {
+			// A handful of roundings of numbers of at most 2.
+			if got := s.LearningRate(step); math.Abs(got-2*want) > 16*0x1p-52 {
+				t.Errorf("%s step %d: %v, want %v", c.schedule, step, got, 2*want)
+			}
+		}
+	}
+}
+
+func cosine(done float64) float64 { return (1 + math.Cos(math.Pi*done)) / 2 }
+
+// FuzzParse: no text crashes the parser, and what it accepts resolves to itself.
+func FuzzParse(f *testing.F) {
+	for _, name := range Names() {
+		text, err := Source(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, "stage.rl.steps=3")
+	}
+	f.Add("stage = [{kind = \"rl\"}, 3]", "stage.0.steps=1")
+	f.Add("[[stage]]\na = '''\n[[stage]]\n'''\n[[stage]]\nkind = 1", "model=3")
+	f.Fuzz(func(t *testing.T, text, set string) {
+		if r, err := Parse("f.toml", text, []string{set}); err == nil {
+			sameAgain(t, r)
+		} else if !errors.Is(err, ErrInvalid) {
+			t.Error(err)
+		}
+	})
+}

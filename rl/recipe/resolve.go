@@ -1,0 +1,255 @@
+package recipe
+
+import (
+	"errors"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/tasks"
+)
+
+// recipe reads the whole tree over the defaults and checks what no single key
+// shows.
+func (d *decoder) recipe() *Recipe {
+	r := defaults()
+	d.table(reflect.ValueOf(&r).Elem(), d.tree, nil, "", "stage", "task", "model")
+	d.model(&r.Model)
+	d.task(&r.Task)
+	d.stageList(&r)
+	return &r
+}
+
+// sub is the table at a key of the tree; nil, with a fault, if it is not there
+// or something else.
+func (d *decoder) sub(key, needed string) map[string]any {
+	value, there := d.tree[key]
+	if t, ok := value.(map[string]any); ok {
+		return t
+	}
+	if there {
+		d.wrongType(path{key}, value, "a table ["+key+"]")
+	} else {
+		d.fail(nil, "there is no table [%s]: %s", key, needed)
+	}
+	return nil
+}
+
+func (d *decoder) model(m *Model) {
+	t := d.sub("model", `give path = "FOLDER", or family and dimensions of a model to make`)
+	if t == nil {
+		return
+	}
+	at := path{"model"}
+	d.table(reflect.ValueOf(m).Elem(), t, at, "")
+	if _, ok := t["path"]; ok && m.Path != "" {
+		for key := range t {
+			if key != "path" {
+				d.fail(at.with(key), "model.%s does not go with model.path = %q, whose config.json says it: remove one of them", key, m.Path)
+			}
+		}
+		*m = Model{Path: m.Path}
+		return
+	}
+	for _, key := range []string{"family", "layers", "width", "heads", "mlp"} {
+		if _, ok := t[key]; !ok {
+			d.fail(at, "model.%s is missing: a model from random weights needs it (or give model.path)", key)
+		}
+	}
+	if m.KVHeads == 0 {
+		m.KVHeads = m.Heads
+	}
+	if m.HeadDim == 0 && m.Heads > 0 {
+		m.HeadDim = m.Width / m.Heads
+	}
+	if m.Heads > 0 && m.Heads%m.KVHeads != 0 {
+		d.fail(at.with("kv_heads"), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
+	}
+	if m.HeadDim%2 != 0 {
+		d.fail(at.with("head_dim"), "model.head_dim = %d is odd; accepted: an even number, as rotation takes pairs", m.HeadDim)
+	}
+}
+
+func (d *decoder) task(task *Task) {
+	t := d.sub("task", `give name = "NAME", see rlzero tasks`)
+	if t == nil {
+		return
+	}
+	at := path{"task"}
+	d.table(reflect.ValueOf(task).Elem(), t, at, "", "settings")
+	if task.Name == "" {
+		if _, there := t["name"]; !there {
+			d.fail(at, "task.name is missing: see rlzero tasks")
+		}
+		return
+	}
+	made, err := tasks.New(task.Name)
+	if err != nil {
+		var names []string
+		for _, f := range tasks.Families() {
+			names = append(names, f.Name)
+		}
+		d.fail(at.with("name"), "task.name = %q is not known%s; accepted: %s", task.Name, didYouMean(task.Name, names), strings.Join(names, ", "))
+		return
+	}
+	at = at.with("settings")
+	settings, ok := t["settings"].(map[string]any)
+	if value, there := t["settings"]; there && !ok {
+		d.wrongType(at, value, "a table [task.settings]")
+		return
+	}
+	if d.settings(made, settings, at) {
+		task.Settings = made
+	}
+}
+
+// settings reads a task's settings over its defaults and says whether they are
+// accepted.
+func (d *decoder) settings(task tasks.Task, t map[string]any, at path) bool {
+	before := len(d.faults)
+	d.table(reflect.ValueOf(task).Elem(), t, at, "")
+	if len(d.faults) > before {
+		return false
+	}
+	err := task.Validate()
+	var bad *tasks.SettingError
+	switch {
+	case errors.As(err, &bad):
+		p := at.with(bad.Key)
+		d.fail(p, "%s = %s is out of range; accepted: %s", d.name(p), bad.Found, bad.Accepted)
+	case err != nil:
+		d.fail(at, "%v", err)
+	}
+	return err == nil
+}
+
+// Configure changes settings of a task: each override is KEY=VALUE.
+func Configure(task tasks.Task, overrides []string) error {
+	d := &decoder{tree: map[string]any{}}
+	for _, o := range overrides {
+		d.override(o)
+	}
+	if len(d.faults) == 0 && d.settings(task, d.tree, nil) {
+		return nil
+	}
+	return d.err()
+}
+
+func (d *decoder) stageList(r *Recipe) {
+	stages := d.stages()
+	if len(stages) == 0 {
+		if value, there := d.tree["stage"]; there {
+			d.wrongType(path{"stage"}, value, "tables headed [[stage]]")
+		} else {
+			d.fail(nil, "there is no [[stage]]: a run needs one or more, of kind %s, %s or %s", KindSFT, KindRL, KindEval)
+		}
+	}
+	names := map[string]bool{}
+	for i, t := range stages {
+		at := path{"stage", strconv.Itoa(i)}
+		kind, _ := t["kind"].(string)
+		if !slices.Contains([]string{KindSFT, KindRL, KindEval}, kind) {
+			if _, there := t["kind"]; !there {
+				d.fail(at, "stage %d has no kind; accepted: %s, %s, %s", i, KindSFT, KindRL, KindEval)
+				continue
+			}
+			kind = "" // the field's own check reports it
+		}
+		s := stageDefaults(kind)
+		d.stage(&s, t, at, r.Task.Settings)
+		if kind != "" && names[s.Name] {
+			d.fail(at.with("name"), "two stages are called %q: give each a name = \"...\" of its own", s.Name)
+		}
+		names[s.Name] = true
+		r.Stages = append(r.Stages, s)
+	}
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		if s.Kind == KindRL && s.EvalProblems > r.Task.EvalProblems {
+			p := path{"stage", strconv.Itoa(i), "eval_problems"}
+			if _, given := stages[i]["eval_problems"]; given {
+				d.fail(p, "%s = %d is out of range; accepted: at most task.eval_problems = %d", d.name(p), s.EvalProblems, r.Task.EvalProblems)
+			}
+			s.EvalProblems = r.Task.EvalProblems
+		}
+	}
+}
+
+// stageNames are words that an override cannot take for an index.
+var stageNames = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*$`)
+
+func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
+	if s.Kind == "" { // which keys are right is not known
+		d.table(reflect.ValueOf(s).Elem(), map[string]any{"kind": t["kind"]}, at, "")
+		return
+	}
+	before := len(d.faults)
+	d.table(reflect.ValueOf(s).Elem(), t, at, s.Kind, "algorithm")
+	if !stageNames.MatchString(s.Name) {
+		d.fail(at.with("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
+	}
+	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && task != nil {
+		s.Sampling.MaxCompletionTokens = task.CompletionTokens()
+	}
+	if s.Kind == KindRL && task != nil || t["algorithm"] != nil {
+		d.algorithm(s, t, at)
+	}
+	if len(d.faults) > before || s.Kind != KindRL {
+		return
+	}
+	if s.UpdatesPerRollout > s.PromptsPerStep {
+		p := at.with("updates_per_rollout")
+		d.fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.name(p), s.UpdatesPerRollout, s.PromptsPerStep)
+	}
+	if s.Optimizer.WarmupSteps > s.Steps {
+		p := at.with("optimizer").with("warmup_steps")
+		d.fail(p, "%s = %d is out of range; accepted: at most steps = %d", d.name(p), s.Optimizer.WarmupSteps, s.Steps)
+	}
+}
+
+// algorithm reads the table over the values of its preset.
+func (d *decoder) algorithm(s *Stage, t map[string]any, at path) {
+	at = at.with("algorithm")
+	value, there := t["algorithm"]
+	table, ok := value.(map[string]any)
+	switch {
+	case s.Kind != KindRL:
+		d.fail(at, "%s is a table of %s stages; this one is of kind %s", d.name(at), KindRL, s.Kind)
+		return
+	case there && !ok:
+		d.wrongType(at, value, "a table [stage.algorithm]")
+		return
+	}
+	if preset, ok := table["preset"].(string); ok && preset != "" {
+		cfg, err := algo.Preset(preset)
+		if err != nil {
+			known := algo.PresetNames()
+			d.fail(at.with("preset"), "%s = %q is not known%s; accepted: %s", d.name(at.with("preset")), preset, didYouMean(preset, known), strings.Join(known, ", "))
+			return
+		}
+		s.Algorithm.Config = cfg
+	}
+	s.Algorithm.MaxCompletionTokens = s.Sampling.MaxCompletionTokens
+	before := len(d.faults)
+	d.table(reflect.ValueOf(&s.Algorithm).Elem(), table, at, s.Kind)
+	if len(d.faults) > before {
+		return
+	}
+	for _, err := range unjoin(s.Algorithm.Validate()) {
+		key, _, _ := strings.Cut(err.Error(), " ") // Validate's errors begin with the key
+		d.fail(at.with(key), "%s.%v", d.name(at), err)
+	}
+}
+
+func unjoin(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	if err != nil {
+		return []error{err}
+	}
+	return nil
+}

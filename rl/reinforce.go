@@ -1,0 +1,295 @@
+package rl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/tasks"
+)
+
+// trainRL is reinforcement learning: sample groups, judge them, learn from
+// them, step by step.
+func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
+	s.show.Line("%s", st.Algorithm.Formula())
+	s.show.Begin(st.Name, s.state.Step, st.RL.Steps)
+	for s.state.Step < st.RL.Steps {
+		began := time.Now()
+		cs, err := s.collect(ctx, st)
+		if err != nil {
+			return err
+		}
+		sampled := time.Now()
+		row, adv, err := s.learn(st, cs)
+		if err != nil {
+			return err
+		}
+		s.phase("time/rollout_s", sampled.Sub(began))
+		s.phase("time/train_s", time.Since(sampled))
+		s.state.Step++
+		if err := s.logCompletions(cs, adv); err != nil {
+			return err
+		}
+		if every := st.EvalEvery; every > 0 && s.state.Step%every == 0 && s.state.Step < st.RL.Steps {
+			if err := s.checkHeldOut(ctx, st, row); err != nil {
+				return err
+			}
+		}
+		figures := []string{fmt.Sprintf("reward %.2f", row["reward/mean"])}
+		if s.lastEval >= 0 {
+			figures = append(figures, fmt.Sprintf("held-out %.0f %%", 100*s.lastEval))
+		}
+		s.show.Step(s.state.Step, append(figures, s.rate())...)
+		s.showSample(st, cs)
+		if err := s.endStep(ctx, st, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect samples a group of completions for each prompt of the step.
+func (s *session) collect(ctx context.Context, st *recipe.Stage) ([]completion, error) {
+	rows := s.problems(purposeDraw, s.state.Stage, s.state.Step, st.RL.PromptsPerStep)
+	sampling := samplingOf(st.Sampling)
+	sampling.Seed = s.seedOf(purposeSample, s.state.Stage, s.state.Step)
+	cs, err := s.rollout(ctx, rows, st.RL.GroupSize, st.Sampling.MaxCompletionTokens, sampling)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cs {
+		cs[i].reward = s.reward(st, cs[i], i)
+	}
+	return cs, nil
+}
+
+// reward is what a completion earns: its verdict, or what a control run puts in
+// its place.
+func (s *session) reward(st *recipe.Stage, c completion, i int) float64 {
+	switch st.RL.Reward {
+	case "random":
+		n := st.RL.PromptsPerStep * st.RL.GroupSize
+		if tasks.At(s.recipe.Seed, streamOf(purposeReward, s.state.Stage), uint64(s.state.Step*n+i)).Chance(0.5) {
+			return 1
+		}
+		return 0
+	case "one":
+		return 1
+	}
+	return c.reward
+}
+
+// learn makes the step's updates: the prompts, in a random order, are dealt to
+// updates_per_rollout updates, a group never being cut.
+func (s *session) learn(st *recipe.Stage, cs []completion) (metrics.Row, []float64, error) {
+	rewards, groups := make([]float64, len(cs)), make([]int, len(cs))
+	for i, c := range cs {
+		rewards[i], groups[i] = c.reward, c.group
+	}
+	reference, err := s.referenceLogprobs(st, cs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rewards, err = s.penalise(st, rewards, cs, reference); err != nil {
+		return nil, nil, err
+	}
+	adv, keep, stats, err := algo.Advantages(st.Algorithm.Config, rewards, groups)
+	if err != nil {
+		return nil, nil, err
+	}
+	row := rolloutMetrics(cs)
+	for name, v := range stats.Means() {
+		row[name] = v
+	}
+	lr := st.LearningRate(s.state.Step)
+	row["optim/lr"] = lr
+	order := shuffled(st.RL.PromptsPerStep, tasks.At(s.recipe.Seed, streamOf(purposeOrder, s.state.Stage), uint64(s.state.Step)))
+	var total algo.Metrics
+	norms, updates := 0.0, 0
+	for part := range st.RL.UpdatesPerRollout {
+		lo, hi := part*len(order)/st.RL.UpdatesPerRollout, (part+1)*len(order)/st.RL.UpdatesPerRollout
+		var idx []int
+		for _, g := range order[lo:hi] {
+			for i := g * st.RL.GroupSize; i < (g+1)*st.RL.GroupSize; i++ {
+				if keep[i] {
+					idx = append(idx, i)
+				}
+			}
+		}
+		if len(idx) == 0 {
+			continue
+		}
+		m, norm, err := s.update(st, cs, idx, adv, reference, lr)
+		if err != nil {
+			return nil, nil, err
+		}
+		if updates == 0 {
+			first := m.Means()
+			row["policy/mismatch_kl"], row["policy/ratio_first"] = first["policy/mismatch_kl"], first["policy/ratio_mean"]
+		}
+		total = total.Add(m)
+		norms += norm
+		updates++
+	}
+	for name, v := range total.Means() {
+		if _, done := row[name]; !done {
+			row[name] = v
+		}
+	}
+	if updates > 0 {
+		row["policy/loss"] /= float64(updates)
+		row["optim/grad_norm"] = norms / float64(updates)
+	}
+	row["optim/updates"] = float64(updates)
+	return row, adv, nil
+}
+
+// update is one optimizer update on the completions idx. The sampler's
+// log-probs are the old policy's: the trainer would compute the same bits.
+func (s *session) update(st *recipe.Stage, cs []completion, idx []int, adv []float64, reference [][]float64, lr float64) (algo.Metrics, float64, error) {
+	var b algo.Batch
+	seqs := make([]model.Sequence, len(idx))
+	for i, k := range idx {
+		seqs[i] = cs[k].sequence()
+		b.OldLogprob = append(b.OldLogprob, widen(cs[k].Logprob))
+		b.Advantage = append(b.Advantage, adv[k])
+		if reference != nil {
+			b.RefLogprob = append(b.RefLogprob, reference[k])
+		}
+	}
+	b.SamplerLogprob = b.OldLogprob
+	stats, err := s.trainer.Forward(seqs, st.Sampling.Temperature)
+	if err != nil {
+		return algo.Metrics{}, 0, err
+	}
+	for _, t := range stats {
+		b.Logprob = append(b.Logprob, widen(t.Logprob))
+		b.Entropy = append(b.Entropy, widen(t.Entropy))
+		s.tokens += len(t.Logprob)
+	}
+	res, err := algo.Loss(st.Algorithm.Config, b)
+	if err != nil {
+		return algo.Metrics{}, 0, fmt.Errorf("step %d: %w", s.state.Step+1, err)
+	}
+	weights := make([]model.TokenWeights, len(idx))
+	for i := range weights {
+		weights[i].Logprob = res.DLogprob[i]
+		if res.DEntropy != nil {
+			weights[i].Entropy = res.DEntropy[i]
+		}
+		if res.DMeanLogprob != nil {
+			weights[i].MeanLogprob = res.DMeanLogprob[i]
+		}
+	}
+	if err := s.trainer.Backward(weights); err != nil {
+		return algo.Metrics{}, 0, err
+	}
+	norm, err := s.trainer.Step(adamw(st.Optimizer, lr))
+	if errors.Is(err, model.ErrNotFinite) {
+		err = fmt.Errorf("step %d: %w: nothing was updated; lower the learning rate (%v) or clip_norm (%v), and resume from the last checkpoint",
+			s.state.Step+1, err, lr, st.Optimizer.ClipNorm)
+	}
+	return res.Metrics, norm, err
+}
+
+// referenceLogprobs are the frozen reference policy's, or nil if the recipe
+// has no KL term.
+func (s *session) referenceLogprobs(st *recipe.Stage, cs []completion) ([][]float64, error) {
+	if st.Algorithm.KLCoef == 0 {
+		return nil, nil
+	}
+	seqs := make([]model.Sequence, len(cs))
+	for i, c := range cs {
+		seqs[i] = c.sequence()
+	}
+	stats, err := s.reference.Score(seqs, st.Sampling.Temperature)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]float64, len(stats))
+	for i, t := range stats {
+		out[i] = widen(t.Logprob)
+	}
+	return out, nil
+}
+
+// penalise takes the KL to the reference off the rewards, where the recipe asks
+// for it there.
+func (s *session) penalise(st *recipe.Stage, rewards []float64, cs []completion, reference [][]float64) ([]float64, error) {
+	if reference == nil || st.Algorithm.KLIn != "reward" {
+		return rewards, nil
+	}
+	b := algo.Batch{RefLogprob: reference}
+	for _, c := range cs {
+		b.Logprob = append(b.Logprob, widen(c.Logprob))
+	}
+	return algo.PenalizeRewards(st.Algorithm.Config, rewards, b)
+}
+
+func rolloutMetrics(cs []completion) metrics.Row {
+	tokens, truncated, right, scored := 0, 0, 0.0, 0
+	for _, c := range cs {
+		tokens += len(c.IDs)
+		if c.Stop == "length" {
+			truncated++
+		}
+		if !math.IsNaN(c.verdict.Score) {
+			right += c.verdict.Score
+			scored++
+		}
+	}
+	n := float64(len(cs))
+	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_frac": float64(truncated) / n}
+	if scored > 0 {
+		row["rollout/right_share"] = right / float64(scored)
+	}
+	return row
+}
+
+func shuffled(n int, r *tasks.Rand) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	for i := n - 1; i > 0; i-- {
+		j := r.Between(0, i)
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
+}
+
+func widen(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+// showSample prints a completion every so often: the first of the step, and one
+// that was right if there is one.
+func (s *session) showSample(st *recipe.Stage, cs []completion) {
+	if st.SampleEvery == 0 || (s.state.Step-1)%st.SampleEvery != 0 {
+		return
+	}
+	i := slices.IndexFunc(cs, func(c completion) bool { return c.verdict.Score == 1 })
+	if i < 0 {
+		i = 0
+	}
+	c := cs[i]
+	s.show.Line("  step %d: %s %s   (%s: %s)", s.state.Step, c.row.Question, clip(c.text, 120), c.verdict.Verdict, clip(c.verdict.Reason, 60))
+}
+
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}

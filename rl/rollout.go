@@ -1,0 +1,112 @@
+package rl
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// completion is one answer to a prompt with everything known about it. It is
+// not changed after its rollout.
+type completion struct {
+	model.Completion
+	group, sample int
+	row           verify.Row
+	prompt        []int
+	text          string // without the end token
+	verdict       verify.Verdict
+	reward        float64 // NaN: not scored
+}
+
+// Purposes of random streams: two uses of one seed never share numbers.
+const (
+	purposeDraw    = iota + 1 // problems of a training step
+	purposeSample             // completions of a training step
+	purposeProbe              // problems and completions of the warm-up's test of form
+	purposeHeldOut            // completions of an evaluation
+	purposeOrder              // order of the prompts in the updates of a step
+	purposeReward             // random rewards of a control run
+	purposeInit               // fresh weights
+)
+
+// streamOf is the stream of a purpose in a stage; tasks.At takes it with the
+// recipe's seed and an index.
+func streamOf(purpose, stage int) uint64 { return uint64(purpose)<<32 | uint64(stage) }
+
+// seedOf is the sampler's seed for one step of a purpose.
+func (s *session) seedOf(purpose, stage, step int) uint64 {
+	return tasks.At(s.recipe.Seed, streamOf(purpose, stage), uint64(step)).Uint64()
+}
+
+// problems draws the n problems of a step.
+func (s *session) problems(purpose, stage, step, n int) []verify.Row {
+	rows := make([]verify.Row, n)
+	for i := range rows {
+		r := tasks.At(s.recipe.Seed, streamOf(purpose, stage), uint64(step)*uint64(n)+uint64(i))
+		rows[i] = s.task.Draw(r, tasks.Train)
+	}
+	return rows
+}
+
+// roller samples completions and judges them.
+type roller struct {
+	engine  *model.Engine
+	tok     *model.Tokenizer
+	verdict func(row verify.Row, text string, ended bool) verify.Verdict
+	form    func(row verify.Row, text string, ended bool) bool // nil: every completion has the right form
+}
+
+// rollout samples n completions of every row and judges them, in order: all of
+// row 0, all of row 1, ...
+func (s *roller) rollout(ctx context.Context, rows []verify.Row, n, maxTokens int, sampling model.Sampling) ([]completion, error) {
+	reqs := make([]model.Request, len(rows))
+	for i, row := range rows {
+		ids, err := s.tok.Encode(row.Question)
+		if err != nil {
+			return nil, fmt.Errorf("prompt %q: %w", row.Question, err)
+		}
+		reqs[i] = model.Request{Prompt: ids, N: n, MaxTokens: maxTokens, Sampling: sampling, Stream: uint32(i * n)}
+	}
+	all, err := s.engine.GenerateAll(ctx, reqs)
+	if err != nil {
+		return nil, err
+	}
+	var out []completion
+	for i, group := range all {
+		for j, c := range group {
+			out = append(out, s.judge(completion{Completion: c, group: i, sample: j, row: rows[i], prompt: reqs[i].Prompt}))
+		}
+	}
+	return out, nil
+}
+
+// judge reads and verifies a completion.
+func (s *roller) judge(c completion) completion {
+	ids := c.IDs
+	ended := c.Stop == "eos"
+	if ended {
+		ids = ids[:len(ids)-1]
+	}
+	c.text = s.tok.Decode(ids)
+	c.verdict = s.verdict(c.row, c.text, ended)
+	c.reward = c.verdict.Score
+	if c.verdict.Verdict == verify.NotScored {
+		c.reward = math.NaN()
+	}
+	return c
+}
+
+// valid says whether a completion has the form of an answer.
+func (s *roller) valid(c completion) bool {
+	return s.form == nil || s.form(c.row, c.text, c.Stop == "eos")
+}
+
+// sequence is the completion with its prompt, as the trainer takes it.
+func (c completion) sequence() model.Sequence {
+	ids := append(append(make([]int, 0, len(c.prompt)+len(c.IDs)), c.prompt...), c.IDs...)
+	return model.Sequence{IDs: ids, From: len(c.prompt)}
+}

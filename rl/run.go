@@ -1,0 +1,187 @@
+package rl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// ErrInterrupted: the context was cancelled; a checkpoint was written.
+var ErrInterrupted = errors.New("interrupted")
+
+// Options say where and how a recipe is run.
+type Options struct {
+	Recipe  *recipe.Recipe
+	Dir     string // run folder
+	Resume  bool   // continue the run in Dir
+	Device  gpu.Device
+	Show    io.Writer // progress, for people
+	Version string    // of the program, for the record
+}
+
+// Train runs a recipe from its first stage to its last, or on from its newest
+// checkpoint.
+func Train(ctx context.Context, o Options) (*Summary, error) {
+	began := time.Now()
+	s, err := newSession(o.Recipe, o.Device, o.Show)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if err := s.openRun(o); err != nil {
+		return nil, err
+	}
+	for s.state.Stage < len(s.recipe.Stages) {
+		if st := &s.recipe.Stages[s.state.Stage]; !st.Skip {
+			if err := s.runStage(ctx, st); err != nil {
+				return nil, err
+			}
+		}
+		s.state.Stage++
+		s.state.Step, s.state.HoldEnd, s.state.Began = 0, -1, false
+		if err := s.save(); err != nil {
+			return nil, err
+		}
+	}
+	s.show.End()
+	return s.finish(o, began)
+}
+
+// openRun creates the run folder, or continues the one that is there.
+func (s *session) openRun(o Options) error {
+	var err error
+	if o.Resume {
+		s.run, err = store.Open(store.OS(), o.Dir)
+	} else {
+		s.run, err = store.Create(store.OS(), o.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	if s.logs, err = openLogs(s.run); err != nil {
+		return err
+	}
+	s.state = s.fresh()
+	if o.Resume {
+		return s.restore()
+	}
+	return s.run.WriteFile("recipe.toml", []byte(s.recipe.Resolved()))
+}
+
+func (s *session) runStage(ctx context.Context, st *recipe.Stage) error {
+	s.since, s.tokens = time.Time{}, 0
+	if !s.state.Began {
+		if err := s.trainer.ResetOptimizer(); err != nil {
+			return err
+		}
+		if s.frozen != nil {
+			if err := s.frozen.CopyFrom(s.model); err != nil {
+				return err
+			}
+		}
+		s.state.Began = true
+	}
+	var err error
+	switch st.Kind {
+	case recipe.KindSFT:
+		err = s.trainSFT(ctx, st)
+	case recipe.KindRL:
+		err = s.trainRL(ctx, st)
+	}
+	if err != nil {
+		return err
+	}
+	s.show.End()
+	return s.closingEvaluation(ctx, st)
+}
+
+// closingEvaluation measures the model on all held-out problems after a stage.
+func (s *session) closingEvaluation(ctx context.Context, st *recipe.Stage) error {
+	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeHeldOut, s.state.Stage, math.MaxInt)}
+	ev, err := s.evaluate(ctx, s.heldOut, s.recipe.Task.EvalSamples, s.maxCompletion(st), s.passKs(), sampling, true)
+	if err != nil {
+		return err
+	}
+	s.lastEval = ev.PassAt[1]
+	row := ev.metrics()
+	row["eval/greedy"] = ev.Greedy
+	if err := s.logs.metrics.Append(s.state.Total, st.Name, row); err != nil {
+		return err
+	}
+	if err := s.logEvaluation(st, ev); err != nil {
+		return err
+	}
+	s.results = append(s.results, StageResult{st.Name, ev.PassAt, ev.Greedy, ev.Valid})
+	s.show.Line("after %s: pass@1 %.1f %%  pass@%d %.1f %%  greedy %.1f %%  right form %.1f %%  (%d held-out problems)",
+		st.Name, 100*ev.PassAt[1], s.recipe.Task.EvalSamples, 100*ev.PassAt[s.recipe.Task.EvalSamples], 100*ev.Greedy, 100*ev.Valid, len(s.heldOut))
+	return nil
+}
+
+// checkHeldOut measures pass@1 on some held-out problems during a stage.
+func (s *session) checkHeldOut(ctx context.Context, st *recipe.Stage, row metrics.Row) error {
+	began := time.Now()
+	rows := s.heldOut[:min(len(s.heldOut), st.EvalProblems)]
+	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeHeldOut, s.state.Stage, s.state.Step)}
+	ev, err := s.evaluate(ctx, rows, s.recipe.Task.EvalSamples, s.maxCompletion(st), s.passKs(), sampling, false)
+	if err != nil {
+		return err
+	}
+	for name, v := range ev.metrics() {
+		row[name] = v
+	}
+	s.lastEval = ev.PassAt[1]
+	s.phase("time/eval_s", time.Since(began))
+	return nil
+}
+
+func (s *session) passKs() []int {
+	if n := s.recipe.Task.EvalSamples; n > 1 {
+		return []int{1, n}
+	}
+	return []int{1}
+}
+
+func (s *session) maxCompletion(st *recipe.Stage) int {
+	return max(st.Sampling.MaxCompletionTokens, s.task.CompletionTokens())
+}
+
+// endStep records a step and, when it is time or the run is interrupted, a
+// checkpoint.
+func (s *session) endStep(ctx context.Context, st *recipe.Stage, row metrics.Row) error {
+	s.state.Total++
+	if err := s.logs.metrics.Append(s.state.Total, st.Name, row); err != nil {
+		return err
+	}
+	if err := s.logs.timing.Append(s.state.Total, st.Name, s.timing); err != nil {
+		return err
+	}
+	s.timing = metrics.Row{}
+	interrupted := ctx.Err() != nil
+	if every := st.CheckpointEvery; interrupted || every > 0 && s.state.Step%every == 0 {
+		if err := s.save(); err != nil {
+			return err
+		}
+	}
+	if interrupted {
+		s.show.End()
+		return fmt.Errorf("%w after step %d", ErrInterrupted, s.state.Total)
+	}
+	return nil
+}
+
+func adamw(o recipe.Optimizer, lr float64) model.AdamW {
+	return model.AdamW{LR: lr, Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm}
+}
+
+func samplingOf(s recipe.Sampling) model.Sampling {
+	return model.Sampling{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP}
+}

@@ -1,0 +1,28 @@
+// Package store keeps a run's folder: small files, append-only logs and
+// checkpoints, so that a process killed at any moment, or a disk that fails,
+// loses at most the work since the last checkpoint. It knows nothing of models.
+//
+//	RUN/lock                       held by the one process that writes the run
+//	RUN/NAME                       WriteFile: replaced as a whole or not at all
+//	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to
+//	RUN/checkpoints/step-NNNNNN/   SaveCheckpoint: complete from the moment it has this name
+//	RUN/checkpoints/*.old          the one before of the same step, while it is being replaced
+//	RUN/**.tmp                     unfinished; removed when the run is opened again
+//
+// # Durability
+//
+// Everything is created under a temporary name, written, fsynced, renamed and
+// its folder fsynced, in this order: a name never stands for half a file, not
+// even after a power cut (see Pillai et al., OSDI 2014, "All File Systems Are
+// Not Created Equal", on what reorders without the fsyncs). A checkpoint's
+// manifest.json, written last, has the size and SHA-256 of each of its files
+// and the lengths in bytes of the logs at that moment; it is checked before a
+// checkpoint is used. Logs are fsynced before each checkpoint and not between.
+//
+// On Windows folders cannot be fsynced; NTFS orders their changes by its journal.
+//
+// # Threads
+//
+// A Run and its Logs belong to one goroutine; one process writes a run at a
+// time. Reading (Latest) needs no lock and may happen during a run.
+package store

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// holdLock, in the environment, makes the test binary a process that writes the
+// run in this folder until it is killed.
+const holdLock = "RLZERO_TEST_HOLD_LOCK"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holdLock); dir != "" {
+		_, err := Open(OS(), dir)
+		fmt.Println(err)
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestLock(t *testing.T) {
+	for name, fsys := range map[string]FS{"os": OS(), "mem": NewMem()} {
+		dir := "run"
+		if name == "os" {
+			dir = filepath.Join(t.TempDir(), "runs", "a")
+		}
+		r, err := Create(fsys, dir)
+		must(t, err)
+		if _, err := Open(fsys, dir); !errors.Is(err, ErrLocked) {
+			t.Errorf("%s: Open of a run in use: %v", name, err)
+		}
+		if _, err := Create(fsys, dir); !errors.Is(err, ErrLocked) {
+			t.Errorf("%s: Create of a run in use: %v", name, err)
+		}
+		must(t, r.SaveCheckpoint(1, nil))
+		if c, _, err := Latest(fsys, dir); err != nil || c.Step() != 1 {
+			t.Errorf("%s: reading a run in use: %v", name, err)
+		}
+		must(t, r.Close())
+		r, err = Open(fsys, dir)
+		must(t, err)
+		must(t, r.Close())
+	}
+}
+
+// A lock ends with its process, also when that is killed.
+func TestLockOfKilledProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	r, err := Create(OS(), dir)
+	must(t, err)
+	must(t, r.Close())
+	exe, err := os.Executable()
+	must(t, err)
+	other := exec.Command(exe)
+	other.Env = append(os.Environ(), holdLock+"="+dir)
+	in, err := other.StdinPipe() // closed with this process: no orphan stays
+	must(t, err)
+	defer in.Close()
+	out, err := other.StdoutPipe()
+	must(t, err)
+	must(t, other.Start())
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "<nil>\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	_, err = Open(OS(), dir)
+	if !errors.Is(err, ErrLocked) {
+		t.Errorf("Open of a run in use by another process: %v", err)
+	}
+	if want := fmt.Sprintf("run %s: in use by another process (process %d)", dir, other.Process.Pid); runtime.GOOS != "windows" && (err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want) {
+		t.Errorf("error %q does not begin with %q", err, want)
+	}
+	must(t, other.Process.Kill())
+	other.Wait()
+	r, err = Open(OS(), dir)
+	must(t, err)
+	must(t, r.Close())
+}
+
+// The same work on the disk and in memory leaves the same files.
+func TestDiskAndMemoryAgree(t *testing.T) {
+	m, dir := NewMem(), filepath.Join(t.TempDir(), "runs", "a")
+	must(t, drive(m, "runs/a", &progress{}))
+	must(t, drive(OS(), dir, &progress{}))
+	want, got := tree(t, m, "runs/a"), tree(t, OS(), dir)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %q on disk, %q in memory", name, got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d files on disk, %d in memory", len(got), len(want))
+	}
+}

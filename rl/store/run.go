@@ -1,0 +1,160 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// ErrExists: the folder of a new run holds something already.
+var ErrExists = errors.New("run exists")
+
+// ErrNotRun: the folder is not that of a run.
+var ErrNotRun = errors.New("not a run folder")
+
+const (
+	lockFile       = "lock"
+	checkpointsDir = "checkpoints"
+	tmpSuffix      = ".tmp"
+	defaultKeep    = 3
+)
+
+// Run is a run's folder, open for writing.
+type Run struct {
+	fs   FS
+	dir  string
+	lock io.Closer
+	logs []*Log
+	keep int
+}
+
+// Create makes the folder of a new run. One that holds something is refused
+// with ErrExists; the lock and files without a byte, left by a start that was
+// cut short, count as nothing.
+func Create(fsys FS, dir string) (*Run, error) {
+	if err := makeDir(fsys, dir); err != nil {
+		return nil, err
+	}
+	r, err := locked(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.begin(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Run) begin() error {
+	infos, err := r.fs.ReadDir(r.dir)
+	if err != nil {
+		return failed("read folder", r.dir, err)
+	}
+	for _, info := range infos {
+		if info.Name() == lockFile || !info.IsDir() && info.Size() == 0 {
+			continue
+		}
+		if info.Name() == checkpointsDir {
+			if held, err := r.fs.ReadDir(r.path(checkpointsDir)); err == nil && len(held) == 0 {
+				continue
+			}
+		}
+		return fmt.Errorf("%w: %s already holds %s: continue that run with --resume, or choose another folder with --run", ErrExists, r.dir, info.Name())
+	}
+	return makeDir(r.fs, r.path(checkpointsDir))
+}
+
+// Open opens the folder of a run to continue it and removes what an earlier
+// process left unfinished.
+func Open(fsys FS, dir string) (*Run, error) {
+	if err := isRun(fsys, dir); err != nil {
+		return nil, err
+	}
+	r, err := locked(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range []string{dir, r.path(checkpointsDir)} {
+		if err := removeUnfinished(fsys, folder); err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// isRun tells a run's folder from any other.
+func isRun(fsys FS, dir string) error {
+	if _, err := fsys.ReadDir(filepath.Join(dir, checkpointsDir)); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNotRun, dir, failed("read folder", filepath.Join(dir, checkpointsDir), err))
+	}
+	return nil
+}
+
+func locked(fsys FS, dir string) (*Run, error) {
+	lock, err := fsys.Lock(filepath.Join(dir, lockFile))
+	if errors.Is(err, ErrLocked) {
+		return nil, fmt.Errorf("run %s: %w: wait for it or stop it, or choose another folder with --run", dir, err)
+	}
+	if err != nil {
+		return nil, failed("lock", filepath.Join(dir, lockFile), err)
+	}
+	return &Run{fs: fsys, dir: dir, lock: lock, keep: defaultKeep}, nil
+}
+
+func removeUnfinished(fsys FS, folder string) error {
+	infos, err := fsys.ReadDir(folder)
+	if err != nil {
+		return failed("read folder", folder, err)
+	}
+	for _, info := range infos {
+		if strings.HasSuffix(info.Name(), tmpSuffix) {
+			if err := remove(fsys, filepath.Join(folder, info.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Dir is the run's folder.
+func (r *Run) Dir() string { return r.dir }
+
+func (r *Run) path(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
+
+// Keep sets how many of the newest checkpoints are kept, at first 3, besides
+// those marked with a KeepFile.
+func (r *Run) Keep(n int) { r.keep = max(1, n) }
+
+// WriteFile writes a file of the run, replacing an older one as a whole. The
+// name may contain folders, separated by slashes.
+func (r *Run) WriteFile(name string, data []byte) error {
+	path := r.path(name)
+	if err := makeDir(r.fs, filepath.Dir(path)); err != nil {
+		return err
+	}
+	err := create(r.fs, path+tmpSuffix, func(w io.Writer) error { _, err := w.Write(data); return err })
+	if err == nil {
+		err = rename(r.fs, path+tmpSuffix, path)
+	}
+	if err != nil {
+		r.fs.Remove(path + tmpSuffix) // frees the space; the first error is the one to report
+		return err
+	}
+	return syncDir(r.fs, filepath.Dir(path))
+}
+
+// Latest is the newest whole checkpoint of the run.
+func (r *Run) Latest() (*Checkpoint, []string, error) { return Latest(r.fs, r.dir) }
+
+// Close closes the logs and frees the lock.
+func (r *Run) Close() error {
+	var errs []error
+	for _, l := range r.logs {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(append(errs, r.lock.Close())...)
+}

@@ -1,0 +1,68 @@
+// Flat elementwise operations: fill and add.
+//
+// Bindings: dst, src [n] (n is a multiple of 8). The extent is n.
+// TL: 4096 elements a workgroup.
+//
+// Variants tried (add, one core of an EPYC, lavapipe 22.3): 1024, 4096, 16384
+// elements a workgroup move 12.8, 14.8, 15.5 GB/s with vec4<u64>, 9.7, 10.5, 10.4
+// with vec4<f32>.
+//
+// Source: own.
+//
+//variant fill TL tile=4096 linear
+//variant fill T0 tile=256 linear
+//variant add TL tile=4096 linear
+//variant add T0 tile=256 linear
+
+{{define "fill TL"}}
+{{template "wide"}}
+{{params}}
+{{bind "dst" "vec4<u64>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let first = {{group}} * 512u;
+  let end = min(first + 512u, pc.n / 8u);
+  let value = join(vec4<f32>(pc.value), vec4<f32>(pc.value));
+  for (var i = first + l; i < end; i += 8u) {
+    dst[i] = value;
+  }
+}
+{{end}}
+
+{{define "fill T0"}}
+{{params}}
+{{bind "dst" "f32"}}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let i = {{group}} * 256u + l;
+  if (i < pc.n) { dst[i] = pc.value; }
+}
+{{end}}
+
+{{define "add TL"}}
+{{template "wide"}}
+{{params}}
+{{bind "dst" "vec4<u64>"}}
+{{bind "src" "vec4<u64>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let first = {{group}} * 512u;
+  let end = min(first + 512u, pc.n / 8u);
+  for (var i = first + l; i < end; i += 8u) {
+    let x = dst[i];
+    let y = src[i];
+    dst[i] = join(even(x) + even(y), odd(x) + odd(y));
+  }
+}
+{{end}}
+
+{{define "add T0"}}
+{{params}}
+{{bind "dst" "f32"}}
+{{bind "src" "f32"}}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let i = {{group}} * 256u + l;
+  if (i < pc.n) { dst[i] += src[i]; }
+}
+{{end}}

@@ -1,0 +1,113 @@
+package spirv
+
+import (
+	"encoding/binary"
+	"reflect"
+	"testing"
+)
+
+const opFunction, opLoopMerge, opReturn = 54, 246, 253
+
+// header of a module with ids below 100.
+var header = [headerWords]uint32{magic, 0x00010300, 28, 100, 0}
+
+func TestParse(t *testing.T) {
+	m := &Module{header: header, code: []instruction{encode(opCapability, 1), encode(opFAdd, 1, 2, 3, 4)}}
+	back, err := Parse(m.Bytes())
+	if err != nil || !reflect.DeepEqual(back, m) {
+		t.Errorf("%v, %v", back, err)
+	}
+	for name, data := range map[string][]byte{
+		"short":     m.Bytes()[:16],
+		"uneven":    m.Bytes()[:21],
+		"truncated": m.Bytes()[:len(m.Bytes())-4],
+		"no length": append(m.Bytes(), 0, 0, 0, 0),
+		"magic":     append(binary.BigEndian.AppendUint32(nil, magic), m.Bytes()[4:]...),
+	} {
+		if _, err := Parse(data); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// clean runs Clean over instructions.
+func clean(code ...instruction) []instruction {
+	m := &Module{header: header, code: code}
+	m.Clean()
+	return m.code
+}
+
+func expect(t *testing.T, got, want []instruction) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestDebugAndCapability(t *testing.T) {
+	expect(t, clean(
+		encode(opCapability, 1),
+		encode(opCapability, capStorageInputOutput),
+		encode(opSource, 0, 0),
+		encode(opName, 5, 0x61),
+		encode(opReturn),
+	), []instruction{encode(opCapability, 1), encode(opReturn)})
+}
+
+func TestContraction(t *testing.T) {
+	expect(t, clean(
+		encode(opDecorate, 9, 33, 0),
+		encode(opFMul, 1, 10, 11, 12),
+		encode(opFAdd, 1, 13, 10, 11),
+		encode(opISub, 1, 14, 10, 11),
+		encode(opStore, 13, 14),
+	), []instruction{
+		encode(opDecorate, 9, 33, 0),
+		encode(opDecorate, 10, noContraction),
+		encode(opDecorate, 13, noContraction),
+		encode(opFMul, 1, 10, 11, 12),
+		encode(opFAdd, 1, 13, 10, 11),
+		encode(opISub, 1, 14, 10, 11),
+		encode(opStore, 13, 14),
+	})
+}
+
+func TestZeroFill(t *testing.T) {
+	const shared, zero, merge, body = 20, 21, 30, 31
+	before := []instruction{encode(opConstantNull, 1, zero), encode(opVariable, 2, shared, storageWorkgroup)}
+	branch := []instruction{encode(opSelectionMerge, merge, 0), encode(opBranchConditional, 25, body, merge), encode(opLabel, body)}
+	after := []instruction{encode(opBranch, merge), encode(opLabel, merge), encode(opControlBarrier, 2, 2, 264)}
+	join := func(parts ...[]instruction) []instruction {
+		var all []instruction
+		for _, part := range parts {
+			for _, x := range part {
+				all = append(all, append(instruction{}, x...))
+			}
+		}
+		return all
+	}
+	fill := join(before, branch, []instruction{encode(opStore, shared, zero)}, after)
+	expect(t, clean(fill...), join(before, []instruction{encode(opBranch, merge), encode(opLabel, merge)}))
+	// A store of anything else is the kernel's own.
+	own := join(before, branch, []instruction{encode(opStore, shared, 26)}, after)
+	expect(t, clean(join(own)...), own)
+}
+
+func TestLoopBounds(t *testing.T) {
+	const counter, exit, body = 20, 30, 31
+	kept := []instruction{encode(opConstant, 1, 2, 0xffffffff), encode(opConstantComposite, 3, 4, 2, 2), encode(opFunction, 5, 6, 0, 7)}
+	code := append([]instruction{}, kept...)
+	code = append(code,
+		encode(opVariable, 8, counter, storageFunction, 4),
+		encode(opLoopMerge, exit, 33, 0),
+		encode(opLoad, 3, 21, counter),
+		encode(opIEqual, 9, 22, 10, 21),
+		encode(opAll, 11, 23, 22),
+		encode(opSelectionMerge, body, 0),
+		encode(opBranchConditional, 23, exit, body),
+		encode(opLabel, body),
+		encode(opISub, 3, 24, 21, 12),
+		encode(opStore, counter, 24),
+		encode(opReturn))
+	expect(t, clean(code...), append(kept, encode(opLoopMerge, exit, 33, 0), encode(opBranch, body), encode(opLabel, body), encode(opReturn)))
+}

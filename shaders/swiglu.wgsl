@@ -1,0 +1,80 @@
+// The gated activation of the feed-forward layer: swiglu and swiglu_backward.
+//
+// Bindings: gu [T][2*F] (F gates, then F ups), y [T][F]; dy [T][F], dgu [T][2*F].
+// The extent is F, T. Elementwise, products from left to right:
+// s = 1/(1+exp(-g)); y = g*s*u; dup = dy*g*s; dgate = dy*u*s*(1+g*(1-s)).
+// TL: 16 rows of 512 columns a workgroup.
+//
+// Variants tried (one core of an EPYC, lavapipe 22.3, T = 3600, F = 256): 1, 4,
+// 16 rows a workgroup take 2.4, 1.6, 1.25 ms; the exponential takes half of it.
+//
+// Source: Shazeer, GLU Variants Improve Transformer, arXiv 2002.05202.
+//
+//variant swiglu TL tile=512,16 use=lanes
+//variant swiglu T0 tile=64,1
+//variant swiglu_backward TL tile=512,16 use=lanes
+//variant swiglu_backward T0 tile=64,1
+
+{{define "lanes"}}{{$forward := eq .Kernel "swiglu"}}
+{{template "wide"}}
+{{params}}
+{{bind "gu" "vec4<u64>"}}
+{{if $forward}}{{bind "y" "vec4<u64>"}}
+fn value(g: vec4<f32>, u: vec4<f32>) -> vec4<f32> { return g * (1.0 / (1.0 + exp(-g))) * u; }
+{{else}}{{bind "dy" "vec4<u64>"}}
+{{bind "dgu" "vec4<u64>"}}
+fn dup(g: vec4<f32>, s: vec4<f32>, d: vec4<f32>) -> vec4<f32> { return d * g * s; }
+fn dgate(g: vec4<f32>, u: vec4<f32>, s: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
+  return d * u * s * (1.0 + g * (1.0 - s));
+}
+{{end}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let width = pc.F / 8u;
+  let end = min(group.x * 64u + 64u, width);
+  let last = min(group.y * 16u + 16u, pc.T);
+  for (var t = group.y * 16u; t < last; t++) {
+    for (var f = group.x * 64u + l; f < end; f += 8u) {
+      let gate = gu[2u * t * width + f];
+      let up = gu[(2u * t + 1u) * width + f];
+{{if $forward}}      y[t * width + f] = join(value(even(gate), even(up)), value(odd(gate), odd(up)));
+{{else}}      let d = dy[t * width + f];
+      let s_lo = 1.0 / (1.0 + exp(-even(gate)));
+      let s_hi = 1.0 / (1.0 + exp(-odd(gate)));
+      dgu[2u * t * width + f] = join(dgate(even(gate), even(up), s_lo, even(d)), dgate(odd(gate), odd(up), s_hi, odd(d)));
+      dgu[(2u * t + 1u) * width + f] = join(dup(even(gate), s_lo, even(d)), dup(odd(gate), s_hi, odd(d)));
+{{end}}    }
+  }
+}
+{{end}}
+
+{{define "swiglu T0"}}
+{{params}}
+{{bind "gu" "f32"}}
+{{bind "y" "f32"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x >= pc.F) { return; }
+  let g = gu[2u * id.y * pc.F + id.x];
+  let u = gu[(2u * id.y + 1u) * pc.F + id.x];
+  y[id.y * pc.F + id.x] = g * (1.0 / (1.0 + exp(-g))) * u;
+}
+{{end}}
+
+{{define "swiglu_backward T0"}}
+{{params}}
+{{bind "gu" "f32"}}
+{{bind "dy" "f32"}}
+{{bind "dgu" "f32"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x >= pc.F) { return; }
+  let gate = 2u * id.y * pc.F + id.x;
+  let g = gu[gate];
+  let u = gu[gate + pc.F];
+  let d = dy[id.y * pc.F + id.x];
+  let s = 1.0 / (1.0 + exp(-g));
+  dgu[gate] = d * u * s * (1.0 + g * (1.0 - s));
+  dgu[gate + pc.F] = d * g * s;
+}
+{{end}}
