@@ -105,4 +105,5 @@ type Caps struct {
 	Int64         bool
 	Unified       bool // host and device share memory
 	Numerics      int  // version of the order of operations in the kernels
+	MaxLoop       int  // loop iterations after which the driver ends a shader without a word; 0: none
 }

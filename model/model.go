@@ -67,7 +67,7 @@ func Load(dev gpu.Device, dir string, positions int) (*Model, error) {
 	}
 	defer f.Tensors.Close()
 	if positions == 0 {
-		positions = min(f.Config.MaxPositions, 4096)
+		positions = min(f.Config.MaxPositions, 4096, longestSequence(f.Config, dev.Caps()))
 	}
 	m, err := build(dev, f.Config, positions)
 	if err != nil {
@@ -93,7 +93,22 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 	})
 }
 
+// longestSequence is how many tokens the attention kernels can take on a device:
+// they loop over 8 keys or rows at a time, hd/4+1 iterations each, the backward
+// pass for every query head of a group.
+func longestSequence(cfg Config, caps gpu.Caps) int {
+	if caps.MaxLoop == 0 {
+		return math.MaxInt
+	}
+	hd := 2 * pad4(cfg.HeadDim/2)
+	return 8 * caps.MaxLoop / (hd/4 + 3) * cfg.KVHeads / cfg.Heads
+}
+
 func build(dev gpu.Device, cfg Config, positions int) (*Model, error) {
+	if longest := longestSequence(cfg, dev.Caps()); positions > longest {
+		return nil, fmt.Errorf("sequences of %d tokens: this device ends shaders after %d loop iterations, which is enough for %d tokens of this model: %w",
+			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
+	}
 	l, err := newLayout(cfg, dev.Caps().MaxBinding)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 // state is where a run stands, besides weights and optimizer. Random streams
@@ -34,8 +35,9 @@ const (
 	referenceFile = "trainer/reference.safetensors"
 )
 
-// save writes a checkpoint of everything a resumed run needs.
-func (s *session) save() error {
+// save writes a checkpoint of everything a resumed run needs. Those at the end
+// of a stage are never removed.
+func (s *session) save(keep bool) error {
 	s.state.LastEval = s.lastEval
 	small, err := model.FolderFiles(s.model.Config, s.tok)
 	if err != nil {
@@ -57,6 +59,9 @@ func (s *session) save() error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(s.state)
 	}
+	if keep {
+		files[store.KeepFile] = func(io.Writer) error { return nil }
+	}
 	return s.run.SaveCheckpoint(s.state.Total, files)
 }
 
@@ -71,8 +76,11 @@ func (s *session) restore() error {
 	for _, w := range warnings {
 		s.show.Line("%s", w)
 	}
-	if err != nil || ckpt == nil {
+	if err != nil {
 		return err
+	}
+	if ckpt == nil {
+		return s.logs.rewind(nil)
 	}
 	in, err := ckpt.Open(stateFile)
 	if err != nil {

@@ -42,10 +42,15 @@ func openLogs(run *store.Run) (logs, error) {
 // is nil.
 func (l logs) rewind(ckpt *store.Checkpoint) error { return l.run.Rewind(ckpt) }
 
-func (l logs) close() error {
+// sync makes what was appended durable.
+func (l logs) sync() error { return l.each((*store.Log).Sync) }
+
+func (l logs) close() error { return l.each((*store.Log).Close) }
+
+func (l logs) each(do func(*store.Log) error) error {
 	var errs []error
 	for _, log := range l.open {
-		errs = append(errs, log.Close())
+		errs = append(errs, do(log))
 	}
 	return errors.Join(errs...)
 }
@@ -119,13 +124,4 @@ func (s *session) logEvaluation(st *recipe.Stage, ev *evaluation) error {
 		}
 	}
 	return nil
-}
-
-// sync brings all logs to the disk.
-func (l logs) sync() error {
-	var errs []error
-	for _, log := range l.open {
-		errs = append(errs, log.Sync())
-	}
-	return errors.Join(errs...)
 }

@@ -145,7 +145,7 @@ func (s *session) learn(st *recipe.Stage, cs []completion) (metrics.Row, []float
 	}
 	if updates > 0 {
 		row["policy/loss"] /= float64(updates)
-		row["optim/grad_norm"] = norms / float64(updates)
+		row["policy/grad_norm"] = norms / float64(updates)
 	}
 	row["optim/updates"] = float64(updates)
 	return row, adv, nil

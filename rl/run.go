@@ -48,7 +48,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 		}
 		s.state.Stage++
 		s.state.Step, s.state.HoldEnd, s.state.Began = 0, -1, false
-		if err := s.save(); err != nil {
+		if err := s.save(true); err != nil {
 			return nil, err
 		}
 	}
@@ -67,6 +67,12 @@ func (s *session) openRun(o Options) error {
 	if err != nil {
 		return err
 	}
+	s.run.Keep(s.recipe.Checkpoint.Keep)
+	if !o.Resume {
+		if err := s.run.WriteFile("recipe.toml", []byte(s.recipe.Resolved())); err != nil {
+			return err
+		}
+	}
 	if s.logs, err = openLogs(s.run); err != nil {
 		return err
 	}
@@ -74,7 +80,7 @@ func (s *session) openRun(o Options) error {
 	if o.Resume {
 		return s.restore()
 	}
-	return s.run.WriteFile("recipe.toml", []byte(s.recipe.Resolved()))
+	return nil
 }
 
 func (s *session) runStage(ctx context.Context, st *recipe.Stage) error {
@@ -167,7 +173,7 @@ func (s *session) endStep(ctx context.Context, st *recipe.Stage, row metrics.Row
 	s.timing = metrics.Row{}
 	interrupted := ctx.Err() != nil
 	if every := st.CheckpointEvery; interrupted || every > 0 && s.state.Step%every == 0 {
-		if err := s.save(); err != nil {
+		if err := s.save(false); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,7 @@ func (s *session) imitate(seqs []model.Sequence, h model.AdamW) (metrics.Row, er
 		return nil, fmt.Errorf("step %d: %w", s.state.Step+1, err)
 	}
 	s.tokens += tokens
-	return metrics.Row{"sft/loss": loss, "policy/entropy": entropy, "optim/grad_norm": norm}, nil
+	return metrics.Row{"sft/loss": loss, "policy/entropy": entropy, "policy/grad_norm": norm}, nil
 }
 
 // probe is the share of samples, one for each of a few training problems, that

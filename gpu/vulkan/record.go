@@ -92,6 +92,9 @@ func (d *Device) resolve(op gpu.Op) (dispatch, error) {
 	if err != nil {
 		return dispatch{}, fmt.Errorf("%w: %w", gpu.ErrUnsupported, err)
 	}
+	if err := variant.Check(op.Params); err != nil {
+		return dispatch{}, fmt.Errorf("%w: %w", gpu.ErrUnsupported, err)
+	}
 	next := dispatch{layout: k.layout, params: slices.Clone(op.Params), spans: make([]span, len(op.Bind))}
 	for i, n := range variant.Groups(op.Size) {
 		if limit := d.properties.MaxWorkgroups; n > int(limit[i]) {

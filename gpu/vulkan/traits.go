@@ -29,6 +29,11 @@ type traits struct {
 	unusable    string
 }
 
+// llvmpipeLoop is how many loop iterations llvmpipe lets one invocation make,
+// over all its loops: LP_MAX_TGSI_LOOP_ITERATIONS in Mesa's
+// src/gallium/auxiliary/gallivm/lp_bld_limits.h, and as measured.
+const llvmpipeLoop = 65535
+
 // conclude decides how a device is used. host is the system memory that a CPU
 // device may take (0: unknown), tier the override of RLZERO_TIER ("": none).
 func conclude(index int, p vk.Properties, host int, tier string) traits {
@@ -43,6 +48,9 @@ func conclude(index int, p vk.Properties, host int, tier string) traits {
 		Int64:         p.Int64,
 		Numerics:      shaders.NumericsVersion,
 	}}
+	if t.caps.Kind == gpu.CPU {
+		t.caps.MaxLoop = llvmpipeLoop
+	}
 	var missing []string
 	if p.APIVersion < vk.Version(1, 1) {
 		missing = append(missing, "Vulkan 1.1 (update the driver)")

@@ -112,8 +112,6 @@ func explain(err error) (text, hint string) {
 	switch {
 	case errors.Is(err, gpu.ErrDeviceLost):
 		hint = "the driver reset the device; run the same command with --resume to continue from the last checkpoint"
-	case errors.Is(err, syscall.ENOSPC):
-		hint = "the disk is full: free some space and continue with --resume"
 	}
 	return text, hint
 }
@@ -124,7 +122,7 @@ func code(err error) int {
 		return exitInterrupted
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
-	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists),
+	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, gpu.ErrOutOfMemory):
 		return exitUsage
 	}

@@ -65,8 +65,6 @@ var table = []Metric{
 		"spikes of ten times the usual go before instability"},
 
 	{"optim/lr", "", "learning rate of the step", "as the schedule says"},
-	{"optim/grad_norm", "", "global norm of the gradient before clipping, mean over the step's updates",
-		"spikes of ten times the usual go before instability"},
 	{"optim/updates", "updates", "optimizer updates in the step", "fewer than updates_per_rollout if every group of an update was left out"},
 
 	{"eval/pass@K", "share of problems", "unbiased estimate of the chance that one of K samples is right, on held-out problems",

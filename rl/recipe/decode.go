@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -54,8 +55,14 @@ func newDecoder(file, text string) (*decoder, error) {
 	return d, nil
 }
 
+// maxFaults is how many are collected: a text with more is no recipe.
+const maxFaults = 20
+
 // fail records that something at p is wrong.
 func (d *decoder) fail(p path, format string, args ...any) {
+	if len(d.faults) == maxFaults {
+		return
+	}
 	f := fault{text: fmt.Sprintf(format, args...)}
 	for _, s := range d.sets {
 		if n := min(len(s.path), len(p)); slices.Equal(s.path[:n], p[:n]) && len(s.path) <= len(p) {
@@ -125,10 +132,11 @@ func stageName(t map[string]any) string {
 // table belongs to, "" elsewhere. Keys in skip are left to the caller.
 func (d *decoder) table(v reflect.Value, t map[string]any, at path, kind string, skip ...string) {
 	fields := fieldsOf(v)
-	for key, value := range t {
+	for _, key := range slices.Sorted(maps.Keys(t)) {
 		if slices.Contains(skip, key) {
 			continue
 		}
+		value := t[key]
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 		switch {
 		case i < 0:
@@ -221,7 +229,10 @@ func (d *decoder) list(v reflect.Value, value any, at path, kind string, f field
 		return
 	}
 	if v.Kind() == reflect.Slice {
-		v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+		v.SetZero() // an empty list is nil, as in the defaults
+		if len(items) > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+		}
 	}
 	for i, item := range items {
 		d.value(v.Index(i), item, at, kind, f)
@@ -275,7 +286,7 @@ func typeName(value any) string {
 	case string:
 		return "a string"
 	case bool:
-		return "true or false"
+		return "a boolean"
 	case int64:
 		return "a whole number"
 	case float64:

@@ -42,6 +42,9 @@ func (d *decoder) override(text string) {
 		}
 		at = next
 	}
+	if slices.Equal(p, path{"model", "path"}) { // instead of a model to make
+		clear(at)
+	}
 	at[p.last()] = parseValue(strings.TrimSpace(value))
 	d.sets = append(d.sets, set{text: text, path: p})
 }

@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -37,22 +38,19 @@ func (s source) find(p path) (line, col int) {
 // one position for the equal keys of a list of tables, that of the last, so the
 // later stages are cut off.
 func (s source) through(n int) string {
-	lines := strings.SplitAfter(s.text, "\n")
-	cut := 0
-	for i, line := range lines {
-		if strings.HasPrefix(strings.TrimSpace(line), "[[") {
-			// Inside a string of several lines this does not parse and is passed over.
-			var head struct {
-				Stage []any `toml:"stage"`
-			}
-			if _, err := toml.Decode(strings.Join(lines[:i], ""), &head); err == nil && len(head.Stage) == n+1 {
-				return s.text[:cut]
-			}
+	for _, at := range stageHeads.FindAllStringIndex(s.text, -1) {
+		// A head inside a string of several lines leaves a text that does not parse.
+		var before struct {
+			Stage []any `toml:"stage"`
 		}
-		cut += len(line)
+		if _, err := toml.Decode(s.text[:at[0]], &before); err == nil && len(before.Stage) == n+1 {
+			return s.text[:at[0]]
+		}
 	}
 	return s.text
 }
+
+var stageHeads = regexp.MustCompile(`(?m)^[ \t]*\[\[[ \t]*["']?stage["']?[ \t]*\]\]`)
 
 // refuses is a type that no value decodes into.
 type refuses struct{}

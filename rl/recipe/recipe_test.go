@@ -54,16 +54,11 @@ func sameAgain(t *testing.T, r *Recipe) {
 // TestResolvedSaysEverything: each key that a recipe may have is in some
 // resolved text, so a value is never a matter of the program's version.
 func TestResolvedSaysEverything(t *testing.T) {
-	text := ""
-	for _, r := range []Recipe{{Model: Model{Path: "m"}}, {Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL}, {Kind: KindEval}}}} {
-		text += r.Resolved()
-	}
+	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL}, {Kind: KindEval}}}
+	text := r.Resolved()
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
 		for _, f := range fieldsOf(v) {
-			if f.key == "settings" { // a task's own, none here
-				continue
-			}
 			if !regexp.MustCompile(`(?m)^(` + f.key + ` = |\[.*\b` + f.key + `\])`).MatchString(text) {
 				t.Errorf("%s.%s is not in the resolved text", v.Type(), f.key)
 			}
@@ -74,6 +69,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	}
 	check(reflect.ValueOf(Recipe{}))
 	check(reflect.ValueOf(Stage{}))
+	check(reflect.ValueOf(tasks.Countdown{}))
 }
 
 // TestRoundTrip: random recipes, written and read, are the same.
@@ -100,7 +96,6 @@ func TestRoundTrip(t *testing.T) {
 				cfg.MaxCompletionTokens = 1 + r.IntN(100)
 				s.Algorithm = Algorithm{Preset: "raft", Config: cfg}
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
-				s.Steps += s.Optimizer.WarmupSteps
 				s.EvalProblems = 1 + r.IntN(base.Task.EvalProblems)
 			}
 		}
@@ -174,48 +169,90 @@ func TestOverrides(t *testing.T) {
 	sameAgain(t, r)
 }
 
+// example is a recipe whose lines stay where they are.
+const example = `about = "two stages"
+seed = 1
+
+[model]
+family = "qwen3"
+layers = 2
+width = 96
+heads = 3
+head_dim = 32
+mlp = 256
+rope_theta = 100.0
+init_std = 0.1
+
+[task]
+name = "countdown"
+eval_problems = 100
+[task.settings]
+numbers = 4
+aimed = 0.3
+
+[[stage]]
+name = "warm-up"
+kind = "sft"
+batch_size = 32
+[stage.optimizer]
+lr = 3e-3
+
+[[stage]]
+name = "rl"
+kind = "rl"
+group_size = 8
+prompts_per_step = 32
+updates_per_rollout = 2
+eval_problems = 50
+[stage.algorithm]
+preset = "grpo"
+clip_high = 0.28
+normalize = "token_mean"
+[stage.optimizer]
+lr = 3e-4 # of AdamW
+warmup_steps = 5
+`
+
 // TestErrors: what is wrong is named with its place, what was found and what is
 // accepted.
 func TestErrors(t *testing.T) {
-	good, err := Source("countdown-tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct{ name, old, new, want string }{
-		{"top key", "seed = 1", "sede = 1", "FILE:4:1: unknown key sede; did you mean seed?"},
-		{"renamed key", "mlp = 256", "mlp_width = 256", "FILE:6:2: model.mlp is missing: a model from random weights needs it (or give model.path)\nFILE:12:1: unknown key model.mlp_width; did you mean width?"},
-		{"table", "[stage.algorithm]", "[stage.algoritm]", "FILE:51:8: unknown key stage.rl.algoritm; did you mean algorithm?"},
-		{"key of the first of two stages", "batch_size = 32", "batchsize = 32", "FILE:31:1: unknown key stage.warm-up.batchsize; did you mean batch_size?"},
-		{"key that both stages have", "lr = 3e-3", "lr = true", "FILE:37:1: stage.warm-up.optimizer.lr = true is true or false; accepted: a number from 0 to 10"},
-		{"the same in the second", "lr = 3e-4", `lr = "3e-4"`, `FILE:57:1: stage.rl.optimizer.lr = "3e-4" is a string; accepted: a number from 0 to 10`},
-		{"setting", "aimed = 0.3", "aim = 0.3", "FILE:25:1: unknown key task.settings.aim; did you mean aimed?"},
-		{"algorithm key", "clip_high = 0.28", "clip_hi = 0.28", "FILE:53:1: unknown key stage.rl.algorithm.clip_hi; did you mean clip_high?"},
-		{"fraction", "group_size = 8", "group_size = 8.5", "FILE:47:1: stage.rl.group_size = 8.5 is a number with a fraction; accepted: a whole number from 1 to 65536"},
-		{"range", "group_size = 8", "group_size = 0", "FILE:47:1: stage.rl.group_size = 0 is out of range; accepted: a whole number from 1 to 65536"},
-		{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:13:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e+12"},
-		{"not a number", "init_std = 0.1", "init_std = nan", "FILE:14:1: model.init_std = nan is out of range; accepted: a number, above 0 and at most 10"},
-		{"task's range", "numbers = 4", "numbers = 0", "FILE:22:1: task.settings.numbers = 0 is out of range; accepted: a whole number from 2 to 8"},
-		{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:31:1: stage.warm-up.group_size is a key of rl stages; this one is of kind sft"},
-		{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:30:1: stage.warm-up.kind = "sfd" is not known; did you mean sft?; accepted: sft, rl, eval`},
-		{"no kind", `kind = "sft"`, ``, "FILE:28:3: stage 0 has no kind; accepted: sft, rl, eval"},
-		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:52:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.PresetNames(), ", ")},
-		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:17:1: task.name = "countdwn" is not known; did you mean countdown?; accepted: chain_sum, countdown`},
-		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:54:1: stage.rl.algorithm.normalize = "tokens" is not known; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
-		{"path and dimensions", "[model]", "[model]\npath = \"a\"\n#", ""},
-		{"list", "warmup_steps = 5", "betas = [0.9]", "FILE:58:1: stage.rl.optimizer.betas = [...] is a list of 1 values; accepted: a list of 2 values"},
-		{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", ""},
-		{"warm-up longer than the stage", "warmup_steps = 5", "warmup_steps = 61", "FILE:58:1: stage.rl.optimizer.warmup_steps = 61 is out of range; accepted: at most steps = 60"},
-		{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:48:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
-		{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:42:1: two stages are called "warm-up": give each a name = "..." of its own`},
-		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:42:1: stage name "1" is not accepted: letters, digits, - and _, and not a number alone`},
-		{"syntax", "layers = 2", "layers = = 2", "FILE:8:10: "},
-		{"key twice", "layers = 2", "layers = 2\nlayers = 3", "FILE:9:"},
+		{"top key", "seed = 1", "sede = 1", "FILE:2:1: unknown key sede; did you mean seed?"},
+		{"renamed key", "mlp = 256", "mlp_width = 256", "FILE:4:2: [model] lacks mlp: a model from random weights needs it (or give path)\nFILE:10:1: unknown key model.mlp_width; did you mean width?"},
+		{"table", "[stage.algorithm]", "[stage.algoritm]", "FILE:35:8: unknown key stage.rl.algoritm; did you mean algorithm?"},
+		{"key of the first of two stages", "batch_size = 32", "batchsize = 32", "FILE:24:1: unknown key stage.warm-up.batchsize; did you mean batch_size?"},
+		{"key that both stages have", "lr = 3e-3", "lr = true", "FILE:26:1: stage.warm-up.optimizer.lr = true is a boolean; accepted: a number from 0 to 10"},
+		{"the same in the second", "lr = 3e-4", `lr = "3e-4"`, `FILE:40:1: stage.rl.optimizer.lr = "3e-4" is a string; accepted: a number from 0 to 10`},
+		{"setting", "aimed = 0.3", "aim = 0.3", "FILE:19:1: unknown key task.settings.aim; did you mean aimed?"},
+		{"algorithm key", "clip_high = 0.28", "clip_hi = 0.28", "FILE:37:1: unknown key stage.rl.algorithm.clip_hi; did you mean clip_high?"},
+		{"fraction", "group_size = 8", "group_size = 8.5", "FILE:31:1: stage.rl.group_size = 8.5 is a number with a fraction; accepted: a whole number from 1 to 65536"},
+		{"range", "group_size = 8", "group_size = 0", "FILE:31:1: stage.rl.group_size = 0 is out of range; accepted: a whole number from 1 to 65536"},
+		{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:11:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e+12"},
+		{"not a number", "init_std = 0.1", "init_std = nan", "FILE:12:1: model.init_std = nan is out of range; accepted: a number, above 0 and at most 10"},
+		{"task's range", "numbers = 4", "numbers = 0", "FILE:18:1: task.settings.numbers = 0 is out of range; accepted: a whole number from 2 to 8"},
+		{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:24:1: stage.warm-up.group_size is a key of rl stages; this one is of kind sft"},
+		{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft?; accepted: sft, rl, eval`},
+		{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, rl, eval"},
+		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.PresetNames(), ", ")},
+		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown?; accepted: chain_sum, countdown`},
+		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:38:1: stage.rl.algorithm.normalize = "tokens" is not known; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
+		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family does not go with model.path = \"a\", whose config.json says it: remove one of them"},
+		{"head size", "head_dim = 32", "head_dim = 31", "FILE:9:1: model.head_dim = 31; accepted: an even number from 2"},
+		{"heads", "head_dim = 32", "kv_heads = 2", "FILE:9:1: model.kv_heads = 2 does not divide model.heads = 3"},
+		{"list", "warmup_steps = 5", "betas = [0.9]", "FILE:41:1: stage.rl.optimizer.betas = [...] is a list of 1 values; accepted: a list of 2 values"},
+		{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", "FILE:35:1: stage.rl.algorithm = \"grpo\" is a string; accepted: a table [stage.algorithm]"},
+		{"more problems than there are", "eval_problems = 50", "eval_problems = 101", "FILE:34:1: stage.rl.eval_problems = 101 is out of range; accepted: at most task.eval_problems = 100"},
+		{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:33:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
+		{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:29:1: two stages are called "warm-up": give each a name = "..." of its own`},
+		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:29:1: stage name "1" is not accepted: letters, digits, - and _, and not a number alone`},
+		{"syntax", "layers = 2", "layers = = 2", "FILE:6:10: "},
+		{"key twice", "layers = 2", "layers = 2\nlayers = 3", "FILE:7:12: "},
 		{"not text", "seed", "\xff", "is not UTF-8 text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := strings.Replace(good, c.old, c.new, 1)
-			if text == good {
-				t.Fatalf("%q is not in the preset", c.old)
+			text := strings.Replace(example, c.old, c.new, 1)
+			if text == example {
+				t.Fatalf("%q is not in the example", c.old)
 			}
 			file := filepath.Join(t.TempDir(), "recipe.toml")
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -264,6 +301,18 @@ func TestOverrideErrors(t *testing.T) {
 	}
 }
 
+// TestSharedStart: a run from another one's model needs only its path.
+func TestSharedStart(t *testing.T) {
+	r, err := Load("countdown-tiny", []string{"model.path=runs/first", "stage.warm-up.skip=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Model != (Model{Path: "runs/first"}) || !r.Stages[0].Skip {
+		t.Errorf("%+v", r)
+	}
+	sameAgain(t, r)
+}
+
 func TestConfigure(t *testing.T) {
 	task, err := tasks.New("countdown")
 	if err != nil {
@@ -272,11 +321,15 @@ func TestConfigure(t *testing.T) {
 	if err := Configure(task, []string{"numbers=3", "max_number=10"}); err != nil || task.(*tasks.Countdown).Numbers != 3 {
 		t.Errorf("%v, %+v", err, task)
 	}
-	for set, want := range map[string]string{
+	for set, want := range map[string]string{ // each on the defaults
 		"number=3":       "--set number=3: unknown key number; did you mean numbers?",
 		"numbers=99":     "--set numbers=99: numbers = 99 is out of range; accepted: a whole number from 2 to 8",
 		"max_number=800": "max_total = 45 is out of range; accepted: a whole number from 800 to 9999",
 	} {
+		task, err := tasks.New("countdown")
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := Configure(task, []string{set}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", set, err, want)
 		}

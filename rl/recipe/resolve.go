@@ -45,19 +45,24 @@ func (d *decoder) model(m *Model) {
 	}
 	at := path{"model"}
 	d.table(reflect.ValueOf(m).Elem(), t, at, "")
-	if _, ok := t["path"]; ok && m.Path != "" {
+	if p, there := t["path"]; there && p != "" {
 		for key := range t {
 			if key != "path" {
-				d.fail(at.with(key), "model.%s does not go with model.path = %q, whose config.json says it: remove one of them", key, m.Path)
+				d.fail(at.with(key), "model.%s does not go with model.path = %s, whose config.json says it: remove one of them", key, show(p))
 			}
 		}
 		*m = Model{Path: m.Path}
 		return
 	}
+	var missing []string
 	for _, key := range []string{"family", "layers", "width", "heads", "mlp"} {
 		if _, ok := t[key]; !ok {
-			d.fail(at, "model.%s is missing: a model from random weights needs it (or give model.path)", key)
+			missing = append(missing, key)
 		}
+	}
+	if missing != nil {
+		d.fail(at, "[model] lacks %s: a model from random weights needs it (or give path)", strings.Join(missing, ", "))
+		return
 	}
 	if m.KVHeads == 0 {
 		m.KVHeads = m.Heads
@@ -68,8 +73,8 @@ func (d *decoder) model(m *Model) {
 	if m.Heads > 0 && m.Heads%m.KVHeads != 0 {
 		d.fail(at.with("kv_heads"), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
 	}
-	if m.HeadDim%2 != 0 {
-		d.fail(at.with("head_dim"), "model.head_dim = %d is odd; accepted: an even number, as rotation takes pairs", m.HeadDim)
+	if m.Heads > 0 && (m.HeadDim < 2 || m.HeadDim%2 != 0) {
+		d.fail(at.with("head_dim"), "model.head_dim = %d; accepted: an even number from 2, as rotation takes pairs (default: width / heads)", m.HeadDim)
 	}
 }
 
@@ -203,10 +208,6 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.with("updates_per_rollout")
 		d.fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.name(p), s.UpdatesPerRollout, s.PromptsPerStep)
-	}
-	if s.Optimizer.WarmupSteps > s.Steps {
-		p := at.with("optimizer").with("warmup_steps")
-		d.fail(p, "%s = %d is out of range; accepted: at most steps = %d", d.name(p), s.Optimizer.WarmupSteps, s.Steps)
 	}
 }
 

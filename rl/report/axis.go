@@ -56,7 +56,9 @@ func yAxis(lo, hi float64, log, share bool) axis {
 }
 
 func logAxis(lo, hi float64) axis {
-	a := axis{lo: math.Log(lo / 1.15), hi: math.Log(hi * 1.15), log: true}
+	a := axis{lo: math.Log(lo), hi: math.Log(hi), log: true}
+	room := a.hi - a.lo
+	a.lo, a.hi = a.lo-labelRoom/2*room, a.hi+labelRoom*room
 	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		a.ticks = a.ticks[:0]
 		for e := math.Floor(math.Log10(lo)) - 1; e <= math.Ceil(math.Log10(hi)); e++ {

@@ -56,7 +56,7 @@ func (r *Run) charts(stages []stage) []chart {
 		{file: "kl", title: "KL to the reference", unit: "nats per token", lines: []line{metric("", "policy/kl_ref")}},
 		{file: "length", title: "Completion length", unit: "tokens, mean", lines: []line{metric("", "rollout/length_mean")}},
 		{file: "throughput", title: "Throughput", unit: "tokens per second", lines: r.throughput(stages)},
-		{file: "grad_norm", title: "Gradient norm", unit: "before clipping", log: true, lines: []line{metric("", "optim/grad_norm")}},
+		{file: "grad_norm", title: "Gradient norm", unit: "before clipping", log: true, lines: []line{metric("", "policy/grad_norm")}},
 	}
 	kept := all[:0]
 	for _, c := range all {
@@ -183,8 +183,8 @@ func gauss(out, in []point, sigma float64) {
 	}
 }
 
-// thin leaves at most about n points of a line: of each run of neighbours the
-// smallest and the largest, so that no peak is lost, and every gap.
+// thin leaves about n points of a line: of each run of neighbours the smallest and
+// the largest, so that no peak is lost, one gap if there is any, and the ends.
 func thin(points []point, n int) []point {
 	if len(points) <= n {
 		return points
@@ -193,15 +193,16 @@ func thin(points []point, n int) []point {
 	out := points[:0:0]
 	for lo := 0; lo < len(points); lo += size {
 		cell := points[lo:min(lo+size, len(points))]
-		low, high := 0, 0
-		gap := -1
+		low, high, gap := -1, -1, -1
 		for i, p := range cell {
 			switch {
 			case !finite(p.y):
 				gap = i
-			case !finite(cell[low].y) || p.y < cell[low].y:
+			case low < 0:
+				low, high = i, i
+			case p.y < cell[low].y:
 				low = i
-			case !finite(cell[high].y) || p.y > cell[high].y:
+			case p.y > cell[high].y:
 				high = i
 			}
 		}

@@ -233,17 +233,17 @@ func (p *plot) firstLabel(i int, s []point) label {
 	y := p.py(s[0].y)
 	l := label{line: i, x: p.px(s[0].step) + 5, text: p.text(s[0].y)}
 	width := glyph * float64(len([]rune(l.text)))
-	sum, n, upper := 0.0, 0.0, y // of the line over the label's width
-	for _, pt := range s {
+	sum, n, upper, lower := 0.0, 0.0, y, y // of the data over the label's width
+	for _, pt := range p.lines[i].points {
 		if p.px(pt.step) > l.x+width {
 			break
 		}
 		if finite(pt.y) {
-			sum, n, upper = sum+p.py(pt.y), n+1, math.Min(upper, p.py(pt.y))
+			at := p.py(pt.y)
+			sum, n, upper, lower = sum+at, n+1, math.Min(upper, at), math.Max(lower, at)
 		}
 	}
-	mean := sum / n
-	below := y + textHeight + 3
+	mean, below := sum/n, lower+textHeight+1
 	switch {
 	case mean > y+2*textHeight:
 		l.x, l.y = l.x+6, y+5

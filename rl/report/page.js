@@ -24,14 +24,12 @@
     c.svg = svg;
     c.output = svg.parentNode.querySelector("output");
     c.unit = c.output.textContent;
-    c.first = Infinity;
-    c.last = -Infinity;
+    c.first = Math.min.apply(null, c.lines.map(function (l) { return l.points[0][0]; }));
+    c.last = Math.max.apply(null, c.lines.map(function (l) { return l.points[l.points.length - 1][0]; }));
     c.rule = svg.appendChild(make("path", "cursor"));
     c.lines.forEach(function (l, i) {
       l.dot = svg.appendChild(make("circle", "dot s" + i));
       l.dot.setAttribute("r", 4);
-      c.first = Math.min(c.first, l.points[0][0]);
-      c.last = Math.max(c.last, l.points[l.points.length - 1][0]);
     });
     var title = svg.querySelector("title"); // the cursor says more than the browser's tooltip
     if (title) title.remove();

@@ -23,6 +23,7 @@ type pair struct {
 }
 
 type answer struct {
+	Stage        string
 	Text, Reason string
 	Verdict      string // as the verifier named it
 	Mark         string
@@ -36,7 +37,7 @@ func newPairs(before, after *Evaluation) pairs {
 	p := pairs{StageB: after.Stage}
 	if before == nil || before == after || len(before.Samples) == 0 {
 		for _, s := range after.Samples[:min(len(after.Samples), maxPairs)] {
-			p.Shown = append(p.Shown, pair{Prompt: clip(s.Prompt), After: newAnswer(s)})
+			p.Shown = append(p.Shown, pair{Prompt: clip(s.Prompt), After: newAnswer(after.Stage, s)})
 		}
 		p.Total = len(after.Samples)
 		return p
@@ -65,14 +66,14 @@ func newPairs(before, after *Evaluation) pairs {
 			p.Missed++
 		}
 		if len(p.Shown) < maxPairs {
-			p.Shown = append(p.Shown, pair{clip(s.Prompt), newAnswer(b), newAnswer(s)})
+			p.Shown = append(p.Shown, pair{clip(s.Prompt), newAnswer(before.Stage, b), newAnswer(after.Stage, s)})
 		}
 	}
 	return p
 }
 
-func newAnswer(s Sample) answer {
-	a := answer{Text: clip(s.Completion), Reason: clip(s.Reason), Verdict: s.Verdict, Mark: "·", Class: "other"}
+func newAnswer(stage string, s Sample) answer {
+	a := answer{Stage: stage, Text: clip(s.Completion), Reason: clip(s.Reason), Verdict: s.Verdict, Mark: "·", Class: "other"}
 	switch s.Verdict {
 	case "right":
 		a.Mark, a.Class = "✓", "right"
@@ -82,9 +83,20 @@ func newAnswer(s Sample) answer {
 	return a
 }
 
+// clip cuts a text to maxText characters, and shows the marks that would turn its
+// order round (Unicode TR 9, explicit formatting characters) as U+FFFD: the reader
+// is to see what the model wrote.
 func clip(s string) string {
-	if r := []rune(s); len(r) > maxText {
-		return string(r[:maxText]) + "…"
+	r := []rune(s)
+	more := len(r) > maxText
+	r = r[:min(len(r), maxText)]
+	for i, c := range r {
+		if c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {
+			r[i] = '\ufffd'
+		}
 	}
-	return s
+	if more {
+		return string(r) + "…"
+	}
+	return string(r)
 }

@@ -202,7 +202,7 @@ func (r *Run) prune(step int) error {
 			kept++
 			continue
 		}
-		if marked(r.fs, f.dir) {
+		if !f.old && marked(r.fs, f.dir) {
 			continue
 		}
 		// Renamed before its files go: a checkpoint's name never stands for half.

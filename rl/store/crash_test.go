@@ -186,8 +186,11 @@ func TestCrashAtEveryOperation(t *testing.T) {
 
 func TestInjectedFaults(t *testing.T) {
 	const trials = 1000
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d: repeat with -seed", seed)
 	want, operations := undisturbed(t)
 	for trial := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, trial))

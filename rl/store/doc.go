@@ -7,7 +7,7 @@
 //	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to
 //	RUN/checkpoints/step-NNNNNN/   SaveCheckpoint: complete from the moment it has this name
 //	RUN/checkpoints/*.old          the one before of the same step, while it is being replaced
-//	RUN/**.tmp                     unfinished; removed when the run is opened again
+//	*.tmp                          unfinished, or being removed; cleared when the run is opened again
 //
 // # Durability
 //

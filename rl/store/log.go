@@ -74,7 +74,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// cut shortens the log to size bytes.
+// cut shortens the log to size bytes. If a crash undoes that, the next Rewind
+// does it again.
 func (l *Log) cut(size int64) error {
 	if l.size < size {
 		return fmt.Errorf("log %s has %d bytes, the checkpoint was made when it had %d: it was cut or replaced since; put the file back, or start a new run from the checkpoint with model.path", l.path, l.size, size)
@@ -83,7 +84,7 @@ func (l *Log) cut(size int64) error {
 		return failed("truncate", l.path, err)
 	}
 	l.size = size
-	return l.Sync()
+	return nil
 }
 
 // Rewind cuts the logs to the lengths they had at the checkpoint, to nothing if

@@ -16,7 +16,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var (
+	update   = flag.Bool("update", false, "rewrite the golden files")
+	seedFlag = flag.Uint64("seed", 0, "repeat the injected faults of this seed; 0: a new one")
+)
 
 // text is a checkpoint file of this content.
 func text(s string) func(io.Writer) error {
@@ -160,6 +163,9 @@ func TestRetention(t *testing.T) {
 	write(t, m, "runs/a/checkpoints/step-000007/keep", "") // a person marks it
 	save(8)
 	has("step-000006", "step-000007", "step-000008")
+	save(8, KeepFile)
+	save(8) // replaces the marked one
+	has("step-000006", "step-000007", "step-000008")
 	save(1000000)
 	has("step-000006", "step-000007", "step-1000000")
 	c, _, err := r.Latest()
@@ -219,6 +225,9 @@ func TestDamageIsDetected(t *testing.T) {
 			}
 			write(t, m, path, good[:i])
 			passedOver(fmt.Sprintf("%s cut to %d bytes", name, i), name)
+			if _, warnings, _ := r.Latest(); name != manifestFile && !strings.Contains(warnings[0], fmt.Sprintf("has %d bytes, %d were written", i, len(good))) {
+				t.Errorf("the warning does not say what is missing: %s", warnings[0])
+			}
 		}
 		write(t, m, path, good+" ")
 		passedOver(name+" with a byte more", name)
@@ -262,6 +271,26 @@ func TestFullDisk(t *testing.T) {
 	}
 	if got := list(t, m, "runs/a/checkpoints"); !slices.Equal(got, []string{"step-000001"}) {
 		t.Errorf("the half-written checkpoint still takes space: %v", got)
+	}
+}
+
+// What a failed checkpoint could not clear away does not get into the next.
+func TestSaveAfterFailure(t *testing.T) {
+	m := NewMem()
+	r := newRun(t, m)
+	m.Before = func(_ int, op, path string) error {
+		if op == "remove" || strings.HasSuffix(path, manifestFile) {
+			return syscall.EIO
+		}
+		return nil
+	}
+	if err := r.SaveCheckpoint(1, map[string]func(io.Writer) error{"a": text("a")}); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), manifestFile) {
+		t.Errorf("error %v: want the one about the manifest", err)
+	}
+	m.Before = nil
+	must(t, r.SaveCheckpoint(1, map[string]func(io.Writer) error{"b": text("b")}))
+	if got := list(t, m, "runs/a/checkpoints/step-000001"); !slices.Equal(got, []string{"b", manifestFile}) {
+		t.Errorf("the checkpoint holds %v", got)
 	}
 }
 
