@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"path"
 
 	"github.com/rlzero/rlzero/model"
@@ -38,7 +39,9 @@ const (
 // save writes a checkpoint of everything a resumed run needs. Those at the end
 // of a stage are never removed.
 func (s *session) save(keep bool) error {
-	s.state.LastEval = s.lastEval
+	if s.state.LastEval = s.lastEval; math.IsNaN(s.lastEval) { // nothing could be scored; JSON has no NaN
+		s.state.LastEval = -1
+	}
 	small, err := model.FolderFiles(s.model.Config, s.tok)
 	if err != nil {
 		return err
@@ -62,6 +65,7 @@ func (s *session) save(keep bool) error {
 	if keep {
 		files[store.KeepFile] = func(io.Writer) error { return nil }
 	}
+	s.saved = s.state.Total
 	return s.run.SaveCheckpoint(s.state.Total, files)
 }
 
@@ -94,7 +98,7 @@ func (s *session) restore() error {
 	if err := s.sameNumerics(ckpt.Dir()); err != nil {
 		return err
 	}
-	s.lastEval = s.state.LastEval
+	s.lastEval, s.saved = s.state.LastEval, s.state.Total
 	if err := readTensors(path.Join(ckpt.Dir(), weightsFile), s.model.SetTensors); err != nil {
 		return err
 	}

@@ -21,5 +21,5 @@
 // # Threads
 //
 // A run belongs to one goroutine. Cancel its context to stop it: it writes a
-// checkpoint after the step in flight and returns ErrInterrupted.
+// checkpoint of the last step done, if there is none, and returns ErrInterrupted.
 package rl

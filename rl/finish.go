@@ -60,5 +60,12 @@ func (s *session) finish(o Options, began time.Time) (*Summary, error) {
 			return nil, err
 		}
 	}
-	return &Summary{Dir: o.Dir, Checkpoint: filepath.Clean(ckpt.Dir()), Example: s.heldOut[0].Question, Results: s.results, Elapsed: time.Since(began)}, nil
+	if err := s.writeReceipt(o); err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	var results []StageResult
+	for _, e := range r.Evaluations {
+		results = append(results, StageResult{e.Stage, e.PassAt, e.Greedy, e.Valid})
+	}
+	return &Summary{Dir: o.Dir, Checkpoint: filepath.Clean(ckpt.Dir()), Example: s.heldOut[0].Question, Results: results, Elapsed: time.Since(began)}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/model"
@@ -33,6 +32,7 @@ func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
 		}
 		s.phase("time/rollout_s", sampled.Sub(began))
 		s.phase("time/train_s", time.Since(sampled))
+		s.timing["rollout/tokens_per_s"] = row["rollout/tokens"] / s.timing["time/rollout_s"]
 		s.state.Step++
 		if err := s.logCompletions(cs, adv); err != nil {
 			return err
@@ -273,18 +273,14 @@ func widen(v []float32) []float64 {
 	return out
 }
 
-// showSample prints a completion every so often: the first of the step, and one
-// that was right if there is one.
+// showSample prints a completion every so often: the first of the step, right or
+// wrong.
 func (s *session) showSample(st *recipe.Stage, cs []completion) {
 	if st.SampleEvery == 0 || (s.state.Step-1)%st.SampleEvery != 0 {
 		return
 	}
-	i := slices.IndexFunc(cs, func(c completion) bool { return c.verdict.Score == 1 })
-	if i < 0 {
-		i = 0
-	}
-	c := cs[i]
-	s.show.Line("  step %d: %s %s   (%s: %s)", s.state.Step, c.row.Question, clip(c.text, 120), c.verdict.Verdict, clip(c.verdict.Reason, 60))
+	c := cs[0]
+	s.show.Line("  step %d: %s  %s   %s: %s", s.state.Step, c.row.Question, clip(c.text, 120), c.verdict.Verdict, clip(c.verdict.Reason, 60))
 }
 
 func clip(s string, n int) string {

@@ -103,11 +103,27 @@ func (s *session) runStage(ctx context.Context, st *recipe.Stage) error {
 	case recipe.KindRL:
 		err = s.trainRL(ctx, st)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		s.show.End()
+		err = s.closingEvaluation(ctx, st)
 	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return s.interrupt()
+	}
+	return err
+}
+
+// interrupt ends a cancelled run where it stands: between two steps. What may be
+// cut short, a step's rollout and the evaluation after a stage, has changed
+// nothing yet.
+func (s *session) interrupt() error {
 	s.show.End()
-	return s.closingEvaluation(ctx, st)
+	if s.saved != s.state.Total {
+		if err := s.save(false); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w after step %d", ErrInterrupted, s.state.Total)
 }
 
 // closingEvaluation measures the model on all held-out problems after a stage.
@@ -126,7 +142,6 @@ func (s *session) closingEvaluation(ctx context.Context, st *recipe.Stage) error
 	if err := s.logEvaluation(st, ev); err != nil {
 		return err
 	}
-	s.results = append(s.results, StageResult{st.Name, ev.PassAt, ev.Greedy, ev.Valid})
 	s.show.Line("after %s: pass@1 %.1f %%  pass@%d %.1f %%  greedy %.1f %%  right form %.1f %%  (%d held-out problems)",
 		st.Name, 100*ev.PassAt[1], s.recipe.Task.EvalSamples, 100*ev.PassAt[s.recipe.Task.EvalSamples], 100*ev.Greedy, 100*ev.Valid, len(s.heldOut))
 	return nil
@@ -137,7 +152,8 @@ func (s *session) checkHeldOut(ctx context.Context, st *recipe.Stage, row metric
 	began := time.Now()
 	rows := s.heldOut[:min(len(s.heldOut), st.EvalProblems)]
 	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeHeldOut, s.state.Stage, s.state.Step)}
-	ev, err := s.evaluate(ctx, rows, s.recipe.Task.EvalSamples, s.maxCompletion(st), s.passKs(), sampling, false)
+	// Not cut short by an interrupt: the step's update has been made.
+	ev, err := s.evaluate(context.WithoutCancel(ctx), rows, s.recipe.Task.EvalSamples, s.maxCompletion(st), s.passKs(), sampling, false)
 	if err != nil {
 		return err
 	}
@@ -171,15 +187,13 @@ func (s *session) endStep(ctx context.Context, st *recipe.Stage, row metrics.Row
 		return err
 	}
 	s.timing = metrics.Row{}
-	interrupted := ctx.Err() != nil
-	if every := st.CheckpointEvery; interrupted || every > 0 && s.state.Step%every == 0 {
+	if every := st.CheckpointEvery; every > 0 && s.state.Step%every == 0 {
 		if err := s.save(false); err != nil {
 			return err
 		}
 	}
-	if interrupted {
-		s.show.End()
-		return fmt.Errorf("%w after step %d", ErrInterrupted, s.state.Total)
+	if ctx.Err() != nil {
+		return s.interrupt()
 	}
 	return nil
 }

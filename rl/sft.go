@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/metrics"
@@ -28,15 +29,19 @@ func (s *session) trainSFT(ctx context.Context, st *recipe.Stage) error {
 	}
 	s.show.Begin(st.Name, s.state.Step, total)
 	for s.state.Step < total {
+		began := time.Now()
 		seqs, err := s.demonstrations(s.state.Step, cfg.BatchSize)
 		if err != nil {
 			return err
 		}
 		lr := st.Optimizer.LR * sftRate(s.state.Step, s.state.HoldEnd, cfg.DecaySteps, st.Optimizer.WarmupSteps, cfg.FinalLRFrac)
+		trained := s.tokens
 		row, err := s.imitate(seqs, adamw(st.Optimizer, lr))
 		if err != nil {
 			return err
 		}
+		s.phase("time/train_s", time.Since(began))
+		s.timing["train/tokens_per_s"] = float64(s.tokens-trained) / s.timing["time/train_s"]
 		s.state.Step++
 		row["optim/lr"] = lr
 		if s.state.HoldEnd < 0 && (s.state.Step%cfg.TestEvery == 0 || s.state.Step >= cfg.HoldSteps) {
@@ -139,7 +144,8 @@ func (s *session) imitate(seqs []model.Sequence, h model.AdamW) (metrics.Row, er
 func (s *session) probe(ctx context.Context, step int) (float64, error) {
 	rows := s.problems(purposeProbe, s.state.Stage, 0, probeProblems)
 	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeProbe, s.state.Stage, step)}
-	cs, err := s.rollout(ctx, rows, 1, s.task.CompletionTokens(), sampling)
+	// Not cut short by an interrupt: the step's update has been made.
+	cs, err := s.rollout(context.WithoutCancel(ctx), rows, 1, s.task.CompletionTokens(), sampling)
 	if err != nil {
 		return 0, err
 	}

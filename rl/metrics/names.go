@@ -78,6 +78,8 @@ var table = []Metric{
 
 	{"time/rollout_s", "s", "wall time of sampling and judging", "usually the larger part of a step"},
 	{"time/train_s", "s", "wall time of forward, backward and update", "grows with rollout/tokens"},
+	{"rollout/tokens_per_s", "tokens per second", "sampled tokens over the wall time of sampling and judging", "falls when completions grow: attention and the last long completion of a batch"},
+	{"train/tokens_per_s", "tokens per second", "tokens with a loss over the wall time of forward, backward and update", "steady within a stage; a fall means that something else uses the device"},
 	{"time/eval_s", "s", "wall time of the held-out test, in steps that have one", "lower eval_problems or raise eval_every if it is much of the run"},
 }
 

@@ -69,7 +69,7 @@ func (d *decoder) fail(p path, format string, args ...any) {
 			f.where = "--set " + s.text
 		}
 	}
-	if f.where == "" && d.src.file != "" {
+	if f.where == "" {
 		f.line, f.col = d.src.find(p)
 		f.where = fmt.Sprintf("%s:%d:%d", d.src.file, f.line, f.col)
 	}
@@ -81,7 +81,7 @@ func (d *decoder) err() error {
 	slices.SortStableFunc(d.faults, func(a, b fault) int { return 10_000*(a.line-b.line) + a.col - b.col })
 	var lines []string
 	for _, f := range d.faults {
-		lines = append(lines, strings.TrimPrefix(f.where+": "+f.text, ": "))
+		lines = append(lines, f.where+": "+f.text)
 	}
 	return fmt.Errorf("%w: %s", ErrInvalid, strings.Join(lines, "\n"))
 }

@@ -2,8 +2,10 @@ package recipe
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +28,12 @@ func (s source) find(p path) (line, col int) {
 		}
 		key = append(key, part)
 	}
+	var tree map[string]any
+	if _, err := toml.Decode(text, &tree); err != nil {
+		return 1, 1
+	}
 	for ; len(key) > 0; key = key[:len(key)-1] {
-		if at, ok := positionOf(text, key); ok {
+		if at := positionOf(text, tree, key); at.Line > 0 {
 			return at.Line, column(text, at, key[len(key)-1])
 		}
 	}
@@ -59,28 +65,33 @@ var errRefused = errors.New("refused")
 
 func (*refuses) UnmarshalTOML(any) error { return errRefused }
 
-// positionOf is where the value of a key stands. The parser tells positions only
-// in errors, so the text is decoded into a struct that holds just this key, with
-// a type that refuses any value.
-func positionOf(text string, key []string) (toml.Position, bool) {
-	var tree map[string]any
-	if _, err := toml.Decode(text, &tree); err != nil {
-		return toml.Position{}, false
-	}
-	holder, ok := holderOf(tree, key)
+// positionOf is where the value of a key stands; line 0: the text has no such
+// key. The parser tells positions only in errors, so the text is decoded into a
+// struct that holds just this key, with a type that refuses any value.
+func positionOf(text string, tree map[string]any, key []string) toml.Position {
+	holder, value, ok := holderOf(tree, key)
 	if !ok {
-		return toml.Position{}, false
+		return toml.Position{}
 	}
 	_, err := toml.Decode(text, reflect.New(holder).Interface())
 	var parse toml.ParseError
-	return parse.Position, errors.As(err, &parse)
+	errors.As(err, &parse)
+	if t, ok := value.(map[string]any); ok && parse.Position.Line == 0 { // [a.b] defines a without a place of its own
+		for _, inner := range slices.Sorted(maps.Keys(t)) {
+			if at := positionOf(text, tree, append(slices.Clone(key), inner)); at.Line > 0 {
+				return at
+			}
+		}
+	}
+	return parse.Position
 }
 
-// holderOf is the type struct{ F T } for a key that there is, T being
-// refuses at the end of the key and such a struct, or a list of them, before.
-func holderOf(value any, key []string) (reflect.Type, bool) {
+// holderOf is the type struct{ F T } for a key that there is, T being refuses at
+// the end of the key and such a struct, or a list of them, before. It also
+// returns the key's value.
+func holderOf(value any, key []string) (reflect.Type, any, bool) {
 	if len(key) == 0 {
-		return reflect.TypeFor[refuses](), true
+		return reflect.TypeFor[refuses](), value, true
 	}
 	list := false
 	switch v := value.(type) {
@@ -88,28 +99,28 @@ func holderOf(value any, key []string) (reflect.Type, bool) {
 		list, value = true, any(v[len(v)-1])
 	case []any:
 		if len(v) == 0 {
-			return nil, false
+			return nil, nil, false
 		}
 		list, value = true, v[len(v)-1]
 	}
 	t, ok := value.(map[string]any)
 	if !ok {
-		return nil, false
+		return nil, nil, false
 	}
 	inner, ok := t[key[0]]
 	if !ok {
-		return nil, false
+		return nil, nil, false
 	}
-	typ, ok := holderOf(inner, key[1:])
+	typ, found, ok := holderOf(inner, key[1:])
 	if !ok {
-		return nil, false
+		return nil, nil, false
 	}
 	tag := reflect.StructTag("toml:" + strconv.Quote(key[0]))
 	holder := reflect.StructOf([]reflect.StructField{{Name: "F", Type: typ, Tag: tag}})
 	if list {
-		return reflect.SliceOf(holder), true
+		return reflect.SliceOf(holder), found, true
 	}
-	return holder, true
+	return holder, found, true
 }
 
 // column is where the key itself begins on the line of its value.

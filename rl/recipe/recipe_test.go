@@ -237,6 +237,13 @@ func TestErrors(t *testing.T) {
 		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown?; accepted: chain_sum, countdown`},
 		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:38:1: stage.rl.algorithm.normalize = "tokens" is not known; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
 		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family does not go with model.path = \"a\", whose config.json says it: remove one of them"},
+		{"table without a place", "[task.settings]", "[tasks.settings]", "FILE:17:2: unknown key tasks; did you mean task?"},
+		{"settings that do not go together", "numbers = 4", "max_number = 800", "FILE:17:7: task.settings.max_total = 45 is out of range; accepted: a whole number from 800 to 9999"},
+		{"no problems left", "numbers = 4", "max_number = 1\nmax_total = 1", "FILE:17:7: task.settings: these settings leave no problems"},
+		{"number for a table", "[task.settings]", "settings = 3\n[checkpoint]", "FILE:17:1: task.settings = 3 is a whole number; accepted: a table [task.settings]"},
+		{"list for a number", "group_size = 8", "group_size = [8]", "FILE:31:1: stage.rl.group_size = [...] is a list of 1 values; accepted: a whole number from 1 to 65536"},
+		{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number, at least 0"},
+		{"one stage table", "[[stage]]\nname = \"warm-up\"", "[stage]\nname = \"warm-up\"", "FILE:28:3: "},
 		{"head size", "head_dim = 32", "head_dim = 31", "FILE:9:1: model.head_dim = 31; accepted: an even number from 2"},
 		{"heads", "head_dim = 32", "kv_heads = 2", "FILE:9:1: model.kv_heads = 2 does not divide model.heads = 3"},
 		{"list", "warmup_steps = 5", "betas = [0.9]", "FILE:41:1: stage.rl.optimizer.betas = [...] is a list of 1 values; accepted: a list of 2 values"},
@@ -313,29 +320,6 @@ func TestSharedStart(t *testing.T) {
 	sameAgain(t, r)
 }
 
-func TestConfigure(t *testing.T) {
-	task, err := tasks.New("countdown")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Configure(task, []string{"numbers=3", "max_number=10"}); err != nil || task.(*tasks.Countdown).Numbers != 3 {
-		t.Errorf("%v, %+v", err, task)
-	}
-	for set, want := range map[string]string{ // each on the defaults
-		"number=3":       "--set number=3: unknown key number; did you mean numbers?",
-		"numbers=99":     "--set numbers=99: numbers = 99 is out of range; accepted: a whole number from 2 to 8",
-		"max_number=800": "max_total = 45 is out of range; accepted: a whole number from 800 to 9999",
-	} {
-		task, err := tasks.New("countdown")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Configure(task, []string{set}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", set, err, want)
-		}
-	}
-}
-
 func TestUnknownRecipe(t *testing.T) {
 	if _, err := Load("countdown-tinny", nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "did you mean countdown-tiny?") {
 		t.Errorf("preset: %v", err)
@@ -376,6 +360,7 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(text, "stage.rl.steps=3")
 	}
+	f.Add("[0.0] \n[[stage]]\nkind=\"rl\"", "seed=3")
 	f.Add("stage = [{kind = \"rl\"}, 3]", "stage.0.steps=1")
 	f.Add("[[stage]]\na = '''\n[[stage]]\n'''\n[[stage]]\nkind = 1", "model=3")
 	f.Fuzz(func(t *testing.T, text, set string) {

@@ -126,21 +126,9 @@ func (d *decoder) settings(task tasks.Task, t map[string]any, at path) bool {
 		p := at.with(bad.Key)
 		d.fail(p, "%s = %s is out of range; accepted: %s", d.name(p), bad.Found, bad.Accepted)
 	case err != nil:
-		d.fail(at, "%v", err)
+		d.fail(at, "%s: %v", d.name(at), err)
 	}
 	return err == nil
-}
-
-// Configure changes settings of a task: each override is KEY=VALUE.
-func Configure(task tasks.Task, overrides []string) error {
-	d := &decoder{tree: map[string]any{}}
-	for _, o := range overrides {
-		d.override(o)
-	}
-	if len(d.faults) == 0 && d.settings(task, d.tree, nil) {
-		return nil
-	}
-	return d.err()
 }
 
 func (d *decoder) stageList(r *Recipe) {

@@ -46,8 +46,8 @@ type fileEntry struct {
 }
 
 type logEntry struct {
-	Name string `json:"name"`
-	Size int64  `json:"size"`
+	Name  string `json:"name"`
+	Lines int    `json:"lines"`
 }
 
 // encode is the manifest as text; its checksum is the SHA-256 of the same text
@@ -100,7 +100,7 @@ func (r *Run) SaveCheckpoint(step int, files map[string]func(io.Writer) error) e
 		if err := l.Sync(); err != nil {
 			return err
 		}
-		m.Logs = append(m.Logs, logEntry{l.name, l.size})
+		m.Logs = append(m.Logs, logEntry{l.name, l.lines})
 	}
 	slices.SortFunc(m.Logs, func(a, b logEntry) int { return strings.Compare(a.Name, b.Name) })
 	parent := r.path(checkpointsDir)

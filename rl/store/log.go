@@ -1,19 +1,25 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Log is a file of JSON lines that is only appended to. A checkpoint records
-// its length; Rewind cuts it back to that.
+// how many lines it has; Rewind cuts it back to them. Lines, not bytes: equal
+// runs then have equal manifests, though times take more digits in one of them.
 type Log struct {
 	name, path string
 	file       File
-	size       int64
+	lines      int
 	broken     error // an append failed: the file may end in half a line
 }
 
@@ -27,9 +33,9 @@ func (r *Run) Log(name string) (*Log, error) {
 	if l.file, err = r.fs.Append(l.path); err != nil {
 		return nil, failed("open", l.path, err)
 	}
-	if l.size, err = l.file.Size(); err != nil {
+	if l.lines, _, err = firstLines(r.fs, l.path, math.MaxInt); err != nil {
 		l.file.Close()
-		return nil, failed("stat", l.path, err)
+		return nil, err
 	}
 	r.logs = append(r.logs, l)
 	return l, syncDir(r.fs, r.dir)
@@ -47,10 +53,12 @@ func (l *Log) Append(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("log %s: %w", l.path, err)
 	}
-	n, err := l.file.Write(line.Bytes())
-	l.size += int64(n)
-	l.broken = failed("append to", l.path, err)
-	return l.broken
+	if _, err := l.file.Write(line.Bytes()); err != nil {
+		l.broken = failed("append to", l.path, err)
+		return l.broken
+	}
+	l.lines++
+	return nil
 }
 
 // Sync makes what was appended durable.
@@ -61,8 +69,8 @@ func (l *Log) Sync() error {
 	return l.broken
 }
 
-// Len is the length in bytes.
-func (l *Log) Len() int64 { return l.size }
+// Lines is the number of lines.
+func (l *Log) Lines() int { return l.lines }
 
 // Close closes the file, fsynced. Closing twice is allowed.
 func (l *Log) Close() error {
@@ -74,27 +82,57 @@ func (l *Log) Close() error {
 	return err
 }
 
-// cut shortens the log to size bytes. If a crash undoes that, the next Rewind
-// does it again.
-func (l *Log) cut(size int64) error {
-	if l.size < size {
-		return fmt.Errorf("log %s has %d bytes, the checkpoint was made when it had %d: it was cut or replaced since; put the file back, or start a new run from the checkpoint with model.path", l.path, l.size, size)
+// cut shortens the log to its first lines. If a crash undoes that, the next
+// Rewind does it again.
+func (r *Run) cut(l *Log, lines int) error {
+	n, end, err := firstLines(r.fs, l.path, lines)
+	if err != nil {
+		return err
 	}
-	if err := l.file.Truncate(size); err != nil {
+	if n < lines {
+		return fmt.Errorf("log %s has %d lines, the checkpoint was made when it had %d: it was cut or replaced since; put the file back, or start a new run from the checkpoint with model.path", l.path, n, lines)
+	}
+	if err := l.file.Truncate(end); err != nil {
 		return failed("truncate", l.path, err)
 	}
-	l.size = size
+	l.lines = lines
 	return nil
+}
+
+// firstLines is how many whole lines a file begins with, counted up to most,
+// and the byte at which they end.
+func firstLines(fsys FS, path string, most int) (lines int, end int64, err error) {
+	file, err := fsys.Open(path)
+	if err != nil {
+		return 0, 0, failed("open", path, err)
+	}
+	defer file.Close()
+	in, length := bufio.NewReader(file), int64(0)
+	for lines < most {
+		part, err := in.ReadSlice('\n') // part of a line where it is longer than the buffer
+		length += int64(len(part))
+		switch {
+		case err == nil:
+			lines++
+			end = length
+		case err == io.EOF:
+			return lines, end, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return lines, end, failed("read", path, err)
+		}
+	}
+	return lines, end, nil
 }
 
 // Rewind cuts the logs to the lengths they had at the checkpoint, to nothing if
 // it is nil or the log is younger, so that the run goes on from there to the
-// same bytes. A log shorter than recorded is an error.
+// same bytes. A log shorter than recorded is an error. Checkpoints that are not
+// to be kept and that a process had no time to remove go too.
 func (r *Run) Rewind(c *Checkpoint) error {
-	lengths := map[string]int64{}
+	lines := map[string]int{}
 	if c != nil {
 		for _, rec := range c.manifest.Logs {
-			lengths[rec.Name] = rec.Size
+			lines[rec.Name] = rec.Lines
 			if slices.ContainsFunc(r.logs, func(l *Log) bool { return l.name == rec.Name }) {
 				continue
 			}
@@ -104,9 +142,15 @@ func (r *Run) Rewind(c *Checkpoint) error {
 		}
 	}
 	for _, l := range r.logs {
-		if err := l.cut(lengths[l.name]); err != nil {
+		if err := r.cut(l, lines[l.name]); err != nil {
 			return err
 		}
 	}
-	return nil
+	if c == nil || strings.HasSuffix(c.dir, oldSuffix) {
+		return nil
+	}
+	if err := syncDir(r.fs, filepath.Dir(c.dir)); err != nil { // its name may be newer than the crash
+		return err
+	}
+	return r.prune(c.Step())
 }

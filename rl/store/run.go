@@ -31,8 +31,8 @@ type Run struct {
 }
 
 // Create makes the folder of a new run. One that holds something is refused
-// with ErrExists; the lock and files without a byte, left by a start that was
-// cut short, count as nothing.
+// with ErrExists; the lock, files without a byte and unfinished ones, left by a
+// start that was cut short, count as nothing.
 func Create(fsys FS, dir string) (*Run, error) {
 	if err := makeDir(fsys, dir); err != nil {
 		return nil, err
@@ -53,14 +53,19 @@ func (r *Run) begin() error {
 	if err != nil {
 		return failed("read folder", r.dir, err)
 	}
+	begun := false // by a start that was cut short
 	for _, info := range infos {
 		if info.Name() == lockFile || !info.IsDir() && info.Size() == 0 {
 			continue
 		}
 		if info.Name() == checkpointsDir {
 			if held, err := r.fs.ReadDir(r.path(checkpointsDir)); err == nil && len(held) == 0 {
+				begun = true
 				continue
 			}
+		}
+		if begun && strings.HasSuffix(info.Name(), tmpSuffix) {
+			continue
 		}
 		return fmt.Errorf("%w: %s already holds %s: continue that run with --resume, or choose another folder with --run", ErrExists, r.dir, info.Name())
 	}

@@ -1,0 +1,222 @@
+package rl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/tasks"
+)
+
+// ReceiptFile is the receipt's name in a run folder.
+const ReceiptFile = "receipt.json"
+
+const receiptVersion = 1
+
+// Receipt says what a finished run was made of and what it made, as hashes: of
+// two runs of one recipe on one device, the receipts are equal byte for byte.
+// Hashes are SHA-256 in hexadecimal.
+type Receipt struct {
+	Version     int    `json:"version"` // of this format
+	Program     string `json:"program"` // version of rlzero
+	Device      string `json:"device"`
+	Driver      string `json:"driver"`
+	Tier        string `json:"tier"`
+	Numerics    int    `json:"numerics"`
+	Recipe      string `json:"recipe"` // hash of the resolved text, which is recipe.toml
+	Data        string `json:"data"`   // hash of the task, its settings and the held-out problems
+	Logs        []Hash `json:"logs"`
+	Checkpoints []Hash `json:"checkpoints"` // hash of each one's manifest, oldest first
+}
+
+// Hash is a file or checkpoint of the run folder and what it hashed to.
+type Hash struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// receiptLogs are the logs that equal runs write alike.
+var receiptLogs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl"}
+
+// writeReceipt hashes the finished run.
+func (s *session) writeReceipt(o Options) error {
+	c := o.Device.Caps()
+	r := Receipt{Version: receiptVersion, Program: o.Version, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics,
+		Recipe: sumOf([]byte(s.recipe.Resolved())), Logs: []Hash{}, Checkpoints: []Hash{}}
+	var err error
+	if r.Data, err = dataHash(s.recipe); err != nil {
+		return err
+	}
+	for _, name := range receiptLogs {
+		sum, err := fileHash(filepath.Join(o.Dir, name))
+		if err != nil {
+			return err
+		}
+		r.Logs = append(r.Logs, Hash{name, sum})
+	}
+	list, err := store.List(store.OS(), o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		if l.Err == nil {
+			r.Checkpoints = append(r.Checkpoints, Hash{l.Name, l.Checkpoint.Digest()})
+		}
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.run.WriteFile(ReceiptFile, append(data, '\n'))
+}
+
+// dataHash hashes what a run learns from and is measured on. Training problems
+// are drawn by the recipe's seed, so the task's settings stand for them.
+func dataHash(r *recipe.Recipe) (string, error) {
+	rows, err := tasks.HeldOutRows(r.Task.Settings, r.Task.EvalProblems)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	fmt.Fprintln(&b, r.Task.Name)
+	if err := toml.NewEncoder(&b).Encode(r.Task.Settings); err != nil {
+		return "", err
+	}
+	for _, row := range rows {
+		fmt.Fprintln(&b, row.ID)
+	}
+	return sumOf(b.Bytes()), nil
+}
+
+func sumOf(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+func fileHash(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// ReadReceipt reads the receipt of a run folder.
+func ReadReceipt(dir string) (*Receipt, error) {
+	file := filepath.Join(dir, ReceiptFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", ErrInput, dir, ReceiptFile, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var r Receipt
+	if err := dec.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInput, file, err)
+	}
+	if r.Version != receiptVersion {
+		return nil, fmt.Errorf("%w: %s has format version %d, this program reads %d", ErrInput, file, r.Version, receiptVersion)
+	}
+	return &r, nil
+}
+
+// Audited is one thing that a receipt has a hash of; Err says how the run folder
+// differs from it.
+type Audited struct {
+	Name string
+	Hash string // in the receipt; "" for what it does not know of
+	Err  error
+}
+
+// Audit hashes the run folder again and compares: one entry for each hash of the
+// receipt, and one for each checkpoint that it does not know of.
+func (r *Receipt) Audit(dir string) ([]Audited, error) {
+	recipeFile := filepath.Join(dir, "recipe.toml")
+	sum, err := fileHash(recipeFile)
+	out := []Audited{audited("recipe.toml", r.Recipe, sum, err)}
+	sum = ""
+	loaded, err := recipe.Load(recipeFile, nil)
+	if err == nil {
+		sum, err = dataHash(loaded)
+	}
+	out = append(out, audited("data", r.Data, sum, err))
+	for _, l := range r.Logs {
+		if l.Name != filepath.Base(l.Name) { // a receipt must not lead out of its folder
+			return nil, fmt.Errorf("%w: %s names the log %q, accepted is a file of the run folder", ErrInput, filepath.Join(dir, ReceiptFile), l.Name)
+		}
+		sum, err := fileHash(filepath.Join(dir, l.Name))
+		out = append(out, audited(l.Name, l.SHA256, sum, err))
+	}
+	list, err := store.List(store.OS(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	found := map[string]store.Listed{}
+	for _, l := range list {
+		found[l.Name] = l
+	}
+	for _, c := range r.Checkpoints {
+		l, ok := found[c.Name]
+		switch {
+		case !ok:
+			out = append(out, Audited{c.Name, c.SHA256, errors.New("the folder is gone")})
+		case l.Err != nil:
+			out = append(out, Audited{c.Name, c.SHA256, l.Err})
+		default:
+			out = append(out, audited(c.Name, c.SHA256, l.Checkpoint.Digest(), nil))
+		}
+		delete(found, c.Name)
+	}
+	for _, l := range list {
+		if _, unknown := found[l.Name]; unknown {
+			out = append(out, Audited{Name: l.Name, Err: errors.New("the receipt does not know of it")})
+		}
+	}
+	return out, nil
+}
+
+func audited(name, want, got string, err error) Audited {
+	if err == nil && got != want {
+		err = fmt.Errorf("its SHA-256 is %s, the receipt has %s", short(got), short(want))
+	}
+	return Audited{name, want, err}
+}
+
+// short is the beginning of a hash, for people.
+func short(hash string) string { return hash[:min(len(hash), 12)] }
+
+// Repeatable returns nil if this program on a device would repeat the run byte
+// for byte, and else what differs. Another version of the program will, as long
+// as its numerics version is the same.
+func (r *Receipt) Repeatable(c gpu.Caps) error {
+	var errs []error
+	differ := func(what, then, now string) {
+		if then != now {
+			errs = append(errs, fmt.Errorf("%s then %q, now %q", what, then, now))
+		}
+	}
+	differ("device", r.Device, c.Name)
+	differ("driver", r.Driver, c.Driver)
+	differ("tier", r.Tier, string(c.Tier))
+	differ("numerics version", fmt.Sprint(r.Numerics), fmt.Sprint(c.Numerics))
+	return errors.Join(errs...)
+}
