@@ -9,7 +9,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 
 demo: build
 	@.ci/driver
-	./rlzero train countdown-tiny
+	./rlzero train countdown-blind
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o rlzero .

@@ -34,10 +34,10 @@ type session struct {
 	state state
 	saved int // state.Total of the newest checkpoint
 
-	lastEval float64       // held-out pass@1 last measured; -1: not yet
-	tokens   int           // trained and sampled since the stage's bar began
-	since    time.Time     // when tokens was 0
-	timing   metrics.Row   // of the step in progress, seconds
+	lastEval float64     // held-out pass@1 last measured; -1: not yet
+	tokens   int         // trained and sampled since the stage's bar began
+	since    time.Time   // when tokens was 0
+	timing   metrics.Row // of the step in progress, seconds
 }
 
 // sizes are what the recipe and its task ask of the device.

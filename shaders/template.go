@@ -135,14 +135,30 @@ func parseExtent(text string, least int, extent *[3]int) error {
 // Tiers returns the tiers that have shaders.
 func Tiers() []string { return []string{"TL", "T0"} }
 
+// dialect is what differs between the texts that one template makes.
+type dialect struct {
+	uniform bool // parameters in a uniform buffer, else as `var<immediate>`
+	shared  bool // every binding is read_write
+}
+
 // WGSL renders the variant's template for the Vulkan dialect of naga:
 // parameters as `var<immediate>`.
-func (v Variant) WGSL() (string, error) {
+func (v Variant) WGSL() (string, error) { return v.render(dialect{}) }
+
+// WebGPU renders the variant's template for WebGPU: parameters in a uniform
+// buffer at the binding after the kernel's last. With shared every binding is
+// read_write, as WebGPU demands of a dispatch that reads one part of a buffer
+// and writes another (https://www.w3.org/TR/webgpu/#programming-model-resource-usages).
+func (v Variant) WebGPU(shared bool) (string, error) {
+	return v.render(dialect{uniform: true, shared: shared})
+}
+
+func (v Variant) render(d dialect) (string, error) {
 	kernel, ok := Lookup(v.Kernel)
 	if !ok {
 		return "", fmt.Errorf("unknown kernel %q", v.Kernel)
 	}
-	root, err := template.New(v.file).Option("missingkey=error").Funcs(functions(kernel)).ParseFS(sources, common, v.file)
+	root, err := template.New(v.file).Option("missingkey=error").Funcs(functions(kernel, d)).ParseFS(sources, common, v.file)
 	if err != nil {
 		return "", fmt.Errorf("shader %s: %w", v.ID, err)
 	}
@@ -163,11 +179,11 @@ func (v Variant) WGSL() (string, error) {
 var blankLines = regexp.MustCompile(`\n\s*\n`)
 
 // functions are what template bodies may call.
-func functions(kernel *Kernel) template.FuncMap {
+func functions(kernel *Kernel, d dialect) template.FuncMap {
 	return template.FuncMap{
-		"params": func() string { return declareParams(kernel) },
+		"params": func() string { return declareParams(kernel, d) },
 		"bind": func(name, element string, as ...string) (string, error) {
-			return declareBinding(kernel, name, element, as)
+			return declareBinding(kernel, d, name, element, as)
 		},
 		"group": func() string { return "(group.x + group.y * groups.x)" },
 		"lane":  lane,
@@ -184,7 +200,7 @@ func functions(kernel *Kernel) template.FuncMap {
 
 // declareParams declares the kernel's parameters as struct PC and its value pc.
 // It is the one place that knows how parameters reach a shader.
-func declareParams(kernel *Kernel) string {
+func declareParams(kernel *Kernel, d dialect) string {
 	var text strings.Builder
 	text.WriteString("struct PC {\n")
 	for _, param := range kernel.Params {
@@ -194,19 +210,24 @@ func declareParams(kernel *Kernel) string {
 		}
 		fmt.Fprintf(&text, "  %s: %s,\n", name, kind)
 	}
-	text.WriteString("}\nvar<immediate> pc: PC;")
+	text.WriteString("}\n")
+	if d.uniform {
+		fmt.Fprintf(&text, "@group(0) @binding(%d) var<uniform> pc: PC;", len(kernel.Bindings))
+	} else {
+		text.WriteString("var<immediate> pc: PC;")
+	}
 	return text.String()
 }
 
 // declareBinding declares one of the kernel's bindings as an array of element,
 // under another name if one is given: some names are reserved words of WGSL.
-func declareBinding(kernel *Kernel, name, element string, as []string) (string, error) {
+func declareBinding(kernel *Kernel, d dialect, name, element string, as []string) (string, error) {
 	i := slices.IndexFunc(kernel.Bindings, func(b Binding) bool { return b.Name == name })
 	if i < 0 {
 		return "", fmt.Errorf("kernel %s has no binding %q", kernel.Name, name)
 	}
 	access := "read_write"
-	if kernel.Bindings[i].Access == Read {
+	if kernel.Bindings[i].Access == Read && !d.shared {
 		access = "read"
 	}
 	if len(as) > 0 {

@@ -37,21 +37,7 @@ const extractDoc = `extract   how the answer is taken out of the completion:
 // "answer_tag", "boxed", "phrase", "whole", "last_line" or "last_number". The
 // error says why there is no answer.
 func extractAnswer(completion, how string) (answer, rule string, err error) {
-	if len(completion) > maxCompletionBytes {
-		return "", "", fmt.Errorf("the completion has %d bytes: at most %d are read", len(completion), maxCompletionBytes)
-	}
-	if how == ExtractNone {
-		answer, rule = strings.TrimSpace(completion), "whole"
-	} else if answer, rule, err = findAnswer(completion, how); err != nil {
-		return "", "", err
-	}
-	if answer == "" {
-		return "", "", fmt.Errorf("the answer is empty")
-	}
-	if len(answer) > maxAnswerBytes {
-		return answer, rule, fmt.Errorf("the answer has %d bytes: at most %d are read", len(answer), maxAnswerBytes)
-	}
-	return answer, rule, nil
+	return Answer(completion, how, maxAnswerBytes)
 }
 
 func findAnswer(text, how string) (answer, rule string, err error) {

@@ -10,7 +10,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest/oracle"
 	"github.com/rlzero/rlzero/gpu/refdev"
-	_ "github.com/rlzero/rlzero/gpu/vulkan" // registers itself
+	_ "github.com/rlzero/rlzero/gpu/vulkan" // backends register themselves
+	_ "github.com/rlzero/rlzero/gpu/webgpu"
 )
 
 // Each runs a test on every device, as a subtest named by device and tier.

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/internal/vk"
 )
 
@@ -45,7 +46,7 @@ func List() ([]gpu.Info, error) {
 	defer instance.Destroy()
 	infos := make([]gpu.Info, instance.Devices())
 	for i := range infos {
-		t := conclude(i, instance.Properties(i), hostMemory(), os.Getenv("RLZERO_TIER"))
+		t := conclude(i, instance.Properties(i), host.Memory(), os.Getenv("RLZERO_TIER"))
 		infos[i] = gpu.Info{
 			ID: t.caps.ID, Name: t.caps.Name, Driver: t.caps.Driver, Kind: t.caps.Kind, Tier: t.caps.Tier,
 			Memory: t.caps.Memory, Usable: t.unusable == "", Reason: t.unusable,
@@ -104,7 +105,7 @@ func newDevice(instance *vk.Instance, index int) (*Device, error) {
 		programs:   map[*program]struct{}{},
 	}
 	conclude := func() error {
-		d.traits = conclude(index, d.properties, hostMemory(), os.Getenv("RLZERO_TIER"))
+		d.traits = conclude(index, d.properties, host.Memory(), os.Getenv("RLZERO_TIER"))
 		if d.traits.unusable != "" {
 			return fmt.Errorf("%w: %s: %s", gpu.ErrNoDevice, d.properties.Name, d.traits.unusable)
 		}

@@ -72,7 +72,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		UseShortOptionHandling: false,
 		ExitErrHandler:         func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			devicesCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), metricsCommand(), inspectCommand()},
+			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), metricsCommand(), inspectCommand()},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), suggestion(c))

@@ -18,7 +18,7 @@ var ErrInvalid = errors.New("invalid recipe")
 type Recipe struct {
 	Name             string     `toml:"name"`                                  // of the run; default: the preset's or file's
 	About            string     `toml:"about"`                                 // one line for people
-	Seed             uint64     `toml:"seed" range:"[0,inf)"`                  // of everything random
+	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]"`  // of everything random; a TOML integer has 63 bits
 	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)"`    // tokens of one backward pass at most
 	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]"` // completions in flight at most
 	Model            Model      `toml:"model"`

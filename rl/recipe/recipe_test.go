@@ -242,7 +242,7 @@ func TestErrors(t *testing.T) {
 		{"no problems left", "numbers = 4", "max_number = 1\nmax_total = 1", "FILE:17:7: task.settings: these settings leave no problems"},
 		{"number for a table", "[task.settings]", "settings = 3\n[checkpoint]", "FILE:17:1: task.settings = 3 is a whole number; accepted: a table [task.settings]"},
 		{"list for a number", "group_size = 8", "group_size = [8]", "FILE:31:1: stage.rl.group_size = [...] is a list of 1 values; accepted: a whole number from 1 to 65536"},
-		{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number, at least 0"},
+		{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number from 0 to 9.2"},
 		{"one stage table", "[[stage]]\nname = \"warm-up\"", "[stage]\nname = \"warm-up\"", "FILE:28:3: "},
 		{"head size", "head_dim = 32", "head_dim = 31", "FILE:9:1: model.head_dim = 31; accepted: an even number from 2"},
 		{"heads", "head_dim = 32", "kv_heads = 2", "FILE:9:1: model.kv_heads = 2 does not divide model.heads = 3"},

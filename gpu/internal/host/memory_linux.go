@@ -1,6 +1,4 @@
-//go:build (linux || darwin || windows) && (amd64 || arm64)
-
-package vulkan
+package host
 
 import (
 	"math"
@@ -9,10 +7,10 @@ import (
 	"strings"
 )
 
-// hostMemory is how many bytes of system memory a CPU device may use, 0 if the
-// system does not say. An eighth is left to the rest of the process and to the
-// system.
-func hostMemory() int {
+// Memory is how many bytes of system memory a device may use, 0 if the system
+// does not say. An eighth of what is free is left to the rest of the process and
+// to the system.
+func Memory() int {
 	meminfo, _ := os.ReadFile("/proc/meminfo")
 	limit, _ := os.ReadFile("/sys/fs/cgroup/memory.max")
 	used, _ := os.ReadFile("/sys/fs/cgroup/memory.current")

@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package host
+
+// Memory is how many bytes of system memory a device may use: 0, unknown.
+func Memory() int { return 0 }

@@ -1,0 +1,41 @@
+// Package wgpu is the part of wgpu-native that computing needs, as few calls of
+// coarse grain: a whole program is encoded and submitted in one.
+//
+// The library itself (WebGPU over Metal, Direct3D 12 or Vulkan) comes as a static
+// archive with the module github.com/cogentcore/webgpu v0.23.0, wgpu-native
+// 22.1. That module's own Go functions are not used for the work: they catch
+// validation errors only, so that running out of memory ends the process, they
+// pass pointers to Go memory that the collector may already have reclaimed when
+// a callback reads them, and each dispatch costs several calls.
+//
+//	abi.h      the declarations of webgpu.h that are used, by their layout
+//	calls.c    the calls; every error becomes a report
+//	guard.cpp  catches the panics by which wgpu-native ends on a lost device
+//
+// # Errors
+//
+// wgpu-native reports errors through callbacks, on the calling thread, during the
+// call. calls.c keeps the first of them in thread-local memory and hands it back
+// with the call, so calls may be made from several threads at once. Where the
+// library would end the process (submit or poll on a lost device) it first prints
+// a message to stderr; the panic is caught and becomes an Error of kind Panic.
+//
+// # Lifetimes
+//
+// Handles are references: Release gives one back, and what the device still uses
+// lives on inside the library. Nothing here is freed by the garbage collector.
+//
+// # Threads
+//
+// Calls on different objects may overlap. A Device's Read may not overlap another
+// Read of it.
+//
+// # Caveats
+//
+// Layouts and numbers are those of wgpu-native 22.1; another version of the
+// module needs abi.h looked through. A C++ compiler is needed, and libstdc++ is
+// linked statically on Linux and Windows.
+//
+// Sources: https://github.com/webgpu-native/webgpu-headers (the C interface),
+// https://github.com/gfx-rs/wgpu-native at tag v22.1.0.5 (what it does).
+package wgpu

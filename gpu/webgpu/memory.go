@@ -1,0 +1,89 @@
+//go:build cgo && (darwin || webgpu)
+
+package webgpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
+)
+
+// buffer is a storage buffer.
+type buffer struct {
+	device *Device
+	label  string
+	size   int
+	handle wgpu.Buffer
+	freed  bool
+}
+
+// NewBuffer allocates a buffer; WebGPU fills it with zeros.
+func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
+	if err := d.usable(); err != nil {
+		return nil, fmt.Errorf("buffer %q: %w", label, err)
+	}
+	if size <= 0 || size > math.MaxInt-3 {
+		return nil, fmt.Errorf("buffer %q: size %d; it must be above 0", label, size)
+	}
+	size = (size + 3) &^ 3
+	if size > d.caps.MaxAllocation {
+		return nil, fmt.Errorf("%w: buffer %q is %d bytes, one buffer may have %d here; cut it into slabs",
+			gpu.ErrOutOfMemory, label, size, d.caps.MaxAllocation)
+	}
+	handle, err := d.device.NewBuffer(label, size, wgpu.Storage)
+	if err != nil {
+		return nil, d.explain(err, fmt.Sprintf("buffer %q (%d bytes)", label, size))
+	}
+	b := &buffer{device: d, label: label, size: size, handle: handle}
+	d.buffers[b] = struct{}{}
+	return b, nil
+}
+
+// Size is the number of bytes, a multiple of 4.
+func (b *buffer) Size() int { return b.size }
+
+// Write copies data to the buffer, ordered behind the work submitted.
+func (b *buffer) Write(offset int, data []byte) error {
+	what := fmt.Sprintf("write to buffer %q", b.label)
+	if err := b.ready(offset, len(data)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return b.device.explain(b.device.device.Write(b.handle, offset, data), what)
+}
+
+// Read copies from the buffer, after the work submitted.
+func (b *buffer) Read(offset int, data []byte) error {
+	what := fmt.Sprintf("read from buffer %q", b.label)
+	if err := b.ready(offset, len(data)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return b.device.explain(b.device.device.Read(b.handle, offset, data), what)
+}
+
+// ready checks the range of a host copy.
+func (b *buffer) ready(offset, length int) error {
+	switch {
+	case b.freed:
+		return errors.New("it has been freed")
+	case offset < 0 || offset > b.size || length > b.size-offset:
+		return fmt.Errorf("bytes %d to %d are not inside its %d", offset, offset+length, b.size)
+	case offset%4 != 0 || length%4 != 0:
+		return fmt.Errorf("offset %d and length %d must be multiples of 4", offset, length)
+	}
+	return b.device.usable()
+}
+
+// Free gives the memory back, after the programs that use it.
+func (b *buffer) Free() {
+	if b.freed {
+		return
+	}
+	b.freed = true
+	delete(b.device.buffers, b)
+	if b.device.usable() == nil && b.device.Wait() == nil {
+		b.handle.Release()
+	}
+}

@@ -1,0 +1,168 @@
+//go:build cgo && (darwin || webgpu)
+
+package webgpu
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/check"
+	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
+	"github.com/rlzero/rlzero/shaders"
+)
+
+// program is a list of dispatches with their bind groups.
+type program struct {
+	device   *Device
+	label    string
+	params   wgpu.Buffer // a slot for each op; none without ops
+	groups   []wgpu.Group
+	commands wgpu.Commands
+	buffers  []*buffer // each once
+	freed    bool
+}
+
+// Record checks the ops and makes a program of them.
+func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {
+	if err := d.usable(); err != nil {
+		return nil, fmt.Errorf("program %q: %w", label, err)
+	}
+	if err := check.Ops(ops, d.caps, d.live); err != nil {
+		return nil, fmt.Errorf("program %q: %w", label, err)
+	}
+	p := &program{device: d, label: label}
+	d.programs[p] = struct{}{}
+	if err := p.build(ops); err != nil {
+		p.Free()
+		return nil, fmt.Errorf("program %q: %w", label, err)
+	}
+	return p, nil
+}
+
+// live tells whether a buffer can be used in a program of this device.
+func (d *Device) live(b gpu.Buffer) bool {
+	own, ok := b.(*buffer)
+	return ok && own.device == d && !own.freed
+}
+
+// build makes the parameters, bind groups and dispatches of checked ops.
+func (p *program) build(ops []gpu.Op) error {
+	if err := p.writeParams(ops); err != nil {
+		return err
+	}
+	dispatches := make([]wgpu.Dispatch, len(ops))
+	used := map[*buffer]bool{}
+	for i, op := range ops {
+		var err error
+		if dispatches[i], err = p.resolve(i, op); err != nil {
+			return fmt.Errorf("op %d (%s): %w", i, op.Kernel, err)
+		}
+		for _, v := range op.Bind {
+			if b := v.Buffer.(*buffer); !used[b] {
+				used[b] = true
+				p.buffers = append(p.buffers, b)
+			}
+		}
+	}
+	p.commands = wgpu.NewCommands(dispatches)
+	return nil
+}
+
+// writeParams makes the uniform buffer.
+func (p *program) writeParams(ops []gpu.Op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	data := make([]byte, slot*len(ops))
+	for i, op := range ops {
+		for j, word := range op.Params {
+			binary.NativeEndian.PutUint32(data[slot*i+4*j:], word)
+		}
+	}
+	d := p.device
+	var err error
+	if p.params, err = d.device.NewBuffer("parameters of "+p.label, len(data), wgpu.Uniform); err != nil {
+		return d.explain(err, "parameters")
+	}
+	return d.explain(d.device.Write(p.params, 0, data), "parameters")
+}
+
+// resolve finds the pipeline and the workgroups of op i and binds its buffers.
+func (p *program) resolve(i int, op gpu.Op) (wgpu.Dispatch, error) {
+	d := p.device
+	variant, err := shaders.Choose(op.Kernel, string(d.caps.Tier), op.Size)
+	if err == nil {
+		err = variant.Check(op.Params)
+	}
+	if err != nil {
+		return wgpu.Dispatch{}, fmt.Errorf("%w: %w", gpu.ErrUnsupported, err)
+	}
+	next := wgpu.Dispatch{Groups: variant.Groups(op.Size)}
+	for _, n := range next.Groups {
+		if n > defaults.Groups {
+			return next, fmt.Errorf("%w: size %v makes %v workgroups of shader %s, the limit is %d in each dimension; cut the work",
+				gpu.ErrUnsupported, op.Size, next.Groups, variant.ID, defaults.Groups)
+		}
+	}
+	shared := readsWhatItWrites(op)
+	layout, err := d.layout(op.Kernel, shared)
+	if err != nil {
+		return next, err
+	}
+	if next.Pipeline, err = d.pipeline(variant, shared, layout); err != nil {
+		return next, err
+	}
+	if next.Group, err = d.device.NewGroup(layout, p.spans(i, op)); err != nil {
+		return next, d.explain(err, "bind group")
+	}
+	p.groups = append(p.groups, next.Group)
+	return next, nil
+}
+
+// spans are the bytes that op i binds: its views, then its parameters.
+func (p *program) spans(i int, op gpu.Op) []wgpu.Span {
+	spans := make([]wgpu.Span, 0, len(op.Bind)+1)
+	for _, v := range op.Bind {
+		b := v.Buffer.(*buffer)
+		size := v.Size
+		if size == 0 {
+			size = b.size - v.Offset
+		}
+		spans = append(spans, wgpu.Span{Buffer: b.handle, Offset: v.Offset, Size: size})
+	}
+	return append(spans, wgpu.Span{Buffer: p.params, Offset: slot * i, Size: 4 * len(op.Params)})
+}
+
+// readsWhatItWrites tells whether an op has one buffer at a binding that is only
+// read and at one that is written.
+func readsWhatItWrites(op gpu.Op) bool {
+	kernel, _ := shaders.Lookup(op.Kernel)
+	for i, a := range op.Bind {
+		for j, b := range op.Bind {
+			if a.Buffer == b.Buffer && kernel.Bindings[i].Access == shaders.Read && kernel.Bindings[j].Access != shaders.Read {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Free gives the program back, after its last submission.
+func (p *program) Free() {
+	if p.freed {
+		return
+	}
+	p.freed = true
+	d := p.device
+	delete(d.programs, p)
+	if d.usable() != nil {
+		return
+	}
+	for _, g := range p.groups {
+		g.Release()
+	}
+	if p.params != (wgpu.Buffer{}) {
+		p.params.Release()
+	}
+}

@@ -1,0 +1,492 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The tests of this file hold the whole tree to its rules. Each rule is a table:
+// what is meant to be new goes into a row there, with its reason, where a reader
+// of the change sees it. A row that nothing needs any more is an error too.
+
+const module = "github.com/rlzero/rlzero"
+
+// layer is what a package may import.
+type layer struct {
+	folder  string // "." is the command itself
+	imports string // folders of the module; "rl/*" is everything below rl
+	tests   string // folders that its tests may import as well
+	modules string // modules of others
+}
+
+// layers has a row for every package: imports go down only.
+var layers = []layer{
+	{folder: ".", imports: "gpu/refdev gpu/vulkan rl/cli", tests: "internal/fixtures"},
+
+	{folder: "rl/cli", imports: "gpu model rl rl/* verify", tests: "gpu/gputest", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/bench", imports: "gpu model"},
+
+	// Of the run, but of no device and no model.
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/tasks", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/tasks", imports: "verify", tests: "internal/fixtures"},
+	{folder: "rl/algo", tests: "internal/fixtures"},
+	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
+	{folder: "rl/algo/stats", tests: "internal/fixtures"},
+	{folder: "rl/store"},
+	{folder: "rl/metrics"},
+	{folder: "rl/report"},
+	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
+
+	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures"},
+	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
+	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2"},
+
+	{folder: "model", imports: "gpu", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+
+	{folder: "gpu", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
+	{folder: "gpu/vulkan", imports: "gpu gpu/internal/check gpu/internal/vk shaders"},
+	{folder: "gpu/refdev", imports: "gpu gpu/internal/check shaders"},
+	{folder: "gpu/internal/check", imports: "gpu shaders"},
+	{folder: "gpu/internal/vk", modules: "github.com/ebitengine/purego golang.org/x/sys"},
+	{folder: "gpu/gputest", imports: "gpu gpu/gputest/oracle gpu/refdev gpu/vulkan shaders"},
+	{folder: "gpu/gputest/oracle", imports: "gpu gpu/internal/check gpu/refdev shaders"},
+
+	{folder: "shaders"},
+	{folder: "shaders/internal/spirv"},
+	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
+
+	{folder: "internal/fixtures"},
+}
+
+// guardedImports are packages of the standard library that few may use.
+var guardedImports = []struct {
+	name  string // "net/*" is everything below net
+	where string // folders
+	tests bool   // tests may
+	why   string
+}{
+	{"C", "", false, "a plain go build needs no C compiler (a WebGPU backend would be the one exception)"},
+	{"net", "", false, "nothing here talks to a network"},
+	{"net/*", "", false, "nothing here talks to a network"},
+	{"plugin", "", false, "a run is one binary"},
+	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/tasks.At"},
+	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
+	{"os/exec", "shaders/internal/generate", true, "no command reads what a model wrote"},
+	{"unsafe", "gpu/internal/vk gpu/refdev", true, "memory of C belongs to the Vulkan bindings; the reference device views its words as floats"},
+}
+
+// guardedCalls are functions that few may call.
+var guardedCalls = []struct {
+	rule  string
+	calls string
+	tests bool // tests may
+	where []exception
+}{
+	{
+		rule:  "the disk is written through rl/store, which orders and syncs what it writes (rl/store/doc.go)",
+		calls: "os.WriteFile os.Create os.OpenFile os.Rename os.Mkdir os.MkdirAll os.Remove os.RemoveAll os.CreateTemp os.MkdirTemp os.Link os.Symlink os.Truncate",
+		tests: true,
+		where: []exception{
+			{"rl/store", "the door itself"},
+			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
+			{"rl/doctor", "the runs that it compares live in a temporary folder"},
+			{"shaders/internal/generate", "a tool of the build"},
+		},
+	},
+	{
+		rule:  "a run is a function of recipe, seed and device, not of time; tests do not measure it",
+		calls: "time.Now time.Since time.Until time.After time.AfterFunc time.Sleep time.Tick time.NewTicker time.NewTimer",
+		where: []exception{
+			{"rl/progress", "display"},
+			{"rl/session.go", "tokens per second on the display"},
+			{"rl/run.go", "timing.jsonl, and the time at the end of a run"},
+			{"rl/finish.go", "the same"},
+			{"rl/reinforce.go", "timing.jsonl"},
+			{"rl/sft.go", "timing.jsonl"},
+			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
+			{"rl/benchstep.go", "a benchmark"},
+			{"rl/bench", "a benchmark"},
+			{"rl/cli/train.go", "the name of a run folder"},
+			{"gpu/refdev/device.go", "Timestamps of the reference device"},
+			{"verify/instruct/pattern.go", "the time budget of a backtracking pattern"},
+		},
+	},
+}
+
+// exception is a file or a folder to which a rule does not apply.
+type exception struct{ where, why string }
+
+func (e exception) covers(file string) bool {
+	return file == e.where || strings.HasPrefix(file, e.where+"/")
+}
+
+// goFile is one parsed file of the tree.
+type goFile struct {
+	name   string // slash-separated, from the root
+	folder string
+	test   bool
+	ast    *ast.File
+}
+
+var fileSet = token.NewFileSet()
+
+// goFiles are the Go files of the tree for all systems, build tags ignored.
+var goFiles = sync.OnceValues(func() ([]goFile, error) {
+	var files []goFile
+	err := eachFile(func(name string) error {
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(fileSet, filepath.FromSlash(name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		files = append(files, goFile{name, path.Dir(name), strings.HasSuffix(name, "_test.go"), parsed})
+		return err
+	})
+	return files, err
+})
+
+// eachFile calls do for every file of the tree, data of tests and the output of
+// runs and builds excluded.
+func eachFile(do func(name string) error) error {
+	return fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist"}, entry.Name()):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || name == "rlzero":
+			return nil
+		}
+		return do(name)
+	})
+}
+
+func parsedFiles(t *testing.T) []goFile {
+	t.Helper()
+	files, err := goFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func position(n ast.Node) string {
+	p := fileSet.Position(n.Pos())
+	return fmt.Sprintf("%s:%d", filepath.ToSlash(p.Filename), p.Line)
+}
+
+// matches says whether a name stands in a list, "a/*" being everything below a.
+// The pattern that matched is added to used.
+func matches(list, name string, used map[string]bool) bool {
+	for _, pattern := range strings.Fields(list) {
+		below, wild := strings.CutSuffix(pattern, "/*")
+		if pattern == name || wild && strings.HasPrefix(name, below+"/") {
+			used[pattern] = true
+			return true
+		}
+	}
+	return false
+}
+
+// inModule says whether an import path is of one of the modules.
+func inModule(list, path string, used map[string]bool) bool {
+	for _, m := range strings.Fields(list) {
+		if path == m || strings.HasPrefix(path, m+"/") {
+			used[m] = true
+			return true
+		}
+	}
+	return false
+}
+
+func TestImportGraph(t *testing.T) {
+	used := map[string]map[string]bool{} // by folder: entries of its row that something needs
+	for _, f := range parsedFiles(t) {
+		row := slices.IndexFunc(layers, func(l layer) bool { return matches(l.folder, f.folder, map[string]bool{}) })
+		if row < 0 {
+			t.Errorf("%s: package %s has no row in layers of imports_test.go; add one that says what it may import", f.name, f.folder)
+			continue
+		}
+		l := layers[row]
+		if used[l.folder] == nil {
+			used[l.folder] = map[string]bool{}
+		}
+		for _, spec := range f.ast.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			own, inside := strings.CutPrefix(name, module+"/")
+			allowed := own == f.folder || matches(l.imports, own, used[l.folder]) || f.test && matches(l.tests, own, used[l.folder])
+			first, _, _ := strings.Cut(name, "/")
+			switch {
+			case inside && !allowed:
+				t.Errorf("%s: %s imports %s. Imports go down only; if this edge is meant, add it to the row of %s in layers of imports_test.go",
+					position(spec), f.folder, own, f.folder)
+			case !inside && strings.Contains(first, ".") && name != module && !inModule(l.modules, name, used[l.folder]):
+				t.Errorf("%s: %s imports %s. A module of others needs a reason; if it is meant, add it to the row of %s in layers of imports_test.go",
+					position(spec), f.folder, name, f.folder)
+			}
+		}
+	}
+	for _, l := range layers {
+		if used[l.folder] == nil {
+			t.Errorf("layers of imports_test.go has a row for %s, where no package is", l.folder)
+			continue
+		}
+		for _, entry := range strings.Fields(l.modules) {
+			if !used[l.folder][entry] {
+				t.Errorf("layers of imports_test.go lets %s import %s, which it does not", l.folder, entry)
+			}
+		}
+	}
+}
+
+func TestGuardedImports(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range parsedFiles(t) {
+		for _, spec := range f.ast.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			for _, g := range guardedImports {
+				if matches(g.name, name, map[string]bool{}) && !matches(g.where, f.folder, used) && !(g.tests && f.test) {
+					t.Errorf("%s imports %s: %s. If it has to, add %s to guardedImports in imports_test.go", position(spec), name, g.why, f.folder)
+				}
+			}
+		}
+	}
+	for _, g := range guardedImports {
+		for _, folder := range strings.Fields(g.where) {
+			if !used[folder] {
+				t.Errorf("guardedImports lets %s import %s, which it does not", folder, g.name)
+			}
+		}
+	}
+}
+
+func TestGuardedCalls(t *testing.T) {
+	for _, g := range guardedCalls {
+		used := map[exception]bool{}
+		for _, f := range parsedFiles(t) {
+			if f.test && g.tests {
+				continue
+			}
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := s.X.(*ast.Ident); !ok || !slices.Contains(strings.Fields(g.calls), x.Name+"."+s.Sel.Name) {
+					return true
+				}
+				if i := slices.IndexFunc(g.where, func(e exception) bool { return e.covers(f.name) }); i >= 0 {
+					used[g.where[i]] = true
+					return true
+				}
+				t.Errorf("%s uses %s: %s. If it has to, add %s with the reason to guardedCalls in imports_test.go", position(s), s.Sel.Name, g.rule, f.name)
+				return true
+			})
+		}
+		for _, e := range g.where {
+			if !used[e] {
+				t.Errorf("guardedCalls excepts %s (%s), which needs it no more", e.where, e.why)
+			}
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	const least = 3 // lines
+	documented := map[string]bool{}
+	for _, f := range parsedFiles(t) {
+		home := f.folder + "/doc.go"
+		if f.ast.Name.Name == "main" {
+			home = path.Join(f.folder, "main.go") // as go doc has it for commands
+		}
+		switch {
+		case f.name == home && f.ast.Doc != nil && len(f.ast.Doc.List) >= least:
+			documented[f.folder] = true
+		case f.name == home:
+			t.Errorf("%s: the package comment has fewer than %d lines; it says what the package does, shapes, units, threading and caveats", f.name, least)
+			documented[f.folder] = true
+		case f.ast.Doc != nil && !f.test:
+			t.Errorf("%s: the package comment belongs into %s", f.name, home)
+		}
+		if _, seen := documented[f.folder]; !seen {
+			documented[f.folder] = false
+		}
+	}
+	for folder, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no doc.go with a package comment", folder)
+		}
+	}
+}
+
+// Sizes that a reader can hold in mind, tests included.
+const (
+	maxFileLines     = 600
+	maxFunctionLines = 80
+)
+
+// longFunctions may be longer, for the reason given.
+var longFunctions = map[string]string{}
+
+func TestSizes(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range parsedFiles(t) {
+		if n := fileSet.Position(f.ast.FileEnd).Line; n > maxFileLines {
+			t.Errorf("%s has %d lines, at most %d: cut it where one idea ends", f.name, n, maxFileLines)
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			n := fileSet.Position(fn.End()).Line - fileSet.Position(fn.Pos()).Line + 1
+			key := f.folder + "." + fn.Name.Name
+			if n <= maxFunctionLines {
+				continue
+			}
+			used[key] = true
+			if longFunctions[key] == "" {
+				t.Errorf("%s: %s has %d lines, at most %d", position(fn), fn.Name.Name, n, maxFunctionLines)
+			}
+		}
+	}
+	for key := range longFunctions {
+		if !used[key] {
+			t.Errorf("longFunctions of imports_test.go has %s, which is short", key)
+		}
+	}
+}
+
+// forbiddenText is what no file of the tree may hold, test data excepted.
+var forbiddenText = []struct {
+	pattern *regexp.Regexp
+	tests   bool // tests may
+	why     string
+}{
+	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), false, "unfinished work is an issue, not a comment"},
+	{regexp.MustCompile("(^|[\\s\"'`(=])/(work|root|home|Users)/"), false, "a path of one machine"},
+	{regexp.MustCompile("(^|[\\s\"'`(=])/tmp/"), true, "use os.TempDir or ${TMPDIR:-/tmp}"},
+}
+
+func TestForbiddenText(t *testing.T) {
+	err := eachFile(func(name string) error {
+		text, err := os.ReadFile(filepath.FromSlash(name))
+		if err != nil || strings.ContainsRune(string(text), 0) { // binary
+			return err
+		}
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			for _, f := range forbiddenText {
+				if found := f.pattern.FindString(line); found != "" && !(f.tests && strings.HasSuffix(name, "_test.go")) {
+					t.Errorf("%s:%d: %q: %s", name, number, strings.TrimSpace(found), f.why)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallNumbers are the test files that may write a number between 0 and 1/100.
+// Tolerances are computed from rounding errors (package oracle), never tried out,
+// so a small number in a test is suspect until its reason stands here.
+var smallNumbers = map[string]string{
+	"gpu/conformance_fixtures_test.go":  "optimizer settings; the share that the fixtures' README allows f32 against f64",
+	"gpu/conformance_sampling_test.go":  "chance at which a right sampler fails the test",
+	"gpu/refdev/derivative_test.go":     "eps of the norms",
+	"model/config_test.go":              "values of config.json",
+	"model/invariance_test.go":          "eps of the norms",
+	"rl/algo/algo_test.go":              "std_eps, a setting",
+	"rl/algo/config_test.go":            "a setting",
+	"rl/algo/property_test.go":          "step of the finite differences, and the error that it has at that step",
+	"rl/algo/schedule/schedule_test.go": "a default of transformers",
+	"rl/algo/trl_advantage_test.go":     "std_eps, a setting",
+	"rl/algo/trl_test.go":               "what the fixtures' README allows for float32 counters",
+	"rl/algo/verl_test.go":              "an eps of verl's, and what the fixtures' README allows",
+	"rl/metrics/metrics_test.go":        "numbers to be printed",
+	"rl/report/axis_test.go":            "numbers to be put on an axis",
+}
+
+func TestSmallNumbers(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range parsedFiles(t) {
+		if !f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.FLOAT {
+				return true
+			}
+			v, err := strconv.ParseFloat(lit.Value, 64)
+			if err != nil || v <= 0 || v >= 0.01 || strings.HasPrefix(lit.Value, "0x") { // 0x1p-52 names a rounding unit
+				return true
+			}
+			used[f.name] = true
+			if smallNumbers[f.name] == "" {
+				t.Errorf("%s: %s: is it a tolerance? Compute it (gpu/gputest/oracle shows how); if not, say what it is in smallNumbers of imports_test.go",
+					position(lit), lit.Value)
+			}
+			return true
+		})
+	}
+	for name := range smallNumbers {
+		if !used[name] {
+			t.Errorf("smallNumbers of imports_test.go has %s, where none is", name)
+		}
+	}
+}
+
+// A comment that points into RATIONALE.md or CONTRIBUTING.md points at a heading.
+func TestDocumentLinks(t *testing.T) {
+	headings := map[string]bool{}
+	for _, document := range []string{"RATIONALE.md", "CONTRIBUTING.md"} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if title := strings.TrimLeft(line, "#"); title != line {
+				headings[document+"#"+anchor(title)] = true
+			}
+		}
+	}
+	link := regexp.MustCompile(`\b((?:RATIONALE|CONTRIBUTING)\.md)?\]?\(?(#[a-z][a-z0-9-]+)`)
+	err := eachFile(func(name string) error {
+		text, err := os.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if m[1] != "" && !headings[m[1]+m[2]] {
+				t.Errorf("%s: no heading answers to %s%s", name, m[1], m[2])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anchor is the address that GitHub gives a heading.
+func anchor(title string) string {
+	title = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+	return strings.ReplaceAll(title, " ", "-")
+}

@@ -1,0 +1,272 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestKill drives the real program: killed with SIGKILL at random moments, also
+// while it writes a checkpoint, and resumed each time, or interrupted with
+// SIGINT, it ends in the bytes of an undisturbed run.
+//
+// RLZERO_KILLS is the number of kills, 4 if unset; RLZERO_KILL_SEED repeats the
+// moments of another run as far as times can be repeated.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains for half a minute")
+	}
+	kills, seed := number(t, "RLZERO_KILLS", 4), number(t, "RLZERO_KILL_SEED", rand.Uint64())
+	t.Logf("%d kills, RLZERO_KILL_SEED=%d", kills, seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	program := buildProgram(t)
+	base := filepath.Join(t.TempDir(), "undisturbed")
+	began := time.Now()
+	p := program.start(t, base)
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, p.shown())
+	}
+	length := time.Since(began)
+	want := filesOf(t, base)
+	exactOnPolicy(t, base)
+
+	t.Run("kill", func(t *testing.T) {
+		for kills > 0 {
+			dir := filepath.Join(t.TempDir(), "killed")
+			var spent uint64
+			p := program.start(t, dir)
+			for spent < kills && p.kill(rng, length/2) {
+				spent++
+				p = program.start(t, dir)
+			}
+			if code := p.wait(); code != 0 {
+				t.Fatalf("exit code %d after %d kills:\n%s", code, spent, p.shown())
+			}
+			kills -= spent
+			sameFiles(t, filesOf(t, dir), want)
+			t.Logf("%d kills in one run", spent)
+		}
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "interrupted")
+		p := program.start(t, dir)
+		p.until(func() bool { return p.shown() != "" }) // from then on it handles signals
+		time.Sleep(time.Duration(rng.Int64N(int64(length / 2))))
+		p.cmd.Process.Signal(os.Interrupt)
+		if code := p.wait(); code != 130 {
+			t.Fatalf("exit code %d, want 130:\n%s", code, p.shown())
+		}
+		_, command, ok := strings.Cut(p.shown(), "to continue: rlzero ")
+		command, _, _ = strings.Cut(command, "\n")
+		if args := strings.Fields(command); !ok || len(args) == 0 {
+			t.Fatalf("nothing says how to continue:\n%s", p.shown())
+		} else if p = program.run(t, args...); p.wait() != 0 {
+			t.Fatalf("rlzero %s:\n%s", command, p.shown())
+		}
+		got := filesOf(t, dir)
+		for name := range got {
+			if _, ok := want[name]; !ok && strings.HasPrefix(name, "checkpoints/") {
+				delete(got, name) // of the step at which it was interrupted
+			}
+		}
+		sameFiles(t, got, want)
+	})
+}
+
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+type program struct{ path string }
+
+func buildProgram(t *testing.T) program {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rlzero")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program{path}
+}
+
+// start trains in a folder, or resumes the run that is there. Random rewards
+// give the updates something to learn, which the few steps of countdown-short do
+// not earn; frequent checkpoints give the kills something to hit.
+func (pr program) start(t *testing.T, dir string) *process {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err == nil {
+		return pr.run(t, "train", "--resume", "--run", dir)
+	}
+	return pr.run(t, "train", "--run", dir, "--set", "stage.rl.reward=random", "--set", "checkpoint.keep=1000",
+		"--set", "stage.warm-up.checkpoint_every=10", "--set", "stage.rl.checkpoint_every=2", "countdown-short")
+}
+
+// process is a running program.
+type process struct {
+	cmd   *exec.Cmd
+	dir   string // run folder
+	ended chan struct{}
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (pr program) run(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(pr.path, args...), ended: make(chan struct{})}
+	p.dir = args[slices.Index(args, "--run")+1]
+	p.cmd.Stderr = p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.cmd.Wait() // the exit code tells
+		close(p.ended)
+	}()
+	t.Cleanup(func() { p.cmd.Process.Kill() })
+	return p
+}
+
+// Write collects what the program shows.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *process) shown() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// wait returns the exit code, -1 if a signal ended the process.
+func (p *process) wait() int {
+	<-p.ended
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// until polls until a condition holds; false: the process ended before.
+func (p *process) until(holds func() bool) bool {
+	for !holds() {
+		select {
+		case <-p.ended:
+			return false
+		case <-time.After(500 * time.Microsecond):
+		}
+	}
+	return true
+}
+
+// kill ends the process at a random moment, or a little after it has begun to
+// write a checkpoint. It is false if the process ended before.
+func (p *process) kill(rng *rand.Rand, within time.Duration) bool {
+	moment := time.Now().Add(time.Duration(rng.Int64N(int64(within))))
+	atCheckpoint, delay := rng.IntN(2) == 0, time.Duration(rng.Int64N(int64(20*time.Millisecond)))
+	come := p.until(func() bool {
+		if !atCheckpoint {
+			return time.Now().After(moment)
+		}
+		unfinished, _ := filepath.Glob(filepath.Join(p.dir, "checkpoints", "*.tmp"))
+		return len(unfinished) > 0
+	})
+	if !come {
+		return false
+	}
+	if atCheckpoint {
+		time.Sleep(delay)
+	}
+	p.cmd.Process.Kill()
+	return p.wait() == -1
+}
+
+// filesOf are the files of a run folder that equal runs have in common.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		switch path {
+		case "curves":
+			return fs.SkipDir
+		case "timing.jsonl", "receipt.json", "report.html", "lock":
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		files[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func sameFiles(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, data := range want {
+		if have, ok := got[name]; !ok || have != data {
+			t.Errorf("%s: found %v, %d bytes, want other %d", name, ok, len(have), len(data))
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is too many", name)
+		}
+	}
+}
+
+// exactOnPolicy wants ratio 1 and divergence 0 from the sampler, exactly, in the
+// first update of every step.
+func exactOnPolicy(t *testing.T, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	for line := range bytes.Lines(data) {
+		var row struct {
+			Step    int
+			Updates float64  `json:"optim/updates"`
+			KL      *float64 `json:"policy/mismatch_kl"`
+			Ratio   *float64 `json:"policy/ratio_first"`
+			Norm    float64  `json:"policy/grad_norm"`
+		}
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Updates == 0 {
+			continue
+		}
+		steps++
+		if row.KL == nil || *row.KL != 0 || row.Ratio == nil || *row.Ratio != 1 || row.Norm == 0 {
+			t.Errorf("want policy/mismatch_kl 0, policy/ratio_first 1 and a gradient: %s", line)
+		}
+	}
+	if steps != 12 {
+		t.Errorf("%d steps of reinforcement learning, want 12", steps)
+	}
+}

@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/shaders"
+)
+
+// ref is the plain-Go device.
+func ref(t *testing.T) gpu.Device {
+	t.Helper()
+	dev, err := gpu.Open("ref") // package gputest has registered it
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dev
+}
+
+// TestHealthy: every device passes in the tier that it would be used in; the
+// tests of packages gpu and model have the other tiers.
+func TestHealthy(t *testing.T) {
+	seen := map[string]bool{}
+	for _, dev := range gputest.Devices(t) {
+		c := dev.Caps()
+		if seen[c.ID] {
+			continue
+		}
+		seen[c.ID] = true
+		t.Run(gputest.Name(dev), func(t *testing.T) {
+			quick := c.Kind == gpu.Reference
+			r, err := Run(t.Context(), dev, Options{Quick: quick, Show: io.Discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, check := range r.Checks {
+				if !check.OK {
+					t.Errorf("%s: %s", check.Name, check.Detail)
+				}
+				if check.Detail == "" || check.OK && check.Advice != "" {
+					t.Errorf("%s: detail %q, advice %q", check.Name, check.Detail, check.Advice)
+				}
+			}
+			const facts = 4
+			want := facts + len(shaders.Kernels()) + len(steps)
+			if got := len(r.Checks) + len(r.LeftOut); got != want || !r.OK || r.Failed() != 0 {
+				t.Errorf("%d checks made or left out, want %d; ok %v, %d failed", got, want, r.OK, r.Failed())
+			}
+			if quick != (len(r.LeftOut) > 0) {
+				t.Errorf("quick %v, left out %v", quick, r.LeftOut)
+			}
+		})
+	}
+}
+
+// TestWrongKernel: a wrong bit in one kernel puts its row first, and what is
+// built on kernels is left out.
+func TestWrongKernel(t *testing.T) {
+	for _, name := range []string{"rmsnorm", "matmul_tn_acc", "sample_draw", "add"} {
+		dev := &gputest.Broken{Device: ref(t), Kernel: name, Bit: 22}
+		r, err := Run(t.Context(), dev, Options{Show: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := r.Checks[0]; r.OK || first.OK || first.Name != "kernel "+name || first.Advice == "" {
+			t.Errorf("%s: first row %+v", name, first)
+		}
+		if n := r.Failed(); n != 1 {
+			t.Errorf("%s: %d rows failed: %+v", name, n, r.Checks[:n])
+		}
+		if len(r.LeftOut) != len(steps)-1 { // losses need no device
+			t.Errorf("%s: left out %v", name, r.LeftOut)
+		}
+		var table strings.Builder
+		if err := r.Print(&table); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(table.String()), "\n")
+		if !strings.HasPrefix(lines[0], "FAILED  kernel "+name) || lines[len(lines)-1] != r.Verdict() {
+			t.Errorf("%s: table\n%s", name, table.String())
+		}
+	}
+}
+
+// TestWrongParts: each check of a whole part finds a device that goes wrong only
+// there, by the last digit where bits are compared.
+func TestWrongParts(t *testing.T) {
+	for _, c := range []struct {
+		step string
+		dev  gputest.Broken
+		want string // in the error
+	}{
+		{"gradients", gputest.Broken{Kernel: "rmsnorm_backward_dw", Bit: 25}, "norm"},
+		{"sampler = trainer = scorer", gputest.Broken{Kernel: "vocab_stats", Bit: 0}, "was"},
+		{"sampler = trainer = scorer", gputest.Broken{Kernel: "attention", Bit: 20}, "completion"},
+		{"learning rate 0", gputest.Broken{Kernel: "vocab_stats", Bit: 0}, "policy/"},
+		{"learning rate 0", gputest.Broken{Kernel: "adamw", Bit: 0}, ""},
+		{"equal runs, equal bytes", gputest.Broken{Kernel: "adamw", Bit: 0, When: func(run int) bool { return run == 0 }}, "differs"},
+	} {
+		i := slices.IndexFunc(steps, func(s step) bool { return s.name == c.step })
+		c.dev.Device = ref(t)
+		detail, err := steps[i].run(&patient{t.Context(), &c.dev, t.TempDir()})
+		if err == nil {
+			t.Errorf("%s passes on a device with a wrong %s: %s", c.step, c.dev.Kernel, detail)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, wrong %s: error %q, want %q in it", c.step, c.dev.Kernel, err, c.want)
+		} else {
+			t.Logf("%s, wrong %s: %v", c.step, c.dev.Kernel, err)
+		}
+	}
+}
+
+func TestPanic(t *testing.T) {
+	_, err := guarded(func() (string, error) { panic("index out of range") })
+	if err == nil || !strings.Contains(err.Error(), "index out of range") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := Run(ctx, ref(t), Options{Show: io.Discard}); !errors.Is(err, rl.ErrInterrupted) {
+		t.Errorf("error %v, want ErrInterrupted", err)
+	}
+}

@@ -1,0 +1,43 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl"
+)
+
+// Receipt checks the receipt of the run in dir. dev, nil if there is none, is
+// compared with the device of the run.
+func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
+	receipt, err := rl.ReadReceipt(dir)
+	if err != nil {
+		return nil, err
+	}
+	audit, err := receipt.Audit(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(version)
+	for _, a := range audit {
+		r.add(a.Name, fmt.Sprintf("SHA-256 %.16s", a.Hash), a.Err,
+			"it is not what the run wrote: take the folder from where it was written, or repeat the run with rlzero train")
+	}
+	repeatable, detail := false, "no device to compare with"
+	if dev != nil {
+		r.about(dev.Caps())
+		if err := receipt.Repeatable(dev.Caps()); err != nil {
+			detail = "this device would not write the same bytes: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		} else {
+			repeatable = true
+			detail = "this device would write the same bytes: same name, driver, tier and numerics version"
+		}
+	}
+	if receipt.Program != version {
+		detail += fmt.Sprintf(" (run by rlzero %s, this is %s)", receipt.Program, version)
+	}
+	r.Repeatable = &repeatable
+	r.add("this device", detail, nil, "")
+	return r.finish(), nil
+}

@@ -1,0 +1,38 @@
+// Package instruct has the verifiers of instructions such as "use no comma".
+//
+//	ifeval:TYPE    the 25 types of IFEval
+//	ifrlvr:TYPE    the 29 further types of the training set of IF-RLVR
+//	ifbench:TYPE   the 58 types of IFBench
+//
+// Importing the package registers them with package verify. A row has the
+// arguments in its metadata: "kwargs", an object, and optionally "mode",
+// "strict" or "loose". A verdict is right, wrong or, where the row lacks what
+// the type needs, not scored.
+//
+// # The same verdicts as the originals
+//
+// The checkers answer what the published Python checkers answer, also where
+// those are odd: figures under these names are comparable with published ones.
+// Each entry's text says what is odd about it. Three things differ:
+//
+//   - Where the original uses a trained model or a dictionary (Punkt, NLTK's
+//     tokenizer and tagger, langdetect, syllapy), ours imitates it by rules.
+//     approximations.go lists the types and how many verdicts differ.
+//   - Where the original draws a missing argument at random, or raises, ours
+//     does not score the completion or decides.
+//   - A completion of more than 1 MiB is wrong unread.
+//
+// Sources of the behaviour: IFEval (github.com/google-research/google-research,
+// instruction_following_eval), IFEvalG (github.com/allenai/open-instruct) and
+// github.com/allenai/IFBench at db69a6f, all read, none copied.
+//
+// # Budgets
+//
+// Every check is linear in the completion. Patterns of this package and
+// keywords that Go's regexp can express run in linear time; a keyword that needs
+// backtracking runs on regexp2 with limits on text, stack and time (pattern.go),
+// and beyond them the completion is not scored. A keyword comes from the task,
+// never from a model.
+//
+// Everything is safe for concurrent use.
+package instruct

@@ -1,0 +1,58 @@
+// Package mathans reads mathematical answers, in LaTeX or plain text, and
+// decides whether two of them are the same.
+//
+//	text ── tokens ── tree ─┬─ collections, relations, matrices: compared part by part
+//	                        └─ scalars ─┬─ rationals: exactly (big.Rat)
+//	                                    ├─ other constants: to a proven number of bits
+//	                                    └─ expressions in variables: at seeded rational points
+//
+// No float64 decides an equality. Rational values are compared as rationals.
+// Values with roots are calculated to as many bits as the separation bound of
+// Burnikel, Funke, Mehlhorn, Schirra and Schmitt ("A separation bound for real
+// algebraic expressions", ESA 2001) asks for: two different algebraic numbers
+// differ by more than that bound, so agreement is a proof. Values that need π,
+// e, logarithms or trigonometric functions are not known to have such a bound;
+// they agree when they do to transcendentalBits more bits than the size of what
+// they are made of asks for.
+//
+// Expressions in variables are compared at rational points, with the same
+// arithmetic; two different polynomials of degree d agree at one of our points
+// with a probability of at most d/2^20 (Schwartz, "Fast probabilistic
+// algorithms for verification of polynomial identities", 1980).
+//
+// Every text is read by one pass of a recursive-descent parser with caps on
+// length and depth, and all arithmetic runs on a budget; a comparison beyond
+// its budget ends as "not proven equal". The package has no state: everything
+// is safe for concurrent use.
+package mathans
+
+import "errors"
+
+// Budgets. They are far above what honest answers need.
+const (
+	maxTextBytes       = 4096    // of one answer
+	maxDepth           = 96      // of nesting in an answer
+	maxDigits          = 400     // of one number
+	maxExponent        = 400     // in scientific notation
+	maxRatBits         = 1 << 15 // of a numerator or denominator: 2006! has 19,100
+	maxFactorial       = 3000
+	maxRootIndex       = 64
+	maxPower           = 1 << 14 // of a value that is not rational
+	maxPrecision       = 1 << 14 // bits that a proof of equality may take
+	maxProbePrecision  = 1 << 11 // the same at one point of an expression in variables
+	startPrecision     = 192     // bits of the first, refuting calculation
+	transcendentalBits = 512     // agreement asked of values without a separation bound
+	maxWork            = 12_000  // units of arithmetic in one comparison, see budget.spend
+	maxComparisons     = 4_000   // pairs of parts looked at in one comparison
+	maxItems           = 200     // of a list, set or union
+	maxVariants        = 16      // readings of an answer with several ±
+	numProbes          = 6
+)
+
+var (
+	errTooLong   = errors.New("it is longer than an answer may be")
+	errTooDeep   = errors.New("it is nested too deeply")
+	errBudget    = errors.New("it is too large to calculate")
+	errUndefined = errors.New("it is undefined")
+	errSymbolic  = errors.New("it is not a value")
+)

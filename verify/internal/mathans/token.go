@@ -1,0 +1,389 @@
+package mathans
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	tEnd     tokenKind = iota
+	tNumber            // value, text
+	tLetter            // text: a variable, a Greek letter's name
+	tWord              // text: words, from \text{…} or a run of letters
+	tCommand           // text: a LaTeX command that the parser knows, without \
+	tMark              // text: an operator, a bracket, a separator
+)
+
+type token struct {
+	kind    tokenKind
+	text    string
+	spaced  bool // white space stands before it
+	value   *big.Rat
+	decimal bool
+	groups  []string // the groups of digits of a number written 1,234,567 with bare commas
+}
+
+// marks maps commands, characters and pairs of characters to one mark each.
+var marks = map[string]string{
+	`\le`: "<=", `\leq`: "<=", `\leqslant`: "<=", "≤": "<=", "⩽": "<=", `\ge`: ">=", `\geq`: ">=", `\geqslant`: ">=", "≥": ">=", "⩾": ">=",
+	`\lt`: "<", `\gt`: ">", `\ne`: "!=", `\neq`: "!=", "≠": "!=", `\approx`: "~", "≈": "~", `\sim`: "~", `\simeq`: "~", `\doteq`: "~", "≃": "~",
+	`\equiv`: "=", "≡": "=", `\in`: "in", "∈": "in", `\notin`: "notin", "∉": "notin", `\subset`: "sub", `\subseteq`: "sub", "⊂": "sub", "⊆": "sub",
+	`\to`: "=", `\rightarrow`: "=", `\longrightarrow`: "=", `\mapsto`: "=", "→": "=", `\colon`: ":",
+	`\Rightarrow`: "=>", `\implies`: "=>", `\iff`: "=>", `\Leftrightarrow`: "=>", `\therefore`: "=>", "⇒": "=>", `\Longrightarrow`: "=>",
+	`\cdot`: "*", `\times`: "*", `\ast`: "*", `\bullet`: "*", "×": "*", "·": "*", "⋅": "*", "∗": "*", `\div`: "/", "÷": "/", "∕": "/", "⁄": "/",
+	"−": "-", "–": "-", "—": "-", `\pm`: "+-", "±": "+-", `\mp`: "-+", "∓": "-+",
+	`\cup`: "cup", "∪": "cup", `\bigcup`: "cup", `\cap`: "cap", "∩": "cap", `\setminus`: "minus", `\backslash`: "minus", "∖": "minus",
+	`\land`: ",", `\wedge`: ",", "∧": ",", `\lor`: ",", `\vee`: ",", "∨": ",", "，": ",", "；": ";", "：": ":", "（": "(", "）": ")",
+	`\langle`: "(", `\rangle`: ")", "⟨": "(", "⟩": ")", `\lbrace`: `\{`, `\rbrace`: `\}`, `\lbrack`: "[", `\rbrack`: "]",
+	`\vert`: "|", `\lvert`: "|", `\rvert`: "|", `\|`: "|", `\Vert`: "|", `\lVert`: "|", `\rVert`: "|", `\mid`: "suchthat",
+	`\circ`: "deg", `\degree`: "deg", "°": "deg", "º": "deg", `\%`: "%", "％": "%", `\prime`: "'", "′": "'", `\infty`: "inf", "∞": "inf",
+	`\emptyset`: "empty", `\varnothing`: "empty", "∅": "empty", `\lfloor`: "lfloor", `\rfloor`: "rfloor", `\lceil`: "lceil", `\rceil`: "rceil",
+	"⌊": "lfloor", "⌋": "rfloor", "⌈": "lceil", "⌉": "rceil", `\{`: `\{`, `\}`: `\}`, `\\`: `\\`, `\cr`: `\\`,
+	"<=": "<=", ">=": ">=", "!=": "!=", "=>": "=>", "==": "=", "**": "^",
+}
+
+// skipped commands leave nothing but a space.
+var skipped = wordSet(`left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr displaystyle textstyle scriptstyle
+	limits nolimits quad qquad hspace vspace enspace thinspace hfill hline left. right. boldsymbol nonumber notag allowbreak`)
+
+// textual commands have words as their argument, styles a formula.
+var (
+	textual = wordSet(`text textbf textit textrm textsf texttt textnormal mbox hbox mathrm mathbf mathit mathsf mathtt mathcal mathscr operatorname mathop emph underline`)
+	symbols = map[string]string{`π`: "pi", `√`: "sqrt", `ℝ`: "Reals", `θ`: "theta", `α`: "alpha", `β`: "beta", `λ`: "lambda", `φ`: "phi", `σ`: "sigma", `μ`: "mu", `ω`: "omega", `ℤ`: "Integers", `ℕ`: "Naturals", `ℚ`: "Rationals", `ℂ`: "Complexes"}
+	boards  = map[string]string{"R": "Reals", "Z": "Integers", "N": "Naturals", "Q": "Rationals", "C": "Complexes"}
+)
+
+var greek = wordSet(`alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau
+	upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega pi ell hbar aleph infty`)
+
+// structural commands are left to the parser.
+var structural = wordSet(`frac dfrac tfrac cfrac sqrt binom dbinom tbinom begin end boxed fbox overline overrightarrow vec hat bar tilde
+	mathbb sum prod int oint lim angle triangle mod pmod bmod ldots dots cdots vdots dotsc dotsb widehat stackrel dot perp parallel partial nabla forall exists color not`)
+
+var functions = wordSet(`sin cos tan sec csc cot arcsin arccos arctan sinh cosh tanh ln log lg exp asin acos atan abs sqrt cbrt
+	gcd lcm max min floor ceil det binomial factorial`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// lexer turns text into tokens in one pass.
+type lexer struct {
+	text   string
+	at     int
+	tokens []token
+	spaced bool
+	rows   bool   // & and \\ part the cells of a matrix
+	open   []byte // the brackets that are open: ( stands for all but a plain {
+}
+
+func tokenize(text string) ([]token, error) {
+	l := lexer{text: text, rows: strings.Contains(text, `\begin`)}
+	for l.at < len(l.text) {
+		if err := l.next(); err != nil {
+			return nil, err
+		}
+	}
+	return l.tokens, nil
+}
+
+func (l *lexer) add(t token) {
+	t.spaced = l.spaced
+	l.tokens, l.spaced = append(l.tokens, t), false
+}
+
+func (l *lexer) mark(text string) {
+	switch text {
+	case "(", "[", `\{`:
+		l.open = append(l.open, '(')
+	case "{":
+		l.open = append(l.open, '{')
+	case ")", "]", `\}`, "}":
+		if len(l.open) > 0 {
+			l.open = l.open[:len(l.open)-1]
+		}
+	}
+	l.add(token{kind: tMark, text: text})
+}
+
+func (l *lexer) next() error {
+	rest := l.text[l.at:]
+	r, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case r == '~' || r == '$' || r == '&' && !l.rows || unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff':
+		l.at += size
+		l.spaced = true
+		return nil
+	case r == '\\':
+		return l.command()
+	case isDigit(rest[0]) || r == '.' && len(rest) > 1 && isDigit(rest[1]):
+		return l.number()
+	case unicode.IsLetter(r):
+		l.letters()
+		return nil
+	}
+	for _, n := range []int{2, size} {
+		if n <= len(rest) {
+			if m, ok := marks[rest[:n]]; ok {
+				l.at += n
+				l.mark(m)
+				return nil
+			}
+		}
+	}
+	l.at += size
+	if name, ok := symbols[string(r)]; ok {
+		l.symbol(name)
+		return nil
+	}
+	if d, ok := superscripts[r]; ok {
+		l.superscript(d)
+		return nil
+	}
+	if strings.ContainsRune("+-*/^_=<>()[]{}|,;:!%'&", r) {
+		l.mark(string(r))
+		return nil
+	}
+	if r == '.' || r == '"' || r == '?' || r == '`' {
+		l.spaced = true
+		return nil
+	}
+	if unicode.Is(unicode.Sc, r) { // a currency sign
+		return nil
+	}
+	return fmt.Errorf("%q has no meaning here", string(r))
+}
+
+var superscripts = map[rune]byte{'⁰': '0', '¹': '1', '²': '2', '³': '3', '⁴': '4', '⁵': '5', '⁶': '6', '⁷': '7', '⁸': '8', '⁹': '9', '⁻': '-'}
+
+// superscript reads x²³ as x^{23}; the first character is consumed already.
+func (l *lexer) superscript(first byte) {
+	digits := []byte{first}
+	for {
+		r, size := utf8.DecodeRuneInString(l.text[l.at:])
+		d, ok := superscripts[r]
+		if !ok {
+			break
+		}
+		digits = append(digits, d)
+		l.at += size
+	}
+	n, err := strconv.Atoi(string(digits))
+	if err != nil {
+		n = 0
+	}
+	l.mark("^")
+	l.mark("{")
+	l.add(token{kind: tNumber, text: string(digits), value: big.NewRat(int64(n), 1)})
+	l.mark("}")
+}
+
+// command reads a backslash and what belongs to it.
+func (l *lexer) command() error {
+	rest := l.text[l.at:]
+	n := 1
+	for n < len(rest) && isLetter(rest[n]) {
+		n++
+	}
+	if n == 1 { // a command of one character that is no letter
+		n += max(1, runeLen(rest[1:]))
+		n = min(n, len(rest))
+		l.at += n
+		if m, ok := marks[rest[:n]]; ok {
+			l.mark(m)
+		} else if rest[:n] == `\&` || rest[:n] == `\_` || rest[:n] == `\#` {
+			return fmt.Errorf("%s has no meaning here", rest[:n])
+		} else {
+			l.spaced = true // \, \; \! \: \$ and the like
+		}
+		return nil
+	}
+	name := rest[1:n]
+	if known := knownCommand(name); known < len(name) && known > 0 {
+		name = name[:known]
+	}
+	l.at += 1 + len(name)
+	switch m, isMark := marks[`\`+name]; {
+	case isMark:
+		l.mark(m)
+	case skipped[name]:
+		l.spaced = true
+		if (name == "left" || name == "right") && strings.HasPrefix(l.text[l.at:], ".") {
+			l.at++
+		}
+		if name == "hspace" || name == "vspace" {
+			l.argument()
+		}
+	case textual[name]:
+		words, ok := l.argument()
+		if !ok {
+			return nil // \mathrm without braces: what follows is read as it is
+		}
+		return l.words(words, name)
+	case name == "mathbb":
+		set, _ := l.argument()
+		if long, ok := boards[strings.TrimSpace(set)]; ok {
+			set = long
+		}
+		l.add(token{kind: tLetter, text: set})
+	case functions[name], greek[name]:
+		l.symbol(name)
+	case structural[name]:
+		l.add(token{kind: tCommand, text: name})
+	default:
+		l.add(token{kind: tLetter, text: name}) // an unknown command is a symbol of its own
+	}
+	return nil
+}
+
+func runeLen(text string) int {
+	_, n := utf8.DecodeRuneInString(text)
+	return n
+}
+
+// knownCommand is the length of the longest prefix of name that is a command:
+// \quadx is \quad x. It is 0 when there is none.
+func knownCommand(name string) int {
+	for n := len(name); n > 1; n-- {
+		p := name[:n]
+		if _, ok := marks[`\`+p]; ok || skipped[p] || textual[p] || greek[p] || structural[p] || functions[p] {
+			return n
+		}
+	}
+	return 0
+}
+
+// argument takes {…} off the text, if it stands there.
+func (l *lexer) argument() (string, bool) {
+	rest := strings.TrimLeft(l.text[l.at:], " ")
+	if !strings.HasPrefix(rest, "{") {
+		return "", false
+	}
+	depth := 0
+	for i := range len(rest) {
+		switch rest[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				l.at = len(l.text) - len(rest) + i + 1
+				return rest[1:i], true
+			}
+		}
+	}
+	l.at = len(l.text)
+	return rest[1:], true
+}
+
+// words adds what stands in \text{…}: a separator, a formula or words.
+func (l *lexer) words(words, command string) error {
+	words = strings.Trim(words, " \t\n.$~")
+	bare := strings.TrimFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
+	if inner, ok := strings.CutPrefix(bare, "("); ok && len(inner) == 2 && inner[1] == ')' {
+		bare = inner[:1] // the letter of a choice
+	}
+	switch {
+	case bare == "":
+		if strings.Contains(words, ",") {
+			l.mark(",")
+		}
+		l.spaced = true
+	case isSeparator(bare):
+		l.mark(",")
+	case strings.HasSuffix(bare, " and") || strings.HasSuffix(bare, " or"): // "for part (a) and"
+		l.mark(",")
+	case functions[bare] || utf8.RuneCountInString(bare) == 1 && unicode.IsLetter([]rune(bare)[0]):
+		l.symbol(bare)
+	case strings.ContainsAny(bare, "0123456789\\^"):
+		saved := l.open
+		inner, err := tokenize(bare)
+		if err != nil {
+			return err
+		}
+		l.open = saved
+		for _, t := range inner {
+			l.add(t)
+		}
+	default:
+		l.add(token{kind: tWord, text: strings.Join(strings.Fields(bare), " ")})
+		if command == "underline" {
+			return nil
+		}
+	}
+	return nil
+}
+
+func isSeparator(word string) bool {
+	switch strings.ToLower(word) {
+	case "and", "or", "and/or", "or else", "and also", "und", "et", "ou", "y":
+		return word != "y"
+	}
+	return false
+}
+
+// symbol adds a letter or a function's name, whichever name is.
+func (l *lexer) symbol(name string) {
+	switch {
+	case functions[name]:
+		l.add(token{kind: tCommand, text: name})
+	default:
+		l.add(token{kind: tLetter, text: name})
+	}
+}
+
+// plainWords are runs of letters that mean something without a backslash.
+var plainWords = map[string]string{"infinity": "inf", "infty": "inf", "inf": "inf", "oo": "inf", "Infinity": "inf", "union": "cup", "percent": "%", "percentage": "%", "pct": "%",
+	"degrees": "deg", "degree": "deg", "cup": "cup"}
+
+// letters reads a run of letters: a known word, a word, or single variables.
+func (l *lexer) letters() {
+	rest := l.text[l.at:]
+	n := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) || symbols[string(r)] != "" })
+	if n < 0 {
+		n = len(rest)
+	}
+	if n == 0 { // a Greek letter or another symbol
+		_, n = utf8.DecodeRuneInString(rest)
+		l.at += n
+		l.symbol(symbols[rest[:n]])
+		return
+	}
+	run := rest[:n]
+	for _, w := range []string{"or", "and"} { // "(11,7)or(7,11)", "1orW(x)"
+		if after, ok := strings.CutPrefix(run, w); ok && (after == "" || !l.spaced && unicode.IsUpper([]rune(after)[0])) {
+			l.at += len(w)
+			l.mark(",")
+			return
+		}
+	}
+	l.at += n
+	m, isWord := plainWords[run]
+	switch {
+	case isWord:
+		l.mark(m)
+	case run == "sqrt" || functions[run]:
+		l.symbol(run)
+	case greek[run] && len(run) > 1:
+		l.symbol(run)
+	case utf8.RuneCountInString(run) >= 4 || units[run] != (unit{}) && len(l.tokens) > 0 && len(run) > 1:
+		l.add(token{kind: tWord, text: run})
+	default:
+		for _, r := range run {
+			l.add(token{kind: tLetter, text: string(r)})
+		}
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
