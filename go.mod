@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/cogentcore/webgpu v0.23.0
-	github.com/cogentcore/webgpu v0.23.0
 	github.com/dlclark/regexp2/v2 v2.12.0
 	github.com/ebitengine/purego v0.11.3
 	github.com/urfave/cli/v2 v2.27.7

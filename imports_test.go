@@ -33,11 +33,11 @@ type layer struct {
 
 // layers has a row for every package: imports go down only.
 var layers = []layer{
-	{folder: ".", imports: "gpu/refdev gpu/vulkan rl/cli", tests: "internal/fixtures"},
+	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "internal/fixtures"},
 
-	{folder: "rl/cli", imports: "gpu model rl rl/* verify", tests: "gpu/gputest", modules: "github.com/urfave/cli/v2"},
-	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/cli", imports: "gpu model rl rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model"},
 
 	// Of the run, but of no device and no model.
@@ -53,16 +53,19 @@ var layers = []layer{
 
 	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
-	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2"},
+	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 
 	{folder: "model", imports: "gpu", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 
 	{folder: "gpu", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
-	{folder: "gpu/vulkan", imports: "gpu gpu/internal/check gpu/internal/vk shaders"},
+	{folder: "gpu/vulkan", imports: "gpu gpu/internal/check gpu/internal/host gpu/internal/vk shaders"},
+	{folder: "gpu/webgpu", imports: "gpu gpu/internal/check gpu/internal/host gpu/webgpu/internal/wgpu shaders"},
+	{folder: "gpu/webgpu/internal/wgpu", modules: "github.com/cogentcore/webgpu"},
 	{folder: "gpu/refdev", imports: "gpu gpu/internal/check shaders"},
 	{folder: "gpu/internal/check", imports: "gpu shaders"},
+	{folder: "gpu/internal/host", modules: "golang.org/x/sys"},
 	{folder: "gpu/internal/vk", modules: "github.com/ebitengine/purego golang.org/x/sys"},
-	{folder: "gpu/gputest", imports: "gpu gpu/gputest/oracle gpu/refdev gpu/vulkan shaders"},
+	{folder: "gpu/gputest", imports: "gpu gpu/gputest/oracle gpu/refdev gpu/vulkan gpu/webgpu shaders"},
 	{folder: "gpu/gputest/oracle", imports: "gpu gpu/internal/check gpu/refdev shaders"},
 
 	{folder: "shaders"},
@@ -79,14 +82,14 @@ var guardedImports = []struct {
 	tests bool   // tests may
 	why   string
 }{
-	{"C", "", false, "a plain go build needs no C compiler (a WebGPU backend would be the one exception)"},
+	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
 	{"net", "", false, "nothing here talks to a network"},
 	{"net/*", "", false, "nothing here talks to a network"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/tasks.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
 	{"os/exec", "shaders/internal/generate", true, "no command reads what a model wrote"},
-	{"unsafe", "gpu/internal/vk gpu/refdev", true, "memory of C belongs to the Vulkan bindings; the reference device views its words as floats"},
+	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev", true, "memory of C belongs to the bindings; the reference device views its words as floats"},
 }
 
 // guardedCalls are functions that few may call.
@@ -122,6 +125,7 @@ var guardedCalls = []struct {
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
+			{"gpu/webgpu/timestamps.go", "the deadline of waiting for a device that may be lost"},
 			{"verify/instruct/pattern.go", "the time budget of a backtracking pattern"},
 		},
 	},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,9 +132,35 @@ func TestListOrder(t *testing.T) {
 	}
 }
 
+// TestTwins: one GPU through two backends is listed first by the one that comes
+// first, whatever memory the other claims.
+func TestTwins(t *testing.T) {
+	named := func(id, name string, kind Kind, memory int) Info {
+		i := device(id, kind, memory)
+		i.Name = name
+		return i
+	}
+	off := broken("a:2", Discrete)
+	off.Name = "third"
+	infos, err := listAll([]Backend{
+		fake{name: "a", infos: []Info{named("a:0", "first", Discrete, 1), named("a:1", "second", CPU, 1), off}},
+		fake{name: "b", infos: []Info{named("b:0", "first", Discrete, 9), named("b:1", "first", Discrete, 8), named("b:2", "second", Integrated, 1), named("b:3", "third", Discrete, 5)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, info := range infos {
+		got = append(got, info.ID+"="+info.Twin)
+	}
+	if want := "b:3= a:0= b:0=a:0 b:1=a:0 b:2= a:1= a:2="; strings.Join(got, " ") != want {
+		t.Errorf("order %v, want %s", got, want)
+	}
+}
+
 func TestRegisterTwice(t *testing.T) {
 	registry.Lock()
-	before := registry.backends
+	before := slices.Clone(registry.backends) // Register sorts in place
 	registry.Unlock()
 	t.Cleanup(func() {
 		registry.Lock()

@@ -34,6 +34,8 @@ type Info struct {
 	Memory int    `json:"memory"` // bytes that the planner may use
 	Usable bool   `json:"usable"`
 	Reason string `json:"reason"` // why it is not usable
+	// Twin is the ID of the same device through a backend that is preferred.
+	Twin string `json:"twin,omitempty"`
 }
 
 var registry struct {
@@ -152,23 +154,46 @@ func listAll(backends []Backend) ([]Info, error) {
 		}
 		infos = append(infos, list...)
 	}
+	findTwins(infos)
 	rank(infos)
 	return infos, errors.Join(errs...)
 }
 
-// rank sorts devices best first: usable ones, then by kind, then by memory.
-// Equal ones keep their order.
+// findTwins notes which devices are reached through an earlier backend too: a
+// GPU that has both a Vulkan driver and one that WebGPU uses. The name and the
+// kind tell, which both take from the same driver.
+func findTwins(infos []Info) {
+	for i := range infos {
+		for _, earlier := range infos[:i] {
+			same := earlier.Name == infos[i].Name && earlier.Kind == infos[i].Kind
+			if same && earlier.Usable && backendOf(earlier) != backendOf(infos[i]) {
+				infos[i].Twin = earlier.ID
+				break
+			}
+		}
+	}
+}
+
+func backendOf(i Info) string {
+	name, _, _ := strings.Cut(i.ID, ":")
+	return name
+}
+
+// rank sorts devices best first: usable ones, then by kind, then those that no
+// other backend reaches better, then by memory. Equal ones keep their order.
 func rank(infos []Info) {
 	kinds := []Kind{Discrete, Integrated, Virtual, CPU, Reference}
-	slices.SortStableFunc(infos, func(a, b Info) int {
-		if a.Usable != b.Usable {
-			if a.Usable {
-				return -1
-			}
+	last := func(last bool) int {
+		if last {
 			return 1
 		}
+		return 0
+	}
+	slices.SortStableFunc(infos, func(a, b Info) int {
 		return cmp.Or(
+			cmp.Compare(last(!a.Usable), last(!b.Usable)),
 			cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			cmp.Compare(last(a.Twin != ""), last(b.Twin != "")),
 			cmp.Compare(b.Memory, a.Memory),
 		)
 	})

@@ -2,10 +2,13 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -37,110 +40,189 @@ func prompts(n, longest int) [][]int {
 	return out
 }
 
-// hashTokens hashes ids and the bits of their log-probs and entropies.
-func hashTokens(all [][]Completion) uint64 {
-	h := fnv.New64a()
-	for _, cs := range all {
-		for _, c := range cs {
-			for i, id := range c.IDs {
-				fmt.Fprintf(h, "%d %08x %08x,", id, math.Float32bits(c.Logprob[i]), math.Float32bits(c.Entropy[i]))
-			}
-			fmt.Fprintln(h)
+// invariancePrompts are 64 prompts, some of them longer than 512 tokens: than
+// every prompt chunk and two of the attention's 256-key parts.
+func invariancePrompts() [][]int {
+	ps := prompts(64, 48)
+	for i := range 3 {
+		long := prompts(21*i+1, 120)
+		for p := 21 * i; len(ps[p]) <= 512+i; {
+			ps[p] = append(ps[p], long[len(long)-1]...)
 		}
+	}
+	return ps
+}
+
+const (
+	invarianceContext = 704
+	invarianceTokens  = 5
+)
+
+// invarianceRequests ask for n completions of each prompt. The first of them is
+// the same for every n.
+func invarianceRequests(ps [][]int, n int) []Request {
+	reqs := make([]Request, len(ps))
+	for i, p := range ps {
+		reqs[i] = Request{Prompt: p, N: n, MaxTokens: 1 + i%invarianceTokens, Stream: uint32(3 * i), Sampling: Sampling{Temperature: 0.9, Seed: 5}}
+		if i%4 == 1 {
+			reqs[i].Sampling.TopK, reqs[i].Sampling.TopP = 20, 0.9
+		}
+	}
+	return reqs
+}
+
+// hashTokens hashes the ids of each prompt's completion and the bits of their
+// log-probs and entropies.
+func hashTokens(all []Completion) uint64 {
+	h := fnv.New64a()
+	for _, c := range all {
+		for i, id := range c.IDs {
+			fmt.Fprintf(h, "%d %08x %08x,", id, math.Float32bits(c.Logprob[i]), math.Float32bits(c.Entropy[i]))
+		}
+		fmt.Fprintln(h)
 	}
 	return h.Sum64()
 }
 
-// TestSamplerBits: a completion's tokens, log-probs and entropies have the same
-// bits for any batch, prompt chunk, and order of requests, and the trainer and
-// the scorer compute the same bits again.
-func TestSamplerBits(t *testing.T) {
-	for _, dev := range gputest.Devices(t) {
-		t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) {
-			const n, tokens = 12, 9
-			m := small(t, dev, 128)
-			ps := prompts(n, 70)
-			var first uint64
-			var all [][]Completion
-			for i, o := range []EngineOptions{
-				{Sequences: 3, Context: 100, PromptRows: 7},
-				{Sequences: 36, Context: 100, StepRows: 600, PromptRows: 512},
-				{Sequences: 9, Context: 128, StepRows: 64},
-			} {
-				got := generate(t, m, o, ps, tokens)
-				if i == 0 {
-					first, all = hashTokens(got), got
-				} else if h := hashTokens(got); h != first {
-					t.Errorf("options %+v: hash %x, want %x", o, h, first)
-				}
+// TestInvarianceHash: one hash of tokens, log-probs and entropies for any batch,
+// prompt chunk, order of requests, state of the key/value pages and number of
+// goroutines, and the trainer and the scorer compute the same bits again.
+func TestInvarianceHash(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		m := small(t, dev, invarianceContext)
+		ps := invariancePrompts()
+		var want []Completion
+		same := func(name string, got []Completion) {
+			t.Helper()
+			if want == nil {
+				want = got
 			}
-			sameAsTrainer(t, m, ps, all)
-		})
-	}
+			if a, b := hashTokens(got), hashTokens(want); a != b {
+				t.Errorf("%s: hash %x, want %x%s", name, a, b, firstOther(got, want))
+			}
+		}
+		for _, c := range []struct{ batch, chunk int }{{64, 512}, {1, 512}, {3, 7}, {16, 64}} {
+			e, err := m.NewEngine(EngineOptions{Sequences: c.batch, Context: invarianceContext, StepRows: c.batch + c.chunk, PromptRows: c.chunk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := fmt.Sprintf("batch %d, chunk %d", c.batch, c.chunk)
+			same(name+", fresh pages", generateAll(t, e, invarianceRequests(ps, 1)))
+			switch c.batch {
+			case 64:
+				same(name+", used pages, 8 goroutines", generateEach(t, e, invarianceRequests(ps, 1), 8))
+			case 16:
+				same(name+", shared pages", generateAll(t, e, invarianceRequests(ps, 3)))
+				same(name+", used pages, 1 goroutine", generateEach(t, e, invarianceRequests(ps, 1), 1))
+			}
+			e.Close()
+		}
+		for _, rows := range []int{invarianceContext, 3000} {
+			same(fmt.Sprintf("trainer, batches of %d rows", rows), train(t, m, ps, want, rows))
+			same(fmt.Sprintf("scorer, batches of %d rows", rows), score(t, m, ps, want, rows))
+		}
+	})
 }
 
-func generate(t *testing.T, m *Model, o EngineOptions, ps [][]int, tokens int) [][]Completion {
+// firstOther tells where two lists of completions begin to differ.
+func firstOther(got, want []Completion) string {
+	for i, w := range want {
+		g := got[i]
+		for j := range w.IDs {
+			if j >= len(g.IDs) || g.IDs[j] != w.IDs[j] || math.Float32bits(g.Logprob[j]) != math.Float32bits(w.Logprob[j]) || math.Float32bits(g.Entropy[j]) != math.Float32bits(w.Entropy[j]) {
+				return fmt.Sprintf("; prompt %d, token %d: %+v, want %+v", i, j, g, w)
+			}
+		}
+	}
+	return "; more tokens than wanted"
+}
+
+// generateAll hands over all requests at once and returns the first completion
+// of each.
+func generateAll(t *testing.T, e *Engine, reqs []Request) []Completion {
 	t.Helper()
-	e, err := m.NewEngine(o)
+	all, err := e.GenerateAll(context.Background(), reqs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	reqs := make([]Request, len(ps))
-	for i, p := range ps {
-		reqs[i] = Request{Prompt: p, N: 3, MaxTokens: tokens, Stream: uint32(3 * i), Sampling: Sampling{Temperature: 0.9, Seed: 5}}
-		if i%3 == 1 {
-			reqs[i].Sampling.TopK, reqs[i].Sampling.TopP = 20, 0.9
-		}
+	out := make([]Completion, len(all))
+	for i, cs := range all {
+		out[i] = cs[0]
 	}
-	out, err := e.GenerateAll(context.Background(), reqs)
-	if err != nil {
+	return out
+}
+
+// generateEach hands over the requests one by one in random order from several
+// goroutines.
+func generateEach(t *testing.T, e *Engine, reqs []Request, goroutines int) []Completion {
+	t.Helper()
+	order := make(chan int, len(reqs))
+	for _, i := range rand.Perm(len(reqs)) {
+		order <- i
+	}
+	close(order)
+	out, errs := make([]Completion, len(reqs)), make([]error, goroutines)
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			for i := range order {
+				cs, err := e.Generate(context.Background(), reqs[i])
+				if err != nil {
+					errs[g] = err
+					return
+				}
+				out[i] = cs[0]
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func sameAsTrainer(t *testing.T, m *Model, ps [][]int, all [][]Completion) {
+// train and score compute the statistics of given completions.
+func train(t *testing.T, m *Model, ps [][]int, of []Completion, rows int) []Completion {
 	t.Helper()
-	var seqs []Sequence
-	var want []Completion
-	for i, cs := range all {
-		for _, c := range cs {
-			seqs = append(seqs, Sequence{IDs: append(append([]int(nil), ps[i]...), c.IDs...), From: len(ps[i])})
-			want = append(want, c)
-		}
+	tr, err := m.NewTrainer(rows)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, rows := range []int{100, 4000} {
-		tr, err := m.NewTrainer(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trained, err := tr.Forward(seqs, 0.9)
-		tr.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		sc, err := m.NewScorer(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scored, err := sc.Score(seqs, 0.9)
-		sc.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, c := range want {
-			for j := range c.IDs {
-				a, b, s := c.Logprob[j], trained[i].Logprob[j], scored[i].Logprob[j]
-				if math.Float32bits(a) != math.Float32bits(b) || math.Float32bits(a) != math.Float32bits(s) {
-					t.Fatalf("rows %d, sequence %d, token %d: sampler %v, trainer %v, scorer %v", rows, i, j, a, b, s)
-				}
-				if math.Float32bits(c.Entropy[j]) != math.Float32bits(trained[i].Entropy[j]) {
-					t.Fatalf("rows %d, sequence %d, token %d: entropy differs", rows, i, j)
-				}
-			}
-		}
+	defer tr.Close()
+	stats, err := tr.Forward(sequences(ps, of), 0.9)
+	return restated(t, of, stats, err)
+}
+
+func score(t *testing.T, m *Model, ps [][]int, of []Completion, rows int) []Completion {
+	t.Helper()
+	sc, err := m.NewScorer(rows)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer sc.Close()
+	stats, err := sc.Score(sequences(ps, of), 0.9)
+	return restated(t, of, stats, err)
+}
+
+func sequences(ps [][]int, of []Completion) []Sequence {
+	seqs := make([]Sequence, len(ps))
+	for i, p := range ps {
+		seqs[i] = Sequence{IDs: slices.Concat(p, of[i].IDs), From: len(p)}
+	}
+	return seqs
+}
+
+func restated(t *testing.T, of []Completion, stats []TokenStats, err error) []Completion {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]Completion, len(of))
+	for i, s := range stats {
+		out[i] = Completion{IDs: of[i].IDs, Logprob: s.Logprob, Entropy: s.Entropy}
+	}
+	return out
 }
 
 // TestGradientBits: the gradient has the same bits however the batch is cut.

@@ -150,7 +150,10 @@ func (s *roller) taskRows(o EvalOptions) ([]verify.Row, error) {
 		}
 		t = r.Task.Settings
 	}
-	s.verdict, s.form = t.Verify, t.Valid
+	s.verdict = t.Verify
+	if teacher, ok := t.(tasks.Teacher); ok {
+		s.form = teacher.Valid
+	}
 	rows, err := tasks.HeldOutRows(t, o.Problems)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)

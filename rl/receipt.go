@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // ReceiptFile is the receipt's name in a run folder.
@@ -55,7 +56,7 @@ func (s *session) writeReceipt(o Options) error {
 	r := Receipt{Version: receiptVersion, Program: o.Version, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics,
 		Recipe: sumOf([]byte(s.recipe.Resolved())), Logs: []Hash{}, Checkpoints: []Hash{}}
 	var err error
-	if r.Data, err = dataHash(s.recipe); err != nil {
+	if r.Data, err = dataHash(s.recipe.Task, s.heldOut); err != nil {
 		return err
 	}
 	for _, name := range receiptLogs {
@@ -83,18 +84,14 @@ func (s *session) writeReceipt(o Options) error {
 
 // dataHash hashes what a run learns from and is measured on. Training problems
 // are drawn by the recipe's seed, so the task's settings stand for them.
-func dataHash(r *recipe.Recipe) (string, error) {
-	rows, err := tasks.HeldOutRows(r.Task.Settings, r.Task.EvalProblems)
-	if err != nil {
-		return "", err
-	}
+func dataHash(task recipe.Task, heldOut []verify.Row) (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, r.Task.Name)
-	if err := toml.NewEncoder(&b).Encode(r.Task.Settings); err != nil {
+	fmt.Fprintln(&b, task.Name)
+	if err := toml.NewEncoder(&b).Encode(task.Settings); err != nil {
 		return "", err
 	}
-	for _, row := range rows {
-		fmt.Fprintln(&b, row.ID)
+	for _, row := range heldOut {
+		fmt.Fprintf(&b, "%q %q\n", row.ID, row.Question)
 	}
 	return sumOf(b.Bytes()), nil
 }
@@ -153,11 +150,7 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 	recipeFile := filepath.Join(dir, "recipe.toml")
 	sum, err := fileHash(recipeFile)
 	out := []Audited{audited("recipe.toml", r.Recipe, sum, err)}
-	sum = ""
-	loaded, err := recipe.Load(recipeFile, nil)
-	if err == nil {
-		sum, err = dataHash(loaded)
-	}
+	sum, err = auditData(recipeFile)
 	out = append(out, audited("data", r.Data, sum, err))
 	for _, l := range r.Logs {
 		if l.Name != filepath.Base(l.Name) { // a receipt must not lead out of its folder
@@ -192,6 +185,19 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 		}
 	}
 	return out, nil
+}
+
+// auditData is the data hash of a recipe.
+func auditData(file string) (string, error) {
+	r, err := recipe.Load(file, nil)
+	if err != nil {
+		return "", err
+	}
+	rows, err := tasks.HeldOutRows(r.Task.Settings, r.Task.EvalProblems)
+	if err != nil {
+		return "", err
+	}
+	return dataHash(r.Task, rows)
 }
 
 func audited(name, want, got string, err error) Audited {

@@ -112,11 +112,15 @@ var tamperings = []struct {
 		want: []string{"step-000001", "is of step 2"},
 	},
 	{
-		do:   func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000001"))) },
+		do: func(t *testing.T, dir string) {
+			must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000001")))
+		},
 		want: []string{"step-000001", "the folder is gone"},
 	},
 	{
-		do:   func(t *testing.T, dir string) { must(t, os.Mkdir(filepath.Join(dir, "checkpoints", "step-000007"), 0o755)) },
+		do: func(t *testing.T, dir string) {
+			must(t, os.Mkdir(filepath.Join(dir, "checkpoints", "step-000007"), 0o755))
+		},
 		want: []string{"step-000007", "does not know"},
 	},
 }

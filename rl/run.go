@@ -173,7 +173,7 @@ func (s *session) passKs() []int {
 }
 
 func (s *session) maxCompletion(st *recipe.Stage) int {
-	return max(st.Sampling.MaxCompletionTokens, s.task.CompletionTokens())
+	return s.recipe.MaxCompletion(st)
 }
 
 // endStep records a step and, when it is time or the run is interrupted, a

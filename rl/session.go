@@ -49,12 +49,11 @@ type sizes struct {
 }
 
 func sizesOf(r *recipe.Recipe) sizes {
-	t := r.Task.Settings
 	s := sizes{engine: model.EngineOptions{Sequences: 1}}
 	longest, rows, widest := 0, 0, probeProblems
-	for _, st := range r.Stages {
-		completion := max(st.Sampling.MaxCompletionTokens, t.CompletionTokens())
-		longest = max(longest, t.PromptTokens()+completion)
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
 		switch st.Kind {
 		case "sft":
 			rows = max(rows, st.SFT.BatchSize*longest)
@@ -86,7 +85,7 @@ func configOf(r *recipe.Recipe) (cfg model.Config, dir string, err error) {
 		}
 		return f.Config, dir, f.Tensors.Close()
 	}
-	m, t := r.Model, r.Task.Settings
+	m, t := r.Model, r.Task.Teacher() // a recipe for a fresh model has one
 	if cfg, err = model.NewConfig(m.Family); err != nil {
 		return cfg, "", fmt.Errorf("%w: [model] family: %w", ErrInput, err)
 	}
@@ -142,7 +141,7 @@ func (s *session) build(dev gpu.Device) error {
 	} else {
 		seed := tasks.At(s.recipe.Seed, streamOf(purposeInit, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {
-			s.model.Tokenizer, err = model.NewWords(s.task.Vocabulary())
+			s.model.Tokenizer, err = model.NewWords(s.recipe.Task.Teacher().Vocabulary())
 		}
 	}
 	if err != nil {
@@ -160,7 +159,10 @@ func (s *session) build(dev gpu.Device) error {
 	if s.engine, err = s.model.NewEngine(z.engine); err != nil {
 		return err
 	}
-	s.verdict, s.form = s.task.Verify, s.task.Valid
+	s.verdict = s.task.Verify
+	if t := s.recipe.Task.Teacher(); t != nil {
+		s.form = t.Valid
+	}
 	if z.reference {
 		if s.frozen, err = model.New(dev, cfg, 0, z.positions); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -29,7 +30,7 @@ func Answer(completion, how string, maxBytes int) (answer, rule string, err erro
 
 // ErrEmptyAnswer is the error of [Answer] for a completion whose answer is
 // there and empty.
-var ErrEmptyAnswer = fmt.Errorf("the answer is empty")
+var ErrEmptyAnswer = errors.New("the answer is empty")
 
 // ParseNumber reads one number exactly: a decimal with an optional sign,
 // separators of thousands and exponent, or, unless plain, a fraction of two

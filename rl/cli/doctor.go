@@ -28,7 +28,7 @@ Examples:
 Exit code 1 when a check failed, 3 when there is no device.
 --json prints one object: {"ok":true,"device":{...},"numerics":3,
 "checks":[{"name":"...","ok":true,"detail":"..."}]}; a failed check has "advice" too,
-a receipt's object "repeatable".`,
+"left_out" names what was not checked, and why; a receipt's object has "repeatable".`,
 		Flags: []cli.Flag{deviceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object"},
 			&cli.BoolFlag{Name: "quick", Usage: "leave the runs out"},

@@ -36,6 +36,9 @@ func devicesCommand() *cli.Command {
 				if d.Usable {
 					note = fmt.Sprintf("tier %s, %.1f GiB", d.Tier, float64(d.Memory)/(1<<30))
 				}
+				if d.Twin != "" {
+					note += "; the same device as " + d.Twin + ", which auto prefers"
+				}
 				fmt.Fprintf(c.App.Writer, "%-10s %-11s %s (%s)\n           %s\n", d.ID, d.Kind, d.Name, d.Driver, note)
 			}
 			if err != nil && usable {
@@ -117,7 +120,7 @@ func tasksCommand() *cli.Command {
 				}
 				continue
 			}
-			fmt.Fprintf(c.App.Writer, "%-14s %s\n", f.Name, f.Summary)
+			fmt.Fprintf(c.App.Writer, "%-24s %s\n", f.Name, f.Summary)
 		}
 		return nil
 	}
@@ -136,9 +139,16 @@ func showTask(c *cli.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nThree problems, each with a demonstration:")
+	if _, ok := t.(tasks.Teacher); ok {
+		fmt.Fprintln(w, "\nThree problems, each with a demonstration:")
+		for i, row := range rows {
+			fmt.Fprintf(w, "   %s %s\n", row.Question, demonstrations[i])
+		}
+		return nil
+	}
+	fmt.Fprintln(w, "\nThree problems, each with the reference answer:")
 	for i, row := range rows {
-		fmt.Fprintf(w, "   %s %s\n", row.Question, demonstrations[i])
+		fmt.Fprintf(w, "\n%d. %s\n   => %s\n", i+1, row.Question, strings.ReplaceAll(demonstrations[i], "\n", "\n      "))
 	}
 	return nil
 }

@@ -44,9 +44,9 @@ func (c cut) String() string {
 	return text
 }
 
-// sameBits: ids, log-probs and entropies do not depend on how work is cut, and
+// samplerBits: ids, log-probs and entropies do not depend on how work is cut, and
 // trainer and scorer compute the sampler's bits again.
-func sameBits(p *patient) (string, error) {
+func samplerBits(p *patient) (string, error) {
 	m, err := small(p.dev, longestPrompt+sampledTokens)
 	if err != nil {
 		return "", err

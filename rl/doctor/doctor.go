@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,24 +28,43 @@ type patient struct {
 	dir string // temporary
 }
 
-// step is a check of whole parts of the program.
+// part is what a check works on; a later one is built on those before.
+type part int
+
+const (
+	host   part = iota // this machine's processor alone
+	kernel             // a kernel
+	whole              // model, trainer, sampler
+	run                // a training run
+)
+
+// step is one check.
 type step struct {
-	name   string
-	run    func(*patient) (detail string, err error)
-	isRun  bool // left out by Quick
-	device bool // a failure is the device's
+	name string
+	part part
+	do   func(*patient) (detail string, err error)
 }
 
-var steps = []step{
-	{name: "losses", run: losses},
-	{name: "gradients", run: gradients, device: true},
-	{name: "sampler = trainer = scorer", run: sameBits, device: true},
-	{name: "learning rate 0", run: standStill, isRun: true, device: true},
-	{name: "equal runs, equal bytes", run: repeat, isRun: true, device: true},
+// wholes are the checks besides those of the kernels.
+var wholes = []step{
+	{"losses", host, losses},
+	{"gradients", whole, gradients},
+	{"gradient bits", whole, gradientBits},
+	{"sampler = trainer = scorer", whole, samplerBits},
+	{"learning rate 0", run, standStill},
+	{"equal runs, equal bytes", run, repeat},
 }
 
-// Run certifies a device. The error says that it could not: the context was
-// cancelled, or there is no temporary folder.
+func allSteps() []step {
+	var all []step
+	for _, k := range shaders.Kernels() {
+		all = append(all, step{"kernel " + k.Name, kernel, func(p *patient) (string, error) { return checkKernel(p.dev, k.Name) }})
+	}
+	return append(all, wholes...)
+}
+
+// Run certifies a device. The error says that it could not: rl.ErrInterrupted
+// when the context was cancelled, or there is no temporary folder.
 func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 	dir, err := os.MkdirTemp("", "rlzero-doctor-")
 	if err != nil {
@@ -55,37 +75,33 @@ func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 	r := newReport(o.Version)
 	r.about(dev.Caps())
 	facts(r, dev.Caps())
-	kernels := shaders.Kernels()
+	steps := allSteps()
 	show := progress.New(o.Show)
 	defer show.End()
-	show.Begin("doctor", 0, len(kernels)+len(steps))
-	for i, k := range kernels {
-		detail, err := guarded(func() (string, error) { return kernel(dev, k.Name) })
-		r.add("kernel "+k.Name, detail, err, advice(dev.Caps()))
-		if ctx.Err() != nil {
-			return nil, rl.ErrInterrupted
-		}
-		show.Step(i+1, "kernel "+k.Name)
-	}
-	sound := r.OK
+	show.Begin("doctor", 0, len(steps))
+	wrong, lost := false, false // a kernel, the device
 	for i, s := range steps {
+		why := ""
 		switch {
-		case s.isRun && o.Quick:
-			r.LeftOut = append(r.LeftOut, s.name+" (quick)")
-		case s.device && !sound:
-			r.LeftOut = append(r.LeftOut, s.name+" (a kernel is wrong)")
-		default:
-			detail, err := guarded(func() (string, error) { return s.run(p) })
-			what := programAdvice
-			if s.device {
-				what = advice(dev.Caps())
-			}
-			r.add(s.name, detail, err, what)
+		case s.part == run && o.Quick:
+			why = "quick"
+		case s.part != host && lost:
+			why = "the device was lost"
+		case s.part > kernel && wrong:
+			why = "a kernel is wrong"
 		}
+		if why != "" {
+			r.LeftOut = append(r.LeftOut, s.name+" ("+why+")")
+			continue
+		}
+		detail, err := s.guarded(p)
 		if ctx.Err() != nil {
 			return nil, rl.ErrInterrupted
 		}
-		show.Step(len(kernels)+i+1, s.name)
+		r.add(s.name, detail, err, advice(s.part, dev.Caps()))
+		wrong = wrong || err != nil && s.part == kernel
+		lost = lost || errors.Is(err, gpu.ErrDeviceLost)
+		show.Step(i+1, s.name)
 	}
 	return r.finish(), nil
 }
@@ -97,26 +113,26 @@ func facts(r *Report, c gpu.Caps) {
 	r.add("numerics", fmt.Sprintf("version %d", c.Numerics), nil, "")
 }
 
-// guarded turns a panic into an error: wrong results of a device may break
-// anything that is built on them.
-func guarded(do func() (string, error)) (detail string, err error) {
+// guarded runs a step and turns a panic into an error: wrong results of a device
+// may break anything that is built on them.
+func (s step) guarded(p *patient) (detail string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return do()
+	return s.do(p)
 }
 
-const report = "report an issue with the output of rlzero doctor --json"
-
-const programAdvice = "nothing of this happens on the device: the program or this machine's processor is at fault; " + report
-
-// advice is what a person can do about a device that computes wrong.
-func advice(c gpu.Caps) string {
+// advice is what a person can do about a failed check.
+func advice(at part, c gpu.Caps) string {
+	const tell = "report an issue with the output of rlzero doctor --json"
+	if at == host {
+		return "nothing of this happens on the device: the program or this machine's processor is at fault; " + tell
+	}
 	text := "update the driver"
 	if c.Tier != gpu.TierBase && c.Kind != gpu.Reference {
 		text += "; try the plainest kernels, RLZERO_TIER=T0"
 	}
-	return text + "; choose another device with --device (rlzero devices lists them); " + report
+	return text + "; choose another device with --device (rlzero devices lists them); " + tell
 }

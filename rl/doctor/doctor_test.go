@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/rl"
-	"github.com/rlzero/rlzero/shaders"
 )
 
 // ref is the plain-Go device.
@@ -49,7 +49,7 @@ func TestHealthy(t *testing.T) {
 				}
 			}
 			const facts = 4
-			want := facts + len(shaders.Kernels()) + len(steps)
+			want := facts + len(allSteps())
 			if got := len(r.Checks) + len(r.LeftOut); got != want || !r.OK || r.Failed() != 0 {
 				t.Errorf("%d checks made or left out, want %d; ok %v, %d failed", got, want, r.OK, r.Failed())
 			}
@@ -75,7 +75,7 @@ func TestWrongKernel(t *testing.T) {
 		if n := r.Failed(); n != 1 {
 			t.Errorf("%s: %d rows failed: %+v", name, n, r.Checks[:n])
 		}
-		if len(r.LeftOut) != len(steps)-1 { // losses need no device
+		if len(r.LeftOut) != len(wholes)-1 { // losses need no device
 			t.Errorf("%s: left out %v", name, r.LeftOut)
 		}
 		var table strings.Builder
@@ -98,15 +98,16 @@ func TestWrongParts(t *testing.T) {
 		want string // in the error
 	}{
 		{"gradients", gputest.Broken{Kernel: "rmsnorm_backward_dw", Bit: 25}, "norm"},
+		{"gradient bits", gputest.Broken{Kernel: "vocab_backward", Bit: 0}, "in batches of"},
 		{"sampler = trainer = scorer", gputest.Broken{Kernel: "vocab_stats", Bit: 0}, "was"},
 		{"sampler = trainer = scorer", gputest.Broken{Kernel: "attention", Bit: 20}, "completion"},
 		{"learning rate 0", gputest.Broken{Kernel: "vocab_stats", Bit: 0}, "policy/"},
 		{"learning rate 0", gputest.Broken{Kernel: "adamw", Bit: 0}, ""},
 		{"equal runs, equal bytes", gputest.Broken{Kernel: "adamw", Bit: 0, When: func(run int) bool { return run == 0 }}, "differs"},
 	} {
-		i := slices.IndexFunc(steps, func(s step) bool { return s.name == c.step })
+		i := slices.IndexFunc(wholes, func(s step) bool { return s.name == c.step })
 		c.dev.Device = ref(t)
-		detail, err := steps[i].run(&patient{t.Context(), &c.dev, t.TempDir()})
+		detail, err := wholes[i].do(&patient{t.Context(), &c.dev, t.TempDir()})
 		if err == nil {
 			t.Errorf("%s passes on a device with a wrong %s: %s", c.step, c.dev.Kernel, detail)
 		} else if !strings.Contains(err.Error(), c.want) {
@@ -117,9 +118,27 @@ func TestWrongParts(t *testing.T) {
 	}
 }
 
+// lostDevice is lost from the first submission of a kernel's program on.
+type lostDevice struct{ gpu.Device }
+
+func (lostDevice) Submit(gpu.Program) error { return fmt.Errorf("submit: %w", gpu.ErrDeviceLost) }
+
+func TestLostDevice(t *testing.T) {
+	r, err := Run(t.Context(), lostDevice{ref(t)}, Options{Show: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := r.Checks[0]; r.Failed() != 1 || !strings.HasPrefix(first.Name, "kernel") || !strings.Contains(first.Detail, "device lost") {
+		t.Errorf("%d rows failed, the first %+v", r.Failed(), first)
+	}
+	if want := len(allSteps()) - 2; len(r.LeftOut) != want { // the first kernel, losses
+		t.Errorf("%d left out, want %d: %v", len(r.LeftOut), want, r.LeftOut)
+	}
+}
+
 func TestPanic(t *testing.T) {
-	_, err := guarded(func() (string, error) { panic("index out of range") })
-	if err == nil || !strings.Contains(err.Error(), "index out of range") {
+	s := step{do: func(*patient) (string, error) { panic("index out of range") }}
+	if _, err := s.guarded(nil); err == nil || !strings.Contains(err.Error(), "index out of range") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -9,6 +9,41 @@ import (
 	"github.com/rlzero/rlzero/model"
 )
 
+// gradientBits: a gradient has the same bits however its batch is cut.
+func gradientBits(p *patient) (string, error) {
+	s, err := newSlope(p)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	var first [][]float32
+	sizes := []int{slopeRows, 70, 33}
+	for _, rows := range sizes {
+		s.trainer.Close()
+		if s.trainer, err = s.m.NewTrainer(rows); err != nil {
+			return "", err
+		}
+		grads, _, err := s.gradient()
+		if err != nil {
+			return "", err
+		}
+		if first == nil {
+			first = grads
+		}
+		for k, g := range grads {
+			for i := range g {
+				if err := equalBits(g[i], first[k][i]); err != nil {
+					return "", fmt.Errorf("%s, element %d: in batches of %d tokens it %w in batches of %d", s.names[k], i, rows, err, sizes[0])
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%d tensors equal to the bit over batches of %v tokens", len(first), sizes), nil
+}
+
+// slopeRows is more tokens than newSlope's sequences have together.
+const slopeRows = 400
+
 // slope measures the loss of a small model and moves its parameters.
 type slope struct {
 	m       *model.Model
@@ -78,7 +113,7 @@ func newSlope(p *patient) (*slope, error) {
 		}
 		s.names, s.shapes, s.params = append(s.names, t.Name), append(s.shapes, t.Shape), append(s.params, data)
 	}
-	if s.trainer, err = m.NewTrainer(400); err != nil {
+	if s.trainer, err = m.NewTrainer(slopeRows); err != nil {
 		s.close()
 		return nil, err
 	}

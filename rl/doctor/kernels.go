@@ -8,8 +8,8 @@ import (
 	"github.com/rlzero/rlzero/gpu/gputest/oracle"
 )
 
-// kernel holds a kernel against the oracle.
-func kernel(dev gpu.Device, name string) (string, error) {
+// checkKernel holds a kernel against the oracle.
+func checkKernel(dev gpu.Device, name string) (string, error) {
 	cases := oracle.Cases(name)
 	if len(cases) == 0 {
 		return "", errors.New("the oracle has no case of it")

@@ -21,8 +21,8 @@ type field struct {
 // in says whether a stage of this kind has the key.
 func (f field) in(kind string) bool { return f.kinds == nil || slices.Contains(f.kinds, kind) }
 
-// fieldsOf lists the keys of a struct in order, those of embedded structs in
-// their place.
+// fieldsOf lists the keys of a struct in order, those of embedded structs and of
+// structs tagged ",inline" in their place.
 func fieldsOf(v reflect.Value) []field {
 	var out []field
 	for i := range v.NumField() {
@@ -32,8 +32,8 @@ func fieldsOf(v reflect.Value) []field {
 			kinds = strings.Split(in, ",")
 		}
 		key := tag.Get("toml")
-		if key == "" {
-			if v.Type().Field(i).Anonymous {
+		if inline := key == ",inline"; key == "" || inline {
+			if v.Type().Field(i).Anonymous || inline {
 				for _, f := range fieldsOf(v.Field(i)) {
 					if f.kinds == nil {
 						f.kinds = kinds

@@ -46,10 +46,35 @@ type Model struct {
 
 // Task is where the problems come from.
 type Task struct {
-	Name         string     `toml:"name"`
-	EvalProblems int        `toml:"eval_problems" range:"[1,1000000]"` // held-out problems of the evaluation after a stage
-	EvalSamples  int        `toml:"eval_samples" range:"[1,4096]"`     // samples of each: pass@1 and pass@this
-	Settings     tasks.Task `toml:"settings"`                          // validated
+	Name         string `toml:"name"`
+	EvalProblems int    `toml:"eval_problems" range:"[1,1000000]"` // held-out problems of the evaluation after a stage
+	EvalSamples  int    `toml:"eval_samples" range:"[1,4096]"`     // samples of each: pass@1 and pass@this
+	// MaxPromptTokens bounds the prompts of a task whose texts have no fixed
+	// length; a teacher's (see tasks.Teacher) have, and it is the default.
+	MaxPromptTokens int        `toml:"max_prompt_tokens" range:"[1,16777216]"`
+	Settings        tasks.Task `toml:"settings"` // validated
+}
+
+// Teacher is the task if it has demonstrations and a vocabulary; nil if not.
+func (t Task) Teacher() tasks.Teacher {
+	teacher, _ := t.Settings.(tasks.Teacher)
+	return teacher
+}
+
+// MaxCompletion is how long completions of a stage are at most, in tokens, in
+// training and in the evaluation after it. A stage that samples nothing itself
+// is measured with the longest that the task or another stage asks for.
+func (r *Recipe) MaxCompletion(st *Stage) int {
+	longest := st.Sampling.MaxCompletionTokens
+	if t := r.Task.Teacher(); t != nil {
+		return max(longest, t.CompletionTokens())
+	}
+	for i := range r.Stages {
+		if st.Kind != KindRL {
+			longest = max(longest, r.Stages[i].Sampling.MaxCompletionTokens)
+		}
+	}
+	return longest
 }
 
 // Checkpoint says which checkpoints stay on disk. The last one of each stage

@@ -20,6 +20,7 @@ func (d *decoder) recipe() *Recipe {
 	d.model(&r.Model)
 	d.task(&r.Task)
 	d.stageList(&r)
+	d.teaching(&r)
 	return &r
 }
 
@@ -171,6 +172,50 @@ func (d *decoder) stageList(r *Recipe) {
 	}
 }
 
+// teaching checks what only a task with demonstrations and a fixed vocabulary
+// can be asked for.
+func (d *decoder) teaching(r *Recipe) {
+	if r.Task.Settings == nil {
+		return
+	}
+	name, maxPrompt := r.Task.Name, path{"task", "max_prompt_tokens"}
+	if t := r.Task.Teacher(); t != nil {
+		if r.Task.MaxPromptTokens == 0 {
+			r.Task.MaxPromptTokens = t.PromptTokens()
+		} else if r.Task.MaxPromptTokens < t.PromptTokens() {
+			d.fail(maxPrompt, "task.max_prompt_tokens = %d is out of range; accepted: at least %d, the length of the prompts of task %s", r.Task.MaxPromptTokens, t.PromptTokens(), name)
+		}
+		return
+	}
+	if r.Task.MaxPromptTokens == 0 {
+		d.fail(path{"task", "name"}, "task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name)
+	}
+	if r.Model.Path == "" {
+		d.fail(path{"model"}, "model.path is missing: task %s has no vocabulary for a model from random weights", name)
+	}
+	for i := range r.Stages {
+		at := path{"stage", strconv.Itoa(i)}
+		switch st := &r.Stages[i]; {
+		case st.Kind == KindSFT:
+			p := at.with("kind")
+			d.fail(p, "%s = %q does not go with task %s, which has no demonstrations: leave the stage out, or take one of %s", d.name(p), KindSFT, name, strings.Join(teachers(), ", "))
+		case st.Kind == KindEval && r.MaxCompletion(st) == 0:
+			d.fail(at, "how long completions may be is not known: a recipe of task %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
+		}
+	}
+}
+
+// teachers are the tasks with demonstrations.
+func teachers() []string {
+	var names []string
+	for _, f := range tasks.Families() {
+		if _, ok := f.New().(tasks.Teacher); ok {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
 // stageNames are words that an override cannot take for an index.
 var stageNames = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*$`)
 
@@ -185,7 +230,13 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 		d.fail(at.with("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
 	}
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && task != nil {
-		s.Sampling.MaxCompletionTokens = task.CompletionTokens()
+		teacher, ok := task.(tasks.Teacher)
+		if !ok {
+			p := at.with("sampling").with("max_completion_tokens")
+			d.fail(p, "%s is missing: the answers of task %s have no fixed length", d.name(p), task.Name())
+			return
+		}
+		s.Sampling.MaxCompletionTokens = teacher.CompletionTokens()
 	}
 	if s.Kind == KindRL && task != nil || t["algorithm"] != nil {
 		d.algorithm(s, t, at)

@@ -61,7 +61,7 @@ type ChainSum struct {
 	Careless  float64 `toml:"careless"`   // probability of misreading a sign in a demonstration, 0 to 1
 }
 
-var _ Task = (*ChainSum)(nil)
+var _ Teacher = (*ChainSum)(nil)
 
 // Name implements [Task].
 func (c *ChainSum) Name() string { return "chain_sum" }
@@ -113,7 +113,7 @@ func (c *ChainSum) attempt(r *Rand) (verify.Row, bool) {
 
 func (c *ChainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }
 
-// Demonstration implements [Task].
+// Demonstration implements [Teacher].
 func (c *ChainSum) Demonstration(r *Rand, row verify.Row) (string, error) {
 	terms, err := chainTerms(row)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *ChainSum) Verify(row verify.Row, completion string, ended bool) verify.
 	return verify.JudgeLastTotal(completion, row.Answer)
 }
 
-// Valid implements [Task]: the terms stand in their order, with any signs.
+// Valid implements [Teacher]: the terms stand in their order, with any signs.
 func (c *ChainSum) Valid(row verify.Row, completion string, ended bool) bool {
 	terms, err := chainTerms(row)
 	if err != nil || !ended {
@@ -171,13 +171,13 @@ func (c *ChainSum) Valid(row verify.Row, completion string, ended bool) bool {
 	return slices.EqualFunc(working.Numbers(), terms, func(n int64, term int) bool { return n == int64(max(term, -term)) })
 }
 
-// Vocabulary implements [Task].
+// Vocabulary implements [Teacher].
 func (c *ChainSum) Vocabulary() []string { return vocabulary(c.MaxTotal) }
 
-// PromptTokens implements [Task].
+// PromptTokens implements [Teacher].
 func (c *ChainSum) PromptTokens() int { return 2 * c.Terms }
 
-// CompletionTokens implements [Task].
+// CompletionTokens implements [Teacher].
 func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
 
 // chainSumVerifier is "task:chain_sum".

@@ -60,7 +60,7 @@ type Countdown struct {
 	Aimed     float64 `toml:"aimed"`      // share of demonstrations made for the target, 0 to 1
 }
 
-var _ Task = (*Countdown)(nil)
+var _ Teacher = (*Countdown)(nil)
 
 // Name implements [Task].
 func (c *Countdown) Name() string { return "countdown" }
@@ -129,7 +129,7 @@ func (c *Countdown) derive(numbers []int, minus uint) (working string, total int
 	return string(text), total, true
 }
 
-// Demonstration implements [Task].
+// Demonstration implements [Teacher].
 func (c *Countdown) Demonstration(r *Rand, row verify.Row) (string, error) {
 	var numbers []int
 	if found, err := row.Field("numbers", &numbers); !found || err != nil || len(numbers) != c.Numbers {
@@ -159,20 +159,20 @@ func (c *Countdown) Verify(row verify.Row, completion string, ended bool) verify
 	return verify.Countdown{Form: verify.FormRunningTotal, UseAll: true, Extract: verify.ExtractNone}.Verify(row, completion)
 }
 
-// Valid implements [Task].
+// Valid implements [Teacher].
 func (c *Countdown) Valid(row verify.Row, completion string, ended bool) bool {
 	var numbers []int64
 	found, err := row.Field("numbers", &numbers)
 	return ended && found && err == nil && verify.ValidRunningTotal(completion, numbers)
 }
 
-// Vocabulary implements [Task].
+// Vocabulary implements [Teacher].
 func (c *Countdown) Vocabulary() []string { return vocabulary(c.MaxTotal) }
 
-// PromptTokens implements [Task].
+// PromptTokens implements [Teacher].
 func (c *Countdown) PromptTokens() int { return c.Numbers + 3 }
 
-// CompletionTokens implements [Task].
+// CompletionTokens implements [Teacher].
 func (c *Countdown) CompletionTokens() int { return runningTotalTokens(c.Numbers) }
 
 // runningTotalTokens counts the tokens of a working over n numbers: the first,

@@ -26,13 +26,19 @@ type Task interface {
 	Difficulty() string
 	// Draw is a random problem of a split.
 	Draw(r *Rand, split Split) verify.Row
+	// Verify judges a completion without <eos>; ended tells that it ended in
+	// <eos> rather than at a length limit.
+	Verify(row verify.Row, completion string, ended bool) verify.Verdict
+}
+
+// Teacher is a Task over a fixed vocabulary that can show how an answer looks: a
+// model can learn it from random weights.
+type Teacher interface {
+	Task
 	// Demonstration is a completion to imitate, without <eos>, for a row that
 	// Draw returned; the error is for any other row. It has the right form
 	// (Valid); the settings say how often it is right.
 	Demonstration(r *Rand, row verify.Row) (string, error)
-	// Verify judges a completion without <eos>; ended tells that it ended in
-	// <eos> rather than at a length limit.
-	Verify(row verify.Row, completion string, ended bool) verify.Verdict
 	// Valid tells whether a completion has the form of an answer, with right
 	// calculations, whatever its result.
 	Valid(row verify.Row, completion string, ended bool) bool
@@ -51,6 +57,21 @@ type Family struct {
 	Summary string      // one line
 	Doc     string      // problem, settings and rules, for "rlzero tasks show NAME"
 	New     func() Task // with default settings
+	// Curriculum are the ways to make the problems harder; nil: the settings have
+	// no order.
+	Curriculum []Attribute
+
+	at func(level int) Task // see Level; nil without a curriculum
+}
+
+// Level is the family's task with every attribute of its curriculum at a level,
+// counted from 0; attributes with fewer levels stay at their last. Without a
+// curriculum it is the task with default settings.
+func (f Family) Level(level int) Task {
+	if f.at == nil {
+		return f.New()
+	}
+	return f.at(level)
 }
 
 var families = map[string]Family{}
@@ -166,14 +187,17 @@ func HeldOutRows(t Task, n int) ([]verify.Row, error) {
 }
 
 // Samples are n training rows for "rlzero tasks show NAME", each with a
-// demonstration.
+// demonstration; a task that is no [Teacher] shows the reference answer.
 func Samples(t Task, n int) (rows []verify.Row, demonstrations []string, err error) {
+	teacher, _ := t.(Teacher)
 	for i := range n {
 		r := At(heldOutSeed, streamSample, uint64(i))
 		row := t.Draw(r, Train)
-		demonstration, err := t.Demonstration(r, row)
-		if err != nil {
-			return nil, nil, err
+		demonstration := row.Answer
+		if teacher != nil {
+			if demonstration, err = teacher.Demonstration(r, row); err != nil {
+				return nil, nil, err
+			}
 		}
 		rows, demonstrations = append(rows, row), append(demonstrations, demonstration)
 	}

@@ -52,4 +52,30 @@ func (d difference) String() string {
 
 // differences has every approximated type. TestVerdicts prints the figures that
 // it measures under -v and fails where a type that differs is not listed.
-var differences = map[string]difference{}
+var differences = map[string]difference{
+	"ifeval:language:response_language":          {1, 0},
+	"ifeval:length_constraints:number_sentences": {1, 0},
+	"ifeval:change_case:capital_word_frequency":  {1, 0},
+	"ifeval:change_case:english_capital":         {1, 0},
+	"ifeval:change_case:english_lowercase":       {1, 0},
+	"ifrlvr:count:counting_composition":          {1, 0},
+	"ifrlvr:count:count_unique":                  {1, 0},
+	"ifrlvr:keywords:keyword_specific_position":  {1, 0},
+	"ifrlvr:keywords:start_end":                  {1, 0},
+	"ifbench:words:start_verb":                   {1, 0},
+	"ifbench:count:pronouns":                     {1, 0},
+	"ifbench:words:odd_even_syllables":           {1, 0},
+	"ifbench:words:words_position":               {1, 0},
+	"ifbench:ratio:sentence_type":                {1, 0},
+	"ifbench:ratio:sentence_balance":             {1, 0},
+	"ifbench:sentence:alliteration_increment":    {1, 0},
+	"ifbench:format:emoji":                       {1, 0},
+	"ifbench:ratio:sentence_words":               {1, 0},
+	"ifbench:sentence:keyword":                   {1, 0},
+	"ifbench:words:last_first":                   {1, 0},
+	"ifbench:sentence:increment":                 {1, 0},
+	"ifbench:words:keywords_specific_position":   {1, 0},
+	"ifbench:custom:sentence_alphabet":           {1, 0},
+	"ifbench:format:no_bullets_bullets":          {1, 0},
+	"ifbench:format:title_case":                  {1, 0},
+}

@@ -358,11 +358,8 @@ func wordsPosition(k *kwargs) check {
 }
 
 // syllables estimates the syllables of an English word in lower case: runs of
-// vowels, less a silent e at the end. Words with other letters have none.
+// vowels, less a silent e at the end, and one at least.
 func syllables(word string) int {
-	if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
-		return 0
-	}
 	n, vowel := 0, false
 	for i := range len(word) {
 		is := strings.IndexByte("aeiouy", word[i]) >= 0

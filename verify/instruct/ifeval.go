@@ -38,7 +38,7 @@ var ifevalKinds = []kind{
 		"a word is a run of letters, digits and _", 0, numberWords},
 	{"length_constraints:nth_paragraph_first_word", "there are exactly so many paragraphs and one begins with the word",
 		"num_paragraphs  whole number\nnth_paragraph   from 1 to num_paragraphs\nfirst_word      string",
-		"blank paragraphs are not counted but still shift the index", 0, nthParagraphFirstWord},
+		"blank paragraphs are not counted but still shift the index; an nth_paragraph out of range is drawn at random, here it is 1", 0, nthParagraphFirstWord},
 	{"detectable_content:number_placeholders", "there are at least so many [placeholders]",
 		"num_placeholders  whole number", "", 0,
 		func(k *kwargs) check {
@@ -209,10 +209,10 @@ func countParagraphs(parts []string, asked int) finding {
 
 func nthParagraphFirstWord(k *kwargs) check {
 	asked := k.integer("num_paragraphs", 1)
-	nth := k.integer("nth_paragraph", 1)
+	nth := k.integer("nth_paragraph", anyInteger)
 	word := lower(k.text("first_word"))
-	if nth > asked {
-		k.fail("kwargs: nth_paragraph is %d: accepted is at most num_paragraphs, %d", nth, asked)
+	if nth < 1 || nth > asked {
+		nth = 1
 	}
 	return func(text string) finding {
 		paragraphs := strings.Split(text, "\n\n")

@@ -36,7 +36,7 @@ func newLanguage(code, group, letters, words string) language {
 // languages are told apart by their function words. The first of those with the
 // same score wins.
 var languages = []language{
-	newLanguage("en", "latin", "", "the a an and of to in is are was were be it that this these for on with as at by from not but or we you i he she they have has had will would can there my your his her our what which who how hello world"),
+	newLanguage("en", "latin", "", "the a an and of to in is are was were be it that this these for on with as at by from not but or we you i he she they have has had will would can there my your his her our what which who how over hello world"),
 	newLanguage("de", "latin", "äöüß", "der die das und ist ein eine einen nicht ich du er sie es wir ihr mit von zu im in den dem des auf für über auch als an bei aus wie so dass sich hat war oder"),
 	newLanguage("fr", "latin", "çêèâîôûœë", "le la les un une des du de et est dans que qui sur pour pas ne ce cette ces il elle nous vous je tu avec au aux en mon ma son sa se par plus ou où mais ceci voilà"),
 	newLanguage("es", "latin", "ñ¿¡áíóú", "el la los las un una unos de del y es en que por para con no se su sus al lo como más pero este esta yo tú muy sobre también hay ser está son"),
@@ -46,7 +46,7 @@ var languages = []language{
 	newLanguage("sv", "latin", "å", "och att det en ett är på som för med av inte den jag han hon vi de till har om men från var eller"),
 	newLanguage("da", "latin", "æø", "og at det en et er på som for med af ikke den jeg han hun vi de til har om men fra var eller"),
 	newLanguage("no", "latin", "æø", "og å det en et er på som for med av ikke den jeg han hun vi de til har om men fra var eller dette"),
-	newLanguage("fi", "latin", "äy", "ja on ei se että hän joka oli mutta ovat tämä kun niin myös kuin sen minä olen tai mitä jos vain"),
+	newLanguage("fi", "latin", "ä", "ja on ei se että hän joka oli mutta ovat tämä kun niin myös kuin sen minä olen tai mitä jos vain"),
 	newLanguage("pl", "latin", "ąęłśźżćń", "i w na z się nie jest to że do o jak po ale od za co tak jego jej był dla przez lub są ten ta"),
 	newLanguage("cs", "latin", "ěřůčšž", "a v na je se že to z s do o i ale jak by po pro za jsem jsou byl nebo tak jako"),
 	newLanguage("ro", "latin", "șțăâţş", "și în de la cu pe este un o nu că din se mai pentru care sunt sau al a fost dar"),
@@ -68,16 +68,19 @@ var languages = []language{
 	newLanguage("ne", "devanagari", "", "छ छन् हो र मा को लाई यो एक पनि भएको गर्न"),
 }
 
+// minLetters is how many Latin letters are too few to tell a language.
+const minLetters = 5
+
 // detectLanguage guesses the language of a text by its script, then by the
 // frequent words and rare letters of the languages that share the script. ok is
 // false for text without letters; code is "" where nothing speaks for any.
 func detectLanguage(text string) (code string, ok bool) {
-	weights := map[string]int{}
+	weights, letters := map[string]int{}, 0
 	for _, r := range text {
-		if !unicode.IsLetter(r) {
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) {
 			continue
 		}
-		ok = true
+		letters++
 		for _, s := range scripts {
 			if unicode.Is(s.table, r) {
 				weights[s.group] += s.weight
@@ -95,10 +98,13 @@ func detectLanguage(text string) (code string, ok bool) {
 			group = s.group
 		}
 	}
-	if code, shared := amongSharing(group, lower(text)); shared {
-		return code, ok
+	if letters < minLetters && group == "latin" {
+		return "", letters > 0
 	}
-	return group, ok
+	if code, shared := amongSharing(group, lower(text)); shared {
+		return code, true
+	}
+	return group, letters > 0
 }
 
 // amongSharing picks one of the languages that share a script; shared is false

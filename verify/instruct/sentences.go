@@ -219,7 +219,8 @@ func endsSentence(token, next string) bool {
 	case !strings.HasSuffix(token, "."):
 		return false
 	}
-	starts := sentenceStarters[next] // a capitalized word that names are not
+	start, _, _ := strings.Cut(next, "'") // of "Let's" or "It's" the word
+	starts := sentenceStarters[start]
 	if strings.HasSuffix(token, "..") {
 		return starts
 	}
@@ -228,10 +229,12 @@ func endsSentence(token, next string) bool {
 	typ := strings.ToLower(word)
 	abbreviated := abbreviations[typ] || abbreviations[typ[strings.LastIndexByte(typ, '-')+1:]]
 	switch {
-	case initial:
-		return starts || !unicode.IsUpper(first(next)) && !unicode.IsLower(first(next))
+	case titles[typ], initial && nameInitials[typ]:
+		return false
 	case abbreviated:
 		return starts
+	case initial && unicode.IsUpper(first(next)): // a name follows, or one more initial
+		return starts || length(strings.TrimRight(next, ".")) == 1
 	case isNumber(word) && unicode.IsLower(first(next)):
 		return false
 	}

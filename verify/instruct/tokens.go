@@ -8,7 +8,7 @@ import (
 // wordTokens imitates nltk.word_tokenize: sentences after punktSentences, cut
 // into words, marks and the parts of English contractions as the Penn Treebank
 // does (Marcus, Santorini and Marcinkiewicz, Building a Large Annotated Corpus
-// of English, 1993). Opening double quotes become “``”, closing ones “”''”.
+// of English, 1993). Opening double quotes become ““”, closing ones “”””.
 func wordTokens(text string) []string {
 	var tokens []string
 	for _, sentence := range punktSentences(text) {
@@ -82,7 +82,9 @@ func (c *cutter) mark(i, end int) (token string, size int) {
 	case strings.HasPrefix(rest, "''"):
 		return "''", 2
 	case r == '`':
-		n := len(rest) - len(strings.TrimLeft(rest, "`"))
+		if strings.HasPrefix(rest, "``") {
+			n = 2
+		}
 		return rest[:n], n
 	case strings.HasPrefix(rest, "--"):
 		return "--", 2

@@ -65,10 +65,16 @@ Bern Ljubljana Zagreb`)
 // abbreviations are words whose full stop ends no sentence, in lower case and
 // without it.
 var abbreviations = wordSet(
-	"mr mrs ms dr prof rev hon st jr sr messrs gen col maj capt cpt lt sgt adm gov sen rep pres",
-	"inc ltd co corp bros vs etc al cf ca dept est fig vol pp ave blvd rd mt ft",
+	"st jr sr inc ltd co corp bros vs etc al cf ca dept est fig vol pp ave blvd rd mt ft",
 	"jan feb mar apr aug sep sept oct nov dec mon tues wed thurs fri",
-	"e.g i.e a.m p.m u.s u.k u.n u.s.a ph.d b.c a.d d.c n.y l.a",
+	"a.m p.m u.s u.k u.n u.s.a ph.d b.c a.d d.c n.y l.a",
+)
+
+// titles are abbreviations that a name follows, and nameInitials letters that
+// stand for first names: no sentence ends after them.
+var (
+	titles       = wordSet("mr mrs ms dr prof rev hon messrs gen col maj capt cpt lt sgt adm gov sen rep pres")
+	nameInitials = wordSet("c d f g h j k l m n p r s t v w")
 )
 
 // sentenceStarters are capitalized words after which a full stop, be it of an
@@ -77,7 +83,7 @@ var sentenceStarters = capitalized(
 	"the a an this that these those it he she they we you there here in on at as if when while after",
 	"before but and or so yet for however moreover meanwhile then thus also what who why where how",
 	"his her its their our my your some many most all each both once since because although under with",
-	"from by to of not no is are was were do does did have has had can could will would should may",
+	"from by to of not no is are was were do does did have has had can could will would should may let please",
 )
 
 func capitalized(lines ...string) map[string]bool {
@@ -90,13 +96,13 @@ func capitalized(lines ...string) map[string]bool {
 
 // commonVerbs are verbs that answers begin with, in their base form.
 var commonVerbs = wordSet(
-	"let be do have make take give get go come keep use find try add set put turn choose pick create build",
+	"let be do have make take give get come use find try add set put turn choose pick create build",
 	"consider imagine open bring hold call watch paint start begin write read think tell ask show see say",
 	"know learn teach play help buy pay send spend leave meet include continue provide follow ensure avoid",
-	"allow become understand remember write draw cut mix serve pour stir cook bake heat boil place cover",
+	"allow become write draw cut mix serve pour stir cook bake heat boil place cover",
 	"gather prepare apply select click check visit join share discover explore enjoy maintain compare",
 	"identify implement develop improve increase reduce replace remove install download submit return",
-	"break catch drive throw speak sing eat drink feel fall grow lose win wear sit stand",
+	"break prove catch drive throw speak sing drink feel fall grow lose win wear sit stand",
 )
 
 // looksLikeVerb guesses whether a word that begins a text is a verb; next is
@@ -113,4 +119,4 @@ func looksLikeVerb(word, next string) bool {
 }
 
 // auxiliaries are verb forms that questions begin with.
-var auxiliaries = wordSet("is are was were am be been has had do does did having being doing")
+var auxiliaries = wordSet("is are were am be been has had do does did having being doing")

@@ -387,3 +387,11 @@ func (l *lexer) letters() {
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// KnownWord reports whether a word of plain text has a meaning in an answer: a
+// function, a unit, a Greek letter, "and", "or".
+func KnownWord(word string) bool {
+	lower := strings.ToLower(word)
+	return functions[lower] || greek[word] || units[lower] != (unit{}) || plainWords[lower] != "" || isSeparator(lower) ||
+		strings.HasPrefix(word, "or") && len(word) == 3 && unicode.IsUpper(rune(word[2]))
+}

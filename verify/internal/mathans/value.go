@@ -4,7 +4,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/big"
-	"strings"
 )
 
 // value is what a scalar part of an answer is worth.
@@ -46,7 +45,11 @@ func (c *calc) rational(r *big.Rat) (value, error) {
 	if bits > maxRatBits {
 		return value{}, errBudget
 	}
-	return value{rat: r, u: float64(r.Num().BitLen()), l: float64(r.Denom().BitLen() - 1)}, c.budget.spend(bits)
+	v := value{rat: r, u: float64(r.Num().BitLen())}
+	if !r.IsInt() {
+		v.l = float64(r.Denom().BitLen())
+	}
+	return v, c.budget.spend(bits)
 }
 
 // ball is the value as a complex ball.
@@ -68,10 +71,10 @@ func (c *calc) eval(n *node) (value, error) {
 	case kSymbol:
 		return c.symbol(n.name)
 	case kText:
-		if n.name == "" || strings.Contains(n.name, " ") {
+		if n.name == "" {
 			return value{}, errSymbolic
 		}
-		return c.symbol("\"" + strings.ToLower(n.name))
+		return c.symbol("\"" + foldName(n.name))
 	case kCall:
 		return c.call(n)
 	case kPower:

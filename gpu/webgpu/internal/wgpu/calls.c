@@ -1,5 +1,7 @@
 //go:build cgo && (darwin || webgpu)
 
+#define _POSIX_C_SOURCE 200112L // setenv
+
 #include "calls.h"
 
 #include <stdlib.h>
@@ -44,7 +46,20 @@ static WGPUInstance instance(void) {
 	if (!made) {
 		wgpuSetLogLevel(WGPULogLevel_Off);
 		WGPUInstanceExtras extras = {.chain = {.sType = WGPUSType_InstanceExtras}, .backends = WGPUInstanceBackend_Primary};
+#ifdef __linux__
+		// The library asks for window surfaces. Without a desktop, Mesa's layer
+		// for choosing a device would then print that it found none.
+		int const layer = getenv("NODEVICE_SELECT") == NULL;
+		if (layer) {
+			setenv("NODEVICE_SELECT", "1", 1);
+		}
+#endif
 		made = wgpuCreateInstance(&(WGPUInstanceDescriptor){&extras.chain});
+#ifdef __linux__
+		if (layer) {
+			unsetenv("NODEVICE_SELECT");
+		}
+#endif
 	}
 	return made;
 }

@@ -1,0 +1,199 @@
+package tasks
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// family describes a generated family over settings S: problems in words, with
+// a reference answer and a check. Its tasks have no demonstrations.
+type family[S any] struct {
+	name, summary string
+	about         string // what is asked and which answers are right; for people
+	format        string // how to write the answer: a sentence that ends each question
+	defaults      S
+	curriculum    []Attribute
+	check         check
+	empty         bool                                // an empty answer is right where the row's answer is empty
+	valid         func(s *S) error                    // settings that do not go together; may be nil
+	draw          func(s *S, r *Rand) (problem, bool) // one try; false: try again
+}
+
+// problem is what a family draws.
+type problem struct {
+	key      string         // canonical form, equal for equal problems; "": the question is
+	question string         // without the sentence on the format
+	answer   string         // the reference
+	metadata map[string]any // what the check needs besides
+	// finish does what is expensive, after it is known that the problem is of the
+	// asked split. It leaves the key as it is. May be nil.
+	finish func(p *problem)
+}
+
+// check judges a bare answer: nil is right, a *rowError says that the row cannot
+// be judged, any other error why the answer is wrong.
+type check func(row verify.Row, answer string) error
+
+// rowError says what a row lacks.
+type rowError struct{ error }
+
+func lacks(format string, args ...any) error { return &rowError{fmt.Errorf(format, args...)} }
+
+var errDiffers = errors.New("it is not the reference")
+
+// maxAnswerBytes bounds the answer taken out of a completion: the largest
+// matrices and move lists of the families need some hundred thousand bytes.
+const maxAnswerBytes = 1 << 19
+
+// generate registers a family and its verifier. Called from init.
+func generate[S any](f family[S]) {
+	settings := settingsOf(reflect.ValueOf(&f.defaults).Elem())
+	doc := f.name + ": " + strings.TrimSpace(f.about) + "\n\n" + describeSettings(settings) + describeCurriculum(f.curriculum)
+	v := answerVerifier{check: f.check, empty: f.empty, extract: verify.ExtractAnnounced}
+	newTask := func() *generated[S] { return &generated[S]{Settings: f.defaults, family: &f, verifier: v} }
+	register(Family{
+		Name: f.name, Summary: f.summary, Doc: doc, Curriculum: f.curriculum,
+		New: func() Task { return newTask() },
+		at: func(level int) Task {
+			t := newTask()
+			for _, a := range f.curriculum {
+				a.set(settingsOf(reflect.ValueOf(&t.Settings).Elem()), level)
+			}
+			return t
+		},
+	}, verify.Entry{
+		Summary: "the task " + f.name + ": " + f.summary,
+		Doc: fmt.Sprintf(`task:%s: %s
+
+Option extract: how the answer is taken out of the completion, as for the verifier
+number. Default "announced".
+`, f.name, strings.TrimSpace(f.about)),
+		New: func(options json.RawMessage) (verify.Verifier, error) {
+			o := struct {
+				Extract string `json:"extract"`
+			}{verify.ExtractAnnounced}
+			if err := verify.DecodeOptions(options, &o); err != nil {
+				return nil, err
+			}
+			own := v
+			own.extract = o.Extract
+			return own, verify.CheckExtract(o.Extract)
+		},
+	})
+}
+
+// generated is a task of a family.
+type generated[S any] struct {
+	Settings S `toml:",inline"`
+	family   *family[S]
+	verifier answerVerifier
+}
+
+// Name implements [Task].
+func (g *generated[S]) Name() string { return g.family.name }
+
+func (g *generated[S]) settings() []setting {
+	return settingsOf(reflect.ValueOf(&g.Settings).Elem())
+}
+
+// Validate implements [Task].
+func (g *generated[S]) Validate() error {
+	if err := checkSettings(g.settings()); err != nil {
+		return err
+	}
+	if g.family.valid != nil {
+		if err := g.family.valid(&g.Settings); err != nil {
+			return err
+		}
+	}
+	return probe(func(r *Rand) (verify.Row, bool) {
+		p, ok := g.family.draw(&g.Settings, r)
+		return verify.Row{ID: p.id(g.family.name)}, ok
+	})
+}
+
+// Difficulty implements [Task].
+func (g *generated[S]) Difficulty() string {
+	var parts []string
+	for _, s := range g.settings() {
+		parts = append(parts, s.key+" = "+s.text())
+	}
+	if parts == nil {
+		return "there are no settings"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Draw implements [Task].
+func (g *generated[S]) Draw(r *Rand, split Split) verify.Row {
+	for {
+		p, ok := g.family.draw(&g.Settings, r)
+		id := p.id(g.family.name)
+		if !ok || SplitOf(id) != split {
+			continue
+		}
+		if p.finish != nil {
+			p.finish(&p)
+		}
+		question := strings.TrimRight(p.question, "\n") + "\n" + g.family.format + " Write it between <answer> and </answer>."
+		return verify.Row{ID: id, Question: question, Answer: p.answer, Metadata: metadata(p.metadata)}
+	}
+}
+
+// Verify implements [Task].
+func (g *generated[S]) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+	if !ended {
+		return unended(completion)
+	}
+	return g.verifier.Verify(row, completion)
+}
+
+// maxKeyBytes is the longest canonical form that stands in an ID as it is.
+const maxKeyBytes = 80
+
+// id is the row's ID: the family and the canonical form, or its hash if it is
+// long.
+func (p problem) id(family string) string {
+	key := p.key
+	if key == "" {
+		key = p.question
+	}
+	if len(key) > maxKeyBytes {
+		sum := sha256.Sum256([]byte(key))
+		key = fmt.Sprintf("%x", sum[:12])
+	}
+	return family + ":" + key
+}
+
+// answerVerifier is "task:NAME" of a generated family.
+type answerVerifier struct {
+	check   check
+	empty   bool
+	extract string
+}
+
+// Verify implements [verify.Verifier].
+func (v answerVerifier) Verify(row verify.Row, completion string) verify.Verdict {
+	answer, rule, err := verify.Answer(completion, v.extract, maxAnswerBytes)
+	if v.empty && row.Answer == "" && errors.Is(err, verify.ErrEmptyAnswer) {
+		return verify.Accept("", "whole", "nothing is the right answer")
+	}
+	if err != nil {
+		return verify.Reject(answer, rule, "%v", err)
+	}
+	err = v.check(row, answer)
+	var lacking *rowError
+	switch {
+	case err == nil:
+		return verify.Accept(answer, rule, "the answer is right")
+	case errors.As(err, &lacking):
+		return verify.Abstain("%v", err)
+	}
+	return verify.Reject(answer, rule, "%v", err)
+}

@@ -1,0 +1,132 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/rlzero/rlzero/verify/internal/mathans"
+)
+
+const mathDoc = `math: right when the answer is mathematically equal to the row's answer.
+
+LaTeX and plain text are read by a parser of their own; nothing is evaluated as
+code. Compared are
+  numbers       exactly, as rationals; 1,234 and 1 234 and 1{,}234 are one number
+  constants     roots, powers, complex numbers, factorials, binomials: to as many bits
+                as a proof of equality takes; with π, e, logarithms, trigonometry: to
+                512 bits and more
+  expressions   at six points, rational and fixed by the reference answer
+  percent       28% is 28/100, and not 28
+  lists         1, 2 and 3; x = 1 or x = 2; ±: without order; sets as sets
+  tuples        in order; intervals with their ends; unions and ℝ∖{…} as sets of numbers
+  matrices      cell by cell, after sums and products
+  relations     x < 3 and 3 > x and -2x > -6; equations up to a factor
+  assignments   x = 5 answers 5, p = 5, q = 2 answers (5,2); a + b = 0 does not answer 0
+  inequalities  an interval answers an inequality, an inequality no interval
+  words         Evelyn, \text{yes}, B: white space and case aside (single letters: case counts)
+Units behind a number are dropped unless both sides have one: then they have to be of
+one kind, and are converted. A decimal agrees with an exact value when both round to
+the same, see precision. What cannot be proven equal within the budget is wrong.
+
+Row: answer (the reference, as a formula, words, or a solution with \boxed{…}).
+precision, strict and allow_set_relation_comp of the row stand above the options.
+
+Options
+extract   how the answer is taken out of the completion:
+          "lenient"  the last <answer>…</answer>; else the last \boxed{…}, or what the
+                     last "final answer is" announces if that stands behind it; else
+                     what the last "answer is", "answer:" or "answer =" announces; else
+                     the whole text if it is nothing but an answer; else the last
+                     formula in $…$, $$…$$, \(…\) or \[…\]; else the last number.
+                     Boxes and formulas close together ("… and …") are one list.
+          "strict"   the one \boxed{…} or <answer>…</answer>; different ones are wrong
+          "none"     the completion is the bare answer
+          All but "none" read only what follows the last </think>. Default "lenient";
+          for rewards "strict" is the safer choice.
+precision decimals (below 1: significant digits) that a decimal has to agree to with
+          an exact value. Default 6.
+percent   true: 28 is accepted for 28%. Default false.
+strict    false: variables may have other names, and a tuple may stand for a set.
+          Default true.
+allow_set_relation_comp
+          true: an inequality answers an interval. Default false, as the question often
+          states one.
+
+Not scored when the row has no answer.
+`
+
+func init() {
+	Register(Entry{
+		Name:    "math",
+		Summary: "mathematical equality of LaTeX or plain answers, exact",
+		Doc:     mathDoc,
+		New: func(options json.RawMessage) (Verifier, error) {
+			o := Math{Extract: ExtractLenient, Precision: 6, Strict: true}
+			if err := DecodeOptions(options, &o); err != nil {
+				return nil, err
+			}
+			return o, o.validate()
+		},
+	})
+}
+
+// Math is the verifier "math". Its fields are its options; use [New] for their
+// defaults.
+type Math struct {
+	Extract     string `json:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
+	Precision   int    `json:"precision"` // decimals
+	Percent     bool   `json:"percent"`
+	Strict      bool   `json:"strict"`
+	SetRelation bool   `json:"allow_set_relation_comp"`
+}
+
+const maxMathPrecision = 100
+
+func (v Math) validate() error {
+	if v.Precision < 0 || v.Precision > maxMathPrecision {
+		return fmt.Errorf("option precision is %d: accepted are 0 to %d", v.Precision, maxMathPrecision)
+	}
+	return oneOf("extract", v.Extract, ExtractLenient, ExtractStrict, ExtractNone)
+}
+
+// forRow applies the fields of a row that stand above the options.
+func (v Math) forRow(row Row) (Math, error) {
+	for _, field := range []struct {
+		name string
+		dst  any
+	}{{"precision", &v.Precision}, {"strict", &v.Strict}, {"allow_set_relation_comp", &v.SetRelation}} {
+		if _, err := row.Field(field.name, field.dst); err != nil {
+			return v, err
+		}
+	}
+	return v, v.validate()
+}
+
+// Verify implements [Verifier].
+func (v Math) Verify(row Row, completion string) Verdict {
+	v, err := v.forRow(row)
+	if err != nil {
+		return Abstain("%v", err)
+	}
+	gold, err := extractMath(row.Answer, ExtractLenient)
+	if err != nil {
+		gold, err = extractMath(row.Answer, ExtractNone)
+	}
+	if err != nil {
+		return Abstain("the row's answer: %v", err)
+	}
+	answer, err := extractMath(completion, v.Extract)
+	if err != nil {
+		return Reject("", "", "%v", err)
+	}
+	result := mathans.Equal(gold.answer, answer.answer, mathans.Rules{
+		Precision: v.Precision, Percent: v.Percent, SetRelation: v.SetRelation, AnyNames: !v.Strict,
+	})
+	switch {
+	case result.Equal:
+		return Accept(answer.text, answer.rule, "equal to %s (%s)", shown(gold.text), result.How)
+	case result.Limit != nil:
+		return Reject(answer.text, answer.rule, "not proven equal to %s: %v", shown(gold.text), result.Limit)
+	}
+	return Reject(answer.text, answer.rule, "not equal to %s", shown(gold.text))
+}

@@ -1,0 +1,76 @@
+package verify
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/fixtures"
+)
+
+// mathPair is a case of fixtures/math.
+type mathPair struct {
+	Gold        string `json:"gold"`
+	Pred        string `json:"pred"`
+	Expected    bool   `json:"expected"`
+	Precision   *int   `json:"precision"`
+	Strict      *bool  `json:"strict"`
+	SetRelation *bool  `json:"allow_set_relation_comp"`
+}
+
+func mathPairs(t testing.TB, dir string) []mathPair {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "math_verify_pairs.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs []mathPair
+	if err := json.Unmarshal(raw, &pairs); err != nil {
+		t.Fatal(err)
+	}
+	return pairs
+}
+
+func (p mathPair) options() map[string]any {
+	o := map[string]any{}
+	if p.Precision != nil {
+		o["precision"] = *p.Precision
+	}
+	if p.Strict != nil {
+		o["strict"] = *p.Strict
+	}
+	if p.SetRelation != nil {
+		o["allow_set_relation_comp"] = *p.SetRelation
+	}
+	return o
+}
+
+// TestMathPairs: every pair is judged as labelled, but for one at most, and no
+// wrong answer is accepted.
+func TestMathPairs(t *testing.T) {
+	fixtures.Each(t, "math", func(t *testing.T, dir string) {
+		matched, missed := 0, 0
+		for i, p := range mathPairs(t, dir) {
+			v, err := New("math", p.options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := v.Verify(Row{Answer: p.Gold}, p.Pred)
+			checkVerdict(t, got)
+			switch {
+			case (got.Verdict == Right) == p.Expected:
+				matched++
+			case got.Verdict == Right:
+				t.Errorf("pair %d: %q accepted for %q: %+v", i, p.Pred, p.Gold, got)
+			default:
+				missed++
+				t.Logf("pair %d: %q refused for %q: %+v", i, shown(p.Pred), p.Gold, got)
+			}
+		}
+		if missed > 1 {
+			t.Errorf("%d right answers are refused: one at most may be", missed)
+		}
+		fixtures.Report(t, "math", matched, 0, 0)
+	})
+}

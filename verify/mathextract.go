@@ -1,0 +1,458 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify/internal/mathans"
+)
+
+// How a mathematical answer is taken out of a completion: the values of the
+// option "extract" of the verifier "math", beside ExtractNone.
+const (
+	// ExtractStrict takes the one \boxed{…} or the one <answer>…</answer>.
+	ExtractStrict = "strict"
+	// ExtractLenient takes what the completion most likely means, see mathDoc.
+	ExtractLenient = "lenient"
+)
+
+const (
+	maxBoxes     = 16  // looked at, from the last one back
+	boxGap       = 10  // bytes between two boxes of one answer
+	wordyBoxGap  = 70  // the same where "and", "or", a comma or a semicolon stands there
+	phraseBytes  = 400 // read behind "the answer is"
+	maxSegments  = 4   // formulas tried, from the last one back
+	segmentBytes = 2000
+)
+
+// found is an answer with the text it was read from.
+type found struct {
+	answer mathans.Answer
+	text   string
+	rule   string
+}
+
+// extractMath takes the answer out of a completion.
+func extractMath(completion, how string) (found, error) {
+	if len(completion) > maxCompletionBytes {
+		return found{}, fmt.Errorf("the completion has %d bytes: at most %d are read", len(completion), maxCompletionBytes)
+	}
+	text := completion
+	if how != ExtractNone {
+		if _, after, ok := cutLast(text, "</think>"); ok {
+			text = after
+		} else if strings.Contains(text, "<think>") {
+			return found{}, errors.New("<think> is never closed")
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return found{}, errors.New("the answer is empty")
+	}
+	switch how {
+	case ExtractNone:
+		return readWhole(text, "whole"), nil
+	case ExtractStrict:
+		return strictMath(text)
+	}
+	return lenientMath(text)
+}
+
+// strictMath accepts one boxed or tagged answer: with two different ones it
+// cannot know which is meant, and says so.
+func strictMath(text string) (found, error) {
+	if n := strings.Count(text, "<answer>"); n > 0 {
+		_, inside, _ := strings.Cut(text, "<answer>")
+		inside, rest, closed := strings.Cut(inside, "</answer>")
+		if n > 1 || !closed || strings.Contains(rest, "</answer>") {
+			return found{}, errors.New("<answer> and </answer> do not stand there once each")
+		}
+		if boxes := lastBoxes(inside); len(boxes) > 0 {
+			text = inside
+		} else {
+			return readWhole(strings.Trim(strings.TrimSpace(inside), "$"), "answer_tag"), nil
+		}
+	}
+	boxes := lastBoxes(text)
+	if len(boxes) == 0 {
+		return found{}, errors.New("there is no boxed answer")
+	}
+	for _, b := range boxes {
+		if !b.closed {
+			return found{}, errors.New("the braces of the boxed answer do not match")
+		}
+		if b.content != boxes[0].content {
+			return found{}, fmt.Errorf("%s and %s are both boxed", quote(b.content), quote(boxes[0].content))
+		}
+	}
+	return readWhole(boxes[0].content+boxes[0].percent, "boxed"), nil
+}
+
+var finalAnswer = regexp.MustCompile(`(?i)final\s+answer\W{0,4}(?:\s*(?:is|:|=)[\s:]*)`)
+
+// lenientMath looks for, in this order: an <answer>; "final answer is" or boxes,
+// whichever stands last; "answer is"; the whole text; the last formula; the last
+// number.
+func lenientMath(text string) (found, error) {
+	rule := ""
+	if before, _, ok := cutLast(text, "</answer>"); ok {
+		if _, inside, ok := cutLast(before, "<answer>"); ok {
+			text, rule = inside, "answer_tag"
+		}
+	}
+	f, ok := lenientParts(text)
+	if !ok {
+		return found{}, errors.New("no announced answer, no formula and no number")
+	}
+	if rule != "" {
+		f.rule = rule
+	}
+	return f, nil
+}
+
+func lenientParts(text string) (found, bool) {
+	boxes, boxEnd := lastBoxes(text), -1
+	if len(boxes) > 0 {
+		boxEnd = boxes[0].end
+	}
+	if all := finalAnswer.FindAllStringIndex(text, -1); len(all) > 0 {
+		if at := all[len(all)-1][1]; at > boxEnd {
+			if f, ok := announced(text[at:], "final_answer"); ok {
+				return f, true
+			}
+		}
+	}
+	if len(boxes) > 0 {
+		return readBoxes(text, boxes), true
+	}
+	if phrase, ok := lastPhrase(text); ok {
+		if f, ok := announced(phrase, "phrase"); ok {
+			return f, true
+		}
+	}
+	if f, ok := readBare(text); ok {
+		return f, true
+	}
+	segments, plain := formulas(text)
+	if f, ok := lastFormula(text, segments); ok {
+		return f, true
+	}
+	return lastPlainNumber(plain)
+}
+
+// box is a \boxed{…} or \fbox{…} in a text.
+type box struct {
+	start, end int // of the whole command
+	content    string
+	percent    string // "\%" where a percent sign or word stands behind the box
+	closed     bool
+}
+
+var percentBehind = regexp.MustCompile(`^[\s$}]*(?:\\?%|percent\b|percentage\b|pct\b)`)
+
+// lastBoxes are the boxes of a text, the last one first.
+func lastBoxes(text string) []box {
+	var all []box
+	for end := len(text); len(all) < maxBoxes; {
+		at := max(strings.LastIndex(text[:end], `\boxed`), strings.LastIndex(text[:end], `\fbox`))
+		if at < 0 {
+			break
+		}
+		end = at
+		b := box{start: at}
+		rest := strings.TrimLeft(strings.TrimLeft(text[at+1:], "boxedf"), " ")
+		from := len(text) - len(rest)
+		if !strings.HasPrefix(rest, "{") { // \boxed 5
+			b.content, _, _ = strings.Cut(rest, " ")
+			b.content = strings.TrimRight(b.content, ".$\n")
+			b.end = from + len(b.content)
+		} else {
+			b.content, b.closed = braced(rest)
+			b.end = min(from+len(b.content)+2, len(text))
+			if percentBehind.MatchString(text[b.end:min(b.end+20, len(text))]) && !strings.Contains(b.content, "%") {
+				b.percent = `\%`
+			}
+		}
+		b.content = strings.TrimSpace(b.content)
+		all = append(all, b)
+	}
+	return all
+}
+
+// braced is the content of the group that text begins with; without its closing
+// brace, the rest of the text.
+func braced(text string) (content string, closed bool) {
+	depth := 0
+	for i := range min(len(text), maxAnswerBytes) {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return text[1:i], true
+			}
+		}
+	}
+	return text[1:min(len(text), maxAnswerBytes)], false
+}
+
+var listWords = regexp.MustCompile(`\b(?:and|or)\b|[,;]`)
+
+// readBoxes joins the last box with those before it that belong to one answer.
+func readBoxes(text string, boxes []box) found {
+	last := boxes[0]
+	parts, start := []string{last.content + last.percent}, last.start
+	for _, b := range boxes[1:] {
+		if b.end > start { // it holds the other one
+			continue
+		}
+		gap := text[b.end:start]
+		if len(gap) >= boxGap && (len(gap) >= wordyBoxGap || !listWords.MatchString(gap)) {
+			break
+		}
+		if content := b.content + b.percent; content != parts[0] {
+			parts = append([]string{content}, parts...)
+		}
+		start = b.start
+	}
+	return readWhole(strings.Join(parts, ","), "boxed")
+}
+
+// readWhole reads text as an answer, else what follows its last =, else as words.
+func readWhole(text, rule string) found {
+	text = strings.TrimSpace(text)
+	answer, err := mathans.Parse(text)
+	if err != nil {
+		if i := strings.LastIndexByte(text, '='); i >= 0 && !strings.ContainsAny(text, ",;") {
+			if right, err := mathans.Parse(text[i+1:]); err == nil {
+				return found{right, strings.TrimSpace(text[i+1:]), rule}
+			}
+		}
+		answer = mathans.Words(text)
+	}
+	return found{answer, text, rule}
+}
+
+// announced reads what stands behind "the answer is": a formula that follows at
+// once, with those joined to it, or a phrase up to the end of the sentence.
+func announced(text, rule string) (found, bool) {
+	if len(text) > phraseBytes {
+		text = text[:phraseBytes]
+	}
+	text = strings.TrimLeft(text, " \t\r\n*_:\"\\`")
+	if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(") {
+		if i := strings.IndexAny(text, "\n$"); i > 0 && (strings.Contains(text[:i], `\]`) || strings.Contains(text[:i], `\)`)) {
+			text = `\` + text // a display whose backslash was trimmed
+		} else if i < 0 && (strings.Contains(text, `\]`) || strings.Contains(text, `\)`)) {
+			text = `\` + text
+		}
+	}
+	segments, _ := formulas(text)
+	if len(segments) > 0 && segments[0].start < boxGap {
+		last := 0
+		for last+1 < len(segments) && joins(text[segments[last].end:segments[last+1].start]) {
+			last++
+		}
+		if f, ok := readSegments(text, segments[:last+1]); ok {
+			f.rule = rule
+			return f, true
+		}
+	}
+	sentence := text
+	if m := sentenceEnd.FindStringIndex(text); m != nil {
+		sentence = text[:m[0]]
+	}
+	if f, ok := readBare(sentence); ok {
+		f.rule = rule
+		return f, true
+	}
+	if m := leadingNumber.FindStringSubmatch(sentence); m != nil {
+		f, ok := readProseNumber(m[1] + m[2])
+		f.rule = rule
+		return f, ok
+	}
+	return found{}, false
+}
+
+var (
+	sentenceEnd   = regexp.MustCompile(`[.!?](?:\s|$|\*|")|\n`)
+	leadingNumber = regexp.MustCompile(`^[$€£¥]?\s?(-?[\d.,]*\d)(\s?(?:\\?%|percent\b|pct\b))?(?:\W|$)`)
+	proseWord     = regexp.MustCompile(`(^|[^\\A-Za-z{])([A-Za-z]{2,})`)
+	allLetters    = regexp.MustCompile(`^[\p{L}][\p{L}\s'-]*[.!]?$`)
+)
+
+// readBare reads a short text that is an answer and nothing else: "28 percent",
+// "x = 5", "Evelyn". Words that mathematics does not know make it prose.
+func readBare(text string) (found, bool) {
+	text = strings.Trim(strings.TrimSpace(text), "*`\"")
+	if text == "" || len(text) > maxAnswerBytes || strings.Contains(text, "\n") || strings.ContainsAny(strings.ReplaceAll(text, `\$`, ""), "$") && !strings.HasPrefix(text, "$") ||
+		strings.Count(text, "$") > 1 || strings.Contains(text, `\[`) || strings.Contains(text, `\(`) {
+		return found{}, false
+	}
+	if allLetters.MatchString(text) {
+		answer, err := mathans.Parse(text)
+		if err != nil || strings.Contains(text, " ") {
+			answer = mathans.Words(strings.TrimRight(text, ".!"))
+		}
+		return found{answer, text, "whole"}, true
+	}
+	for _, m := range proseWord.FindAllStringSubmatch(text, -1) {
+		if !mathans.KnownWord(m[2]) {
+			return found{}, false
+		}
+	}
+	answer, err := mathans.Parse(text)
+	if err != nil || answer.HasWords() {
+		return found{}, false
+	}
+	return found{answer, text, "whole"}, true
+}
+
+// segment is a formula between dollar signs, \[ \] or \( \).
+type segment struct {
+	start, end int
+	content    string
+}
+
+var openers = []struct {
+	open, close string
+	lines       bool // it may hold line ends
+}{{"$$", "$$", true}, {`\[`, `\]`, true}, {`\(`, `\)`, false}, {"$", "$", false}}
+
+// formulas are the formulas of a text in order, and the text without them. A
+// pair of single dollars around a line end is no formula, and is left out of the
+// text as well.
+func formulas(text string) (all []segment, plain string) {
+	var rest strings.Builder
+	for at := 0; at < len(text); {
+		step := 1
+		if text[at] == '\\' && strings.HasPrefix(text[at:], `\$`) {
+			step = 2
+		} else if text[at] == '$' || text[at] == '\\' {
+			if s, ok := formulaAt(text, at); ok {
+				if s.content != "" {
+					all = append(all, s)
+				}
+				rest.WriteByte(' ')
+				at = s.end
+				continue
+			}
+		}
+		rest.WriteString(text[at:min(at+step, len(text))])
+		at += step
+	}
+	return all, rest.String()
+}
+
+func formulaAt(text string, at int) (segment, bool) {
+	for _, o := range openers {
+		inside, ok := strings.CutPrefix(text[at:], o.open)
+		if !ok {
+			continue
+		}
+		window := inside[:min(len(inside), segmentBytes)]
+		end := strings.Index(window, o.close)
+		for end > 0 && o.close == "$" && window[end-1] == '\\' { // an escaped dollar
+			next := strings.Index(window[end+1:], o.close)
+			if next < 0 {
+				end = -1
+				break
+			}
+			end += 1 + next
+		}
+		if end < 0 {
+			continue
+		}
+		s := segment{at, at + len(o.open) + end + len(o.close), window[:end]}
+		if !o.lines && strings.Contains(s.content, "\n") {
+			s.content = ""
+		}
+		return s, true
+	}
+	return segment{}, false
+}
+
+var joining = regexp.MustCompile(`^\s*[,;]?\s*(?:and|or|,|;)?\s*$`)
+
+// joins: formulas with this between them are one list.
+func joins(between string) bool { return len(between) < boxGap && joining.MatchString(between) }
+
+// readSegments reads formulas as one answer, with a percent sign behind them.
+func readSegments(text string, segments []segment) (found, bool) {
+	parts := make([]string, len(segments))
+	for i, s := range segments {
+		parts[i] = strings.TrimSpace(s.content)
+	}
+	joined := strings.Join(parts, ",")
+	end := segments[len(segments)-1].end
+	if percentBehind.MatchString(text[end:min(end+20, len(text))]) && !strings.Contains(joined, "%") {
+		joined += `\%`
+	}
+	if answer, err := mathans.Parse(joined); err == nil {
+		return found{answer, joined, "formula"}, true
+	}
+	if i := strings.LastIndexByte(joined, '='); i >= 0 && !strings.ContainsAny(joined, ",;") {
+		if answer, err := mathans.Parse(joined[i+1:]); err == nil {
+			return found{answer, joined[i+1:], "formula"}, true
+		}
+	}
+	return found{}, false
+}
+
+// lastFormula is the last formula that can be read, with those joined to it.
+func lastFormula(text string, segments []segment) (found, bool) {
+	for last := len(segments) - 1; last >= max(0, len(segments)-maxSegments); last-- {
+		first := last
+		for first > 0 && joins(text[segments[first-1].end:segments[first].start]) {
+			first--
+		}
+		if f, ok := readSegments(text, segments[first:last+1]); ok {
+			return f, true
+		}
+	}
+	return found{}, false
+}
+
+var (
+	plainNumber = regexp.MustCompile(`(?:^|[^\w.,\\])([-−]?(?:\d{1,3}(?:[ ,]\d{3})+(?:\.\d+)?|\d+[.,]\d+|\.\d+|\d+))(\s?(?:\\?%|percent\b|pct\b|percentage\b))?`)
+	ordinal     = regexp.MustCompile(`^(?:st|nd|rd|th)\b`)
+	arithmetic  = regexp.MustCompile(`[-(]*\d[\d.]*\)?(?:\s*[-+*/^×÷]\s*[-(]*\d[\d.]*\)*)+$`)
+)
+
+// lastPlainNumber is the last number of a text without formulas, or the
+// arithmetic that ends in it.
+func lastPlainNumber(text string) (found, bool) {
+	if len(text) > phraseBytes*10 {
+		text = text[len(text)-phraseBytes*10:]
+	}
+	all := plainNumber.FindAllStringSubmatchIndex(text, -1)
+	for i := len(all) - 1; i >= 0; i-- {
+		m := all[i]
+		if ordinal.MatchString(text[m[3]:]) {
+			continue
+		}
+		before := text[max(0, m[3]-phraseBytes):m[3]]
+		if m[4] < 0 {
+			if sum := arithmetic.FindString(before); sum != "" {
+				if answer, err := mathans.Parse(sum); err == nil {
+					return found{answer, sum, "number"}, true
+				}
+			}
+		}
+		percent := ""
+		if m[4] >= 0 {
+			percent = text[m[4]:m[5]]
+		}
+		return readProseNumber(text[m[2]:m[3]] + percent)
+	}
+	return found{}, false
+}
+
+var decimalComma = regexp.MustCompile(`^([-−]?\d+),(\d{1,2}|\d{4,})(\D*)$`)
+
+// readProseNumber reads one number in prose, where 2,74 is 2.74.
+func readProseNumber(text string) (found, bool) {
+	answer, err := mathans.Parse(decimalComma.ReplaceAllString(text, "$1.$2$3"))
+	return found{answer, text, "number"}, err == nil
+}
