@@ -33,7 +33,7 @@ type layer struct {
 
 // layers has a row for every package: imports go down only.
 var layers = []layer{
-	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "internal/fixtures"},
+	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
 	{folder: "rl/cli", imports: "gpu model rl rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
@@ -125,7 +125,7 @@ var guardedCalls = []struct {
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
-			{"gpu/webgpu/timestamps.go", "the deadline of waiting for a device that may be lost"},
+			{"gpu/webgpu/timestamps.go", "the rate of the device's clock, measured against the host's"},
 			{"verify/instruct/pattern.go", "the time budget of a backtracking pattern"},
 		},
 	},
@@ -457,10 +457,11 @@ func TestSmallNumbers(t *testing.T) {
 	}
 }
 
-// A comment that points into RATIONALE.md or CONTRIBUTING.md points at a heading.
+// A link into one of the documents, from a comment or from a document, leads to a
+// heading.
 func TestDocumentLinks(t *testing.T) {
 	headings := map[string]bool{}
-	for _, document := range []string{"RATIONALE.md", "CONTRIBUTING.md"} {
+	for _, document := range []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -471,15 +472,19 @@ func TestDocumentLinks(t *testing.T) {
 			}
 		}
 	}
-	link := regexp.MustCompile(`\b((?:RATIONALE|CONTRIBUTING)\.md)?\]?\(?(#[a-z][a-z0-9-]+)`)
+	link := regexp.MustCompile(`(\b(?:README|RATIONALE|CONTRIBUTING)\.md|\]\()(#[a-z0-9-]+)`)
 	err := eachFile(func(name string) error {
 		text, err := os.ReadFile(filepath.FromSlash(name))
 		if err != nil {
 			return err
 		}
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if m[1] != "" && !headings[m[1]+m[2]] {
-				t.Errorf("%s: no heading answers to %s%s", name, m[1], m[2])
+			document := m[1]
+			if document == "](" { // within the document
+				document = name
+			}
+			if !headings[document+m[2]] {
+				t.Errorf("%s: no heading of %s answers to %s", name, document, m[2])
 			}
 		}
 		return nil

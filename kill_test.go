@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rlzero/rlzero/gpu"
 )
 
 // TestKill drives the real program: killed with SIGKILL at random moments, also
@@ -31,6 +33,12 @@ func TestKill(t *testing.T) {
 	kills, seed := number(t, "RLZERO_KILLS", 4), number(t, "RLZERO_KILL_SEED", rand.Uint64())
 	t.Logf("%d kills, RLZERO_KILL_SEED=%d", kills, seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
+	if dev, err := gpu.Open(""); err == nil {
+		dev.Close()
+	} else if os.Getenv("RLZERO_WANT_DEVICE") == "" {
+		t.Logf("on the plain-Go device: %v", err)
+		t.Setenv("RLZERO_DEVICE", "ref")
+	}
 	program := buildProgram(t)
 	base := filepath.Join(t.TempDir(), "undisturbed")
 	began := time.Now()

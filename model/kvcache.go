@@ -15,7 +15,8 @@ type kvLayer struct{ k, v gpu.View }
 // kvCache hands out pages of token slots and keeps, for each sequence in
 // flight, the list of slots its keys lie in (kvidx). A group's prompt has pages
 // of its own; each completion's list begins with the prompt's slots and goes on
-// in pages of its own, so the prompt is computed and stored once.
+// in pages of its own, so the prompt is computed and stored once
+// (RATIONALE.md#why-lists-of-key-slots-and-not-page-tables).
 type kvCache struct {
 	layers     []kvLayer
 	kvidx      gpu.View // [lists][maxContext] u32

@@ -7,7 +7,7 @@ import (
 )
 
 // dims are the sizes of a model on the device. Every width is padded to a
-// multiple of 8 with zeros that stay zero (their gradients are zero too), so
+// multiple of 8 with zeros that stay zero (RATIONALE.md#why-are-widths-padded), so
 // that no kernel has to treat a ragged edge. The two halves of a head are
 // padded separately, because rotation pairs element i with i + hd/2.
 type dims struct {
@@ -103,7 +103,7 @@ type chunk struct {
 }
 
 // slabRows are the rows of vocabulary in a slab when the table does not fit one
-// binding: a multiple of 2048 that fits 128 MiB (kernels.md 7.1).
+// binding (128 MiB on lavapipe and by WebGPU's default): a multiple of 2048.
 func slabRows(vocabp, ld, maxBinding int) int {
 	if vocabp*ld*4 <= maxBinding {
 		return vocabp
@@ -114,8 +114,14 @@ func slabRows(vocabp, ld, maxBinding int) int {
 func newLayout(c Config, maxBinding int) (*layout, error) {
 	l := &layout{dims: newDims(c), tied: c.TieEmbeddings}
 	d := l.dims
-	if d.mlpp*d.ld*8 > maxBinding || d.qkv()*d.ld*4 > maxBinding {
-		return nil, fmt.Errorf("a layer's matrix is larger than the device's binding limit of %d MiB: %w", maxBinding>>20, gpu.ErrUnsupported)
+	for _, m := range []struct {
+		names string
+		rows  int
+	}{{"mlp.gate_proj and up_proj", 2 * d.mlpp}, {"self_attn.q_proj, k_proj and v_proj", d.qkv()}} {
+		if m.rows*d.ld*4 > maxBinding {
+			return nil, fmt.Errorf("%w: %s are one matrix of %d x %d float32, %d MiB; a binding has at most %d MiB here: take a smaller model",
+				gpu.ErrUnsupported, m.names, m.rows, d.ld, m.rows*d.ld*4>>20, maxBinding>>20)
+		}
 	}
 	l.embed = l.vocabSlabs("model.embed_tokens.weight", maxBinding)
 	for i := range d.layers {

@@ -81,8 +81,12 @@ func Load(dev gpu.Device, dir string, positions int) (*Model, error) {
 	return m, nil
 }
 
-// SetTensors overwrites all parameters with those of a checked set of tensors.
+// SetTensors overwrites all parameters; the set must have the names and shapes
+// that the config asks for.
 func (m *Model) SetTensors(ts *TensorSet) error {
+	if err := checkTensors(m.Config, ts); err != nil {
+		return err
+	}
 	return m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
 		data, err := ts.Read(p.name)
 		if err != nil {
@@ -145,6 +149,9 @@ func (m *Model) Close() {
 
 // Device is the device the model lies on.
 func (m *Model) Device() gpu.Device { return m.dev }
+
+// Positions is the length of the longest sequence, in tokens.
+func (m *Model) Positions() int { return m.maxPos }
 
 // Tensors lists the parameters under their Hugging Face names; each is read
 // from the device when its Data is called.

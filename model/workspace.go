@@ -7,7 +7,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 )
 
-// logitsBytes bounds the workspace in which logits are made, block by block.
+// logitsBytes bounds the workspace in which logits are made, block by block
+// (RATIONALE.md#why-are-logits-made-in-blocks).
 const logitsBytes = 64 << 20
 
 // pool allocates device memory under one label and remembers the first error.

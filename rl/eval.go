@@ -1,6 +1,7 @@
 package rl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,7 @@ type EvalOptions struct {
 	Problems  int
 	N         int   // samples of each problem
 	K         []int // for pass@k and maj@k
-	MaxTokens int
+	MaxTokens int   // of a completion; 0: as the task's recipe has it, else DefaultMaxTokens
 	Sampling  model.Sampling
 }
 
@@ -111,7 +112,7 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 	name := o.Data
 	if o.Task != "" {
 		name = o.Task
-		rows, err = s.taskRows(o)
+		rows, err = s.taskRows(&o)
 	} else {
 		rows, err = s.fileRows(o)
 	}
@@ -126,7 +127,10 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 		}
 		longest = max(longest, len(ids))
 	}
-	s.engine, err = m.NewEngine(model.EngineOptions{Sequences: max(o.N, 64), Context: longest + o.MaxTokens})
+	if o.MaxTokens, err = newTokens(m, longest, o.MaxTokens); err != nil {
+		return nil, err
+	}
+	s.engine, err = m.NewEngine(model.EngineOptions{Sequences: max(o.N, sequencesAtOnce), Context: longest + o.MaxTokens})
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +144,10 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 }
 
 // taskRows are the held-out problems of a task: a family with its default
-// settings, or the task of a recipe.
-func (s *roller) taskRows(o EvalOptions) ([]verify.Row, error) {
+// settings, or the task of a recipe. It settles how long completions may be if
+// nobody has said so.
+func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
+	longest := 0
 	t, err := tasks.New(o.Task)
 	if err != nil || len(o.Set) > 0 {
 		r, recipeErr := recipe.Load(o.Task, o.Set)
@@ -149,11 +155,16 @@ func (s *roller) taskRows(o EvalOptions) ([]verify.Row, error) {
 			return nil, fmt.Errorf("--task %s is neither a task with its default settings (see rlzero tasks) nor a recipe: %w", o.Task, recipeErr)
 		}
 		t = r.Task.Settings
+		for i := range r.Stages {
+			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
+		}
 	}
 	s.verdict = t.Verify
 	if teacher, ok := t.(tasks.Teacher); ok {
 		s.form = teacher.Valid
+		longest = max(longest, teacher.CompletionTokens())
 	}
+	o.MaxTokens = cmp.Or(o.MaxTokens, longest)
 	rows, err := tasks.HeldOutRows(t, o.Problems)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
@@ -180,6 +191,9 @@ func (s *roller) fileRows(o EvalOptions) ([]verify.Row, error) {
 			return fmt.Errorf(`%w: the line has no "question" (or "prompt")`, ErrInput)
 		}
 		name := verifierOf(row, o.Verifier)
+		if name == "" {
+			return fmt.Errorf(`%w: no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`, ErrInput)
+		}
 		if verifiers[name] == nil {
 			v, err := verify.New(name, nil)
 			if err != nil {

@@ -39,12 +39,15 @@ func Tokens(path, name string, in io.Reader, w *bufio.Writer) (warnings []string
 		return warnings, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	err = eachLine(name, in, func(_ int, raw []byte) error {
-		var line struct{ Text *string }
-		if err := decodeLine(raw, &line); err != nil {
+		var line struct {
+			Text *string `json:"text"`
+		}
+		const accepted = `{"text":"..."}`
+		if err := decodeLine(raw, &line, accepted); err != nil {
 			return err
 		}
 		if line.Text == nil {
-			return fmt.Errorf(`%w: the line has no "text"`, ErrInput)
+			return fmt.Errorf(`%w: found no "text"; accepted: %s`, ErrInput, accepted)
 		}
 		ids, err := tok.Encode(*line.Text)
 		if err != nil {

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/model"
 )
 
 // ErrInput marks input that the user has to change: a file, a line, a key.
@@ -18,34 +21,76 @@ func eachLine(name string, in io.Reader, do func(line int, raw []byte) error) er
 	r := bufio.NewReaderSize(in, 1<<16)
 	for n := 1; ; n++ {
 		raw, err := r.ReadBytes('\n')
-		if len(bytes.TrimSpace(raw)) > 0 {
-			if e := do(n, bytes.TrimSpace(raw)); e != nil {
-				return fmt.Errorf("%s: line %d: %w", name, n, e)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("%w: %s: line %d: %w", ErrInput, name, n, err)
+		}
+		if n == 1 {
+			raw = bytes.TrimPrefix(raw, []byte("\uFEFF")) // some editors begin files so
+		}
+		if raw := bytes.TrimSpace(raw); len(raw) > 0 {
+			// The JSON decoder would put U+FFFD for what it cannot read.
+			if !utf8.Valid(raw) {
+				return fmt.Errorf("%w: %s: line %d: not UTF-8 text", ErrInput, name, n)
+			}
+			if err := do(n, raw); err != nil {
+				return fmt.Errorf("%s: line %d: %w", name, n, err)
 			}
 		}
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
 	}
 }
 
-// decodeLine reads a JSON object.
-func decodeLine(raw []byte, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%w: not a JSON object of the expected keys: %w", ErrInput, err)
+// decodeLine reads a JSON object; accepted shows what a line looks like.
+func decodeLine(raw []byte, into any, accepted string) error {
+	err := json.Unmarshal(raw, into)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fmt.Errorf("%w: %q: found %s; accepted: %s", ErrInput, wrong.Field, wrong.Value, accepted)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%w: found %s; accepted: %s", ErrInput, wrong.Value, accepted)
+	case err != nil:
+		return fmt.Errorf("%w: not JSON: %w; accepted: %s", ErrInput, err, accepted)
 	}
 	return nil
 }
 
-func writeLine(out *bufio.Writer, v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
+// encode reads text as the model's token ids, at least one.
+func encode(m *model.Model, key, text string) ([]int, error) {
+	if m.Tokenizer == nil {
+		return nil, fmt.Errorf(`%w: %q needs a tokenizer, the model's folder has no tokenizer.json: give "ids"`, ErrInput, key)
 	}
-	if _, err := out.Write(append(raw, '\n')); err != nil {
+	ids, err := m.Tokenizer.Encode(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrInput, key, err)
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%w: %q has no tokens", ErrInput, key)
+	}
+	return ids, nil
+}
+
+// checkIDs refuses ids outside the vocabulary and sequences that the model has
+// no positions for.
+func checkIDs(m *model.Model, ids []int) error {
+	for i, id := range ids {
+		if id < 0 || id >= m.Config.Vocab {
+			return fmt.Errorf("%w: id %d (place %d) is not in the model's vocabulary: accepted are 0 to %d", ErrInput, id, i, m.Config.Vocab-1)
+		}
+	}
+	if n := m.Positions(); len(ids) > n {
+		return fmt.Errorf("%w: %d tokens, the model has %d positions", ErrInput, len(ids), n)
+	}
+	return nil
+}
+
+// writeLine writes a JSON line, <, > and & as they are.
+func writeLine(out *bufio.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		return err
 	}
 	return out.Flush()

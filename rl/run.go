@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -32,6 +34,11 @@ type Options struct {
 // checkpoint.
 func Train(ctx context.Context, o Options) (*Summary, error) {
 	began := time.Now()
+	if o.Resume {
+		if err := sameRecipe(o.Recipe, o.Dir); err != nil {
+			return nil, err
+		}
+	}
 	s, err := newSession(o.Recipe, o.Device, o.Show)
 	if err != nil {
 		return nil, err
@@ -54,6 +61,28 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	}
 	s.show.End()
 	return s.finish(o, began)
+}
+
+// sameRecipe refuses to continue a run with another recipe than its own: the
+// run would be a function of neither.
+func sameRecipe(r *recipe.Recipe, dir string) error {
+	file := filepath.Join(dir, "recipe.toml")
+	own, err := recipe.Load(file, nil)
+	if err != nil {
+		return err
+	}
+	asked, has := strings.Split(r.Resolved(), "\n"), strings.Split(own.Resolved(), "\n")
+	for i, line := range has {
+		if i < len(asked) && asked[i] == line {
+			continue
+		}
+		other := "nothing"
+		if i < len(asked) {
+			other = asked[i]
+		}
+		return fmt.Errorf("%w: the recipe is not that of the run: %s has %q, the one given %q: continue with rlzero train --resume --run %s alone, or start another run", ErrInput, file, line, other, dir)
+	}
+	return nil
 }
 
 // openRun creates the run folder, or continues the one that is there.

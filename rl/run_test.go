@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -29,7 +33,7 @@ var smallRun = []string{
 	"task.eval_problems=6", "task.eval_samples=4", "checkpoint.keep=1000",
 	"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3", "stage.warm-up.checkpoint_every=2",
 	"stage.rl.steps=4", "stage.rl.prompts_per_step=5", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=2", "stage.rl.reward=random",
-	"stage.rl.eval_every=2", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1",
+	"stage.rl.eval_every=1", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1",
 	"stage.rl.sampling.temperature=0.7", "stage.rl.algorithm.kl_coef=0.05",
 }
 
@@ -321,11 +325,13 @@ func (w *trigger) Write(p []byte) (int, error) {
 
 var _ io.Writer = (*trigger)(nil)
 
+// quiet is a smallRun without checkpoints but at its stages' ends.
+var quiet = append(slices.Clone(smallRun), "stage.warm-up.checkpoint_every=0", "stage.rl.checkpoint_every=0", "stage.rl.sample_every=1")
+
 // TestInterrupt: a run that is cancelled anywhere leaves a checkpoint of the
 // last step done, and goes on from there to the same bytes. Its checkpoints are
 // those of the undisturbed run and the ones it wrote when interrupted.
 func TestInterrupt(t *testing.T) {
-	quiet := append(slices.Clone(smallRun), "stage.warm-up.checkpoint_every=0", "stage.rl.checkpoint_every=0", "stage.rl.sample_every=1")
 	base := t.TempDir()
 	trainIn(t, base, false, quiet...)
 	want := runFiles(t, base)
@@ -361,7 +367,7 @@ func TestInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_, err := Train(ctx, Options{Recipe: load(t, quiet...), Dir: dir, Device: tester(t), Show: io.Discard})
-		if err == nil || !strings.Contains(err.Error(), ErrInterrupted.Error()) {
+		if !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("error %v, want %v", err, ErrInterrupted)
 		}
 	})
@@ -374,7 +380,54 @@ func interruptAt(t *testing.T, dir string, resume bool, text string, overrides [
 	defer cancel()
 	w := &trigger{text: text, cancel: cancel}
 	_, err := Train(ctx, Options{Recipe: load(t, overrides...), Dir: dir, Resume: resume, Device: tester(t), Show: w})
-	if err == nil || !strings.Contains(err.Error(), ErrInterrupted.Error()) {
+	if !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("error %v, want %v; shown:\n%s", err, ErrInterrupted, w.shown.String())
+	}
+}
+
+// countdown is a context that is cancelled once it has been asked so often.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestInterruptAnywhere interrupts runs at random moments, in the middle of
+// rollouts and evaluations.
+func TestInterruptAnywhere(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	base := t.TempDir()
+	never := &countdown{Context: context.Background()}
+	never.left.Store(math.MaxInt64)
+	if _, err := Train(never, Options{Recipe: load(t, quiet...), Dir: base, Device: tester(t), Show: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	asked, want := math.MaxInt64-never.left.Load()-1, runFiles(t, base) // the last time, everything is done
+	for range 8 {
+		dir, ctx, moment := t.TempDir(), &countdown{Context: context.Background()}, rng.Int64N(asked)
+		ctx.left.Store(moment)
+		_, err := Train(ctx, Options{Recipe: load(t, quiet...), Dir: dir, Device: tester(t), Show: io.Discard})
+		if !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("interrupted at moment %d of %d: error %v, want %v", moment, asked, err, ErrInterrupted)
+		}
+		trainIn(t, dir, true, quiet...)
+		got := runFiles(t, dir)
+		for name := range got { // a checkpoint of the step at which it was interrupted is one more
+			if _, ok := want[name]; !ok && strings.HasPrefix(name, "checkpoints/") {
+				delete(got, name)
+			}
+		}
+		sameRun(t, got, want)
+		if t.Failed() {
+			t.Fatalf("interrupted at moment %d of %d", moment, asked)
+		}
 	}
 }

@@ -3,17 +3,20 @@ package rl
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/rlzero/rlzero/model"
 )
 
+// DefaultMaxTokens is how many new tokens there are at most where nothing says
+// so.
+const DefaultMaxTokens = 64
+
 // SampleOptions say how Sample draws.
 type SampleOptions struct {
-	N         int
-	MaxTokens int
+	N         int // completions of each prompt
+	MaxTokens int // 0: DefaultMaxTokens, or fewer where the model's positions end
 	Sampling  model.Sampling
 	StopText  []string
 }
@@ -29,14 +32,27 @@ type sampled struct {
 // Sample continues each prompt, in order. in holds JSON lines with "prompt" or
 // "ids"; out gets a line for each completion.
 func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out io.Writer, o SampleOptions) error {
+	if len(o.StopText) > 0 && m.Tokenizer == nil {
+		return fmt.Errorf("%w: a stop text needs a tokenizer, the model's folder has no tokenizer.json", ErrInput)
+	}
 	var reqs []model.Request
+	drawn := 0
 	err := eachLine(name, in, func(_ int, raw []byte) error {
 		ids, err := promptIDs(m, raw)
 		if err != nil {
 			return err
 		}
-		n := max(1, o.N)
-		reqs = append(reqs, model.Request{Prompt: ids, N: n, MaxTokens: o.MaxTokens, Sampling: o.Sampling, Stream: uint32(len(reqs) * n), StopText: o.StopText})
+		room, err := newTokens(m, len(ids), o.MaxTokens)
+		if err != nil {
+			return err
+		}
+		// In parts, as the engine holds a request as a whole; each completion's
+		// stream makes it the same in any of them.
+		for n := 0; n < o.N; n += sequencesAtOnce {
+			part := min(o.N-n, sequencesAtOnce)
+			reqs = append(reqs, model.Request{Prompt: ids, N: part, MaxTokens: room, Sampling: o.Sampling, Stream: uint32(drawn), StopText: o.StopText})
+			drawn += part
+		}
 		return nil
 	})
 	if err != nil || len(reqs) == 0 {
@@ -61,6 +77,23 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 	return nil
 }
 
+// sequencesAtOnce is how many completions sample and eval have in flight.
+const sequencesAtOnce = 64
+
+// newTokens is how many tokens may follow a prompt; asked is 0 for the default.
+func newTokens(m *model.Model, prompt, asked int) (int, error) {
+	room := m.Positions() - prompt
+	switch {
+	case room < 1:
+		return 0, fmt.Errorf("%w: a prompt of %d tokens, the model has %d positions: nothing can follow", ErrInput, prompt, m.Positions())
+	case asked == 0:
+		return min(DefaultMaxTokens, room), nil
+	case asked > room:
+		return 0, fmt.Errorf("%w: a prompt of %d tokens and %d new ones, the model has %d positions: accepted are at most %d new tokens", ErrInput, prompt, asked, m.Positions(), room)
+	}
+	return asked, nil
+}
+
 // withoutEnd are a completion's tokens without its end token.
 func withoutEnd(c model.Completion) []int {
 	if c.Stop == "eos" {
@@ -77,7 +110,7 @@ func SampleRequests(ctx context.Context, m *model.Model, reqs []model.Request) (
 		widest = max(widest, r.N)
 		total += max(1, r.N)
 	}
-	e, err := m.NewEngine(model.EngineOptions{Sequences: max(widest, min(total, 64)), Context: longest})
+	e, err := m.NewEngine(model.EngineOptions{Sequences: max(widest, min(total, sequencesAtOnce)), Context: longest})
 	if err != nil {
 		return nil, err
 	}
@@ -88,25 +121,20 @@ func SampleRequests(ctx context.Context, m *model.Model, reqs []model.Request) (
 // promptIDs reads {"prompt":"..."} or {"ids":[...]}.
 func promptIDs(m *model.Model, raw []byte) ([]int, error) {
 	var line struct {
-		IDs    []int
-		Prompt *string
+		IDs    []int   `json:"ids"`
+		Prompt *string `json:"prompt"`
 	}
-	if err := decodeLine(raw, &line); err != nil {
+	const accepted = `{"prompt":"..."} or {"ids":[1,2,3]}`
+	if err := decodeLine(raw, &line, accepted); err != nil {
 		return nil, err
 	}
 	switch {
 	case line.Prompt != nil && line.IDs != nil:
 		return nil, fmt.Errorf(`%w: both "ids" and "prompt" are given: give one`, ErrInput)
-	case line.Prompt != nil && m.Tokenizer == nil:
-		return nil, fmt.Errorf(`%w: "prompt" needs a tokenizer, the model's folder has no tokenizer.json: give "ids"`, ErrInput)
 	case line.Prompt != nil:
-		ids, err := m.Tokenizer.Encode(*line.Prompt)
-		if err == nil && len(ids) == 0 {
-			err = errors.New("the prompt has no tokens")
-		}
-		return ids, err
+		return encode(m, "prompt", *line.Prompt)
 	case len(line.IDs) == 0:
-		return nil, fmt.Errorf(`%w: found neither "ids" nor "prompt": give {"prompt":"..."} or {"ids":[1,2,3]}`, ErrInput)
+		return nil, fmt.Errorf(`%w: found neither "ids" nor "prompt"; accepted: %s`, ErrInput, accepted)
 	}
-	return line.IDs, nil
+	return line.IDs, checkIDs(m, line.IDs)
 }

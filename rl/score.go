@@ -2,7 +2,6 @@ package rl
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 
@@ -35,6 +34,9 @@ func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature
 	}()
 	return eachLine(name, in, func(_ int, raw []byte) error {
 		ids, err := lineIDs(m, raw)
+		if err == nil {
+			err = checkIDs(m, ids)
+		}
 		if err != nil {
 			return err
 		}
@@ -59,25 +61,20 @@ func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature
 // lineIDs reads {"ids":[...]} or {"text":"..."}.
 func lineIDs(m *model.Model, raw []byte) ([]int, error) {
 	var line struct {
-		IDs  []int
-		Text *string
+		IDs  []int   `json:"ids"`
+		Text *string `json:"text"`
 	}
-	if err := decodeLine(raw, &line); err != nil {
+	const accepted = `{"ids":[1,2,3]} or {"text":"..."}`
+	if err := decodeLine(raw, &line, accepted); err != nil {
 		return nil, err
 	}
 	switch {
 	case line.Text != nil && line.IDs != nil:
 		return nil, fmt.Errorf(`%w: both "ids" and "text" are given: give one`, ErrInput)
-	case line.Text != nil && m.Tokenizer == nil:
-		return nil, fmt.Errorf(`%w: "text" needs a tokenizer, the model's folder has no tokenizer.json: give "ids"`, ErrInput)
 	case line.Text != nil:
-		ids, err := m.Tokenizer.Encode(*line.Text)
-		if err == nil && len(ids) == 0 {
-			err = errors.New("the text has no tokens")
-		}
-		return ids, err
+		return encode(m, "text", *line.Text)
 	case len(line.IDs) == 0:
-		return nil, fmt.Errorf(`%w: found neither "ids" nor "text": give {"ids":[1,2,3]} or {"text":"..."}`, ErrInput)
+		return nil, fmt.Errorf(`%w: found neither "ids" nor "text"; accepted: %s`, ErrInput, accepted)
 	}
 	return line.IDs, nil
 }

@@ -106,7 +106,11 @@ func Plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
-	return model.Plan(cfg, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: s.reference, Engine: &s.engine})
+	plan, err := model.Plan(cfg, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: s.reference, Engine: &s.engine})
+	if errors.Is(err, gpu.ErrUnsupported) { // it is the recipe that asks for it
+		err = fmt.Errorf("%w: [model] %w", ErrInput, err)
+	}
+	return plan, err
 }
 
 // newSession plans the memory, refuses what cannot fit, and builds model,

@@ -61,5 +61,6 @@
 // lavapipe counts the iterations of all loops of an invocation together, the
 // failing tests at their ends included, and ends them all after 65535, without a
 // word (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS). A body that could get there declares
-// a limit, which backends check (Variant.Check).
+// a limit, which backends check (Variant.Check);
+// RATIONALE.md#what-is-the-limit-of-65535-iterations.
 package shaders

@@ -43,6 +43,9 @@ func Grade(line []byte, fallback string) (Verdict, error) {
 	if name == "" {
 		name = fallback
 	}
+	if name == "" {
+		return Verdict{}, errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
+	}
 	if in.Extract != nil {
 		if in.Options == nil {
 			in.Options = map[string]any{}

@@ -25,6 +25,7 @@ const (
 	phraseBytes  = 400 // read behind "the answer is"
 	maxSegments  = 4   // formulas tried, from the last one back
 	segmentBytes = 2000
+	tailBytes    = 1 << 14 // searched for an unannounced formula or number
 )
 
 // found is an answer with the text it was read from.
@@ -89,7 +90,23 @@ func strictMath(text string) (found, error) {
 	return readWhole(boxes[0].content+boxes[0].percent, "boxed"), nil
 }
 
-var finalAnswer = regexp.MustCompile(`(?i)final\s+answer\W{0,4}(?:\s*(?:is|:|=)[\s:]*)`)
+var finalAnswer = regexp.MustCompile(`(?i)^final\s+answer\W{0,4}(?:\s*(?:is|:|=)[\s:]*)`)
+
+// lastFinalAnswer is where the text behind the last "final answer is" begins.
+func lastFinalAnswer(text string) int {
+	const word = "final"
+	tried := 0
+	for i := len(text) - len(word); i >= 0 && tried < maxCandidates; i-- {
+		if text[i]|0x20 != 'f' || !strings.EqualFold(text[i:i+len(word)], word) {
+			continue
+		}
+		tried++
+		if m := finalAnswer.FindStringIndex(text[i:min(len(text), i+phraseBytes)]); m != nil {
+			return i + m[1]
+		}
+	}
+	return -1
+}
 
 // lenientMath looks for, in this order: an <answer>; "final answer is" or boxes,
 // whichever stands last; "answer is"; the whole text; the last formula; the last
@@ -116,11 +133,9 @@ func lenientParts(text string) (found, bool) {
 	if len(boxes) > 0 {
 		boxEnd = boxes[0].end
 	}
-	if all := finalAnswer.FindAllStringIndex(text, -1); len(all) > 0 {
-		if at := all[len(all)-1][1]; at > boxEnd {
-			if f, ok := announced(text[at:], "final_answer"); ok {
-				return f, true
-			}
+	if at := lastFinalAnswer(text); at > boxEnd {
+		if f, ok := announced(text[at:], "final_answer"); ok {
+			return f, true
 		}
 	}
 	if len(boxes) > 0 {
@@ -133,6 +148,10 @@ func lenientParts(text string) (found, bool) {
 	}
 	if f, ok := readBare(text); ok {
 		return f, true
+	}
+	if len(text) > tailBytes { // from a line's begin, so that no formula is cut
+		text = text[len(text)-tailBytes:]
+		_, text, _ = strings.Cut(text, "\n")
 	}
 	segments, plain := formulas(text)
 	if f, ok := lastFormula(text, segments); ok {
@@ -303,7 +322,7 @@ func readBare(text string) (found, bool) {
 		}
 	}
 	answer, err := mathans.Parse(text)
-	if err != nil || answer.HasWords() {
+	if err != nil || answer.HasWords() && !answer.IsWords() {
 		return found{}, false
 	}
 	return found{answer, text, "whole"}, true
@@ -423,9 +442,7 @@ var (
 // lastPlainNumber is the last number of a text without formulas, or the
 // arithmetic that ends in it.
 func lastPlainNumber(text string) (found, bool) {
-	if len(text) > phraseBytes*10 {
-		text = text[len(text)-phraseBytes*10:]
-	}
+	text = text[max(0, len(text)-maxAnswerBytes):]
 	all := plainNumber.FindAllStringSubmatchIndex(text, -1)
 	for i := len(all) - 1; i >= 0; i-- {
 		m := all[i]

@@ -24,6 +24,9 @@ type Device struct {
 	buffers   map[*buffer]struct{}
 	programs  map[*program]struct{}
 
+	// Submissions are numbered from 1. Those up to finished have ended.
+	submitted, finished uint64
+
 	timed bool    // the adapter has timestamps
 	tick  float64 // nanoseconds, 0 before it was measured
 }
@@ -136,7 +139,15 @@ func (d *Device) Submit(p gpu.Program) error {
 	if err != nil {
 		return err
 	}
-	return d.explain(d.device.Submit(prog.commands), fmt.Sprintf("submission of program %q", prog.label))
+	if err := d.device.Submit(prog.commands); err != nil {
+		return d.explain(err, fmt.Sprintf("submission of program %q", prog.label))
+	}
+	d.submitted++
+	prog.lastUse = d.submitted
+	for _, b := range prog.buffers {
+		b.lastUse = d.submitted
+	}
+	return nil
 }
 
 // own checks that a program can be run here.
@@ -160,11 +171,22 @@ func (d *Device) own(p gpu.Program) (*program, error) {
 }
 
 // Wait returns when everything submitted has finished.
-func (d *Device) Wait() error {
+func (d *Device) Wait() error { return d.waitFor(d.submitted) }
+
+// waitFor returns when the submission of that number has finished. The queue is
+// waited for as a whole: its submissions finish in order anyway.
+func (d *Device) waitFor(submission uint64) error {
 	if err := d.usable(); err != nil {
 		return err
 	}
-	return d.explain(d.device.Wait(), d.caps.ID)
+	if submission <= d.finished {
+		return nil
+	}
+	if err := d.device.Wait(); err != nil {
+		return d.explain(err, d.caps.ID)
+	}
+	d.finished = d.submitted
+	return nil
 }
 
 // Close frees the device and everything made by it. It may be called twice. What

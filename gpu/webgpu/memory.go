@@ -13,11 +13,12 @@ import (
 
 // buffer is a storage buffer.
 type buffer struct {
-	device *Device
-	label  string
-	size   int
-	handle wgpu.Buffer
-	freed  bool
+	device  *Device
+	label   string
+	size    int
+	handle  wgpu.Buffer
+	lastUse uint64 // number of the last submission that uses it
+	freed   bool
 }
 
 // NewBuffer allocates a buffer; WebGPU fills it with zeros.
@@ -83,7 +84,7 @@ func (b *buffer) Free() {
 	}
 	b.freed = true
 	delete(b.device.buffers, b)
-	if b.device.usable() == nil && b.device.Wait() == nil {
+	if b.device.waitFor(b.lastUse) == nil { // a lost device is left alone
 		b.handle.Release()
 	}
 }

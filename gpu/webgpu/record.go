@@ -20,6 +20,7 @@ type program struct {
 	groups   []wgpu.Group
 	commands wgpu.Commands
 	buffers  []*buffer // each once
+	lastUse  uint64    // number of its last submission
 	freed    bool
 }
 
@@ -156,7 +157,7 @@ func (p *program) Free() {
 	p.freed = true
 	d := p.device
 	delete(d.programs, p)
-	if d.usable() != nil {
+	if d.waitFor(p.lastUse) != nil { // a lost device is left alone
 		return
 	}
 	for _, g := range p.groups {

@@ -49,6 +49,7 @@ var presets = []struct {
 		c.Estimator, c.NegativeWeight, c.Filters = "none", 0, []string{"zero_advantage"}
 	}},
 	// Williams 1992, 0/1 rewards taken as ±1, no baseline: estimator = "batch_mean" adds one.
+	// Why ±1: RATIONALE.md#why-does-the-reinforce-preset-take-rewards-as-1.
 	{"reinforce", func(c *Config) {
 		c.Loss, c.Estimator, c.RewardScale, c.RewardOffset = "reinforce", "none", 2, -1
 	}},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -44,7 +45,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	err := app(stdin, stdout, stderr).RunContext(ctx, args)
+	ignoreFileSizeSignal()
+	out := &writer{Writer: stdout}
+	err := app(stdin, out, stderr).RunContext(ctx, args)
+	if err == nil {
+		err = out.err
+	}
 	if err == nil {
 		return 0
 	}
@@ -56,74 +62,110 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code(err)
 }
 
+// writer remembers the first error, so that a result that did not reach its
+// file never ends in exit code 0.
+type writer struct {
+	io.Writer
+	err error
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil && err != nil {
+		w.err = fmt.Errorf("standard output: %w", err)
+	}
+	return n, err
+}
+
 func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	a := &cli.App{
 		Name:  "rlzero",
 		Usage: "train language models by reinforcement learning with verifiable rewards, on any GPU",
 		Description: "Example: train the built-in model from random weights, then let it solve a problem.\n\n" +
-			"   rlzero train countdown-tiny --run runs/first\n" +
-			"   rlzero sample runs/first --prompt '20 13 7 4 > 10:' --greedy",
+			"   rlzero train --run runs/first countdown-tiny\n" +
+			"   rlzero sample --prompt '20 13 7 4 > 10:' --greedy runs/first",
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
 		ErrWriter:              stderr,
-		HideHelpCommand:        true,
-		Suggest:                true,
 		UseShortOptionHandling: false,
 		ExitErrHandler:         func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
 			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), metricsCommand(), inspectCommand()},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), suggestion(c))
+				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), recipe.DidYouMean(c.Args().First(), commandNames(c.App.Commands)))
 			}
 			return cli.ShowAppHelp(c)
 		},
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return usagef("%v", err) },
 	}
+	a.OnUsageError = wrongFlag(a.Name, a.Flags)
 	for _, c := range a.Commands {
-		prepare(c)
+		prepare(a.Name, c)
 	}
 	return a
 }
 
 // prepare gives a command what all have in common.
-func prepare(c *cli.Command) {
+func prepare(parent string, c *cli.Command) {
 	c.HideHelpCommand = true
-	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return usagef("%v; see rlzero %s --help", err, c.Name) }
+	name := parent + " " + c.Name
+	c.OnUsageError = wrongFlag(name, c.Flags)
 	for _, sub := range c.Subcommands {
-		prepare(sub)
+		prepare(name, sub)
 	}
 }
 
-func suggestion(c *cli.Context) string {
-	if s := cli.SuggestCommand(c.App.Commands, c.Args().First()); s != "" {
-		return fmt.Sprintf(", did you mean %q?", s)
+// wrongFlag reports a flag that the command does not have, or a value that the
+// flag does not take.
+func wrongFlag(command string, flags []cli.Flag) cli.OnUsageErrorFunc {
+	return func(_ *cli.Context, err error, _ bool) error {
+		text := err.Error()
+		if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
+			names := []string{"help"}
+			for _, f := range flags {
+				names = append(names, f.Names()...)
+			}
+			text = "unknown flag --" + name + recipe.DidYouMean(name, names)
+		}
+		return usagef("%s; see %s --help", text, command)
 	}
-	return ""
+}
+
+func commandNames(commands []*cli.Command) []string {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // explain turns an error into what a person reads.
 func explain(err error) (text, hint string) {
 	text = err.Error()
 	for _, prefix := range []string{errUsage.Error() + ": ", rl.ErrInput.Error() + ": "} {
-		text = strings.TrimPrefix(text, prefix)
+		text = strings.ReplaceAll(text, prefix, "")
 	}
 	switch {
 	case errors.Is(err, gpu.ErrDeviceLost):
 		hint = "the driver reset the device; run the same command with --resume to continue from the last checkpoint"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		hint = "make room, then run the same command again; a training run continues with --resume --run DIR"
+	case errors.Is(err, context.Canceled):
+		text = "interrupted"
 	}
 	return text, hint
 }
 
 func code(err error) int {
 	switch {
-	case errors.Is(err, rl.ErrInterrupted):
+	case errors.Is(err, rl.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
 	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
-		errors.Is(err, fs.ErrNotExist), errors.Is(err, gpu.ErrOutOfMemory):
+		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EROFS),
+		errors.Is(err, gpu.ErrOutOfMemory):
 		return exitUsage
 	}
 	return exitFailed
@@ -142,11 +184,12 @@ func positional(c *cli.Context, names ...string) ([]string, error) {
 	args := c.Args().Slice()
 	for i, a := range args {
 		if i > 0 && strings.HasPrefix(a, "-") && a != "-" {
-			return nil, usagef("flag %s stands after %q: flags come before the arguments, as in rlzero %s %s %s", a, args[i-1], c.Command.Name, a, strings.Join(names, " "))
+			return nil, usagef("flag %s stands after %q: flags come before the arguments: %s %s", a, args[i-1],
+				c.Command.HelpName, strings.Join(append(slices.Clone(args[i:]), args[:i]...), " "))
 		}
 	}
 	if len(args) != len(names) {
-		return nil, usagef("rlzero %s takes %s, found %d argument(s); see rlzero %s --help", c.Command.Name, countOf(names), len(args), c.Command.Name)
+		return nil, usagef("%s takes %s, found %d argument(s); see %s --help", c.Command.HelpName, countOf(names), len(args), c.Command.HelpName)
 	}
 	return args, nil
 }
@@ -160,6 +203,9 @@ func countOf(names []string) string {
 
 // input opens the file of --in; - and /dev/stdin mean standard input.
 func input(c *cli.Context, path string) (io.ReadCloser, error) {
+	if path == "" {
+		return nil, usagef("%s needs --in FILE of JSON lines, - for standard input; see %s --help", c.Command.HelpName, c.Command.HelpName)
+	}
 	if path == "-" || path == "/dev/stdin" {
 		return io.NopCloser(c.App.Reader), nil
 	}

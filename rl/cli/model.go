@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,7 @@ func samplingFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "keep the likeliest tokens of this total probability"},
 		&cli.IntFlag{Name: "top-k", Usage: "keep this many likeliest tokens; 0: all"},
 		&cli.Float64Flag{Name: "min-p", Usage: "keep tokens of at least this share of the largest probability"},
-		&cli.IntFlag{Name: "max-tokens", Value: 64, Usage: "new tokens at most"},
+		&cli.IntFlag{Name: "max-tokens", Usage: "new tokens at most (default: what the task asks for, else 64)"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of the draws"},
 	}
 }
@@ -31,21 +32,36 @@ func samplingFlags() []cli.Flag {
 func samplingOf(c *cli.Context) (model.Sampling, error) {
 	s := model.Sampling{Temperature: c.Float64("temperature"), TopP: c.Float64("top-p"), TopK: c.Int("top-k"), MinP: c.Float64("min-p"), Seed: c.Uint64("seed")}
 	switch {
-	case s.Temperature < 0:
-		return s, usagef("--temperature %v: accepted are numbers from 0", s.Temperature)
-	case s.TopP <= 0 || s.TopP > 1:
+	case s.Temperature != 0 && !acceptedTemperature(s.Temperature):
+		return s, usagef("--temperature %v: accepted are 0 (greedy) and numbers from %v to %v", s.Temperature, minTemperature, maxTemperature)
+	case !(s.TopP > 0 && s.TopP <= 1):
 		return s, usagef("--top-p %v: accepted are numbers above 0, up to 1", s.TopP)
 	case s.TopK < 0:
 		return s, usagef("--top-k %d: accepted are whole numbers from 0", s.TopK)
-	case s.MinP < 0 || s.MinP > 1:
+	case !(s.MinP >= 0 && s.MinP <= 1):
 		return s, usagef("--min-p %v: accepted are numbers from 0 to 1", s.MinP)
-	case c.Int("max-tokens") < 1:
+	case c.IsSet("max-tokens") && c.Int("max-tokens") < 1:
 		return s, usagef("--max-tokens %d: accepted are whole numbers from 1", c.Int("max-tokens"))
 	}
 	if c.Bool("greedy") {
 		s = model.Sampling{}
 	}
 	return s, nil
+}
+
+// Beyond these the quotients of logits leave what float32 can tell apart.
+const minTemperature, maxTemperature = 1e-4, 1e4
+
+// acceptedTemperature is false for NaN.
+func acceptedTemperature(t float64) bool { return t >= minTemperature && t <= maxTemperature }
+
+// intFrom reads a flag that takes whole numbers of a range.
+func intFrom(c *cli.Context, flag string, low, high int) (int, error) {
+	n := c.Int(flag)
+	if n < low || n > high {
+		return 0, usagef("--%s %d: accepted are whole numbers from %d to %d", flag, n, low, high)
+	}
+	return n, nil
 }
 
 func sampleCommand() *cli.Command {
@@ -80,6 +96,13 @@ func sample(c *cli.Context) error {
 	if c.IsSet("prompt") == c.IsSet("in") {
 		return usagef("give either --prompt TEXT or --in FILE")
 	}
+	if slices.Contains(c.StringSlice("stop"), "") {
+		return usagef("--stop is empty: every text contains that")
+	}
+	n, err := intFrom(c, "n", 1, 1<<16)
+	if err != nil {
+		return err
+	}
 	m, done, err := openModel(c, args[0])
 	if err != nil {
 		return err
@@ -96,7 +119,7 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	o := rl.SampleOptions{N: c.Int("n"), MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
+	o := rl.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
 	if !c.IsSet("prompt") || c.Bool("json") {
 		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
@@ -142,7 +165,7 @@ ids[i] given ids[:i], in nats; the first is null.
 Example:
    echo '{"ids":[5,9,2]}' | rlzero score --in - runs/first`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "in", Required: true, Usage: "JSON lines; - for standard input"},
+			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits first"},
 			deviceFlag,
 		},
@@ -151,8 +174,8 @@ Example:
 			if err != nil {
 				return err
 			}
-			if !(c.Float64("temperature") > 0) {
-				return usagef("--temperature %v: accepted are numbers above 0", c.Float64("temperature"))
+			if t := c.Float64("temperature"); !acceptedTemperature(t) {
+				return usagef("--temperature %v: accepted are numbers from %v to %v", t, minTemperature, maxTemperature)
 			}
 			in, err := input(c, c.String("in"))
 			if err != nil {
@@ -211,13 +234,26 @@ func eval(c *cli.Context) error {
 		return usagef("give either --task NAME or --data FILE")
 	}
 	o := rl.EvalOptions{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
-		Problems: c.Int("problems"), N: c.Int("n"), Sampling: s, MaxTokens: c.Int("max-tokens")}
+		Sampling: s, MaxTokens: c.Int("max-tokens")}
+	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
+		return err
+	}
+	if o.N, err = intFrom(c, "n", 1, 4096); err != nil {
+		return err
+	}
 	for _, k := range strings.Split(c.String("k"), ",") {
 		v, err := strconv.Atoi(strings.TrimSpace(k))
 		if err != nil || v < 1 || v > o.N {
 			return usagef("--k %q: accepted are whole numbers from 1 to --n %d, with commas", c.String("k"), o.N)
 		}
-		o.K = append(o.K, v)
+		if !slices.Contains(o.K, v) {
+			o.K = append(o.K, v)
+		}
+	}
+	if dir := filepath.Dir(c.String("out")); c.IsSet("out") {
+		if _, err := os.Stat(dir); err != nil {
+			return usagef("--out: %v", err)
+		}
 	}
 	m, done, err := openModel(c, args[0])
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,7 +27,7 @@ Examples:
    rlzero train countdown-tiny
    rlzero train --set stage.rl.steps=120 --seed 2 --run runs/longer countdown-tiny
    rlzero train --dry-run my.toml           the resolved recipe and the memory plan
-   rlzero train --resume --run runs/longer countdown-tiny`,
+   rlzero train --resume --run runs/longer  goes on with the run's own recipe`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "override a key of the recipe: `PATH=VALUE` (repeatable)"},
 			&cli.StringFlag{Name: "run", Usage: "run folder (default runs/NAME-DATE)"},
@@ -66,7 +67,7 @@ func train(c *cli.Context) error {
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
 	sum, err := rl.Train(c.Context, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
 	if errors.Is(err, rl.ErrInterrupted) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s %s\n", dir, filepath.Join(dir, "recipe.toml"))
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", dir)
 	}
 	if err != nil {
 		return err
@@ -100,6 +101,9 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 	}
 	sets := c.StringSlice("set")
 	if c.IsSet("seed") {
+		if c.Uint64("seed") > math.MaxInt64 { // TOML has no larger numbers
+			return nil, "", usagef("--seed %d: accepted are whole numbers from 0 to %d", c.Uint64("seed"), math.MaxInt64)
+		}
 		sets = append(sets, fmt.Sprintf("seed=%d", c.Uint64("seed")))
 	}
 	r, err := recipe.Load(name, sets)

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"bufio"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/rl"
+	_ "github.com/rlzero/rlzero/verify/instruct" // its verifiers register themselves
 )
 
 func verifyCommand() *cli.Command {
@@ -19,7 +19,7 @@ may name its own "verifier") and writes
 Example:
    echo '{"answer":"1/2","completion":"The answer is 0.5"}' | rlzero verify --verifier number --in -`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "in", Required: true, Usage: "JSON lines; - for standard input"},
+			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
 			&cli.StringFlag{Name: "verifier", Usage: "verifier of lines that name none; see rlzero verifiers"},
 		},
 		Action: func(c *cli.Context) error {
@@ -46,12 +46,15 @@ func inspectCommand() *cli.Command {
 Example:
    echo '{"text":"20 13 7 4 > 10:"}' | rlzero inspect tokens --model runs/first --in -`,
 			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "model", Required: true, Usage: "Hugging Face folder, run or checkpoint"},
-				&cli.StringFlag{Name: "in", Required: true, Usage: "JSON lines; - for standard input"},
+				&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run or checkpoint"},
+				&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
 			},
 			Action: func(c *cli.Context) error {
 				if _, err := positional(c); err != nil {
 					return err
+				}
+				if c.String("model") == "" {
+					return usagef("%s needs --model DIR; see %s --help", c.Command.HelpName, c.Command.HelpName)
 				}
 				in, err := input(c, c.String("in"))
 				if err != nil {
@@ -60,10 +63,7 @@ Example:
 				defer in.Close()
 				warnings, err := rl.Tokens(c.String("model"), c.String("in"), in, bufio.NewWriter(c.App.Writer))
 				warn(c, warnings)
-				if err != nil {
-					return fmt.Errorf("inspect tokens: %w", err)
-				}
-				return nil
+				return err
 			},
 		}},
 		Action: func(c *cli.Context) error {

@@ -156,7 +156,7 @@ func (d *decoder) unknown(p path, fields []field, kind string) {
 			known = append(known, f.key)
 		}
 	}
-	d.fail(p, "unknown key %s%s", d.name(p), didYouMean(p.last(), known))
+	d.fail(p, "unknown key %s%s", d.name(p), DidYouMean(p.last(), known))
 }
 
 // value reads one value into v and checks its type and range.
@@ -175,7 +175,7 @@ func (d *decoder) value(v reflect.Value, value any, at path, kind string, f fiel
 			return
 		}
 		if f.choice != nil && !slices.Contains(f.choice, s) {
-			d.fail(at, "%s = %q is not known%s; accepted: %s", d.name(at), s, didYouMean(s, f.choice), strings.Join(f.choice, ", "))
+			d.fail(at, "%s = %q is not known%s; accepted: %s", d.name(at), s, DidYouMean(s, f.choice), strings.Join(f.choice, ", "))
 			return
 		}
 		v.SetString(s)

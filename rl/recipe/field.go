@@ -101,8 +101,9 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// didYouMean is a hint at the nearest of the known names, or "" if none is near.
-func didYouMean(name string, known []string) string {
+// DidYouMean is a hint, to be put behind an error, at the nearest of the known
+// names; if none is near, at all of them where they are few.
+func DidYouMean(name string, known []string) string {
 	best, distance := "", math.MaxInt
 	for _, k := range known {
 		if n := editDistance(strings.ToLower(name), k); n < distance {

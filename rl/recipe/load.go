@@ -30,7 +30,7 @@ func Names() []string {
 // Source is the text of a preset.
 func Source(name string) (string, error) {
 	if !slices.Contains(Names(), name) {
-		return "", fmt.Errorf("%w: no preset is called %q%s; there are %s", ErrInvalid, name, didYouMean(name, Names()), strings.Join(Names(), ", "))
+		return "", fmt.Errorf("%w: no preset is called %q%s; rlzero recipes lists them", ErrInvalid, name, DidYouMean(name, Names()))
 	}
 	text, err := presets.ReadFile("presets/" + name + ".toml")
 	return string(text), err
@@ -58,7 +58,7 @@ func Load(name string, overrides []string) (*Recipe, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("recipe %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return Parse(name, string(text), overrides)
 }
@@ -79,6 +79,9 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	if len(d.faults) == 0 {
 		r := d.recipe()
 		r.Name = cmpOr(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
+		if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\") {
+			d.fail(path{"name"}, "name = %s is not accepted: it becomes part of a folder's name: no / or \\, and no dot in front", show(r.Name))
+		}
 		if len(d.faults) == 0 {
 			return r, nil
 		}

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,12 @@ func (d *decoder) override(text string) {
 	if slices.Equal(p, path{"model", "path"}) { // instead of a model to make
 		clear(at)
 	}
-	at[p.last()] = parseValue(strings.TrimSpace(value))
+	value = strings.TrimSpace(value)
+	if _, err := strconv.ParseInt(value, 0, 64); errors.Is(err, strconv.ErrRange) { // TOML has no others
+		reject(value + " is out of range; whole numbers go from -9223372036854775808 to 9223372036854775807")
+		return
+	}
+	at[p.last()] = parseValue(value)
 	d.sets = append(d.sets, set{text: text, path: p})
 }
 
@@ -64,7 +70,7 @@ func (d *decoder) stageAt(p path) (i int, why string) {
 	if i, err := strconv.Atoi(p[1]); err == nil && i >= 0 && i < len(names) {
 		return i, ""
 	}
-	return 0, "there is no stage " + strconv.Quote(p[1]) + didYouMean(p[1], names) + "; accepted: " + strings.Join(names, ", ") + ", or an index from 0"
+	return 0, "there is no stage " + strconv.Quote(p[1]) + DidYouMean(p[1], names) + "; accepted: " + strings.Join(names, ", ") + ", or an index from 0"
 }
 
 // parseValue reads a value as TOML; what is not TOML is a string, so that

@@ -98,7 +98,7 @@ func (d *decoder) task(task *Task) {
 		for _, f := range tasks.Families() {
 			names = append(names, f.Name)
 		}
-		d.fail(at.with("name"), "task.name = %q is not known%s; accepted: %s", task.Name, didYouMean(task.Name, names), strings.Join(names, ", "))
+		d.fail(at.with("name"), "task.name = %q is not known%s; accepted: %s", task.Name, DidYouMean(task.Name, names), strings.Join(names, ", "))
 		return
 	}
 	at = at.with("settings")
@@ -267,7 +267,7 @@ func (d *decoder) algorithm(s *Stage, t map[string]any, at path) {
 		cfg, err := algo.Preset(preset)
 		if err != nil {
 			known := algo.PresetNames()
-			d.fail(at.with("preset"), "%s = %q is not known%s; accepted: %s", d.name(at.with("preset")), preset, didYouMean(preset, known), strings.Join(known, ", "))
+			d.fail(at.with("preset"), "%s = %q is not known%s; accepted: %s", d.name(at.with("preset")), preset, DidYouMean(preset, known), strings.Join(known, ", "))
 			return
 		}
 		s.Algorithm.Config = cfg

@@ -167,19 +167,18 @@ const (
 // fixed seed, so that the first rows of a bigger set are the smaller set. The
 // error says that the settings have fewer.
 func HeldOutRows(t Task, n int) ([]verify.Row, error) {
-	// Drawing until the last of n equally likely problems has been seen takes
-	// about n (ln n + 0.6) draws (the coupon collector); problems are not
-	// equally likely, hence the generous factor.
-	limit := 200*n + 10_000
+	// One problem left among m equally likely ones is drawn once in m draws. They
+	// are not equally likely, hence the generous factor.
+	const patience = 20
 	seen := map[string]bool{}
 	var rows []verify.Row
-	for i := 0; len(rows) < n; i++ {
-		if i == limit {
+	for i, last := 0, 0; len(rows) < n; i++ {
+		if i-last > patience*len(rows)+10_000 {
 			return nil, fmt.Errorf("task %s has only %d different held-out problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), n)
 		}
 		row := t.Draw(At(heldOutSeed, streamHeldOut, uint64(i)), HeldOut)
 		if !seen[row.ID] {
-			seen[row.ID] = true
+			seen[row.ID], last = true, i
 			rows = append(rows, row)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // validated is t after Validate.
-func validated(t *testing.T, task Task) Task {
+func validated[T Task](t *testing.T, task T) T {
 	t.Helper()
 	if err := task.Validate(); err != nil {
 		t.Fatal(err)
@@ -31,8 +31,8 @@ func countdownBlind() *Countdown {
 func chainSumTiny() *ChainSum { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} }
 
 // someTasks are the demo's three and the corners of the settings.
-func someTasks() map[string]Task {
-	return map[string]Task{
+func someTasks() map[string]Teacher {
+	return map[string]Teacher{
 		"countdown-tiny":  countdownTiny(),
 		"countdown-blind": countdownBlind(),
 		"chain-sum-tiny":  chainSumTiny(),
@@ -54,7 +54,7 @@ func TestDefaultsAreTheDemo(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
 		}
 	}
-	if _, err := New("countdwn"); err == nil || err.Error() != `unknown task "countdwn": accepted are chain_sum, countdown` {
+	if _, err := New("countdwn"); err == nil || !strings.HasPrefix(err.Error(), `unknown task "countdwn": accepted are ab, `) {
 		t.Errorf("unknown name: %v", err)
 	}
 	for _, f := range Families() {
@@ -63,6 +63,9 @@ func TestDefaultsAreTheDemo(t *testing.T) {
 		}
 		// Every setting stands in the text with its default.
 		settings := reflect.TypeOf(f.New()).Elem()
+		if field, ok := settings.FieldByName("Settings"); ok {
+			settings = field.Type
+		}
 		for i := range settings.NumField() {
 			if key := settings.Field(i).Tag.Get("toml"); key == "" || !regexp.MustCompile(`(?m)^`+key+` .*Default `).MatchString(f.Doc) {
 				t.Errorf("family %q: its text does not explain the setting %q", f.Name, key)
@@ -253,7 +256,7 @@ func TestSamples(t *testing.T) {
 			t.Fatalf("%s: %d rows, %d demonstrations, %v", f.Name, len(rows), len(demonstrations), err)
 		}
 		for i := range rows {
-			if !task.Valid(rows[i], demonstrations[i], true) {
+			if teacher, ok := task.(Teacher); ok && !teacher.Valid(rows[i], demonstrations[i], true) {
 				t.Errorf("%s: sample %q %q", f.Name, rows[i].Question, demonstrations[i])
 			}
 		}
@@ -291,7 +294,10 @@ func TestValidate(t *testing.T) {
 // as the tasks do.
 func TestTaskVerifiers(t *testing.T) {
 	for _, f := range Families() {
-		task := validated(t, f.New())
+		task, ok := f.New().(Teacher)
+		if !ok {
+			continue
+		}
 		verifier, err := verify.New("task:"+f.Name, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package instruct
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,8 @@ type stored struct {
 	Completion   string
 	Strict       json.RawMessage
 	Loose        json.RawMessage
+	PromptStrict *bool `json:"prompt_strict"`
+	PromptLoose  *bool `json:"prompt_loose"`
 	Error        string
 	Approximate  bool
 	Stable       *bool
@@ -157,9 +160,14 @@ func compareAll(t *testing.T, path string, byType map[string]*tally) {
 	}
 }
 
-// TestVerdicts compares with the verdicts of the original checkers.
+// TestVerdicts compares with the verdicts of the original checkers: those of
+// testdata/selection.jsonl, on sentences of our own, and the whole set.
 func TestVerdicts(t *testing.T) {
-	dir := fixtures.Dir(t, "instructions")
+	t.Run("selection", func(t *testing.T) { compareFiles(t, "testdata") })
+	t.Run("full", func(t *testing.T) { compareFiles(t, fixtures.Dir(t, "instructions")) })
+}
+
+func compareFiles(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no *.jsonl in %s", dir)
@@ -169,12 +177,7 @@ func TestVerdicts(t *testing.T) {
 		compareAll(t, path, byType)
 	}
 	var all tally
-	var names []string
-	for name := range byType {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(byType)) {
 		c := *byType[name]
 		t.Logf("%s: %d matched, %d failed, %d leaning on a model of which %d differ", name, c.matched, c.failed, c.leaning, c.differ)
 		all.matched += c.matched
@@ -185,6 +188,40 @@ func TestVerdicts(t *testing.T) {
 	}
 	t.Logf("leaning on a model: %d verdicts, %d differ", all.leaning, all.differ)
 	fixtures.Report(t, "instructions", all.matched, all.failed, all.outOfScope)
+}
+
+// TestSeveral compares with the originals' verdicts on whole prompts.
+func TestSeveral(t *testing.T) {
+	matched, failed, outOfScope := 0, 0, 0
+	files, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "instructions"), "*_real.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no *_real.jsonl")
+	}
+	for _, path := range files {
+		for _, line := range readStored(t, path) {
+			for mode, want := range map[string]*bool{"strict": line.PromptStrict, "loose": line.PromptLoose} {
+				if want == nil || line.Approximate {
+					outOfScope++
+					continue
+				}
+				raw, err := json.Marshal(map[string]any{
+					"instruction_id_list": line.Instructions, "kwargs": line.Kwargs,
+					"completion": line.Completion, "options": map[string]string{"mode": mode},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, err := verify.Grade(raw, "instructions")
+				if err != nil || v.Verdict == verify.NotScored || (v.Verdict == verify.Right) != *want {
+					t.Logf("%s %s: ours %s (%s), theirs %v", line.ID, mode, v.Verdict, v.Reason, *want)
+					failed++
+					continue
+				}
+				matched++
+			}
+		}
+	}
+	fixtures.Report(t, "instructions, whole prompts", matched, failed, outOfScope)
 }
 
 // TestStopWords compares with the list behind ratio:stop_words.

@@ -71,10 +71,10 @@ func (k kind) doc(suite, source string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%s: right when %s.\nAn instruction of %s; judged as its own checker does.\n", suite, k.name, k.summary, source)
 	if k.note != "" {
-		fmt.Fprintf(&b, "\nAs in the original: %s.\n", k.note)
+		b.WriteString("\n" + wrap("As in the original: "+k.note+"."))
 	}
 	if k.needs != 0 {
-		fmt.Fprintf(&b, "\nApproximated: %s\n", k.needs.doc(suite+":"+k.name))
+		b.WriteString("\n" + wrap("Approximated: "+k.needs.doc(suite+":"+k.name)))
 	}
 	b.WriteString("\nRow\n")
 	if k.kwargs != "" {
@@ -96,6 +96,26 @@ Not scored: an argument is missing or of another kind (the original draws one at
 or raises), or a keyword that is used as a regular expression is none.
 `)
 	return b.String()
+}
+
+// wrap breaks text into lines of at most 90 bytes, a longer word aside.
+func wrap(text string) string {
+	var b strings.Builder
+	used := 0
+	for _, w := range strings.Fields(text) {
+		switch {
+		case used == 0:
+		case used+1+len(w) > 90:
+			b.WriteByte('\n')
+			used = 0
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(w)
+		used += len(w)
+	}
+	return b.String() + "\n"
 }
 
 // verifier judges completions by one kind of instruction.

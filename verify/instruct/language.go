@@ -23,14 +23,13 @@ var scripts = []struct {
 // language is one of several that share a script: frequent words, and letters
 // that the others lack.
 type language struct {
-	code, group  string
-	words        map[string]bool
-	letters      string
-	letterWeight int
+	code, group string
+	words       map[string]bool
+	letters     string
 }
 
 func newLanguage(code, group, letters, words string) language {
-	return language{code, group, wordSet(words), letters, 2}
+	return language{code, group, wordSet(words), letters}
 }
 
 // languages are told apart by their function words. The first of those with the
@@ -121,14 +120,14 @@ func amongSharing(group, text string) (code string, shared bool) {
 			continue
 		}
 		shared = true
-		score := 0
+		score := 0 // a frequent word and a rare letter count alike
 		for w, n := range known {
 			if l.words[w] {
-				score += 2 * n
+				score += n
 			}
 		}
 		for _, r := range l.letters {
-			score += l.letterWeight * min(strings.Count(text, string(r)), len(words))
+			score += min(strings.Count(text, string(r)), len(words))
 		}
 		if score > best {
 			best, code = score, l.code

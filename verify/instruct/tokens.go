@@ -26,6 +26,7 @@ func wordTokens(text string) []string {
 type cutter struct {
 	chunk  string
 	last   bool // of its sentence: a final full stop is a token
+	closed bool // a quotation mark at its start closes a quotation
 	from   int  // start of the word that is being read
 	tokens []string
 }
@@ -50,7 +51,7 @@ func (c *cutter) cut() {
 	c.word(end)
 	if end < len(c.chunk) {
 		c.tokens = append(c.tokens, ".")
-		rest := cutter{chunk: c.chunk[end+1:], tokens: c.tokens}
+		rest := cutter{chunk: c.chunk[end+1:], closed: true, tokens: c.tokens}
 		rest.cut()
 		c.tokens = rest.tokens
 	}
@@ -75,7 +76,7 @@ func (c *cutter) mark(i, end int) (token string, size int) {
 	case strings.ContainsRune("«“‘„»”’;@#$%&?!*[](){}<>", r):
 		return rest[:n], n
 	case r == '"':
-		if i == 0 || strings.IndexByte("([{<", c.chunk[i-1]) >= 0 {
+		if i == 0 && !c.closed || i > 0 && strings.IndexByte("([{<", c.chunk[i-1]) >= 0 {
 			return "``", 1
 		}
 		return "''", 1

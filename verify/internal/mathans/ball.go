@@ -40,11 +40,7 @@ func (x ball) sign() (sign int, known bool) {
 }
 
 // arith is ball arithmetic at one precision.
-type arith struct {
-	prec uint
-	pi   *big.Float
-	ln2  *big.Float
-}
+type arith struct{ prec uint }
 
 func (a *arith) float() *big.Float { return new(big.Float).SetPrec(a.prec) }
 

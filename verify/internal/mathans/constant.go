@@ -78,6 +78,9 @@ func (c *calc) separation(a, b value) float64 {
 	need := l + (degree-1)*u + 2
 	if c.transcendental {
 		need = l + u*min(degree, 8) + transcendentalBits
+		if c.vars != nil {
+			need = l + u + probeBits
+		}
 	}
 	if math.IsNaN(need) {
 		return math.Inf(1)

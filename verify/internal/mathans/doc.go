@@ -17,13 +17,13 @@
 //
 // Expressions in variables are compared at rational points, with the same
 // arithmetic; two different polynomials of degree d agree at one of our points
-// with a probability of at most d/2^20 (Schwartz, "Fast probabilistic
+// with a probability of at most d/2^12 (Schwartz, "Fast probabilistic
 // algorithms for verification of polynomial identities", 1980).
 //
 // Every text is read by one pass of a recursive-descent parser with caps on
 // length and depth, and all arithmetic runs on a budget; a comparison beyond
-// its budget ends as "not proven equal". The package has no state: everything
-// is safe for concurrent use.
+// its budget ends as "not proven equal". The package keeps π and ln 2 and no
+// other state: everything is safe for concurrent use.
 package mathans
 
 import "errors"
@@ -41,8 +41,9 @@ const (
 	maxPrecision       = 1 << 14 // bits that a proof of equality may take
 	maxProbePrecision  = 1 << 11 // the same at one point of an expression in variables
 	startPrecision     = 192     // bits of the first, refuting calculation
-	transcendentalBits = 512     // agreement asked of values without a separation bound
-	maxWork            = 12_000  // units of arithmetic in one comparison, see budget.spend
+	transcendentalBits = 512     // agreement asked of constants without a separation bound
+	probeBits          = 96      // the same at one point of an expression in variables
+	maxWork            = 8_000   // units of arithmetic in one comparison, see budget.spend
 	maxComparisons     = 4_000   // pairs of parts looked at in one comparison
 	maxItems           = 200     // of a list, set or union
 	maxVariants        = 16      // readings of an answer with several ±

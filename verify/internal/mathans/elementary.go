@@ -3,6 +3,7 @@ package mathans
 import (
 	"math"
 	"math/big"
+	"sync"
 )
 
 // Elementary functions of big.Float, by series after a reduction of the
@@ -15,27 +16,45 @@ const largestArgument = 16
 
 func (a *arith) guarded() *arith { return &arith{prec: a.prec + guard} }
 
-// constPi is π by Machin's formula, 16 atan(1/5) - 4 atan(1/239).
-func (a *arith) constPi() *big.Float {
-	if a.pi == nil {
-		w := a.guarded()
-		x, y := w.atanInverse(5, -1), w.atanInverse(239, -1)
-		x.Mul(x, w.float().SetInt64(16))
-		y.Mul(y, w.float().SetInt64(4))
-		a.pi = a.float().Sub(x, y)
-	}
-	return a.pi
+// constant is a number that is calculated once for each of a few precisions.
+type constant struct {
+	known     sync.Map // precision → *big.Float
+	calculate func(a *arith) *big.Float
 }
 
-// constLn2 is ln 2 = 2 atanh(1/3).
-func (a *arith) constLn2() *big.Float {
-	if a.ln2 == nil {
-		w := a.guarded()
-		x := w.atanInverse(3, 1)
-		a.ln2 = a.float().Mul(x, w.float().SetInt64(2))
+// at is the constant to at least prec bits. The result must not be changed.
+func (k *constant) at(prec uint) *big.Float {
+	const step = 512
+	prec = (prec + step - 1) / step * step
+	if x, ok := k.known.Load(prec); ok {
+		return x.(*big.Float)
 	}
-	return a.ln2
+	x := k.calculate(&arith{prec: prec + guard})
+	k.known.Store(prec, x)
+	return x
 }
+
+var (
+	// pi is Machin's formula, 16 atan(1/5) - 4 atan(1/239).
+	pi = constant{calculate: func(a *arith) *big.Float {
+		x, y := a.atanInverse(5, -1), a.atanInverse(239, -1)
+		x.Mul(x, a.float().SetInt64(16))
+		return x.Sub(x, y.Mul(y, a.float().SetInt64(4)))
+	}}
+	// ln2 is ln 2 = 2 atanh(1/3).
+	ln2 = constant{calculate: func(a *arith) *big.Float {
+		x := a.atanInverse(3, 1)
+		return x.Mul(x, a.float().SetInt64(2))
+	}}
+)
+
+// constPi and constLn2 are π and ln 2 at the precision of the calculation.
+func (a *arith) constPi() *big.Float { return a.float().Set(pi.at(a.prec)) }
+
+func (a *arith) constLn2() *big.Float { return a.float().Set(ln2.at(a.prec)) }
+
+// piBall is π with its error.
+func (a *arith) piBall() ball { return ball{a.constPi(), 2 - int(a.prec)} }
 
 // atanInverse is Σ sign^k / ((2k+1) n^(2k+1)): atan(1/n) for sign -1, atanh(1/n)
 // for sign 1.
@@ -76,25 +95,49 @@ func (a *arith) exp(x ball) (y ball, ok bool) {
 	return a.finish(mid, x.err+out.magnitude()+1), true
 }
 
+// expFloat is e^x: x = k ln 2 + r, and e^r = (e^(r/2^halvings))^(2^halvings) by
+// its series, in fixed point.
 func (a *arith) expFloat(x *big.Float) *big.Float {
 	ratio, _ := a.float().Quo(x, a.constLn2()).Float64()
 	k := int(math.Round(ratio))
 	r := a.float().Mul(a.constLn2(), a.float().SetInt64(int64(k)))
 	r.Sub(x, r)
 	const halvings = 12
-	if r.Sign() != 0 {
-		r.SetMantExp(r, -halvings)
-	}
-	total, term := a.float().SetInt64(1), a.float().SetInt64(1)
-	for n := int64(1); term.Sign() != 0 && term.MantExp(nil) > -int(a.prec)-8; n++ {
-		term.Mul(term, r)
-		term.Quo(term, a.float().SetInt64(n))
+	f := fixed{a.prec + 2*halvings}
+	step := f.of(r)
+	step.Rsh(step, halvings)
+	total, term, product := f.one(), f.one(), new(big.Int)
+	for n := int64(1); ; n++ {
+		product.Mul(term, step).Rsh(product, f.bits)
+		if product.Sign() < 0 { // Rsh rounds towards -∞: let small terms reach 0
+			product.Add(product, f.small(1))
+		}
+		term.Quo(product, f.small(n))
+		if term.Sign() == 0 {
+			break
+		}
 		total.Add(total, term)
 	}
 	for range halvings {
-		total.Mul(total, total)
+		product.Mul(total, total)
+		total.Rsh(product, f.bits)
 	}
-	return total.SetMantExp(total, k)
+	y := a.float().SetInt(total)
+	return y.SetMantExp(y, k-int(f.bits))
+}
+
+// fixed is arithmetic on integers that stand for multiples of 2^-bits.
+type fixed struct{ bits uint }
+
+func (f fixed) one() *big.Int { return new(big.Int).Lsh(big.NewInt(1), f.bits) }
+
+func (f fixed) small(n int64) *big.Int { return big.NewInt(n) }
+
+// of is x rounded towards 0.
+func (f fixed) of(x *big.Float) *big.Int {
+	shifted := new(big.Float).SetMantExp(x, int(f.bits))
+	n, _ := shifted.Int(nil)
+	return n
 }
 
 // log is the natural logarithm of x > 0.
@@ -136,21 +179,25 @@ func (a *arith) sinCosFloat(x *big.Float) (sin, cos *big.Float) {
 	quarter, _ := new(big.Float).SetPrec(a.prec).Quo(x, half).Int(nil)
 	r := a.float().Mul(half, a.float().SetInt(quarter))
 	r.Sub(x, r)
-	sin, cos = a.float(), a.float()
-	term := a.float().SetInt64(1)
-	for n := int64(0); term.Sign() != 0 && term.MantExp(nil) > -int(a.prec)-8; n++ {
-		sum := cos
-		if n%2 == 1 {
-			sum = sin
-		}
-		if n%4 < 2 {
+	f := fixed{a.prec + 16}
+	step := f.of(r)
+	sums := [2]*big.Int{new(big.Int), new(big.Int)} // of the even and of the odd terms
+	term, product := f.one(), new(big.Int)
+	for n := int64(0); term.Sign() != 0; n++ {
+		if sum := sums[n%2]; n%4 < 2 {
 			sum.Add(sum, term)
 		} else {
 			sum.Sub(sum, term)
 		}
-		term.Mul(term, r)
-		term.Quo(term, a.float().SetInt64(n+1))
+		product.Mul(term, step).Rsh(product, f.bits)
+		if product.Sign() < 0 { // Rsh rounds towards -∞: let small terms reach 0
+			product.Add(product, f.small(1))
+		}
+		term.Quo(product, f.small(n+1))
 	}
+	sin, cos = a.float().SetInt(sums[1]), a.float().SetInt(sums[0])
+	sin.SetMantExp(sin, -int(f.bits))
+	cos.SetMantExp(cos, -int(f.bits))
 	switch new(big.Int).And(quarter, big.NewInt(3)).Int64() { // And is of two's complement
 	case 1:
 		return cos, sin.Neg(sin)

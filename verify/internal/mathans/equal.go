@@ -139,17 +139,10 @@ func (m *matcher) collections(g, p *node) bool {
 			return m.sameRealSets(a, b)
 		}
 	}
-	return m.sets(unionParts(g), unionParts(p)) && (g.kind == kUnion) == (p.kind == kUnion) && g.kind == kUnion
+	return g.kind == kUnion && p.kind == kUnion && m.sets(g.args, p.args)
 }
 
 func isSetLike(n *node) bool { return n.kind == kSet || n.kind == kList }
-
-func unionParts(n *node) []*node {
-	if n.kind == kUnion {
-		return n.args
-	}
-	return []*node{n}
-}
 
 func (m *matcher) sequences(g, p []*node) bool {
 	if len(g) != len(p) {
@@ -165,10 +158,18 @@ func (m *matcher) sequences(g, p []*node) bool {
 
 // sets compares without order; what is equal counts once.
 func (m *matcher) sets(g, p []*node) bool {
-	g, p = m.distinct(g), m.distinct(p)
-	if len(g) != len(p) || len(g) > maxItems {
+	if len(g) > maxItems || len(p) > maxItems {
 		return false
 	}
+	if len(g) == len(p) && m.paired(g, p) {
+		return true
+	}
+	dg, dp := m.distinct(g), m.distinct(p)
+	return (len(dg) < len(g) || len(dp) < len(p)) && len(dg) == len(dp) && m.paired(dg, dp)
+}
+
+// paired: each item has an equal one of its own on the other side.
+func (m *matcher) paired(g, p []*node) bool {
 	used := make([]bool, len(p))
 	for _, x := range g {
 		found := false
@@ -246,6 +247,7 @@ func (m *matcher) note(err error) {
 // units converts two quantities to the same unit; ok is false where their
 // dimensions differ. A unit on one side only is dropped.
 func (m *matcher) units(g, p *node) (*node, *node, bool) {
+	g, p = glued(g), glued(p)
 	gq, pq := g.kind == kQuantity, p.kind == kQuantity
 	if gq && pq {
 		if g.name != p.name {
@@ -263,6 +265,21 @@ func (m *matcher) units(g, p *node) (*node, *node, bool) {
 		p = p.args[0]
 	}
 	return g, p, true
+}
+
+// glued reads 5m and 5m² as quantities.
+func glued(n *node) *node {
+	if n.kind != kProduct || len(n.args) != 2 || n.args[0].kind != kNumber {
+		return n
+	}
+	unit, power := n.args[1], ""
+	if unit.kind == kPower && unit.args[1].kind == kNumber {
+		unit, power = unit.args[0], unit.args[1].value.RatString()
+	}
+	if !isSymbol(unit, "m") && !isSymbol(unit, "L") {
+		return n
+	}
+	return quantity(n.args[0], units[unit.name].raised(power))
 }
 
 // isDecimal: a number written with a decimal point, with a sign or % at most.

@@ -13,8 +13,8 @@ func (c *calc) measured(z complexBall, args ...value) value {
 	c.transcendental = true
 	size := 0
 	for _, x := range []ball{z.re, z.im} {
-		if m := x.magnitude(); m != exact {
-			size = max(size, m, -m)
+		if s, known := x.sign(); known && s != 0 {
+			size = max(size, x.magnitude(), -x.magnitude())
 		}
 	}
 	v := value{z: z, u: float64(size), l: float64(size)}
@@ -49,7 +49,7 @@ func (c *calc) exponential(n *node) (value, error) {
 	return c.measured(complexBall{c.mul(scale, cos), c.mul(scale, sin)}, v), c.spendFunction()
 }
 
-func (c *calc) spendFunction() error { return c.budget.spend(int(c.prec)*4 + 4096) }
+func (c *calc) spendFunction() error { return c.budget.spend(int(c.prec)*2 + 2048) }
 
 // logarithm is the principal natural logarithm.
 func (c *calc) logarithm(v value) (value, error) {
@@ -71,7 +71,7 @@ func (c *calc) logarithm(v value) (value, error) {
 
 // argument is the angle of z, in (-π, π].
 func (c *calc) argument(z complexBall) ball {
-	pi := c.rounded(c.float().Set(c.constPi()), 2-int(c.prec))
+	pi := c.piBall()
 	half := c.mul(pi, ball{c.float().SetFloat64(0.5), exact})
 	if z.re.magnitude() >= z.im.magnitude() { // the flatter of the two quotients
 		inv, ok := c.inv(z.re)
@@ -234,7 +234,7 @@ func (c *calc) inverseTrigonometric(name string, v value) (value, error) {
 			return value{}, errUndefined
 		}
 		inv, ok := c.inv(c.root(rest, 2))
-		half := c.mul(c.rounded(c.float().Set(c.constPi()), 2-int(c.prec)), ball{c.float().SetFloat64(0.5), exact})
+		half := c.mul(c.piBall(), ball{c.float().SetFloat64(0.5), exact})
 		angle := half
 		if ok {
 			angle = c.atan(c.mul(x, inv))

@@ -44,6 +44,9 @@ func (l *lexer) number() error {
 			break
 		}
 	}
+	if after, ok := l.after(`.\overline`); ok && !decimal { // 0.\overline{3}
+		l.at, decimal = len(l.text)-len(after)-len(`\overline`), true
+	}
 	value, err := decimalValue(whole, fraction, l.exponent())
 	if err != nil {
 		return err

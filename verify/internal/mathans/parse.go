@@ -267,6 +267,7 @@ func (p *parser) operand() (*node, error) {
 
 func (p *parser) sum() (*node, error) {
 	left, err := p.term()
+	var total *node // left, where it is a sum that was made here and may grow
 	for err == nil {
 		op := p.peek().text
 		if !p.accept("+", "-", "+-", "-+") {
@@ -278,22 +279,30 @@ func (p *parser) sum() (*node, error) {
 		}
 		switch {
 		case op == "+-" || op == "-+":
-			left = &node{kind: kPlusMinus, name: op, args: []*node{left, right}}
+			left, total = &node{kind: kPlusMinus, name: op, args: []*node{left, right}}, nil
 			continue
 		case op == "-":
 			right = of(kNegative, right)
 		}
-		if left.kind == kSum {
-			left = of(kSum, append(slices.Clone(left.args), right)...)
-		} else {
-			left = of(kSum, left, right)
+		if total == nil {
+			total = of(kSum, left)
+			left = total
 		}
+		total.args = append(total.args, right)
 	}
 	return nil, err
 }
 
 func (p *parser) term() (*node, error) {
 	left, err := p.factor()
+	var grown *node // left, where it is a product that was made here and may grow
+	product := func(left, right *node) *node {
+		if left != grown || grown == nil {
+			grown = of(kProduct, left)
+		}
+		grown.args = append(grown.args, right)
+		return grown
+	}
 	for err == nil {
 		t := p.peek()
 		var right *node
@@ -338,12 +347,7 @@ func (p *parser) term() (*node, error) {
 	return nil, err
 }
 
-func product(a, b *node) *node {
-	if a.kind == kProduct {
-		return of(kProduct, append(slices.Clone(a.args), b)...)
-	}
-	return of(kProduct, a, b)
-}
+func product(a, b *node) *node { return of(kProduct, a, b) }
 
 func quotient(a, b *node) *node { return of(kQuotient, a, b) }
 

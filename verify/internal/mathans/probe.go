@@ -42,10 +42,10 @@ func points(gold *node, names []string, whole bool) []map[string]*big.Rat {
 	for i := range all {
 		all[i] = map[string]*big.Rat{}
 		for _, name := range names {
-			r := big.NewRat(1<<18+random.Int64N(1<<20), 1<<19) // 1/2 to 5/2
+			r := big.NewRat(1<<10+random.Int64N(1<<12), 1<<11) // 1/2 to 5/2
 			if whole {
 				r = big.NewRat(3+random.Int64N(40), 1)
-			} else if i >= numProbes*2/3 && random.IntN(2) == 0 {
+			} else if negatives := i - numProbes*2/3; negatives == 0 || negatives > 0 && random.IntN(2) == 0 {
 				r.Neg(r)
 			}
 			all[i][name] = r

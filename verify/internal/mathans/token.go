@@ -302,6 +302,8 @@ func (l *lexer) words(words, command string) error {
 		l.mark(",")
 	case strings.HasSuffix(bare, " and") || strings.HasSuffix(bare, " or"): // "for part (a) and"
 		l.mark(",")
+	case units[bare] != (unit{}) && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]):
+		l.add(token{kind: tWord, text: bare})
 	case functions[bare] || utf8.RuneCountInString(bare) == 1 && unicode.IsLetter([]rune(bare)[0]):
 		l.symbol(bare)
 	case strings.ContainsAny(bare, "0123456789\\^"):
@@ -321,6 +323,11 @@ func (l *lexer) words(words, command string) error {
 		}
 	}
 	return nil
+}
+
+// endsValue: a unit may follow this token.
+func endsValue(t token) bool {
+	return t.kind == tNumber || t.kind == tMark && (t.text == "}" || t.text == ")")
 }
 
 func isSeparator(word string) bool {

@@ -31,7 +31,7 @@ type budget struct{ left int }
 
 // spend takes the cost of one operation on numbers of so many bits.
 func (b *budget) spend(bits int) error {
-	words := bits / 1024
+	words := bits / 512
 	if b.left -= 1 + words*words; b.left < 0 {
 		return errBudget
 	}
@@ -49,7 +49,7 @@ func (c *calc) rational(r *big.Rat) (value, error) {
 	if !r.IsInt() {
 		v.l = float64(r.Denom().BitLen())
 	}
-	return v, c.budget.spend(bits)
+	return v, c.budget.spend(bits / 4)
 }
 
 // ball is the value as a complex ball.
@@ -159,7 +159,7 @@ func (c *calc) symbol(name string) (value, error) {
 	switch name {
 	case "pi":
 		c.transcendental = true
-		return value{z: c.real(c.rounded(c.float().Set(c.constPi()), 2-int(c.prec))), u: 2}, nil
+		return value{z: c.real(c.piBall()), u: 2}, nil
 	case "e":
 		c.transcendental = true
 		y, _ := c.exp(c.fromInt(1))
@@ -237,6 +237,9 @@ func (c *calc) wholePower(base value, p int64) (value, error) {
 		p = -p
 	}
 	out := value{rat: big.NewRat(1, 1)}
+	if base.rat != nil && base.rat.Sign() == 0 && p == 0 {
+		return value{}, errUndefined
+	}
 	if base.rat != nil {
 		if bits := int64(ratBits(base.rat)); p > maxRatBits && bits > 1 || bits > 1 && bits*p > 2*maxRatBits {
 			return value{}, errBudget

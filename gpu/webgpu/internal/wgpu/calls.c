@@ -1,11 +1,16 @@
 //go:build cgo && (darwin || webgpu)
 
-#define _POSIX_C_SOURCE 200112L // setenv
+#define _POSIX_C_SOURCE 200112L // setenv, nanosleep
 
 #include "calls.h"
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <time.h>
+#endif
 
 int webgpu_guard(void (*run)(void *), void *argument);
 
@@ -62,6 +67,23 @@ static WGPUInstance instance(void) {
 #endif
 	}
 	return made;
+}
+
+static void pause_for(int microseconds) {
+#ifdef _WIN32
+	Sleep(microseconds / 1000); // 0 gives up the time slice
+#else
+	nanosleep(&(struct timespec){.tv_nsec = 1000L * microseconds}, NULL);
+#endif
+}
+
+// wait_idle returns when all work submitted has finished. The library's own wait
+// takes work for finished after a while, whether it is or not, and frees what it
+// uses (https://github.com/gfx-rs/wgpu/issues/4589), so this one asks.
+static void wait_idle(device *d) {
+	for (int pause = 10; !wgpuDevicePoll(d->device, 0, NULL); pause += pause < 640 ? pause : 0) {
+		pause_for(pause);
+	}
 }
 
 struct adapters {
@@ -205,7 +227,7 @@ static void write_buffer(void *argument) {
 	for (; c.size > chunk; c.size -= chunk, c.data += chunk, c.offset += chunk) {
 		wgpuQueueWriteBuffer(c.d->queue, c.buffer, c.offset, c.data, chunk);
 		wgpuQueueSubmitForIndex(c.d->queue, 0, NULL);
-		wgpuDevicePoll(c.d->device, 1, NULL);
+		wait_idle(c.d);
 	}
 	wgpuQueueWriteBuffer(c.d->queue, c.buffer, c.offset, c.data, c.size);
 }
@@ -230,7 +252,7 @@ static void submit_encoder(device *d, WGPUCommandEncoder encoder) {
 static void take(device *d, void *data, size_t size) {
 	uint32_t status = UINT32_MAX;
 	wgpuBufferMapAsync(d->staging, WGPUMapMode_Read, 0, size, on_mapped, &status);
-	wgpuDevicePoll(d->device, 1, NULL);
+	wait_idle(d);
 	if (current.kind != report_none) {
 		return;
 	}
@@ -385,7 +407,7 @@ void webgpu_submit(device *d, dispatch const *ops, size_t count, report *out) {
 	call(submit, &(struct submit){d, ops, count, NULL}, out);
 }
 
-static void wait_for_all(void *argument) { wgpuDevicePoll(((device *)argument)->device, 1, NULL); }
+static void wait_for_all(void *argument) { wait_idle(argument); }
 
 void webgpu_wait(device *d, report *out) { call(wait_for_all, d, out); }
 
@@ -418,3 +440,11 @@ static void time_ops(void *argument) {
 void webgpu_time(device *d, dispatch const *ops, uint32_t count, uint64_t *ticks, report *out) {
 	call(time_ops, &(struct submit){d, ops, count, ticks}, out);
 }
+
+static void fail(void *argument) {
+	device *d = argument;
+	need_staging(d);
+	wgpuBufferGetConstMappedRange(d->staging, 0, 4); // it is not mapped
+}
+
+void webgpu_fail(device *d, report *out) { call(fail, d, out); }

@@ -60,3 +60,6 @@ void webgpu_wait(device *d, report *out);
 // webgpu_time runs each dispatch in a pass of its own and writes the ticks at
 // which it began and ended. At most 2048 dispatches.
 void webgpu_time(device *d, dispatch const *ops, uint32_t count, uint64_t *ticks, report *out);
+
+// webgpu_fail makes the library panic.
+void webgpu_fail(device *d, report *out);

@@ -359,3 +359,11 @@ func (d Device) Times(commands Commands) ([][2]uint64, error) {
 	}
 	return ticks, nil
 }
+
+// Fail makes the library panic, as it does when a device is lost: for tests of
+// what follows.
+func (d Device) Fail() error {
+	var r C.report
+	C.webgpu_fail(d.d, &r)
+	return check(&r)
+}

@@ -1,0 +1,204 @@
+//go:build cgo && (darwin || webgpu)
+
+package webgpu
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
+	"github.com/rlzero/rlzero/shaders"
+)
+
+// lavapipe is what wgpu-native tells of Mesa 22.3's software driver.
+func lavapipe() wgpu.Adapter {
+	return wgpu.Adapter{
+		Name: "llvmpipe", Backend: "Vulkan", Type: wgpu.CPU, Timestamps: true,
+		Limits: wgpu.Limits{StorageBuffers: 32, Binding: 128 << 20, Uniform: 64 << 10, OffsetAlignment: 32,
+			Buffer: 1<<31 - 1, SharedMemory: 32 << 10, Invocations: 1024, Groups: 65535},
+	}
+}
+
+func TestConclude(t *testing.T) {
+	for name, c := range map[string]struct {
+		change   func(*wgpu.Adapter)
+		tier     string
+		unusable string // "" if usable
+	}{
+		"as is":           {func(*wgpu.Adapter) {}, "", ""},
+		"tier named":      {func(*wgpu.Adapter) {}, "T0", ""},
+		"another tier":    {func(*wgpu.Adapter) {}, "TL", "RLZERO_TIER=TL"},
+		"few buffers":     {func(a *wgpu.Adapter) { a.Limits.StorageBuffers = 4 }, "", "maxStorageBuffersPerShaderStage of 8 (has 4)"},
+		"small binding":   {func(a *wgpu.Adapter) { a.Limits.Binding = 64 << 20 }, "", "maxStorageBufferBindingSize"},
+		"small groups":    {func(a *wgpu.Adapter) { a.Limits.Invocations = 128 }, "", "maxComputeInvocationsPerWorkgroup of 256 (has 128)"},
+		"little shared":   {func(a *wgpu.Adapter) { a.Limits.SharedMemory = 8 << 10 }, "", "maxComputeWorkgroupStorageSize"},
+		"coarse bindings": {func(a *wgpu.Adapter) { a.Limits.OffsetAlignment = 512 }, "", "multiples of 256 bytes (has 512)"},
+	} {
+		a := lavapipe()
+		c.change(&a)
+		got := conclude(1, a, 0, c.tier)
+		if (got.unusable == "") != (c.unusable == "") || !strings.Contains(got.unusable, c.unusable) {
+			t.Errorf("%s: %q, want %q", name, got.unusable, c.unusable)
+		}
+		if got.caps.ID != "webgpu:1" || got.caps.Tier != gpu.TierBase || got.caps.MaxBinding != 128<<20 || got.caps.Kind != gpu.CPU {
+			t.Errorf("%s: %+v", name, got.caps)
+		}
+		if got.limits.StorageBuffers != 8 || got.limits.Invocations != 256 || got.limits.SharedMemory != 16<<10 {
+			t.Errorf("%s: more than the default limits is asked for: %+v", name, got.limits)
+		}
+	}
+}
+
+func TestMemorySize(t *testing.T) {
+	const gib = 1 << 30
+	for _, c := range []struct {
+		largest, host int
+		kind          gpu.Kind
+		want          int
+	}{
+		{2 * gib, 20 * gib, gpu.CPU, 20 * gib},
+		{2 * gib, 0, gpu.CPU, 2 * gib},
+		{2 * gib, 20 * gib, gpu.Discrete, 10 * gib},
+		{24 * gib, 20 * gib, gpu.Discrete, 24 * gib},
+		{4 * gib, 0, gpu.Integrated, 4 * gib},
+	} {
+		if got := memorySize(c.largest, c.kind, c.host); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// openOne opens the first adapter: these tests are about the library, not about
+// the device.
+func openOne(t *testing.T) *Device {
+	t.Helper()
+	d, err := Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// TestErrorsAreTyped makes the library report each kind of error.
+func TestErrorsAreTyped(t *testing.T) {
+	d := openOne(t)
+	layout, err := d.layout("add", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.device.NewPipeline("broken", "fn main() { let x = y; }", layout)
+	if err = d.explain(err, "shader broken"); err == nil || !strings.Contains(err.Error(), "shader broken") || !strings.Contains(err.Error(), "'y'") {
+		t.Errorf("a shader that does not compile: %v, want its name and the place", err)
+	}
+	if errors.Is(err, gpu.ErrDeviceLost) || errors.Is(err, gpu.ErrOutOfMemory) {
+		t.Errorf("a shader that does not compile: %v", err)
+	}
+	if _, err = d.device.NewBuffer("huge", 1<<50, wgpu.Storage); err == nil {
+		t.Error("a buffer of a pebibyte was made")
+	}
+	if err := d.usable(); err != nil {
+		t.Errorf("an error that is no loss ended the device: %v", err)
+	}
+	// A layout of the wrong kind: validation again, now of a bind group.
+	if _, err = d.device.NewGroup(layout, nil); err == nil {
+		t.Error("a bind group without its buffers was made")
+	}
+}
+
+// TestPanicIsALostDevice: where wgpu-native would end the process, the device is
+// lost and the process goes on, with another device if it likes.
+func TestPanicIsALostDevice(t *testing.T) {
+	for range 3 { // a panic finds what the one before left behind
+		d := openOne(t)
+		b, err := d.NewBuffer("test", 256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := d.Record("test", []gpu.Op{{Kernel: "fill", Bind: []gpu.View{{Buffer: b}}, Params: []uint32{8, 0}, Size: [3]int{8}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Submit(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.explain(d.device.Fail(), "a submission"); !errors.Is(err, gpu.ErrDeviceLost) || !strings.Contains(err.Error(), "checkpoint") {
+			t.Errorf("a panic of the library: %v, want ErrDeviceLost with what to do", err)
+		}
+		for what, err := range map[string]error{
+			"submit": d.Submit(p), "wait": d.Wait(), "prepare": d.Prepare([]string{"add"}),
+			"write": b.Write(0, make([]byte, 4)), "read": b.Read(0, make([]byte, 4)), "close": d.Close(),
+		} {
+			if !errors.Is(err, gpu.ErrDeviceLost) {
+				t.Errorf("%s on a lost device: %v", what, err)
+			}
+		}
+		if err := d.Wait(); !errors.Is(err, errClosed) {
+			t.Errorf("wait on a closed device: %v", err)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for kind, want := range map[wgpu.ErrorKind]error{
+		wgpu.Lost: gpu.ErrDeviceLost, wgpu.Panic: gpu.ErrDeviceLost, wgpu.OutOfMemory: gpu.ErrOutOfMemory,
+	} {
+		err := explain(&wgpu.Error{Kind: kind, Text: "why"}, "what")
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "what: why; ") {
+			t.Errorf("%d: %v", kind, err)
+		}
+	}
+	if err := explain(&wgpu.Error{Kind: wgpu.Invalid, Text: "why"}, "what"); err.Error() != "what: why" {
+		t.Error(err)
+	}
+	if err := explain(nil, "what"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAllPipelines compiles every kernel of the tier in both forms.
+func TestAllPipelines(t *testing.T) {
+	d := openOne(t)
+	all, err := shaders.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Tier != string(gpu.TierBase) {
+			continue
+		}
+		for _, shared := range []bool{false, true} {
+			layout, err := d.layout(v.Kernel, shared)
+			if err == nil {
+				_, err = d.pipeline(v, shared, layout)
+			}
+			if err != nil {
+				t.Errorf("shared %v: %v", shared, err)
+			}
+		}
+	}
+}
+
+// TestTimestampsSplit times more ops than one query set holds.
+func TestTimestampsSplit(t *testing.T) {
+	d := openOne(t)
+	b, err := d.NewBuffer("test", 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := slices.Repeat([]gpu.Op{{Kernel: "fill", Bind: []gpu.View{{Buffer: b}}, Params: []uint32{8, 0}, Size: [3]int{8}}}, 2050)
+	p, err := d.Record("many", ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := d.Timestamps(p)
+	if errors.Is(err, gpu.ErrUnsupported) {
+		return // no timestamps here
+	}
+	if err != nil || len(times) != len(ops) {
+		t.Errorf("%d times, %v", len(times), err)
+	}
+}

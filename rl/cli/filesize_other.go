@@ -1,0 +1,6 @@
+//go:build !unix
+
+package cli
+
+// ignoreFileSizeSignal: there is no such signal here.
+func ignoreFileSizeSignal() {}

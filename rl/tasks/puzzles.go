@@ -1,0 +1,636 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Puzzles: n_queens, survo, kakurasu, tower_of_hanoi, puzzle24, cryptarithm,
+// quantum_lock, modulo_grid. Sudokus and their kin are in latin.go.
+
+// attacked tells whether two queens, given by their column in each row, attack
+// each other; -1 is a row without one.
+func attacked(columns []int) bool {
+	for i, a := range columns {
+		for j := range i {
+			if b := columns[j]; a >= 0 && b >= 0 && (a == b || a-b == i-j || b-a == i-j) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// queenColumns reads a board of _ and Q.
+func queenColumns(board [][]string) ([]int, error) {
+	columns := make([]int, len(board))
+	for i, row := range board {
+		if columns[i] = -1; len(row) != len(board) {
+			return nil, errors.New("the board is not square")
+		}
+		for j, c := range row {
+			switch {
+			case c == "_":
+			case c != "Q" || columns[i] >= 0:
+				return nil, fmt.Errorf("row %d is no row of _ with one Q at most", i+1)
+			default:
+				columns[i] = j
+			}
+		}
+	}
+	return columns, nil
+}
+
+func queenBoard(columns []int) [][]string {
+	board := make([][]string, len(columns))
+	for i, c := range columns {
+		board[i] = strings.Split(strings.Repeat("_", len(columns)), "")
+		if c >= 0 {
+			board[i][c] = "Q"
+		}
+	}
+	return board
+}
+
+func checkQueens(row verify.Row, answer string) error {
+	board := gridOf(answer)
+	var start [][]string
+	if found, err := row.Field("board", &start); err != nil {
+		return &rowError{err}
+	} else if !found { // reasoning-gym lists all completions
+		var valid []string
+		if err := needed(row, "valid_answers", &valid); err != nil {
+			return err
+		}
+		ok := slices.ContainsFunc(valid, func(v string) bool { return slices.EqualFunc(gridOf(v), board, slices.Equal[[]string]) })
+		return judged(row, ok)
+	}
+	given, err := queenColumns(start)
+	if err != nil {
+		return &rowError{err}
+	}
+	columns, err := queenColumns(board)
+	switch {
+	case err != nil:
+		return err
+	case len(columns) != len(given):
+		return fmt.Errorf("the board has %d rows, not %d", len(columns), len(given))
+	case slices.Contains(columns, -1):
+		return errors.New("there are rows without a queen")
+	case attacked(columns):
+		return errors.New("two queens attack each other")
+	}
+	for i, c := range given {
+		if c >= 0 && columns[i] != c {
+			return fmt.Errorf("the queen given in row %d was moved", i+1)
+		}
+	}
+	return nil
+}
+
+// queens is a random placement of n queens that do not attack each other.
+func queens(r *Rand, n int) []int {
+	columns := make([]int, 0, n)
+	var place func() bool
+	place = func() bool {
+		if len(columns) == n {
+			return true
+		}
+		for _, c := range sample(r, countTo(n), n) {
+			if columns = append(columns, c); !attacked(columns) && place() {
+				return true
+			}
+			columns = columns[:len(columns)-1]
+		}
+		return false
+	}
+	place()
+	return columns
+}
+
+func init() {
+	type settings struct {
+		N         int `toml:"n" range:"[4,12]" about:"rows and columns"`
+		MinRemove int `toml:"min_remove" range:"[1,12]" about:"queens to place at least"`
+		MaxRemove int `toml:"max_remove" range:"[1,12]" about:"queens to place at most; no more than n"`
+	}
+	generate(family[settings]{
+		name: "n_queens", summary: "place queens that do not attack each other",
+		about:    "complete a board to n queens that do not attack each other. Right is every such board that keeps the queens given.",
+		format:   "The answer is the board in the same form, with Q and _.",
+		defaults: settings{8, 1, 7},
+		curriculum: []Attribute{
+			{"n", []float64{4, 6, 8, 10, 12}, []string{"n"}},
+			{"num_removed", []float64{2, 4, 6, 8, 10}, []string{"min_remove", "max_remove"}},
+		},
+		check: checkQueens,
+		valid: func(s *settings) error {
+			if s.MinRemove > s.N {
+				return &SettingError{"min_remove", strconv.Itoa(s.MinRemove), fmt.Sprintf("a whole number from 1 to n = %d", s.N)}
+			}
+			return nil
+		},
+		draw: func(s *settings, r *Rand) (problem, bool) {
+			full := queens(r, s.N)
+			given := slices.Clone(full)
+			for _, i := range sample(r, countTo(s.N), r.Between(s.MinRemove, min(s.MaxRemove, s.N))) {
+				given[i] = -1
+			}
+			return problem{
+				key:      fmt.Sprint(given),
+				question: fmt.Sprintf("Replace some _ of this board by Q so that it holds %d queens in all and no two share a row, a column or a diagonal.\n%s", s.N, gridText(queenBoard(given))),
+				answer:   gridText(queenBoard(full)), metadata: map[string]any{"board": queenBoard(given)},
+			}, true
+		},
+	})
+}
+
+// intGrid reads a matrix of whole numbers.
+func intGrid(text string) ([][]int, error) {
+	var out [][]int
+	for _, words := range gridOf(text) {
+		row := make([]int, len(words))
+		for i, w := range words {
+			n, err := strconv.Atoi(w)
+			if err != nil {
+				return nil, fmt.Errorf("%s is no whole number", short(w))
+			}
+			row[i] = n
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+func init() {
+	type settings struct {
+		MinRows int     `toml:"min_rows" range:"[3,9]" about:"rows at least"`
+		MaxRows int     `toml:"max_rows" range:"[3,9]" about:"rows at most"`
+		MinCols int     `toml:"min_cols" range:"[3,9]" about:"columns at least"`
+		MaxCols int     `toml:"max_cols" range:"[3,9]" about:"columns at most"`
+		POnes   float64 `toml:"p_ones" range:"[0.05,0.95]" about:"share of ones"`
+	}
+	sums := func(grid [][]int) (rows, cols []int) {
+		rows, cols = make([]int, len(grid)), make([]int, len(grid[0]))
+		for i, row := range grid {
+			for j, x := range row {
+				rows[i] += x * (j + 1)
+				cols[j] += x * (i + 1)
+			}
+		}
+		return rows, cols
+	}
+	generate(family[settings]{
+		name: "kakurasu", summary: "fill a grid with 0 and 1 to weighted sums",
+		about:    "fill a grid with 0 and 1 so that the weighted sums of rows and columns come out. Right is every grid that does.",
+		format:   matrixFormat,
+		defaults: settings{4, 5, 4, 5, 0.3},
+		curriculum: []Attribute{
+			{"rows", []float64{4, 6, 7, 9}, []string{"min_rows", "max_rows"}}, {"cols", []float64{4, 6, 7, 9}, []string{"min_cols", "max_cols"}},
+			{"p_ones", []float64{0.5, 0.4, 0.3, 0.2}, []string{"p_ones"}},
+		},
+		check: func(row verify.Row, answer string) error {
+			var wantRows, wantCols []int
+			if err := cmpErr(needed(row, "row_sums", &wantRows), needed(row, "col_sums", &wantCols)); err != nil {
+				return err
+			}
+			grid, err := intGrid(answer)
+			if err != nil {
+				return err
+			}
+			if len(grid) == 0 || len(grid) != len(wantRows) {
+				return fmt.Errorf("the grid has %d rows, not %d", len(grid), len(wantRows))
+			}
+			for _, line := range grid {
+				if len(line) != len(wantCols) || slices.ContainsFunc(line, func(x int) bool { return x != 0 && x != 1 }) {
+					return fmt.Errorf("a row has not %d cells of 0 or 1", len(wantCols))
+				}
+			}
+			rows, cols := sums(grid)
+			if !slices.Equal(rows, wantRows) || !slices.Equal(cols, wantCols) {
+				return errors.New("the sums differ")
+			}
+			return nil
+		},
+		draw: func(s *settings, r *Rand) (problem, bool) {
+			grid := digitLike(r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols))
+			ones := 0
+			for i := range grid {
+				for j := range grid[i] {
+					if r.Chance(s.POnes) {
+						grid[i][j] = 1
+						ones++
+					}
+				}
+			}
+			rows, cols := sums(grid)
+			return problem{
+				question: fmt.Sprintf("Fill a grid of %d rows and %d columns with 0 and 1. A 1 adds the number of its column, counted from 1, to the sum of its row, and the number of its row to the sum of its column. The sums of the rows are to be %s, those of the columns %s.",
+					len(grid), len(grid[0]), joined(rows, ", "), joined(cols, ", ")),
+				answer: gridText(grid), metadata: map[string]any{"row_sums": rows, "col_sums": cols},
+			}, ones > 0
+		},
+	})
+}
+
+func init() {
+	type settings struct {
+		MinBoardSize int `toml:"min_board_size" range:"[4,10]" about:"rows and columns at least, sums included"`
+		MaxBoardSize int `toml:"max_board_size" range:"[4,10]" about:"rows and columns at most, sums included"`
+		MinEmpty     int `toml:"min_empty" range:"[1,9]" about:"empty cells at least"`
+		MaxEmpty     int `toml:"max_empty" range:"[1,9]" about:"empty cells at most"`
+		MinNum       int `toml:"min_num" range:"[1,99]" about:"the least number of a cell"`
+		MaxNum       int `toml:"max_num" range:"[2,99]" about:"the largest number of a cell"`
+	}
+	// fits counts, up to 2, the ways to put the numbers into the empty cells.
+	fits := func(grid [][]int, cells [][2]int, numbers []int) int {
+		n := len(grid) - 1
+		holds := func() bool {
+			for i := range n {
+				row, col := 0, 0
+				for j := range n {
+					row, col = row+grid[i][j], col+grid[j][i]
+				}
+				if row != grid[i][n] || col != grid[n][i] {
+					return false
+				}
+			}
+			return true
+		}
+		count, used := 0, make([]bool, len(numbers))
+		var place func(k int)
+		place = func(k int) {
+			if k == len(cells) {
+				if holds() {
+					count++
+				}
+				return
+			}
+			tried := map[int]bool{}
+			for i, x := range numbers {
+				if !used[i] && !tried[x] && count < 2 {
+					tried[x], used[i] = true, true
+					grid[cells[k][0]][cells[k][1]] = x
+					place(k + 1)
+					used[i] = false
+				}
+			}
+		}
+		place(0)
+		return count
+	}
+	generate(family[settings]{
+		name: "survo", summary: "put given numbers into a matrix with sums",
+		about:    "put given numbers into the empty cells of a matrix so that the sums come out. Right is the completed matrix; it is the only one.",
+		format:   "The answer is the whole matrix, the sums included: one row a line, numbers with spaces between.",
+		defaults: settings{4, 5, 3, 5, 1, 9},
+		curriculum: []Attribute{
+			{"board_size", []float64{4, 5, 6, 7}, []string{"min_board_size", "max_board_size"}},
+			{"empty", []float64{4, 5, 6, 7}, []string{"min_empty", "max_empty"}},
+		},
+		check: sameGrid,
+		draw: func(s *settings, r *Rand) (problem, bool) {
+			n := r.Between(s.MinBoardSize, s.MaxBoardSize) - 1
+			full := digitLike(n+1, n+1)
+			for i := range n {
+				for j := range n {
+					x := r.Between(s.MinNum, s.MaxNum)
+					full[i][j] = x
+					full[i][n] += x
+					full[n][j] += x
+					full[n][n] += x
+				}
+			}
+			grid := cloned(full)
+			var cells [][2]int
+			var numbers []int
+			for _, k := range sample(r, countTo(n*n), min(r.Between(s.MinEmpty, s.MaxEmpty), n*n)) {
+				cells = append(cells, [2]int{k / n, k % n})
+				numbers = append(numbers, full[k/n][k%n])
+				grid[k/n][k%n] = 0
+			}
+			slices.Sort(numbers)
+			return problem{
+				key:      gridText(grid),
+				question: fmt.Sprintf("In this matrix the last number of each row and column is the sum of the others. Replace the zeros by the numbers %s, each as often as it is listed.\n%s", joined(numbers, ", "), gridText(grid)),
+				answer:   gridText(full),
+			}, fits(cloned(grid), cells, numbers) == 1
+		},
+	})
+}
+
+var hanoiMove = regexp.MustCompile(`(?i)^\s*Move disk (\d{1,3}) from Peg (\d{1,3}) to Peg (\d{1,3})\.?\s*$`)
+
+type hanoi struct {
+	disks, pegs, start, target int
+	least                      int // moves of the solution
+}
+
+// frameStewart lists the moves of n disks, the top one first among those
+// above disk base. It is optimal for 3 pegs, and for 4 (Bousch 2014,
+// doi:10.36045/bbms/1420071860).
+func frameStewart(base, n, from, to int, spare []int) [][3]int {
+	switch {
+	case n == 0:
+		return nil
+	case n == 1:
+		return [][3]int{{base + 1, from, to}}
+	case len(spare) == 1:
+		a := frameStewart(base, n-1, from, spare[0], []int{to})
+		b := frameStewart(base, n-1, spare[0], to, []int{from})
+		return append(append(a, [3]int{base + n, from, to}), b...)
+	}
+	var best [][3]int
+	for k := 1; k < n; k++ { // the k smallest wait on the first spare peg
+		rest := append([]int{to}, spare[1:]...)
+		a := frameStewart(base, k, from, spare[0], rest)
+		b := frameStewart(base+k, n-k, from, to, spare[1:])
+		c := frameStewart(base, k, spare[0], to, append([]int{from}, spare[1:]...))
+		if total := len(a) + len(b) + len(c); best == nil || total < len(best) {
+			best = slices.Concat(a, b, c)
+		}
+	}
+	return best
+}
+
+func (h hanoi) check(answer string) error {
+	at := make([]int, h.disks) // peg of each disk, the smallest first
+	for i := range at {
+		at[i] = h.start
+	}
+	moves := 0
+	for line := range strings.Lines(answer) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		m := hanoiMove.FindStringSubmatch(line)
+		if m == nil {
+			return fmt.Errorf("%s is no move", short(strings.TrimSpace(line)))
+		}
+		disk, _ := strconv.Atoi(m[1])
+		from, _ := strconv.Atoi(m[2])
+		to, _ := strconv.Atoi(m[3])
+		moves++
+		if disk < 1 || disk > h.disks || to < 1 || to > h.pegs || from == to || at[disk-1] != from {
+			return fmt.Errorf("move %d cannot be made", moves)
+		}
+		for smaller := range disk - 1 {
+			if at[smaller] == from || at[smaller] == to {
+				return fmt.Errorf("move %d is not allowed: disk %d lies in the way", moves, smaller+1)
+			}
+		}
+		at[disk-1] = to
+	}
+	switch {
+	case slices.ContainsFunc(at, func(peg int) bool { return peg != h.target }):
+		return fmt.Errorf("not all disks are on peg %d", h.target)
+	case moves > h.least:
+		return fmt.Errorf("it takes %d moves, %d are enough", moves, h.least)
+	}
+	return nil
+}
+
+func init() {
+	type settings struct {
+		MinDisks int `toml:"min_disks" range:"[1,12]" about:"disks at least"`
+		MaxDisks int `toml:"max_disks" range:"[2,12]" about:"disks at most"`
+		MinPegs  int `toml:"min_pegs" range:"[3,4]" about:"pegs at least"`
+		MaxPegs  int `toml:"max_pegs" range:"[3,4]" about:"pegs at most"`
+	}
+	generate(family[settings]{
+		name: "tower_of_hanoi", summary: "move a tower of disks",
+		about:    "move a tower with the least number of moves. Right is every list of allowed moves that does.",
+		format:   "The answer is one move a line, each in the form: Move disk 1 from Peg 2 to Peg 3.",
+		defaults: settings{3, 7, 3, 4},
+		curriculum: []Attribute{
+			{"num_disks", []float64{3, 5, 7, 10}, []string{"min_disks", "max_disks"}},
+			{"num_pegs", []float64{3, 4}, []string{"min_pegs", "max_pegs"}},
+		},
+		check: func(row verify.Row, answer string) error {
+			var h hanoi
+			if err := cmpErr(needed(row, "num_disks", &h.disks), needed(row, "num_pegs", &h.pegs), needed(row, "start_peg", &h.start),
+				needed(row, "target_peg", &h.target), needed(row, "solution_length", &h.least)); err != nil {
+				return err
+			}
+			if h.disks < 1 || h.disks > 64 {
+				return lacks("num_disks of the row is %d: accepted are 1 to 64", h.disks)
+			}
+			return h.check(answer)
+		},
+		draw: func(s *settings, r *Rand) (problem, bool) {
+			h := hanoi{disks: r.Between(s.MinDisks, s.MaxDisks), pegs: r.Between(s.MinPegs, s.MaxPegs)}
+			order := sample(r, countTo(h.pegs), h.pegs)
+			for i := range order {
+				order[i]++
+			}
+			h.start, h.target = order[0], order[1]
+			return problem{
+				key: fmt.Sprintf("%d disks %d pegs %d to %d", h.disks, h.pegs, h.start, h.target),
+				question: fmt.Sprintf("Of %d pegs, peg %d holds %d disks, disk 1 the smallest and on top, disk %d the largest. A move takes the top disk of a peg to another peg, never onto a smaller disk. Bring all disks to peg %d in as few moves as possible.",
+					h.pegs, h.start, h.disks, h.disks, h.target),
+				finish: func(p *problem) {
+					moves := frameStewart(0, h.disks, h.start, h.target, order[2:])
+					lines := make([]string, len(moves))
+					for i, m := range moves {
+						lines[i] = fmt.Sprintf("Move disk %d from Peg %d to Peg %d", m[0], m[1], m[2])
+					}
+					p.answer = strings.Join(lines, "\n")
+					p.metadata = map[string]any{"num_disks": h.disks, "num_pegs": h.pegs, "start_peg": h.start, "target_peg": h.target, "solution_length": len(moves)}
+				},
+			}, true
+		},
+	})
+}
+
+var literal = regexp.MustCompile(`\d+`)
+
+// twentyFour is a way to make 24 of the numbers, or "".
+func twentyFour(numbers []string) string {
+	if len(numbers) == 1 {
+		if value, ok := evaluate(numbers[0]); ok && value.RatString() == "24" {
+			return numbers[0]
+		}
+		return ""
+	}
+	for i := range numbers {
+		for j := range numbers {
+			if i == j {
+				continue
+			}
+			var rest []string
+			for k, n := range numbers {
+				if k != i && k != j {
+					rest = append(rest, n)
+				}
+			}
+			for _, op := range []string{"+", "-", "*", "/"} {
+				joint := "(" + numbers[i] + " " + op + " " + numbers[j] + ")"
+				if _, ok := evaluate(joint); !ok || i > j && (op == "+" || op == "*") {
+					continue
+				}
+				if found := twentyFour(append([]string{joint}, rest...)); found != "" {
+					return found
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func init() {
+	type settings struct {
+		MinValue int `toml:"min_value" range:"[1,20]" about:"the least number"`
+		MaxValue int `toml:"max_value" range:"[2,20]" about:"the largest number"`
+	}
+	generate(family[settings]{
+		name: "puzzle24", summary: "make 24 of four numbers",
+		about: `combine four numbers, each used once, with + - * / and brackets into 24. Right is every
+expression of exactly these numbers whose exact value is 24; "= 24" may follow. Rows without
+"numbers", as reasoning-gym's, are about the numbers of their reference.`,
+		format:     "The answer is the expression alone.",
+		defaults:   settings{1, 10},
+		curriculum: []Attribute{{"value", []float64{1, 5, 6, 7, 8, 9, 10}, []string{"min_value", "max_value"}}},
+		check: func(row verify.Row, answer string) error {
+			var numbers []int
+			if found, err := row.Field("numbers", &numbers); err != nil {
+				return &rowError{err}
+			} else if !found {
+				for _, text := range literal.FindAllString(row.Answer, 16) {
+					n, _ := strconv.Atoi(text)
+					numbers = append(numbers, n)
+				}
+			}
+			if len(numbers) == 0 {
+				return lacks("the row has no numbers")
+			}
+			own := verify.Row{Metadata: metadata(map[string]any{"numbers": numbers, "target": 24})}
+			v := verify.Countdown{Form: verify.FormExpression, UseAll: true, Extract: verify.ExtractNone}.Verify(own, answer)
+			if v.Verdict != verify.Right {
+				return errors.New(v.Reason)
+			}
+			return nil
+		},
+		draw: func(s *settings, r *Rand) (problem, bool) {
+			numbers := several(r, 4, 4, s.MinValue, s.MaxValue)
+			texts := strings.Split(joined(numbers, ","), ",")
+			found := twentyFour(texts)
+			if strings.HasPrefix(found, "(") {
+				found = found[1 : len(found)-1]
+			}
+			return problem{
+				key:      joined(slices.Sorted(slices.Values(numbers)), ","),
+				question: "Use each of the numbers " + joined(numbers, ", ") + " exactly once, with +, -, *, / and brackets, to make 24.",
+				answer:   found, metadata: map[string]any{"numbers": numbers},
+			}, found != ""
+		},
+	})
+}
+
+func init() {
+	type settings struct {
+		MinWords         int  `toml:"min_words" range:"[2,20]" about:"words added at least"`
+		MaxWords         int  `toml:"max_words" range:"[2,20]" about:"words added at most"`
+		AllowLeadingZero bool `toml:"allow_leading_zero" about:"a word may begin with the letter of 0"`
+	}
+	generate(family[settings]{
+		name: "cryptarithm", summary: "find the digits behind the letters of a sum",
+		about: `replace letters by different digits so that a sum comes out. Right is every mapping, given
+as letter=digit, of exactly the letters, each once, that does; no word begins with 0 unless
+that is allowed.`,
+		format:     "The answer is the digits of all letters in the form A=1,B=2,C=3.",
+		defaults:   settings{2, 3, false},
+		curriculum: []Attribute{{"words", []float64{2, 5, 10, 20}, []string{"min_words", "max_words"}}},
+		check: func(row verify.Row, answer string) error {
+			var words []string
+			var result string
+			var zero bool
+			if err := cmpErr(needed(row, "words_letters", &words), needed(row, "result_letters", &result), needed(row, "allow_leading_zero", &zero)); err != nil {
+				return err
+			}
+			letters := map[rune]int{}
+			for _, c := range strings.Join(words, "") + result {
+				letters[c] = -1
+			}
+			taken := map[int]bool{}
+			for part := range strings.SplitSeq(answer, ",") {
+				name, digit, _ := strings.Cut(part, "=")
+				name = strings.TrimSpace(name)
+				d, err := strconv.Atoi(strings.TrimSpace(digit))
+				if err != nil || d < 0 || d > 9 || len([]rune(name)) != 1 {
+					return fmt.Errorf("%s is not in the form A=1", short(part))
+				}
+				if old, ok := letters[[]rune(name)[0]]; !ok || old >= 0 || taken[d] {
+					return fmt.Errorf("%s is no letter of the sum, or the letter or digit comes twice", short(part))
+				}
+				letters[[]rune(name)[0]], taken[d] = d, true
+			}
+			// Digits from the right; the carry stays below the number of words.
+			carry, longest := 0, len(result)
+			for _, w := range append(slices.Clone(words), result) {
+				longest = max(longest, len(w))
+				if w == "" || letters[rune(w[0])] == 0 && !zero && len(w) > 1 {
+					return errors.New("a word begins with 0")
+				}
+			}
+			for i := range longest {
+				digit := func(w string) int {
+					if i < len(w) {
+						return letters[rune(w[len(w)-1-i])]
+					}
+					return 0
+				}
+				for _, w := range words {
+					if digit(w) < 0 {
+						return errors.New("a letter has no digit")
+					}
+					carry += digit(w)
+				}
+				if carry%10 != digit(result) {
+					return errors.New("the sum does not come out")
+				}
+				carry /= 10
+			}
+			if carry != 0 {
+				return errors.New("the sum does not come out")
+			}
+			return nil
+		},
+		draw: func(s *settings, r *Rand) (problem, bool) {
+			alphabet := sample(r, strings.Split("ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""), 10)
+			spell := func(n int) string {
+				var b strings.Builder
+				for _, c := range strconv.Itoa(n) {
+					b.WriteString(alphabet[c-'0'])
+				}
+				return b.String()
+			}
+			total, words := 0, []string{}
+			for range r.Between(s.MinWords, s.MaxWords) {
+				n := digitsBetween(r, 3, 5)
+				total += n
+				words = append(words, spell(n))
+			}
+			var pairs []string
+			for d, c := range alphabet {
+				if strings.Contains(strings.Join(words, "")+spell(total), c) {
+					pairs = append(pairs, fmt.Sprintf("%s=%d", c, d))
+				}
+			}
+			rule := "no number begins with 0"
+			if s.AllowLeadingZero {
+				rule = "numbers may begin with 0"
+			}
+			return problem{
+				question: fmt.Sprintf("Each letter stands for a digit, different letters for different digits, and %s. Which digits make this sum come out?\n%s = %s", rule, strings.Join(words, " + "), spell(total)),
+				answer:   strings.Join(slices.Sorted(slices.Values(pairs)), ","),
+				metadata: map[string]any{"words_letters": words, "result_letters": spell(total), "allow_leading_zero": s.AllowLeadingZero},
+			}, true
+		},
+	})
+}

@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func init() {
+	Register(Entry{
+		Name:    "multiple_choice",
+		Summary: "the letter of a choice, behind an anchor",
+		Doc: `multiple_choice: right when the answer names the row's choice, and only that one.
+
+The letter counts where the completion announces it: "The answer is (B)", "Answer: B",
+\boxed{B}, <answer>B</answer>, or a completion that is "B", "(b)", "B." or "B) Paris".
+Letters in running text are never looked for. Where the row has choices, the text of a
+choice is an answer as well. "A or B", "(A) (B)" and the like are wrong.
+
+Row: answer: a letter ("B"), a choice's text, or its index from 0 where the answer is a
+number and choices are given. choices: the texts in order (optional).
+
+Options
+letters   the letters that choices have, in order. Default "ABCDEFGHIJ".
+` + extractDoc + `
+          "last_number" is not accepted. Default "announced".
+
+Not scored when the row's answer names no choice.
+`,
+		New: func(options json.RawMessage) (Verifier, error) {
+			o := MultipleChoice{Letters: "ABCDEFGHIJ", Extract: ExtractAnnounced}
+			if err := DecodeOptions(options, &o); err != nil {
+				return nil, err
+			}
+			return o, o.validate()
+		},
+	})
+}
+
+// MultipleChoice is the verifier "multiple_choice".
+type MultipleChoice struct {
+	Letters string `json:"letters"` // capitals, in order
+	Extract string `json:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
+}
+
+func (m MultipleChoice) validate() error {
+	for i, c := range m.Letters {
+		if c < 'A' || c > 'Z' || strings.ContainsRune(m.Letters[:i], c) {
+			return fmt.Errorf("option letters is %q: accepted are different capitals", m.Letters)
+		}
+	}
+	if len(m.Letters) < 2 {
+		return fmt.Errorf("option letters is %q: accepted are two letters and more", m.Letters)
+	}
+	return oneOf("extract", m.Extract, ExtractAnnounced, ExtractLastLine, ExtractNone)
+}
+
+// Verify implements [Verifier].
+func (m MultipleChoice) Verify(row Row, completion string) Verdict {
+	var choices []string
+	if _, err := row.Field("choices", &choices); err != nil {
+		return Abstain("%v", err)
+	}
+	if len(choices) > len(m.Letters) {
+		return Abstain("the row has %d choices: there are %d letters", len(choices), len(m.Letters))
+	}
+	if choices != nil {
+		m.Letters = m.Letters[:len(choices)]
+	}
+	gold, err := m.pick(row.Answer, choices)
+	if i, notIndex := strconv.Atoi(row.Answer); err != nil && notIndex == nil && 0 <= i && i < len(choices) {
+		gold, err = i, nil
+	}
+	if err != nil {
+		return Abstain("the row's answer: %v", err)
+	}
+	answer, rule, err := extractAnswer(completion, m.Extract)
+	if err != nil {
+		return Reject(answer, rule, "%v", err)
+	}
+	got, err := m.pick(answer, choices)
+	switch {
+	case err != nil:
+		return Reject(answer, rule, "%v", err)
+	case got != gold:
+		return Reject(answer, rule, "%c is not %c", m.Letters[got], m.Letters[gold])
+	}
+	return Accept(answer, rule, "the choice is %c", m.Letters[gold])
+}
+
+var (
+	choiceMark  = regexp.MustCompile(`^(?:\\text\{|\\textbf\{|\\mathrm\{)?(?:(?i:option|choice|answer)\s+)?([(\[]?)\s*([A-Za-z])\s*([)\]]?)\}?(?:([.:)\]\-–—,])\s*(.*))?$`)
+	secondMark  = regexp.MustCompile(`^\s*(?:and|or|[/&,;])|[(\[][A-Za-z][)\]]`)
+	choiceMarks = strings.NewReplacer("**", "", "$", "", "`", "")
+)
+
+// pick is the index of the choice that an answer names.
+func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
+	answer = strings.TrimSpace(choiceMarks.Replace(answer))
+	for i, c := range choices {
+		if squadNormal(c) != "" && squadNormal(c) == squadNormal(answer) {
+			return i, nil
+		}
+	}
+	p := choiceMark.FindStringSubmatch(answer)
+	if p == nil {
+		return 0, fmt.Errorf("%s names no choice", quote(answer))
+	}
+	open, letter, closing, mark, rest := p[1], p[2], p[3], p[4], p[5]
+	if (open == "") != (closing == "") && !(open == "" && mark == "") {
+		return 0, fmt.Errorf("%s names no choice", quote(answer))
+	}
+	if mark == "," || secondMark.MatchString(rest) {
+		return 0, fmt.Errorf("%s may name several choices", quote(answer))
+	}
+	i := strings.Index(m.Letters, strings.ToUpper(letter))
+	if i < 0 {
+		return 0, fmt.Errorf("%s is none of the letters %s", quote(letter), m.Letters)
+	}
+	if rest != "" && len(choices) > 0 && slices.ContainsFunc(choices, func(c string) bool {
+		return squadNormal(c) == squadNormal(rest) && squadNormal(c) != squadNormal(choices[i])
+	}) {
+		return 0, fmt.Errorf("the letter and the text of %s are of different choices", quote(answer))
+	}
+	return i, nil
+}

@@ -1,0 +1,104 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"math/big"
+	"regexp"
+	"strings"
+)
+
+// The values of the option "extract" of the verifier "gsm8k".
+const (
+	ExtractHashes   = "hashes"   // the number behind the last ####
+	ExtractFlexible = "flexible" // the same, else the last number of the text
+)
+
+func init() {
+	Register(Entry{
+		Name:    "gsm8k",
+		Summary: "the number behind ####, compared exactly",
+		Doc: `gsm8k: right when the number behind #### is the reference, compared exactly.
+
+18, 18.0, $18 and 18.00. are one answer; 1,234 is 1234. Text behind the number on its
+line is dropped, a second number there makes the answer wrong.
+
+Row: answer: a number, or a solution that ends in "#### number" (as in the data set).
+
+Options
+extract   "hashes": the number behind the last ####, and no answer without one.
+          "flexible": the same; without ####, the announced or else the last number.
+          Only what follows the last </think> is read. Default "hashes".
+
+Not scored when the row's answer is not a number.
+`,
+		New: func(options json.RawMessage) (Verifier, error) {
+			o := GSM8K{Extract: ExtractHashes}
+			if err := DecodeOptions(options, &o); err != nil {
+				return nil, err
+			}
+			return o, oneOf("extract", o.Extract, ExtractHashes, ExtractFlexible)
+		},
+	})
+}
+
+// GSM8K is the verifier "gsm8k".
+type GSM8K struct {
+	Extract string `json:"extract"` // ExtractHashes or ExtractFlexible
+}
+
+// Verify implements [Verifier].
+func (v GSM8K) Verify(row Row, completion string) Verdict {
+	reference, _, err := behindHashes(row.Answer)
+	if err != nil {
+		if reference, err = parseNumber(row.Answer, false); err != nil {
+			return Abstain("the row's answer: %v", err)
+		}
+	}
+	if len(completion) > maxCompletionBytes {
+		return Reject("", "", "the completion has %d bytes: at most %d are read", len(completion), maxCompletionBytes)
+	}
+	text := completion
+	if _, after, found := cutLast(text, "</think>"); found {
+		text = after
+	} else if strings.Contains(text, "<think>") {
+		return Reject("", "", "<think> is never closed")
+	}
+	rule := "hashes"
+	value, shown, err := behindHashes(text)
+	if errors.Is(err, errNoHashes) && v.Extract == ExtractFlexible {
+		if shown, rule, err = extractAnswer(text, ExtractLastNumber); err == nil {
+			value, err = parseNumber(strings.TrimLeft(shown, "$€£ "), false)
+		}
+	}
+	if err != nil {
+		return Reject(shown, rule, "%v", err)
+	}
+	if value.Cmp(reference) != 0 {
+		return Reject(shown, rule, "%s is not %s", exact(value), exact(reference))
+	}
+	return Accept(shown, rule, "equal to %s", exact(reference))
+}
+
+var (
+	errNoHashes  = errors.New("no #### with a number behind it")
+	hashesNumber = regexp.MustCompile(`^[\s*$€£]*([-+−]?[$€£]?[\d.,]*\d(?:/\d+)?)(\D*)$`)
+)
+
+// behindHashes is the one number on the line behind the last ####.
+func behindHashes(text string) (value *big.Rat, written string, err error) {
+	_, after, found := cutLast(text, "####")
+	if !found {
+		return nil, "", errNoHashes
+	}
+	line, _, _ := strings.Cut(strings.TrimLeft(after, " \t"), "\n")
+	if len(line) > maxAnswerBytes {
+		line = line[:maxAnswerBytes]
+	}
+	m := hashesNumber.FindStringSubmatch(line)
+	if m == nil {
+		return nil, line, errors.New("behind #### stands no number, or more than one")
+	}
+	value, err = parseNumber(strings.NewReplacer("$", "", "€", "", "£", "").Replace(m[1]), false)
+	return value, m[1], err
+}

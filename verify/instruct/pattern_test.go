@@ -1,0 +1,123 @@
+package instruct
+
+import (
+	"strings"
+	"testing"
+)
+
+// The counts are len(re.findall(pattern, text, re.IGNORECASE)) of Python 3.11.
+func TestPatternCountsAsPython(t *testing.T) {
+	for _, c := range []struct {
+		python, text string
+		want         int
+	}{
+		{`a+`, "aa b AAA", 2},
+		{`x.y`, "x-y x\ny xzy", 2},
+		{`c++`, "ccc c c++", 3},
+		{`\bsea\b`, "sea, seas SEA ésea", 2},
+		{`a|b`, "ab cB", 3},
+		{`x*`, "axxb", 4},
+		{`\w+`, "é_1 e\u0301-²", 3},
+		{`\d+`, "12 ٣４ ²", 2},
+		{`[\w-]+`, "well-known ß", 2},
+		{`\s`, "a\u001cb\u200bc\u3000", 2},
+		{`{a}`, "{a} {A}", 2},
+		{`a{,2}`, "aaab", 4},
+		{`a{2}`, "aaaa", 2},
+		{`^a`, "a\na", 1},
+		{`a$`, "a\na\n", 1},
+		{`a\Z`, "a\na\n", 0},
+		{`(?<!s)ea`, "sea tea ea", 2},
+		{`(.)\1`, "aabB ", 2},
+		{`(?P<x>a)(?P=x)`, "aa a", 1},
+		{`i`, "iIİı", 4},
+		{`k`, "kK\u212a", 3},
+		{`s`, "sſS", 3},
+		{`[]a]`, "]a", 2},
+		{`[\d-]+`, "1-2", 1},
+		{`(?:ab)+?`, "abab", 2},
+		{`\u0041\x42`, "ab", 1},
+		{`\$5`, "$5", 1},
+		{``, "ab", 3},
+		{`\B`, "ab c", 1},
+		{`ß`, "ßẞ", 2},
+	} {
+		p, err := newPattern(c.python, true)
+		if err != nil {
+			t.Errorf("%q: %v", c.python, err)
+			continue
+		}
+		n, err := p.count(c.text)
+		if err != nil || n != c.want {
+			t.Errorf("%q is found %d times in %q (%v), want %d", c.python, n, c.text, err, c.want)
+		}
+		found, err := p.found(c.text)
+		if err != nil || found != (c.want > 0) {
+			t.Errorf("%q in %q: found is %v (%v)", c.python, c.text, found, err)
+		}
+	}
+}
+
+func TestPatternRefusesWhatPythonRefuses(t *testing.T) {
+	for _, python := range []string{
+		"c(", "a)", "*a", "a**", "[a", `\`, "[b-a]", `\q`, "a{2,1}", "(?P<x", `\1`,
+		strings.Repeat("a", maxPatternBytes+1),
+	} {
+		if _, err := newPattern(python, true); err == nil {
+			t.Errorf("%q is accepted", quote(python))
+		}
+	}
+}
+
+func TestPatternGroupsAsPython(t *testing.T) {
+	p, err := newPattern(`(s)ea|(?:l)ake`, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.findAll("sea lake")
+	if err != nil || len(all) != 2 || all[0] != "s" || all[1] != "" {
+		t.Errorf("findAll = %q (%v), want the first group of each match", all, err)
+	}
+}
+
+// A pattern that backtracks without end is given up, not waited for.
+func TestPatternBudget(t *testing.T) {
+	p, err := newPattern(`(?:a|aa)+\bb`, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.found(strings.Repeat("a", 200) + "b"); err != errBudget {
+		t.Errorf("found: %v, want %v", err, errBudget)
+	}
+	if _, err := p.count(strings.Repeat(" ", maxBackBytes+1)); err != errBudget {
+		t.Errorf("count: %v, want %v", err, errBudget)
+	}
+}
+
+func TestHasWord(t *testing.T) {
+	for _, c := range []struct {
+		text, word string
+		fold, want bool
+	}{
+		{"the sea.", "sea", false, true},
+		{"the seas", "sea", false, false},
+		{"the_sea", "sea", false, false},
+		{"ésea sea", "sea", false, true},
+		{"The SEA", "sea", true, true},
+		{"The SEA", "sea", false, false},
+		{"a-b", "-b", false, true}, // a border stands between a and -
+		{" -b", "-b", false, false},
+		{"c++x", "c++", false, true},
+		{"c++ x", "c++", false, false},
+		{"aab aaab", "aab", false, true},
+		{"abab ab", "ab", false, true},
+		{"", "sea", false, false},
+		{"...", "", false, false},
+		{".a.", "", false, true},
+		{"ÄRGER", "ärger", true, true},
+	} {
+		if got := hasWord(c.text, c.word, c.fold); got != c.want {
+			t.Errorf("hasWord(%q, %q, %v) = %v, want %v", c.text, c.word, c.fold, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package instruct
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+func init() {
+	verify.Register(verify.Entry{
+		Name:    "instructions",
+		Summary: "the completion follows the row's list of instructions",
+		Doc: `instructions: judges every instruction of a row, as the public data sets of IFEval,
+IF-RLVR and IFBench list them.
+
+Row
+instruction_id_list  names such as "keywords:existence" or "ifeval:keywords:existence"
+kwargs               a list of as many objects; see "rlzero verifiers show NAME"
+mode                 "strict" or "loose"; without it the option mode decides
+
+Options
+mode    "strict" (default) or "loose", for each instruction by itself
+score   "all" (default): right when every instruction is followed.
+        "share": graded by the share of the instructions that are followed.
+
+Not scored: an instruction is unknown or cannot be judged.
+`,
+		New: newSeveral,
+	})
+}
+
+// several judges a list of instructions.
+type several struct{ loose, share bool }
+
+func newSeveral(options json.RawMessage) (verify.Verifier, error) {
+	o := struct {
+		Mode  string `json:"mode"`
+		Score string `json:"score"`
+	}{"strict", "all"}
+	if err := verify.DecodeOptions(options, &o); err != nil {
+		return nil, err
+	}
+	loose, err := isLoose(o.Mode)
+	if err != nil {
+		return nil, fmt.Errorf("option %w", err)
+	}
+	if o.Score != "all" && o.Score != "share" {
+		return nil, fmt.Errorf(`option score is %s: accepted are "all" and "share"`, quote(o.Score))
+	}
+	return several{loose, o.Score == "share"}, nil
+}
+
+// maxInstructions bounds the work for one row.
+const maxInstructions = 64
+
+// Verify reads instruction_id_list, kwargs and mode from the row's metadata.
+func (s several) Verify(row verify.Row, completion string) verify.Verdict {
+	var names []string
+	var arguments []json.RawMessage
+	if _, err := row.Field("instruction_id_list", &names); err != nil {
+		return verify.Abstain("%v", err)
+	}
+	if _, err := row.Field("kwargs", &arguments); err != nil {
+		return verify.Abstain("%v", err)
+	}
+	if len(names) == 0 || len(names) > maxInstructions || len(arguments) != len(names) {
+		return verify.Abstain("the row has %s and %d kwargs: accepted are 1 to %d and as many",
+			count(len(names), "instruction"), len(arguments), maxInstructions)
+	}
+	rule := "all instructions"
+	var missed []string
+	for i, name := range names {
+		v, ok := byName(name)
+		if !ok {
+			return verify.Abstain(`instruction %s is unknown; "rlzero verifiers" lists the names`, quote(name))
+		}
+		v.loose = s.loose
+		metadata := map[string]json.RawMessage{"kwargs": arguments[i]}
+		if mode, ok := row.Metadata["mode"]; ok {
+			metadata["mode"] = mode
+		}
+		switch one := v.Verify(verify.Row{Metadata: metadata}, completion); one.Verdict {
+		case verify.NotScored:
+			return verify.Abstain("%s: %s", name, one.Reason)
+		case verify.Wrong:
+			missed = append(missed, name+": "+one.Reason)
+		}
+	}
+	n := len(names)
+	followed := n - len(missed)
+	reason := fmt.Sprintf("%d of %s followed", followed, count(n, "instruction"))
+	if len(missed) > 0 {
+		reason += "; " + missed[0]
+	}
+	switch {
+	case s.share:
+		return verify.Verdict{Score: float64(followed) / float64(n), Verdict: verify.Graded, Reason: reason, Rule: "share of instructions"}
+	case followed == n:
+		return verify.Accept("", rule, "%s", reason)
+	}
+	return verify.Reject("", rule, "%s", reason)
+}
+
+// byName finds a kind of instruction by its name with or without its suite.
+// No name is in two suites.
+func byName(name string) (verifier, bool) {
+	for _, s := range suites {
+		bare := strings.TrimPrefix(name, s.name+":")
+		for _, kinds := range s.kinds {
+			for _, k := range kinds {
+				if k.name == bare {
+					return verifier{name: s.name + ":" + k.name, kind: k}, true
+				}
+			}
+		}
+	}
+	return verifier{}, false
+}

@@ -1,0 +1,82 @@
+package verify
+
+import "testing"
+
+// mathCase is a comparison under the default options.
+type mathCase struct{ gold, pred string }
+
+// mathEqual holds answers that mean the same.
+var mathEqual = []mathCase{
+	// numbers
+	{"7425000", "7,425,000"}, {"1000.99", "1 000.99"}, {"1.22", "1,22"}, {"0.4", ".4"}, {"1000.99", "€1,000.99"},
+	{"1000.99", "1,000.99m²"}, {"1000.99", "The price is 1,000.99€."}, {"12345", `$12{,}345$`}, {"12345", `12\,345`}, {"-3", "−3"},
+	{"1/3", `0.\overline{3}`}, {"3.5", `3\frac{1}{2}`}, {"7/2", "3 1/2"}, {"0.001", `10^{-3}`}, {"1.5e3", "1500"},
+	{"1500000", `1.5 \times 10^6`}, {"3/4", "0.75"}, {"1/2", "$.5$"}, {"5000000", `5 \text{ million}`},
+	{"4", `\lfloor 4.7 \rfloor`}, {"120", "5!"}, {"10", `\binom{5}{2}`}, {"28%", "28 percent"}, {"28%", "0.28"}, {"$28\\%$", "$28\\%$"},
+	{"6", `\boxed{+6}`}, {"16", "2^4"}, {"16", "2**4"}, {"3", "|-3|"}, {"16", "2⁴"}, {"3", "\\sqrt{9}"}, {"3", "√9"},
+	// roots and constants
+	{`\sqrt{8}`, `2\sqrt{2}`}, {`\frac{1}{\sqrt{2}}`, `\frac{\sqrt2}{2}`}, {`\sqrt{3+2\sqrt2}`, `1+\sqrt2`}, {`\sqrt[3]{54}`, `3\sqrt[3]{2}`},
+	{`\sqrt{5+2\sqrt6}`, `\sqrt2+\sqrt3`}, {`\frac{1}{\sqrt3-\sqrt2}`, `\sqrt{3}+\sqrt{2}`}, {`2^{1/3}\cdot 4^{1/3}`, "2"},
+	{`\sqrt[3]{2+\sqrt5}+\sqrt[3]{2-\sqrt5}`, "1"}, {`\frac{9}{4}\pi`, `\frac{9\pi}{4}`}, {`\frac{\pi}{2}`, "pi/2"}, {`\ln 8`, `3\ln 2`},
+	{`\log_2 8`, "3"}, {`\sin 30`, `\sin(30)`}, {`\sin\frac{\pi}{3}`, `\frac{\sqrt3}{2}`}, {`e^2`, `\mathrm{e}^{2}`}, {`\arctan 1`, `\pi/4`},
+	{`\frac{1}{2004!}`, `\frac{1}{2004!}`}, {`2^{-99}`, `\frac{1}{2^{99}}`}, {`\sqrt{12}`, `\sqrt{4}\sqrt{3}`},
+	{`10^{\frac{-5+\sqrt{13}}{6}}`, `10^{\frac{\sqrt{13}-5}{6}}`}, {`(-8)^{1/3}`, "-2"},
+	// complex
+	{"3+4i", "4i+3"}, {`\frac{1}{i}`, "-i"}, {`(1+i)^2`, "2i"}, {`\sqrt{-4}`, "2i"}, {`e^{i\pi}`, "-1"}, {`|3+4i|`, "5"},
+	// expressions
+	{"(x+1)^2", "x^2+2x+1"}, {`\frac{x^2-1}{x-1}`, "x+1"}, {`\sin^2 x`, `1-\cos^2 x`}, {`2\sin x\cos x`, `\sin 2x`}, {"ab", "ba"},
+	{`\sqrt[3]{x^2}`, `x^{2/3}`}, {`\tan x`, `\frac{\sin x}{\cos x}`}, {"n(n+1)/2", `\frac{n^2+n}{2}`}, {`(n+1)!`, `(n+1) n!`},
+	{`\binom{n}{2}`, `\frac{n(n-1)}{2}`}, {"7*sin(pi*x/5)+1", `7\sin\left(\frac{\pi x}{5}\right)+1`}, {`\ln(x^2)`, `2\ln x`}, {`e^{x+1}`, `e\cdot e^x`},
+	{"x^{-1}", `\frac1x`}, {`\frac{a}{b}`, "a/b"}, {`-\frac{1}{2}x`, `-\frac{x}{2}`},
+	// sets, lists, tuples
+	{`\{1,2,3\}`, `\{3,2,1\}`}, {"1,2,3", "3, 1 and 2"}, {"(1,2)", `\left(1, 2\right)`}, {`\{1,1,2\}`, `\{1,2\}`}, {"1;2", "1,2"},
+	{"(1;2)", "(1,2)"}, {`\emptyset`, `\{\}`}, {`x=1 \text{ or } x=2`, "1, 2"}, {"x=1,y=2", "y=2,x=1"}, {"(x,y)=(1,2)", "(1,2)"}, {"x_1=1,x_2=2", "x_2=2, x_1=1"},
+	{"x=1, y=2", "(1,2)"}, {`\pm 3`, "3, -3"}, {`x=\pm\sqrt2`, `\{\sqrt2,-\sqrt2\}`}, {`1\pm\sqrt{2}`, `1+\sqrt2, 1-\sqrt2`}, {"1, 234", "1, 234"},
+	{`\boxed{2}, \boxed{3}`, `\{2,3\}`}, {`\mathbb{R}\setminus\{3\}`, `(-\infty,3)\cup(3,\infty)`}, {"{1,2}", "1,2"}, {`(1,2],[3,4)`, `(1,2],[3,4)`},
+	// intervals
+	{"[0,1)", `[0, 1)`}, {`(-\infty, 2]`, `x \in (-\infty,2]`}, {"x<=2", `(-\infty,2]`}, {"1<x<=2", "(1,2]"}, {`[0,1]\cup[1,2]`, "[0,2]"},
+	{`(-\infty,-1)\cup(1,\infty)`, `(1,+\infty) \cup (-\infty,-1)`},
+	// matrices
+	{`\begin{pmatrix}1&2\\3&4\end{pmatrix}`, `\begin{bmatrix}1&2\\3&4\end{bmatrix}`}, {`\begin{pmatrix}2\\4\end{pmatrix}`, `2\begin{pmatrix}1\\2\end{pmatrix}`},
+	{`\begin{pmatrix}3&3\\7&7\end{pmatrix}`, `\begin{pmatrix}1&2\\3&4\end{pmatrix}\begin{pmatrix}1&1\\1&1\end{pmatrix}`},
+	// relations
+	{"x<3", "3>x"}, {"x > 5", "5 < x"}, {"x < 5", "-x > -5"}, {"y=2x+1", "2x-y+1=0"}, {"x+y=1", "2x+2y=2"}, {"x=5", "5=x"}, {"1<x<3", "3>x>1"}, {"11", "x=5+5+1=7=11"},
+	{"x\\ne 3", "x != 3"}, {"5", "x=5"}, {"f(x)=x^2", "f(x)=x\\cdot x"}, {"x=1/3", `x=\frac13\approx0.333`},
+	// ratios, units, words
+	{"7:32", "7:32"}, {"1:2", "2:4"}, {`15\text{ cm}^2`, `15 \text{ square centimeters}`}, {`5\text{ km}`, `5000 \text{ m}`}, {"12", "12 apples"}, {`90^\circ`, "90 degrees"}, {"12", `\$12`},
+	{"Evelyn", `\text{evelyn}`}, {`\text{(A)}`, "A"}, {`\text{yes}`, "Yes"}, {"125 miles", `$125$`}, {"B", `The answer is \boxed{\text{B}}.`},
+	// extraction
+	{"5", "<think>6</think>The answer is 5."}, {"5", "<answer>5</answer>"}, {"5", "**Final Answer:** 5"}, {"5", `Final Answer: The final answer is $5$. I hope it is correct.`}, {"8", "First 3, then 5, so 3+5 = 8"},
+	{"42", "So we get 42"}, {"9", `Answer \( 9 \)`}, {"9", "Answer \\[ \n 9 \n \\]"}, {"1/3", "The final answer is \\(\\frac{1}{3}\\)."}, {"7/9", "we get 7/9"}, {"5", "answer: 5 dollars"}, {"-2", "The final answer is -2."},
+}
+
+// mathDifferent holds wrong answers, many of which other graders accept.
+var mathDifferent = []mathCase{
+	{`\frac{1}{2004!}`, `\frac{1}{2006!}`}, {`\frac{1}{2^{99}}`, `\frac{1}{2^{98}}`}, {"4", `4\sqrt{2}`}, {`1-\frac1e`, `1+\frac1e`},
+	{"0", "3*x-1*y+13=0"}, {"1", "2x+z=1"}, {"0", `a^2+b=0`}, {"50", "0.5"}, {"28%", "28"}, {"28", "28%"}, {"0", "10^{-20}"}, {"10^{-20}", "0"}, {"0", `\sqrt{2}-1.41421356237309504880168872420969807`},
+	{`\pi`, "3.14"}, {`\pi`, `\frac{22}{7}`}, {`\pi`, `\frac{355}{113}`}, {`\pi`, `\pi+10^{-200}`}, {`\sqrt2`, `\sqrt2+10^{-300}`}, {"1", `\cos(10^{-100})`}, {"10^{100}", "10^{100}+1"}, {"1/3", "0.33"}, {"2", "1.99"},
+	{"2", "AZYUK2A"}, {"[0,1)", "(0,1)"}, {"(1,2)", "(2,1)"}, {"(1,2)", "[1,2]"}, {`\{1,2\}`, `\{1,2,3\}`}, {"1,2", "1"}, {"1", "1,2"}, {"24", "24, 23, 22"}, {"x=1,y=2", "x=2,y=1"}, {`\{1,2\}`, "(1,2)"}, {"(2,12)", "212"}, {"32349", "32, 349"},
+	{"x<3", "x>3"}, {"x<3", "x<=3"}, {`[-2,7]`, `-2\le x\le 7`}, {"x>5", "x<5"}, {"k=3", "x=3"}, {"x=5", "y=5"}, {"7=11a+c", "11a+c"},
+	{`\begin{pmatrix}1&2\\3&4\end{pmatrix}`, `\begin{pmatrix}1&3\\2&4\end{pmatrix}`}, {`\begin{pmatrix}1\\2\end{pmatrix}`, `\begin{pmatrix}1&2\end{pmatrix}`},
+	{"204_5", "204"}, {"204_5", "204_6"}, {"x", "y"}, {"x^2", "x^3"}, {`\sqrt{x^2}`, "x"}, {"|x|", "x"}, {"e", "2.71828"}, {"d", `\text{E}`}, {"yes", "no"}, {"A", "B"}, {"A", "a"}, {"15 \\text{ cm}", `15 \text{ kg}`}, {`5\text{ km}`, `5 \text{ m}`},
+	{"5", ""}, {"5", `\boxed{}`}, {"5", "<think>5"}, {"5", `\boxed{5} or maybe \boxed{6}`}, {"5", "5 million"}, {"3", "3i"}, {"2", `\pm 2`}, {`\pm 2`, "2"}, {"(a+5)(b+2)", "(+5)(b+2)"}, {"12:00", "12:30"},
+	{"f(x)=x", "f(x)=2x"}, {"9", "Answer $ \n 9 \n $"}, {"9", "Answer \\( \n 9 \n \\)"}, {"0.5", "0.5000009"}, {`\infty`, `-\infty`}, {"1", `\infty`}, {"x^2+1", "x^2+1.0001"}, {"n!", "(n+1)!"}, {"1", "0^0"}, {"1", `\frac{0}{0}`}, {`\frac{1}{0}`, `\frac{2}{0}`},
+	{"123", "1,2,3"}, {"10^8!", "10^7!"}, {"9^9^9^9^9", "9^9^9^9"}, {"0.0000001", "0.00000014"}, {"1/2", "1/3"}, {"{1,3}", "(3,1)"},
+}
+
+func TestMathTable(t *testing.T) {
+	v, err := New("math", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range mathEqual {
+		if got := v.Verify(Row{Answer: c.gold}, c.pred); got.Verdict != Right {
+			t.Errorf("%q is refused for %q: %+v", c.pred, c.gold, got)
+		}
+	}
+	for _, c := range mathDifferent {
+		if got := v.Verify(Row{Answer: c.gold}, c.pred); got.Verdict != Wrong {
+			t.Errorf("%q is accepted for %q: %+v", c.pred, c.gold, got)
+		}
+	}
+}

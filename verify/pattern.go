@@ -1,0 +1,88 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+)
+
+func init() {
+	Register(Entry{
+		Name:    "regex",
+		Summary: "the answer matches a regular expression (RE2)",
+		Doc: `regex: right when the answer matches a regular expression.
+
+Expressions are RE2's, which take time linear in the text:
+https://github.com/google/re2/wiki/Syntax
+
+Row: pattern; else its answer is the expression. The option stands above both.
+
+Options
+pattern   the expression. Default: that of the row.
+anchored  true: it has to match the whole answer. Default true.
+` + metricExtractDo + `
+Not scored when the row and the options have no expression, or one that is not RE2.
+`,
+		New: func(options json.RawMessage) (Verifier, error) {
+			o := Regex{Anchored: true, Extract: ExtractNone}
+			if err := DecodeOptions(options, &o); err != nil {
+				return nil, err
+			}
+			if o.Pattern != "" {
+				if _, err := o.compile(o.Pattern); err != nil {
+					return nil, fmt.Errorf("option pattern: %w", err)
+				}
+			}
+			return o, oneOf("extract", o.Extract, ExtractNone, ExtractAnnounced)
+		},
+	})
+}
+
+// Regex is the verifier "regex".
+type Regex struct {
+	Pattern  string `json:"pattern"`
+	Anchored bool   `json:"anchored"`
+	Extract  string `json:"extract"`
+}
+
+func (v Regex) compile(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) > maxPatternBytes {
+		return nil, fmt.Errorf("the expression has %d bytes: accepted are at most %d", len(pattern), maxPatternBytes)
+	}
+	re, err := regexp.Compile(pattern) // checked alone first: "a)|(b" is no expression
+	if err != nil || !v.Anchored {
+		return re, err
+	}
+	return regexp.Compile(`\A(?:` + pattern + `)\z`)
+}
+
+// Verify implements [Verifier].
+func (v Regex) Verify(row Row, completion string) Verdict {
+	pattern := v.Pattern
+	if pattern == "" {
+		pattern = row.Answer
+		if _, err := row.Field("pattern", &pattern); err != nil {
+			return Abstain("%v", err)
+		}
+	}
+	if pattern == "" {
+		return Abstain("the row has no pattern and no answer")
+	}
+	re, err := v.compile(pattern)
+	if err != nil {
+		return Abstain("the row's pattern: %v", err)
+	}
+	text, rule := completion, "whole"
+	if len(text) > maxCompletionBytes {
+		return Reject("", rule, "the completion has %d bytes: at most %d are read", len(text), maxCompletionBytes)
+	}
+	if v.Extract != ExtractNone {
+		if text, rule, err = extractAnswer(completion, v.Extract); err != nil {
+			return Reject(text, rule, "%v", err)
+		}
+	}
+	if !re.MatchString(text) {
+		return Reject(text, rule, "it does not match %s", quote(pattern))
+	}
+	return Accept(text, rule, "it matches %s", quote(pattern))
+}
