@@ -35,7 +35,7 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu model rl rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/cli", imports: "gpu model rl rl/* verify verify/instruct", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model"},

@@ -149,7 +149,10 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
 	longest := 0
 	t, err := tasks.New(o.Task)
-	if err != nil || len(o.Set) > 0 {
+	if err == nil && len(o.Set) > 0 {
+		return nil, fmt.Errorf("%w: --set changes a recipe and %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", ErrInput, o.Task)
+	}
+	if err != nil {
 		r, recipeErr := recipe.Load(o.Task, o.Set)
 		if recipeErr != nil {
 			return nil, fmt.Errorf("--task %s is neither a task with its default settings (see rlzero tasks) nor a recipe: %w", o.Task, recipeErr)

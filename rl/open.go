@@ -45,6 +45,20 @@ func OpenModel(dev gpu.Device, path string, positions int) (*model.Model, []stri
 	if err != nil {
 		return nil, warnings, err
 	}
-	m, err := model.Load(dev, dir, positions)
+	m, err := load(dev, dir, positions)
 	return m, warnings, err
+}
+
+// load is model.Load with what is wrong with the folder marked as ErrInput.
+func load(dev gpu.Device, dir string, positions int) (*model.Model, error) {
+	m, err := model.Load(dev, dir, positions)
+	for _, ofDevice := range []error{gpu.ErrOutOfMemory, gpu.ErrDeviceLost} {
+		if errors.Is(err, ofDevice) {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	return m, nil
 }

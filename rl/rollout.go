@@ -67,7 +67,7 @@ func (s *roller) rollout(ctx context.Context, rows []verify.Row, n, maxTokens in
 	for i, row := range rows {
 		ids, err := s.tok.Encode(row.Question)
 		if err != nil {
-			return nil, fmt.Errorf("prompt %q: %w", row.Question, err)
+			return nil, fmt.Errorf("%w: prompt %q: %w", ErrInput, row.Question, err)
 		}
 		reqs[i] = model.Request{Prompt: ids, N: n, MaxTokens: maxTokens, Sampling: sampling, Stream: uint32(i * n)}
 	}

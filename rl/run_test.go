@@ -46,7 +46,7 @@ func tester(t *testing.T) gpu.Device {
 	return gputest.Devices(t)[0]
 }
 
-func load(t *testing.T, overrides ...string) *recipe.Recipe {
+func shortRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 	t.Helper()
 	r, err := recipe.Load("countdown-short", overrides)
 	if err != nil {
@@ -59,7 +59,7 @@ func load(t *testing.T, overrides ...string) *recipe.Recipe {
 func trainIn(t *testing.T, dir string, resume bool, overrides ...string) (*Summary, string) {
 	t.Helper()
 	var show bytes.Buffer
-	sum, err := Train(context.Background(), Options{Recipe: load(t, overrides...), Dir: dir, Resume: resume, Device: tester(t), Show: &show})
+	sum, err := Train(context.Background(), Options{Recipe: shortRecipe(t, overrides...), Dir: dir, Resume: resume, Device: tester(t), Show: &show})
 	if err != nil {
 		t.Fatalf("%v after\n%s", err, show.String())
 	}
@@ -209,7 +209,7 @@ func TestOnPolicyIsExact(t *testing.T) {
 			dir := t.TempDir()
 			trainIn(t, dir, false, sets...)
 			rows := metricRows(t, dir, "reward/mean")
-			if want := load(t, sets...).Stages[1].RL.Steps; len(rows) != want {
+			if want := shortRecipe(t, sets...).Stages[1].RL.Steps; len(rows) != want {
 				t.Fatalf("%d steps of reinforcement learning, want %d", len(rows), want)
 			}
 			for _, row := range rows {
@@ -366,7 +366,7 @@ func TestInterrupt(t *testing.T) {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_, err := Train(ctx, Options{Recipe: load(t, quiet...), Dir: dir, Device: tester(t), Show: io.Discard})
+		_, err := Train(ctx, Options{Recipe: shortRecipe(t, quiet...), Dir: dir, Device: tester(t), Show: io.Discard})
 		if !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("error %v, want %v", err, ErrInterrupted)
 		}
@@ -379,7 +379,7 @@ func interruptAt(t *testing.T, dir string, resume bool, text string, overrides [
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w := &trigger{text: text, cancel: cancel}
-	_, err := Train(ctx, Options{Recipe: load(t, overrides...), Dir: dir, Resume: resume, Device: tester(t), Show: w})
+	_, err := Train(ctx, Options{Recipe: shortRecipe(t, overrides...), Dir: dir, Resume: resume, Device: tester(t), Show: w})
 	if !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("error %v, want %v; shown:\n%s", err, ErrInterrupted, w.shown.String())
 	}
@@ -407,14 +407,14 @@ func TestInterruptAnywhere(t *testing.T) {
 	base := t.TempDir()
 	never := &countdown{Context: context.Background()}
 	never.left.Store(math.MaxInt64)
-	if _, err := Train(never, Options{Recipe: load(t, quiet...), Dir: base, Device: tester(t), Show: io.Discard}); err != nil {
+	if _, err := Train(never, Options{Recipe: shortRecipe(t, quiet...), Dir: base, Device: tester(t), Show: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	asked, want := math.MaxInt64-never.left.Load()-1, runFiles(t, base) // the last time, everything is done
 	for range 8 {
 		dir, ctx, moment := t.TempDir(), &countdown{Context: context.Background()}, rng.Int64N(asked)
 		ctx.left.Store(moment)
-		_, err := Train(ctx, Options{Recipe: load(t, quiet...), Dir: dir, Device: tester(t), Show: io.Discard})
+		_, err := Train(ctx, Options{Recipe: shortRecipe(t, quiet...), Dir: dir, Device: tester(t), Show: io.Discard})
 		if !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("interrupted at moment %d of %d: error %v, want %v", moment, asked, err, ErrInterrupted)
 		}

@@ -141,7 +141,7 @@ func (s *session) build(dev gpu.Device) error {
 	}
 	z := sizesOf(s.recipe)
 	if dir != "" {
-		s.model, err = model.Load(dev, dir, z.positions)
+		s.model, err = load(dev, dir, z.positions)
 	} else {
 		seed := tasks.At(s.recipe.Seed, streamOf(purposeInit, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {

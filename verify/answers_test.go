@@ -311,4 +311,3 @@ func TestEveryVerifierDocuments(t *testing.T) {
 		}
 	}
 }
-

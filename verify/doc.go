@@ -22,7 +22,9 @@
 // limits.go holds the caps in bytes, digits and nesting. Every parser is one
 // pass over the text, and arithmetic is exact (big.Rat) over numbers of capped
 // length, so the work of a verdict is linear in the completion and there is
-// nothing to time out. Over budget is "wrong" with the cap in the reason.
+// nothing to time out. "math" counts its arithmetic in steps (package mathans),
+// text metrics cap the length of both texts, JSON its depth and size. Over
+// budget is "wrong" with the cap in the reason.
 //
 // # Names
 //

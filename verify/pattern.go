@@ -20,7 +20,7 @@ Row: pattern; else its answer is the expression. The option stands above both.
 Options
 pattern   the expression. Default: that of the row.
 anchored  true: it has to match the whole answer. Default true.
-` + metricExtractDo + `
+` + metricExtractDoc + `
 Not scored when the row and the options have no expression, or one that is not RE2.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {

@@ -12,9 +12,9 @@ import (
 
 // Budgets of text metrics.
 const (
-	maxMetricRunes  = 1 << 14 // of either text: edit distances take time with their product
-	maxReferences   = 32
-	metricExtractDo = `extract   "none": the whole completion is compared; "announced": the answer that it
+	maxMetricRunes   = 1 << 14 // of either text: edit distances take time with their product
+	maxReferences    = 32
+	metricExtractDoc = `extract   "none": the whole completion is compared; "announced": the answer that it
           announces, as "rlzero verifiers show number" describes. Default "none".
 `
 	metricRowDoc = `Row: answer, or references (a list of texts): the best score counts.
@@ -120,7 +120,7 @@ func registerMetric(name, summary, doc string, score func(text, reference string
 	Register(Entry{
 		Name:    name,
 		Summary: summary,
-		Doc:     doc + "\n" + metricRowDoc + "\nOptions\n" + metricExtractDo + "\nNot scored when the row has neither.\n",
+		Doc:     doc + "\n" + metricRowDoc + "\nOptions\n" + metricExtractDoc + "\nNot scored when the row has neither.\n",
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := metricOptions{Extract: ExtractNone}
 			if err := DecodeOptions(options, &o); err != nil {

@@ -23,7 +23,7 @@ smoothing what a missing n-gram counts: "exp" halves for each order, "floor" cou
 tokens    "13a" (the tokenizer of mteval-v13a) or "char". Default "13a".
 effective_order
           true: orders longer than the text are left out. Default true.
-` + metricExtractDo + `
+` + metricExtractDoc + `
 Not scored when the row has neither.
 `,
 		New: newBLEU,

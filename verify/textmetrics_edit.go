@@ -19,7 +19,7 @@ Options
 distance  "levenshtein": insertions, deletions and substitutions, over the longer length.
           "indel": insertions and deletions, over the sum of the lengths.
           Default "levenshtein".
-` + metricExtractDo + `
+` + metricExtractDoc + `
 Not scored when the row has neither.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {

@@ -25,7 +25,7 @@ The figures are those of rouge-score 0.1.2.
 ` + metricRowDoc + `
 Options
 score     "f", "precision" or "recall". Default "f".
-` + metricExtractDo + `
+` + metricExtractDoc + `
 Not scored when the row has neither.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {

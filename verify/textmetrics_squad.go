@@ -24,7 +24,7 @@ Options
 normalize "squad": compared after lower-casing and taking out ASCII punctuation, the
           words a, an, the and surplus white space. "strip": white space around both is
           dropped. "raw": nothing is changed. Default "squad".
-` + metricExtractDo + `
+` + metricExtractDoc + `
 Not scored when the row has neither.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {

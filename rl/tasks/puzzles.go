@@ -11,8 +11,8 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Puzzles: n_queens, survo, kakurasu, tower_of_hanoi, puzzle24, cryptarithm,
-// quantum_lock, modulo_grid. Sudokus and their kin are in latin.go.
+// Puzzles: n_queens, survo, kakurasu, puzzle24, cryptarithm. Sudokus and their
+// kin are in latin.go, tower_of_hanoi and quantum_lock in moves.go.
 
 // attacked tells whether two queens, given by their column in each row, attack
 // each other; -1 is a row without one.
@@ -321,129 +321,6 @@ func init() {
 				question: fmt.Sprintf("In this matrix the last number of each row and column is the sum of the others. Replace the zeros by the numbers %s, each as often as it is listed.\n%s", joined(numbers, ", "), gridText(grid)),
 				answer:   gridText(full),
 			}, fits(cloned(grid), cells, numbers) == 1
-		},
-	})
-}
-
-var hanoiMove = regexp.MustCompile(`(?i)^\s*Move disk (\d{1,3}) from Peg (\d{1,3}) to Peg (\d{1,3})\.?\s*$`)
-
-type hanoi struct {
-	disks, pegs, start, target int
-	least                      int // moves of the solution
-}
-
-// frameStewart lists the moves of n disks, the top one first among those
-// above disk base. It is optimal for 3 pegs, and for 4 (Bousch 2014,
-// doi:10.36045/bbms/1420071860).
-func frameStewart(base, n, from, to int, spare []int) [][3]int {
-	switch {
-	case n == 0:
-		return nil
-	case n == 1:
-		return [][3]int{{base + 1, from, to}}
-	case len(spare) == 1:
-		a := frameStewart(base, n-1, from, spare[0], []int{to})
-		b := frameStewart(base, n-1, spare[0], to, []int{from})
-		return append(append(a, [3]int{base + n, from, to}), b...)
-	}
-	var best [][3]int
-	for k := 1; k < n; k++ { // the k smallest wait on the first spare peg
-		rest := append([]int{to}, spare[1:]...)
-		a := frameStewart(base, k, from, spare[0], rest)
-		b := frameStewart(base+k, n-k, from, to, spare[1:])
-		c := frameStewart(base, k, spare[0], to, append([]int{from}, spare[1:]...))
-		if total := len(a) + len(b) + len(c); best == nil || total < len(best) {
-			best = slices.Concat(a, b, c)
-		}
-	}
-	return best
-}
-
-func (h hanoi) check(answer string) error {
-	at := make([]int, h.disks) // peg of each disk, the smallest first
-	for i := range at {
-		at[i] = h.start
-	}
-	moves := 0
-	for line := range strings.Lines(answer) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		m := hanoiMove.FindStringSubmatch(line)
-		if m == nil {
-			return fmt.Errorf("%s is no move", short(strings.TrimSpace(line)))
-		}
-		disk, _ := strconv.Atoi(m[1])
-		from, _ := strconv.Atoi(m[2])
-		to, _ := strconv.Atoi(m[3])
-		moves++
-		if disk < 1 || disk > h.disks || to < 1 || to > h.pegs || from == to || at[disk-1] != from {
-			return fmt.Errorf("move %d cannot be made", moves)
-		}
-		for smaller := range disk - 1 {
-			if at[smaller] == from || at[smaller] == to {
-				return fmt.Errorf("move %d is not allowed: disk %d lies in the way", moves, smaller+1)
-			}
-		}
-		at[disk-1] = to
-	}
-	switch {
-	case slices.ContainsFunc(at, func(peg int) bool { return peg != h.target }):
-		return fmt.Errorf("not all disks are on peg %d", h.target)
-	case moves > h.least:
-		return fmt.Errorf("it takes %d moves, %d are enough", moves, h.least)
-	}
-	return nil
-}
-
-func init() {
-	type settings struct {
-		MinDisks int `toml:"min_disks" range:"[1,12]" about:"disks at least"`
-		MaxDisks int `toml:"max_disks" range:"[2,12]" about:"disks at most"`
-		MinPegs  int `toml:"min_pegs" range:"[3,4]" about:"pegs at least"`
-		MaxPegs  int `toml:"max_pegs" range:"[3,4]" about:"pegs at most"`
-	}
-	generate(family[settings]{
-		name: "tower_of_hanoi", summary: "move a tower of disks",
-		about:    "move a tower with the least number of moves. Right is every list of allowed moves that does.",
-		format:   "The answer is one move a line, each in the form: Move disk 1 from Peg 2 to Peg 3.",
-		defaults: settings{3, 7, 3, 4},
-		curriculum: []Attribute{
-			{"num_disks", []float64{3, 5, 7, 10}, []string{"min_disks", "max_disks"}},
-			{"num_pegs", []float64{3, 4}, []string{"min_pegs", "max_pegs"}},
-		},
-		check: func(row verify.Row, answer string) error {
-			var h hanoi
-			if err := cmpErr(needed(row, "num_disks", &h.disks), needed(row, "num_pegs", &h.pegs), needed(row, "start_peg", &h.start),
-				needed(row, "target_peg", &h.target), needed(row, "solution_length", &h.least)); err != nil {
-				return err
-			}
-			if h.disks < 1 || h.disks > 64 {
-				return lacks("num_disks of the row is %d: accepted are 1 to 64", h.disks)
-			}
-			return h.check(answer)
-		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
-			h := hanoi{disks: r.Between(s.MinDisks, s.MaxDisks), pegs: r.Between(s.MinPegs, s.MaxPegs)}
-			order := sample(r, countTo(h.pegs), h.pegs)
-			for i := range order {
-				order[i]++
-			}
-			h.start, h.target = order[0], order[1]
-			return problem{
-				key: fmt.Sprintf("%d disks %d pegs %d to %d", h.disks, h.pegs, h.start, h.target),
-				question: fmt.Sprintf("Of %d pegs, peg %d holds %d disks, disk 1 the smallest and on top, disk %d the largest. A move takes the top disk of a peg to another peg, never onto a smaller disk. Bring all disks to peg %d in as few moves as possible.",
-					h.pegs, h.start, h.disks, h.disks, h.target),
-				finish: func(p *problem) {
-					moves := frameStewart(0, h.disks, h.start, h.target, order[2:])
-					lines := make([]string, len(moves))
-					for i, m := range moves {
-						lines[i] = fmt.Sprintf("Move disk %d from Peg %d to Peg %d", m[0], m[1], m[2])
-					}
-					p.answer = strings.Join(lines, "\n")
-					p.metadata = map[string]any{"num_disks": h.disks, "num_pegs": h.pegs, "start_peg": h.start, "target_peg": h.target, "solution_length": len(moves)}
-				},
-			}, true
 		},
 	})
 }

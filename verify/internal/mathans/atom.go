@@ -12,8 +12,6 @@ func (p *parser) postfix() (*node, error) {
 		switch {
 		case p.accept("^"):
 			n, err = p.power(n)
-		case p.accept("**"):
-			n, err = p.power(n)
 		case p.accept("_"):
 			var index *node
 			if index, err = p.arg(); err == nil {

@@ -43,7 +43,7 @@ const (
 	startPrecision     = 192     // bits of the first, refuting calculation
 	transcendentalBits = 512     // agreement asked of constants without a separation bound
 	probeBits          = 96      // the same at one point of an expression in variables
-	maxWork            = 8_000   // units of arithmetic in one comparison, see budget.spend
+	maxWork            = 6_000   // units of arithmetic in one comparison, see budget.spend
 	maxComparisons     = 4_000   // pairs of parts looked at in one comparison
 	maxItems           = 200     // of a list, set or union
 	maxVariants        = 16      // readings of an answer with several ±

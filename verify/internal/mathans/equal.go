@@ -1,7 +1,6 @@
 package mathans
 
 import (
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -372,14 +371,6 @@ func (m *matcher) renamed(g, p *node) *node {
 		return n.withArgs(args)
 	}
 	return walk(p)
-}
-
-// String describes the answer for error messages and tests.
-func (a Answer) String() string {
-	if a.root == nil {
-		return "nothing"
-	}
-	return fmt.Sprint(a.root.key())
 }
 
 // Rational is the answer's exact value, if it is a single rational constant.

@@ -337,6 +337,8 @@ func (p *parser) term() (*node, error) {
 			}
 			if mixed && isProperFraction(right) {
 				left = of(kSum, left, right)
+			} else if mixed && right.kind == kPercent && isProperFraction(right.args[0]) {
+				left = of(kPercent, of(kSum, left, right.args[0]))
 			} else if left.kind == kText && right.kind == kText {
 				left = &node{kind: kText, name: left.name + " " + right.name}
 			} else {

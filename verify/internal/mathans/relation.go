@@ -65,10 +65,25 @@ func (m *matcher) relations(g, p *node) bool {
 		return true
 	}
 	if len(g.ops) != len(p.ops) {
-		return false
+		return m.sameIntervals(g, p)
 	}
 	back := reversed(p)
 	return slices.Equal(g.ops, back.ops) && m.sequences(g.args, back.args)
+}
+
+// sameIntervals: inequalities of one variable that describe one set of numbers,
+// as |x| < 2 and -2 < x < 2 do.
+func (m *matcher) sameIntervals(g, p *node) bool {
+	names := variables(g)
+	if len(names) != 1 || !slices.Equal(names, variables(p)) {
+		return false
+	}
+	a, ok := asInterval(g)
+	if !ok {
+		return false
+	}
+	b, ok := asInterval(p)
+	return ok && m.equal(a, b)
 }
 
 func difference(n *node) *node {
@@ -221,8 +236,11 @@ func asInterval(n *node) (*node, bool) {
 		}
 		return set, x.kind == kSymbol
 	case len(rel.ops) == 1:
-		if rel.args[0].kind != kSymbol || rel.args[0].name == "inf" {
+		if isAbs := func(n *node) bool { return n.kind == kCall && n.name == "abs" }; isAbs(rel.args[1]) || !isAbs(rel.args[0]) && (rel.args[0].kind != kSymbol || rel.args[0].name == "inf") {
 			rel = reversed(rel)
+		}
+		if rel.args[0].kind == kCall {
+			return absInterval(rel)
 		}
 		x, end, closed := rel.args[0], rel.args[1], strings.HasSuffix(rel.ops[0], "=")
 		if x.kind != kSymbol || x.name == "inf" || len(variables(end)) > 0 && variables(end)[0] == x.name {
@@ -242,4 +260,17 @@ func interval(low, high *node, closedLow, closedHigh bool) *node {
 		return of(kTuple, low, high)
 	}
 	return &node{kind: kInterval, args: []*node{low, high}, closedLow: closedLow, closedHigh: closedHigh}
+}
+
+// absInterval is the set for |x| < a or |x| > a.
+func absInterval(rel *node) (*node, bool) {
+	x, end, closed := rel.args[0], rel.args[1], strings.HasSuffix(rel.ops[0], "=")
+	if x.name != "abs" || x.args[0].kind != kSymbol || len(variables(end)) > 0 {
+		return nil, false
+	}
+	low, inf := of(kNegative, end), symbol("inf")
+	if rel.ops[0][0] == '<' {
+		return interval(low, end, closed, closed), true
+	}
+	return of(kUnion, interval(of(kNegative, inf), low, false, closed), interval(end, inf, closed, false)), true
 }

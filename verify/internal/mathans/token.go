@@ -229,7 +229,7 @@ func (l *lexer) command() error {
 		if !ok {
 			return nil // \mathrm without braces: what follows is read as it is
 		}
-		return l.words(words, name)
+		return l.words(words)
 	case name == "mathbb":
 		set, _ := l.argument()
 		if long, ok := boards[strings.TrimSpace(set)]; ok {
@@ -286,7 +286,7 @@ func (l *lexer) argument() (string, bool) {
 }
 
 // words adds what stands in \text{…}: a separator, a formula or words.
-func (l *lexer) words(words, command string) error {
+func (l *lexer) words(words string) error {
 	words = strings.Trim(words, " \t\n.$~")
 	bare := strings.TrimFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
 	if inner, ok := strings.CutPrefix(bare, "("); ok && len(inner) == 2 && inner[1] == ')' {
@@ -318,9 +318,6 @@ func (l *lexer) words(words, command string) error {
 		}
 	default:
 		l.add(token{kind: tWord, text: strings.Join(strings.Fields(bare), " ")})
-		if command == "underline" {
-			return nil
-		}
 	}
 	return nil
 }
@@ -332,8 +329,8 @@ func endsValue(t token) bool {
 
 func isSeparator(word string) bool {
 	switch strings.ToLower(word) {
-	case "and", "or", "and/or", "or else", "and also", "und", "et", "ou", "y":
-		return word != "y"
+	case "and", "or", "and/or", "or else", "and also":
+		return true
 	}
 	return false
 }
