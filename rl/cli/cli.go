@@ -149,8 +149,6 @@ func explain(err error) (text, hint string) {
 	switch {
 	case errors.Is(err, gpu.ErrDeviceLost):
 		hint = "the driver reset the device; run the same command with --resume to continue from the last checkpoint"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		hint = "make room, then run the same command again; a training run continues with --resume --run DIR"
 	case errors.Is(err, context.Canceled):
 		text = "interrupted"
 	}

@@ -108,7 +108,7 @@ func failed(op, path string, err error) error {
 		err = le.Err
 	}
 	err = fmt.Errorf("%s %s: %w", op, path, err)
-	if errors.Is(err, syscall.ENOSPC) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		err = fmt.Errorf("%w: free some space and continue with --resume", err)
 	}
 	return err
