@@ -41,13 +41,9 @@ func usagef(format string, args ...any) error {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the program at once.
-	context.AfterFunc(ctx, stop)
 	ignoreFileSizeSignal()
 	out := &writer{Writer: stdout}
-	err := app(stdin, out, stderr).RunContext(ctx, args)
+	err := app(stdin, out, stderr).Run(args)
 	if err == nil {
 		err = out.err
 	}
@@ -60,6 +56,23 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "rlzero: hint: %s\n", hint)
 	}
 	return code(err)
+}
+
+// stoppable is for commands that have something to save or to remove: the first
+// interrupt cancels their context, the second ends the program at once, as the
+// first does in all other commands.
+func stoppable(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		unused := context.AfterFunc(ctx, func() {
+			stop()
+			fmt.Fprintln(c.App.ErrWriter, "stopping as soon as everything is safe; once more to stop at once")
+		})
+		defer unused()
+		c.Context = ctx
+		return action(c)
+	}
 }
 
 // writer remembers the first error, so that a result that did not reach its

@@ -34,7 +34,7 @@ Exit code 1 when a check failed, 3 when there is no device.
 			&cli.BoolFlag{Name: "quick", Usage: "leave the runs out"},
 			&cli.StringFlag{Name: "receipt", Usage: "check the receipt of the run in `RUN`"},
 		},
-		Action: runDoctor,
+		Action: stoppable(runDoctor),
 	}
 }
 

@@ -36,7 +36,7 @@ Examples:
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe and the memory plan, do nothing"},
 			deviceFlag,
 		},
-		Action: train,
+		Action: stoppable(train),
 	}
 }
 
