@@ -43,7 +43,8 @@ func usagef(format string, args ...any) error {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ignoreFileSizeSignal()
 	out := &writer{Writer: stdout}
-	err := app(stdin, out, stderr).Run(args)
+	a := app(stdin, out, stderr)
+	err := a.Run(flagsFirst(a, args))
 	if err == nil {
 		err = out.err
 	}

@@ -96,10 +96,10 @@ func TestDoctorReceipt(t *testing.T) {
 
 func TestDoctorUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"takes no arguments":            {"doctor", "runs/x"},
-		"--quick does not go with":      {"doctor", "--device", "ref", "--quick", "--receipt", "x"},
-		"has no receipt.json":           {"doctor", "--device", "ref", "--receipt", t.TempDir()},
-		"flag provided but not defined": {"doctor", "--receipts", "x"},
+		"takes no arguments":       {"doctor", "runs/x"},
+		"--quick does not go with": {"doctor", "--device", "ref", "--quick", "--receipt", "x"},
+		"has no receipt.json":      {"doctor", "--device", "ref", "--receipt", t.TempDir()},
+		"unknown flag --receipts":  {"doctor", "--receipts", "x"},
 	} {
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr)

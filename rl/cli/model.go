@@ -68,8 +68,8 @@ func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
 		Description: `MODEL is a Hugging Face folder, a run folder (its newest checkpoint) or a
-checkpoint folder. With --prompt the text is printed; with --in FILE.jsonl (- for
-standard input) each line {"prompt":"..."} or {"ids":[...]} gives
+checkpoint folder. The text after --prompt, or after the prompt on standard input,
+is printed; with --in FILE.jsonl (- for standard input) each line {"prompt":"..."} or {"ids":[...]} gives
 {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
 
 Example:
@@ -93,7 +93,7 @@ func sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.IsSet("prompt") == c.IsSet("in") {
+	if c.IsSet("prompt") && c.IsSet("in") {
 		return usagef("give either --prompt TEXT or --in FILE")
 	}
 	if slices.Contains(c.StringSlice("stop"), "") {
@@ -108,19 +108,13 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	name, in := c.String("in"), io.ReadCloser(nil)
-	if c.IsSet("prompt") {
-		line, err := json.Marshal(map[string]string{"prompt": c.String("prompt")})
-		if err != nil {
-			return err
-		}
-		name, in = "--prompt", io.NopCloser(bytes.NewReader(line))
-	} else if in, err = input(c, name); err != nil {
+	name, in, err := prompts(c)
+	if err != nil {
 		return err
 	}
 	defer in.Close()
 	o := rl.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
-	if !c.IsSet("prompt") || c.Bool("json") {
+	if c.IsSet("in") || c.Bool("json") {
 		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
 	var lines bytes.Buffer
@@ -135,6 +129,25 @@ func sample(c *cli.Context) error {
 		fmt.Fprintln(c.App.Writer, out.Text)
 	}
 	return nil
+}
+
+// prompts are the JSON lines to sample from: those of --in, or a line made of
+// --prompt, or of the text on standard input.
+func prompts(c *cli.Context) (name string, lines io.ReadCloser, err error) {
+	if c.IsSet("in") {
+		lines, err = input(c, c.String("in"))
+		return c.String("in"), lines, err
+	}
+	name, text := "--prompt", c.String("prompt")
+	if !c.IsSet("prompt") {
+		raw, err := io.ReadAll(c.App.Reader)
+		if err != nil {
+			return "", nil, fmt.Errorf("standard input: %w", err)
+		}
+		name, text = "standard input", strings.TrimRight(string(raw), "\r\n")
+	}
+	line, err := json.Marshal(map[string]string{"prompt": text})
+	return name, io.NopCloser(bytes.NewReader(line)), err
 }
 
 // openModel opens the device and loads MODEL onto it.
