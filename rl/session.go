@@ -50,7 +50,7 @@ type sizes struct {
 
 func sizesOf(r *recipe.Recipe) sizes {
 	s := sizes{engine: model.EngineOptions{Sequences: 1}}
-	longest, rows, widest := 0, 0, probeProblems
+	longest, rows, widest, group := 0, 0, probeProblems, r.Task.EvalSamples
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
@@ -60,14 +60,14 @@ func sizesOf(r *recipe.Recipe) sizes {
 		case "rl":
 			n := st.RL.PromptsPerStep * st.RL.GroupSize
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*st.RL.GroupSize*longest)
-			widest = max(widest, n)
+			widest, group = max(widest, n), max(group, st.RL.GroupSize)
 			s.reference = s.reference || st.Algorithm.KLCoef > 0
 		}
 		widest = max(widest, r.Task.EvalSamples)
 	}
 	s.positions = longest
 	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
-	s.engine = model.EngineOptions{Sequences: min(widest, r.SamplerSequences), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
+	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	return s
 }
 

@@ -20,7 +20,7 @@ type Recipe struct {
 	About            string     `toml:"about"`                                 // one line for people
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]"`  // of everything random; a TOML integer has 63 bits
 	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)"`    // tokens of one backward pass at most
-	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]"` // completions in flight at most
+	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]"` // completions in flight at most, but always a whole group
 	Model            Model      `toml:"model"`
 	Task             Task       `toml:"task"`
 	Checkpoint       Checkpoint `toml:"checkpoint"`

@@ -235,7 +235,6 @@ func TestErrors(t *testing.T) {
 		{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, rl, eval"},
 		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.PresetNames(), ", ")},
 		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown?; rlzero tasks lists them`},
-		{"a group that the sampler cannot hold", `seed = 3`, `sampler_sequences = 1`, `FILE:1:1: x`},
 		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:38:1: stage.rl.algorithm.normalize = "tokens" is not known; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
 		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family does not go with model.path = \"a\", whose config.json says it: remove one of them"},
 		{"table without a place", "[task.settings]", "[tasks.settings]", "FILE:17:2: unknown key tasks; did you mean task?"},

@@ -170,19 +170,6 @@ func (d *decoder) stageList(r *Recipe) {
 			s.EvalProblems = r.Task.EvalProblems
 		}
 	}
-	if len(d.faults) > 0 {
-		return
-	}
-	// The sampler holds all completions of a prompt at once.
-	for i, s := range r.Stages {
-		if s.GroupSize > r.SamplerSequences {
-			p := path{"stage", strconv.Itoa(i), "group_size"}
-			d.fail(p, "%s = %d is out of range; accepted: at most sampler_sequences = %d", d.name(p), s.GroupSize, r.SamplerSequences)
-		}
-	}
-	if r.Task.EvalSamples > r.SamplerSequences {
-		d.fail(path{"task", "eval_samples"}, "task.eval_samples = %d is out of range; accepted: at most sampler_sequences = %d", r.Task.EvalSamples, r.SamplerSequences)
-	}
 }
 
 // teaching checks what only a task with demonstrations and a fixed vocabulary
