@@ -81,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base.Name = randomText(r)
+		base.Name = "x" + strings.NewReplacer("/", "", `\`, "").Replace(randomText(r)) // part of a folder's name
 		base.About = randomText(r)
 		for i := range base.Stages {
 			s := &base.Stages[i]
