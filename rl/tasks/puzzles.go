@@ -248,43 +248,6 @@ func init() {
 		MinNum       int `toml:"min_num" range:"[1,99]" about:"the least number of a cell"`
 		MaxNum       int `toml:"max_num" range:"[2,99]" about:"the largest number of a cell"`
 	}
-	// fits counts, up to 2, the ways to put the numbers into the empty cells.
-	fits := func(grid [][]int, cells [][2]int, numbers []int) int {
-		n := len(grid) - 1
-		holds := func() bool {
-			for i := range n {
-				row, col := 0, 0
-				for j := range n {
-					row, col = row+grid[i][j], col+grid[j][i]
-				}
-				if row != grid[i][n] || col != grid[n][i] {
-					return false
-				}
-			}
-			return true
-		}
-		count, used := 0, make([]bool, len(numbers))
-		var place func(k int)
-		place = func(k int) {
-			if k == len(cells) {
-				if holds() {
-					count++
-				}
-				return
-			}
-			tried := map[int]bool{}
-			for i, x := range numbers {
-				if !used[i] && !tried[x] && count < 2 {
-					tried[x], used[i] = true, true
-					grid[cells[k][0]][cells[k][1]] = x
-					place(k + 1)
-					used[i] = false
-				}
-			}
-		}
-		place(0)
-		return count
-	}
 	generate(family[settings]{
 		name: "survo", summary: "put given numbers into a matrix with sums",
 		about:    "put given numbers into the empty cells of a matrix so that the sums come out. Right is the completed matrix; it is the only one.",
@@ -320,9 +283,47 @@ func init() {
 				key:      gridText(grid),
 				question: fmt.Sprintf("In this matrix the last number of each row and column is the sum of the others. Replace the zeros by the numbers %s, each as often as it is listed.\n%s", joined(numbers, ", "), gridText(grid)),
 				answer:   gridText(full),
-			}, fits(cloned(grid), cells, numbers) == 1
+			}, survoFits(cloned(grid), cells, numbers) == 1
 		},
 	})
+}
+
+// survoFits counts, up to 2, the ways to put the numbers into the empty cells.
+func survoFits(grid [][]int, cells [][2]int, numbers []int) int {
+	n := len(grid) - 1
+	holds := func() bool {
+		for i := range n {
+			row, col := 0, 0
+			for j := range n {
+				row, col = row+grid[i][j], col+grid[j][i]
+			}
+			if row != grid[i][n] || col != grid[n][i] {
+				return false
+			}
+		}
+		return true
+	}
+	count, used := 0, make([]bool, len(numbers))
+	var place func(k int)
+	place = func(k int) {
+		if k == len(cells) {
+			if holds() {
+				count++
+			}
+			return
+		}
+		tried := map[int]bool{}
+		for i, x := range numbers {
+			if !used[i] && !tried[x] && count < 2 {
+				tried[x], used[i] = true, true
+				grid[cells[k][0]][cells[k][1]] = x
+				place(k + 1)
+				used[i] = false
+			}
+		}
+	}
+	place(0)
+	return count
 }
 
 var literal = regexp.MustCompile(`\d+`)
@@ -423,61 +424,7 @@ that is allowed.`,
 		format:     "The answer is the digits of all letters in the form A=1,B=2,C=3.",
 		defaults:   settings{2, 3, false},
 		curriculum: []Attribute{{"words", []float64{2, 5, 10, 20}, []string{"min_words", "max_words"}}},
-		check: func(row verify.Row, answer string) error {
-			var words []string
-			var result string
-			var zero bool
-			if err := cmpErr(needed(row, "words_letters", &words), needed(row, "result_letters", &result), needed(row, "allow_leading_zero", &zero)); err != nil {
-				return err
-			}
-			letters := map[rune]int{}
-			for _, c := range strings.Join(words, "") + result {
-				letters[c] = -1
-			}
-			taken := map[int]bool{}
-			for part := range strings.SplitSeq(answer, ",") {
-				name, digit, _ := strings.Cut(part, "=")
-				name = strings.TrimSpace(name)
-				d, err := strconv.Atoi(strings.TrimSpace(digit))
-				if err != nil || d < 0 || d > 9 || len([]rune(name)) != 1 {
-					return fmt.Errorf("%s is not in the form A=1", short(part))
-				}
-				if old, ok := letters[[]rune(name)[0]]; !ok || old >= 0 || taken[d] {
-					return fmt.Errorf("%s is no letter of the sum, or the letter or digit comes twice", short(part))
-				}
-				letters[[]rune(name)[0]], taken[d] = d, true
-			}
-			// Digits from the right; the carry stays below the number of words.
-			carry, longest := 0, len(result)
-			for _, w := range append(slices.Clone(words), result) {
-				longest = max(longest, len(w))
-				if w == "" || letters[rune(w[0])] == 0 && !zero && len(w) > 1 {
-					return errors.New("a word begins with 0")
-				}
-			}
-			for i := range longest {
-				digit := func(w string) int {
-					if i < len(w) {
-						return letters[rune(w[len(w)-1-i])]
-					}
-					return 0
-				}
-				for _, w := range words {
-					if digit(w) < 0 {
-						return errors.New("a letter has no digit")
-					}
-					carry += digit(w)
-				}
-				if carry%10 != digit(result) {
-					return errors.New("the sum does not come out")
-				}
-				carry /= 10
-			}
-			if carry != 0 {
-				return errors.New("the sum does not come out")
-			}
-			return nil
-		},
+		check:      checkCryptarithm,
 		draw: func(s *settings, r *Rand) (problem, bool) {
 			alphabet := sample(r, strings.Split("ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""), 10)
 			spell := func(n int) string {
@@ -510,4 +457,61 @@ that is allowed.`,
 			}, true
 		},
 	})
+}
+
+// checkCryptarithm adds the words up with the digits of an answer.
+func checkCryptarithm(row verify.Row, answer string) error {
+	var words []string
+	var result string
+	var zero bool
+	if err := cmpErr(needed(row, "words_letters", &words), needed(row, "result_letters", &result), needed(row, "allow_leading_zero", &zero)); err != nil {
+		return err
+	}
+	letters := map[rune]int{}
+	for _, c := range strings.Join(words, "") + result {
+		letters[c] = -1
+	}
+	taken := map[int]bool{}
+	for part := range strings.SplitSeq(answer, ",") {
+		name, digit, _ := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		d, err := strconv.Atoi(strings.TrimSpace(digit))
+		if err != nil || d < 0 || d > 9 || len([]rune(name)) != 1 {
+			return fmt.Errorf("%s is not in the form A=1", short(part))
+		}
+		if old, ok := letters[[]rune(name)[0]]; !ok || old >= 0 || taken[d] {
+			return fmt.Errorf("%s is no letter of the sum, or the letter or digit comes twice", short(part))
+		}
+		letters[[]rune(name)[0]], taken[d] = d, true
+	}
+	// Digits from the right; the carry stays below the number of words.
+	carry, longest := 0, len(result)
+	for _, w := range append(slices.Clone(words), result) {
+		longest = max(longest, len(w))
+		if w == "" || letters[rune(w[0])] == 0 && !zero && len(w) > 1 {
+			return errors.New("a word begins with 0")
+		}
+	}
+	for i := range longest {
+		digit := func(w string) int {
+			if i < len(w) {
+				return letters[rune(w[len(w)-1-i])]
+			}
+			return 0
+		}
+		for _, w := range words {
+			if digit(w) < 0 {
+				return errors.New("a letter has no digit")
+			}
+			carry += digit(w)
+		}
+		if carry%10 != digit(result) {
+			return errors.New("the sum does not come out")
+		}
+		carry /= 10
+	}
+	if carry != 0 {
+		return errors.New("the sum does not come out")
+	}
+	return nil
 }
