@@ -27,7 +27,7 @@ test-short:
 check: cross
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
-	@if command -v naga >/dev/null; then go run ./shaders/internal/generate -check; else echo "naga is not installed: shaders not regenerated"; fi
+	@if command -v naga >/dev/null; then cd shaders && go run ./internal/generate -check; else echo "naga is not installed: shaders not regenerated"; fi
 
 cross:
 	@for p in $(PLATFORMS); do \
