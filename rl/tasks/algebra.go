@@ -223,11 +223,11 @@ func rootsOf(text string) ([]*big.Rat, error) {
 			text = text[1 : len(text)-1]
 		}
 	}
-	text = regexpAssign.ReplaceAllString(text, " ")
+	text = assignments.ReplaceAllString(text, " ")
 	var roots []*big.Rat
 	words := 0
 	for clause := range strings.SplitSeq(text, ",") {
-		if !strings.ContainsFunc(clause, unicode.IsDigit) { // such as ", and that is all"
+		if !strings.ContainsFunc(clause, unicode.IsDigit) && !notFinite.MatchString(clause) { // such as ", and that is all"
 			words += len(strings.Fields(clause))
 			continue
 		}
@@ -250,7 +250,9 @@ func rootsOf(text string) ([]*big.Rat, error) {
 	return roots, nil
 }
 
-var regexpAssign = regexp.MustCompile(`\b[A-Za-z](?:_\{?\d\}?)?\s*=`)
+var notFinite = regexp.MustCompile(`(?i)\b(?:nan|inf(?:inity)?)\b`)
+
+var assignments = regexp.MustCompile(`\b[A-Za-z](?:_\{?\d\}?)?\s*=`)
 
 // checkRoots: the reference's numbers in any order, each within half a unit of
 // the fourth decimal, the last that is asked for.

@@ -110,7 +110,7 @@ var durationForm = regexp.MustCompile(`(?i)^(?:(\d{1,9})(?:\s*days?)?\s*,\s*)?(\
 // durationOf reads "H:M", "H:M:S", "H:M:S.f" and "D days", alone or in this
 // order with a comma, as nanoseconds beside whole days.
 func durationOf(text string) (days int, rest time.Duration, ok bool) {
-	m := durationForm.FindStringSubmatch(strings.TrimSpace(text))
+	m := durationForm.FindStringSubmatch(strings.TrimSuffix(strings.TrimSpace(text), "."))
 	if m == nil {
 		return 0, 0, false
 	}

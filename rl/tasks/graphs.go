@@ -471,7 +471,7 @@ func init() {
 	generate(family[settings]{
 		name: "jugs", summary: "measure water with jugs",
 		about: `fill, empty and pour jugs until one holds the target. Right is every list of moves that ends
-so, or comes by such a state; a move that is none makes the list wrong. Pouring a jug into
+so; a move that is none makes the list wrong. Pouring a jug into
 itself is none.`,
 		format:   `The answer is a JSON list of moves, such as ["fill A", "pour A->B", "empty B"].`,
 		defaults: settings{3, 6},
@@ -494,15 +494,14 @@ itself is none.`,
 			if len(moves) > maxMoves {
 				return fmt.Errorf("there are more than %d moves", maxMoves)
 			}
-			levels, reached := make([]int, len(p.Capacities)), false
+			levels := make([]int, len(p.Capacities))
 			for _, m := range moves {
 				if !p.move(levels, m) {
 					return fmt.Errorf("%s is no move", short(m))
 				}
-				reached = reached || slices.Contains(levels, p.Target)
 			}
-			if !reached {
-				return fmt.Errorf("no jug ever holds %d litres", p.Target)
+			if !slices.Contains(levels, p.Target) {
+				return fmt.Errorf("no jug holds %d litres in the end", p.Target)
 			}
 			return nil
 		},

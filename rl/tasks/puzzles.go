@@ -151,19 +151,23 @@ func init() {
 	})
 }
 
-// intGrid reads a matrix of whole numbers.
-func intGrid(text string) ([][]int, error) {
+// bitGrid reads rows of 0 and 1, with or without white space, commas or bars
+// between.
+func bitGrid(text string) ([][]int, error) {
 	var out [][]int
-	for _, words := range gridOf(text) {
-		row := make([]int, len(words))
-		for i, w := range words {
-			n, err := strconv.Atoi(w)
-			if err != nil {
-				return nil, fmt.Errorf("%s is no whole number", short(w))
+	for line := range strings.Lines(text) {
+		var row []int
+		for _, c := range line {
+			switch {
+			case c == '0' || c == '1':
+				row = append(row, int(c-'0'))
+			case !strings.ContainsRune(" \t\r\n,|", c):
+				return nil, fmt.Errorf("%q is neither 0 nor 1", c)
 			}
-			row[i] = n
 		}
-		out = append(out, row)
+		if row != nil {
+			out = append(out, row)
+		}
 	}
 	return out, nil
 }
@@ -200,7 +204,7 @@ func init() {
 			if err := cmpErr(needed(row, "row_sums", &wantRows), needed(row, "col_sums", &wantCols)); err != nil {
 				return err
 			}
-			grid, err := intGrid(answer)
+			grid, err := bitGrid(answer)
 			if err != nil {
 				return err
 			}
@@ -208,8 +212,8 @@ func init() {
 				return fmt.Errorf("the grid has %d rows, not %d", len(grid), len(wantRows))
 			}
 			for _, line := range grid {
-				if len(line) != len(wantCols) || slices.ContainsFunc(line, func(x int) bool { return x != 0 && x != 1 }) {
-					return fmt.Errorf("a row has not %d cells of 0 or 1", len(wantCols))
+				if len(line) != len(wantCols) {
+					return fmt.Errorf("a row has %d cells, not %d", len(line), len(wantCols))
 				}
 			}
 			rows, cols := sums(grid)
