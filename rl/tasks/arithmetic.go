@@ -58,7 +58,7 @@ func init() {
 		defaults: settings{2, 2, 1, 1000},
 		curriculum: []Attribute{
 			{"num_terms", []float64{2, 3, 4, 5}, []string{"min_numbers", "max_numbers"}},
-			{"value", []float64{100, 1000, 10000, 100000}, []string{"min_value", "max_value"}},
+			{"value", []float64{100, 1000, 10000, 100000}, []string{"max_value"}},
 		},
 		check: sameNumber,
 		draw: func(s *settings, r *Rand) (problem, bool) {
@@ -95,7 +95,7 @@ func init() {
 		defaults: settings{2, 2, 1, 100},
 		curriculum: []Attribute{
 			{"numbers", []float64{2, 3, 4, 5}, []string{"min_numbers", "max_numbers"}},
-			{"value", []float64{100, 1000, 10000, 100000}, []string{"min_value", "max_value"}},
+			{"value", []float64{100, 1000, 10000, 100000}, []string{"max_value"}},
 		},
 		check: sameNumber,
 		draw: func(s *settings, r *Rand) (problem, bool) {
@@ -200,7 +200,7 @@ func init() {
 whose product is the number; ×, *, x and commas part them, powers may be used.`,
 		format:     "The answer is the prime factors with × between, each as often as it divides the number: 2 × 3 × 3 for 18.",
 		defaults:   settings{2, 1000},
-		curriculum: []Attribute{{"value", []float64{10, 1000, 5000, 10000}, []string{"min_value", "max_value"}}},
+		curriculum: []Attribute{{"value", []float64{100, 1000, 5000, 10000}, []string{"max_value"}}},
 		check: func(row verify.Row, answer string) error {
 			want, err := primeFactors(row.Answer)
 			if err != nil || len(want) == 0 {
@@ -264,7 +264,7 @@ func init() {
 		about:      "count the primes of a range whose ends belong to it. Right is a number equal to the count.",
 		format:     wholeNumber,
 		defaults:   settings{1, 10000},
-		curriculum: []Attribute{{"n", []float64{10, 1000, 10000, 50000, 100000}, []string{"min_n", "max_n"}}},
+		curriculum: []Attribute{{"n", []float64{100, 1000, 10000, 50000, 100000}, []string{"max_n"}}},
 		check:      sameNumber,
 		draw: func(s *settings, r *Rand) (problem, bool) {
 			a, b := r.Between(s.MinN, s.MaxN), r.Between(s.MinN, s.MaxN)
@@ -288,15 +288,15 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinN int `toml:"min_n" range:"[1,4611686018427387904]" about:"the least number"`
-		MaxN int `toml:"max_n" range:"[1,4611686018427387904]" about:"the largest number"`
+		MinN int `toml:"min_n" range:"[1,1000000000000000]" about:"the least number"`
+		MaxN int `toml:"max_n" range:"[1,1000000000000000]" about:"the largest number"`
 	}
 	generate(family[settings]{
 		name: "count_bits", summary: "count the ones of a binary number",
 		about:      "count the ones in a number's binary form. Right is a number equal to the count.",
 		format:     wholeNumber,
 		defaults:   settings{1, 1<<31 - 1},
-		curriculum: []Attribute{{"n", []float64{10, 1000, 1000000, 100000000, 2147483647}, []string{"min_n", "max_n"}}},
+		curriculum: []Attribute{{"n", []float64{100, 1000, 1000000, 100000000, 2147483647}, []string{"max_n"}}},
 		check:      sameNumber,
 		draw: func(s *settings, r *Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
@@ -323,8 +323,8 @@ case.`,
 		format:   "Digits above 9 are the letters a to z. The answer is the numeral alone, without a prefix.",
 		defaults: settings{2, 16, 0, 1000},
 		curriculum: []Attribute{
-			{"base", []float64{2, 9, 18, 27, 36}, []string{"min_base", "max_base"}},
-			{"value", []float64{1000, 10000, 100000, 1000000}, []string{"min_value", "max_value"}},
+			{"base", []float64{9, 18, 27, 36}, []string{"max_base"}},
+			{"value", []float64{1000, 10000, 100000, 1000000}, []string{"max_value"}},
 		},
 		check: sameFold,
 		valid: func(s *settings) error {

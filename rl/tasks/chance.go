@@ -115,7 +115,7 @@ or percentage that lies within 0.0001 and within 5 % of it, or one of 4 places o
 rounds it; 0 is right only for 0.`,
 		format:     "The answer is a fraction such as 3/8, or a decimal.",
 		defaults:   settings{3, 15, true, true},
-		curriculum: []Attribute{{"num_trials", []float64{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, []string{"min_trials", "max_trials"}}},
+		curriculum: []Attribute{{"num_trials", []float64{8, 10, 12, 15, 20, 30}, []string{"max_trials"}}},
 		valid: func(s *settings) error {
 			if !s.AllowExact && !s.AllowAtLeast {
 				return &SettingError{"allow_at_least", "false", "true, where allow_exact is false"}

@@ -54,8 +54,8 @@ beside it.`,
 		format:   "The answer is a fraction a/b in lowest terms.",
 		defaults: settings{1, 1000, 1, 100},
 		curriculum: []Attribute{
-			{"value", []float64{1, 100, 1000, 10000}, []string{"min_value", "max_value"}},
-			{"factor", []float64{1, 10, 100, 1000}, []string{"min_factor", "max_factor"}},
+			{"value", []float64{100, 1000, 10000}, []string{"max_value"}},
+			{"factor", []float64{10, 100, 1000}, []string{"max_factor"}},
 		},
 		check: func(row verify.Row, answer string) error {
 			wantOver, wantUnder, ok := fractionOf(row.Answer)

@@ -181,7 +181,7 @@ type answerVerifier struct {
 // Verify implements [verify.Verifier].
 func (v answerVerifier) Verify(row verify.Row, completion string) verify.Verdict {
 	answer, rule, err := verify.Answer(completion, v.extract, maxAnswerBytes)
-	if v.empty && row.Answer == "" && errors.Is(err, verify.ErrEmptyAnswer) {
+	if v.empty && row.Answer == "" && row.Question != "" && errors.Is(err, verify.ErrEmptyAnswer) {
 		return verify.Accept("", "whole", "nothing is the right answer")
 	}
 	if err != nil {

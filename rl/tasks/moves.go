@@ -97,8 +97,7 @@ func init() {
 		format:   "The answer is one move a line, each in the form: Move disk 1 from Peg 2 to Peg 3.",
 		defaults: settings{3, 7, 3, 4},
 		curriculum: []Attribute{
-			{"num_disks", []float64{3, 5, 7, 10}, []string{"min_disks", "max_disks"}},
-			{"num_pegs", []float64{3, 4}, []string{"min_pegs", "max_pegs"}},
+			{"num_disks", []float64{5, 6, 7, 8, 10}, []string{"max_disks"}},
 		},
 		check: func(row verify.Row, answer string) error {
 			var h hanoi
@@ -178,7 +177,7 @@ func (s lockState) press(b lockButton) (lockState, bool) {
 }
 
 // maxLockStates bounds the search of solve.
-const maxLockStates = 50_000
+const maxLockStates = 3_000
 
 // solve is a shortest sequence of buttons (breadth first); nil: none was found.
 func (l lock) solve() []string {

@@ -332,31 +332,52 @@ func survoFits(grid [][]int, cells [][2]int, numbers []int) int {
 
 var literal = regexp.MustCompile(`\d+`)
 
-// twentyFour is a way to make 24 of the numbers, or "".
-func twentyFour(numbers []string) string {
-	if len(numbers) == 1 {
-		if value, ok := evaluate(numbers[0]); ok && value.RatString() == "24" {
-			return numbers[0]
+// term is a number made on the way to 24: over/under, and how it is written.
+type term struct {
+	over, under int
+	text        string
+}
+
+// joint is a combined with b; false where it divides by 0.
+func (a term) joint(op string, b term) (term, bool) {
+	text := "(" + a.text + " " + op + " " + b.text + ")"
+	switch op {
+	case "+":
+		return term{a.over*b.under + b.over*a.under, a.under * b.under, text}, true
+	case "-":
+		return term{a.over*b.under - b.over*a.under, a.under * b.under, text}, true
+	case "*":
+		return term{a.over * b.over, a.under * b.under, text}, true
+	}
+	return term{a.over * b.under, a.under * b.over, text}, b.over != 0
+}
+
+// twentyFour is a way to make 24 of the terms, or "".
+func twentyFour(terms []term) string {
+	if len(terms) == 1 {
+		if terms[0].over == 24*terms[0].under {
+			return terms[0].text
 		}
 		return ""
 	}
-	for i := range numbers {
-		for j := range numbers {
+	for i, a := range terms {
+		for j, b := range terms {
 			if i == j {
 				continue
 			}
-			var rest []string
-			for k, n := range numbers {
+			rest := []term{{}} // the joint
+			for k, c := range terms {
 				if k != i && k != j {
-					rest = append(rest, n)
+					rest = append(rest, c)
 				}
 			}
 			for _, op := range []string{"+", "-", "*", "/"} {
-				joint := "(" + numbers[i] + " " + op + " " + numbers[j] + ")"
-				if _, ok := evaluate(joint); !ok || i > j && (op == "+" || op == "*") {
+				joint, ok := a.joint(op, b)
+				if !ok || i > j && (op == "+" || op == "*") {
 					continue
 				}
-				if found := twentyFour(append([]string{joint}, rest...)); found != "" {
+				rest[0] = joint
+				if found := twentyFour(rest); found != "" {
 					return found
 				}
 			}
@@ -377,7 +398,7 @@ expression of exactly these numbers whose exact value is 24; "= 24" may follow. 
 "numbers", as reasoning-gym's, are about the numbers of their reference.`,
 		format:     "The answer is the expression alone.",
 		defaults:   settings{1, 10},
-		curriculum: []Attribute{{"value", []float64{1, 5, 6, 7, 8, 9, 10}, []string{"min_value", "max_value"}}},
+		curriculum: []Attribute{{"value", []float64{5, 6, 7, 8, 9, 10}, []string{"max_value"}}},
 		check: func(row verify.Row, answer string) error {
 			var numbers []int
 			if found, err := row.Field("numbers", &numbers); err != nil {
@@ -400,11 +421,11 @@ expression of exactly these numbers whose exact value is 24; "= 24" may follow. 
 		},
 		draw: func(s *settings, r *Rand) (problem, bool) {
 			numbers := several(r, 4, 4, s.MinValue, s.MaxValue)
-			texts := strings.Split(joined(numbers, ","), ",")
-			found := twentyFour(texts)
-			if strings.HasPrefix(found, "(") {
-				found = found[1 : len(found)-1]
+			terms := make([]term, len(numbers))
+			for i, n := range numbers {
+				terms[i] = term{n, 1, strconv.Itoa(n)}
 			}
+			found := strings.TrimSuffix(strings.TrimPrefix(twentyFour(terms), "("), ")") // the outer brackets
 			return problem{
 				key:      joined(slices.Sorted(slices.Values(numbers)), ","),
 				question: "Use each of the numbers " + joined(numbers, ", ") + " exactly once, with +, -, *, / and brackets, to make 24.",

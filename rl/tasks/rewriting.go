@@ -290,7 +290,7 @@ func init() {
 		about:      "count machines and parts after rules were applied to the end. Right are the six counts.",
 		format:     "The answer is the six counts of A B C X Y Z with spaces between.",
 		defaults:   settings{0, 5},
-		curriculum: []Attribute{{"initial_machines", []float64{10, 50, 100, 300}, []string{"min_initial_machines", "max_initial_machines"}}},
+		curriculum: []Attribute{{"initial_machines", []float64{5, 10, 50, 100, 300}, []string{"max_initial_machines"}}},
 		check:      sameFields,
 		draw: func(s *settings, r *Rand) (problem, bool) {
 			counts := append(several(r, 3, 3, s.MinInitialMachines, s.MaxInitialMachines), 0, 0, 0)
@@ -322,7 +322,7 @@ func init() {
 		about:      "count blocks after rules were applied to the end. Right are the nine counts.",
 		format:     "The answer is the nine counts of [A] [B] [C] {A} {B} {C} (A) (B) (C) with spaces between.",
 		defaults:   settings{0, 5},
-		curriculum: []Attribute{{"initial_blocks", []float64{10, 50, 100, 300}, []string{"min_initial_blocks", "max_initial_blocks"}}},
+		curriculum: []Attribute{{"initial_blocks", []float64{5, 10, 50, 100, 300}, []string{"max_initial_blocks"}}},
 		check:      sameFields,
 		draw: func(s *settings, r *Rand) (problem, bool) {
 			counts := append(several(r, 3, 3, s.MinInitialBlocks, s.MaxInitialBlocks), 0, 0, 0, 0, 0, 0)

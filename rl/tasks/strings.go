@@ -272,8 +272,8 @@ func init() {
 		format:   `The answer is a list of lists in JSON, such as [["a","a","b"],["aa","b"]].`,
 		defaults: settings{5, 15, 1, 5},
 		curriculum: []Attribute{
-			{"string_len", []float64{1, 5, 10, 15}, []string{"min_string_len", "max_string_len"}},
-			{"substring_palindrome_len", []float64{1, 3, 5, 7}, []string{"min_substring_palindrome_len", "max_substring_palindrome_len"}},
+			{"string_len", []float64{6, 8, 10, 15}, []string{"max_string_len"}},
+			{"substring_palindrome_len", []float64{1, 3, 5, 7}, []string{"max_substring_palindrome_len"}},
 		},
 		check: func(row verify.Row, answer string) error {
 			var want, got [][]string
