@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/bits"
 	"os"
@@ -180,11 +181,11 @@ func readHeader(r io.ReaderAt, size int64) (map[string]storedTensor, error) {
 		return nil, fmt.Errorf("header: %w", err)
 	}
 	tensors := map[string]storedTensor{}
-	for name, v := range keys {
+	for _, name := range slices.Sorted(maps.Keys(keys)) { // so that of several faults the same one is named each time
 		if name == "__metadata__" {
 			continue
 		}
-		t, err := parseTensor(v.raw, size-8-int64(n))
+		t, err := parseTensor(keys[name].raw, size-8-int64(n))
 		if err != nil {
 			return nil, fmt.Errorf("tensor %s: %w", name, err)
 		}
