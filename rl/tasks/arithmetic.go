@@ -501,7 +501,7 @@ func init() {
 			}
 			return problem{
 				key:      strings.Join(slices.Sorted(slices.Values(parts)), ","),
-				question: "A farm keeps " + strings.Join(parts, ", ") + ". None has lost a leg, and the large front claws of crabs, lobsters count as legs while those of scorpions do not. How many legs are there?",
+				question: "A farm keeps " + strings.Join(parts, ", ") + ". None has lost a leg, and the large claws of crabs and lobsters count as legs, those of scorpions do not. How many legs are there?",
 				answer:   strconv.Itoa(total),
 			}, true
 		},

@@ -1,12 +1,25 @@
 // Package tasks draws problems without end: prompts with answers that a
 // verifier can check, from nothing but a seed.
 //
-//	At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Row ─┬─> Task.Demonstration: text to imitate
-//	                                                                     ├─> Task.Verify: right or wrong
-//	                                                                     └─> Task.Valid: the right form, whatever the result
+//	At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Row ─┬─> Task.Verify: right or wrong
+//	                                                                     ├─> Teacher.Demonstration: text to imitate
+//	                                                                     └─> Teacher.Valid: the right form, whatever the result
 //
 // A [Task] is its own settings: a struct with toml tags, made with defaults by
 // [New], read from a recipe, checked by Validate and not changed afterwards.
+//
+// # Families
+//
+// countdown and chain_sum are [Teacher]s: a fixed vocabulary and demonstrations
+// for a model from random weights. All others are generated families in words,
+// under the names and with the settings of reasoning-gym where it has them
+// (github.com/open-thought/reasoning-gym), in questions of our own; words and
+// names are made up, so that no list is needed. Each is one call of generate: a
+// struct of settings, a curriculum, a function that draws a problem, and a check
+// of bare answers that is also the verifier "task:NAME". A check reads
+// reasoning-gym's rows as well as our own. Where a problem has several right
+// answers it tests what is asked, not a text. Answers are read up to 512 KiB, by
+// parsers with limits on depth and steps; none is ever run as code.
 //
 // # Splits
 //
@@ -23,7 +36,7 @@
 //
 // # Tokens
 //
-// Texts of a task are sequences of the tokens \d+ and \S; spaces are no tokens.
+// Texts of a teacher are sequences of the tokens \d+ and \S; spaces are no tokens.
 // Vocabulary lists them for models that are trained from scratch.
 //
 // A Task is safe for concurrent use once validated; a Rand is not.

@@ -55,8 +55,7 @@ const maxAnswerBytes = 1 << 19
 func generate[S any](f family[S]) {
 	settings := settingsOf(reflect.ValueOf(&f.defaults).Elem())
 	doc := f.name + ": " + strings.TrimSpace(f.about) + "\n\n" + describeSettings(settings) + describeCurriculum(f.curriculum)
-	v := answerVerifier{check: f.check, empty: f.empty, extract: verify.ExtractAnnounced}
-	newTask := func() *generated[S] { return &generated[S]{Settings: f.defaults, family: &f, verifier: v} }
+	newTask := func() *generated[S] { return &generated[S]{Settings: f.defaults, family: &f} }
 	register(Family{
 		Name: f.name, Summary: f.summary, Doc: doc, Curriculum: f.curriculum,
 		New: func() Task { return newTask() },
@@ -81,9 +80,7 @@ number. Default "announced".
 			if err := verify.DecodeOptions(options, &o); err != nil {
 				return nil, err
 			}
-			own := v
-			own.extract = o.Extract
-			return own, verify.CheckExtract(o.Extract)
+			return f.verifier(o.Extract), verify.CheckExtract(o.Extract)
 		},
 	})
 }
@@ -92,7 +89,6 @@ number. Default "announced".
 type generated[S any] struct {
 	Settings S `toml:",inline"`
 	family   *family[S]
-	verifier answerVerifier
 }
 
 // Name implements [Task].
@@ -151,7 +147,7 @@ func (g *generated[S]) Verify(row verify.Row, completion string, ended bool) ver
 	if !ended {
 		return unended(completion)
 	}
-	return g.verifier.Verify(row, completion)
+	return g.family.verifier(verify.ExtractAnnounced).Verify(row, completion)
 }
 
 // maxKeyBytes is the longest canonical form that stands in an ID as it is.
@@ -169,6 +165,10 @@ func (p problem) id(family string) string {
 		key = fmt.Sprintf("%x", sum[:12])
 	}
 	return family + ":" + key
+}
+
+func (f *family[S]) verifier(extract string) answerVerifier {
+	return answerVerifier{check: f.check, empty: f.empty, extract: extract}
 }
 
 // answerVerifier is "task:NAME" of a generated family.
