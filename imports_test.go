@@ -35,13 +35,14 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu model rl rl/* verify verify/instruct", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/cli", imports: "gpu model rl rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model"},
+	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/tasks", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
@@ -49,11 +50,15 @@ var layers = []layer{
 	{folder: "rl/store"},
 	{folder: "rl/metrics"},
 	{folder: "rl/report"},
+	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/tasks verify/instruct"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
-	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
+	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},
+	{folder: "verify/box", modules: "golang.org/x/sys"},
+	{folder: "verify/program/internal/*", imports: "verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
 	{folder: "model", imports: "gpu", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 
@@ -88,8 +93,8 @@ var guardedImports = []struct {
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/tasks.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate", true, "no command reads what a model wrote"},
-	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev", true, "memory of C belongs to the bindings; the reference device views its words as floats"},
+	{"os/exec", "shaders/internal/generate verify/box verify/program verify/program/internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
 // guardedCalls are functions that few may call.
@@ -127,7 +132,6 @@ var guardedCalls = []struct {
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
 			{"gpu/webgpu/timestamps.go", "the rate of the device's clock, measured against the host's"},
-			{"verify/instruct/pattern.go", "the time budget of a backtracking pattern"},
 		},
 	},
 }
@@ -425,6 +429,7 @@ var smallNumbers = map[string]string{
 	"rl/algo/trl_test.go":                   "what the fixtures' README allows for float32 counters",
 	"rl/algo/verl_test.go":                  "an eps of verl's, and what the fixtures' README allows",
 	"rl/metrics/metrics_test.go":            "numbers to be printed",
+	"rl/tasks/oracles_test.go":              "tolerances that the texts of the families promise",
 	"rl/report/axis_test.go":                "numbers to be put on an axis",
 	"verify/answers_test.go":                "one or two roundings of scores below 1",
 	"verify/internal/mathans/equal_test.go": "arguments of the functions tested",

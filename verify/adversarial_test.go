@@ -90,75 +90,22 @@ func TestAttacksEarnNothing(t *testing.T) {
 	}
 }
 
-// The fuzz targets start from testdata/fuzz as well; finds are added there.
-
-// FuzzVerifiers: no completion panics, runs away or escapes being scored, and a
-// verdict of right is one that the answer deserves when read again on its own.
-func FuzzVerifiers(f *testing.F) {
-	for _, completion := range attacks() {
-		if len(completion) < 1000 {
-			f.Add(completion)
-		}
-	}
-	row := countdownRowOf([]int64{3, 8, 2, 5}, 24)
-	row.Answer = "24"
-	var verifiers []Verifier
-	for _, v := range []struct {
-		name    string
-		options map[string]any
-	}{
-		{"number", nil},
-		{"number", map[string]any{"extract": ExtractLastNumber}},
-		{"countdown", nil},
-		{"countdown", map[string]any{"form": FormRunningTotal}},
-		{"format", nil},
-	} {
-		verifier, err := New(v.name, v.options)
+// TestMathAttacks: no attack earns anything in strict extraction, and in lenient
+// extraction only those in which 24, or a product that is 24, stands alone or is the
+// last number: why the options offer the strict one for rewards.
+func TestMathAttacks(t *testing.T) {
+	lenient := map[string]bool{"prompt echo": true, "nested tags": true, "nested boxes": true, "short nesting": true}
+	for _, how := range []string{ExtractStrict, ExtractLenient} {
+		v, err := New("math", map[string]any{"extract": how})
 		if err != nil {
-			f.Fatal(err)
+			t.Fatal(err)
 		}
-		verifiers = append(verifiers, verifier)
-	}
-	f.Fuzz(func(t *testing.T, completion string) {
-		for _, verifier := range verifiers {
-			v := verifier.Verify(row, completion)
-			checkVerdict(t, v)
-			if v.Verdict == NotScored {
-				t.Errorf("%T: the completion %q escaped being scored: %s", verifier, completion, v.Reason)
-			}
-			again, isNumber := verifier.(Number)
-			if isNumber && v.Verdict == Right && len(v.Extracted) < maxShownBytes {
-				again.Extract = ExtractNone
-				if w := again.Verify(row, v.Extracted); w.Verdict != Right {
-					t.Errorf("%q is right in %q and not alone", v.Extracted, completion)
-				}
+		for name, completion := range attacks() {
+			got := v.Verify(Row{Answer: "24"}, completion)
+			checkVerdict(t, got)
+			if got.Verdict != Wrong && !(how == ExtractLenient && lenient[name]) {
+				t.Errorf("%s: the attack %q earned %+v", how, name, got)
 			}
 		}
-	})
-}
-
-// FuzzParseNumber: what is read back after writing it exactly is the same.
-func FuzzParseNumber(f *testing.F) {
-	f.Fuzz(func(t *testing.T, text string) {
-		x, err := parseNumber(text, false)
-		if err != nil {
-			return
-		}
-		s := x.RatString()
-		if len(s) > maxDigits {
-			return
-		}
-		if again, err := parseNumber(s, false); err != nil || again.Cmp(x) != 0 {
-			t.Errorf("%q is %s and read back as %v, %v", text, s, again, err)
-		}
-	})
-}
-
-// FuzzGrade: any line gives a verdict or an error, never a panic.
-func FuzzGrade(f *testing.F) {
-	f.Fuzz(func(t *testing.T, line []byte) {
-		if v, err := Grade(line, "number"); err == nil {
-			checkVerdict(t, v)
-		}
-	})
+	}
 }

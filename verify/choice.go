@@ -92,7 +92,8 @@ func (m MultipleChoice) Verify(row Row, completion string) Verdict {
 }
 
 var (
-	choiceMark  = regexp.MustCompile(`^(?:\\text\{|\\textbf\{|\\mathrm\{)?(?:(?i:option|choice|answer)\s+)?([(\[]?)\s*([A-Za-z])\s*([)\]]?)\}?(?:([.:)\]\-–—,])\s*(.*))?$`)
+	choiceMark  = regexp.MustCompile(`^(?:\\text\{|\\textbf\{|\\mathrm\{)?(?:(?i:option|choice|answer)\s+)?([(\[]?)\s*([A-Za-z])\s*([)\]]?)\s*\}?(?:([.:)\]\-–—,])\s*(.*))?$`)
+	bracketed   = regexp.MustCompile(`^((?:\\(?:text|textbf|mathrm)\{)?\([A-Za-z]\))([\s~]*\}|\s)\s*(\S.*)$`)
 	secondMark  = regexp.MustCompile(`^\s*(?:and|or|[/&,;])|[(\[][A-Za-z][)\]]`)
 	choiceMarks = strings.NewReplacer("**", "", "$", "", "`", "")
 )
@@ -105,6 +106,7 @@ func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
 			return i, nil
 		}
 	}
+	answer = bracketed.ReplaceAllString(answer, "$1: $3") // (B) Paris, \textbf{(B) }12
 	p := choiceMark.FindStringSubmatch(answer)
 	if p == nil {
 		return 0, fmt.Errorf("%s names no choice", quote(answer))

@@ -33,7 +33,7 @@ func (e *expression) evaluate(text string) (*big.Rat, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := e.peek(); c != 0 {
+	if e.peek(); e.at < len(e.text) {
 		return nil, e.unexpected("an operator")
 	}
 	return value, nil
@@ -114,7 +114,8 @@ func (e *expression) factor() (*big.Rat, error) {
 	return nil, e.unexpected("a number")
 }
 
-// peek is the next character that is not white space, 0 at the end.
+// peek is the next character that is not white space; 0 at the end, and for a
+// zero byte.
 func (e *expression) peek() byte {
 	for e.at < len(e.text) && strings.IndexByte(" \t\r\n", e.text[e.at]) >= 0 {
 		e.at++
@@ -126,7 +127,7 @@ func (e *expression) peek() byte {
 }
 
 func (e *expression) unexpected(wanted string) error {
-	if e.peek() == 0 {
+	if e.peek(); e.at == len(e.text) {
 		return fmt.Errorf("it ends where %s is expected", wanted)
 	}
 	return fmt.Errorf("%s stands where %s is expected", quote(string([]rune(e.text[e.at:])[:1])), wanted)

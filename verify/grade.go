@@ -6,7 +6,15 @@ import (
 	"fmt"
 )
 
-// Grade judges one line of "rlzero verify --in": a JSON object with the keys
+// Line is what a line of "rlzero verify --in" asks for.
+type Line struct {
+	Row        Row
+	Completion string
+	Verifier   string         // name
+	Options    map[string]any // of the verifier; nil: none
+}
+
+// ReadLine reads a line of "rlzero verify --in": a JSON object with the keys
 //
 //	completion  the model's text; null counts as empty (required)
 //	verifier    the verifier's name; without it, fallback is used
@@ -15,9 +23,8 @@ import (
 //	task        the task row; without it the line itself is the row, so that
 //	            answer, metadata, numbers … may stand beside completion
 //
-// The error is about the line (not JSON, no completion, unknown verifier or
-// option); whatever the completion holds ends in a Verdict.
-func Grade(line []byte, fallback string) (Verdict, error) {
+// The error says what the line lacks.
+func ReadLine(line []byte, fallback string) (Line, error) {
 	var in struct {
 		Verifier   string
 		Completion json.RawMessage
@@ -26,25 +33,25 @@ func Grade(line []byte, fallback string) (Verdict, error) {
 		Task       json.RawMessage
 	}
 	if err := json.Unmarshal(line, &in); err != nil {
-		return Verdict{}, fmt.Errorf("not a line to grade: %w", err)
+		return Line{}, fmt.Errorf("not a line to grade: %w", err)
 	}
 	if in.Completion == nil {
-		return Verdict{}, errors.New(`no key "completion": a line is {"answer":"...","completion":"..."}, with "verifier" or --verifier naming the verifier`)
+		return Line{}, errors.New(`no key "completion": a line is {"answer":"...","completion":"..."}, with "verifier" or --verifier naming the verifier`)
 	}
 	var completion string
 	if err := json.Unmarshal(in.Completion, &completion); err != nil {
-		return Verdict{}, fmt.Errorf(`"completion" is %s: accepted is a string or null`, quote(string(in.Completion)))
+		return Line{}, fmt.Errorf(`"completion" is %s: accepted is a string or null`, quote(string(in.Completion)))
 	}
 	row, err := gradedRow(line, in.Task)
 	if err != nil {
-		return Verdict{}, err
+		return Line{}, err
 	}
 	name := in.Verifier
 	if name == "" {
 		name = fallback
 	}
 	if name == "" {
-		return Verdict{}, errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
+		return Line{}, errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
 	}
 	if in.Extract != nil {
 		if in.Options == nil {
@@ -52,11 +59,22 @@ func Grade(line []byte, fallback string) (Verdict, error) {
 		}
 		in.Options["extract"] = *in.Extract
 	}
-	v, err := New(name, in.Options)
+	return Line{Row: row, Completion: completion, Verifier: name, Options: in.Options}, nil
+}
+
+// Grade judges a line that ReadLine reads. The error is about the line (not
+// JSON, no completion, unknown verifier or option); whatever the completion holds
+// ends in a Verdict.
+func Grade(line []byte, fallback string) (Verdict, error) {
+	l, err := ReadLine(line, fallback)
 	if err != nil {
 		return Verdict{}, err
 	}
-	return v.Verify(row, completion), nil
+	v, err := New(l.Verifier, l.Options)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return v.Verify(l.Row, l.Completion), nil
 }
 
 // gradedRow is the line's task row: its "task", or the line without the keys

@@ -20,7 +20,7 @@ func init() {
 		Summary: "the number behind ####, compared exactly",
 		Doc: `gsm8k: right when the number behind #### is the reference, compared exactly.
 
-18, 18.0, $18 and 18.00. are one answer; 1,234 is 1234. Text behind the number on its
+18, 18.0, $18, \$18 and 18.00. are one answer; 1,234 is 1234. Text behind the number on its
 line is dropped, a second number there makes the answer wrong.
 
 Row: answer: a number, or a solution that ends in "#### number" (as in the data set).
@@ -82,7 +82,7 @@ func (v GSM8K) Verify(row Row, completion string) Verdict {
 
 var (
 	errNoHashes  = errors.New("no #### with a number behind it")
-	hashesNumber = regexp.MustCompile(`^[\s*$€£]*([-+−]?[$€£]?[\d.,]*\d(?:/\d+)?)(\D*)$`)
+	hashesNumber = regexp.MustCompile(`^[\s*$€£\\]*([-+−]?\\?[$€£]?[\d.,]*\d(?:/\d+)?)(\D*)$`)
 )
 
 // behindHashes is the one number on the line behind the last ####.
@@ -99,6 +99,6 @@ func behindHashes(text string) (value *big.Rat, written string, err error) {
 	if m == nil {
 		return nil, line, errors.New("behind #### stands no number, or more than one")
 	}
-	value, err = parseNumber(strings.NewReplacer("$", "", "€", "", "£", "").Replace(m[1]), false)
+	value, err = parseNumber(strings.NewReplacer(`\`, "", "$", "", "€", "", "£", "").Replace(m[1]), false)
 	return value, m[1], err
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -18,7 +21,8 @@ func init() {
 Drafts 4, 6, 7, 2019-09 and 2020-12 (the default where $schema is absent). Nothing is
 loaded from files or a network: $ref reaches inside the schema only. Patterns are RE2.
 The value may have %d parts, %d items in an array and %d levels; a key that stands
-twice makes it wrong.
+twice makes it wrong. format is checked in drafts 4 to 7, and a remark in the later ones,
+as they say.
 
 Row: schema (an object); else its answer is the schema. The option stands above both.
 
@@ -70,10 +74,15 @@ func compileSchema(text string) (*jsonschema.Schema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
+	c.DefaultDraft(jsonschema.Draft2020)
 	if err := c.AddResource(schemaURL, document); err != nil {
 		return nil, err
 	}
-	return c.Compile(schemaURL)
+	schema, err := c.Compile(schemaURL)
+	if err == nil && refersToItself(schema) {
+		return nil, errors.New("a part of it refers to itself and to nothing inside")
+	}
+	return schema, err
 }
 
 // Verify implements [Verifier].
@@ -108,6 +117,77 @@ func (v jsonSchema) Verify(row Row, completion string) Verdict {
 		return Reject(text, rule, "%v", err)
 	}
 	return Accept(text, rule, "the schema accepts it")
+}
+
+// inPlace are the parts of a schema that judge the same value as it does.
+var inPlace = map[string]bool{"Ref": true, "RecursiveRef": true, "DynamicRef": true, "AllOf": true, "AnyOf": true, "OneOf": true,
+	"Not": true, "If": true, "Then": true, "Else": true, "DependentSchemas": true, "Dependencies": true}
+
+// eachPart calls f for the schemas that s is made of.
+func eachPart(s *jsonschema.Schema, f func(part *jsonschema.Schema, inPlace bool)) {
+	fields := reflect.ValueOf(s).Elem()
+	for i := range fields.NumField() {
+		if !fields.Type().Field(i).IsExported() {
+			continue
+		}
+		here := inPlace[fields.Type().Field(i).Name]
+		switch v := fields.Field(i).Interface().(type) {
+		case *jsonschema.Schema:
+			f(v, here)
+		case *jsonschema.DynamicRef:
+			if v != nil {
+				f(v.Ref, here)
+			}
+		case []*jsonschema.Schema:
+			for _, part := range v {
+				f(part, here)
+			}
+		case map[string]*jsonschema.Schema:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				f(v[key], here)
+			}
+		case map[jsonschema.Regexp]*jsonschema.Schema:
+			for _, part := range v { // in any order: something is found or not
+				f(part, here)
+			}
+		case map[string]any: // of dependencies
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				part, _ := v[key].(*jsonschema.Schema)
+				f(part, here)
+			}
+		}
+	}
+}
+
+// refersToItself: some part of the schema hands a value back to the same part, as
+// {"$ref":"#"} does, so that such a value could not be judged.
+func refersToItself(s *jsonschema.Schema) bool {
+	const under, done = 1, 2
+	state := map[*jsonschema.Schema]int{}
+	found := false
+	rest := []*jsonschema.Schema{s}
+	var visit func(s *jsonschema.Schema)
+	visit = func(s *jsonschema.Schema) {
+		if s == nil || state[s] != 0 {
+			found = found || s != nil && state[s] == under
+			return
+		}
+		state[s] = under
+		eachPart(s, func(part *jsonschema.Schema, inPlace bool) {
+			if inPlace {
+				visit(part)
+			} else if part != nil {
+				rest = append(rest, part)
+			}
+		})
+		state[s] = done
+	}
+	for len(rest) > 0 {
+		next := rest[len(rest)-1]
+		rest = rest[:len(rest)-1]
+		visit(next)
+	}
+	return found
 }
 
 // firstCause is one line about the innermost reason.

@@ -3,6 +3,8 @@ package verify
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/rlzero/rlzero/verify/internal/mathans"
 )
@@ -20,12 +22,15 @@ code. Compared are
   lists         1, 2 and 3; x = 1 or x = 2; ±: without order; sets as sets
   tuples        in order; intervals with their ends; unions and ℝ∖{…} as sets of numbers
   matrices      cell by cell, after sums and products
-  relations     x < 3 and 3 > x and -2x > -6; equations up to a factor
+  relations     x < 3 and 3 > x and -2x > -6; equations up to a factor; |x - 1| < 2 and
+                -1 < x < 3; x < 1 or x > 3 as a union; residues: 3 and 10 (mod 7)
   assignments   x = 5 answers 5, p = 5, q = 2 answers (5,2); a + b = 0 does not answer 0
   inequalities  an interval answers an inequality, an inequality no interval
   words         Evelyn, \text{yes}, B: white space and case aside (single letters: case counts)
 Units behind a number are dropped unless both sides have one: then they have to be of
-one kind, and are converted. A decimal agrees with an exact value when both round to
+one kind, and are converted (length, time, mass, volume, speed and other rates, money,
+angles). Degrees are π/180 in sines and against an answer in π. Other words behind a
+number are dropped. A decimal agrees with an exact value when both round to
 the same, see precision. What cannot be proven equal within the budget is wrong.
 
 Row: answer (the reference, as a formula, words, or a solution with \boxed{…}).
@@ -37,7 +42,9 @@ extract   how the answer is taken out of the completion:
                      last "final answer is" announces if that stands behind it; else
                      what the last "answer is", "answer:" or "answer =" announces; else
                      the whole text if it is nothing but an answer; else the last
-                     formula in $…$, $$…$$, \(…\) or \[…\]; else the last number.
+                     formula in $…$, $$…$$, \(…\) or \[…\]; else the last number. Neither
+                     where the completion ends in the question; and of words between
+                     tags a number counts that is the only one.
                      Boxes and formulas close together ("… and …") are one list.
           "strict"   the one \boxed{…} or <answer>…</answer>; different ones are wrong
           "none"     the completion is the bare answer
@@ -108,10 +115,7 @@ func (v Math) Verify(row Row, completion string) Verdict {
 	if err != nil {
 		return Abstain("%v", err)
 	}
-	gold, err := extractMath(row.Answer, ExtractLenient)
-	if err != nil {
-		gold, err = extractMath(row.Answer, ExtractNone)
-	}
+	gold, err := goldAnswer(row.Answer)
 	if err != nil {
 		return Abstain("the row's answer: %v", err)
 	}
@@ -119,9 +123,25 @@ func (v Math) Verify(row Row, completion string) Verdict {
 	if err != nil {
 		return Reject("", "", "%v", err)
 	}
-	result := mathans.Equal(gold.answer, answer.answer, mathans.Rules{
-		Precision: v.Precision, Percent: v.Percent, SetRelation: v.SetRelation, AnyNames: !v.Strict,
-	})
+	if answer.unannounced() && endsInQuestion(completion, row.Question) {
+		return Reject(answer.text, answer.rule, "the question is repeated and nothing follows it")
+	}
+	rules := mathans.Rules{Precision: v.Precision, Percent: v.Percent, SetRelation: v.SetRelation, AnyNames: !v.Strict}
+	result := mathans.Equal(gold.answer, answer.answer, rules)
+	if letter, text, ok := choiceAnswer(answer.text); ok && !result.Equal {
+		for _, part := range []string{letter, text} {
+			if r := mathans.Equal(gold.answer, readWhole(part, "").answer, rules); r.Equal {
+				result = r
+			}
+		}
+	}
+	if !result.Equal && gold.answer.IsWords() && v.Extract == ExtractLenient { // "June 20" is no number
+		if words, rule, err := extractAnswer(completion, ExtractAnnounced); err == nil {
+			if spelled := mathans.Equal(gold.answer, mathans.Words(words), rules); spelled.Equal {
+				result, answer = spelled, found{text: words, rule: rule}
+			}
+		}
+	}
 	switch {
 	case result.Equal:
 		return Accept(answer.text, answer.rule, "equal to %s (%s)", shown(gold.text), result.How)
@@ -129,4 +149,38 @@ func (v Math) Verify(row Row, completion string) Verdict {
 		return Reject(answer.text, answer.rule, "not proven equal to %s: %v", shown(gold.text), result.Limit)
 	}
 	return Reject(answer.text, answer.rule, "not equal to %s", shown(gold.text))
+}
+
+// goldAnswer reads a row's answer. Words with a number in them, and formulas that
+// prose is never written in, are not taken for the number.
+func goldAnswer(text string) (found, error) {
+	gold, err := extractMath(text, ExtractLenient)
+	if err != nil {
+		return extractMath(text, ExtractNone)
+	}
+	if gold.rule == "number" {
+		whole, err := mathans.Parse(text)
+		if err == nil && (whole.IsWords() || strings.Contains(text, `\`) && !whole.HasWords()) {
+			return found{whole, strings.TrimSpace(text), "whole"}, nil
+		}
+	}
+	return gold, nil
+}
+
+var choiceText = regexp.MustCompile(`^\\(?:text|textbf|textrm|mathrm|mathbf)\s*\{\s*\(([A-J])\)[\s~]*\}[\s\\,~]*(.+)$`)
+
+// choiceAnswer parts \textbf{(C) } 12, an answer that is given twice.
+func choiceAnswer(text string) (letter, answer string, ok bool) {
+	m := choiceText.FindStringSubmatch(text)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+// endsInQuestion tells that a completion says nothing behind the question: an
+// unannounced formula is then the question's own.
+func endsInQuestion(completion, question string) bool {
+	completion, question = strings.Join(strings.Fields(completion), " "), strings.Join(strings.Fields(question), " ")
+	return question != "" && strings.HasSuffix(completion, question)
 }

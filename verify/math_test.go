@@ -74,3 +74,25 @@ func TestMathPairs(t *testing.T) {
 		fixtures.Report(t, "math", matched, 0, 0)
 	})
 }
+
+// TestMathHoles: attacks that once were paid.
+func TestMathHoles(t *testing.T) {
+	v, err := New("math", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := Row{Question: "What is 3 + 1?", Answer: "4"}
+	for i, c := range []struct{ completion, want string }{
+		{"What is 3 + 1?", Wrong},                                // 1: the prompt is its own answer, worked out
+		{"Question: What is  3 + 1?\n", Wrong},                   // 1
+		{"<answer>What is 3 + 1?</answer>", Wrong},               // 1
+		{"<answer>between 5 and 4</answer>", Wrong},              // 2: the last of several numbers between tags
+		{"<answer>4 apples</answer>", Right},                     //
+		{"What is 3 + 1?\nIt makes 4", Right},                    //
+		{"What is 3 + 1? I repeat: What is $3 + 1$? $4$", Right}, //
+	} {
+		if got := v.Verify(row, c.completion); got.Verdict != c.want {
+			t.Errorf("%d: %q: %+v, want %s", i, c.completion, got, c.want)
+		}
+	}
+}

@@ -35,6 +35,9 @@ type found struct {
 	rule   string
 }
 
+// unannounced: the text does not say that it is the answer.
+func (f found) unannounced() bool { return f.rule == "formula" || f.rule == "number" }
+
 // extractMath takes the answer out of a completion.
 func extractMath(completion, how string) (found, error) {
 	if len(completion) > maxCompletionBytes {
@@ -122,9 +125,13 @@ func lenientMath(text string) (found, error) {
 	if !ok {
 		return found{}, errors.New("no announced answer, no formula and no number")
 	}
-	if rule != "" {
-		f.rule = rule
+	if rule == "" {
+		return f, nil
 	}
+	if f.rule == "number" && len(plainNumber.FindAllString(text[max(0, len(text)-maxAnswerBytes):], 2)) > 1 {
+		return found{}, errors.New("<answer> holds words with several numbers")
+	}
+	f.rule = rule
 	return f, nil
 }
 
@@ -316,16 +323,42 @@ func readBare(text string) (found, bool) {
 		}
 		return found{answer, text, "whole"}, true
 	}
-	for _, m := range proseWord.FindAllStringSubmatch(text, -1) {
-		if !mathans.KnownWord(m[2]) {
-			return found{}, false
-		}
+	if !formulaLike(text) {
+		return found{}, false
 	}
 	answer, err := mathans.Parse(text)
 	if err != nil || answer.HasWords() && !answer.IsWords() {
 		return found{}, false
 	}
 	return found{answer, text, "whole"}, true
+}
+
+var (
+	textGroup   = regexp.MustCompile(`\\(?:text|mathrm|textbf|mbox|textrm|textnormal|operatorname)\s*\{[^{}]*\}`)
+	operators   = regexp.MustCompile(`[-+*/^_=(\\]`)
+	shortWords  = regexp.MustCompile(`^(?i:all|am|and|any|are|as|at|be|but|by|can|do|for|go|has|he|how|if|in|is|it|its|me|my|no|not|of|on|one|or|so|the|to|two|up|us|was|we|you|st|nd|rd|th)$`)
+	operandPrev = regexp.MustCompile(`[\d^_+*/=|<>{\[-]\s*$|\\[A-Za-z]+\s*$|\b[A-Za-z]\s*$`)
+	operandNext = regexp.MustCompile(`^\s*\)?\s*[-+^_*/=|<>]`)
+)
+
+// formulaLike: a text without words, but for those in \text{…} and those that
+// mathematics knows. Two or three letters beside an operator are variables, "ab" in
+// "a^2+2ab+b^2"; without operators, those in alphabetical order in "3ab" are.
+func formulaLike(text string) bool {
+	text = textGroup.ReplaceAllString(text, " ")
+	for _, m := range proseWord.FindAllStringSubmatchIndex(text, -1) {
+		word := text[m[4]:m[5]]
+		if mathans.KnownWord(word) {
+			continue
+		}
+		if len(word) > 3 || shortWords.MatchString(word) || !operandPrev.MatchString(text[:m[4]]) && !operandNext.MatchString(text[m[5]:]) {
+			return false
+		}
+		if !operators.MatchString(text) && !strings.Contains("abcdef mnpq xyz uvw", word) {
+			return false
+		}
+	}
+	return true
 }
 
 // segment is a formula between dollar signs, \[ \] or \( \).
@@ -436,7 +469,7 @@ func lastFormula(text string, segments []segment) (found, bool) {
 var (
 	plainNumber = regexp.MustCompile(`(?:^|[^\w.,\\])([-−]?(?:\d{1,3}(?:[ ,]\d{3})+(?:\.\d+)?|\d+[.,]\d+|\.\d+|\d+))(\s?(?:\\?%|percent\b|pct\b|percentage\b))?`)
 	ordinal     = regexp.MustCompile(`^(?:st|nd|rd|th)\b`)
-	arithmetic  = regexp.MustCompile(`[-(]*\d[\d.]*\)?(?:\s*[-+*/^×÷]\s*[-(]*\d[\d.]*\)*)+$`)
+	arithmetic  = regexp.MustCompile(`[-(]*\d[\d.]*\)?(?:(?::|\s*[-+*/^×÷]\s*)[-(]*\d[\d.]*\)*)+$`)
 )
 
 // lastPlainNumber is the last number of a text without formulas, or the

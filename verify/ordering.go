@@ -13,8 +13,9 @@ func init() {
 		Doc: fmt.Sprintf(`ordering: right when the completion lists the row's items in the row's order.
 
 A list is a JSON array, or items parted by line ends, by ">", by "->", by ";" or by
-commas, the first of these that is there. Numbers and bullets before items are dropped;
-case, punctuation around items and surplus white space do not count. Items that are
+commas, the first of these that is there. Numbers and bullets before items are dropped,
+and "and" before the last; case, punctuation around items and surplus white space do not
+count, and numbers are compared by value. Items that are
 missing, new or there twice make the answer wrong. At most %d items are read.
 
 Row: answer: the items in order, as such a list; or items, a JSON array.
@@ -159,7 +160,11 @@ func readItems(text string) ([]string, error) {
 			return nil, fmt.Errorf("more than %d items", maxOrdered)
 		}
 		for part := range strings.SplitSeq(text, separator) {
-			if item := itemNormal(part); item != "" {
+			item := itemNormal(part)
+			if separator == "," && len(items) > 1 { // "a, b, and c"
+				item = strings.TrimPrefix(item, "and ")
+			}
+			if item != "" {
 				items = append(items, item)
 			}
 		}
@@ -174,10 +179,15 @@ func readItems(text string) ([]string, error) {
 // case and surplus white space.
 func itemNormal(item string) string {
 	item = strings.TrimSpace(item)
-	item = strings.TrimLeft(item, "-*• ")
+	for _, bullet := range []string{"- ", "* ", "• ", "•"} {
+		item = strings.TrimLeft(strings.TrimPrefix(item, bullet), " ")
+	}
 	if digits := strings.TrimLeft(item, "0123456789"); digits != item && (strings.HasPrefix(digits, ". ") || strings.HasPrefix(digits, ") ")) {
 		item = digits[2:]
 	}
 	item = strings.Trim(item, " \t\"'`*.")
+	if x, err := parseNumber(item, true); err == nil { // 1.0 is 1
+		return x.RatString()
+	}
 	return strings.ToLower(strings.Join(strings.Fields(item), " "))
 }

@@ -55,6 +55,8 @@ func parseNumber(text string, plain bool) (*big.Rat, error) {
 
 var errNotNumber = errors.New("not a number")
 
+var separators = strings.NewReplacer(",", "", "_", "") // of thousands
+
 func parseDecimal(s string) (*big.Rat, error) {
 	m := decimal.FindStringSubmatch(s)
 	if m == nil {
@@ -64,7 +66,7 @@ func parseDecimal(s string) (*big.Rat, error) {
 	if whole == "" && fraction == "" {
 		return nil, errNotNumber
 	}
-	whole = strings.NewReplacer(",", "", "_", "").Replace(whole)
+	whole = separators.Replace(whole)
 	if len(whole)+len(fraction) > maxDigits {
 		return nil, fmt.Errorf("more than %d digits", maxDigits)
 	}

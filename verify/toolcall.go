@@ -20,7 +20,8 @@ string of JSON as that JSON. Numbers compare exactly (1 is 1.0), the members of 
 without order. Calls are read from each <tool_call>…</tool_call>, else from the text
 that the option extract says: one call or a list of them. At most %d calls are read.
 
-Row: answer, or tool_calls: one call or a list of them.
+Row: answer, or tool_calls: one call or a list of them; [] wants none, and then text
+without a call is right.
 
 Options
 ordered   true: several calls have to come in the row's order. Default false.
@@ -70,43 +71,51 @@ func (v ToolCall) Verify(row Row, completion string) Verdict {
 	if err != nil {
 		return Reject(text, rule, "%v", err)
 	}
-	got, rule, err := v.calls(completion, text, rule)
+	got, text, rule, err := v.calls(completion, text, rule)
+	if err != nil && len(want) == 0 && !attemptsCall(text) {
+		return Accept(text, rule, "no call is wanted, and none is made")
+	}
 	if err != nil {
 		return Reject(text, rule, "%v", err)
 	}
 	right := v.matching(got, want)
 	switch {
 	case right == len(want) && right == len(got):
-		return Accept(text, rule, "all %d calls are right", right)
+		return Accept(text, rule, "%d of %d calls are right", right, right)
 	case v.Partial && right > 0:
 		return graded(float64(right)/float64(max(len(got), len(want))), text, rule, "%d of %d calls are right, %d were made", right, len(want), len(got))
 	}
 	return Reject(text, rule, "%s", difference(got, want))
 }
 
-// calls are those in tags, else those that the extracted text is.
-func (v ToolCall) calls(completion, text, rule string) ([]toolCall, string, error) {
+// attemptsCall: the text is meant to be a call, if not a right one.
+func attemptsCall(text string) bool {
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") || strings.Contains(text, "<tool_call>")
+}
+
+// calls are those in tags, else those that the extracted text is; from is the text
+// they were read from.
+func (v ToolCall) calls(completion, text, rule string) (all []toolCall, from, how string, err error) {
 	if v.Extract == ExtractJSON {
 		if _, after, found := cutLast(completion, "</think>"); found {
 			completion = after
 		}
 		if tagged := toolCallTag.FindAllStringSubmatch(completion, maxCalls+1); len(tagged) > 0 {
-			var all []toolCall
 			for _, m := range tagged {
 				calls, err := readCalls(m[1])
 				if err != nil {
-					return nil, "tool_call_tag", err
+					return nil, m[0], "tool_call_tag", err
 				}
 				all = append(all, calls...)
 			}
 			if len(all) > maxCalls {
-				return nil, "tool_call_tag", fmt.Errorf("more than %d calls", maxCalls)
+				return nil, tagged[0][0], "tool_call_tag", fmt.Errorf("more than %d calls", maxCalls)
 			}
-			return all, "tool_call_tag", nil
+			return all, tagged[0][0], "tool_call_tag", nil
 		}
 	}
-	all, err := readCalls(text)
-	return all, rule, err
+	all, err = readCalls(text)
+	return all, text, rule, err
 }
 
 func readCalls(text string) ([]toolCall, error) {

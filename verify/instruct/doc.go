@@ -28,10 +28,12 @@
 //
 // # Budgets
 //
-// Every check is linear in the completion. Patterns of this package and
-// keywords that Go's regexp can express run in linear time; a keyword that needs
-// backtracking runs on regexp2 with limits on text, stack and time (pattern.go),
-// and beyond them the completion is not scored. A keyword comes from the task,
+// Every check is linear in the completion, but for keywords that are regular
+// expressions. Those are Python's; an engine of this package reads and runs them
+// (pattern_parse.go, pattern_program.go, pattern_run.go) in a counted number of
+// steps, and beyond it the instruction is not followed. Patterns without
+// references and without repetitions of what may be empty take no more steps than
+// the product of pattern and text for each match. A keyword comes from the task,
 // never from a model.
 //
 // Everything is safe for concurrent use.

@@ -95,7 +95,7 @@ func keywordExistence(k *kwargs) check {
 		for i, p := range patterns {
 			ok, err := p.found(text)
 			if err != nil {
-				return finding{err: err}
+				return result(false, "%v", err)
 			}
 			if !ok {
 				return result(false, "keyword %s is not found", quote(keywords[i]))
@@ -112,7 +112,7 @@ func keywordFrequency(k *kwargs) check {
 	return func(text string) finding {
 		n, err := p.count(text)
 		if err != nil {
-			return finding{err: err}
+			return result(false, "%v", err)
 		}
 		return result(relation.holds(n, asked), "keyword %s is found %s: %s %d asked", quote(keyword), count(n, "time"), relation, asked)
 	}
@@ -137,7 +137,7 @@ func forbiddenWords(k *kwargs) check {
 				found = hasWord(text, w, true)
 			}
 			if err != nil {
-				return finding{err: err}
+				return result(false, "%v", err)
 			}
 			if found {
 				return result(false, "forbidden word %s is found", quote(w))
@@ -266,7 +266,10 @@ func postscript(k *kwargs) check {
 	p := k.pattern("postscript_marker", expr, false)
 	return func(text string) finding {
 		ok, err := p.found(lower(text))
-		return finding{ok, "looked for the postscript marker " + quote(marker), err}
+		if err != nil {
+			return result(false, "%v", err)
+		}
+		return result(ok, "looked for the postscript marker %s", quote(marker))
 	}
 }
 
@@ -322,9 +325,9 @@ func multipleSections(k *kwargs) check {
 	return func(text string) finding {
 		n, err := p.count(text)
 		if err != nil {
-			return finding{err: err}
+			return result(false, "%v", err)
 		}
-		n *= 1 + p.groups // re.split gives the groups back as parts
+		n *= 1 + p.program.groups // re.split gives the groups back as parts
 		return result(n >= asked, "%s: at least %d asked", count(n, "section"), asked)
 	}
 }

@@ -89,13 +89,13 @@ func repeatPhrase(k *kwargs) check {
 		return nil
 	}
 	p := k.pattern("phrase", phrase[0]+" .*? "+phrase[len(phrase)-1], false)
-	if p != nil && p.groups > 1 {
-		k.fail("kwargs: phrase is used as a regular expression and has %d groups: at most 1 is accepted", p.groups)
+	if p != nil && p.program.groups > 1 {
+		k.fail("kwargs: phrase is used as a regular expression and has %d groups: at most 1 is accepted", p.program.groups)
 	}
 	return func(text string) finding {
 		all, err := p.findAll(text)
 		if err != nil {
-			return finding{err: err}
+			return result(false, "%v", err)
 		}
 		if len(all) != asked {
 			return result(false, "the phrase is found %s: %d asked", count(len(all), "time"), asked)
@@ -204,7 +204,7 @@ func exactCounts(k *kwargs, keywords []string, asked []int) check {
 		for i, p := range patterns {
 			n, err := p.count(text)
 			if err != nil {
-				return finding{err: err}
+				return result(false, "%v", err)
 			}
 			if n != asked[i] {
 				return result(false, "keyword %s is found %s: %d asked", quote(keywords[i]), count(n, "time"), asked[i])

@@ -1,36 +1,13 @@
 package instruct
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/dlclark/regexp2/v2"
 )
 
-// pattern is a Python regular expression out of a task row. It runs on Go's
-// linear-time engine where that can express it, else (look-around, references,
-// atomic groups, \b, which is about ASCII in Go, and patterns that match the
-// empty string, whose places differ) on a backtracking one with limits.
-type pattern struct {
-	linear *regexp.Regexp
-	back   *regexp2.Regexp
-	groups int
-}
-
-// Limits of the backtracking engine. Only a pattern of a task row, never text
-// of a model, chooses it.
-const (
-	maxPatternBytes = 4096
-	maxBackBytes    = 64 << 10 // of text
-	maxBackStack    = 1 << 20  // slots
-	backTimeout     = 500 * time.Millisecond
-)
-
-var errBudget = errors.New("the pattern takes too long on this text")
+// pattern is a Python regular expression out of a task row.
+type pattern struct{ program *program }
 
 // newPattern compiles a Python regular expression, as re.compile does without
 // flags or with re.IGNORECASE.
@@ -38,72 +15,41 @@ func newPattern(python string, ignoreCase bool) (*pattern, error) {
 	if len(python) > maxPatternBytes {
 		return nil, fmt.Errorf("a pattern of %d bytes: at most %d are accepted", len(python), maxPatternBytes)
 	}
-	expr, backtracks, err := translate(python, ignoreCase)
+	root, groups, err := readPattern(python)
 	if err != nil {
 		return nil, err
 	}
-	if ignoreCase {
-		expr = "(?i)" + expr
-	}
-	if !backtracks {
-		re, err := regexp.Compile(expr)
-		if err == nil && !re.MatchString("") {
-			return &pattern{linear: re, groups: re.NumSubexp()}, nil
-		}
-	}
-	re, err := regexp2.Compile(expr, regexp2.OptionMaintainCaptureOrder(), regexp2.OptionMaxBacktrackingStackSize(maxBackStack))
+	p, err := compile(root, groups, ignoreCase)
 	if err != nil {
 		return nil, err
 	}
-	re.MatchTimeout = backTimeout
-	return &pattern{back: re, groups: len(re.GetGroupNumbers()) - 1}, nil
+	return &pattern{p}, nil
 }
 
 // found says whether re.search finds something.
 func (p *pattern) found(text string) (bool, error) {
-	if p.linear != nil {
-		return p.linear.MatchString(text), nil
-	}
-	if len(text) > maxBackBytes {
-		return false, errBudget
-	}
-	ok, err := p.back.MatchString(text)
-	if err != nil {
-		return false, errBudget
-	}
-	return ok, nil
+	return newMatcher(p.program, text).search(0, false)
 }
 
 // findAll is re.findall: the matches or, with a group, what the first group
 // holds.
 func (p *pattern) findAll(text string) ([]string, error) {
-	group := min(p.groups, 1)
+	m := newMatcher(p.program, text)
+	group := min(p.program.groups, 1)
 	var all []string
-	if p.linear != nil {
-		for _, m := range p.linear.FindAllStringSubmatchIndex(text, -1) {
-			part := ""
-			if from := m[2*group]; from >= 0 {
-				part = text[from:m[2*group+1]]
-			}
-			all = append(all, part)
+	for at, must := 0, false; ; {
+		found, err := m.search(at, must)
+		if err != nil || !found {
+			return all, err
 		}
-		return all, nil
-	}
-	if len(text) > maxBackBytes {
-		return nil, errBudget
-	}
-	deadline := time.Now().Add(backTimeout)
-	m, err := p.back.FindStringMatch(text)
-	for ; m != nil && err == nil; m, err = p.back.FindNextMatch(m) {
-		all = append(all, m.GroupByNumber(group).String())
-		if time.Now().After(deadline) {
-			return nil, errBudget
+		part := ""
+		if from := m.slots[2*group]; from >= 0 {
+			part = string(m.text[from:m.slots[2*group+1]])
 		}
+		all = append(all, part)
+		must = m.slots[1] == m.slots[0]
+		at = m.slots[1]
 	}
-	if err != nil {
-		return nil, errBudget
-	}
-	return all, nil
 }
 
 // count is the number of matches that do not overlap.

@@ -40,6 +40,16 @@ func TestPatternCountsAsPython(t *testing.T) {
 		{`\$5`, "$5", 1},
 		{``, "ab", 3},
 		{`\B`, "ab c", 1},
+		{`\B`, "", 0},
+		{`(?:|a)+`, "aa", 5},
+		{`a*?`, "aa", 5},
+		{`(?>a*)a|b`, "aab", 1},
+		{`a++b`, "aab", 1},
+		{`a{,}b`, "aab b", 2},
+		{`a{}`, "a{}", 1},
+		{`(a)?(?!\1)b`, "ab b", 2},
+		{`(?<!a)(?<=\w)b`, "ab bb", 1},
+		{`[^\W\d]+`, "ab1_c", 2},
 		{`ß`, "ßẞ", 2},
 	} {
 		p, err := newPattern(c.python, true)
@@ -60,7 +70,8 @@ func TestPatternCountsAsPython(t *testing.T) {
 
 func TestPatternRefusesWhatPythonRefuses(t *testing.T) {
 	for _, python := range []string{
-		"c(", "a)", "*a", "a**", "[a", `\`, "[b-a]", `\q`, "a{2,1}", "(?P<x", `\1`,
+		"c(", "a)", "*a", "a**", "^*", "(?P<x>a)(?P<x>b)", "[a", `\`, "[b-a]", `[\w-a]`, `\q`, "a{2,1}", "(?P<x", `\1`, `(a\1)`, `\400`,
+		"(?<=a+)b", `(?<=(a)\1)b`, "a{9999999999}", "(?", "(?P=x)", "(?#",
 		strings.Repeat("a", maxPatternBytes+1),
 	} {
 		if _, err := newPattern(python, true); err == nil {
@@ -80,17 +91,28 @@ func TestPatternGroupsAsPython(t *testing.T) {
 	}
 }
 
-// A pattern that backtracks without end is given up, not waited for.
-func TestPatternBudget(t *testing.T) {
-	p, err := newPattern(`(?:a|aa)+\bb`, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.found(strings.Repeat("a", 200) + "b"); err != errBudget {
-		t.Errorf("found: %v, want %v", err, errBudget)
-	}
-	if _, err := p.count(strings.Repeat(" ", maxBackBytes+1)); err != errBudget {
-		t.Errorf("count: %v, want %v", err, errBudget)
+// A pattern that backtracks without end is given up by its count of steps, and
+// one that can be memorised is not.
+func TestPatternSteps(t *testing.T) {
+	long := strings.Repeat("a", 200)
+	for _, c := range []struct {
+		python, text string
+		want         error
+	}{
+		{`(?:a|aa)+\bb`, long + "b", nil},
+		{`(a+)+c`, long, nil},
+		{`(?:a*)*c`, long, errSteps},
+		{`(a|aa)+\1c`, long, errSteps},
+		{`(?=(a+)+c)a`, long, nil},
+		{`a[^b]*b|a`, strings.Repeat("a", 1<<20), errSteps}, // each match looks to the end
+	} {
+		p, err := newPattern(c.python, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.count(c.text); err != c.want {
+			t.Errorf("%s: %v, want %v", c.python, err, c.want)
+		}
 	}
 }
 

@@ -23,7 +23,10 @@ func (p *parser) postfix() (*node, error) {
 		case p.accept("%"):
 			n = of(kPercent, n)
 		case p.accept("deg"):
-			n = quantity(n, units["deg"])
+			n = quantity(n, p.degrees())
+		case p.is("usd", "eur", "gbp", "jpy"):
+			n = quantity(n, units[p.peek().text])
+			p.at++
 		case p.accept("'"):
 			if n.kind == kSymbol {
 				n = symbol(n.name + "'")
@@ -35,9 +38,18 @@ func (p *parser) postfix() (*node, error) {
 	return nil, err
 }
 
+// degrees is the unit behind °: of an angle, or C or F.
+func (p *parser) degrees() unit {
+	if t := p.peek(); t.kind == tLetter && (t.text == "C" || t.text == "F") {
+		p.at++
+		return units["deg"+t.text]
+	}
+	return units["deg"]
+}
+
 func (p *parser) power(base *node) (*node, error) {
 	if p.accept("deg") {
-		return quantity(base, units["deg"]), nil
+		return quantity(base, p.degrees()), nil
 	}
 	if p.accept("'") {
 		return base, nil
@@ -46,13 +58,21 @@ func (p *parser) power(base *node) (*node, error) {
 		switch p.tokens[p.at+1].text {
 		case "deg":
 			p.at += 3
-			return quantity(base, units["deg"]), nil
+			return quantity(base, p.degrees()), nil
 		case "'":
 			p.at += 3
 			return base, nil
 		}
 	}
+	leave, err := p.nest()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	exponent, err := p.arg()
+	if err == nil && p.accept("^") { // 2^3^2 is 2^(3^2)
+		exponent, err = p.power(exponent)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +135,7 @@ func (p *parser) atom() (*node, error) {
 	case tLetter:
 		return p.letter(t)
 	case tWord:
-		return &node{kind: kText, name: t.text}, nil
+		return spelled(t.text), nil
 	case tCommand:
 		return p.command(t.text)
 	case tMark:
@@ -176,6 +196,10 @@ func (p *parser) bracketed(open string) (*node, error) {
 			return &node{kind: kText}, nil
 		}
 		n, err := p.list()
+		if name := p.peek().text; err == nil && p.peek().kind == tCommand && (name == "over" || name == "choose") {
+			p.at++
+			n, err = p.above(name, n)
+		}
 		if err == nil {
 			err = p.expect("}")
 		}
@@ -201,16 +225,34 @@ func (p *parser) bracketed(open string) (*node, error) {
 		return symbol("inf"), nil
 	case "empty":
 		return of(kSet), nil
+	case "usd", "eur", "gbp", "jpy":
+		n, err := p.factor()
+		if err != nil {
+			return nil, err
+		}
+		return quantity(n, units[open]), nil
 	}
 	p.at--
 	return nil, p.unexpected("a value")
 }
 
+// above reads what stands below \over or \choose.
+func (p *parser) above(name string, over *node) (*node, error) {
+	under, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	if name == "choose" {
+		return call("binomial", over, under), nil
+	}
+	return quotient(over, under), nil
+}
+
 // round reads ( or [ up to its partner: a group, a tuple or an interval.
 func (p *parser) round(open string) (*node, error) {
-	bars := p.bars
-	p.bars = 0
-	defer func() { p.bars = bars }()
+	bars, inSet := p.bars, p.inSet
+	p.bars, p.inSet = 0, false
+	defer func() { p.bars, p.inSet = bars, inSet }()
 	n, err := p.list()
 	if err != nil {
 		return nil, err
@@ -250,13 +292,15 @@ func (p *parser) set() (*node, error) {
 	if p.accept(`\}`) {
 		return of(kSet), nil
 	}
-	p.bars++ // a bar inside is "such that"
-	defer func() { p.bars-- }()
+	bars, inSet := p.bars, p.inSet
+	p.bars, p.inSet = p.bars+1, true // a bar inside is "such that"
+	defer func() { p.bars, p.inSet = bars, inSet }()
 	n, err := p.list()
 	if err != nil {
 		return nil, err
 	}
-	if p.accept("suchthat", "|") {
+	p.inSet = false
+	if p.accept("suchthat", "|", ":") {
 		condition, err := p.list()
 		if err != nil {
 			return nil, err

@@ -99,7 +99,7 @@ func (p *parser) function(name string) (*node, error) {
 		name, power = "arc"+name, nil
 	}
 	n := call(name, arg)
-	if arg.kind == kTuple || arg.kind == kList {
+	if arg.kind == kTuple || arg.kind == kList || arg.kind == kSet && strings.Contains("max min gcd lcm", name) {
 		n = call(name, arg.args...)
 	}
 	if base != nil {

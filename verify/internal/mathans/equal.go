@@ -44,6 +44,8 @@ type matcher struct {
 	rules       Rules
 	budget      budget
 	comparisons int
+	nested      int // collections around what is compared
+	ends        []standIn
 	how         string
 	limit       error
 }
@@ -54,7 +56,7 @@ func (m *matcher) equal(g, p *node) bool {
 		m.limit = errBudget
 		return false
 	}
-	g, p = member(g), member(p)
+	g, p = m.described(member(g)), m.described(member(p))
 	if g.key() == p.key() {
 		return true
 	}
@@ -75,6 +77,9 @@ func (m *matcher) equal(g, p *node) bool {
 	}
 	if g.hasKind(kMatrix) || p.hasKind(kMatrix) {
 		return m.matrices(g, p)
+	}
+	if g.kind == kRatio && len(g.args) > 2 || p.kind == kRatio && len(p.args) > 2 {
+		return g.kind == p.kind && m.ratios(g.args, p.args)
 	}
 	return m.scalars(g, p)
 }
@@ -98,6 +103,22 @@ func member(n *node) *node {
 	return n
 }
 
+// described is the set of real numbers that {x | x > 2} describes, and n for
+// anything else.
+func (m *matcher) described(n *node) *node {
+	if n.kind != kCall || n.name != "builder" {
+		return n
+	}
+	x := n.args[0]
+	if x.kind == kRelation && len(x.ops) == 1 && x.ops[0] == "in" && isSymbol(x.args[1], "Reals") {
+		x = x.args[0]
+	}
+	if set, ok := m.asSet(n.args[1]); ok && x.kind == kSymbol && slices.Equal(variables(n.args[1]), []string{x.name}) {
+		return set
+	}
+	return n
+}
+
 func isCollection(n *node) bool {
 	switch n.kind {
 	case kTuple, kInterval, kSet, kList, kUnion, kIntersection, kDifference:
@@ -108,8 +129,8 @@ func isCollection(n *node) bool {
 
 // collections compares sets, lists, tuples, intervals and unions.
 func (m *matcher) collections(g, p *node) bool {
-	for _, pair := range [][2]*node{{g, p}, {p, g}} { // {5} answers 5
-		if one, other := pair[0], pair[1]; (one.kind == kSet || one.kind == kList) && len(one.args) == 1 && !isSetLike(other) {
+	for _, pair := range [][2]*node{{g, p}, {p, g}} { // {5} answers 5, but {{5}} is not {5}
+		if one, other := pair[0], pair[1]; (one.kind == kSet && m.nested == 0 || one.kind == kList) && len(one.args) == 1 && !isSetLike(other) {
 			if one == g {
 				return m.equal(g.args[0], p)
 			}
@@ -147,6 +168,8 @@ func (m *matcher) sequences(g, p []*node) bool {
 	if len(g) != len(p) {
 		return false
 	}
+	m.nested++
+	defer func() { m.nested-- }()
 	for i := range g {
 		if !m.equal(g[i], p[i]) {
 			return false
@@ -160,6 +183,8 @@ func (m *matcher) sets(g, p []*node) bool {
 	if len(g) > maxItems || len(p) > maxItems {
 		return false
 	}
+	m.nested++
+	defer func() { m.nested-- }()
 	if len(g) == len(p) && m.paired(g, p) {
 		return true
 	}
@@ -195,6 +220,34 @@ func (m *matcher) distinct(all []*node) []*node {
 	return out
 }
 
+// ratios compares ratios of three and more: 2:3:4 is 4:6:8.
+func (m *matcher) ratios(g, p []*node) bool {
+	if len(g) != len(p) {
+		return false
+	}
+	for i := range g[1:] {
+		if !m.equal(quotient(g[i], g[i+1]), quotient(p[i], p[i+1])) {
+			return false
+		}
+	}
+	return true
+}
+
+func isMod(n *node) bool { return n.kind == kCall && n.name == "mod" }
+
+// residues compares residue classes: 3 and 10 (mod 7). A modulus on one side only
+// is dropped.
+func (m *matcher) residues(g, p *node) bool {
+	switch {
+	case !isMod(g):
+		return m.equal(g, p.args[0])
+	case !isMod(p):
+		return m.equal(g.args[0], p)
+	}
+	return m.equal(g.args[1], p.args[1]) && (m.equal(g.args[0], p.args[0]) ||
+		m.equal(call("bmod", g.args[0], g.args[1]), call("bmod", p.args[0], p.args[1])))
+}
+
 // scalars compares two values that are no collections.
 func (m *matcher) scalars(g, p *node) bool {
 	if equal, decided := m.texts(g, p); decided {
@@ -203,6 +256,9 @@ func (m *matcher) scalars(g, p *node) bool {
 	g, p, ok := m.units(g, p)
 	if !ok {
 		return false
+	}
+	if isMod(g) || isMod(p) {
+		return m.residues(g, p)
 	}
 	if gi, pi := infinity(g), infinity(p); gi != 0 || pi != 0 {
 		return gi == pi
@@ -247,10 +303,14 @@ func (m *matcher) note(err error) {
 // dimensions differ. A unit on one side only is dropped.
 func (m *matcher) units(g, p *node) (*node, *node, bool) {
 	g, p = glued(g), glued(p)
+	if isAngle(g, p) || isAngle(p, g) {
+		g, p = inRadians(g), inRadians(p)
+	}
 	gq, pq := g.kind == kQuantity, p.kind == kQuantity
 	if gq && pq {
-		if g.name != p.name {
-			return g, p, false
+		if g.name != p.name { // 25° may stand for 25 °C
+			degrees := strings.HasPrefix(g.name, "deg") && strings.HasPrefix(p.name, "deg")
+			return g.args[0], p.args[0], degrees && (g.name == "deg" || p.name == "deg")
 		}
 		if g.value.Cmp(p.value) != 0 {
 			scale := func(n *node) *node { return product(n.args[0], &node{kind: kNumber, value: n.value}) }
@@ -264,6 +324,24 @@ func (m *matcher) units(g, p *node) (*node, *node, bool) {
 		p = p.args[0]
 	}
 	return g, p, true
+}
+
+// isAngle: one is in degrees, and the other in radians: it says so or holds π.
+func isAngle(one, other *node) bool {
+	return one.kind == kQuantity && one.name == "deg" && (other.kind == kQuantity && other.name == "rad" ||
+		other.kind != kQuantity && other.any(func(n *node) bool {
+			return isSymbol(n, "pi") || n.kind == kCall && strings.HasPrefix(n.name, "arc")
+		}))
+}
+
+func inRadians(n *node) *node {
+	switch {
+	case n.kind == kQuantity && n.name == "deg":
+		return of(kProduct, n.args[0], quotient(symbol("pi"), integer(180)))
+	case n.kind == kQuantity:
+		return n.args[0]
+	}
+	return n
 }
 
 // glued reads 5m and 5m² as quantities.

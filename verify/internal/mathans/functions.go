@@ -62,6 +62,7 @@ func (c *calc) logarithm(v value) (value, error) {
 			return c.measured(c.real(y), v), c.spendFunction()
 		}
 	}
+	c.complex = c.complex || z.isReal()
 	r, ok := c.log(c.abs(z))
 	if !ok {
 		return value{}, errUndefined
@@ -126,11 +127,18 @@ func (c *calc) generalPower(base, exponent value) (value, error) {
 	return c.measured(complexBall{c.mul(scale, cos), c.mul(scale, sin)}, base, exponent), c.spendFunction()
 }
 
+var trigonometric = wordSet("sin cos tan sec csc cot")
+
 // call is the value of a function.
 func (c *calc) call(n *node) (value, error) {
 	if n.name == "exp" && len(n.args) == 1 {
 		return c.exponential(n.args[0])
 	}
+	angles := c.angles
+	if trigonometric[n.name] {
+		c.angles++
+	}
+	defer func() { c.angles = angles }()
 	args := make([]value, len(n.args))
 	for i, arg := range n.args {
 		v, err := c.eval(arg)
@@ -139,11 +147,10 @@ func (c *calc) call(n *node) (value, error) {
 		}
 		args[i] = v
 	}
+	if trigonometric[n.name] && len(args) == 1 {
+		return c.trigonometric(n.name, args[0])
+	}
 	switch n.name {
-	case "sin", "cos", "tan", "sec", "csc", "cot":
-		if len(args) == 1 {
-			return c.trigonometric(n.name, args[0])
-		}
 	case "arcsin", "arccos", "arctan":
 		if len(args) == 1 {
 			return c.inverseTrigonometric(n.name, args[0])
@@ -163,7 +170,7 @@ func (c *calc) call(n *node) (value, error) {
 			}
 			return value{z: c.real(c.abs(v.z)), u: v.u, l: v.l}, nil
 		}
-	case "factorial", "binomial", "gcd", "lcm", "max", "min", "floor", "ceil":
+	case "factorial", "binomial", "bmod", "gcd", "lcm", "max", "min", "floor", "ceil":
 		if v, ok, err := c.combinatorial(n.name, args); ok {
 			return v, err
 		}
@@ -350,6 +357,13 @@ func (c *calc) combinatorial(name string, args []value) (v value, ok bool, err e
 			}
 		}
 		v, err = c.rational(x)
+		return v, true, err
+	}
+	if name == "bmod" {
+		if len(args) != 2 || !x.IsInt() || !args[1].rat.IsInt() || args[1].rat.Sign() <= 0 {
+			return value{}, false, nil
+		}
+		v, err = c.rational(new(big.Rat).SetInt(new(big.Int).Mod(x.Num(), args[1].rat.Num())))
 		return v, true, err
 	}
 	for _, a := range args {

@@ -24,7 +24,7 @@ func (l *lexer) number() error {
 			continue
 		}
 		for {
-			after, ok := l.after(sep)
+			after, ok := l.behind(sep)
 			if !ok || !isGroup(after) {
 				break
 			}
@@ -38,14 +38,16 @@ func (l *lexer) number() error {
 	}
 	whole, fraction, decimal := strings.Join(groups, ""), "", false
 	for _, point := range []string{".", `{,}`, "{.}"} {
-		if after, ok := l.after(point); ok && after != "" && isDigit(after[0]) {
+		if after, ok := l.behind(point); ok && after != "" && isDigit(after[0]) {
 			l.at = len(l.text) - len(after)
 			fraction, decimal = l.digits(), true
 			break
 		}
 	}
-	if after, ok := l.after(`.\overline`); ok && !decimal { // 0.\overline{3}
-		l.at, decimal = len(l.text)-len(after)-len(`\overline`), true
+	for _, over := range []string{`\overline`, `\bar`, `\dot`} { // 0.\overline{3}
+		if after, ok := l.behind("." + over); ok && !decimal {
+			l.at, decimal = len(l.text)-len(after)-len(over), true
+		}
 	}
 	value, err := decimalValue(whole, fraction, l.exponent())
 	if err != nil {
@@ -59,9 +61,9 @@ func (l *lexer) number() error {
 	return nil
 }
 
-// after is the text behind sep, which may have white space behind it when it
+// behind is the text behind sep, which may have white space behind it when it
 // ends in a spacing command: 32,\! 349.
-func (l *lexer) after(sep string) (string, bool) {
+func (l *lexer) behind(sep string) (string, bool) {
 	rest, ok := strings.CutPrefix(l.text[l.at:], sep)
 	if ok && strings.HasPrefix(sep, `,\`) {
 		rest = strings.TrimLeft(rest, " ")

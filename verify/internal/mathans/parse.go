@@ -29,8 +29,17 @@ func Parse(text string) (Answer, error) {
 }
 
 // Words is an answer that is compared as text, white space and case aside.
-func Words(text string) Answer {
-	return Answer{&node{kind: kText, name: strings.Join(strings.Fields(text), " ")}}
+func Words(text string) Answer { return Answer{spelled(strings.Join(strings.Fields(text), " "))} }
+
+// spelled is what words stand for: a set that they name, or the words.
+func spelled(words string) *node {
+	switch strings.TrimPrefix(strings.ToLower(words), "the ") {
+	case "all real numbers", "all reals", "real numbers", "set of all real numbers", "set of real numbers":
+		return symbol("Reals")
+	case "empty set", "no solution", "no solutions":
+		return of(kSet)
+	}
+	return &node{kind: kText, name: words}
 }
 
 // IsWords reports whether the answer is words alone.
@@ -56,15 +65,18 @@ func normalize(text string) string {
 //	answer   = list { ";" list }
 //	list     = relation { "," relation }
 //	relation = operand { ("=" | "<" | "∈" | …) operand }
-//	operand  = sum { ("∪" | "∩" | "∖") sum }
+//	operand  = sum [ "mod" sum ] { ("∪" | "∩" | "∖") sum }
 //	sum      = term { ("+" | "-" | "±") term }
 //	term     = factor { ("*" | "/" | ":" | nothing) factor }
-//	factor   = { "-" | "+" | "±" } atom { "^" arg | "_" arg | "!" | "%" | "°" }
+//	factor   = { "-" | "+" | "±" } ( mixed | postfix )
+//	mixed    = whole number, proper fraction
+//	postfix  = atom { "^" arg | "_" arg | "!" | "%" | "°" | "$" }
 type parser struct {
 	tokens []token
 	at     int
 	depth  int
-	bars   int // |…| that are open
+	bars   int  // |…| that are open
+	inSet  bool // right inside \{…\}, where : is "such that"
 }
 
 func (p *parser) peek() token {
@@ -158,7 +170,7 @@ func lastIndex(tokens []token, mark string) int {
 // list reads items between commas; a single item stands for itself.
 func (p *parser) list() (*node, error) {
 	var items []*node
-	commas, decimalComma := 0, false
+	commas, ors, decimalComma := 0, 0, false
 	for {
 		first := p.peek()
 		item, err := p.relation()
@@ -175,8 +187,11 @@ func (p *parser) list() (*node, error) {
 		if !p.is(",") {
 			break
 		}
-		for p.accept(",") {
+		for ; p.is(","); p.at++ {
 			commas++
+			if p.peek().or {
+				ors++
+			}
 		}
 		if p.peek().kind == tEnd || p.is(";", ")", "]", "}", `\}`) {
 			break
@@ -186,6 +201,9 @@ func (p *parser) list() (*node, error) {
 		return items[0], nil
 	}
 	l := of(kList, items...)
+	if ors >= len(items)-1 { // "x < 1, or x > 3" too
+		l.name = "or"
+	}
 	if len(items) == 2 && decimalComma {
 		l.alt = commaDecimal(items[0], items[1], p.tokens[p.at-1].text)
 	}
@@ -221,7 +239,7 @@ func (p *parser) relation() (*node, error) {
 	for t := p.peek(); t.kind == tMark && relations[t.text]; t = p.peek() {
 		p.at++
 		op := t.text
-		if p.accept("=") && op != "=" { // < =
+		if p.accept("=") && (op == "<" || op == ">") { // < =
 			op += "="
 		}
 		if e := p.peek(); e.kind == tEnd || e.kind == tMark && e.text == "," {
@@ -241,6 +259,9 @@ func (p *parser) relation() (*node, error) {
 
 func (p *parser) operand() (*node, error) {
 	left, err := p.sum()
+	if err == nil {
+		left, err = p.modulus(left)
+	}
 	for err == nil {
 		k := kUnion
 		switch {
@@ -265,6 +286,33 @@ func (p *parser) operand() (*node, error) {
 	return nil, err
 }
 
+// modulus reads \pmod{7}, (mod 7) or mod 7 behind a value: a residue class. \bmod
+// is the remainder.
+func (p *parser) modulus(left *node) (*node, error) {
+	inBrackets := p.is("(") && p.isMod(p.at+1)
+	if !inBrackets && !p.isMod(p.at) {
+		return left, nil
+	}
+	if inBrackets {
+		p.at++
+	}
+	name := p.peek().text
+	p.at++
+	m, err := p.sum()
+	if err == nil && inBrackets {
+		err = p.expect(")")
+	}
+	if name == "bmod" && !inBrackets {
+		return call("bmod", left, m), err
+	}
+	return call("mod", left, m), err
+}
+
+// isMod: \mod, \pmod or \bmod stands there.
+func (p *parser) isMod(at int) bool {
+	return at < len(p.tokens) && p.tokens[at].kind == tCommand && strings.HasSuffix(p.tokens[at].text, "mod")
+}
+
 func (p *parser) sum() (*node, error) {
 	left, err := p.term()
 	var total *node // left, where it is a sum that was made here and may grow
@@ -280,6 +328,9 @@ func (p *parser) sum() (*node, error) {
 		switch {
 		case op == "+-" || op == "-+":
 			left, total = &node{kind: kPlusMinus, name: op, args: []*node{left, right}}, nil
+			continue
+		case op == "-" && right.kind == kSet: // ℝ - {1}
+			left, total = of(kDifference, left, right), nil
 			continue
 		case op == "-":
 			right = of(kNegative, right)
@@ -319,9 +370,16 @@ func (p *parser) term() (*node, error) {
 			if right, err = p.factor(); err == nil {
 				left = quotient(left, right)
 			}
+		case p.is(":") && p.inSet && left.kind == kSymbol:
+			return left, nil
 		case p.accept(":"):
 			p.accept("=") // a := 5 is a = 5
-			if right, err = p.factor(); err == nil {
+			if right, err = p.factor(); err != nil {
+				break
+			}
+			if left.kind == kRatio { // 2:3:4
+				left = left.withArgs(append(slices.Clone(left.args), right))
+			} else {
 				left = of(kRatio, left, right)
 			}
 		case t.kind == tWord && left.kind != kText:
@@ -331,14 +389,11 @@ func (p *parser) term() (*node, error) {
 		case t.kind == tNumber:
 			left, err = p.numberAfter(left, t)
 		default:
-			mixed := p.mixedFraction(left, t)
 			if right, err = p.postfix(); err != nil {
 				break
 			}
-			if mixed && isProperFraction(right) {
-				left = of(kSum, left, right)
-			} else if mixed && right.kind == kPercent && isProperFraction(right.args[0]) {
-				left = of(kPercent, of(kSum, left, right.args[0]))
+			if u := unitFraction(right); u.base != "" {
+				left = quantity(left, u)
 			} else if left.kind == kText && right.kind == kText {
 				left = &node{kind: kText, name: left.name + " " + right.name}
 			} else {
@@ -353,57 +408,103 @@ func product(a, b *node) *node { return of(kProduct, a, b) }
 
 func quotient(a, b *node) *node { return of(kQuotient, a, b) }
 
-// wordAfter reads words behind a value: a unit, or words to drop. A power of a
-// dropped word is dropped with it.
+// wordAfter reads words behind a value: a unit, "miles/hour", or words to drop. A
+// power of a dropped word is dropped with it.
 func (p *parser) wordAfter(left *node) (*node, error) {
-	u := unitOf(p.peek().text)
-	p.at++
-	if p.accept("^") {
-		power, err := p.arg()
-		if err != nil {
-			return nil, err
+	var words strings.Builder
+	for {
+		words.WriteString(p.peek().text)
+		p.at++
+		if p.accept("^") {
+			power, err := p.arg()
+			if err != nil {
+				return nil, err
+			}
+			if power.kind == kNumber {
+				words.WriteString("^" + power.value.RatString())
+			}
 		}
-		if power.kind == kNumber {
-			u = u.raised(power.value.RatString())
+		if !p.is("/") || p.at+1 == len(p.tokens) || p.tokens[p.at+1].kind != tWord {
+			return quantity(left, unitOf(words.String())), nil
 		}
+		words.WriteByte('/')
+		p.at++
 	}
-	if left.kind == kQuantity { // "12 feet long"
-		return left, nil
-	}
-	return quantity(left, u), nil
 }
 
-// numberAfter reads a number right behind a value: 3 1/2 is a mixed number; two
-// numbers with nothing but a space between them are an error.
+// numberAfter reads a number right behind a value. Two numbers with nothing but
+// a space between them are an error.
 func (p *parser) numberAfter(left *node, t token) (*node, error) {
-	if left.kind != kNumber {
-		if left.kind == kText { // "part 2"
-			p.at++
-			return &node{kind: kText, name: left.name + " " + t.text}, nil
-		}
-		right, err := p.postfix()
-		if err != nil {
-			return nil, err
-		}
-		return product(left, right), nil
+	if left.kind == kText { // "part 2"
+		p.at++
+		return &node{kind: kText, name: left.name + " " + t.text}, nil
 	}
-	if !left.decimal && !t.decimal && p.at+2 < len(p.tokens) && p.tokens[p.at+1].text == "/" && p.tokens[p.at+2].kind == tNumber {
-		under := p.tokens[p.at+2].value
-		if under.Sign() > 0 && t.value.Cmp(under) < 0 {
-			p.at += 3
-			return of(kSum, left, &node{kind: kNumber, value: new(big.Rat).Quo(t.value, under)}), nil
-		}
+	if left.kind == kNumber {
+		return nil, fmt.Errorf("the numbers %q and %q stand side by side", left.value.RatString(), t.text)
 	}
-	return nil, fmt.Errorf("the numbers %q and %q stand side by side", left.value.RatString(), t.text)
+	right, err := p.postfix()
+	if err != nil {
+		return nil, err
+	}
+	return product(left, right), nil
 }
 
-// mixedFraction: left is a whole number and t begins a fraction: 3\frac{1}{2}.
-func (p *parser) mixedFraction(left *node, t token) bool {
-	return isDigits(left) && t.kind == tCommand && strings.HasSuffix(t.text, "frac")
+// mixed reads a factor without its sign; a whole number with a proper fraction
+// right behind it, 3 1/2 or 3\frac12, is their sum.
+func (p *parser) mixed() (*node, error) {
+	n, err := p.postfix()
+	if err != nil || !isDigits(n) || p.tokens[p.at-1].kind != tNumber {
+		return n, err
+	}
+	over, under, used := properFraction(p.tokens[p.at:])
+	if used == 0 {
+		return n, nil
+	}
+	p.at += used
+	n = of(kSum, n, &node{kind: kNumber, value: new(big.Rat).Quo(over, under)})
+	switch {
+	case p.accept("%"):
+		n = of(kPercent, n)
+	case p.accept("deg"):
+		n = quantity(n, units["deg"])
+	}
+	return n, nil
 }
 
-func isProperFraction(n *node) bool {
-	return n.kind == kQuotient && isDigits(n.args[0]) && isDigits(n.args[1]) && n.args[0].value.Cmp(n.args[1].value) < 0
+// properFraction is the fraction of two whole numbers that tokens begin with, and
+// the number of its tokens; 0 if there is none or it is not below 1.
+func properFraction(tokens []token) (over, under *big.Rat, used int) {
+	whole := func(i int) *big.Rat {
+		if i < len(tokens) && tokens[i].kind == tNumber && !tokens[i].decimal {
+			return tokens[i].value
+		}
+		return nil
+	}
+	is := func(i int, mark string) bool {
+		return i < len(tokens) && tokens[i].kind == tMark && tokens[i].text == mark
+	}
+	switch {
+	case len(tokens) == 0:
+	case is(1, "/"):
+		over, under, used = whole(0), whole(2), 3
+	case tokens[0].kind != tCommand || !strings.HasSuffix(tokens[0].text, "frac"):
+	case is(1, "{") && is(3, "}") && is(4, "{") && is(6, "}"):
+		over, under, used = whole(2), whole(5), 7
+	case is(1, "{") && is(3, "}"):
+		if over, under = whole(2), whole(4); len(tokens) > 4 && len(tokens[4].text) == 1 {
+			used = 5
+		}
+	case whole(1) != nil && len(tokens[1].text) == 2: // \frac12
+		over, under, used = integer(int64(tokens[1].text[0]-'0')).value, integer(int64(tokens[1].text[1]-'0')).value, 2
+	case whole(1) != nil && len(tokens[1].text) == 1 && whole(2) != nil && len(tokens[2].text) == 1:
+		over, under, used = whole(1), whole(2), 3
+	case whole(1) != nil && len(tokens[1].text) == 1 && is(2, "{") && is(4, "}"):
+		over, under, used = whole(1), whole(3), 5
+	}
+	if over == nil || under == nil || used == 0 || over.Sign() <= 0 || over.Cmp(under) >= 0 {
+		return nil, nil, 0
+	}
+	return over, under, used
 }
 
 // startsFactor: what comes next multiplies what came before.
@@ -413,10 +514,12 @@ func (p *parser) startsFactor() bool {
 	case tNumber, tLetter, tWord:
 		return true
 	case tCommand:
-		return t.text != "end" && !strings.HasSuffix(t.text, "mod")
+		return t.text != "end" && t.text != "over" && t.text != "choose" && !strings.HasSuffix(t.text, "mod")
 	case tMark:
 		switch t.text {
-		case "(", "[", "{", `\{`, "inf", "lfloor", "lceil", "empty":
+		case "(":
+			return !p.isMod(p.at + 1)
+		case "[", "{", `\{`, "inf", "lfloor", "lceil", "empty":
 			return true
 		case "|":
 			return p.bars == 0
@@ -428,7 +531,7 @@ func (p *parser) startsFactor() bool {
 func (p *parser) factor() (*node, error) {
 	op := p.peek().text
 	if !p.accept("-", "+", "+-", "-+") {
-		return p.postfix()
+		return p.mixed()
 	}
 	leave, err := p.nest()
 	if err != nil {

@@ -60,7 +60,7 @@ func needsWhole(nodes ...*node) bool {
 		if n.any(func(m *node) bool {
 			switch {
 			case m.kind == kCall:
-				return m.name == "factorial" || m.name == "binomial" || m.name == "gcd" || m.name == "lcm"
+				return m.name == "factorial" || m.name == "binomial" || m.name == "bmod" || m.name == "gcd" || m.name == "lcm"
 			case m.kind == kPower:
 				return m.args[0].kind == kNegative && len(variables(m.args[1])) > 0
 			}
@@ -103,8 +103,9 @@ func hasNegative(point map[string]*big.Rat) bool {
 }
 
 func (m *matcher) isRealAt(n *node, point map[string]*big.Rat) bool {
-	v, err := m.newCalc(startPrecision, point).eval(n)
-	return err == nil && (v.rat != nil || v.z.isReal())
+	c := m.newCalc(startPrecision, point)
+	v, err := c.eval(n)
+	return err == nil && (v.rat != nil || v.z.isReal()) && !c.complex
 }
 
 // proportional decides whether p = c g for a constant c that is not 0. sign is

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A set of real numbers with rational ends can be written in many ways:
+// A set of real numbers can be written in many ways:
 // (-∞,3) ∪ (3,∞) is ℝ ∖ {3}. Such sets are compared as sorted disjoint pieces.
 
 // end is an end of a piece. closed: the number itself belongs to the piece.
@@ -25,7 +25,7 @@ func (a end) compare(b end) int {
 }
 
 // realSet is the set as sorted pieces that do not touch; ok is false where an
-// end is not rational or n is no set of numbers.
+// end is not known well enough or n is no set of numbers.
 func (m *matcher) realSet(n *node) ([]piece, bool) {
 	switch n.kind {
 	case kTuple, kInterval:
@@ -84,7 +84,45 @@ func (m *matcher) end(n *node, closed bool) (end, bool) {
 		return end{}, false
 	}
 	v, err := m.newCalc(startPrecision, nil).eval(n)
-	return end{at: v.rat, closed: closed}, err == nil && v.rat != nil
+	if err != nil {
+		return end{}, false
+	}
+	at, ok := m.place(n, v.rat)
+	return end{at: at, closed: closed}, ok
+}
+
+// standIn is the rational number that an end has or, where it is irrational, is
+// represented by.
+type standIn struct {
+	n     *node
+	at    *big.Rat
+	exact bool
+}
+
+// place is a rational number in the place of n: its value, or one near it, the same
+// for all ends that are proven to be equal, and never the same for two that are not.
+func (m *matcher) place(n *node, value *big.Rat) (at *big.Rat, ok bool) {
+	at, exact := value, value != nil
+	for _, known := range m.ends {
+		if exact || known.exact {
+			continue
+		}
+		if equal, _, err := m.constants(known.n, n, nil); err != nil || equal {
+			return known.at, equal
+		}
+	}
+	if !exact {
+		if at, ok = m.rationalNear(n); !ok {
+			return nil, false
+		}
+	}
+	for _, known := range m.ends {
+		if known.at.Cmp(at) == 0 && !(exact && known.exact) {
+			return nil, false
+		}
+	}
+	m.ends = append(m.ends, standIn{n, at, exact})
+	return at, true
 }
 
 // merged sorts pieces and joins those that touch.

@@ -1,6 +1,7 @@
 package mathans
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 )
@@ -8,22 +9,34 @@ import (
 // flipped is the relation read from right to left.
 var flipped = map[string]string{"=": "=", "~": "~", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
-// assigned is v for "name = … = v ≈ …", where name stands for what is asked; ok
-// is false for other relations: a² + b = 0 does not give 0 as its value.
-func assigned(n *node) (v *node, ok bool) {
-	if n.kind != kRelation || !isName(n.args[0]) {
-		return nil, false
+// assigned is v for "name = … = v ≈ …", where name stands for what is asked, for
+// "v = x", and, without a name, for constants, "40 + 2 = 42"; ok is false for
+// other relations: a² + b = 0 does not give 0 as its value.
+func assigned(n *node) (name, v *node, ok bool) {
+	if n.kind != kRelation {
+		return nil, nil, false
+	}
+	name = n.args[0]
+	switch constant := len(variables(name)) == 0; {
+	case isName(name):
+	case constant && len(n.ops) == 1 && n.args[1].kind == kSymbol && isName(n.args[1]):
+		n = reversed(n)
+		name = n.args[0]
+	case len(variables(n)) == 0 && !slices.ContainsFunc(n.args, isCollection):
+		name = nil
+	default:
+		return nil, nil, false
 	}
 	last := len(n.args) - 1
 	for i, op := range n.ops {
 		if op != "=" && op != "~" {
-			return nil, false
+			return nil, nil, false
 		}
-		if op == "~" && i > 0 {
+		if op == "~" && (i > 0 || name == nil) {
 			last = min(last, i) // x = 1/3 ≈ 0.333 is 1/3
 		}
 	}
-	return n.args[last], true
+	return name, n.args[last], true
 }
 
 // isName: the left side of an assignment: names, functions, and products,
@@ -42,14 +55,17 @@ func isName(n *node) bool {
 
 // relations compares two relations.
 func (m *matcher) relations(g, p *node) bool {
-	gv, gAssigns := assigned(g)
-	pv, pAssigns := assigned(p)
-	if gAssigns && pAssigns && m.equal(g.args[0], p.args[0]) {
+	gn, gv, gAssigns := assigned(g)
+	pn, pv, pAssigns := assigned(p)
+	if gAssigns && pAssigns && gn != nil && pn != nil && m.equal(gn, pn) {
 		return m.equal(gv, pv)
 	}
 	if len(g.ops) == 1 && len(p.ops) == 1 {
 		sign, ok := m.proportional(difference(g), difference(p))
 		same, opposite := g.ops[0] == p.ops[0], flipped[g.ops[0]] == p.ops[0]
+		if !ok && m.sameSets(g, p) {
+			return true
+		}
 		if ok {
 			m.how = "at points"
 			switch g.ops[0] {
@@ -65,24 +81,24 @@ func (m *matcher) relations(g, p *node) bool {
 		return true
 	}
 	if len(g.ops) != len(p.ops) {
-		return m.sameIntervals(g, p)
+		return m.sameSets(g, p)
 	}
 	back := reversed(p)
-	return slices.Equal(g.ops, back.ops) && m.sequences(g.args, back.args)
+	return slices.Equal(g.ops, back.ops) && m.sequences(g.args, back.args) || m.sameSets(g, p)
 }
 
-// sameIntervals: inequalities of one variable that describe one set of numbers,
+// sameSets: inequalities of one variable that describe one set of numbers,
 // as |x| < 2 and -2 < x < 2 do.
-func (m *matcher) sameIntervals(g, p *node) bool {
+func (m *matcher) sameSets(g, p *node) bool {
 	names := variables(g)
 	if len(names) != 1 || !slices.Equal(names, variables(p)) {
 		return false
 	}
-	a, ok := asInterval(g)
+	a, ok := m.asSet(g)
 	if !ok {
 		return false
 	}
-	b, ok := asInterval(p)
+	b, ok := m.asSet(p)
 	return ok && m.equal(a, b)
 }
 
@@ -115,10 +131,13 @@ func (m *matcher) relationsInLists(g, p *node) bool {
 			return true
 		}
 	}
-	if set, ok := asInterval(g); ok && !holdsRelation(p) {
+	if holdsRelation(g) && holdsRelation(p) {
+		if m.sameSets(g, p) {
+			return true
+		}
+	} else if set, ok := m.asSet(g); ok {
 		return m.equal(set, p)
-	}
-	if set, ok := asInterval(p); ok && !holdsRelation(g) {
+	} else if set, ok := m.asSet(p); ok {
 		return m.rules.SetRelation && m.equal(g, set)
 	}
 	gv, ok := values(g)
@@ -159,12 +178,11 @@ func (m *matcher) byName(g, p []*node) (named, equal bool) {
 func groupByName(items []*node) (map[string][]*node, bool) {
 	names := map[string][]*node{}
 	for _, item := range items {
-		v, ok := assigned(item)
-		if !ok {
+		name, v, ok := assigned(item)
+		if !ok || name == nil {
 			return nil, false
 		}
-		name := item.args[0].key()
-		names[name] = append(names[name], v)
+		names[name.key()] = append(names[name.key()], v)
 	}
 	return names, true
 }
@@ -174,13 +192,15 @@ func groupByName(items []*node) (map[string][]*node, bool) {
 // ok is false if another relation is left.
 func values(n *node) (*node, bool) {
 	if n.kind == kRelation {
-		return assigned(n)
+		_, v, ok := assigned(n)
+		return v, ok
 	}
 	if !isSetLike(n) || !holdsRelation(n) {
 		return n, true
 	}
 	var items []*node
 	names := map[string]bool{}
+	n = inCoordinates(n)
 	for _, arg := range n.args {
 		v, ok := values(arg)
 		if !ok {
@@ -197,6 +217,19 @@ func values(n *node) (*node, bool) {
 	return of(kList, items...), true
 }
 
+// inCoordinates orders a list of assignments to x, y and z by these names: the
+// point (x, y) may be given as y = 3, x = 4.
+func inCoordinates(n *node) *node {
+	for _, arg := range n.args {
+		if arg.kind != kRelation || arg.args[0].kind != kSymbol || !strings.Contains("xyz", arg.args[0].name) {
+			return n
+		}
+	}
+	sorted := slices.Clone(n.args)
+	slices.SortStableFunc(sorted, func(a, b *node) int { return strings.Compare(a.args[0].name, b.args[0].name) })
+	return n.withArgs(sorted)
+}
+
 // stem is a name without its subscript and the arguments of a function.
 func stem(n *node) string {
 	switch n.kind {
@@ -211,47 +244,136 @@ func stem(n *node) string {
 	return n.key()
 }
 
-// asInterval is the set of numbers that an inequality describes: 1 < x <= 2 is
-// (1,2], x > 3 is (3,∞), 1 < |x| < 2 is two intervals.
-func asInterval(n *node) (*node, bool) {
-	if n.kind != kRelation {
+// asSet is the set of numbers that an inequality describes: 1 < x <= 2 is (1,2],
+// 2x > 6 is (3,∞), |x - 1| > 2 and a list of inequalities with "or" are unions,
+// x ≠ 0 leaves a point out.
+func (m *matcher) asSet(n *node) (*node, bool) {
+	if n.kind == kList && n.name == "or" {
+		return m.eitherSet(n)
+	}
+	if n.kind != kRelation || len(n.ops) == 2 && n.ops[0][0] != n.ops[1][0] || len(n.ops) > 2 {
 		return nil, false
 	}
-	rel := n
-	for _, op := range rel.ops {
-		if !strings.ContainsAny(op, "<>") {
+	for _, op := range n.ops {
+		if !strings.ContainsAny(op, "<>") && (op != "!=" || len(n.ops) > 1) {
 			return nil, false
 		}
 	}
+	if n.ops[0][0] == '>' || len(n.ops) == 1 && len(variables(n.args[0])) == 0 {
+		n = reversed(n)
+	}
+	closed := strings.HasSuffix(n.ops[0], "=")
+	inf := symbol("inf")
+	if len(n.ops) == 2 {
+		return m.between(n.args[0], n.args[1], n.args[2], closed, strings.HasSuffix(n.ops[1], "="))
+	}
+	low, high := n.args[0], n.args[1]
 	switch {
-	case len(rel.ops) == 2 && rel.ops[0][0] == rel.ops[1][0]:
-		if rel.ops[0][0] == '>' {
-			rel = reversed(rel)
-		}
-		low, x, high := rel.args[0], rel.args[1], rel.args[2]
-		set := interval(low, high, rel.ops[0] == "<=", rel.ops[1] == "<=")
-		if x.kind == kCall && x.name == "abs" {
-			mirror := interval(of(kNegative, high), of(kNegative, low), rel.ops[1] == "<=", rel.ops[0] == "<=")
-			return of(kUnion, mirror, set), true
-		}
-		return set, x.kind == kSymbol
-	case len(rel.ops) == 1:
-		if isAbs := func(n *node) bool { return n.kind == kCall && n.name == "abs" }; isAbs(rel.args[1]) || !isAbs(rel.args[0]) && (rel.args[0].kind != kSymbol || rel.args[0].name == "inf") {
-			rel = reversed(rel)
-		}
-		if rel.args[0].kind == kCall {
-			return absInterval(rel)
-		}
-		x, end, closed := rel.args[0], rel.args[1], strings.HasSuffix(rel.ops[0], "=")
-		if x.kind != kSymbol || x.name == "inf" || len(variables(end)) > 0 && variables(end)[0] == x.name {
+	case n.ops[0] == "!=":
+		if low.kind != kSymbol || len(variables(high)) > 0 {
 			return nil, false
 		}
-		if rel.ops[0][0] == '<' {
-			return interval(of(kNegative, symbol("inf")), end, false, closed), true
-		}
-		return interval(end, symbol("inf"), closed, false), true
+		return of(kDifference, symbol("Reals"), of(kSet, high)), true
+	case n.ops[0][0] == '>': // a < x was turned into x > a
+		low, high = high, low
+	case len(variables(low)) > 0: // x < a
+		return m.between(of(kNegative, inf), low, high, false, closed)
 	}
-	return nil, false
+	return m.between(low, high, inf, closed, false)
+}
+
+// eitherSet is the union of what inequalities in one variable describe.
+func (m *matcher) eitherSet(n *node) (*node, bool) {
+	union := of(kUnion)
+	for _, arg := range n.args {
+		part, ok := m.asSet(arg)
+		if !ok || len(variables(n)) != 1 {
+			return nil, false
+		}
+		union.args = append(union.args, part)
+	}
+	return union, len(n.args) > 0
+}
+
+// between is the set of the x for which low, x-inner and high are in order, where
+// inner is x or the absolute value of x, or of a x + b with rational a and b.
+func (m *matcher) between(low, inner, high *node, closedLow, closedHigh bool) (*node, bool) {
+	if names := variables(inner); len(names) != 1 || slices.Contains(variables(low, high), names[0]) {
+		return nil, false
+	}
+	if inner.kind == kCall && inner.name == "abs" {
+		return m.absBetween(low, inner.args[0], high, closedLow, closedHigh)
+	}
+	if inner.kind == kSymbol {
+		return interval(low, high, closedLow, closedHigh), true
+	}
+	a, b, ok := m.linear(inner)
+	if !ok {
+		return nil, false
+	}
+	solve := func(end *node) *node {
+		if infinity(end) != 0 && a.Sign() < 0 {
+			return of(kNegative, end)
+		} else if infinity(end) != 0 {
+			return end
+		}
+		return quotient(of(kSum, end, of(kNegative, &node{kind: kNumber, value: b})), &node{kind: kNumber, value: a})
+	}
+	if a.Sign() < 0 {
+		return interval(solve(high), solve(low), closedHigh, closedLow), true
+	}
+	return interval(solve(low), solve(high), closedLow, closedHigh), true
+}
+
+// absBetween is between for |inner|. Its lower end is not negative, or -∞.
+func (m *matcher) absBetween(low, inner, high *node, closedLow, closedHigh bool) (*node, bool) {
+	minus := func(n *node) *node { return of(kNegative, n) }
+	if infinity(low) < 0 {
+		return m.between(minus(high), inner, high, closedHigh, closedHigh)
+	}
+	if v, err := m.newCalc(startPrecision, nil).eval(low); err != nil || m.sign(v) < 0 {
+		return nil, false
+	}
+	negative, ok := m.between(minus(high), inner, minus(low), closedHigh, closedLow)
+	if !ok {
+		return nil, false
+	}
+	positive, ok := m.between(low, inner, high, closedLow, closedHigh)
+	return of(kUnion, negative, positive), ok
+}
+
+// sign is that of a real constant, -1 where it is not known.
+func (m *matcher) sign(v value) int {
+	if v.rat != nil {
+		return v.rat.Sign()
+	}
+	if s, known := v.z.re.sign(); known && v.z.isReal() {
+		return s
+	}
+	return -1
+}
+
+// linear reads a x + b: rational a, not 0, and b. ok is false for anything else.
+func (m *matcher) linear(n *node) (a, b *big.Rat, ok bool) {
+	name := variables(n)[0]
+	var at [4]*big.Rat
+	for i := range at { // a line through two points is a x + b where it meets two more
+		v, err := m.newCalc(startPrecision, map[string]*big.Rat{name: big.NewRat(int64(i*i*i)+7, 3)}).eval(n)
+		if err != nil || v.rat == nil {
+			return nil, nil, false
+		}
+		at[i] = v.rat
+	}
+	slope := func(i, j int) *big.Rat {
+		d := new(big.Rat).Sub(at[j], at[i])
+		return d.Quo(d, big.NewRat(int64(j*j*j-i*i*i), 3))
+	}
+	a = slope(0, 1)
+	if a.Sign() == 0 || a.Cmp(slope(1, 2)) != 0 || a.Cmp(slope(2, 3)) != 0 {
+		return nil, nil, false
+	}
+	b = new(big.Rat).Mul(a, big.NewRat(7, 3))
+	return a, b.Sub(at[0], b), true
 }
 
 // interval is a tuple where both ends are open: (a,b) reads as either.
@@ -260,17 +382,4 @@ func interval(low, high *node, closedLow, closedHigh bool) *node {
 		return of(kTuple, low, high)
 	}
 	return &node{kind: kInterval, args: []*node{low, high}, closedLow: closedLow, closedHigh: closedHigh}
-}
-
-// absInterval is the set for |x| < a or |x| > a.
-func absInterval(rel *node) (*node, bool) {
-	x, end, closed := rel.args[0], rel.args[1], strings.HasSuffix(rel.ops[0], "=")
-	if x.name != "abs" || x.args[0].kind != kSymbol || len(variables(end)) > 0 {
-		return nil, false
-	}
-	low, inf := of(kNegative, end), symbol("inf")
-	if rel.ops[0][0] == '<' {
-		return interval(low, end, closed, closed), true
-	}
-	return of(kUnion, interval(of(kNegative, inf), low, false, closed), interval(end, inf, closed, false)), true
 }

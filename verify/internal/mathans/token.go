@@ -3,6 +3,8 @@ package mathans
 import (
 	"fmt"
 	"math/big"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,6 +29,7 @@ type token struct {
 	value   *big.Rat
 	decimal bool
 	groups  []string // the groups of digits of a number written 1,234,567 with bare commas
+	or      bool     // a separator that was written "or"
 }
 
 // marks maps commands, characters and pairs of characters to one mark each.
@@ -64,7 +67,7 @@ var greek = wordSet(`alpha beta gamma delta epsilon varepsilon zeta eta theta va
 
 // structural commands are left to the parser.
 var structural = wordSet(`frac dfrac tfrac cfrac sqrt binom dbinom tbinom begin end boxed fbox overline overrightarrow vec hat bar tilde
-	mathbb sum prod int oint lim angle triangle mod pmod bmod ldots dots cdots vdots dotsc dotsb widehat stackrel dot perp parallel partial nabla forall exists color not`)
+	mathbb sum prod int oint lim angle triangle mod pmod bmod ldots dots cdots vdots dotsc dotsb widehat stackrel dot perp parallel partial nabla forall exists color not over choose`)
 
 var functions = wordSet(`sin cos tan sec csc cot arcsin arccos arctan sinh cosh tanh ln log lg exp asin acos atan abs sqrt cbrt
 	gcd lcm max min floor ceil det binomial factorial`)
@@ -84,17 +87,41 @@ type lexer struct {
 	tokens []token
 	spaced bool
 	rows   bool   // & and \\ part the cells of a matrix
+	prose  bool   // inside \text{…}: two letters are a word
 	open   []byte // the brackets that are open: ( stands for all but a plain {
 }
 
 func tokenize(text string) ([]token, error) {
 	l := lexer{text: text, rows: strings.Contains(text, `\begin`)}
+	return l.all()
+}
+
+func (l *lexer) all() ([]token, error) {
 	for l.at < len(l.text) {
 		if err := l.next(); err != nil {
 			return nil, err
 		}
 	}
-	return l.tokens, nil
+	return bareOperators(l.tokens), nil
+}
+
+// bareOperators takes the braces off operators that stand alone in them: 5{\times}3.
+func bareOperators(tokens []token) []token {
+	out := tokens[:0]
+	for i := 0; i < len(tokens); i++ {
+		if isBrace(tokens, i, "{") && isBrace(tokens, i+2, "}") && tokens[i+1].kind == tMark && strings.Contains("+-*/=<>", tokens[i+1].text) {
+			i++
+			out = append(out, tokens[i])
+			i++
+			continue
+		}
+		out = append(out, tokens[i])
+	}
+	return out
+}
+
+func isBrace(tokens []token, i int, brace string) bool {
+	return i < len(tokens) && tokens[i].kind == tMark && tokens[i].text == brace
 }
 
 func (l *lexer) add(t token) {
@@ -103,6 +130,12 @@ func (l *lexer) add(t token) {
 }
 
 func (l *lexer) mark(text string) {
+	switch { // [0,1[ and ]0,1[ are [0,1) and (0,1)
+	case text == "[" && len(l.open) > 0 && !l.after("", "(", "[", "{", `\{`, ",", "+", "-", "*", "/", "=") && endsSet.MatchString(l.text[l.at:]):
+		text = ")"
+	case text == "]" && len(l.open) == 0 && l.after("", "cup", "cap", "minus", "in", "=", ",", ";"):
+		text = "("
+	}
 	switch text {
 	case "(", "[", `\{`:
 		l.open = append(l.open, '(')
@@ -114,6 +147,21 @@ func (l *lexer) mark(text string) {
 		}
 	}
 	l.add(token{kind: tMark, text: text})
+}
+
+// What stands behind a bracket that closes a set, and in front of one.
+var (
+	endsSet   = regexp.MustCompile(`^\s*(?:$|[,;.)$∪∩∖]|\\(?:big)?c[ua]p|\\setminus|U\b|\\text|\\right)`)
+	startsSet = regexp.MustCompile(`^\s*(?:\\left\s*)?(?:[(\[\]]|\\\{)`)
+)
+
+// after reports whether the last token is one of the marks; "" is the beginning.
+func (l *lexer) after(marks ...string) bool {
+	if len(l.tokens) == 0 {
+		return slices.Contains(marks, "")
+	}
+	last := l.tokens[len(l.tokens)-1]
+	return last.kind == tMark && slices.Contains(marks, last.text)
 }
 
 func (l *lexer) next() error {
@@ -147,7 +195,18 @@ func (l *lexer) next() error {
 		return nil
 	}
 	if d, ok := superscripts[r]; ok {
-		l.superscript(d)
+		l.script("^", d, superscripts)
+		return nil
+	}
+	if d, ok := subscripts[r]; ok {
+		l.script("_", d, subscripts)
+		return nil
+	}
+	if f, ok := fractions[r]; ok {
+		l.add(token{kind: tCommand, text: "frac"})
+		for _, n := range f {
+			l.add(token{kind: tNumber, text: strconv.Itoa(n), value: big.NewRat(int64(n), 1)})
+		}
 		return nil
 	}
 	if strings.ContainsRune("+-*/^_=<>()[]{}|,;:!%'&", r) {
@@ -159,6 +218,9 @@ func (l *lexer) next() error {
 		return nil
 	}
 	if unicode.Is(unicode.Sc, r) { // a currency sign
+		if name, ok := currencies[string(r)]; ok {
+			l.mark(name)
+		}
 		return nil
 	}
 	return fmt.Errorf("%q has no meaning here", string(r))
@@ -166,12 +228,19 @@ func (l *lexer) next() error {
 
 var superscripts = map[rune]byte{'⁰': '0', '¹': '1', '²': '2', '³': '3', '⁴': '4', '⁵': '5', '⁶': '6', '⁷': '7', '⁸': '8', '⁹': '9', '⁻': '-'}
 
-// superscript reads x²³ as x^{23}; the first character is consumed already.
-func (l *lexer) superscript(first byte) {
+var subscripts = map[rune]byte{'₀': '0', '₁': '1', '₂': '2', '₃': '3', '₄': '4', '₅': '5', '₆': '6', '₇': '7', '₈': '8', '₉': '9'}
+
+// fractions are the characters that are fractions of one-digit numbers.
+var fractions = map[rune][2]int{'½': {1, 2}, '⅓': {1, 3}, '⅔': {2, 3}, '¼': {1, 4}, '¾': {3, 4}, '⅕': {1, 5}, '⅖': {2, 5}, '⅗': {3, 5}, '⅘': {4, 5},
+	'⅙': {1, 6}, '⅚': {5, 6}, '⅐': {1, 7}, '⅛': {1, 8}, '⅜': {3, 8}, '⅝': {5, 8}, '⅞': {7, 8}, '⅑': {1, 9}}
+
+// script reads x²³ as x^{23} and x₁ as x_{1}; the first character is consumed
+// already.
+func (l *lexer) script(mark string, first byte, all map[rune]byte) {
 	digits := []byte{first}
 	for {
 		r, size := utf8.DecodeRuneInString(l.text[l.at:])
-		d, ok := superscripts[r]
+		d, ok := all[r]
 		if !ok {
 			break
 		}
@@ -182,7 +251,7 @@ func (l *lexer) superscript(first byte) {
 	if err != nil {
 		n = 0
 	}
-	l.mark("^")
+	l.mark(mark)
 	l.mark("{")
 	l.add(token{kind: tNumber, text: string(digits), value: big.NewRat(int64(n), 1)})
 	l.mark("}")
@@ -201,6 +270,8 @@ func (l *lexer) command() error {
 		l.at += n
 		if m, ok := marks[rest[:n]]; ok {
 			l.mark(m)
+		} else if name, ok := currencies[rest[:n]]; ok {
+			l.mark(name)
 		} else if rest[:n] == `\&` || rest[:n] == `\_` || rest[:n] == `\#` {
 			return fmt.Errorf("%s has no meaning here", rest[:n])
 		} else {
@@ -214,6 +285,8 @@ func (l *lexer) command() error {
 	}
 	l.at += 1 + len(name)
 	switch m, isMark := marks[`\`+name]; {
+	case name == "lor" || name == "vee":
+		l.separator("or")
 	case isMark:
 		l.mark(m)
 	case skipped[name]:
@@ -299,16 +372,19 @@ func (l *lexer) words(words string) error {
 		}
 		l.spaced = true
 	case isSeparator(bare):
-		l.mark(",")
+		l.separator(bare)
 	case strings.HasSuffix(bare, " and") || strings.HasSuffix(bare, " or"): // "for part (a) and"
 		l.mark(",")
-	case units[bare] != (unit{}) && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]):
+	case unitOf(bare).base != "" && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]):
 		l.add(token{kind: tWord, text: bare})
 	case functions[bare] || utf8.RuneCountInString(bare) == 1 && unicode.IsLetter([]rune(bare)[0]):
 		l.symbol(bare)
+	case dated.MatchString(bare) && !KnownWord(dated.FindStringSubmatch(bare)[1]): // "May 5, 2021"
+		l.add(token{kind: tWord, text: strings.Join(strings.Fields(bare), " ")})
 	case strings.ContainsAny(bare, "0123456789\\^"):
 		saved := l.open
-		inner, err := tokenize(bare)
+		inside := lexer{text: bare, prose: true}
+		inner, err := inside.all()
 		if err != nil {
 			return err
 		}
@@ -322,9 +398,27 @@ func (l *lexer) words(words string) error {
 	return nil
 }
 
+// dated is a text that begins with a word and goes on with a number.
+var dated = regexp.MustCompile(`^([A-Za-z]{3,})[.,]? \d+[\d, ]*$`)
+
+// endsOperand: the last token is no operator and no opening bracket.
+func (l *lexer) endsOperand() bool {
+	if len(l.tokens) == 0 {
+		return false
+	}
+	last := l.tokens[len(l.tokens)-1]
+	return last.kind != tMark || endsValue(last) || l.after("]", "%", "!", "'", "deg", "|", "/")
+}
+
 // endsValue: a unit may follow this token.
 func endsValue(t token) bool {
 	return t.kind == tNumber || t.kind == tMark && (t.text == "}" || t.text == ")")
+}
+
+// separator adds a comma for "and" or "or".
+func (l *lexer) separator(word string) {
+	l.mark(",")
+	l.tokens[len(l.tokens)-1].or = strings.HasPrefix(strings.ToLower(word), "or")
 }
 
 func isSeparator(word string) bool {
@@ -347,7 +441,7 @@ func (l *lexer) symbol(name string) {
 
 // plainWords are runs of letters that mean something without a backslash.
 var plainWords = map[string]string{"infinity": "inf", "infty": "inf", "inf": "inf", "oo": "inf", "Infinity": "inf", "union": "cup", "percent": "%", "percentage": "%", "pct": "%",
-	"degrees": "deg", "degree": "deg", "cup": "cup"}
+	"degrees": "deg", "degree": "deg", "cup": "cup", "per": "/"}
 
 // letters reads a run of letters: a known word, a word, or single variables.
 func (l *lexer) letters() {
@@ -366,20 +460,33 @@ func (l *lexer) letters() {
 	for _, w := range []string{"or", "and"} { // "(11,7)or(7,11)", "1orW(x)"
 		if after, ok := strings.CutPrefix(run, w); ok && (after == "" || !l.spaced && unicode.IsUpper([]rune(after)[0])) {
 			l.at += len(w)
-			l.mark(",")
+			l.separator(w)
 			return
 		}
 	}
 	l.at += n
+	if after, ok := strings.CutPrefix(rest[n:], ".m"); ok && strings.Contains("apAP", run) { // 3:45 p.m.
+		l.at = len(l.text) - len(strings.TrimPrefix(after, "."))
+		l.add(token{kind: tWord, text: strings.ToLower(run) + "m"})
+		return
+	}
+	if run == "U" && l.after(")", "]", `\}`) && startsSet.MatchString(l.text[l.at:]) {
+		l.mark("cup")
+		return
+	}
 	m, isWord := plainWords[run]
 	switch {
 	case isWord:
 		l.mark(m)
+	case run == "min" && len(l.tokens) > 0 && l.tokens[len(l.tokens)-1].kind == tNumber && !strings.HasPrefix(l.text[l.at:], "("):
+		l.add(token{kind: tWord, text: run})
 	case run == "sqrt" || functions[run]:
 		l.symbol(run)
+	case run == "mod":
+		l.add(token{kind: tCommand, text: run})
 	case greek[run] && len(run) > 1:
 		l.symbol(run)
-	case utf8.RuneCountInString(run) >= 4 || units[run] != (unit{}) && len(l.tokens) > 0 && len(run) > 1:
+	case utf8.RuneCountInString(run) >= 4 || l.prose && len(run) > 1 || units[run] != (unit{}) && len(run) > 1 && l.endsOperand():
 		l.add(token{kind: tWord, text: run})
 	default:
 		for _, r := range run {
@@ -396,6 +503,6 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // function, a unit, a Greek letter, "and", "or".
 func KnownWord(word string) bool {
 	lower := strings.ToLower(word)
-	return functions[lower] || greek[word] || units[lower] != (unit{}) || plainWords[lower] != "" || isSeparator(lower) ||
+	return functions[lower] || lower == "mod" || greek[word] || units[lower] != (unit{}) || plainWords[lower] != "" || isSeparator(lower) ||
 		strings.HasPrefix(word, "or") && len(word) == 3 && unicode.IsUpper(rune(word[2]))
 }

@@ -24,6 +24,8 @@ type calc struct {
 	degrees map[string]int // the index of each root seen, by its key
 	// transcendental: a function without a separation bound was used.
 	transcendental bool
+	complex        bool // a root or logarithm of a real number was not real
+	angles         int  // trigonometric functions around: degrees are radians there
 }
 
 // budget is the work left to one comparison.
@@ -97,6 +99,10 @@ func (c *calc) arithmetic(n *node) (value, error) {
 		return c.times(total, value{rat: big.NewRat(-1, 1)})
 	case kPercent:
 		return c.times(total, value{rat: big.NewRat(1, 100), l: 7})
+	case kQuantity:
+		if n.name == "deg" && c.angles > 0 {
+			return c.inRadians(total)
+		}
 	}
 	for _, arg := range n.args[1:] {
 		v, err := c.eval(arg)
@@ -176,6 +182,18 @@ func (c *calc) symbol(name string) (value, error) {
 	return value{}, errSymbolic
 }
 
+// inRadians is an angle of so many degrees.
+func (c *calc) inRadians(degrees value) (value, error) {
+	pi, err := c.symbol("pi")
+	if err == nil {
+		pi, err = c.times(pi, value{rat: big.NewRat(1, 180), l: 8})
+	}
+	if err != nil {
+		return pi, err
+	}
+	return c.times(degrees, pi)
+}
+
 // opaque is a number in (1/2, 3/2) that stands for a function that is not known:
 // the same for the same name and arguments.
 func (c *calc) opaque(name string) value {
@@ -209,6 +227,9 @@ func (c *calc) power(n *node) (value, error) {
 	if !q.IsInt64() || q.Int64() > maxRootIndex || !p.IsInt64() {
 		if base.rat != nil && base.rat.IsInt() && base.rat.Num().BitLen() <= 1 && q.IsInt64() && q.Int64() == 1 {
 			return c.unitPower(base.rat, p)
+		}
+		if base.rat != nil && base.rat.Sign() > 0 && q.IsInt64() && p.IsInt64() { // a root without a bound
+			return c.generalPower(base, exponent)
 		}
 		return value{}, errBudget
 	}
@@ -315,6 +336,7 @@ func (c *calc) rootOf(n *node, v value, k int) (value, error) {
 	case z.isReal() && k%2 == 1:
 		out.z = c.real(c.neg(c.root(c.neg(z.re), k)))
 	case z.isReal() && k == 2:
+		c.complex = true
 		c.degrees["i"] = 2
 		out.z = complexBall{c.fromInt(0), c.root(c.neg(z.re), 2)}
 	case k == 2:

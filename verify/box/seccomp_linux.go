@@ -1,0 +1,77 @@
+//go:build amd64 || arm64
+
+package box
+
+import "golang.org/x/sys/unix"
+
+// commonCalls are the system calls that an interpreter and the C library need on
+// every architecture. What is missing here is refused with EPERM: sockets, signals
+// to processes (a program may still set timers for itself), leaving the process
+// group, ptrace and the memory of others, keys, mounts, modules, BPF, io_uring,
+// userfaultfd, perf, and all that a later kernel may add.
+var commonCalls = []uint32{
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_PREADV, unix.SYS_PWRITEV,
+	unix.SYS_OPENAT, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT, unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
+	unix.SYS_GETDENTS64, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_READLINKAT, unix.SYS_STATFS, unix.SYS_FSTATFS,
+	unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT2, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE, unix.SYS_FALLOCATE,
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FLOCK, unix.SYS_FSYNC, unix.SYS_FDATASYNC,
+	unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PIPE2, unix.SYS_FCNTL, unix.SYS_IOCTL, unix.SYS_PSELECT6, unix.SYS_PPOLL, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
+	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_MEMFD_CREATE,
+	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MSYNC, unix.SYS_MEMBARRIER,
+	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPENDING, unix.SYS_RT_SIGSUSPEND, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SIGALTSTACK,
+	unix.SYS_SETITIMER, unix.SYS_GETITIMER, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_TIMES,
+	unix.SYS_EXECVE, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_GET_ROBUST_LIST, unix.SYS_RSEQ,
+	unix.SYS_SET_TID_ADDRESS, unix.SYS_RESTART_SYSCALL, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER,
+	unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_GETTID, unix.SYS_GETPGID, unix.SYS_GETSID, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
+	unix.SYS_GETGROUPS, unix.SYS_GETRESUID, unix.SYS_GETRESGID, unix.SYS_UNAME, unix.SYS_SYSINFO, unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE, unix.SYS_GETPRIORITY,
+	unix.SYS_GETCPU,
+}
+
+// Offsets in struct seccomp_data (linux/seccomp.h): the call's number, the
+// architecture, and the low word of the first argument.
+const (
+	dataNumber = 0
+	dataArch   = 4
+	dataArg0   = 16
+)
+
+// newNamespaces are the flags of clone(2) that make a namespace.
+const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+
+// callFilter is the filter program: another architecture's calls end the process,
+// clone may make no namespace, prlimit64 is for the caller alone, and clone3, whose flags cannot be seen, is said not to
+// exist, so that the C library falls back to clone.
+func callFilter() []unix.SockFilter {
+	load := func(offset uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+	}
+	// when skips the next instruction unless the loaded word is k.
+	when := func(k uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 1, K: k}
+	}
+	end := func(action uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+	}
+	refuse := func(errno unix.Errno) unix.SockFilter { return end(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
+
+	filter := []unix.SockFilter{
+		load(dataArch),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, Jf: 0, K: auditArch},
+		end(unix.SECCOMP_RET_KILL_PROCESS),
+		load(dataNumber),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 4, K: unix.SYS_PRLIMIT64},
+		load(dataArg0), // the process, an int
+		when(0), end(unix.SECCOMP_RET_ALLOW),
+		refuse(unix.EPERM),
+		when(unix.SYS_CLONE3), refuse(unix.ENOSYS),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 4, K: unix.SYS_CLONE},
+		load(dataArg0),
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jt: 0, Jf: 1, K: newNamespaces},
+		refuse(unix.EPERM),
+		end(unix.SECCOMP_RET_ALLOW),
+	}
+	for _, call := range append(commonCalls, archCalls...) {
+		filter = append(filter, when(call), end(unix.SECCOMP_RET_ALLOW))
+	}
+	return append(filter, refuse(unix.EPERM))
+}

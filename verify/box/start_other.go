@@ -1,0 +1,41 @@
+//go:build !linux || !(amd64 || arm64)
+
+package box
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+)
+
+// Start fails unless s.Unsafe: there is no box for this system.
+func Start(s Spec) (*Box, error) {
+	if !s.Unsafe {
+		return nil, fmt.Errorf("%w: %s has no box", ErrUnsupported, runtime.GOOS)
+	}
+	cmd := exec.Command(s.Path, s.Args...)
+	cmd.Env = s.Env
+	b, err := attach(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return b, cmd.Start()
+}
+
+// Close kills the program and waits for its end.
+func (b *Box) Close() {
+	b.close.Do(func() {
+		b.Kill()
+		b.Stdin.Close()
+		b.cmd.Wait()
+	})
+}
+
+// Kill kills the program.
+func (b *Box) Kill() { b.cmd.Process.Kill() }
+
+// Used is not known here.
+func (b *Box) Used() float64 { return 0 }
+
+// Waited is not known here.
+func (b *Box) Waited() float64 { return 0 }

@@ -1,0 +1,34 @@
+// Package program has the verifiers of what a completion does rather than says:
+// "code:python", "code:javascript", "code:wasm" and "sql". Importing it for its
+// effect registers them.
+//
+//	completion ── last fenced block ──> program ─┐
+//	row {tests | input_output | test_list …} ── suite ─┴─> box or engine ──> outcomes ──> Verdict
+//
+// # Where a program runs
+//
+// Python runs in a box of the operating system (package verify/box); JavaScript,
+// WebAssembly and SQL in engines inside this process that are bounded in memory
+// and work and have neither files nor a network. No program is given more than
+// the input of the test at hand: what is expected stays in this process and is
+// compared here, so that reading the tests, leaving early, patching equality or
+// printing a verdict earns nothing.
+//
+// # Whose fault
+//
+// A program that fails, hangs, floods its output or meets a limit is wrong,
+// whatever it did: a completion cannot talk itself out of being scored. A row
+// without tests, a box that cannot be built on this system and a machine too
+// busy to give the program its time are not scored.
+//
+// # Threads
+//
+// Verifiers are safe for concurrent use. Boxes are kept warm and shared out, one
+// program at a time in each.
+//
+// # Time
+//
+// Limits count the processor time of the program where the system tells it; the
+// limit by the clock, several times longer, is for programs that wait. Verdicts
+// near a limit can differ between machines.
+package program

@@ -1,0 +1,233 @@
+package js
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/quickjs"
+
+	"github.com/rlzero/rlzero/verify/program/internal/worker"
+)
+
+// Task is a program and one test of it. Exactly one of Call and Assert is set, or
+// none: then the program reads Stdin and prints.
+type Task struct {
+	Setup   string // runs before the program
+	Program string
+	Stdin   string
+	Call    string // a function that the program defines, or an expression for one
+	Args    []json.RawMessage
+	Assert  string // runs behind the program and throws if it is wrong
+
+	Time   time.Duration // of the processor
+	Memory int           // bytes
+	Output int           // bytes
+}
+
+//go:embed host.js
+var host string
+
+const (
+	maxTurns      = 100_000 // timers run
+	stackSlots    = 0       // QuickJS's default depth of calls
+	maxErrorBytes = 300
+)
+
+// Run runs a task. It ends the process when the engine cannot be stopped.
+func Run(t Task) (report worker.Report) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			report = worker.Report{Broke: fmt.Sprintf("QuickJS broke: %.200v", p)}
+		}
+	}()
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return worker.Report{Broke: err.Error()}
+	}
+	defer vm.Close()
+	vm.SetMemoryLimit(uintptr(t.Memory))
+	vm.SetMaxStackSize(stackSlots)
+	vm.SetCanBlock(false)
+	r := &running{Task: t, vm: vm}
+	done := worker.Guard(t.Time, func() {
+		r.stopped.Store(true)
+		vm.Interrupt()
+	})
+	result, err := r.run()
+	switch over := done(); {
+	case r.flooded:
+		return worker.Report{Failed: fmt.Sprintf("it prints more than %d bytes", t.Output)}
+	case over:
+		return worker.Report{Failed: fmt.Sprintf("over its %v of processor time", t.Time)}
+	case err != nil:
+		text := strings.TrimSpace(err.Error())
+		return worker.Report{Stdout: r.stdout.String(), Failed: fmt.Sprintf("%.*s", maxErrorBytes, text)}
+	}
+	return worker.Report{Stdout: r.stdout.String(), Result: result}
+}
+
+// running is a task under way.
+type running struct {
+	Task
+	vm      *quickjs.VM
+	stdout  strings.Builder
+	flooded bool
+	stopped atomic.Bool
+}
+
+var errStopped = errors.New("stopped")
+
+// exported is "export" in front of a declaration. Programs are scripts, whose
+// functions a test can reach.
+var exported = regexp.MustCompile(`(?m)^[ \t]*export[ \t]+(default[ \t]+)?((?:async[ \t]+)?function|class|const|let|var)\b`)
+
+// run returns what the call returned, as JSON.
+func (r *running) run() (string, error) {
+	if err := r.vm.RegisterHostFunc("print", r.print); err != nil {
+		return "", err
+	}
+	setUp, err := r.vm.EvalValue(host, quickjs.EvalGlobal)
+	if err != nil {
+		return "", err
+	}
+	defer setUp.Free()
+	api, err := setUp.CallValue(quickjs.UndefinedValue, r.Stdin)
+	if err != nil {
+		return "", err
+	}
+	defer api.Free()
+	for _, source := range []string{r.Setup, exported.ReplaceAllString(r.Program, "$2")} {
+		if err := r.evaluate(source, api); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case r.Assert != "":
+		return "", r.finish(api, "(async () => {"+r.Assert+"\n})", "[]")
+	case r.Call != "":
+		args, err := json.Marshal(r.Args)
+		if err != nil {
+			return "", err
+		}
+		if err := r.finish(api, r.Call, string(args)); err != nil {
+			return "", err
+		}
+		return r.ask(api, "result")
+	}
+	if code, err := r.ask(api, "exitCode"); err != nil || code != "0" {
+		return "", errors.Join(err, fmt.Errorf("it exits with code %s", code))
+	}
+	return "", nil
+}
+
+// evaluate runs a script and the jobs and timers that it leaves.
+func (r *running) evaluate(source string, api quickjs.Value) error {
+	value, err := r.vm.EvalValue(source, quickjs.EvalGlobal)
+	if err == nil {
+		value.Free()
+		err = r.drain(api)
+	}
+	if err != nil {
+		if exited, _ := r.ask(api, "exited"); exited == "true" {
+			return nil
+		}
+	}
+	return err
+}
+
+// finish calls a function with arguments and waits for what it promises.
+func (r *running) finish(api quickjs.Value, function, args string) error {
+	f, err := r.vm.EvalValue("("+function+")", quickjs.EvalGlobal)
+	if err != nil { // perhaps the program has exported it
+		var missing error
+		if f, missing = r.exportedValue(api, function); missing != nil {
+			return err
+		}
+	}
+	defer f.Free()
+	call, err := r.method(api, "call")
+	if err != nil {
+		return err
+	}
+	defer call.Free()
+	if _, err := call.Call(quickjs.UndefinedValue, f, args); err != nil {
+		return err
+	}
+	if err := r.drain(api); err != nil {
+		return err
+	}
+	failed, err := r.ask(api, "failure")
+	if err == nil && failed != "" {
+		err = errors.New(failed)
+	}
+	return err
+}
+
+func (r *running) exportedValue(api quickjs.Value, name string) (quickjs.Value, error) {
+	find, err := r.method(api, "exported")
+	if err != nil {
+		return quickjs.Value{}, err
+	}
+	defer find.Free()
+	return find.CallValue(quickjs.UndefinedValue, name)
+}
+
+// drain runs what is pending: jobs of promises, then one timer, and so on.
+func (r *running) drain(api quickjs.Value) error {
+	for range maxTurns {
+		if _, err := r.vm.ExecutePendingJobs(); err != nil {
+			return err
+		}
+		more, err := r.ask(api, "turn")
+		if err != nil || more != "true" {
+			return err
+		}
+	}
+	return fmt.Errorf("more than %d timers", maxTurns)
+}
+
+// ask calls a function of host.js without arguments that returns a string.
+func (r *running) ask(api quickjs.Value, name string) (string, error) {
+	if r.flooded || r.stopped.Load() {
+		return "", errStopped
+	}
+	f, err := r.method(api, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Free()
+	answer, err := f.Call(quickjs.UndefinedValue)
+	if err != nil {
+		return "", err
+	}
+	text, _ := answer.(string)
+	return text, nil
+}
+
+func (r *running) method(api quickjs.Value, name string) (quickjs.Value, error) {
+	atom, err := r.vm.NewAtom(name)
+	if err != nil {
+		return quickjs.Value{}, err
+	}
+	return api.GetPropertyValue(atom)
+}
+
+// print is called by host.js with the text that the program prints.
+func (r *running) print(args []any) (any, error) {
+	text, _ := args[0].(string)
+	if r.stdout.Len()+len(text) > r.Output {
+		r.flooded = true
+		r.vm.Interrupt()
+		return nil, errors.New("too much output")
+	}
+	r.stdout.WriteString(text)
+	return nil, nil
+}

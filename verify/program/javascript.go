@@ -1,0 +1,72 @@
+package program
+
+import (
+	"encoding/json"
+
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/program/internal/js"
+	"github.com/rlzero/rlzero/verify/program/internal/worker"
+)
+
+func init() {
+	worker.Register(javascriptEngine, js.Run)
+	verify.Register(verify.Entry{
+		Name:    "code:javascript",
+		Summary: "a JavaScript program that passes its tests",
+		Doc:     javascriptDoc,
+		New: func(raw json.RawMessage) (verify.Verifier, error) {
+			v := javascript{options: defaultOptions()}
+			return v, decode(raw, &v.options, &v.options)
+		},
+	})
+}
+
+const javascriptDoc = `code:javascript: right when the completion's program passes the row's tests.
+
+` + testsDoc + optionsDoc + `
+The program is a script of ES2023 in QuickJS. "export" before a declaration is dropped;
+there are no modules. It finds console, process.stdin, process.stdout, process.exit,
+timers, and by require: fs (stdin and stdout alone), readline, assert, util.inspect. It
+finds no files, no network, and neither time nor chance: the clock starts at 2025-01-01
+12:00 UTC and goes on a millisecond a look, Math.random is a fixed sequence. console.log
+prints objects as node does, but on one line.
+
+A call is that of a function of the program, or of module.exports; what it promises is
+awaited. Results are compared as JSON values: undefined is null, a BigInt a number; NaN,
+functions, Map and Set are wrong. An assert is code that throws; assert.strictEqual,
+deepStrictEqual, throws and the rest are there, and the program cannot replace them. It
+shares its world with the program, though: an assert that asks an object of the program,
+such as assert(f().every(ok)), believes what that says. Calls are compared outside.
+
+Every test has a new engine, in a process of its own that is this program started again:
+one that cannot be stopped otherwise is ended. Not scored: the row has no tests or asks
+for keyword arguments, the process cannot be started, or the engine itself broke.
+`
+
+const javascriptEngine = "javascript"
+
+// javascript is the verifier "code:javascript".
+type javascript struct{ options }
+
+var javascriptPool = worker.NewPool(javascriptEngine)
+
+// Verify implements [verify.Verifier].
+func (v javascript) Verify(row verify.Row, completion string) verify.Verdict {
+	s, err := readSuite(row)
+	if err != nil {
+		return verify.Abstain("%v", err)
+	}
+	program, rule, err := extract(completion, v.Extract, "javascript", "js")
+	if err != nil {
+		return verify.Reject(program, rule, "%v", err)
+	}
+	return v.judge(s, program, rule, func(t test) outcome {
+		if len(t.kwargs) > 0 {
+			return outcome{unscored: true, reason: "JavaScript has no keyword arguments"}
+		}
+		return v.engine(javascriptPool, t, js.Task{
+			Setup: s.setup, Program: program, Stdin: t.stdin, Call: t.call, Args: append([]json.RawMessage{}, t.args...), Assert: t.assert,
+			Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.OutputKB << 10,
+		}, 0)
+	})
+}

@@ -1,0 +1,182 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// options are common to the verifiers of programs with tests.
+type options struct {
+	Extract   string  `json:"extract"`
+	Score     string  `json:"score"`
+	MaxTests  int     `json:"max_tests"`
+	Compare   string  `json:"compare"`
+	Tolerance float64 `json:"tolerance"`
+	Timeout   float64 `json:"timeout"`   // seconds of processor time, of each test
+	MemoryMB  int     `json:"memory_mb"` // of each process
+	OutputKB  int     `json:"output_kb"` // that are kept of what a test prints
+}
+
+func defaultOptions() options {
+	return options{Extract: extractBlock, Score: scoreAll, Compare: compareLines, Timeout: 2, MemoryMB: 256, OutputKB: 256}
+}
+
+const optionsDoc = `Options:
+  extract     "block": the last fenced block in the language, else the last without a
+              language; only behind the last </think>. "none": the completion is the
+              program. Default "block".
+  score       "all": right if every test passes (default). "fraction": the share that passes.
+  max_tests   tests used at most, the first ones; 0: all (default).
+  compare     printed text: "lines": equal but for white space at line ends and empty
+              lines at the end (default); "exact"; "tokens": equal words in order.
+  tolerance   numbers may differ by so much, absolutely or of the greater one: in "tokens"
+              and in returned values. 0: not at all (default).
+  timeout     seconds of processor time for a test (default 2); by the clock five times
+              that and five seconds more.
+  memory_mb   memory of a process (default 256).
+  output_kb   of printed text read (default 256); more is wrong.
+`
+
+// The values of options.
+const (
+	extractBlock  = "block"
+	scoreAll      = "all"
+	scoreFraction = "fraction"
+	compareLines  = "lines"
+	compareExact  = "exact"
+	compareTokens = "tokens"
+)
+
+// check says which value is not accepted.
+func (o options) check() error {
+	for _, c := range []struct {
+		name, found string
+		accepted    []string
+	}{
+		{"extract", o.Extract, []string{extractBlock, verify.ExtractNone}},
+		{"score", o.Score, []string{scoreAll, scoreFraction}},
+		{"compare", o.Compare, []string{compareLines, compareExact, compareTokens}},
+	} {
+		if !slices.Contains(c.accepted, c.found) {
+			return fmt.Errorf("option %s is %q: accepted are %q", c.name, c.found, c.accepted)
+		}
+	}
+	for _, c := range []struct {
+		name      string
+		found     float64
+		low, high float64
+	}{
+		{"max_tests", float64(o.MaxTests), 0, 1e6}, {"tolerance", o.Tolerance, 0, 1},
+		{"timeout", o.Timeout, 0.01, 3600}, {"memory_mb", float64(o.MemoryMB), 16, 1 << 20}, {"output_kb", float64(o.OutputKB), 1, 1 << 16},
+	} {
+		if !(c.low <= c.found && c.found <= c.high) {
+			return fmt.Errorf("option %s is %v: accepted is %v to %v", c.name, c.found, c.low, c.high)
+		}
+	}
+	return nil
+}
+
+// decode reads options over the defaults in dst, whose own options follow.
+func decode(raw json.RawMessage, dst any, common *options) error {
+	if err := verify.DecodeOptions(raw, dst); err != nil {
+		return err
+	}
+	return common.check()
+}
+
+const maxProgramBytes = 1 << 18 // a longer program is wrong unread
+
+var fence = regexp.MustCompile("(?ms)^[ \t]*```([A-Za-z0-9_+#-]*)[^\n]*\n(.*?)\n?^[ \t]*```[ \t]*\r?$")
+
+// extract takes the program out of a completion. languages are the names that a
+// fence may carry, in lower case. rule says what matched: "fence" or "whole".
+func extract(completion, how string, languages ...string) (program, rule string, err error) {
+	program, rule = completion, "whole"
+	if how == extractBlock {
+		if i := strings.LastIndex(completion, "</think>"); i >= 0 {
+			completion = completion[i+len("</think>"):]
+		} else if strings.Contains(completion, "<think>") {
+			return "", "", errors.New("<think> is never closed")
+		}
+		rule = "fence"
+		program, err = lastBlock(completion, languages)
+		if err != nil {
+			return "", rule, err
+		}
+	}
+	switch {
+	case strings.TrimSpace(program) == "":
+		return "", rule, errors.New("the program is empty")
+	case len(program) > maxProgramBytes:
+		return "", rule, fmt.Errorf("the program has %d bytes: at most %d are read", len(program), maxProgramBytes)
+	}
+	return program, rule, nil
+}
+
+// lastBlock is the last fenced block in one of the languages, else the last that
+// names no language.
+func lastBlock(text string, languages []string) (string, error) {
+	blocks := fence.FindAllStringSubmatch(text, -1)
+	for _, accepted := range [][]string{languages, {""}} {
+		for i := len(blocks) - 1; i >= 0; i-- {
+			if slices.Contains(accepted, strings.ToLower(blocks[i][1])) {
+				return blocks[i][2], nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no fenced block of %s", languages[0])
+}
+
+// outcome is how one test went.
+type outcome struct {
+	passed   bool
+	reason   string // why not
+	unscored bool   // no fault of the program: reason says whose
+}
+
+// judge runs the suite's tests with run, until the verdict is clear, and scores
+// them. shown is the program as verdicts show it.
+func (o options) judge(s suite, shown, rule string, run func(test) outcome) verify.Verdict {
+	tests := s.tests
+	if o.MaxTests > 0 && len(tests) > o.MaxTests {
+		tests = tests[:o.MaxTests]
+	}
+	passed, failed := 0, ""
+	for i, t := range tests {
+		out := run(t)
+		switch {
+		case out.unscored:
+			return verify.Abstain("test %d of %d: %s", i+1, len(tests), out.reason)
+		case out.passed:
+			passed++
+			continue
+		case failed == "":
+			failed = fmt.Sprintf("test %d of %d: %s", i+1, len(tests), out.reason)
+		}
+		if o.Score == scoreAll {
+			return verify.Reject(shown, rule, "%s", failed)
+		}
+	}
+	switch {
+	case passed == len(tests):
+		return verify.Accept(shown, rule, "passes %s", count(len(tests), "test"))
+	case passed == 0:
+		return verify.Reject(shown, rule, "%s", failed)
+	}
+	v := verify.Accept(shown, rule, "passes %d of %d tests; %s", passed, len(tests), failed)
+	v.Verdict, v.Score = verify.Graded, float64(passed)/float64(len(tests))
+	return v
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,209 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+func init() {
+	verify.Register(verify.Entry{
+		Name:    "code:python",
+		Summary: "a Python program that passes its tests, in a box",
+		Doc:     pythonDoc,
+		New: func(raw json.RawMessage) (verify.Verifier, error) {
+			v := python{options: defaultOptions()}
+			return v, decode(raw, &v, &v.options)
+		},
+	})
+}
+
+const pythonDoc = `code:python: right when the completion's program passes the row's tests.
+
+` + testsDoc + optionsDoc + `  python      the interpreter; default $RLZERO_PYTHON, else python3, else /usr/bin/python3.
+  unsafe_local  true: run programs where this system cannot box them, with the rights of
+              the user who runs this. Default false: not scored there.
+
+A call is that of a function of the program, or of a method of its class Solution. What
+it returns is compared by value: 1 is 1.0, a tuple is a list, a set is a list in any
+order, a number as a key is its text. Any exit code but 0 fails the test.
+
+Assert code runs in another interpreter than the program, which it reaches by asking: a
+function returns values (numbers, texts, bytes, None, lists, tuples, sets, dicts of
+these) or objects, which can be called and have attributes, items and a length, but
+equal themselves alone. So no program can see its tests, nor make a wrong value equal.
+
+Each test is a new process with its own limits on processor time, memory, files, output
+and processes, without a network, reading Python's own folders alone
+(verify/box has the layers). Only the standard library is there. Times and random numbers
+are the program's own; random starts from one seed, and so does hashing.
+
+Not scored: the row has no tests; there is no Python 3.9 or later, or no box; the machine
+was too busy to run the program. Needs Linux 5.13 with landlock.
+`
+
+// python is the verifier "code:python".
+type python struct {
+	options
+	Python      string `json:"python"`
+	UnsafeLocal bool   `json:"unsafe_local"`
+}
+
+// Verify implements [verify.Verifier].
+func (v python) Verify(row verify.Row, completion string) verify.Verdict {
+	s, err := readSuite(row)
+	if err != nil {
+		return verify.Abstain("%v", err)
+	}
+	program, rule, err := extract(completion, v.Extract, "python", "py", "python3")
+	if err != nil {
+		return verify.Reject(program, rule, "%v", err)
+	}
+	return v.judge(s, program, rule, func(t test) outcome {
+		running <- struct{}{}
+		defer func() { <-running }()
+		return v.try(s.setup, program, t)
+	})
+}
+
+// try runs one test.
+func (v python) try(setup, program string, t test) outcome {
+	j := v.job("program", setup, program)
+	j.Stdin = t.stdin
+	switch {
+	case t.assert != "":
+		return v.assert(j, t.assert)
+	case t.call != "":
+		return v.call(j, t)
+	}
+	e, err := v.run(j)
+	if out, done := v.settled(e, err); done {
+		return out
+	}
+	if !v.samePrinted(e.Stdout, t.stdout) {
+		return outcome{reason: "it prints " + brief(e.Stdout) + ", not " + brief(t.stdout)}
+	}
+	return outcome{passed: true}
+}
+
+func (v python) job(mode, setup, program string) job {
+	return job{
+		Mode: mode, Setup: setup, Program: program, Args: "[]", Kwargs: "{}",
+		CPU: v.Timeout, Memory: v.MemoryMB << 20, Output: v.OutputKB << 10, File: max(testFile, v.OutputKB<<10),
+	}
+}
+
+// clock is the limit of a test by the clock.
+func (v python) clock() time.Duration { return 5*v.processorTime() + 5*time.Second }
+
+func (v python) run(j job) (end, error) {
+	it, err := pythons.take("program", v.Python, v.UnsafeLocal)
+	if err != nil {
+		return end{}, err
+	}
+	defer pythons.give("program", v.Python, v.UnsafeLocal, it)
+	return it.run(j, v.clock())
+}
+
+// settled is the outcome of a run that did not come to its end as it should.
+func (v python) settled(e end, err error) (outcome, bool) {
+	const cpuTimeOver, fileTooBig = -24, -25 // SIGXCPU, SIGXFSZ
+	switch {
+	case errors.Is(err, errOverTime) || errors.Is(err, errBroken):
+		return outcome{reason: err.Error()}, true
+	case err != nil:
+		return outcome{unscored: true, reason: err.Error()}, true
+	case e.Flood || e.Exit == fileTooBig:
+		return outcome{reason: fmt.Sprintf("it prints more than %d KB", v.OutputKB)}, true
+	case e.Exit == cpuTimeOver:
+		return outcome{reason: fmt.Sprintf("it needs more than %v s of processor time", v.Timeout)}, true
+	case e.Exit < 0:
+		return outcome{reason: fmt.Sprintf("it dies of signal %d", -e.Exit)}, true
+	case e.Exit > 0 && e.Error != "":
+		return outcome{reason: "it fails: " + brief(e.Error)}, true
+	case e.Exit > 0:
+		return outcome{reason: fmt.Sprintf("it ends with code %d", e.Exit)}, true
+	}
+	return outcome{}, false
+}
+
+func (v python) call(j job, t test) outcome {
+	want, err := fromJSON(t.expected)
+	if err != nil {
+		return outcome{unscored: true, reason: "the expected value: " + err.Error()}
+	}
+	args, err1 := json.Marshal(append([]json.RawMessage{}, t.args...))
+	kwargs, err2 := json.Marshal(t.kwargs)
+	if err := errors.Join(err1, err2); err != nil {
+		return outcome{unscored: true, reason: "the arguments: " + err.Error()}
+	}
+	j.Mode, j.Call, j.Args = "call", t.call, string(args)
+	if t.kwargs != nil {
+		j.Kwargs = string(kwargs)
+	}
+	e, err := v.run(j)
+	if out, done := v.settled(e, err); done {
+		return out
+	}
+	if e.Result == "" {
+		return outcome{reason: "it ends before " + t.call + " returns"}
+	}
+	got, shown, err := fromPython(e.Result)
+	if err != nil {
+		return outcome{reason: "its result: " + err.Error()}
+	}
+	if !v.sameValue(got, want) {
+		return outcome{reason: "it returns " + brief(shown) + ", not " + brief(string(t.expected))}
+	}
+	return outcome{passed: true}
+}
+
+// assert runs test code in an interpreter of its own and passes its questions to
+// the one that has loaded the program.
+func (v python) assert(j job, code string) outcome {
+	serving, err := pythons.take("program", v.Python, v.UnsafeLocal)
+	if err != nil {
+		return outcome{unscored: true, reason: err.Error()}
+	}
+	defer pythons.give("program", v.Python, v.UnsafeLocal, serving)
+	testing, err := pythons.take("test", v.Python, v.UnsafeLocal)
+	if err != nil {
+		return outcome{unscored: true, reason: err.Error()}
+	}
+	defer pythons.give("test", v.Python, v.UnsafeLocal, testing)
+
+	j.Mode = "serve"
+	settle := serving.watch(v.clock())
+	e, ready, err := serving.begin(j)
+	if !ready {
+		if out, done := v.settled(e, settle(err)); done {
+			return out
+		}
+		return outcome{reason: "it ends before it is tested"}
+	}
+	t := v.job("test", j.Setup, code)
+	settleTest := testing.watch(v.clock())
+	verdict, err := testing.converse(t, serving)
+	errTest := settleTest(err)
+	if errors.Is(errTest, errBroken) { // the other one may have ended under it
+		errTest = nil
+		verdict.Passed = false
+	}
+	err = settle(serving.dismiss())
+	switch {
+	case errors.Is(err, errBusy) || errors.Is(errTest, errBusy):
+		return outcome{unscored: true, reason: errBusy.Error()}
+	case err != nil && !errors.Is(err, errBroken):
+		return outcome{reason: err.Error()}
+	case errTest != nil:
+		return outcome{reason: errTest.Error()}
+	case verdict.Passed && verdict.Exit == 0:
+		return outcome{passed: true}
+	case verdict.Error != "":
+		return outcome{reason: "the test fails: " + brief(verdict.Error)}
+	}
+	return outcome{reason: "the test fails"}
+}

@@ -1,0 +1,64 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/rlzero/rlzero/verify/program/internal/worker"
+)
+
+// processorTime is the limit of a test.
+func (o options) processorTime() time.Duration {
+	return time.Duration(o.Timeout * float64(time.Second))
+}
+
+// engine runs a test as a task of an engine in a child, which may need more time by
+// the clock to make itself ready, and compares what comes of it.
+func (o options) engine(pool *worker.Pool, t test, task any, ready time.Duration) outcome {
+	report, err := pool.Do(task, ready+5*o.processorTime()+5*time.Second)
+	switch {
+	case errors.Is(err, worker.ErrTime):
+		return outcome{reason: "out of time"}
+	case err != nil:
+		return outcome{unscored: true, reason: err.Error()}
+	case report.Broke != "":
+		return outcome{unscored: true, reason: report.Broke}
+	case report.Failed != "":
+		return outcome{reason: report.Failed}
+	case t.assert != "":
+		return outcome{passed: true}
+	case t.call != "":
+		return o.returned(report.Result, t.expected)
+	case o.samePrinted(report.Stdout, t.stdout):
+		return outcome{passed: true}
+	}
+	return outcome{reason: "it prints " + brief(report.Stdout) + ", not " + brief(t.stdout)}
+}
+
+// returned compares a result, as JSON, with what is expected. A result that cannot
+// be read is the program's fault, an expected value that cannot is the row's.
+func (o options) returned(got string, expected json.RawMessage) outcome {
+	want, err := fromJSON(expected)
+	if err != nil {
+		return outcome{unscored: true, reason: "the expected value: " + err.Error()}
+	}
+	result, err := fromJSON(json.RawMessage(got))
+	if err != nil {
+		return outcome{reason: "its result: " + err.Error()}
+	}
+	if o.sameValue(result, want) {
+		return outcome{passed: true}
+	}
+	return outcome{reason: "it returns " + brief(got) + ", not " + brief(string(expected))}
+}
+
+// brief is a text in quotation marks, cut to what fits a reason.
+func brief(text string) string {
+	const most = 60 // bytes
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	quoted, _ := json.Marshal(text) // of a string: it cannot fail
+	return string(quoted)
+}

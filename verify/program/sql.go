@@ -1,0 +1,228 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/program/internal/sqlite"
+)
+
+func init() {
+	verify.Register(verify.Entry{
+		Name:    "sql",
+		Summary: "a query whose result on a SQLite database equals the reference's",
+		Doc:     sqlDoc,
+		New:     newSQL,
+	})
+}
+
+const sqlDoc = `sql: right when the completion's query gives the rows that the reference gives.
+
+Row, the database:
+  database   path of a SQLite file, or a list of them: the query has to be right on each;
+  db_id      as in Spider and BIRD: the file DB_ID/DB_ID.sqlite of the option folder;
+  schema     CREATE statements; with
+  rows         {"table": [[1, "a", null], ..]}, or a list of such objects, each a database;
+  inserts      INSERT statements.
+Row, the reference:
+  answer     a query; or
+  result     its rows, [[1, "a"], ..], from the one database.
+
+The query is one SELECT, WITH or VALUES statement. It runs in this process on a database
+that cannot be written, without files, PRAGMA, ATTACH and extensions. random() and the
+like are refused. The clock stands at 2025-01-01 12:00 UTC. Text in double quotes that
+names no column is text, as ever in SQLite.
+
+Rows are compared as a bag: one that stands twice has to stand twice. Where the reference
+ends in ORDER BY, the order counts as far as that settles it: rows that tie there may
+stand in any order. Names of columns do not count. Values are equal as in SQL, 1 = 1.0,
+and never across kinds, 1 is not '1'; NULL is NULL; reals by every bit, see digits.
+
+Options
+order      "reference": as above (default); "always": in order; "never": as a bag.
+columns    "ordered": in the order of the reference (default); "any": in any order.
+digits     reals are rounded to so many significant digits before they are compared,
+           1 to 17; 0: not at all (default).
+partial    "none" (default). "cells": wrong rows earn the F1 of cells,
+           2 x equal cells / (cells of both): equal rows are paired first, then the rows
+           with most equal cells; each row is paired once, where order counts only
+           with one of its place.
+must_read  the query has to read a table of the database, unless the reference query
+           reads none: a guessed constant is wrong. Default true.
+settled    a reference whose rows depend on the order in which tables are scanned (a tie
+           that LIMIT cuts, a column beside GROUP BY) is not scored. Default true.
+nonempty   a reference without rows is not scored. Default false: no rows are right when
+           the reference has none.
+extract    "block": the last block fenced as sql, else the last without a language.
+           "lenient": that, else a text that begins with SELECT, WITH or VALUES.
+           "none": the whole completion. Default "block". Only behind the last </think>.
+folder     where relative paths start. Default: the current folder.
+steps      instructions of SQLite's machine that a query may take. Default 20000000,
+           about a second.
+max_rows   rows that a result may have. Default 10000; 8 MiB in any case.
+timeout    seconds by the clock, a backstop for single instructions that take long.
+           Default 30.
+
+A query over a limit is wrong. Not scored: the database or the reference cannot be read,
+is over a limit, or is not settled; or SQLite itself broke.
+`
+
+// sql is the verifier "sql".
+type sql struct {
+	Order    string  `json:"order"`
+	Columns  string  `json:"columns"`
+	Digits   int     `json:"digits"`
+	Partial  string  `json:"partial"`
+	MustRead bool    `json:"must_read"`
+	Settled  bool    `json:"settled"`
+	NonEmpty bool    `json:"nonempty"`
+	Extract  string  `json:"extract"`
+	Folder   string  `json:"folder"`
+	Steps    int64   `json:"steps"`
+	MaxRows  int     `json:"max_rows"`
+	Timeout  float64 `json:"timeout"`
+
+	prepared *recent[[]referenced]
+}
+
+const (
+	orderReference = "reference"
+	orderAlways    = "always"
+	orderNever     = "never"
+	columnsOrdered = "ordered"
+	columnsAny     = "any"
+	partialNone    = "none"
+	partialCells   = "cells"
+	extractLenient = "lenient"
+
+	maxResultBytes = 8 << 20
+	maxPrepared    = 64 // rows of tasks whose reference results are kept
+)
+
+func newSQL(raw json.RawMessage) (verify.Verifier, error) {
+	v := sql{
+		Order: orderReference, Columns: columnsOrdered, Partial: partialNone, MustRead: true, Settled: true,
+		Extract: extractBlock, Steps: 20_000_000, MaxRows: 10_000, Timeout: 30,
+		prepared: newRecent[[]referenced](maxPrepared),
+	}
+	if err := verify.DecodeOptions(raw, &v); err != nil {
+		return nil, err
+	}
+	for _, c := range []struct {
+		name, found string
+		accepted    []string
+	}{
+		{"order", v.Order, []string{orderReference, orderAlways, orderNever}},
+		{"columns", v.Columns, []string{columnsOrdered, columnsAny}},
+		{"partial", v.Partial, []string{partialNone, partialCells}},
+		{"extract", v.Extract, []string{extractBlock, extractLenient, verify.ExtractNone}},
+	} {
+		if !slices.Contains(c.accepted, c.found) {
+			return nil, fmt.Errorf("option %s is %q: accepted are %q", c.name, c.found, c.accepted)
+		}
+	}
+	for _, c := range []struct {
+		name             string
+		found, low, high float64
+	}{
+		{"digits", float64(v.Digits), 0, 17}, {"steps", float64(v.Steps), 1000, 1e12},
+		{"max_rows", float64(v.MaxRows), 1, 1e6}, {"timeout", v.Timeout, 0.01, 3600},
+	} {
+		if !(c.low <= c.found && c.found <= c.high) {
+			return nil, fmt.Errorf("option %s is %v: accepted is %v to %v", c.name, c.found, c.low, c.high)
+		}
+	}
+	return v, nil
+}
+
+// Verify implements [verify.Verifier].
+func (v sql) Verify(row verify.Row, completion string) verify.Verdict {
+	databases, err := v.prepare(row)
+	if err != nil {
+		return verify.Abstain("%v", err)
+	}
+	query, rule, err := v.query(completion)
+	if err != nil {
+		return verify.Reject(query, rule, "%v", err)
+	}
+	var worst verify.Verdict
+	for i, d := range databases {
+		verdict := v.judge(d, query, rule)
+		if len(databases) > 1 {
+			verdict.Reason = fmt.Sprintf("database %d of %d: %s", i+1, len(databases), verdict.Reason)
+		}
+		switch {
+		case verdict.Verdict == verify.NotScored || verdict.Verdict == verify.Wrong:
+			return verdict
+		case i == 0 || verdict.Score < worst.Score:
+			worst = verdict
+		}
+	}
+	return worst
+}
+
+var bareQuery = regexp.MustCompile(`(?i)^\s*(select|with|values)\b`)
+
+// query takes the statement out of a completion.
+func (v sql) query(completion string) (query, rule string, err error) {
+	how := v.Extract
+	if how == extractLenient {
+		how = extractBlock
+	}
+	query, rule, err = extract(completion, how, "sql", "sqlite")
+	if err != nil && v.Extract == extractLenient {
+		if _, after, found := cutLast(completion, "</think>"); found {
+			completion = after
+		}
+		if bareQuery.MatchString(completion) {
+			return extract(completion, verify.ExtractNone)
+		}
+	}
+	return query, rule, err
+}
+
+func cutLast(text, mark string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, mark); i >= 0 {
+		return text[:i], text[i+len(mark):], true
+	}
+	return text, "", false
+}
+
+// judge runs the query on one database and compares.
+func (v sql) judge(d referenced, query, rule string) verify.Verdict {
+	db, err := d.source.open()
+	if err != nil {
+		return verify.Abstain("%v", err)
+	}
+	defer db.Close()
+	found, err := v.run(db, query)
+	var e *sqlite.Error
+	switch {
+	case errors.As(err, &e) && e.Kind == sqlite.Engine:
+		return verify.Abstain("%v", err)
+	case errors.As(err, &e) && e.Kind == sqlite.Database && db.Damaged():
+		return verify.Abstain("the database: %v", err)
+	case err != nil:
+		return verify.Reject(query, rule, "the query fails: %v", err)
+	}
+	if v.MustRead && d.reads && len(found.Tables) == 0 {
+		return verify.Reject(query, rule, "the query reads no table of the database")
+	}
+	if d.width >= 0 && len(found.Columns) != d.width && v.Partial == partialNone {
+		return verify.Reject(query, rule, "%s, the reference has %d", count(len(found.Columns), "column"), d.width)
+	}
+	return v.compare(d, v.keys(found.Rows), query, rule)
+}
+
+func (v sql) run(db *sqlite.DB, query string) (*sqlite.Result, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(v.Timeout*float64(time.Second)))
+	defer cancel()
+	return db.Query(ctx, query, sqlite.Limits{Steps: v.Steps, Rows: v.MaxRows, Bytes: maxResultBytes})
+}

@@ -1,0 +1,285 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/program/internal/sqlite"
+)
+
+// source is a database: a file or an image.
+type source struct {
+	path  string
+	image *sqlite.Image
+}
+
+func (s source) open() (*sqlite.DB, error) {
+	if s.image != nil {
+		return sqlite.OpenImage(s.image)
+	}
+	return sqlite.OpenFile(s.path)
+}
+
+// referenced is a database and what the reference gives there.
+type referenced struct {
+	source source
+	rows   [][]string // [row][column], keys of values
+	width  int        // columns; -1 when given rows are none
+	reads  bool       // the reference reads a table, as far as that is known
+	// ends are the rows at which the parts end in which order does not count: one
+	// part is a bag, parts of one row each are a sequence.
+	ends []int
+}
+
+// prepare finds the databases of a row and runs the reference on each. Rows that
+// were met lately are not prepared again. The error says why the row cannot be
+// scored.
+func (v sql) prepare(row verify.Row) ([]referenced, error) {
+	key := row.Answer
+	for _, name := range []string{"database", "db_id", "schema", "rows", "inserts", "result"} {
+		key += "\x00" + string(row.Metadata[name])
+	}
+	if all, ok := v.prepared.get(key); ok {
+		return all, nil
+	}
+	sources, err := v.sources(row)
+	if err != nil {
+		return nil, err
+	}
+	var result [][]any
+	given, err := rowsField(row, "result", &result)
+	switch {
+	case err != nil:
+		return nil, err
+	case !given && row.Answer == "":
+		return nil, errors.New(`the row has no reference: accepted are "answer", a query, and "result", its rows`)
+	case given && len(sources) > 1:
+		return nil, errors.New(`"result" of the row is for one database, and the row has several`)
+	}
+	var all []referenced
+	for _, s := range sources {
+		r := referenced{source: s, reads: true}
+		if given {
+			r.rows, r.width = v.keys(result), -1
+			if len(result) > 0 {
+				r.width = len(result[0])
+			}
+			r.ends = v.parts(r.rows, r.rows, false)
+		} else if r, err = v.reference(s, row.Answer); err != nil {
+			return nil, err
+		}
+		if v.NonEmpty && len(r.rows) == 0 {
+			return nil, errors.New("the reference has no rows")
+		}
+		all = append(all, r)
+	}
+	v.prepared.put(key, all)
+	return all, nil
+}
+
+// reference runs the reference query in two ways that differ in what the query
+// leaves open: with ties of its ORDER BY broken upwards and downwards by its
+// columns, or, when nothing orders its rows, with scans in both directions.
+func (v sql) reference(s source, query string) (referenced, error) {
+	db, err := s.open()
+	if err != nil {
+		return referenced{}, fmt.Errorf("the database: %w", err)
+	}
+	defer db.Close()
+	plain, err := v.run(db, query)
+	if err != nil {
+		return referenced{}, fmt.Errorf("the reference query: %w", err)
+	}
+	r := referenced{source: s, rows: v.keys(plain.Rows), width: len(plain.Columns), reads: len(plain.Tables) > 0}
+	one, other := query, query
+	end, ordered := topOrder(query)
+	if ordered {
+		one, other = refined(query, end, r.width, false), refined(query, end, r.width, true)
+	}
+	first, second := r.rows, r.rows
+	if found, err := v.run(db, one); err == nil {
+		first = v.keys(found.Rows)
+	}
+	if err := db.ReverseScans(); err != nil {
+		return referenced{}, fmt.Errorf("the database: %w", err)
+	}
+	if found, err := v.run(db, other); err == nil {
+		second = v.keys(found.Rows)
+	}
+	switch settled := equalBags(joined(first), joined(second)); {
+	case settled:
+		r.rows = first
+	case v.Settled:
+		return referenced{}, errors.New("the reference query leaves its rows open: a tie or the order of a scan decides them")
+	default:
+		second = r.rows
+	}
+	r.ends = v.parts(r.rows, second, ordered)
+	return r, nil
+}
+
+// sources are the databases of a row.
+func (v sql) sources(row verify.Row) ([]source, error) {
+	var paths []string
+	var one, id, schema, inserts string
+	if _, err := row.Field("database", &paths); err != nil {
+		if _, err := row.Field("database", &one); err != nil {
+			return nil, errors.New(`"database" of the row is neither a path nor a list of paths`)
+		}
+		paths = []string{one}
+	}
+	if _, err := row.Field("db_id", &id); err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 && id != "" {
+		paths = []string{filepath.Join(id, id+".sqlite")}
+	}
+	hasSchema, err := row.Field("schema", &schema)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) > 0 {
+		var all []source
+		for _, path := range paths {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(v.Folder, filepath.FromSlash(path))
+			}
+			all = append(all, source{path: path})
+		}
+		return all, nil
+	}
+	if !hasSchema {
+		return nil, errors.New(`the row has no database: accepted are "database", "db_id" and "schema"`)
+	}
+	if _, err := row.Field("inserts", &inserts); err != nil {
+		return nil, err
+	}
+	tables, err := tablesOf(row)
+	if err != nil {
+		return nil, err
+	}
+	var all []source
+	for _, t := range tables {
+		image, err := sqlite.Build(func(b sqlite.Builder) error { return fill(b, schema, inserts, t) })
+		if err != nil {
+			return nil, fmt.Errorf("the database: %w", err)
+		}
+		all = append(all, source{image: image})
+	}
+	return all, nil
+}
+
+func fill(b sqlite.Builder, schema, inserts string, tables map[string][][]any) error {
+	if err := b.Exec(schema); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(tables))
+	for name := range tables {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := b.Insert(name, tables[name]); err != nil {
+			return err
+		}
+	}
+	return b.Exec(inserts)
+}
+
+// tablesOf reads the field rows: the tables of each database.
+func tablesOf(row verify.Row) ([]map[string][][]any, error) {
+	raw, found := row.Metadata["rows"]
+	if !found || string(raw) == "null" {
+		return []map[string][][]any{nil}, nil
+	}
+	var list []map[string]rows
+	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		list = make([]map[string]rows, 1)
+		if err := json.Unmarshal(raw, &list[0]); err != nil {
+			return nil, fmt.Errorf(`"rows" of the row is {"table": [[value, ..], ..]} or a list of such: %w`, err)
+		}
+	}
+	all := make([]map[string][][]any, len(list))
+	for i, tables := range list {
+		all[i] = map[string][][]any{}
+		for name, r := range tables {
+			all[i][name] = r
+		}
+	}
+	return all, nil
+}
+
+// rows are rows in JSON as SQLite holds them: nil, int64, float64 or string.
+type rows [][]any
+
+// UnmarshalJSON reads a list of lists.
+func (r *rows) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.UseNumber()
+	if err := d.Decode((*[][]any)(r)); err != nil {
+		return err
+	}
+	for _, row := range *r {
+		for i, value := range row {
+			switch v := value.(type) {
+			case nil, string:
+			case bool:
+				row[i] = int64(0)
+				if v {
+					row[i] = int64(1)
+				}
+			case json.Number:
+				if n, err := v.Int64(); err == nil {
+					row[i] = n
+				} else if row[i], err = v.Float64(); err != nil {
+					return err
+				}
+			default:
+				return fmt.Errorf("a value of a row is a %T: accepted are null, numbers, texts, true and false", v)
+			}
+		}
+	}
+	return nil
+}
+
+func rowsField(row verify.Row, name string, dst *[][]any) (bool, error) {
+	return row.Field(name, (*rows)(dst))
+}
+
+// recent keeps the values of the keys that were put last.
+type recent[V any] struct {
+	mu     sync.Mutex
+	values map[string]V
+	order  []string // of keys, the oldest first
+	most   int
+}
+
+func newRecent[V any](most int) *recent[V] {
+	return &recent[V]{values: map[string]V{}, most: most}
+}
+
+func (r *recent[V]) get(key string) (V, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.values[key]
+	return v, ok
+}
+
+func (r *recent[V]) put(key string, value V) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.values[key]; !known {
+		r.order = append(r.order, key)
+	}
+	r.values[key] = value
+	if len(r.order) > r.most {
+		delete(r.values, r.order[0])
+		r.order = r.order[1:]
+	}
+}

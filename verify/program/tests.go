@@ -1,0 +1,186 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// test is one check of a program. Exactly one kind is set.
+type test struct {
+	stdin, stdout string // of a program that reads and writes
+	call          string // name of a function to call
+	args          []json.RawMessage
+	kwargs        map[string]json.RawMessage
+	expected      json.RawMessage // what the call returns
+	assert        string          // statements that fail if the program is wrong
+}
+
+// suite is everything a row says about a program's tests.
+type suite struct {
+	tests []test
+	setup string // code that stands before the program: imports and helpers
+}
+
+const testsDoc = `Row fields, one of:
+  tests         [{"stdin":"3\n","stdout":"9\n"}]            reads and writes
+                [{"call":"f","args":[3],"kwargs":{},"expected":9}]  a function, values as JSON
+                [{"assert":"assert f(3) == 9"}]             statements
+  input_output  {"inputs":[..],"outputs":[..],"fn_name":"f"}  as APPS and TACO have it; a JSON text or object
+  test_list     ["assert f(3) == 9"], with test_setup_code or test_imports, as MBPP has it
+  test          def check(candidate): ..., with entry_point, as HumanEval has it
+A field "setup" holds code that stands before the program.
+`
+
+// readSuite reads the tests of a row; the error says what the row lacks.
+func readSuite(row verify.Row) (suite, error) {
+	var s suite
+	if _, err := row.Field("setup", &s.setup); err != nil {
+		return s, err
+	}
+	for _, read := range []func(verify.Row, *suite) (bool, error){readTests, readInputOutput, readTestList, readCheck} {
+		found, err := read(row, &s)
+		if err != nil {
+			return s, err
+		}
+		if found {
+			if len(s.tests) == 0 {
+				return s, errors.New("the row's list of tests is empty")
+			}
+			return s, nil
+		}
+	}
+	return s, errors.New(`the row has no tests: accepted are "tests", "input_output", "test_list", or "test" with "entry_point"`)
+}
+
+func readTests(row verify.Row, s *suite) (bool, error) {
+	var list []struct {
+		Stdin, Stdout *string
+		Call          string
+		Args          []json.RawMessage
+		Kwargs        map[string]json.RawMessage
+		Expected      json.RawMessage
+		Assert        string
+	}
+	found, err := row.Field("tests", &list)
+	if !found || err != nil {
+		return found, err
+	}
+	for i, t := range list {
+		switch {
+		case t.Stdout != nil && t.Call == "" && t.Assert == "":
+			one := test{stdout: *t.Stdout}
+			if t.Stdin != nil {
+				one.stdin = *t.Stdin
+			}
+			s.tests = append(s.tests, one)
+		case t.Call != "" && t.Expected != nil && t.Stdout == nil && t.Assert == "":
+			s.tests = append(s.tests, test{call: t.Call, args: t.Args, kwargs: t.Kwargs, expected: t.Expected})
+		case t.Assert != "" && t.Call == "" && t.Stdout == nil:
+			s.tests = append(s.tests, test{assert: t.Assert})
+		default:
+			return true, fmt.Errorf(`test %d of the row is none of {"stdin","stdout"}, {"call","args","expected"}, {"assert"}`, i+1)
+		}
+	}
+	return true, nil
+}
+
+// readInputOutput reads the form of APPS (arXiv 2105.09938) and TACO: with
+// fn_name each input is the list of arguments and each output the result, by
+// itself or as the only item of a list; without it both are texts or lists of
+// lines.
+func readInputOutput(row verify.Row, s *suite) (bool, error) {
+	var raw json.RawMessage
+	found, err := row.Field("input_output", &raw)
+	if !found || err != nil {
+		return found, err
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	var io struct {
+		Inputs  []json.RawMessage `json:"inputs"`
+		Outputs []json.RawMessage `json:"outputs"`
+		Name    string            `json:"fn_name"`
+	}
+	if err := json.Unmarshal(raw, &io); err != nil {
+		return true, fmt.Errorf(`"input_output" of the row: %w`, err)
+	}
+	if len(io.Inputs) != len(io.Outputs) {
+		return true, fmt.Errorf(`"input_output" of the row has %d inputs and %d outputs`, len(io.Inputs), len(io.Outputs))
+	}
+	for i, in := range io.Inputs {
+		t := test{call: io.Name}
+		if io.Name != "" {
+			err = json.Unmarshal(in, &t.args)
+			t.expected = onlyItem(io.Outputs[i])
+		} else if t.stdin, err = linesOf(in); err == nil {
+			t.stdout, err = linesOf(io.Outputs[i])
+		}
+		if err != nil {
+			return true, fmt.Errorf(`"input_output" of the row, test %d: %w`, i+1, err)
+		}
+		s.tests = append(s.tests, t)
+	}
+	return true, nil
+}
+
+// onlyItem is the item of a list of one, else the value itself.
+func onlyItem(raw json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil && len(list) == 1 {
+		return list[0]
+	}
+	return raw
+}
+
+// linesOf is a text, or a list of lines as one.
+func linesOf(raw json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var lines []string
+	if err := json.Unmarshal(raw, &lines); err != nil {
+		return "", errors.New("accepted is a text or a list of lines")
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func readTestList(row verify.Row, s *suite) (bool, error) {
+	var list []string
+	found, err := row.Field("test_list", &list)
+	if !found || err != nil {
+		return found, err
+	}
+	var setup string
+	if _, err := row.Field("test_setup_code", &setup); err != nil {
+		return true, err
+	}
+	var imports []string
+	if _, err := row.Field("test_imports", &imports); err != nil {
+		return true, err
+	}
+	before := strings.TrimSpace(strings.Join(imports, "\n") + "\n" + setup)
+	for _, code := range list {
+		s.tests = append(s.tests, test{assert: strings.TrimPrefix(before+"\n"+code, "\n")})
+	}
+	return true, nil
+}
+
+func readCheck(row verify.Row, s *suite) (bool, error) {
+	var code, entry string
+	found, err := row.Field("test", &code)
+	if !found || err != nil {
+		return found, err
+	}
+	if found, err := row.Field("entry_point", &entry); !found || err != nil {
+		return true, errors.Join(errors.New(`the row has "test" but no "entry_point"`), err)
+	}
+	s.tests = append(s.tests, test{assert: code + "\n\ncheck(" + entry + ")"})
+	return true, nil
+}

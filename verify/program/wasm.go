@@ -1,0 +1,141 @@
+package program
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/program/internal/wasm"
+	"github.com/rlzero/rlzero/verify/program/internal/worker"
+)
+
+func init() {
+	worker.Register(wasmEngine, wasm.Run)
+	verify.Register(verify.Entry{
+		Name:    "code:wasm",
+		Summary: "a WebAssembly module, or a program in an interpreter that is one, that passes its tests",
+		Doc:     wasmDoc,
+		New:     newWasm,
+	})
+}
+
+const wasmDoc = `code:wasm: right when the completion's WebAssembly module passes the row's tests.
+
+` + testsDoc + optionsDoc + `  runtime     path of a .wasm file that runs in place of the module, such as a language's
+              interpreter built for WASI: the completion's block is then its program.
+  language    language of that block (default "python").
+  argv        arguments of the runtime, "{program}" being the program's text (default
+              ["python", "-c", "{program}"]).
+  folder      a folder that the runtime may read, as /: its library. Default: none.
+
+Without a runtime the block is fenced as wasm and holds the module's bytes in base64,
+white space ignored. Text of WebAssembly (wat) is not assembled.
+
+A test calls an exported function with numbers, i32 and i64 (signed or unsigned), f32 and
+f64; results are compared as numbers, integers signed, several as a list, none as null.
+Or it gives stdin to _start and compares stdout; the exit code has to be 0. Tests that
+are code ("assert") are none for modules; under a runtime only stdin and stdout are.
+
+A module may import WASI preview 1 alone: stdin, stdout, arguments. It has no files
+beside the folder, no network, and neither time nor chance: the clock and the random
+numbers are the same in every run. Every test has a new instance, in a process of its own
+that is this program started again. A module that traps or is none is wrong. Not scored:
+the row has no tests or other ones, the runtime cannot be read, the process cannot be
+started, or the engine itself broke.
+`
+
+const (
+	wasmEngine  = "wasm"
+	programMark = "{program}"
+
+	// readyTime is what a big runtime may take to be compiled, once for a process.
+	readyTime = 2 * time.Minute
+)
+
+// module is the verifier "code:wasm".
+type module struct {
+	options
+	Runtime  string   `json:"runtime"`
+	Language string   `json:"language"`
+	Argv     []string `json:"argv"`
+	Folder   string   `json:"folder"`
+}
+
+var wasmPool = worker.NewPool(wasmEngine)
+
+func newWasm(raw json.RawMessage) (verify.Verifier, error) {
+	v := module{options: defaultOptions(), Language: "python", Argv: []string{"python", "-c", programMark}}
+	if err := decode(raw, &v, &v.options); err != nil {
+		return nil, err
+	}
+	if v.Runtime == "" {
+		if v.Folder != "" {
+			return nil, errors.New("option folder is for a runtime, and there is none")
+		}
+		return v, nil
+	}
+	if !slices.ContainsFunc(v.Argv, func(arg string) bool { return strings.Contains(arg, programMark) }) {
+		return nil, fmt.Errorf("option argv is %q: one of them has to hold %s", v.Argv, programMark)
+	}
+	if _, err := os.Stat(v.Runtime); err != nil {
+		return nil, fmt.Errorf("option runtime: %w", err)
+	}
+	return v, nil
+}
+
+// Verify implements [verify.Verifier].
+func (v module) Verify(row verify.Row, completion string) verify.Verdict {
+	s, err := readSuite(row)
+	if err == nil {
+		err = v.runnable(s)
+	}
+	if err != nil {
+		return verify.Abstain("%v", err)
+	}
+	languages := []string{"wasm"}
+	if v.Runtime != "" {
+		languages = []string{strings.ToLower(v.Language)}
+	}
+	program, rule, err := extract(completion, v.Extract, languages...)
+	if err != nil {
+		return verify.Reject(program, rule, "%v", err)
+	}
+	task := wasm.Task{
+		Runtime: v.Runtime, Folder: v.Folder, Argv: []string{"program"},
+		Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.OutputKB << 10,
+	}
+	ready := time.Duration(0)
+	if v.Runtime != "" {
+		ready, task.Argv = readyTime, nil
+		for _, arg := range v.Argv {
+			task.Argv = append(task.Argv, strings.ReplaceAll(arg, programMark, s.setup+program))
+		}
+	} else if task.Module, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(program), "")); err != nil {
+		return verify.Reject(program, rule, "the block is no module in base64: %v", err)
+	}
+	return v.judge(s, program, rule, func(t test) outcome {
+		task.Stdin, task.Call, task.Args = t.stdin, t.call, t.args
+		return v.engine(wasmPool, t, task, ready)
+	})
+}
+
+// runnable says which tests a module cannot be given.
+func (v module) runnable(s suite) error {
+	for i, t := range s.tests {
+		switch {
+		case t.assert != "":
+			return fmt.Errorf("test %d of the row is code, which a module does not run", i+1)
+		case len(t.kwargs) > 0:
+			return fmt.Errorf("test %d of the row has keyword arguments, which a module does not have", i+1)
+		case t.call != "" && v.Runtime != "":
+			return fmt.Errorf("test %d of the row is a call: a runtime is tested by stdin and stdout", i+1)
+		}
+	}
+	return nil
+}
