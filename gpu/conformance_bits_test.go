@@ -49,6 +49,8 @@ var rowwiseKernels = []rowwise{
 	{"matmul_nn", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
 	{"matmul_nn_add", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
 	{"matmul_tn_acc", 2, func(p []int) []int { return []int{p[3], p[4], 0} }},
+	{"matmul_free", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
+	{"matmul_free_residual", 0, func(p []int) []int { return []int{p[3], 0, p[5], p[5]} }},
 	{"matmul_naive", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
 	{"rmsnorm", 0, func(p []int) []int { return []int{p[2], 0, p[2], 1} }},
 	{"rmsnorm_backward_dx", 0, func(p []int) []int { return []int{p[2], p[2], 0, 1, p[2]} }},
@@ -87,7 +89,7 @@ func TestRowsDoNotDependOnBatch(t *testing.T) {
 	for _, k := range rowwiseKernels {
 		t.Run(k.kernel, func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-				for _, c := range oracle.Cases(k.kernel) {
+				for _, c := range slices.Concat(oracle.Cases(k.kernel), oracle.Cases(k.kernel+"_bf16")) {
 					rows := int(c.Params[k.count])
 					want := gputest.Run(t, dev, c)
 					for _, part := range []int{1, 3, 8, 17, (rows + 1) / 2} {
@@ -186,6 +188,23 @@ func TestSameChain(t *testing.T) {
 			if oracle.Hash(tiled[2]) != oracle.Hash(naive[2]) {
 				t.Errorf("%s: matmul_nt and matmul_naive differ", c.Name)
 			}
+		}
+	})
+}
+
+// TestAnotherChain: the products that the benchmark compares with have another
+// order of sums, or it would measure nothing.
+func TestAnotherChain(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		differ := false
+		for _, c := range oracle.Cases("matmul_nt") {
+			chain := gputest.Run(t, dev, c)
+			c.Kernel = "matmul_free"
+			free := gputest.Run(t, dev, c)
+			differ = differ || oracle.Hash(chain[2]) != oracle.Hash(free[2])
+		}
+		if !differ {
+			t.Error("matmul_nt and matmul_free give equal bits")
 		}
 	})
 }

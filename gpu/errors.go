@@ -14,4 +14,6 @@ var (
 	ErrUnsupported = errors.New("not supported by this device")
 	// ErrNoDevice: no usable device, or none of that name.
 	ErrNoDevice = errors.New("no usable device")
+	// ErrDeviceName: what was given to Open is not the name of a device.
+	ErrDeviceName = errors.New("not the name of a device")
 )

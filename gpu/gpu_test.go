@@ -75,10 +75,6 @@ func TestOpen(t *testing.T) {
 		{laptop, "vulkan:0", "vulkan:0"},
 		{laptop, "vulkan:4", "compute queue"},
 		{laptop, "vulkan:5", "5 device(s)"},
-		{laptop, "vulkan:-1", "number from 0"},
-		{laptop, "vulkan:x", "number from 0"},
-		{laptop, "auto:1", "ref, vulkan"},
-		{laptop, "cuda", "ref, vulkan"},
 		{laptop, "ref", "ref:0"},
 		{laptop, "ref:0", "ref:0"},
 		{ci, "auto", "vulkan:0"},
@@ -102,6 +98,24 @@ func TestOpen(t *testing.T) {
 	if _, err := open(nil, "auto"); !errors.Is(err, ErrNoDevice) {
 		t.Errorf("without backends: %v", err)
 	}
+	// A backend without a driver beside one without a usable device: both are told.
+	_, err := open([]Backend{none, fake{name: "webgpu", infos: []Info{broken("webgpu:0", Discrete)}}}, "auto")
+	if !errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), "apt install a-driver") || !strings.Contains(err.Error(), "compute queue") {
+		t.Errorf("two reasons: %v", err)
+	}
+}
+
+// TestWrongName: a name that is none differs from a device that is not there.
+func TestWrongName(t *testing.T) {
+	backends := []Backend{fake{name: "ref"}, fake{name: "vulkan", infos: []Info{device("vulkan:0", CPU, 1)}}}
+	for spec, want := range map[string]string{
+		"cuda": "ref, vulkan", "auto:1": "ref, vulkan", "vulkan:x": "number from 0", "vulkan:-1": "number from 0", "vulkan:": "number from 0", ":0": "ref, vulkan",
+	} {
+		_, err := open(backends, spec)
+		if !errors.Is(err, ErrDeviceName) || errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want ErrDeviceName with %q", spec, err, want)
+		}
+	}
 }
 
 func TestOpenEnvironment(t *testing.T) {
@@ -124,8 +138,11 @@ func TestListOrder(t *testing.T) {
 		t.Errorf("the error of a backend is lost: %v", err)
 	}
 	var got []string
-	for _, info := range infos {
+	for i, info := range infos {
 		got = append(got, info.ID)
+		if taken := strings.HasPrefix(info.Reason, "taken by auto: "); info.Reason == "" || taken != (i == 0) {
+			t.Errorf("%s has its place for the reason %q", info.ID, info.Reason)
+		}
 	}
 	if want := "c:3 c:4 c:2 c:1 c:0 a:2 a:0 a:1"; strings.Join(got, " ") != want {
 		t.Errorf("order %v, want %s", got, want)
@@ -152,6 +169,9 @@ func TestTwins(t *testing.T) {
 	var got []string
 	for _, info := range infos {
 		got = append(got, info.ID+"="+info.Twin)
+		if twin := "the same device as " + info.Twin; info.Twin != "" && !strings.Contains(info.Reason, twin) {
+			t.Errorf("%s has its place for the reason %q, want %q", info.ID, info.Reason, twin)
+		}
 	}
 	if want := "b:3= a:0= b:0=a:0 b:1=a:0 b:2= a:1= a:2="; strings.Join(got, " ") != want {
 		t.Errorf("order %v, want %s", got, want)

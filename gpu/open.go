@@ -18,7 +18,8 @@ type Backend interface {
 	Name() string
 	// List describes every device of the backend; entry i is what Open(i)
 	// opens. No driver at all is an error wrapping ErrNoDevice that says what
-	// to install.
+	// to install. Reason is empty for a usable device: the caller, who sees all
+	// of them, says why it has its place.
 	List() ([]Info, error)
 	// Open opens entry index of List.
 	Open(index int) (Device, error)
@@ -33,7 +34,7 @@ type Info struct {
 	Tier   Tier   `json:"tier"`
 	Memory int    `json:"memory"` // bytes that the planner may use
 	Usable bool   `json:"usable"`
-	Reason string `json:"reason"` // why it is not usable
+	Reason string `json:"reason"` // why it has its place in the list, or why it is not usable
 	// Twin is the ID of the same device through a backend that is preferred.
 	Twin string `json:"twin,omitempty"`
 }
@@ -72,7 +73,8 @@ func List() ([]Info, error) {
 //	"vulkan:1"  device 1 of that backend, as listed
 //	"ref"       the plain-Go device
 //
-// It fails with ErrNoDevice when there is no such device.
+// It fails with ErrDeviceName when the name is none of these, and with
+// ErrNoDevice when there is no such device.
 func Open(spec string) (Device, error) {
 	if spec == "" {
 		spec = os.Getenv("RLZERO_DEVICE")
@@ -96,7 +98,7 @@ func open(backends []Backend, spec string) (Device, error) {
 	}
 	at := slices.IndexFunc(backends, func(b Backend) bool { return b.Name() == name })
 	if at < 0 {
-		return nil, fmt.Errorf("%w: %q is not a device; accepted are auto, %s, each with :N for the Nth", ErrNoDevice, spec, strings.Join(names(backends), ", "))
+		return nil, fmt.Errorf("%q is %w; accepted are auto, %s, and one of the latter with :N, counted from 0", spec, ErrDeviceName, strings.Join(names(backends), ", "))
 	}
 	backend := backends[at]
 	if !numbered {
@@ -104,7 +106,7 @@ func open(backends []Backend, spec string) (Device, error) {
 	}
 	index, err := strconv.Atoi(number)
 	if err != nil || index < 0 {
-		return nil, fmt.Errorf("%w: %q: a number from 0 must follow the colon", ErrNoDevice, spec)
+		return nil, fmt.Errorf("%q is %w: a number from 0 must follow the colon, as in %s:0", spec, ErrDeviceName, name)
 	}
 	infos, err := backend.List()
 	if err != nil {
@@ -134,7 +136,7 @@ func openBest(backends []Backend, wanted func(Info) bool) (Device, error) {
 	}
 	switch {
 	case len(refused) > 0:
-		return nil, fmt.Errorf("%w: %s", ErrNoDevice, strings.Join(refused, "; "))
+		return nil, errors.Join(listErr, fmt.Errorf("%w: %s", ErrNoDevice, strings.Join(refused, "; ")))
 	case listErr != nil:
 		return nil, listErr
 	default:
@@ -156,6 +158,7 @@ func listAll(backends []Backend) ([]Info, error) {
 	}
 	findTwins(infos)
 	rank(infos)
+	explainPlaces(infos)
 	return infos, errors.Join(errs...)
 }
 
@@ -197,6 +200,31 @@ func rank(infos []Info) {
 			cmp.Compare(b.Memory, a.Memory),
 		)
 	})
+}
+
+// explainPlaces says of each usable device why it stands where rank has put it.
+func explainPlaces(infos []Info) {
+	places := map[Kind]string{
+		Discrete:   "a GPU with memory of its own",
+		Integrated: "a GPU in the system's memory, behind those with their own",
+		Virtual:    "a virtual GPU, behind real ones",
+		CPU:        "software on the CPU, behind every GPU",
+		Reference:  "plain Go, only when it is named",
+	}
+	for i := range infos {
+		d := &infos[i]
+		switch {
+		case !d.Usable:
+			continue
+		case d.Twin != "":
+			d.Reason = fmt.Sprintf("the same device as %s, which is preferred", d.Twin)
+		default:
+			d.Reason = places[d.Kind]
+		}
+		if i == 0 && d.Kind != Reference {
+			d.Reason = "taken by auto: " + d.Reason
+		}
+	}
 }
 
 func names(backends []Backend) []string {

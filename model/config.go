@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -35,10 +36,19 @@ type Config struct {
 
 	InitStd float64 // initializer_range, of fresh weights
 
+	Dtype   Dtype // rlzero_dtype, of matrices as the passes read them
+	KVDtype Dtype // rlzero_kv_dtype, of keys and values
+
 	// Raw holds the keys of a config.json that was read and that no field above
 	// stands for. MarshalJSON writes them back unchanged.
 	Raw map[string]json.RawMessage
 }
+
+// Keys of a config.json that only this program reads.
+const (
+	dtypeKey   = "rlzero_dtype"
+	kvDtypeKey = "rlzero_kv_dtype"
+)
 
 // RopeScaling changes the rotation frequencies of a model whose context was
 // extended. Type "linear" divides every frequency by Factor; "llama3" only those
@@ -126,6 +136,9 @@ func (c *Config) validate() error {
 	}
 	if c.MLPBias {
 		return fmt.Errorf("mlp_bias: found true, accepted: false (biases are not supported yet)")
+	}
+	if err := errors.Join(c.Dtype.check(dtypeKey), c.KVDtype.check(kvDtypeKey)); err != nil {
+		return err
 	}
 	if err := c.validateIDs(); err != nil {
 		return err
@@ -240,6 +253,11 @@ func (c Config) MarshalJSON() ([]byte, error) {
 		"initializer_range": jsonFloat(c.InitStd),
 	} {
 		out[k] = v
+	}
+	for k, d := range map[string]Dtype{dtypeKey: c.Dtype, kvDtypeKey: c.KVDtype} {
+		if d == BF16 {
+			out[k] = d
+		}
 	}
 	return json.Marshal(out)
 }

@@ -54,6 +54,8 @@ func ParseConfig(data []byte) (Config, error) {
 	c.BOS = r.id("bos_token_id")
 	c.PAD = r.id("pad_token_id")
 	c.EOS = r.ids("eos_token_id")
+	c.Dtype = r.dtype(dtypeKey)
+	c.KVDtype = r.dtype(kvDtypeKey)
 	r.rope(&c)
 	r.windows(f.window, c.Layers)
 	if r.err != nil {
@@ -190,6 +192,18 @@ func (r *configReader) sizeOr(key string, fallback int) int {
 }
 
 const positive = "a positive integer"
+
+// dtype reads a Dtype; "" for f32.
+func (r *configReader) dtype(key string) Dtype {
+	switch r.text(key, string(F32)) {
+	case string(BF16):
+		return BF16
+	case string(F32):
+	default:
+		r.refuse(key, string(F32)+", "+string(BF16))
+	}
+	return ""
+}
 
 func (r *configReader) number(key string, fallback float64) float64 {
 	raw := r.take(key)

@@ -7,7 +7,7 @@ import "github.com/rlzero/rlzero/gpu"
 func (m *Model) forward(r *recorder, ws *workspace, T int) {
 	d := m.layout.dims
 	for _, s := range m.layout.embed {
-		r.op("embed", d.ld, T, []gpu.View{ws.ids, m.params.view(s.region), ws.layers[0].x}, u(T), u(d.ld), u(s.row0), u(s.rows))
+		r.op(m.Config.Dtype.kernel("embed"), d.ld, T, []gpu.View{ws.ids, m.params.matrix(s.region), ws.layers[0].x}, u(T), u(d.ld), u(s.row0), u(s.rows))
 	}
 	for i := range ws.layers {
 		next := ws.last
@@ -22,17 +22,18 @@ func (m *Model) forward(r *recorder, ws *workspace, T int) {
 // residual stream and added back to it.
 func (m *Model) block(r *recorder, ws *workspace, i, T int, next gpu.View) {
 	d, w, a := m.layout.dims, m.layout.layers[i], &ws.layers[i]
-	p := m.params.view
+	vector, matrix := m.params.view, m.params.matrix
+	product, productAdded := m.Config.Dtype.kernel("matmul_nt"), m.Config.Dtype.kernel("matmul_nt_residual")
 	nq, att := d.qkv(), d.heads*d.hdp
-	r.op("rmsnorm", T, 1, []gpu.View{a.x, p(w.norm1), a.h1, a.rstd1}, u(T), u(d.width), u(d.ld), f(m.Config.NormEps))
-	r.matmul("matmul_nt", T, nq, d.ld, d.ld, d.ld, nq, a.h1, p(w.qkv), a.qkv)
-	r.op("qk_rope", d.heads+2*d.kv, T, []gpu.View{a.qkv, p(w.qkNorm), {Buffer: m.rope}, ws.place, a.q, a.k, a.v, a.rstdQK}, m.headParams(T)...)
-	r.op("attention", d.heads, T, []gpu.View{a.q, a.k, a.v, ws.kvidx, ws.keys, a.att, a.stat}, m.attentionParams(T)...)
-	r.matmul("matmul_nt_residual", T, d.ld, att, att, att, d.ld, a.att, p(w.o), a.x, a.mid)
-	r.op("rmsnorm", T, 1, []gpu.View{a.mid, p(w.norm2), a.h2, a.rstd2}, u(T), u(d.width), u(d.ld), f(m.Config.NormEps))
-	r.matmul("matmul_nt", T, 2*d.mlpp, d.ld, d.ld, d.ld, 2*d.mlpp, a.h2, p(w.gateUp), a.gu)
+	r.op("rmsnorm", T, 1, []gpu.View{a.x, vector(w.norm1), a.h1, a.rstd1}, u(T), u(d.width), u(d.ld), f(m.Config.NormEps))
+	r.matmul(product, T, nq, d.ld, d.ld, d.ld, nq, a.h1, matrix(w.qkv), a.qkv)
+	r.op(m.Config.KVDtype.kernel("qk_rope"), d.heads+2*d.kv, T, []gpu.View{a.qkv, vector(w.qkNorm), {Buffer: m.rope}, ws.place, a.q, a.k, a.v, a.rstdQK}, m.headParams(T)...)
+	r.op(m.Config.KVDtype.kernel("attention"), d.heads, T, []gpu.View{a.q, a.k, a.v, ws.kvidx, ws.keys, a.att, a.stat}, m.attentionParams(T)...)
+	r.matmul(productAdded, T, d.ld, att, att, att, d.ld, a.att, matrix(w.o), a.x, a.mid)
+	r.op("rmsnorm", T, 1, []gpu.View{a.mid, vector(w.norm2), a.h2, a.rstd2}, u(T), u(d.width), u(d.ld), f(m.Config.NormEps))
+	r.matmul(product, T, 2*d.mlpp, d.ld, d.ld, d.ld, 2*d.mlpp, a.h2, matrix(w.gateUp), a.gu)
 	r.op("swiglu", d.mlpp, T, []gpu.View{a.gu, a.act}, u(T), u(d.mlpp))
-	r.matmul("matmul_nt_residual", T, d.ld, d.mlpp, d.mlpp, d.mlpp, d.ld, a.act, p(w.down), a.mid, next)
+	r.matmul(productAdded, T, d.ld, d.mlpp, d.mlpp, d.mlpp, d.ld, a.act, matrix(w.down), a.mid, next)
 }
 
 func (m *Model) headParams(T int) []uint32 {
@@ -67,7 +68,7 @@ func (h *headSpace) blocks(R int, do func(r0, n int)) {
 func (m *Model) logits(r *recorder, ws *workspace, r0, n int) {
 	d, h := m.layout.dims, &ws.head
 	for _, s := range m.layout.head {
-		r.matmul("matmul_nt", n, s.rows, d.ld, d.ld, d.ld, d.vocabp, at(h.h, r0*d.ld), m.params.view(s.region), at(h.logits, s.row0))
+		r.matmul(m.Config.Dtype.kernel("matmul_nt"), n, s.rows, d.ld, d.ld, d.ld, d.vocabp, at(h.h, r0*d.ld), m.params.matrix(s.region), at(h.logits, s.row0))
 	}
 }
 

@@ -21,6 +21,7 @@ type gradients struct {
 // predicting.
 type backwardSpace struct {
 	dx, dh, dqkv, dq, dk, dv gpu.View
+	k, v                     gpu.View // of a block in float32, where they are kept in bf16
 	datt, dgu, dact          gpu.View
 	dhead                    gpu.View // [R][ld] gradient of the final norm's output
 	dlast                    gpu.View // [R][ld] gradient of its input
@@ -31,7 +32,7 @@ type backwardSpace struct {
 }
 
 func (p *pool) backwardSpace(d dims, rows, predicted int) *backwardSpace {
-	return &backwardSpace{
+	bs := &backwardSpace{
 		dx: p.words("dx", rows*d.ld), dh: p.words("dh", rows*d.ld), dqkv: p.words("dqkv", rows*d.qkv()),
 		dq: p.words("dq", rows*d.heads*d.hdp), dk: p.words("dk", rows*d.kv*d.hdp), dv: p.words("dv", rows*d.kv*d.hdp),
 		datt: p.words("dattention", rows*d.heads*d.hdp), dgu: p.words("dgate dup", rows*2*d.mlpp), dact: p.words("dmlp", rows*d.mlpp),
@@ -39,6 +40,10 @@ func (p *pool) backwardSpace(d dims, rows, predicted int) *backwardSpace {
 		inv: p.words("inverse rows", rows), ends: p.words("sequence ends", rows), weights: p.words("token weights", predicted*4),
 		rows: p.words("bucket rows", rows), start: p.words("bucket starts", rows+1), order: p.words("bucket order", rows),
 	}
+	if d.kvDtype == BF16 {
+		bs.k, bs.v = p.words("float32 k", rows*d.kv*d.hdp), p.words("float32 v", rows*d.kv*d.hdp)
+	}
+	return bs
 }
 
 // backwardHead records the vocabulary part: from the weights of each token to
@@ -53,12 +58,12 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 		r.op("vocab_backward", d.vocabp, n, []gpu.View{h.logits, at(h.target, r0), at(h.invTemp, r0), at(h.stats, r0*4), at(bs.weights, r0*4)},
 			u(n), u(d.vocab), u(d.vocabp))
 		for i, s := range m.layout.head {
-			kernel := "matmul_nn"
+			kernel := m.Config.Dtype.kernel("matmul_nn")
 			if i > 0 {
-				kernel = "matmul_nn_add"
+				kernel = m.Config.Dtype.kernel("matmul_nn_add")
 			}
 			dl := at(h.logits, s.row0)
-			r.matmul(kernel, n, d.ld, s.rows, d.vocabp, d.ld, d.ld, dl, m.params.view(s.region), at(bs.dhead, r0*d.ld))
+			r.matmul(kernel, n, d.ld, s.rows, d.vocabp, d.ld, d.ld, dl, m.params.matrix(s.region), at(bs.dhead, r0*d.ld))
 			r.matmul("matmul_tn_acc", s.rows, d.ld, n, d.vocabp, d.ld, d.ld, dl, at(h.h, r0*d.ld), g.view(s.region))
 		}
 	})
@@ -82,12 +87,12 @@ func (m *Model) backward(r *recorder, ws *workspace, bs *backwardSpace, g *gradi
 }
 
 func (m *Model) backwardMLP(r *recorder, a *layerActs, w layerRegions, bs *backwardSpace, g *gradients, T int) {
-	d, p := m.layout.dims, m.params.view
+	d, matrix, product := m.layout.dims, m.params.matrix, m.Config.Dtype.kernel("matmul_nn")
 	r.matmul("matmul_tn_acc", d.ld, d.mlpp, T, d.ld, d.mlpp, d.mlpp, bs.dx, a.act, g.view(w.down))
-	r.matmul("matmul_nn", T, d.mlpp, d.ld, d.ld, d.mlpp, d.mlpp, bs.dx, p(w.down), bs.dact)
+	r.matmul(product, T, d.mlpp, d.ld, d.ld, d.mlpp, d.mlpp, bs.dx, matrix(w.down), bs.dact)
 	r.op("swiglu_backward", d.mlpp, T, []gpu.View{a.gu, bs.dact, bs.dgu}, u(T), u(d.mlpp))
 	r.matmul("matmul_tn_acc", 2*d.mlpp, d.ld, T, 2*d.mlpp, d.ld, d.ld, bs.dgu, a.h2, g.view(w.gateUp))
-	r.matmul("matmul_nn", T, d.ld, 2*d.mlpp, 2*d.mlpp, d.ld, d.ld, bs.dgu, p(w.gateUp), bs.dh)
+	r.matmul(product, T, d.ld, 2*d.mlpp, 2*d.mlpp, d.ld, d.ld, bs.dgu, matrix(w.gateUp), bs.dh)
 	m.backwardNorm(r, bs, a.mid, a.rstd2, w.norm2, g, T)
 }
 
@@ -100,14 +105,22 @@ func (m *Model) backwardNorm(r *recorder, bs *backwardSpace, x, rstd gpu.View, w
 }
 
 func (m *Model) backwardAttention(r *recorder, ws *workspace, i int, bs *backwardSpace, g *gradients, T int) {
-	d, a, w, p := m.layout.dims, &ws.layers[i], m.layout.layers[i], m.params.view
+	d, a, w := m.layout.dims, &ws.layers[i], m.layout.layers[i]
+	matrix, product := m.params.matrix, m.Config.Dtype.kernel("matmul_nn")
+	k, v := a.k, a.v
+	if m.Config.KVDtype == BF16 {
+		k, v = bs.k, bs.v
+		n := T * d.kv * d.hdp
+		r.op("expand_bf16", n, 1, []gpu.View{a.k, k}, u(n))
+		r.op("expand_bf16", n, 1, []gpu.View{a.v, v}, u(n))
+	}
 	nq, att := d.qkv(), d.heads*d.hdp
 	r.matmul("matmul_tn_acc", d.ld, att, T, d.ld, att, att, bs.dx, a.att, g.view(w.o))
-	r.matmul("matmul_nn", T, att, d.ld, d.ld, att, att, bs.dx, p(w.o), bs.datt)
+	r.matmul(product, T, att, d.ld, d.ld, att, att, bs.dx, matrix(w.o), bs.datt)
 	r.op("attention_delta", d.heads, T, []gpu.View{a.att, bs.datt, a.stat}, u(T), u(d.heads), u(d.hdp))
-	r.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, a.k, a.v, bs.datt, a.stat, ws.keys, bs.dq}, m.attentionParams(T)...)
-	r.op("attention_backward_dkv", d.kv, T, []gpu.View{a.q, a.k, a.v, bs.datt, a.stat, bs.ends, bs.dk, bs.dv}, m.attentionParams(T)...)
-	r.op("qk_rope_backward", d.heads+2*d.kv, T, []gpu.View{a.qkv, p(w.qkNorm), {Buffer: m.rope}, ws.place, bs.dq, bs.dk, bs.dv, bs.dqkv}, m.headParams(T)...)
+	r.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, k, v, bs.datt, a.stat, ws.keys, bs.dq}, m.attentionParams(T)...)
+	r.op("attention_backward_dkv", d.kv, T, []gpu.View{a.q, k, v, bs.datt, a.stat, bs.ends, bs.dk, bs.dv}, m.attentionParams(T)...)
+	r.op("qk_rope_backward", d.heads+2*d.kv, T, []gpu.View{a.qkv, m.params.view(w.qkNorm), {Buffer: m.rope}, ws.place, bs.dq, bs.dk, bs.dv, bs.dqkv}, m.headParams(T)...)
 	if m.Config.QKNorm {
 		ldr := u(d.heads + d.kv)
 		dw := g.view(w.qkNorm)
@@ -115,6 +128,6 @@ func (m *Model) backwardAttention(r *recorder, ws *workspace, i int, bs *backwar
 		r.op("qk_norm_backward_dw", d.hdp, 1, []gpu.View{bs.dk, a.qkv, a.rstdQK, dw}, u(T), u(d.kv), u(d.hdp), u(nq), u(att), ldr, u(d.heads), u(d.hdp))
 	}
 	r.matmul("matmul_tn_acc", nq, d.ld, T, nq, d.ld, d.ld, bs.dqkv, a.h1, g.view(w.qkv))
-	r.matmul("matmul_nn", T, d.ld, nq, nq, d.ld, d.ld, bs.dqkv, p(w.qkv), bs.dh)
+	r.matmul(product, T, d.ld, nq, nq, d.ld, d.ld, bs.dqkv, matrix(w.qkv), bs.dh)
 	m.backwardNorm(r, bs, a.x, a.rstd1, w.norm1, g, T)
 }

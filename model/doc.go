@@ -17,8 +17,24 @@
 // T rows (tokens of all sequences, packed one after the other, no padding
 // between them), D model width, H query heads, KV key/value heads, hd head
 // width, F MLP width, V vocabulary, R rows whose next token is predicted.
-// Everything on the device is float32. Log-probs and entropies are in nats, of
-// logits divided by the temperature.
+// All arithmetic is float32. Log-probs and entropies are in nats, of logits divided
+// by the temperature.
+//
+// # Storage
+//
+// Config.Dtype and Config.KVDtype say how matrices, and keys and values, lie in
+// memory: as float32, or rounded once to bf16. Whoever reads them reads the same
+// rounded numbers, so sampler and trainer agree to the bit in every storage, and a
+// bf16 model computes what a float32 one with the rounded weights does.
+//
+//	              on the device                        rounded when
+//	matrices      bf16; a model that is trained also   loaded, and after each update
+//	              float32, which is updated and saved
+//	keys, values  bf16, in the cache and in training   stored, behind the rotation
+//	the rest      float32
+//
+// Gradients go through the rounding as they are ("straight through", Bengio et al.,
+// arXiv 1308.3432).
 //
 // # Logits
 //

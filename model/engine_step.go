@@ -99,6 +99,9 @@ func (e *Engine) step() error {
 		if R > 0 {
 			e.recordDraws(rec, R, r.filtered)
 		}
+		if e.opt.Edit != nil {
+			rec.ops = e.opt.Edit(rec.ops)
+		}
 	})
 	if err != nil {
 		return err

@@ -55,6 +55,12 @@ type EngineOptions struct {
 	CacheToken int // token slots of the key/value cache; 0: Sequences*Context, rounded to pages
 	StepRows   int // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
 	PromptRows int // prompt tokens in one step at most; 0: StepRows
+
+	// Edit, if not nil, replaces the dispatches of a step before they are recorded.
+	// It is there for the benchmark that measures what the one order of sums costs,
+	// never for a run: kernels of another order give other log-probs than the
+	// trainer's.
+	Edit func([]gpu.Op) []gpu.Op
 }
 
 func (o EngineOptions) withDefaults() EngineOptions {

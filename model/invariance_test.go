@@ -18,14 +18,23 @@ import (
 // small is a model with every quirk that could break the bits: padded head
 // halves, padded width, grouped heads, q/k norm, odd vocabulary.
 func small(t testing.TB, dev gpu.Device, positions int) *Model {
-	cfg := Config{Family: "qwen3", Vocab: 61, Width: 36, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 18, MLP: 44,
-		MaxPositions: 1024, NormEps: 1e-6, RopeTheta: 1e4, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.3}
-	m, err := New(dev, cfg, 7, positions)
+	return smallAs(t, dev, positions, F32, F32)
+}
+
+// smallAs is small in another storage.
+func smallAs(t testing.TB, dev gpu.Device, positions int, dtype, kvDtype Dtype) *Model {
+	m, err := New(dev, smallConfig(dtype, kvDtype), 7, positions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
 	return m
+}
+
+func smallConfig(dtype, kvDtype Dtype) Config {
+	return Config{Family: "qwen3", Vocab: 61, Width: 36, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 18, MLP: 44,
+		MaxPositions: 1024, NormEps: 1e-6, RopeTheta: 1e4, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.3,
+		Dtype: dtype, KVDtype: kvDtype}
 }
 
 func prompts(n, longest int) [][]int {
@@ -88,37 +97,47 @@ func hashTokens(all []Completion) uint64 {
 // prompt chunk, order of requests, state of the key/value pages and number of
 // goroutines, and the trainer and the scorer compute the same bits again.
 func TestInvarianceHash(t *testing.T) {
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		m := small(t, dev, invarianceContext)
-		ps := invariancePrompts()
-		var want []Completion
-		same := func(name string, got []Completion) {
-			t.Helper()
-			if want == nil {
-				want = got
-			}
-			if a, b := hashTokens(got), hashTokens(want); a != b {
-				t.Errorf("%s: hash %x, want %x%s", name, a, b, firstOther(got, want))
-			}
+	for _, s := range []struct{ dtype, kvDtype Dtype }{{F32, F32}, {BF16, F32}, {F32, BF16}, {BF16, BF16}} {
+		t.Run(fmt.Sprintf("%s, keys and values %s", s.dtype, s.kvDtype), func(t *testing.T) {
+			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+				if dev.Caps().Tier == gpu.TierBase && s.dtype != s.kvDtype {
+					return // minutes on a CPU, and both in bf16 run the same kernels
+				}
+				invarianceHash(t, smallAs(t, dev, invarianceContext, s.dtype, s.kvDtype))
+			})
+		})
+	}
+}
+
+func invarianceHash(t *testing.T, m *Model) {
+	ps := invariancePrompts()
+	var want []Completion
+	same := func(name string, got []Completion) {
+		t.Helper()
+		if want == nil {
+			want = got
 		}
-		engine := func(batch, chunk int) *Engine {
-			e, err := m.NewEngine(EngineOptions{Sequences: batch, Context: invarianceContext, StepRows: batch + chunk, PromptRows: chunk})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(e.Close)
-			return e
+		if a, b := hashTokens(got), hashTokens(want); a != b {
+			t.Errorf("%s: hash %x, want %x%s", name, a, b, firstOther(got, want))
 		}
-		one := invarianceRequests(ps, 1)
-		e := engine(64, 512)
-		same("batch 64, chunk 512, fresh pages", generateAll(t, e, one))
-		same("batch 64, chunk 512, used pages, 8 goroutines", generateEach(t, e, one, 8))
-		same("batch 1, chunk 512, 1 goroutine", generateEach(t, engine(1, 512), one, 1))
-		same("batch 3, chunk 7", generateAll(t, engine(3, 7), one))
-		same("batch 16, chunk 64, shared pages", generateAll(t, engine(16, 64), invarianceRequests(ps, 3)))
-		same("trainer, cut batches", train(t, m, ps, want, invarianceContext))
-		same("scorer, one batch", score(t, m, ps, want, 4000))
-	})
+	}
+	engine := func(batch, chunk int) *Engine {
+		e, err := m.NewEngine(EngineOptions{Sequences: batch, Context: invarianceContext, StepRows: batch + chunk, PromptRows: chunk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.Close)
+		return e
+	}
+	one := invarianceRequests(ps, 1)
+	e := engine(64, 512)
+	same("batch 64, chunk 512, fresh pages", generateAll(t, e, one))
+	same("batch 64, chunk 512, used pages, 8 goroutines", generateEach(t, e, one, 8))
+	same("batch 1, chunk 512, 1 goroutine", generateEach(t, engine(1, 512), one, 1))
+	same("batch 3, chunk 7", generateAll(t, engine(3, 7), one))
+	same("batch 16, chunk 64, shared pages", generateAll(t, engine(16, 64), invarianceRequests(ps, 3)))
+	same("trainer, cut batches", train(t, m, ps, want, invarianceContext))
+	same("scorer, one batch", score(t, m, ps, want, 4000))
 }
 
 // firstOther tells where two lists of completions begin to differ.
@@ -263,6 +282,11 @@ func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return gradientOf(t, tr)
+}
+
+func gradientOf(t *testing.T, tr *Trainer) []float32 {
+	t.Helper()
 	grads, err := tr.Gradients()
 	if err != nil {
 		t.Fatal(err)

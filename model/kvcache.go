@@ -9,7 +9,8 @@ import (
 // pageTokens is the unit in which key/value memory is handed out.
 const pageTokens = 32
 
-// kvLayer are one block's keys and values, one row a token: [slots][KV hd].
+// kvLayer are one block's keys and values, one row a token: [slots][KV hd],
+// float32 or pairs of bf16.
 type kvLayer struct{ k, v gpu.View }
 
 // kvCache hands out pages of token slots and keeps, for each sequence in
@@ -30,7 +31,7 @@ func (p *pool) kvCache(d dims, tokens, lists, maxContext int) *kvCache {
 	pages := (tokens + pageTokens - 1) / pageTokens
 	c := &kvCache{maxContext: maxContext, pages: pages}
 	for range d.layers {
-		n := pages * pageTokens * d.kv * d.hdp
+		n := d.kvWords(pages * pageTokens)
 		c.layers = append(c.layers, kvLayer{p.words("key cache", n), p.words("value cache", n)})
 	}
 	c.kvidx = p.words("key lists", lists*maxContext)

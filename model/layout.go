@@ -16,6 +16,7 @@ type dims struct {
 	hd, hdp           int // head
 	mlp, mlpp         int
 	vocab, vocabp     int
+	kvDtype           Dtype
 }
 
 func pad8(n int) int { return (n + 7) &^ 7 }
@@ -27,7 +28,18 @@ func newDims(c Config) dims {
 		hd: c.HeadDim, hdp: 2 * pad4(c.HeadDim/2),
 		mlp: c.MLP, mlpp: pad8(c.MLP),
 		vocab: c.Vocab, vocabp: pad8(c.Vocab),
+		kvDtype: c.KVDtype,
 	}
+}
+
+// kvWords is the size of the keys, or of the values, of so many tokens in one
+// block, 32-bit words.
+func (d dims) kvWords(tokens int) int {
+	n := tokens * d.kv * d.hdp
+	if d.kvDtype == BF16 {
+		return n / 2
+	}
+	return n
 }
 
 func pad4(n int) int { return (n + 3) &^ 3 }
@@ -49,7 +61,7 @@ func same(i int) int { return i }
 type region struct {
 	rows, cols int // padded
 	chunk      int
-	off        int // bytes, multiple of 256
+	off        int // bytes, multiple of layout.align
 }
 
 func (r region) bytes() int { return r.rows * r.cols * 4 }
@@ -95,12 +107,27 @@ type layout struct {
 	norm   *region
 	parts  []part
 	tied   bool
+	align  int // bytes; 256 for views, twice that where halves of the offsets are views too
 }
 
 type chunk struct {
 	size  int // bytes
 	decay bool
 }
+
+// What of a chunk an arena holds, bytes.
+
+func (c chunk) whole() int { return c.size }
+func (c chunk) none() int  { return 0 }
+
+func (c chunk) vectors() int {
+	if c.decay {
+		return 0
+	}
+	return c.size
+}
+
+func (c chunk) halves() int { return (c.size - c.vectors()) / 2 }
 
 // slabRows are the rows of vocabulary in a slab when the table does not fit one
 // binding (128 MiB on lavapipe and by WebGPU's default): a multiple of 2048.
@@ -112,7 +139,10 @@ func slabRows(vocabp, ld, maxBinding int) int {
 }
 
 func newLayout(c Config, maxBinding int) (*layout, error) {
-	l := &layout{dims: newDims(c), tied: c.TieEmbeddings}
+	l := &layout{dims: newDims(c), tied: c.TieEmbeddings, align: 256}
+	if c.Dtype == BF16 {
+		l.align = 512
+	}
 	d := l.dims
 	for _, m := range []struct {
 		names string
@@ -188,7 +218,7 @@ func (l *layout) place(rows, cols int, decay bool, maxBinding int) *region {
 		r.chunk = len(l.chunks)
 		l.chunks = append(l.chunks, chunk{decay: decay})
 	}
-	l.chunks[r.chunk].size = (r.off + r.bytes() + 255) &^ 255
+	l.chunks[r.chunk].size = (r.off + r.bytes() + l.align - 1) / l.align * l.align
 	return r
 }
 
@@ -214,14 +244,19 @@ func (l *layout) vocabSlabs(name string, maxBinding int) []slab {
 	return slabs
 }
 
-// arena is device memory laid out by a layout.
+// arena is device memory laid out by a layout: a buffer for each chunk.
 type arena []gpu.Buffer
 
-func (l *layout) newArena(dev gpu.Device, label string) (arena, error) {
+// newArena allocates what size says of each chunk; no buffer for nothing.
+func (l *layout) newArena(dev gpu.Device, label string, size func(chunk) int) (arena, error) {
 	a := make(arena, len(l.chunks))
 	for i, c := range l.chunks {
+		n := size(c)
+		if n == 0 {
+			continue
+		}
 		var err error
-		if a[i], err = dev.NewBuffer(fmt.Sprintf("%s %d", label, i), c.size); err != nil {
+		if a[i], err = dev.NewBuffer(fmt.Sprintf("%s %d", label, i), n); err != nil {
 			a[:i].free()
 			return nil, err
 		}
@@ -237,14 +272,19 @@ func (a arena) free() {
 	}
 }
 
+func (a arena) write(r *region, data []float32) error { return a[r.chunk].Write(r.off, f32Bytes(data)) }
+
+func (a arena) read(r *region, data []float32) error { return readF32(a[r.chunk], r.off, data) }
+
 func (a arena) view(r *region) gpu.View {
 	return gpu.View{Buffer: a[r.chunk], Offset: r.off, Size: r.bytes()}
 }
 
-func (l *layout) bytes() int {
+// bytes is the size of an arena.
+func (l *layout) bytes(size func(chunk) int) int {
 	n := 0
 	for _, c := range l.chunks {
-		n += c.size
+		n += size(c)
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -17,7 +18,8 @@ type Model struct {
 
 	dev    gpu.Device
 	layout *layout
-	params arena
+	params parameters
+	frozen bool       // no trainer can be made
 	rope   gpu.Buffer // [MaxPositions][hdp]: cosines, sines
 	maxPos int
 }
@@ -27,7 +29,7 @@ type Model struct {
 // norms 1. Each tensor has its own random stream, keyed by seed and name.
 // positions is the longest sequence the model will see.
 func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error) {
-	m, err := build(dev, cfg, positions)
+	m, err := build(dev, cfg, positions, false)
 	if err != nil {
 		return nil, err
 	}
@@ -58,18 +60,38 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 	return m, nil
 }
 
-// Load reads a Hugging Face folder. positions is the longest sequence the model
-// will see; 0 means what the config allows, at most 4096.
-func Load(dev gpu.Device, dir string, positions int) (*Model, error) {
+// NewFrozen makes a model that cannot be trained, all zeros: SetTensors or
+// CopyFrom gives it its parameters. In bf16 it takes half the memory of one in f32,
+// where one that is trained takes half as much again.
+func NewFrozen(dev gpu.Device, cfg Config, positions int) (*Model, error) {
+	return build(dev, cfg, positions, true)
+}
+
+// LoadOptions say how a folder's model is kept on the device.
+type LoadOptions struct {
+	Positions int   // longest sequence the model will see; 0: what the config allows, at most 4096
+	Dtype     Dtype // of matrices; "": what config.json says (Config.Dtype)
+	KVDtype   Dtype // of keys and values; "": what config.json says
+	Frozen    bool  // no trainer will be made, see NewFrozen
+}
+
+// Load reads a Hugging Face folder.
+func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 	f, err := ReadFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Tensors.Close()
-	if positions == 0 {
-		positions = min(f.Config.MaxPositions, 4096, longestSequence(f.Config, dev.Caps()))
+	if o.Positions == 0 {
+		o.Positions = min(f.Config.MaxPositions, 4096, longestSequence(f.Config, dev.Caps()))
 	}
-	m, err := build(dev, f.Config, positions)
+	if o.Dtype != "" {
+		f.Config.Dtype = o.Dtype
+	}
+	if o.KVDtype != "" {
+		f.Config.KVDtype = o.KVDtype
+	}
+	m, err := build(dev, f.Config, o.Positions, o.Frozen)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -108,7 +130,7 @@ func longestSequence(cfg Config, caps gpu.Caps) int {
 	return 8 * caps.MaxLoop / (hd/4 + 3) * cfg.KVHeads / cfg.Heads
 }
 
-func build(dev gpu.Device, cfg Config, positions int) (*Model, error) {
+func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, error) {
 	if longest := longestSequence(cfg, dev.Caps()); positions > longest {
 		return nil, fmt.Errorf("sequences of %d tokens: this device ends shaders after %d loop iterations, which is enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
@@ -117,8 +139,8 @@ func build(dev gpu.Device, cfg Config, positions int) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Config: cfg, dev: dev, layout: l, maxPos: max(positions, 1)}
-	if m.params, err = l.newArena(dev, "parameters"); err != nil {
+	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1)}
+	if m.params, err = l.newParameters(dev, cfg.Dtype, frozen); err != nil {
 		return nil, err
 	}
 	d := l.dims
@@ -154,27 +176,38 @@ func (m *Model) Device() gpu.Device { return m.dev }
 func (m *Model) Positions() int { return m.maxPos }
 
 // Tensors lists the parameters under their Hugging Face names; each is read
-// from the device when its Data is called.
+// from the device when its Data is called. Of a bf16 model that can be trained they
+// are the float32 ones.
 func (m *Model) Tensors() []NamedTensor { return m.namedTensors(m.params, "") }
 
 // CopyFrom overwrites the parameters with those of another model of the same
-// config.
+// config, which may be frozen only if this one is.
 func (m *Model) CopyFrom(src *Model) error {
-	for i, b := range src.params {
-		data := make([]byte, b.Size())
-		if err := b.Read(0, data); err != nil {
-			return err
-		}
-		if err := m.params[i].Write(0, data); err != nil {
-			return err
+	if src.frozen && !m.frozen {
+		return errFrozen
+	}
+	for _, arenas := range [][2]arena{{m.params.arena, src.params.arena}, {m.params.bf16, src.params.bf16}} {
+		for i, to := range arenas[0] {
+			if to == nil {
+				continue
+			}
+			data := make([]byte, to.Size())
+			if err := arenas[1][i].Read(0, data); err != nil {
+				return err
+			}
+			if err := to.Write(0, data); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// writeParts fills an arena from the tensors get returns, region by region.
+var errFrozen = errors.New("the model was opened frozen: what training needs of its parameters is not there")
+
+// writeParts fills a store from the tensors get returns, region by region.
 // row0 is the first row of the file's tensor that the part holds.
-func (m *Model) writeParts(a arena, get func(p part, row0 int) ([]float32, error)) error {
+func (m *Model) writeParts(to store, get func(p part, row0 int) ([]float32, error)) error {
 	byRegion := map[*region][]float32{}
 	var order []*region
 	next := map[string]int{}
@@ -199,16 +232,16 @@ func (m *Model) writeParts(a arena, get func(p part, row0 int) ([]float32, error
 		}
 	}
 	for _, r := range order {
-		if err := a[r.chunk].Write(r.off, f32Bytes(byRegion[r])); err != nil {
+		if err := to.write(r, byRegion[r]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// namedTensors lists an arena's tensors under their file names with a prefix;
+// namedTensors lists a store's tensors under their file names with a prefix;
 // slabs of one table become one tensor again.
-func (m *Model) namedTensors(a arena, prefix string) []NamedTensor {
+func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 	var out []NamedTensor
 	for i := 0; i < len(m.layout.parts); {
 		p := m.layout.parts[i]
@@ -224,7 +257,7 @@ func (m *Model) namedTensors(a arena, prefix string) []NamedTensor {
 		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
 			var all []float32
 			for _, q := range parts {
-				data, err := readPart(a, q)
+				data, err := readPart(from, q)
 				if err != nil {
 					return nil, err
 				}
@@ -237,9 +270,9 @@ func (m *Model) namedTensors(a arena, prefix string) []NamedTensor {
 	return out
 }
 
-func readPart(a arena, p part) ([]float32, error) {
+func readPart(from store, p part) ([]float32, error) {
 	host := make([]float32, p.region.rows*p.region.cols)
-	if err := readF32(a[p.region.chunk], p.region.off, host); err != nil {
+	if err := from.read(p.region, host); err != nil {
 		return nil, err
 	}
 	rows, cols := p.size()

@@ -34,10 +34,10 @@ type optimizer struct {
 func (o *optimizer) allocate(t *Trainer) error {
 	l, dev := t.m.layout, t.m.dev
 	var err error
-	if o.m, err = l.newArena(dev, "first moment"); err != nil {
+	if o.m, err = l.newArena(dev, "first moment", chunk.whole); err != nil {
 		return err
 	}
-	if o.v, err = l.newArena(dev, "second moment"); err != nil {
+	if o.v, err = l.newArena(dev, "second moment", chunk.whole); err != nil {
 		return err
 	}
 	n := 0
@@ -79,9 +79,10 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 				decay = 1
 			}
 			view := func(a arena) gpu.View { return gpu.View{Buffer: a[i], Size: c.size} }
-			r.op("adamw", n, 1, []gpu.View{view(t.m.params), view(t.grads.arena), view(o.m), view(o.v), o.ctl},
+			r.op("adamw", n, 1, []gpu.View{view(t.m.params.arena), view(t.grads.arena), view(o.m), view(o.v), o.ctl},
 				u(n), f(h.Beta1), f(h.Beta2), f(h.Eps), u(decay))
 		}
+		t.m.params.recordRound(r, t.m.layout)
 		t.recordZero(r)
 	})
 	if err != nil {

@@ -98,7 +98,7 @@ func parity(t *testing.T, dev gpu.Device, dir string) {
 	if err := json.Unmarshal(raw, &want); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Load(dev, dir, 0)
+	m, err := Load(dev, dir, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // Use says what a run does with a model, for the memory plan.
 type Use struct {
 	Positions int            // longest sequence
-	TrainRows int            // tokens in one batch of the trainer; 0: no training
+	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
 	Reference bool           // a second, frozen copy of the parameters and a scorer for it
 	Engine    *EngineOptions // nil: no sampling
 }
@@ -22,10 +22,22 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	if err != nil {
 		return plan, err
 	}
-	params := l.bytes()
-	plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
-	plan.Add("rope table", use.Positions*l.hdp*4, fmt.Sprintf("%d positions", use.Positions))
+	params := l.bytes(chunk.whole)
+	frozen := params
+	if cfg.Dtype == BF16 {
+		frozen = l.bytes(chunk.vectors) + l.bytes(chunk.halves)
+	}
+	if use.TrainRows == 0 && frozen < params {
+		plan.Add("parameters", frozen, fmt.Sprintf("%d, matrices in bf16", l.count()))
+	} else {
+		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
+	}
+	rope := use.Positions * l.hdp * 4
+	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
+		if cfg.Dtype == BF16 {
+			plan.Add("rounded parameters", l.bytes(chunk.halves), "the matrices in bf16, as the passes read them")
+		}
 		plan.Add("gradient", params+l.lookupBytes(), "f32")
 		plan.Add("optimizer state", 2*params, "AdamW, 2 x f32")
 		rows, half := l.trainBytes(use.TrainRows, caps), l.trainBytes((use.TrainRows+1)/2, caps)
@@ -33,16 +45,24 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			gpu.Saving{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: rows - half})
 	}
 	if use.Reference {
-		plan.Add("reference policy", params+l.scoreBytes(use.TrainRows, caps), "frozen copy and its workspace",
-			gpu.Saving{Change: "a recipe without kl_coef", Bytes: params + l.scoreBytes(use.TrainRows, caps)})
+		bytes := frozen + rope + l.scoreBytes(use.TrainRows, caps)
+		plan.Add("reference policy", bytes, "frozen copy and its workspace", gpu.Saving{Change: "a recipe without kl_coef", Bytes: bytes})
 	}
 	if use.Engine != nil {
 		o := *use.Engine
 		full := l.engineBytes(o, caps)
 		half := o
 		half.Sequences = max(1, o.Sequences/2)
-		plan.Add("sampler and its cache", full, fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context),
-			gpu.Saving{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)})
+		savings := []gpu.Saving{{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)}}
+		hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
+		if cfg.KVDtype == BF16 {
+			hint += ", keys and values in bf16"
+		} else {
+			short := *l
+			short.kvDtype = BF16
+			savings = append(savings, gpu.Saving{Change: "--set model.kv_dtype=bf16", Bytes: full - short.engineBytes(o, caps)})
+		}
+		plan.Add("sampler and its cache", full, hint, savings...)
 	}
 	return plan, nil
 }

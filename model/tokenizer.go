@@ -91,7 +91,9 @@ func ParseTokenizer(data []byte) (*Tokenizer, error) {
 
 func (t *Tokenizer) setAdded(added []addedToken) error {
 	t.added = added
-	t.ids = maps.Clone(t.ids) // the model's own map must not learn the added tokens
+	ids := map[string]int{} // the model's own map must not learn the added tokens
+	maps.Copy(ids, t.ids)
+	t.ids = ids
 	for i, a := range added {
 		if a.Content == "" {
 			return fmt.Errorf("found an empty token with id %d", a.ID)

@@ -51,6 +51,9 @@ type Trainer struct {
 
 // NewTrainer makes a trainer whose batches hold at most rows tokens.
 func (m *Model) NewTrainer(rows int) (*Trainer, error) {
+	if m.frozen {
+		return nil, errFrozen
+	}
 	t := &Trainer{m: m, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
 	if err := t.allocate(rows); err != nil {
 		t.Close()
@@ -67,7 +70,7 @@ func (t *Trainer) allocate(rows int) error {
 	}
 	t.bs = t.pool.backwardSpace(d, rows, rows)
 	t.grads = &gradients{}
-	if t.grads.arena, err = m.layout.newArena(m.dev, "gradient"); err != nil {
+	if t.grads.arena, err = m.layout.newArena(m.dev, "gradient", chunk.whole); err != nil {
 		return err
 	}
 	for _, s := range m.layout.embed {

@@ -48,7 +48,7 @@ type layerActs struct {
 	x                  gpu.View // [T][ld] residual stream before the block
 	h1, rstd1          gpu.View // [T][ld], [T]
 	qkv                gpu.View // [T][(H+2KV)hd]
-	q, k, v            gpu.View // [T][H hd], [T or slots][KV hd]
+	q, k, v            gpu.View // [T][H hd], [T or slots][KV hd], k and v in the model's KVDtype
 	rstdQK, att, stat  gpu.View // [T][H+KV], [T][H hd], [T][H][2]
 	mid                gpu.View // [T][ld] residual stream after attention
 	h2, rstd2, gu, act gpu.View // [T][ld], [T], [T][2F], [T][F]
@@ -110,7 +110,7 @@ func (p *pool) activations(d dims, rows int, keep bool, cache []kvLayer) ([]laye
 		}
 	}
 	kv := func(a *layerActs) {
-		a.k, a.v = p.words("k", rows*d.kv*d.hdp), p.words("v", rows*d.kv*d.hdp)
+		a.k, a.v = p.words("k", d.kvWords(rows)), p.words("v", d.kvWords(rows))
 	}
 	acts := make([]layerActs, d.layers)
 	other := gpu.View{}

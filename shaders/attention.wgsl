@@ -1,4 +1,5 @@
-// Causal attention over keys found through a slot table: attention. One pass with
+// Causal attention over keys found through a slot table: attention, and with keys
+// and values in bf16 attention_bf16. One pass with
 // a running maximum and sum (Milakov and Gimelshein, arXiv 1805.02867; Dao,
 // FlashAttention-2, arXiv 2307.08691). Packed training sequences, prefill and
 // decode run this same shader.
@@ -25,21 +26,24 @@
 //
 //variant attention TL tile=1,8
 //variant attention T0
+//variant attention_bf16 TL tile=1,8
+//variant attention_bf16 T0
 
 {{define "attention TL"}}
 {{params}}
 {{bind "q" "vec4<u64>"}}
-{{bind "k" "vec4<u64>"}}
-{{bind "v" "vec4<u64>"}}
+{{bind "k" (wide "k")}}
+{{bind "v" (wide "v")}}
 {{bind "kvidx" "u32"}}
 {{bind "meta" "vec2<u32>" "ranges"}}
 {{bind "o" "vec4<u64>"}}
 {{bind "stat" "f32"}}
 {{template "wide"}}
+{{if bf16 "k"}}{{template "wide_bf16"}}{{end}}
 {{template "ln"}}
-fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: vec4<u64>) -> f32 {
-  let b_lo = even(b);
-  let b_hi = odd(b);
+fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: {{wide "k"}}) -> f32 {
+  let b_lo = {{even "k"}}(b);
+  let b_hi = {{odd "k"}}(b);
   var s = sum;
 {{- range seq 8}}
   s = fma({{lane "a" .}}, {{lane "b" .}}, s);
@@ -89,8 +93,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       var hi = select(odd(before) * shrink, vec4<f32>(), b == 0u);
 {{- range seq 8}}
       let v{{.}} = v[at{{.}} + c];
-      lo = fma(vec4<f32>(p{{.}}), even(v{{.}}), lo);
-      hi = fma(vec4<f32>(p{{.}}), odd(v{{.}}), hi);
+      lo = fma(vec4<f32>(p{{.}}), {{even "v"}}(v{{.}}), lo);
+      hi = fma(vec4<f32>(p{{.}}), {{odd "v"}}(v{{.}}), hi);
 {{- end}}
       o[row + c] = join(lo * finish, hi * finish);
     }
@@ -102,8 +106,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{define "attention T0"}}
 {{params}}
 {{bind "q" "vec4<f32>"}}
-{{bind "k" "vec4<f32>"}}
-{{bind "v" "f32"}}
+{{if bf16 "k"}}{{template "bf16"}}{{bind "k" "vec2<u32>"}}
+{{bind "v" "u32"}}{{else}}{{bind "k" "vec4<f32>"}}
+{{bind "v" "f32"}}{{end}}
 {{bind "kvidx" "u32"}}
 {{bind "meta" "vec2<u32>" "ranges"}}
 {{bind "o" "f32"}}
@@ -138,7 +143,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (j < keys) {
       let at = (slot[j] * pc.KV + head) * quads;
       var s = vec4<f32>();
-      for (var c = i / 32u; c < quads; c += 2u) { s = fma(query[c], k[at + c], s); }
+      for (var c = i / 32u; c < quads; c += 2u) { s = fma(query[c], {{if bf16 "k"}}quad(k[at + c]){{else}}k[at + c]{{end}}, s); }
       part[i] = (s.x + s.y) + (s.z + s.w);
     }
     workgroupBarrier();
@@ -159,7 +164,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let p = weight[n];
       let at = (slot[n] * pc.KV + head) * pc.hd;
 {{- range seq 4}}
-      if (d{{.}} < pc.hd) { o{{.}} = fma(p, v[at + d{{.}}], o{{.}}); }
+      if (d{{.}} < pc.hd) { o{{.}} = fma(p, {{if bf16 "v"}}element(v[(at + d{{.}}) / 2u], d{{.}}){{else}}v[at + d{{.}}]{{end}}, o{{.}}); }
 {{- end}}
     }
     workgroupBarrier();

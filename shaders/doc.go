@@ -33,7 +33,10 @@
 // {{bind "a" "f32"}} a binding of the table as an array ({{bind "do" "f32" "dout"}}
 // where its name is a reserved word of WGSL), {{add}} {{mul}} {{div}} do integer
 // arithmetic, {{range seq n}} repeats text, {{group}} is the linear workgroup
-// index. Templates in common.wgsl are shared by all files. While a shader is
+// index. A kernel whose name ends in _bf16 runs the body of the one without: {{bf16
+// "b"}} tells whether binding b holds bf16, {{wide "b"}} is the type of 8 of its
+// elements, {{even "b"}} and {{odd "b"}} name the functions that take it apart.
+// Templates in common.wgsl are shared by all files. While a shader is
 // worked on, `go run ./internal/generate -only ID` makes its module alone.
 //
 // # Tiers
@@ -49,7 +52,9 @@
 //
 // # Numbers
 //
-// All arithmetic is f32. Every sum is one chain or one fixed tree that does not
+// All arithmetic is f32; bf16 is a way to store operands, two in a u32, unpacked
+// by a shift where they are loaded, in kernels with the order of those of f32. No
+// device needs 16-bit types for it. Every sum is one chain or one fixed tree that does not
 // depend on the variant, on the batch or on who computes it; chains use fma().
 // The generator marks every other float operation NoContraction, so that a
 // driver may not fuse what the source does not. lavapipe computes fma(a, b, c)

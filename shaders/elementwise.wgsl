@@ -1,4 +1,5 @@
-// Flat elementwise operations: fill and add.
+// Flat elementwise operations: fill, add, round_bf16 (f32 to bf16, to nearest, ties
+// to even) and its inverse expand_bf16.
 //
 // Bindings: dst, src [n] (n is a multiple of 8). The extent is n.
 // TL: 4096 elements a workgroup.
@@ -13,6 +14,10 @@
 //variant fill T0 tile=256 linear
 //variant add TL tile=4096 linear
 //variant add T0 tile=256 linear
+//variant round_bf16 TL tile=4096 linear
+//variant round_bf16 T0 tile=1024 linear
+//variant expand_bf16 TL tile=4096 linear
+//variant expand_bf16 T0 tile=1024 linear
 
 {{define "fill TL"}}
 {{template "wide"}}
@@ -64,5 +69,62 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
   let i = {{group}} * 256u + l;
   if (i < pc.n) { dst[i] += src[i]; }
+}
+{{end}}
+
+{{define "round TL"}}
+{{template "wide_bf16"}}
+{{params}}
+{{bind "src" "vec4<u64>"}}
+{{bind "dst" "vec4<u32>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let first = {{group}} * 512u;
+  let end = min(first + 512u, pc.n / 8u);
+  for (var i = first + l; i < end; i += 8u) {
+    let x = src[i];
+    dst[i] = pairs(vec4<u32>(x), vec4<u32>(x >> vec4<u32>(32u)));
+  }
+}
+{{end}}
+
+{{define "round T0"}}
+{{template "bf16"}}
+{{params}}
+{{bind "src" "vec4<u32>"}}
+{{bind "dst" "vec2<u32>"}}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let i = {{group}} * 256u + l;
+  if (i < pc.n / 4u) { dst[i] = pack(src[i]); }
+}
+{{end}}
+
+{{define "expand TL"}}
+{{template "wide_bf16"}}
+{{template "wide"}}
+{{params}}
+{{bind "src" "vec2<u64>"}}
+{{bind "dst" "vec4<u64>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let first = {{group}} * 512u;
+  let end = min(first + 512u, pc.n / 8u);
+  for (var i = first + l; i < end; i += 8u) {
+    let x = src[i];
+    dst[i] = join(even_bf16(x), odd_bf16(x));
+  }
+}
+{{end}}
+
+{{define "expand T0"}}
+{{template "bf16"}}
+{{params}}
+{{bind "src" "vec2<u32>"}}
+{{bind "dst" "vec4<f32>"}}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let i = {{group}} * 256u + l;
+  if (i < pc.n / 4u) { dst[i] = quad(src[i]); }
 }
 {{end}}

@@ -1,5 +1,5 @@
-// Token embeddings: embed copies rows of a table, embed_backward adds gradients
-// into them.
+// Token embeddings: embed copies rows of a table (embed_bf16: of bf16), and
+// embed_backward adds gradients into them.
 //
 // Bindings: ids [T] u32, table [rows][D] (a slab that starts at row row0), out
 // [T][D]; rows [U] u32 (table row of bucket u), start [U+1] u32, order [*] u32
@@ -23,13 +23,16 @@
 //
 //variant embed TL tile=512,8
 //variant embed T0 tile=64,1
+//variant embed_bf16 TL tile=512,8
+//variant embed_bf16 T0 tile=64,1
 //variant embed_backward TL tile=64,1
 //variant embed_backward T0 tile=64,1
 
 {{define "embed TL"}}
+{{if bf16 "table"}}{{template "wide"}}{{template "wide_bf16"}}{{end}}
 {{params}}
 {{bind "ids" "u32"}}
-{{bind "table" "vec4<u64>"}}
+{{bind "table" (wide "table")}}
 {{bind "out" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
@@ -42,8 +45,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let row = subgroupShuffle(mine, i);
     if (row < pc.rows) { // also false below row0, where the difference wraps
       for (var d = group.x * 64u + l; d < end; d += 8u) {
-        out[(t0 + i) * width + d] = table[row * width + d];
-      }
+{{if bf16 "table"}}        let v = table[row * width + d];
+        out[(t0 + i) * width + d] = join(even_bf16(v), odd_bf16(v));
+{{else}}        out[(t0 + i) * width + d] = table[row * width + d];
+{{end}}      }
     }
   }
 }
@@ -52,14 +57,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{define "embed T0"}}
 {{params}}
 {{bind "ids" "u32"}}
-{{bind "table" "f32"}}
+{{if bf16 "table"}}{{template "bf16"}}{{bind "table" "u32"}}{{else}}{{bind "table" "f32"}}{{end}}
 {{bind "out" "f32"}}
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let row = ids[id.y] - pc.row0;
   if (id.x < pc.D && row < pc.rows) { // also false below row0, where the difference wraps
-    out[id.y * pc.D + id.x] = table[row * pc.D + id.x];
-  }
+{{if bf16 "table"}}    let at = row * pc.D + id.x;
+    out[id.y * pc.D + id.x] = element(table[at / 2u], at);
+{{else}}    out[id.y * pc.D + id.x] = table[row * pc.D + id.x];
+{{end}}  }
 }
 {{end}}
 

@@ -1,5 +1,10 @@
 package shaders
 
+import (
+	"slices"
+	"strings"
+)
+
 // Access says what a kernel does with a binding.
 type Access string
 
@@ -14,7 +19,7 @@ const (
 type Binding struct {
 	Name   string
 	Access Access
-	Shape  string // element type f32 unless the text says u32
+	Shape  string // element type f32 unless the text says u32 or bf16
 }
 
 // Kernel is the contract of one operation: what it computes, on which buffers,
@@ -32,7 +37,50 @@ type Kernel struct {
 	Doc      string
 }
 
-var table = []Kernel{
+// table has the kernels that are written down here, then those that follow from them.
+var table = slices.Concat(rows, bf16Kernels())
+
+// bf16Suffix ends the names of kernels that keep some operands as bf16.
+const bf16Suffix = "_bf16"
+
+// bf16Kernels are kernels of rows with another storage of the operands named
+// here, and the same arithmetic in the same order: on numbers that bf16 can hold
+// the two give equal bits.
+func bf16Kernels() []Kernel {
+	var list []Kernel
+	for _, k := range rows {
+		var operands []string
+		switch k.Name {
+		case "embed":
+			operands = []string{"table"}
+		case "matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_add":
+			operands = []string{"b"}
+		case "qk_rope", "attention":
+			operands = []string{"k", "v"}
+		default:
+			continue
+		}
+		bindings := slices.Clone(k.Bindings)
+		k.Doc = k.Name + " with " + strings.Join(operands, " and ") + " as bf16"
+		for i := range bindings {
+			if slices.Contains(operands, bindings[i].Name) {
+				bindings[i].Shape += " bf16"
+				if bindings[i].Access != Read {
+					k.Doc += "; " + bindings[i].Name + " is rounded as by round_bf16"
+				}
+			}
+		}
+		k.Name, k.Bindings = k.Name+bf16Suffix, bindings
+		list = append(list, k)
+	}
+	return list
+}
+
+// BF16 tells whether the elements are bf16: the upper half of an f32, two in a
+// u32, the one of even column in its low half.
+func (b Binding) BF16() bool { return strings.HasSuffix(b.Shape, " bf16") }
+
+var rows = []Kernel{
 	{"embed", []Binding{{"ids", Read, "[T] u32"}, {"table", Read, "[rows][D]"}, {"out", Write, "[T][D]"}},
 		[]string{"T", "D", "row0", "rows"}, "D, T",
 		"out[t] = table[ids[t]-row0] where row0 <= ids[t] < row0+rows; other rows of out are left alone (a large table comes in slabs)"},
@@ -81,7 +129,7 @@ var table = []Kernel{
 	{"attention", []Binding{{"q", Read, "[T][H*hd]"}, {"k", Read, "[slots][KV*hd]"}, {"v", Read, "[slots][KV*hd]"}, {"kvidx", Read, "[*] u32 slot of each key"}, {"meta", Read, "[T][2] u32 (offset into kvidx, number of keys)"},
 		{"o", Write, "[T][H*hd]"}, {"stat", ReadWrite, "[T][H][2]"}},
 		[]string{"T", "H", "KV", "hd", "scale:f32"}, "H, T",
-		"o = softmax(scale*q.k) v over the row's keys in order (blocks of 32 from the first key, online softmax); query head h reads kv head h/(H/KV); stat[t][h][0] = log-sum-exp of the scaled scores"},
+		"o = softmax(scale*q.k) v over the row's keys in order (blocks counted from the first key, online softmax; a block has 8 keys on TL, 32 elsewhere); query head h reads kv head h/(H/KV); stat[t][h][0] = log-sum-exp of the scaled scores"},
 	{"attention_delta", []Binding{{"o", Read, "[T][H*hd]"}, {"do", Read, "[T][H*hd]"}, {"stat", ReadWrite, "[T][H][2]"}},
 		[]string{"T", "H", "hd"}, "H, T",
 		"stat[t][h][1] = sum over the head of o*do"},
@@ -125,7 +173,16 @@ var table = []Kernel{
 		[]string{"count", "max_norm:f32"}, "1",
 		"ctl[1] = norm = sqrt(sum of part); ctl[0] = min(1, max_norm/(norm+1e-6)), or 1 if max_norm is 0"},
 	{"fill", []Binding{{"dst", Write, "[n]"}}, []string{"n", "value:f32"}, "n", "dst = value"},
+	{"round_bf16", []Binding{{"src", Read, "[n]"}, {"dst", Write, "[n] bf16"}}, []string{"n"}, "n",
+		"dst = src rounded to the nearest bf16, ties to the even one, beyond the largest to infinity; a NaN keeps its sign and upper bits and becomes quiet"},
+	{"expand_bf16", []Binding{{"src", Read, "[n] bf16"}, {"dst", Write, "[n]"}}, []string{"n"}, "n", "dst = src, exactly"},
 	{"add", []Binding{{"dst", ReadWrite, "[n]"}, {"src", Read, "[n]"}}, []string{"n"}, "n", "dst += src"},
+	{"matmul_free", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[N][ldb]"}, {"c", Write, "[M][ldc]"}},
+		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
+		"c[i][j] = sum of a[i][k]*b[j][k] over k in an order of the tier's own, which is not that of matmul_nt: what the benchmark measures the price of the one order against, never part of a run"},
+	{"matmul_free_residual", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[N][ldb]"}, {"r", Read, "[M][ldc]"}, {"c", Write, "[M][ldc]"}},
+		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
+		"c[i][j] = r[i][j] + the sum of matmul_free (the sum first, then one add); r and c never overlap"},
 	{"matmul_naive", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[N][ldb]"}, {"c", Write, "[M][ldc]"}},
 		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
 		"matmul_nt with one invocation for each output and no tiling: the baseline of the benchmark"},

@@ -1,6 +1,7 @@
 // Matrix products of row-major f32 matrices: matmul_nt, matmul_nt_residual,
-// matmul_nn, matmul_nn_add, matmul_tn_acc; matmul_naive is the baseline of the
-// benchmark.
+// matmul_nn, matmul_nn_add, matmul_tn_acc, and with b in bf16 matmul_nt_bf16,
+// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_add_bf16; matmul_naive is the
+// baseline of the benchmark.
 //
 // Bindings: a, b, c as the names say (n: [rows][k], t: the operand that is read
 // along its other dimension), row strides lda, ldb, ldc; r of matmul_nt_residual
@@ -26,6 +27,10 @@
 // 26, 16x48 27, 32x32 25. Storing floats and not the transposed tile: 22 [200].
 // NN 640x96x512: 16x64 22 [220], 12x64 24, two teams of 8x32 26, 12x32 28 [165],
 // 16x32 25; 512^3: 16x64 30, 12x64 28, two teams of 12x32 26.
+// b in bf16, as vec4<u32> and as vec2<u64>, times of f32 = 1, in turns, by CPU time:
+// NT 1x3072x576 0.88, 0.68; 8x3072x576 0.93, 0.83; 512^3 0.88, 0.83; NN 64x512x576
+// 0.87, 0.85; 512^3 0.81, 0.83. T0 loads b element by element; it has run on lavapipe
+// alone, where its rate says nothing about a GPU.
 // TN 288x96x3584: 8x64 16, 16x64 22, 24x64 26, 32x64 28 [270], two teams of 16x32
 // 26; 512^3: 20, 28, 32, 36, 26.
 //
@@ -64,15 +69,40 @@
 //variant matmul_nn_add T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_tn_acc T0 r16 tile=64,16 max=512,512 use=tiles rows=16 cols=64 each=4 wide=4
 //variant matmul_tn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nt_bf16 TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
+//variant matmul_nt_bf16 TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
+//variant matmul_nt_bf16 TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
+//variant matmul_nt_bf16 TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
+//variant matmul_nt_bf16 TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
+//variant matmul_nt_residual_bf16 TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
+//variant matmul_nt_residual_bf16 TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
+//variant matmul_nt_residual_bf16 TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
+//variant matmul_nt_residual_bf16 TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
+//variant matmul_nt_residual_bf16 TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
+//variant matmul_nn_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_add_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_add_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_add_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nt_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nt_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nt_residual_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nt_residual_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_add_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_add_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_naive TL tile=64,1 limit=K:65534 use=naive
 //variant matmul_naive T0 tile=64,1 use=naive
 
 {{define "nt_lanes"}}
 {{template "wide"}}
+{{if bf16 "b"}}{{template "wide_bf16"}}{{end}}
 {{template "transpose"}}
 {{params}}
 {{bind "a" "vec4<u64>"}}
-{{bind "b" "vec4<u64>"}}
+{{bind "b" (wide "b")}}
 {{if eq .Kernel "matmul_nt_residual"}}{{bind "r" (or (and (lt .rows 8) "f32") "vec4<u64>")}}{{end}}
 {{bind "c" (or (and (lt .rows 8) "f32") "vec4<u64>")}}
 @compute @workgroup_size(8)
@@ -93,8 +123,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}    let last = min(8u, steps - k);
     for (var q = 0u; q < last; q++) {
 {{range $j := seq .cols}}      let b{{$j}} = b[col{{$j}} + k + q];
-      let b{{$j}}_lo = even(b{{$j}});
-      let b{{$j}}_hi = odd(b{{$j}});
+      let b{{$j}}_lo = {{even "b"}}(b{{$j}});
+      let b{{$j}}_hi = {{odd "b"}}(b{{$j}});
 {{end}}{{range $e := seq 8}}{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
 {{range $j := seq $.cols}}      c{{$i}}_{{$j}} = fma(t{{$e}}_{{$i}}, {{lane (print "b" $j) $e}}, c{{$i}}_{{$j}});
 {{end}}{{end}}{{end}}    }
@@ -143,9 +173,10 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 
 {{define "nn_lanes"}}
 {{template "wide"}}
+{{if bf16 "b"}}{{template "wide_bf16"}}{{end}}
 {{params}}
 {{bind "a" "vec4<u64>"}}
-{{bind "b" "vec4<u64>"}}
+{{bind "b" (wide "b")}}
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
@@ -165,8 +196,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let owner = team + q;
       let at = (k + q) * 8u * ldb + col;
 {{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
-      let b{{$e}}_lo = even(b{{$e}});
-      let b{{$e}}_hi = odd(b{{$e}});
+      let b{{$e}}_lo = {{even "b"}}(b{{$e}});
+      let b{{$e}}_hi = {{odd "b"}}(b{{$e}});
 {{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
       c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
@@ -236,7 +267,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{$threads := div (mul .rows .cols) (mul .each .wide)}}{{$across := div .cols .wide}}
 {{params}}
 {{bind "a" "f32"}}
-{{bind "b" "f32"}}
+{{if bf16 "b"}}{{template "bf16"}}{{bind "b" "u32"}}{{else}}{{bind "b" "f32"}}{{end}}
 {{if eq .Kernel "matmul_nt_residual"}}{{bind "r" "f32"}}{{end}}
 {{bind "c" "f32"}}
 // A step covers 16 values of k. One extra column keeps the banks apart.
@@ -264,11 +295,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let i = thread + {{mul $s $threads}}u;
 {{if or (eq $.Kernel "matmul_nt") (eq $.Kernel "matmul_nt_residual")}}      let x = i / 16u;
       let k = i % 16u;
-      tile_b[k * {{add $.cols 1}}u + x] = b[min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u)];
-{{else}}      let x = i % {{$.cols}}u;
+{{if bf16 "b"}}      let at = min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u);
+      tile_b[k * {{add $.cols 1}}u + x] = element(b[at / 2u], at);
+{{else}}      tile_b[k * {{add $.cols 1}}u + x] = b[min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u)];
+{{end}}{{else}}      let x = i % {{$.cols}}u;
       let k = i / {{$.cols}}u;
-      tile_b[k * {{add $.cols 1}}u + x] = b[min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u)];
-{{end}}    }
+{{if bf16 "b"}}      let at = min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u);
+      tile_b[k * {{add $.cols 1}}u + x] = element(b[at / 2u], at);
+{{else}}      tile_b[k * {{add $.cols 1}}u + x] = b[min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u)];
+{{end}}{{end}}    }
 {{end}}    workgroupBarrier();
     let last = min(16u, pc.K - k0);
     var at_a = m;

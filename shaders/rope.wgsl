@@ -1,6 +1,6 @@
 // Rotary position embedding of queries and keys with an optional RMSNorm of each
-// head before it, the KV store, and the gradients: qk_rope, qk_rope_backward,
-// qk_norm_backward_dw (Su et al., arXiv 2104.09864, with the pairs (i, i+hd/2) of
+// head before it, the KV store, and the gradients: qk_rope (qk_rope_bf16: keys and
+// values are stored as bf16), qk_rope_backward, qk_norm_backward_dw (Su et al., arXiv 2104.09864, with the pairs (i, i+hd/2) of
 // Hugging Face transformers; the norm as in Qwen3, arXiv 2505.09388).
 //
 // Bindings: qkv, dqkv [T][(H+2*KV)*hd]: H query heads, KV key heads, KV value
@@ -13,6 +13,7 @@
 // Order: a sum over a head is on TL four chains (element mod 4) for each half,
 // joined by a fixed tree (backward: four for the head), one lane doing the head; on
 // T0 invocation i of 64 takes the pairs i, i+64, .. in one chain, then halving.
+// What is stored as bf16 is rounded last, to nearest, ties to even.
 // dw[j] is one chain over t, then heads.
 //
 // A half is a multiple of 4 floats, not of 8: TL loads vec4<f32>, which costs
@@ -25,6 +26,8 @@
 //
 //variant qk_rope TL tile=1,8
 //variant qk_rope T0
+//variant qk_rope_bf16 TL tile=1,8
+//variant qk_rope_bf16 T0
 //variant qk_rope_backward TL tile=1,8
 //variant qk_rope_backward T0
 //variant qk_norm_backward_dw TL tile=64
@@ -37,8 +40,9 @@
 {{bind "rope" "vec4<f32>"}}
 {{bind "meta" "vec2<u32>" "places"}}
 {{bind "q" "vec4<f32>"}}
-{{bind "k" "vec4<f32>"}}
-{{bind "v" "vec4<f32>"}}
+{{if bf16 "k"}}{{template "bf16"}}{{bind "k" "vec2<u32>"}}
+{{bind "v" "vec2<u32>"}}{{else}}{{bind "k" "vec4<f32>"}}
+{{bind "v" "vec4<f32>"}}{{end}}
 {{bind "rstd" "f32"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -51,7 +55,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let src = (t * (pc.H + 2u * pc.KV) + head) * quads;
   if (head >= pc.H + pc.KV) {
     let dst = (place.y * pc.KV + head - pc.H - pc.KV) * quads;
-    for (var c = 0u; c < quads; c++) { v[dst + c] = qkv[src + c]; }
+    for (var c = 0u; c < quads; c++) { v[dst + c] = {{if bf16 "v"}}pack(bitcast<vec4<u32>>(qkv[src + c])){{else}}qkv[src + c]{{end}}; }
     return;
   }
   let normed = pc.use_norm == 1u;
@@ -89,8 +93,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       q[to_q + c] = y;
       q[to_q + half + c] = z;
     } else {
-      k[to_k + c] = y;
-      k[to_k + half + c] = z;
+      k[to_k + c] = {{if bf16 "k"}}pack(bitcast<vec4<u32>>(y)){{else}}y{{end}};
+      k[to_k + half + c] = {{if bf16 "k"}}pack(bitcast<vec4<u32>>(z)){{else}}z{{end}};
     }
   }
 }
@@ -103,8 +107,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{bind "rope" "f32"}}
 {{bind "meta" "vec2<u32>" "places"}}
 {{bind "q" "f32"}}
-{{bind "k" "f32"}}
-{{bind "v" "f32"}}
+{{if bf16 "k"}}{{template "bf16"}}{{bind "k" "vec2<u32>"}}
+{{bind "v" "vec2<u32>"}}
+// A key of at most 256 elements, so that one invocation has those that share a word.
+var<workgroup> key: array<f32, 256>;
+fn packed(a: f32, b: f32, c: f32, d: f32) -> vec2<u32> { return pack(bitcast<vec4<u32>>(vec4<f32>(a, b, c, d))); }{{else}}{{bind "k" "f32"}}
+{{bind "v" "f32"}}{{end}}
 {{bind "rstd" "f32"}}
 {{template "tree" 64}}
 @compute @workgroup_size(64)
@@ -115,9 +123,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let place = places[t];
   let src = (t * (pc.H + 2u * pc.KV) + head) * pc.hd;
   if (head >= pc.H + pc.KV) {
-    let dst = (place.y * pc.KV + head - pc.H - pc.KV) * pc.hd;
+{{if bf16 "v"}}    let dst = (place.y * pc.KV + head - pc.H - pc.KV) * (pc.hd / 4u);
+    for (var c = i; c < pc.hd / 4u; c += 64u) {
+      let at = src + 4u * c;
+      v[dst + c] = packed(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
+    }
+{{else}}    let dst = (place.y * pc.KV + head - pc.H - pc.KV) * pc.hd;
     for (var c = i; c < pc.hd; c += 64u) { v[dst + c] = qkv[src + c]; }
-    return;
+{{end}}    return;
   }
   let normed = pc.use_norm == 1u;
   var r = 1.0;
@@ -134,8 +147,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let factor = select(pc.hd, 0u, query);
   let angle = place.x * pc.hd;
   let to_q = (t * pc.H + head) * pc.hd;
-  let to_k = (place.y * pc.KV + head - pc.H) * pc.hd;
-  for (var c = i; c < half; c += 64u) {
+{{if not (bf16 "k")}}  let to_k = (place.y * pc.KV + head - pc.H) * pc.hd;
+{{end}}  for (var c = i; c < half; c += 64u) {
     var a = qkv[src + c];
     var b = qkv[src + half + c];
     if (normed) {
@@ -150,11 +163,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       q[to_q + c] = y;
       q[to_q + half + c] = z;
     } else {
-      k[to_k + c] = y;
+{{if bf16 "k"}}      key[c] = y;
+      key[half + c] = z;
+{{else}}      k[to_k + c] = y;
       k[to_k + half + c] = z;
-    }
+{{end}}    }
   }
-}
+{{if bf16 "k"}}  if (query) { return; }
+  workgroupBarrier();
+  let to_k = (place.y * pc.KV + head - pc.H) * (pc.hd / 4u);
+  for (var c = i; c < pc.hd / 4u; c += 64u) {
+    k[to_k + c] = packed(key[4u * c], key[4u * c + 1u], key[4u * c + 2u], key[4u * c + 3u]);
+  }
+{{end}}}
 {{end}}
 
 {{define "qk_rope_backward TL"}}

@@ -63,7 +63,7 @@ func parseVariant(words []string) (Variant, error) {
 		return v, fmt.Errorf("unknown tier %q, accepted are %s", v.Tier, strings.Join(Tiers(), ", "))
 	}
 	v.ID = v.Kernel + "." + v.Tier
-	v.body = v.Kernel + " " + v.Tier
+	v.body = strings.TrimSuffix(v.Kernel, bf16Suffix) + " " + v.Tier
 	words = words[2:]
 	if len(words) > 0 && words[0] != "linear" && !strings.Contains(words[0], "=") {
 		v.ID += "." + words[0]
@@ -165,7 +165,7 @@ func (v Variant) render(d dialect) (string, error) {
 	if root.Lookup(v.body) == nil {
 		return "", fmt.Errorf("shader %s: %s has no {{define %q}}", v.ID, path.Base(v.file), v.body)
 	}
-	data := map[string]any{"Kernel": v.Kernel, "Tier": v.Tier}
+	data := map[string]any{"Kernel": strings.TrimSuffix(v.Kernel, bf16Suffix), "Tier": v.Tier}
 	for name, n := range v.names {
 		data[name] = n
 	}
@@ -185,6 +185,15 @@ func functions(kernel *Kernel, d dialect) template.FuncMap {
 		"bind": func(name, element string, as ...string) (string, error) {
 			return declareBinding(kernel, d, name, element, as)
 		},
+		"bf16": kernel.bf16,
+		"wide": func(name string) string {
+			if kernel.bf16(name) {
+				return "vec2<u64>"
+			}
+			return "vec4<u64>"
+		},
+		"even":  func(name string) string { return "even" + kernel.suffix(name) },
+		"odd":   func(name string) string { return "odd" + kernel.suffix(name) },
 		"group": func() string { return "(group.x + group.y * groups.x)" },
 		"lane":  lane,
 		"seq":   seq,
@@ -196,6 +205,19 @@ func functions(kernel *Kernel, d dialect) template.FuncMap {
 		"bit":   func(a, b int) bool { return a&b != 0 },
 		"list":  func(numbers ...int) []int { return numbers },
 	}
+}
+
+// bf16 tells whether a binding's elements are.
+func (k *Kernel) bf16(name string) bool {
+	return slices.ContainsFunc(k.Bindings, func(b Binding) bool { return b.Name == name && b.BF16() })
+}
+
+// suffix ends the names of the functions of common.wgsl that unpack a binding.
+func (k *Kernel) suffix(name string) string {
+	if k.bf16(name) {
+		return bf16Suffix
+	}
+	return ""
 }
 
 // declareParams declares the kernel's parameters as struct PC and its value pc.

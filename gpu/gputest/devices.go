@@ -28,11 +28,15 @@ func Name(dev gpu.Device) string {
 	return fmt.Sprintf("%s/%s", c.ID, c.Tier)
 }
 
-// Devices returns every device in every tier. It fails the test when the
-// device that RLZERO_WANT_DEVICE names is not among them.
+// Devices returns every device in every tier, or those of one backend alone if
+// RLZERO_ONLY_BACKEND names it. It fails the test when there is none of that
+// backend, or when the device that RLZERO_WANT_DEVICE names is not among them.
 func Devices(t testing.TB) []gpu.Device {
 	t.Helper()
 	devices, err := opened()
+	if only := os.Getenv("RLZERO_ONLY_BACKEND"); only != "" && len(devices) == 0 {
+		t.Fatalf("RLZERO_ONLY_BACKEND=%s, but it has no device: %v", only, err)
+	}
 	if want := os.Getenv("RLZERO_WANT_DEVICE"); want != "" && !present(devices, want) {
 		var names []string
 		for _, dev := range devices {
@@ -59,8 +63,10 @@ func present(devices []gpu.Device, want string) bool {
 	return false
 }
 
-// opened opens every device once. The error tells what could not be opened.
+// opened opens every device that tests are to run on once. The error tells what
+// could not be opened.
 var opened = sync.OnceValues(func() ([]gpu.Device, error) {
+	only := os.Getenv("RLZERO_ONLY_BACKEND")
 	infos, listErr := gpu.List()
 	var devices []gpu.Device
 	var missing []string
@@ -77,7 +83,7 @@ var opened = sync.OnceValues(func() ([]gpu.Device, error) {
 		return dev, true
 	}
 	for _, info := range infos {
-		if info.Kind == gpu.Reference {
+		if info.Kind == gpu.Reference || only != "" && !strings.HasPrefix(info.ID, only+":") {
 			continue
 		}
 		dev, ok := open(info.ID)
@@ -88,7 +94,9 @@ var opened = sync.OnceValues(func() ([]gpu.Device, error) {
 			restore()
 		}
 	}
-	devices = append(devices, refdev.New())
+	if only == "" || only == "ref" {
+		devices = append(devices, refdev.New())
+	}
 	if len(missing) > 0 {
 		return devices, fmt.Errorf("%s", strings.Join(missing, "; "))
 	}

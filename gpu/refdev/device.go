@@ -107,14 +107,13 @@ func (b *buffer) Read(offset int, data []byte) error {
 
 // part is the bytes that a host copy touches.
 func (b *buffer) part(verb string, offset, n int) ([]byte, error) {
-	switch {
-	case b.words == nil:
+	if b.words == nil {
 		return nil, fmt.Errorf("%s buffer %q: it was freed", verb, b.label)
-	case offset < 0 || offset%4 != 0 || n%4 != 0:
-		return nil, fmt.Errorf("%s buffer %q: offset %d and length %d must be multiples of 4", verb, b.label, offset, n)
-	case offset+n > b.size:
-		return nil, fmt.Errorf("%s buffer %q: bytes %d to %d are not inside its %d", verb, b.label, offset, offset+n, b.size)
-	case n == 0:
+	}
+	if err := check.Range(offset, n, b.size); err != nil {
+		return nil, fmt.Errorf("%s buffer %q: %w", verb, b.label, err)
+	}
+	if n == 0 {
 		return nil, nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(&b.words[offset/4])), n), nil
@@ -231,5 +230,5 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// isUint tells the u32 bindings from the f32 ones.
-func isUint(b shaders.Binding) bool { return strings.Contains(b.Shape, "u32") }
+// isUint tells the bindings of words, pairs of bf16 among them, from the f32 ones.
+func isUint(b shaders.Binding) bool { return strings.Contains(b.Shape, "u32") || b.BF16() }

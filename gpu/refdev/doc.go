@@ -16,6 +16,9 @@
 // once. Transcendental functions are those of package math, rounded once; they
 // are the only thing that may differ between architectures.
 //
+// Kernels of bf16 operands are those of float32 ones between unpacking and
+// rounding.
+//
 // # Shapes and units
 //
 // As in shaders/kernels.go. Memory is in the host's byte order.

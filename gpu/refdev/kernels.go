@@ -10,6 +10,8 @@ var kernels = map[string]func(*call[float32]){
 	"matmul_nn_add":          matmulNNAdd[float32],
 	"matmul_tn_acc":          matmulTNAcc[float32],
 	"matmul_naive":           matmulNT[float32],
+	"matmul_free":            matmulFree[float32],
+	"matmul_free_residual":   matmulFreeResidual[float32],
 	"rmsnorm":                rmsnorm[float32],
 	"rmsnorm_backward_dx":    rmsnormBackwardDx[float32],
 	"rmsnorm_backward_dw":    rmsnormBackwardDw[float32],
@@ -33,4 +35,14 @@ var kernels = map[string]func(*call[float32]){
 	"grad_clip":              gradClip[float32],
 	"fill":                   fill[float32],
 	"add":                    add[float32],
+
+	"embed_bf16":              expanded(embed[float32], 1),
+	"matmul_nt_bf16":          expanded(matmulNT[float32], 1),
+	"matmul_nt_residual_bf16": expanded(matmulNTResidual[float32], 1),
+	"matmul_nn_bf16":          expanded(matmulNN[float32], 1),
+	"matmul_nn_add_bf16":      expanded(matmulNNAdd[float32], 1),
+	"qk_rope_bf16":            qkRopeBF16,
+	"attention_bf16":          attentionBF16,
+	"round_bf16":              round,
+	"expand_bf16":             expand,
 }

@@ -4,12 +4,10 @@ package vulkan
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/internal/vk"
 	"github.com/rlzero/rlzero/shaders"
 )
@@ -58,35 +56,21 @@ func (d *Device) Prepare(kernels []string) error {
 type job struct {
 	variant  shaders.Variant
 	layout   layout
-	pipeline vk.Pipeline
-	err      error
+	pipeline vk.Pipeline // 0 if it could not be made
 }
 
 // compileAll makes pipelines on all cores and keeps those that succeed.
 func (d *Device) compileAll(jobs []job) error {
-	next := make(chan *job)
-	var workers sync.WaitGroup
-	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for j := range next {
-				j.pipeline, j.err = d.compile(j.variant, j.layout)
-			}
-		})
-	}
-	for i := range jobs {
-		next <- &jobs[i]
-	}
-	close(next)
-	workers.Wait()
-	var errs []error
+	err := host.Parallel(len(jobs), func(i int) (err error) {
+		jobs[i].pipeline, err = d.compile(jobs[i].variant, jobs[i].layout)
+		return err
+	})
 	for _, j := range jobs {
-		if j.err != nil {
-			errs = append(errs, j.err)
-			continue
+		if j.pipeline != 0 {
+			d.pipelines[j.variant.ID] = j.pipeline
 		}
-		d.pipelines[j.variant.ID] = j.pipeline
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // compile makes one pipeline. It may run on several goroutines at once.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/internal/vk"
 	"github.com/rlzero/rlzero/shaders"
 )
@@ -29,14 +30,9 @@ type traits struct {
 	unusable    string
 }
 
-// llvmpipeLoop is how many loop iterations llvmpipe lets one invocation make,
-// over all its loops: LP_MAX_TGSI_LOOP_ITERATIONS in Mesa's
-// src/gallium/auxiliary/gallivm/lp_bld_limits.h, and as measured.
-const llvmpipeLoop = 65535
-
-// conclude decides how a device is used. host is the system memory that a CPU
-// device may take (0: unknown), tier the override of RLZERO_TIER ("": none).
-func conclude(index int, p vk.Properties, host int, tier string) traits {
+// conclude decides how a device is used. memory is the system's that a CPU device
+// may take (0: unknown), tier the override of RLZERO_TIER ("": none).
+func conclude(index int, p vk.Properties, memory int, tier string) traits {
 	t := traits{caps: gpu.Caps{
 		ID:            fmt.Sprintf("vulkan:%d", index),
 		Name:          p.Name,
@@ -49,7 +45,7 @@ func conclude(index int, p vk.Properties, host int, tier string) traits {
 		Numerics:      shaders.NumericsVersion,
 	}}
 	if t.caps.Kind == gpu.CPU {
-		t.caps.MaxLoop = llvmpipeLoop
+		t.caps.MaxLoop = host.LlvmpipeLoop
 	}
 	var missing []string
 	if p.APIVersion < vk.Version(1, 1) {
@@ -67,7 +63,7 @@ func conclude(index int, p vk.Properties, host int, tier string) traits {
 	if t.memoryType < 0 || t.stagingType < 0 {
 		missing = append(missing, "memory that the host can reach")
 	} else {
-		t.caps.Memory = memorySize(p.Heaps[p.MemoryTypes[t.memoryType].Heap], t.caps.Kind, host)
+		t.caps.Memory = memorySize(p.Heaps[p.MemoryTypes[t.memoryType].Heap], t.caps.Kind, memory)
 	}
 	if len(missing) > 0 {
 		t.unusable = "lacks " + strings.Join(missing, ", ")

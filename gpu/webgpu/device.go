@@ -123,10 +123,14 @@ func (d *Device) usable() error {
 	return d.lost
 }
 
-// explain is explain, and notes the loss of the device: the library must not be
-// called for it again.
+// explain is explain for what this device did.
 func (d *Device) explain(err error, what string) error {
-	err = explain(err, what)
+	return d.noted(explain(err, what))
+}
+
+// noted returns an explained error and notes the loss of the device: the library
+// must not be called for it again.
+func (d *Device) noted(err error) error {
 	if errors.Is(err, gpu.ErrDeviceLost) && d.lost == nil {
 		d.lost = err
 	}

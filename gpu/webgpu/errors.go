@@ -28,3 +28,13 @@ func explain(err error, what string) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 }
+
+// explainShader is explain for a shader that was compiled. What is refused is the
+// adapter's fault: the same text compiles elsewhere.
+func explainShader(err error, id string) error {
+	var report *wgpu.Error
+	if errors.As(err, &report) && report.Kind == wgpu.Invalid {
+		return fmt.Errorf("%w: shader %s: %w; update the driver or choose another device", gpu.ErrUnsupported, id, err)
+	}
+	return explain(err, "shader "+id)
+}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/check"
 	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
 )
 
@@ -66,13 +67,11 @@ func (b *buffer) Read(offset int, data []byte) error {
 
 // ready checks the range of a host copy.
 func (b *buffer) ready(offset, length int) error {
-	switch {
-	case b.freed:
+	if b.freed {
 		return errors.New("it has been freed")
-	case offset < 0 || offset > b.size || length > b.size-offset:
-		return fmt.Errorf("bytes %d to %d are not inside its %d", offset, offset+length, b.size)
-	case offset%4 != 0 || length%4 != 0:
-		return fmt.Errorf("offset %d and length %d must be multiples of 4", offset, length)
+	}
+	if err := check.Range(offset, length, b.size); err != nil {
+		return err
 	}
 	return b.device.usable()
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 )
 
-// List fails: this build has no WebGPU.
+const absent = "not compiled into this program; a release build has it for Linux and Windows on amd64 and Linux on arm64, CGO_ENABLED=1 go build -tags webgpu on every system"
+
+// List shows one device that cannot be used: this build has no WebGPU.
 func List() ([]gpu.Info, error) {
-	return nil, fmt.Errorf("%w: WebGPU is not compiled into this program; a release build or CGO_ENABLED=1 go build -tags webgpu has it", gpu.ErrNoDevice)
+	return []gpu.Info{{ID: "webgpu:0", Name: "WebGPU", Reason: absent}}, nil
 }
 
 func openAny(int) (gpu.Device, error) {
-	_, err := List()
-	return nil, err
+	return nil, fmt.Errorf("%w: WebGPU: %s", gpu.ErrNoDevice, absent)
 }

@@ -3,13 +3,11 @@
 package webgpu
 
 import (
-	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/internal/check"
+	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
 	"github.com/rlzero/rlzero/shaders"
 )
@@ -61,35 +59,21 @@ type job struct {
 	key      pipelineKey
 	variant  shaders.Variant
 	layout   wgpu.Layout
-	pipeline wgpu.Pipeline
-	err      error
+	pipeline wgpu.Pipeline // its zero value if it could not be made
 }
 
 // compileAll makes pipelines on all cores and keeps those that succeed.
 func (d *Device) compileAll(jobs []job) error {
-	next := make(chan *job)
-	var workers sync.WaitGroup
-	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for j := range next {
-				j.pipeline, j.err = d.compile(j.variant, j.key.shared, j.layout)
-			}
-		})
-	}
-	for i := range jobs {
-		next <- &jobs[i]
-	}
-	close(next)
-	workers.Wait()
-	var errs []error
+	err := host.Parallel(len(jobs), func(i int) (err error) {
+		jobs[i].pipeline, err = d.compile(jobs[i].variant, jobs[i].key.shared, jobs[i].layout)
+		return err
+	})
 	for _, j := range jobs {
-		if j.err != nil {
-			errs = append(errs, d.explain(j.err, "shader "+j.key.id))
-			continue
+		if j.pipeline != (wgpu.Pipeline{}) {
+			d.pipelines[j.key] = j.pipeline
 		}
-		d.pipelines[j.key] = j.pipeline
 	}
-	return errors.Join(errs...)
+	return d.noted(err)
 }
 
 // compile makes one pipeline. It may run on several goroutines at once.
@@ -98,7 +82,8 @@ func (d *Device) compile(v shaders.Variant, shared bool, l wgpu.Layout) (wgpu.Pi
 	if err != nil {
 		return wgpu.Pipeline{}, err
 	}
-	return d.device.NewPipeline(v.ID, text, l)
+	p, err := d.device.NewPipeline(v.ID, text, l)
+	return p, explainShader(err, v.ID)
 }
 
 // pipeline returns the pipeline of a variant and makes it if need be.
@@ -109,7 +94,7 @@ func (d *Device) pipeline(v shaders.Variant, shared bool, l wgpu.Layout) (wgpu.P
 	}
 	p, err := d.compile(v, shared, l)
 	if err != nil {
-		return p, d.explain(err, "shader "+v.ID)
+		return p, d.noted(err)
 	}
 	d.pipelines[key] = p
 	return p, nil

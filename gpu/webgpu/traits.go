@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
 	"github.com/rlzero/rlzero/shaders"
 )
@@ -36,9 +37,9 @@ type traits struct {
 	unusable string
 }
 
-// conclude decides how an adapter is used. host is the system memory that a
-// device may take (0: unknown), tier the override of RLZERO_TIER ("": none).
-func conclude(index int, a wgpu.Adapter, host int, tier string) traits {
+// conclude decides how an adapter is used. memory is the system's that a device
+// may take (0: unknown), tier the override of RLZERO_TIER ("": none).
+func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 	t := traits{limits: defaults}
 	t.limits.Buffer = a.Limits.Buffer
 	t.caps = gpu.Caps{
@@ -53,9 +54,12 @@ func conclude(index int, a wgpu.Adapter, host int, tier string) traits {
 		Unified:       a.Type != wgpu.Discrete,
 		Numerics:      shaders.NumericsVersion,
 	}
-	t.caps.Memory = memorySize(a.Limits.Buffer, t.caps.Kind, host)
+	t.caps.Memory = memorySize(a.Limits.Buffer, t.caps.Kind, memory)
+	if t.caps.Kind == gpu.CPU {
+		t.caps.MaxLoop = host.LlvmpipeLoop
+	}
 	if missing := lacks(a.Limits); len(missing) > 0 {
-		t.unusable = "lacks " + strings.Join(missing, ", ")
+		t.unusable = "lacks " + strings.Join(missing, ", ") + "; update the driver or choose another device"
 	} else if tier != "" && tier != string(gpu.TierBase) {
 		t.unusable = fmt.Sprintf("RLZERO_TIER=%s: WebGPU runs tier %s; unset it", tier, gpu.TierBase)
 	}

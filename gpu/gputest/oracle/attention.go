@@ -66,7 +66,7 @@ func attentionCases(d *data) []Case {
 	const t, store = 6, 90
 	var cases []Case
 	for _, s := range attentionShapes {
-		q, k, v := d.normal(t*s.h*s.hd, 1), d.normal(store*s.kv*s.hd, 1), d.normal(store*s.kv*s.hd, 1)
+		q, k, v := d.normal(t*s.h*s.hd, 1), d.stored(store*s.kv*s.hd), d.stored(store*s.kv*s.hd)
 		stat := d.normal(t*s.h*2, 1)
 		var kvidx, meta []uint32
 		for _, n := range keyCounts {

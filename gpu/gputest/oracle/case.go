@@ -17,7 +17,8 @@ type Case struct {
 	Kernel string
 	Name   string // the shape: "M=3 N=24 K=40"
 	Params []uint32
-	// Bind is the content of each binding before: []float32 or []uint32.
+	// Bind is the content of each binding before: []float32 or []uint32, which also
+	// stands for pairs of bf16.
 	Bind []any
 	// Want is the content after: []Value, or []uint32 and []float32 for exact
 	// results, nil for what must stay as it was.
@@ -177,7 +178,7 @@ func Hash(data any) uint64 {
 func compare(got, want any) error {
 	switch want := want.(type) {
 	case []Value:
-		return compareValues(got.([]float32), want)
+		return compareValues(floats(got), want)
 	case []float32:
 		return compareWords(FromBytes[uint32](Bytes(got)), FromBytes[uint32](Bytes(want)), "bits %08x")
 	case []uint32:

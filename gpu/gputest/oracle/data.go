@@ -33,6 +33,8 @@ func init() {
 		"matmul_nn_add":          nnAddCases,
 		"matmul_tn_acc":          tnAccCases,
 		"matmul_naive":           ntCases,
+		"matmul_free":            ntCases,
+		"matmul_free_residual":   ntResidualCases,
 		"rmsnorm":                rmsnormCases,
 		"rmsnorm_backward_dx":    rmsnormBackwardDxCases,
 		"rmsnorm_backward_dw":    rmsnormBackwardDwCases,
@@ -56,6 +58,16 @@ func init() {
 		"grad_clip":              gradClipCases,
 		"fill":                   fillCases,
 		"add":                    addCases,
+
+		"embed_bf16":              embedCases,
+		"matmul_nt_bf16":          ntCases,
+		"matmul_nt_residual_bf16": ntResidualCases,
+		"matmul_nn_bf16":          nnCases,
+		"matmul_nn_add_bf16":      nnAddCases,
+		"qk_rope_bf16":            qkRopeCases,
+		"attention_bf16":          attentionCases,
+		"round_bf16":              roundCases,
+		"expand_bf16":             expandCases,
 	} {
 		rows[name] = sync.OnceValue(func() []Case { return make(newData(name)) })
 	}
@@ -75,9 +87,13 @@ func newData(kernel string) *data {
 	return &data{rand.New(rand.NewPCG(h.Sum64(), 0)), kernel}
 }
 
-// newCase is a case without Want: one nil for each binding.
+// newCase is a case without Want: one nil for each binding. Numbers for a binding
+// of bf16 are packed.
 func (d *data) newCase(name string, params []uint32, bind ...any) Case {
 	contract, _ := shaders.Lookup(d.kernel)
+	for i, b := range contract.Bindings {
+		bind[i] = inMemory(b, bind[i])
+	}
 	return Case{Kernel: d.kernel, Name: name, Params: params, Bind: bind, Want: make([]any, len(contract.Bindings))}
 }
 

@@ -7,7 +7,7 @@
 // "Accuracy and Stability of Numerical Algorithms", 2nd edition, sections 3.1
 // and 3.3). The bound holds for every order of summation, with and without
 // fused multiply-add, so one set of cases serves all tiers. Where a result is
-// exact (copies, integers) the bound is 0.
+// exact (copies, integers, rounding to bf16) the bound is 0.
 //
 // The formulas here are written from shaders/kernels.go, apart from package
 // refdev's: two definitions that agree, and a slip in one shows.

@@ -13,7 +13,7 @@ func embedCases(d *data) []Case {
 	const vocab, row0, rows = 53, 8, 40
 	var cases []Case
 	for _, g := range grids {
-		ids, table, out := d.below(g.t, vocab), d.normal(rows*g.d, 1), d.normal(g.t*g.d, 1)
+		ids, table, out := d.below(g.t, vocab), d.stored(rows*g.d), d.normal(g.t*g.d, 1)
 		ids[0] = row0 + rows - 1
 		c := d.newCase(g.name(), words(g.t, g.d, row0, rows), ids, table, out)
 		want := slices.Clone(out)

@@ -69,7 +69,7 @@ func ntCases(d *data) []Case {
 	var cases []Case
 	for _, p := range products {
 		ld, ldc := p.k+p.pad, p.n+p.pad
-		a, b := d.normal(p.m*ld, 1), d.normal(p.n*ld, 1)
+		a, b := d.normal(p.m*ld, 1), d.stored(p.n*ld)
 		nan := unwritten(1)[0]
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, p.output(ldc, func(int) float32 { return nan }))
 		c.Want[2] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, asIs)
@@ -82,7 +82,7 @@ func ntResidualCases(d *data) []Case {
 	var cases []Case
 	for _, p := range products {
 		ld, ldc := p.k+p.pad, p.n+p.pad
-		a, b, r := d.normal(p.m*ld, 1), d.normal(p.n*ld, 1), d.normal(p.m*ldc, 1)
+		a, b, r := d.normal(p.m*ld, 1), d.stored(p.n*ld), d.normal(p.m*ldc, 1)
 		nan := unwritten(1)[0]
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, r, p.output(ldc, func(int) float32 { return nan }))
 		c.Want[3] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, sum Value) Value {
@@ -108,7 +108,7 @@ func (d *data) nn(inside func(int) float32, mend func(before []float32) func(int
 	var cases []Case
 	for _, p := range products {
 		lda, ldb := p.k+p.pad, p.n+p.pad
-		a, b, before := d.normal(p.m*lda, 1), d.normal(p.k*ldb, 1), p.output(ldb, inside)
+		a, b, before := d.normal(p.m*lda, 1), d.stored(p.k*ldb), p.output(ldb, inside)
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
 		c.Want[2] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, mend(before))
 		cases = append(cases, c)

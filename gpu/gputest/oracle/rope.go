@@ -72,7 +72,7 @@ func qkRopeCases(d *data) []Case {
 	var cases []Case
 	for _, s := range headShapes {
 		qkv, norm, rope, meta := s.inputs(d)
-		k, v := d.normal(slots*s.kv*s.hd, 1), d.normal(slots*s.kv*s.hd, 1)
+		k, v := d.stored(slots*s.kv*s.hd), d.stored(slots*s.kv*s.hd)
 		c := d.newCase(s.name(), s.params(), qkv, norm, rope, meta, unwritten(s.t*s.h*s.hd), k, v, unwritten(s.t*(s.h+s.kv)))
 		var q, r []Value
 		wantK, wantV := values(k), slices.Clone(v)
@@ -98,11 +98,11 @@ func qkRopeCases(d *data) []Case {
 				if i < s.h {
 					q = append(q, y...)
 				} else {
-					copy(wantK[(slot*s.kv+i-s.h)*s.hd:], y)
+					copy(wantK[(slot*s.kv+i-s.h)*s.hd:], d.kept(y))
 				}
 			}
 		}
-		c.Want[4], c.Want[5], c.Want[6], c.Want[7] = q, wantK, wantV, r
+		c.Want[4], c.Want[5], c.Want[6], c.Want[7] = q, wantK, d.keptExactly(wantV), r
 		cases = append(cases, c)
 	}
 	return cases

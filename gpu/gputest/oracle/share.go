@@ -11,8 +11,9 @@ func (c Case) Share(got []any) float64 {
 		if !ok {
 			continue
 		}
+		numbers := floats(got[i])
 		for j, w := range values {
-			x := float64(got[i].([]float32)[j])
+			x := float64(numbers[j])
 			if math.IsInf(w.Err, 1) || x == w.X {
 				continue
 			}

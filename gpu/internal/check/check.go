@@ -172,3 +172,14 @@ func operand(text string, kernel *shaders.Kernel, params []uint32) (int, error) 
 	}
 	return n, nil
 }
+
+// Range checks a copy of length bytes at an offset of a buffer of size bytes.
+func Range(offset, length, size int) error {
+	switch {
+	case offset < 0 || offset > size || length > size-offset:
+		return fmt.Errorf("bytes %d to %d are not inside its %d", offset, offset+length, size)
+	case offset%4 != 0 || length%4 != 0:
+		return fmt.Errorf("offset %d and length %d must be multiples of 4", offset, length)
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -40,5 +41,21 @@ func TestExtent(t *testing.T) {
 	k := shaders.Kernel{Name: "test", Params: []string{"n"}, Size: "rows"}
 	if _, err := Extent(&k, params); err == nil || !strings.Contains(err.Error(), `"rows"`) {
 		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+func TestRange(t *testing.T) {
+	for _, c := range []struct {
+		offset, length int
+		want           string // "" if accepted
+	}{
+		{0, 0, ""}, {0, 16, ""}, {16, 0, ""}, {12, 4, ""},
+		{-4, 4, "not inside its 16"}, {20, 0, "not inside"}, {12, 8, "not inside"}, {4, math.MaxInt - 3, "not inside"},
+		{2, 4, "multiples of 4"}, {4, 3, "multiples of 4"},
+	} {
+		err := Range(c.offset, c.length, 16)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d bytes at %d: %v, want %q", c.length, c.offset, err, c.want)
+		}
 	}
 }

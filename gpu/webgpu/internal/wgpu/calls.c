@@ -175,13 +175,17 @@ void webgpu_open(WGPUAdapter adapter, WGPULimits const *limits, int timestamps, 
 	call(open_device, &(struct open){adapter, limits, timestamps, made}, out);
 }
 
+// The device and its queue are left to the end of the process. Given back, their
+// numbers return to the library at different times
+// (https://github.com/gfx-rs/wgpu/pull/6413), and a device opened later may get a
+// queue that refuses its work as that of "a different device". What takes room,
+// the buffers, is freed.
 static void close_device(void *argument) {
 	device *d = argument;
 	if (d->staging) {
+		wgpuBufferDestroy(d->staging);
 		wgpuBufferRelease(d->staging);
 	}
-	wgpuQueueRelease(d->queue);
-	wgpuDeviceRelease(d->device);
 }
 
 void webgpu_close(device *d, report *out) { call(close_device, d, out); }

@@ -24,6 +24,8 @@
 //
 // Handles are references: Release gives one back, and what the device still uses
 // lives on inside the library. Nothing here is freed by the garbage collector.
+// The library's own device stays until the process ends, some hundred kilobytes:
+// opening one after another has been closed does not work otherwise.
 //
 // # Threads
 //

@@ -181,7 +181,8 @@ func undefinedLimits() C.WGPULimits {
 	return l
 }
 
-// Close gives the device back. Everything made by it must have been released.
+// Close frees what the device itself holds. Everything made by it must have been
+// released.
 func (d Device) Close() error {
 	var r C.report
 	C.webgpu_close(d.d, &r)

@@ -1,0 +1,28 @@
+package host
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+)
+
+// Parallel calls do with 0 to n-1 on all cores and returns when all calls have
+// returned, with their errors joined in the order of the numbers.
+func Parallel(n int, do func(i int) error) error {
+	next := make(chan int)
+	errs := make([]error, n)
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,347 @@
+package model
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+)
+
+// TestHostRoundsAsKernel: a model that was loaded and one that a step has rounded
+// are the same.
+func TestHostRoundsAsKernel(t *testing.T) {
+	var x []float32
+	for upper := range uint32(1 << 16) {
+		for _, lower := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff} {
+			x = append(x, math.Float32frombits(upper<<16|lower))
+		}
+	}
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		p := &pool{dev: dev}
+		defer p.free()
+		src, dst := p.words("src", len(x)), p.words("dst", len(x)/2)
+		if p.err != nil {
+			t.Fatal(p.err)
+		}
+		if err := writeAll(write{src, f32Bytes(x)}); err != nil {
+			t.Fatal(err)
+		}
+		runOps(t, dev, []gpu.Op{{Kernel: "round_bf16", Bind: []gpu.View{src, dst}, Params: []uint32{u(len(x))}, Size: [3]int{len(x), 1, 1}}})
+		got := make([]byte, 2*len(x))
+		if err := dst.Buffer.Read(0, got); err != nil {
+			t.Fatal(err)
+		}
+		if want := bf16Bytes(x); !bytes.Equal(got, want) {
+			for i := range x {
+				if !bytes.Equal(got[2*i:2*i+2], want[2*i:2*i+2]) {
+					t.Fatalf("%08x: the kernel has %x, the host %x", math.Float32bits(x[i]), got[2*i:2*i+2], want[2*i:2*i+2])
+				}
+			}
+		}
+	})
+}
+
+func runOps(t *testing.T, dev gpu.Device, ops []gpu.Op) {
+	t.Helper()
+	prog, err := dev.Record("test", ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Free()
+	if err := dev.Submit(prog); err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// give overwrites the parameters of a model with those of another one, which may
+// be kept otherwise.
+func give(t *testing.T, to, from *Model) {
+	t.Helper()
+	values := map[string][]float32{}
+	for _, p := range from.Tensors() {
+		var err error
+		if values[p.Name], err = p.Data(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := to.writeParts(to.params, func(p part, row0 int) ([]float32, error) {
+		rows, cols := p.size()
+		return values[p.name][row0*cols : (row0+rows)*cols], nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRoundedWeights: a bf16 model computes what an f32 one with the rounded
+// weights does, frozen or not: tokens, log-probs, entropies and gradients have the
+// same bits.
+func TestRoundedWeights(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		trained := smallAs(t, dev, 64, BF16, F32)
+		frozen, err := NewFrozen(dev, trained.Config, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer frozen.Close()
+		if err := frozen.CopyFrom(trained); err != nil {
+			t.Fatal(err)
+		}
+		plain := small(t, dev, 64)
+		before := completions(t, plain)
+		give(t, plain, frozen)
+		want := completions(t, plain)
+		if hashTokens(before) == hashTokens(want) {
+			t.Fatal("rounding the weights changed nothing: this test can show nothing")
+		}
+		for name, m := range map[string]*Model{"trained": trained, "frozen": frozen} {
+			if got := completions(t, m); hashTokens(got) != hashTokens(want) {
+				t.Errorf("%s: other completions than with rounded weights in f32%s", name, firstOther(got, want))
+			}
+		}
+		seqs := gradientSequences()
+		if !equalFloats(flatGradient(t, trained, seqs, 130), flatGradient(t, plain, seqs, 130)) {
+			t.Error("the gradient is not that of the rounded weights")
+		}
+		if _, err := frozen.NewTrainer(64); err == nil {
+			t.Error("a frozen model is trained")
+		}
+		if err := trained.CopyFrom(frozen); err == nil {
+			t.Error("a model takes its float32 parameters from a frozen one that has none")
+		}
+	})
+}
+
+func completions(t *testing.T, m *Model) []Completion {
+	t.Helper()
+	e, err := m.NewEngine(EngineOptions{Sequences: 8, Context: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	return generateAll(t, e, invarianceRequests(prompts(16, 40), 1))
+}
+
+func gradientSequences() []Sequence {
+	var seqs []Sequence
+	for _, p := range prompts(12, 40) {
+		p = append(p, 3, 4, 5)
+		seqs = append(seqs, Sequence{IDs: p, From: max(1, len(p)/3)})
+	}
+	return seqs
+}
+
+func equalFloats(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// TestRoundedKeys: with keys and values in bf16 statistics and gradient are those
+// of a float32 model whose keys and values are rounded in place behind the
+// rotation: what is rounded counts in the forward pass, and the gradient goes
+// through the rounding as it is.
+func TestRoundedKeys(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		seqs := gradientSequences()
+		gradient := func(m *Model, forward func(*Trainer) []TokenStats) ([]float32, []TokenStats) {
+			tr, err := m.NewTrainer(400)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tr.Close()
+			stats := forward(tr)
+			ws := tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 })
+			if err := tr.Backward(ws); err != nil {
+				t.Fatal(err)
+			}
+			return gradientOf(t, tr), stats
+		}
+		plain := func(tr *Trainer) []TokenStats {
+			stats, err := tr.Forward(seqs, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stats
+		}
+		got, gotStats := gradient(smallAs(t, dev, 64, F32, BF16), plain)
+		without, _ := gradient(small(t, dev, 64), plain)
+		want, wantStats := gradient(small(t, dev, 64), func(tr *Trainer) []TokenStats { return forwardRounding(t, tr, seqs) })
+		if !equalFloats(got, want) {
+			t.Error("the gradient is not that of rounded keys and values")
+		}
+		if equalFloats(without, want) {
+			t.Error("rounding changed nothing: this test can show nothing")
+		}
+		for i := range wantStats {
+			if !equalFloats(gotStats[i].Logprob, wantStats[i].Logprob) || !equalFloats(gotStats[i].Entropy, wantStats[i].Entropy) {
+				t.Fatalf("sequence %d: other statistics than with rounded keys and values", i)
+			}
+		}
+	})
+}
+
+// forwardRounding is Trainer.Forward of one batch with keys and values rounded to
+// bf16 where they lie.
+func forwardRounding(t *testing.T, tr *Trainer, seqs []Sequence) []TokenStats {
+	t.Helper()
+	batches, err := pack(seqs, tr.ws.maxRows, tr.m.maxPos)
+	if err != nil || len(batches) != 1 {
+		t.Fatal(len(batches), err)
+	}
+	b := batches[0]
+	tr.batches, tr.invTemp, tr.resident = batches, 1, true
+	if err := tr.ws.upload(b, 1); err != nil {
+		t.Fatal(err)
+	}
+	d := tr.m.layout.dims
+	n := b.T * d.kv * d.hdp
+	half := tr.pool.words("rounded", n/2)
+	var r, rounding recorder
+	tr.m.recordScores(&r, tr.ws, b.T, b.R)
+	for _, op := range r.ops {
+		rounding.ops = append(rounding.ops, op)
+		if op.Kernel == "qk_rope" {
+			for _, x := range op.Bind[5:7] {
+				rounding.op("round_bf16", n, 1, []gpu.View{x, half}, u(n))
+				rounding.op("expand_bf16", n, 1, []gpu.View{half, x}, u(n))
+			}
+		}
+	}
+	runOps(t, tr.m.dev, rounding.ops)
+	stats, err := tr.ws.readStats(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats
+}
+
+// TestStepRoundsAgain: after an update the passes read the new weights, rounded
+// once, and what is saved are the float32 ones.
+func TestStepRoundsAgain(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		m := smallAs(t, dev, 64, BF16, BF16)
+		before := completions(t, m)
+		tr, err := m.NewTrainer(400)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		seqs := gradientSequences()
+		if _, err := tr.Forward(seqs, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return -1, 0, 0 })); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.Step(AdamW{LR: 1.0 / 1024, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
+			t.Fatal(err)
+		}
+		after := completions(t, m)
+		if hashTokens(after) == hashTokens(before) {
+			t.Error("an update changed nothing")
+		}
+		again := smallAs(t, dev, 64, BF16, BF16)
+		give(t, again, m)
+		if got := completions(t, again); hashTokens(got) != hashTokens(after) {
+			t.Errorf("a model with the saved parameters samples otherwise%s", firstOther(got, after))
+		}
+		exact := 0
+		for _, p := range m.Tensors() {
+			data, err := p.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range data {
+				if math.Float32bits(x)&0xffff == 0 {
+					exact++
+				}
+			}
+		}
+		if total := m.layout.count(); exact > total/10 {
+			t.Errorf("%d of %d saved parameters are bf16: they should be those that the optimizer keeps", exact, total)
+		}
+	})
+}
+
+// counting counts the bytes of the buffers that are made.
+type counting struct {
+	gpu.Device
+	bytes int
+}
+
+func (c *counting) NewBuffer(label string, size int) (gpu.Buffer, error) {
+	c.bytes += size
+	return c.Device.NewBuffer(label, size)
+}
+
+// TestPlanIsWhatIsTaken: the plan of a run counts what its parts allocate, in
+// every storage.
+func TestPlanIsWhatIsTaken(t *testing.T) {
+	dev := gputest.Devices(t)[0]
+	engine := EngineOptions{Sequences: 8, Context: 64}
+	total := map[Dtype]int{}
+	for _, dtype := range []Dtype{F32, BF16} {
+		for _, kvDtype := range []Dtype{F32, BF16} {
+			for _, train := range []int{0, 100} {
+				cfg := smallConfig(dtype, kvDtype)
+				use := Use{Positions: 64, TrainRows: train, Reference: train > 0, Engine: &engine}
+				plan, err := Plan(cfg, dev.Caps(), use)
+				if err != nil {
+					t.Fatal(err)
+				}
+				taken := takenBy(t, dev, cfg, use)
+				// Neither has the few words that the optimizer sums up in.
+				if d := taken - plan.Total(); d < 0 || d > 1024 {
+					t.Errorf("%s, %s, %d rows: %d bytes are taken, the plan has %d\n%s", dtype, kvDtype, train, taken, plan.Total(), plan)
+				}
+				if train == 0 && kvDtype == F32 {
+					total[dtype] = plan.Items[0].Bytes
+				}
+			}
+		}
+	}
+	// The small model's vectors, and what rounds chunks up, stay as they are.
+	if total[BF16] > total[F32]*6/10 {
+		t.Errorf("frozen parameters take %d bytes in f32 and %d in bf16", total[F32], total[BF16])
+	}
+}
+
+func takenBy(t *testing.T, dev gpu.Device, cfg Config, use Use) int {
+	t.Helper()
+	c := &counting{Device: dev}
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var m *Model
+	var err error
+	if use.TrainRows == 0 {
+		m, err = NewFrozen(c, cfg, use.Positions)
+	} else {
+		m, err = New(c, cfg, 1, use.Positions)
+	}
+	ok(err)
+	defer m.Close()
+	if use.TrainRows > 0 {
+		tr, err := m.NewTrainer(use.TrainRows)
+		ok(err)
+		defer tr.Close()
+		ref, err := NewFrozen(c, cfg, use.Positions)
+		ok(err)
+		defer ref.Close()
+		s, err := ref.NewScorer(use.TrainRows)
+		ok(err)
+		defer s.Close()
+	}
+	e, err := m.NewEngine(*use.Engine)
+	ok(err)
+	defer e.Close()
+	return c.bytes
+}
