@@ -40,16 +40,20 @@ func BenchStep(ctx context.Context, dev gpu.Device, preset string, emit func(ben
 func (s *session) benchStage(ctx context.Context, st *recipe.Stage, preset string, emit func(bench.Result)) error {
 	s.model.Config.EOS = nil // every completion runs to its full length
 	st.Reward = "random"     // random weights solve nothing: without it no advantage would differ from 0
+	program, err := programOf(st)
+	if err != nil {
+		return err
+	}
 	shortest, phases := math.Inf(1), map[string]float64{}
 	for i := range stepRepeats + 1 {
 		s.state.Step = i
 		began := time.Now()
-		cs, err := s.collect(ctx, st)
+		cs, scores, err := s.collect(ctx, st, program)
 		if err != nil {
 			return err
 		}
 		sampled := time.Now()
-		if _, _, err := s.learn(st, cs); err != nil {
+		if _, _, err := s.learn(st, cs, scores); err != nil {
 			return err
 		}
 		if total := time.Since(began).Seconds(); i > 0 && total < shortest {

@@ -1,11 +1,16 @@
 package rl
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/store"
@@ -24,9 +29,11 @@ type state struct {
 	HoldEnd  int     `json:"hold_end"` // sft: step at which the rate began to fall; -1 while held
 	Updates  int     `json:"updates"`  // of the stage's optimizer
 	LastEval float64 `json:"last_eval"`
+	Recipe   string  `json:"recipe"` // identityOf recipe.toml
+	Model    *Source `json:"model"`  // what the run started from; null: random weights
 }
 
-const stateVersion = 1
+const stateVersion = 2
 
 // Files of a checkpoint besides those of the Hugging Face folder.
 const (
@@ -84,6 +91,9 @@ func (s *session) restore() error {
 		return err
 	}
 	if ckpt == nil {
+		if err := s.begin(); err != nil {
+			return err
+		}
 		return s.logs.rewind(nil)
 	}
 	in, err := ckpt.Open(stateFile)
@@ -96,6 +106,13 @@ func (s *session) restore() error {
 		return fmt.Errorf("%s: %w", path.Join(ckpt.Dir(), stateFile), err)
 	}
 	if err := s.sameNumerics(ckpt.Dir()); err != nil {
+		return err
+	}
+	if s.state.Recipe != s.identity {
+		return fmt.Errorf("%w: %s is not what the run began with: more than %s was changed; put it back, or start a new run with it and model.path=%s",
+			ErrInput, filepath.Join(s.run.Dir(), recipeFile), strings.Join(batchingKeys, " and "), ckpt.Dir())
+	}
+	if err := s.sameModel(ckpt); err != nil {
 		return err
 	}
 	s.lastEval, s.saved = s.state.LastEval, s.state.Total
@@ -139,6 +156,43 @@ func (s *session) sameNumerics(dir string) error {
 		return fmt.Errorf("%w: checkpoint %s was made on %q, this device is %q: the run would not go on to the same bytes; start a new run with model.path=%s", ErrInput, dir, got.Device, want.Device, dir)
 	}
 	return nil
+}
+
+// sameModel refuses to continue a run with another config or tokenizer than it
+// has, as where the folder of model.path was changed.
+func (s *session) sameModel(ckpt *store.Checkpoint) error {
+	now, err := model.FolderFiles(s.model.Config, s.tok)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		in, err := ckpt.Open(name)
+		if err != nil {
+			return err
+		}
+		then, err := io.ReadAll(in)
+		in.Close()
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(then, now[name]) {
+			return fmt.Errorf("%w: %s is not the one that the run began with, which is in %s: the run would not go on to the same bytes; put it back into model.path=%s, or start a new run with model.path=%s",
+				ErrInput, name, ckpt.Dir(), s.recipe.Model.Path, ckpt.Dir())
+		}
+	}
+	return nil
+}
+
+// begin is where a new run stands.
+func (s *session) begin() error {
+	s.state = s.fresh()
+	s.state.Recipe = s.identity
+	if s.source == "" {
+		return nil
+	}
+	var err error
+	s.state.Model, err = sourceOf(s.source)
+	return err
 }
 
 // fresh is the state of a run that has not begun.

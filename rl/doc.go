@@ -2,12 +2,14 @@
 // rewards. A run goes through the stages of its recipe; a reinforcement
 // learning step goes through these parts, in this order:
 //
-//	recipe → prompts → rollout → verify → advantage → loss → train step → checkpoint and metrics
+//	recipe → prompts → rollout → verify → reward → advantage → loss → train step → checkpoint and metrics
 //
 // prompts: rows of a procedural task (package tasks), a function of seed, stage
 // and step. rollout: a group of completions of each prompt, sampled by
-// model.Engine. verify: a verdict for each completion (package verify); one that
-// could not be scored is left out, never counted as 0. advantage and loss:
+// model.Engine. verify: verdicts for each completion (package verify), several
+// completions side by side. reward: an expression over them and the whole step
+// (package reward); what could not be scored is left out, never counted as 0, and
+// a step with too much of it stops the run. advantage and loss:
 // package algo, plain Go in float64; the device gets weights for each token.
 // train step: model.Trainer. Nothing edits a completion after its rollout.
 //

@@ -14,11 +14,11 @@ import (
 type evaluation struct {
 	Problems   int
 	Samples    int
-	Mean       float64    // mean@n: share of right samples, which is also unbiased pass@1
-	MeanCI     [2]float64 // 95 %
-	PassAt     map[int]float64
+	Mean       float64         // mean@n: share of right samples, which is also unbiased pass@1
+	MeanCI     [2]float64      // 95 %
+	PassAt     map[int]float64 // over the problems of which so many samples were scored; NaN if there are none
 	MajAt      map[int]float64
-	Greedy     float64 // share of problems whose most likely completion is right; NaN if not tried
+	Greedy     float64 // share of problems whose most likely completion is right, of those scored; NaN if none was
 	Valid      float64 // share of samples of the right form
 	NotScored  int
 	Tokens     float64 // mean length
@@ -28,23 +28,24 @@ type evaluation struct {
 // evaluate samples n completions of each row at a temperature and, if greedy,
 // the most likely one too.
 func (s *roller) evaluate(ctx context.Context, rows []verify.Row, n, maxTokens int, ks []int, sampling model.Sampling, greedy bool) (*evaluation, error) {
-	cs, err := s.rollout(ctx, rows, n, maxTokens, sampling)
+	cs, err := s.rollout(ctx, rows, n, maxTokens, sampling, nil)
 	if err != nil {
 		return nil, err
 	}
 	ev := s.summarise(cs, len(rows), n, ks)
 	if greedy {
-		best, err := s.rollout(ctx, rows, 1, maxTokens, model.Sampling{})
+		best, err := s.rollout(ctx, rows, 1, maxTokens, model.Sampling{}, nil)
 		if err != nil {
 			return nil, err
 		}
-		right := 0.0
+		right, scored := 0.0, 0
 		for _, c := range best {
 			if c.verdict.Verdict != verify.NotScored {
 				right += c.verdict.Score
+				scored++
 			}
 		}
-		ev.Greedy = right / float64(len(rows))
+		ev.Greedy = right / float64(scored)
 	}
 	return ev, nil
 }
@@ -52,6 +53,7 @@ func (s *roller) evaluate(ctx context.Context, rows []verify.Row, n, maxTokens i
 func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluation {
 	ev := &evaluation{Problems: problems, Samples: n, PassAt: map[int]float64{}, MajAt: map[int]float64{}, Completion: cs}
 	var means []float64
+	tried := map[int]int{} // problems of which k samples were scored, by k
 	for _, c := range cs {
 		ev.Tokens += float64(len(c.IDs)) / float64(len(cs))
 		if s.valid(c) {
@@ -83,6 +85,7 @@ func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluati
 		means = append(means, sum/float64(scored))
 		for _, k := range ks {
 			if k <= scored {
+				tried[k]++
 				ev.PassAt[k] += stats.PassAtK(scored, right, k)
 				if stats.MajorityRight(answers[:k], rights[:k]) {
 					ev.MajAt[k]++
@@ -91,8 +94,8 @@ func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluati
 		}
 	}
 	for _, k := range ks {
-		ev.PassAt[k] /= float64(len(means))
-		ev.MajAt[k] /= float64(len(means))
+		ev.PassAt[k] /= float64(tried[k])
+		ev.MajAt[k] /= float64(tried[k])
 	}
 	ev.Mean, ev.MeanCI[0], ev.MeanCI[1] = stats.MeanCI95(means, len(cs)-ev.NotScored)
 	return ev

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -64,23 +65,33 @@ type completionLine struct {
 	Sample     int      `json:"sample"`
 	Prompt     string   `json:"prompt"`
 	Completion string   `json:"completion"`
-	Reward     *float64 `json:"reward"` // null: not scored
-	Verdict    string   `json:"verdict"`
+	Reward     *float64 `json:"reward"`  // null: not scored
+	Verdict    string   `json:"verdict"` // of the task
 	Reason     string   `json:"reason"`
 	Advantage  *float64 `json:"advantage"` // null: has none
 	Tokens     int      `json:"tokens"`    // the end token included
 	Stop       string   `json:"stop"`
+
+	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
+	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
 }
 
 // logCompletions records the completions of the step in progress.
-func (s *session) logCompletions(cs []completion, adv []float64) error {
+func (s *session) logCompletions(cs []completion, scores reward.Scores, adv []float64) error {
 	stage := s.recipe.Stages[s.state.Stage].Name
 	for i, c := range cs {
+		var terms map[string]*float64 // written in the order of their names
+		for _, t := range scores.Terms {
+			if terms == nil {
+				terms = map[string]*float64{}
+			}
+			terms[t.Name] = finite(t.Values[i])
+		}
 		err := s.logs.completions.Append(completionLine{
 			Step: s.state.Total + 1, Stage: stage, PromptID: c.row.ID, Group: c.group, Sample: c.sample,
-			Prompt: c.row.Question, Completion: c.text, Reward: finite(c.reward),
+			Prompt: c.row.Question, Completion: c.text, Reward: finite(scores.Reward[i]),
 			Verdict: c.verdict.Verdict, Reason: c.verdict.Reason, Advantage: finite(adv[i]),
-			Tokens: len(c.IDs), Stop: c.Stop,
+			Tokens: len(c.IDs), Stop: c.Stop, Terms: terms, NotScored: scores.Why[i],
 		})
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -48,15 +49,16 @@ func TestCompletionLines(t *testing.T) {
 	cs := []completion{
 		{
 			Completion: model.Completion{IDs: []int{5, 6, 1}, Stop: "eos"}, group: 2, sample: 1, row: verify.Row{ID: "1+1", Question: "1 + 1 >"},
-			text: "<b> & 2", verdict: verify.Accept("2", "number", "equal"), reward: 1,
+			text: "<b> & 2", verdict: verify.Accept("2", "number", "equal"),
 		},
-		{Completion: model.Completion{IDs: []int{5}, Stop: "length"}, group: 3, row: verify.Row{Question: "?"}, verdict: verify.Abstain("no answer"), reward: math.NaN()},
+		{Completion: model.Completion{IDs: []int{5}, Stop: "length"}, group: 3, row: verify.Row{Question: "?"}, verdict: verify.Abstain("no answer")},
 	}
-	if err := s.logCompletions(cs, []float64{0.5, 0}); err != nil {
+	scores := reward.Scores{Reward: []float64{1, math.NaN()}, Why: []string{"", "task: no answer"}}
+	if err := s.logCompletions(cs, scores, []float64{0.5, 0}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"step":7,"stage":"rl","prompt_id":"1+1","group":2,"sample":1,"prompt":"1 + 1 >","completion":"<b> & 2","reward":1,"verdict":"right","reason":"equal","advantage":0.5,"tokens":3,"stop":"eos"}
-{"step":7,"stage":"rl","prompt_id":"","group":3,"sample":0,"prompt":"?","completion":"","reward":null,"verdict":"not_scored","reason":"no answer","advantage":0,"tokens":1,"stop":"length"}
+{"step":7,"stage":"rl","prompt_id":"","group":3,"sample":0,"prompt":"?","completion":"","reward":null,"verdict":"not_scored","reason":"no answer","advantage":0,"tokens":1,"stop":"length","not_scored":"task: no answer"}
 `
 	if got := logged(t, disk, "completions.jsonl"); got != want {
 		t.Errorf("completions.jsonl holds\n%s, want\n%s", got, want)
@@ -101,7 +103,7 @@ func TestLogsRewind(t *testing.T) {
 		cs := []completion{{verdict: verify.Abstain("no answer")}}
 		for _, err := range []error{
 			s.logs.metrics.Append(n, "rl", metrics.Row{"reward/mean": 1}), s.logs.timing.Append(n, "rl", metrics.Row{"time/train_s": float64(n)}),
-			s.logCompletions(cs, []float64{0}), s.logEvaluation(&s.recipe.Stages[1], &evaluation{Completion: cs}),
+			s.logCompletions(cs, reward.Scores{Reward: []float64{0}, Why: []string{""}}, []float64{0}), s.logEvaluation(&s.recipe.Stages[1], &evaluation{Completion: cs}),
 		} {
 			if err != nil {
 				t.Fatal(err)

@@ -38,20 +38,20 @@ func ModelDir(path string) (dir string, warnings []string, err error) {
 	return ckpt.Dir(), warnings, nil
 }
 
-// OpenModel loads a MODEL argument onto a device. positions is the longest
-// sequence; 0 means what the model allows, at most 4096.
-func OpenModel(dev gpu.Device, path string, positions int) (*model.Model, []string, error) {
+// OpenModel loads a MODEL argument onto a device, frozen. It is kept as it was
+// trained, in float32 if nothing says so, unless dtype and kvDtype say otherwise.
+func OpenModel(dev gpu.Device, path string, dtype, kvDtype model.Dtype) (*model.Model, []string, error) {
 	dir, warnings, err := ModelDir(path)
 	if err != nil {
 		return nil, warnings, err
 	}
-	m, err := load(dev, dir, positions)
+	m, err := load(dev, dir, model.LoadOptions{Dtype: dtype, KVDtype: kvDtype, Frozen: true})
 	return m, warnings, err
 }
 
 // load is model.Load with what is wrong with the folder marked as ErrInput.
-func load(dev gpu.Device, dir string, positions int) (*model.Model, error) {
-	m, err := model.Load(dev, dir, positions)
+func load(dev gpu.Device, dir string, o model.LoadOptions) (*model.Model, error) {
+	m, err := model.Load(dev, dir, o)
 	for _, ofDevice := range []error{gpu.ErrOutOfMemory, gpu.ErrDeviceLost} {
 		if errors.Is(err, ofDevice) {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/BurntSushi/toml"
 
@@ -23,22 +24,30 @@ import (
 // ReceiptFile is the receipt's name in a run folder.
 const ReceiptFile = "receipt.json"
 
-const receiptVersion = 1
+const receiptVersion = 2
 
 // Receipt says what a finished run was made of and what it made, as hashes: of
-// two runs of one recipe on one device, the receipts are equal byte for byte.
-// Hashes are SHA-256 in hexadecimal.
+// two runs of one recipe on one device, killed and resumed or not, the receipts
+// are equal byte for byte. (A run that was interrupted has one checkpoint more,
+// that of the step after which it was.) Hashes are SHA-256 in hexadecimal.
 type Receipt struct {
-	Version     int    `json:"version"` // of this format
-	Program     string `json:"program"` // version of rlzero
-	Device      string `json:"device"`
-	Driver      string `json:"driver"`
-	Tier        string `json:"tier"`
-	Numerics    int    `json:"numerics"`
-	Recipe      string `json:"recipe"` // hash of the resolved text, which is recipe.toml
-	Data        string `json:"data"`   // hash of the task, its settings and the held-out problems
-	Logs        []Hash `json:"logs"`
-	Checkpoints []Hash `json:"checkpoints"` // hash of each one's manifest, oldest first
+	Version     int     `json:"version"` // of this format
+	Program     string  `json:"program"` // version of rlzero
+	Device      string  `json:"device"`
+	Driver      string  `json:"driver"`
+	Tier        string  `json:"tier"`
+	Numerics    int     `json:"numerics"`
+	Recipe      string  `json:"recipe"` // hash of recipe.toml, which also holds the text of scripts
+	Data        string  `json:"data"`   // hash of the task, its settings and the held-out problems
+	Model       *Source `json:"model"`  // null: random weights
+	Logs        []Hash  `json:"logs"`
+	Checkpoints []Hash  `json:"checkpoints"` // hash of each one's manifest, oldest first
+}
+
+// Source is the model that a run started from, as it was then.
+type Source struct {
+	Folder string `json:"folder"` // the Hugging Face folder that model.path led to
+	Files  []Hash `json:"files"`  // config, tokenizer and weights, by name
 }
 
 // Hash is a file or checkpoint of the run folder and what it hashed to.
@@ -54,8 +63,11 @@ var receiptLogs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.js
 func (s *session) writeReceipt(o Options) error {
 	c := o.Device.Caps()
 	r := Receipt{Version: receiptVersion, Program: o.Version, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics,
-		Recipe: sumOf([]byte(s.recipe.Resolved())), Logs: []Hash{}, Checkpoints: []Hash{}}
+		Model: s.state.Model, Logs: []Hash{}, Checkpoints: []Hash{}}
 	var err error
+	if r.Recipe, err = fileHash(filepath.Join(o.Dir, recipeFile)); err != nil {
+		return err
+	}
 	if r.Data, err = dataHash(s.recipe.Task, s.heldOut); err != nil {
 		return err
 	}
@@ -90,10 +102,36 @@ func dataHash(task recipe.Task, heldOut []verify.Row) (string, error) {
 	if err := toml.NewEncoder(&b).Encode(task.Settings); err != nil {
 		return "", err
 	}
+	rows := json.NewEncoder(&b) // maps by key
 	for _, row := range heldOut {
-		fmt.Fprintf(&b, "%q %q\n", row.ID, row.Question)
+		if err := rows.Encode(row); err != nil {
+			return "", err
+		}
 	}
 	return sumOf(b.Bytes()), nil
+}
+
+// sourceEndings are those of the files that a model is read from.
+var sourceEndings = []string{".json", ".jinja", ".model", ".safetensors", ".txt"}
+
+// sourceOf hashes the files of a Hugging Face folder.
+func sourceOf(dir string) (*Source, error) {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	src := &Source{Folder: dir, Files: []Hash{}}
+	for _, e := range entries {
+		if e.IsDir() || !slices.Contains(sourceEndings, filepath.Ext(e.Name())) {
+			continue
+		}
+		sum, err := fileHash(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+		src.Files = append(src.Files, Hash{e.Name(), sum})
+	}
+	return src, nil
 }
 
 func sumOf(data []byte) string {
@@ -119,7 +157,7 @@ func ReadReceipt(dir string) (*Receipt, error) {
 	file := filepath.Join(dir, ReceiptFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", ErrInput, dir, ReceiptFile, dir)
+		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", ErrInput, dir, ReceiptFile, Word(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
@@ -136,22 +174,26 @@ func ReadReceipt(dir string) (*Receipt, error) {
 	return &r, nil
 }
 
-// Audited is one thing that a receipt has a hash of; Err says how the run folder
-// differs from it.
+// Audited is one thing that a receipt has a hash of; Err says how what is there
+// now differs from it.
 type Audited struct {
-	Name string
-	Hash string // in the receipt; "" for what it does not know of
-	Err  error
+	Name    string
+	Hash    string // in the receipt; "" for what it does not know of
+	Err     error
+	Input   bool   // not written by the run: it was there before
+	LeftOut string // why it could not be checked; "" if it was
 }
 
-// Audit hashes the run folder again and compares: one entry for each hash of the
-// receipt, and one for each checkpoint that it does not know of.
+// Audit hashes the run folder and the model that the run started from again and
+// compares: one entry for each hash of the receipt, and one for each checkpoint
+// that it does not know of.
 func (r *Receipt) Audit(dir string) ([]Audited, error) {
-	recipeFile := filepath.Join(dir, "recipe.toml")
-	sum, err := fileHash(recipeFile)
-	out := []Audited{audited("recipe.toml", r.Recipe, sum, err)}
-	sum, err = auditData(recipeFile)
+	own := filepath.Join(dir, recipeFile)
+	sum, err := fileHash(own)
+	out := []Audited{audited(recipeFile, r.Recipe, sum, err)}
+	sum, err = auditData(own)
 	out = append(out, audited("data", r.Data, sum, err))
+	out = append(out, r.Model.audit()...)
 	for _, l := range r.Logs {
 		if l.Name != filepath.Base(l.Name) { // a receipt must not lead out of its folder
 			return nil, fmt.Errorf("%w: %s names the log %q, accepted is a file of the run folder", ErrInput, filepath.Join(dir, ReceiptFile), l.Name)
@@ -171,9 +213,9 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 		l, ok := found[c.Name]
 		switch {
 		case !ok:
-			out = append(out, Audited{c.Name, c.SHA256, errors.New("the folder is gone")})
+			out = append(out, Audited{Name: c.Name, Hash: c.SHA256, Err: errors.New("the folder is gone")})
 		case l.Err != nil:
-			out = append(out, Audited{c.Name, c.SHA256, l.Err})
+			out = append(out, Audited{Name: c.Name, Hash: c.SHA256, Err: l.Err})
 		default:
 			out = append(out, audited(c.Name, c.SHA256, l.Checkpoint.Digest(), nil))
 		}
@@ -185,6 +227,28 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 		}
 	}
 	return out, nil
+}
+
+// audit compares the files of the starting model, nil for random weights. Its
+// folder is no part of the run's, so it may be elsewhere by now.
+func (src *Source) audit() []Audited {
+	if src == nil {
+		return nil
+	}
+	if _, err := os.Stat(src.Folder); err != nil {
+		return []Audited{{Name: "model", Input: true, LeftOut: fmt.Sprintf("the %d files that the run started from are not here: %v", len(src.Files), err)}}
+	}
+	var out []Audited
+	for _, f := range src.Files {
+		a := Audited{Name: "model " + f.Name, Hash: f.SHA256, LeftOut: "the receipt names a file outside its folder"}
+		if f.Name == filepath.Base(f.Name) {
+			sum, err := fileHash(filepath.Join(src.Folder, f.Name))
+			a = audited(a.Name, f.SHA256, sum, err)
+		}
+		a.Input = true
+		out = append(out, a)
+	}
+	return out
 }
 
 // auditData is the data hash of a recipe.
@@ -204,7 +268,7 @@ func audited(name, want, got string, err error) Audited {
 	if err == nil && got != want {
 		err = fmt.Errorf("its SHA-256 is %s, the receipt has %s", short(got), short(want))
 	}
-	return Audited{name, want, err}
+	return Audited{Name: name, Hash: want, Err: err}
 }
 
 // short is the beginning of a hash, for people.

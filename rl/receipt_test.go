@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,19 +23,26 @@ func plainGo(t *testing.T) gpu.Device {
 	return all[slices.IndexFunc(all, func(d gpu.Device) bool { return d.Caps().Kind == gpu.Reference })]
 }
 
-// receiptRun is a finished run of a few steps with its receipt.
-func receiptRun(t *testing.T) (dir string, receipt []byte) {
+// receiptRecipe is of a few steps.
+func receiptRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("countdown-short", []string{
+	r, err := recipe.Load("countdown-short", append([]string{
 		"task.eval_problems=2", "task.eval_samples=2", "stage.warm-up.skip=true", "stage.rl.steps=2",
 		"stage.rl.prompts_per_step=2", "stage.rl.group_size=4", "stage.rl.eval_every=0", "stage.rl.checkpoint_every=1", "stage.rl.reward=random",
-	})
+	}, overrides...))
 	must(t, err)
+	return r
+}
+
+// receiptRun is a finished run of a few steps with its receipt.
+func receiptRun(t *testing.T, overrides ...string) (dir string, receipt []byte) {
+	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	if _, err := Train(t.Context(), Options{Recipe: r, Dir: dir, Device: plainGo(t), Show: io.Discard, Version: "v0"}); err != nil {
+	o := Options{Recipe: receiptRecipe(t, overrides...), Dir: dir, Device: plainGo(t), Show: io.Discard, Version: "v0"}
+	if _, err := Train(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	receipt, err = os.ReadFile(filepath.Join(dir, ReceiptFile))
+	receipt, err := os.ReadFile(filepath.Join(dir, ReceiptFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +184,8 @@ func TestReceiptInput(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "--resume",
 		"{":                             "unexpected EOF",
-		`{"version":1,"recpie":"ab"}`:   "recpie",
-		`{"version":2,"recipe":"0123"}`: "version 2, this program reads 1",
+		`{"version":2,"recpie":"ab"}`:   "recpie",
+		`{"version":1,"recipe":"0123"}`: "version 1, this program reads 2",
 	} {
 		dir := t.TempDir()
 		if text != "" {
@@ -188,11 +196,136 @@ func TestReceiptInput(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, ReceiptFile), []byte(`{"version":1,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, ReceiptFile), []byte(`{"version":2,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
 	r, err := ReadReceipt(dir)
 	must(t, err)
 	if _, err := r.Audit(dir); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "../../etc/passwd") {
 		t.Errorf("a log outside the folder: %v", err)
+	}
+}
+
+// problems are the entries of an audit that have an error or were left out.
+func problems(t *testing.T, run string) (wrong, left []string) {
+	t.Helper()
+	r, err := ReadReceipt(run)
+	must(t, err)
+	audit, err := r.Audit(run)
+	must(t, err)
+	for _, a := range audit {
+		if a.Err != nil {
+			wrong = append(wrong, a.Name)
+		}
+		if a.LeftOut != "" {
+			left = append(left, a.Name)
+		}
+		if a.Input != strings.HasPrefix(a.Name, "model") {
+			t.Errorf("%s: input %v", a.Name, a.Input)
+		}
+	}
+	return wrong, left
+}
+
+// TestReceiptModel: the receipt of a run that started from a model has the hashes
+// of what the model was read from, as it was then; an audit says what of it has
+// changed, and what is not there any more.
+func TestReceiptModel(t *testing.T) {
+	first, _ := receiptRun(t)
+	start := filepath.Join(t.TempDir(), "start")
+	must(t, os.CopyFS(start, os.DirFS(filepath.Join(first, "checkpoints", "step-000002"))))
+	dir, _ := receiptRun(t, "model.path="+start)
+	r, err := ReadReceipt(dir)
+	must(t, err)
+	if r.Model == nil || r.Model.Folder != start {
+		t.Fatalf("model %+v, want that of %s", r.Model, start)
+	}
+	for _, name := range []string{"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"} {
+		want, err := fileHash(filepath.Join(start, name))
+		must(t, err)
+		if !slices.Contains(r.Model.Files, Hash{name, want}) {
+			t.Errorf("%s, SHA-256 %s, is not among %v", name, want, r.Model.Files)
+		}
+	}
+	if wrong, left := problems(t, dir); wrong != nil || left != nil {
+		t.Errorf("wrong %q, left out %q, want none", wrong, left)
+	}
+
+	// Weights that change while the run lies still: it goes on from its checkpoint,
+	// and its receipt has those that it began with.
+	weights := filepath.Join(start, "model.safetensors")
+	data, err := os.ReadFile(weights)
+	must(t, err)
+	data[len(data)-1] ^= 1
+	must(t, os.WriteFile(weights, data, 0o644))
+	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000002")))
+	o := Options{Recipe: receiptRecipe(t, "model.path="+start), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
+	if _, err := Train(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ReadReceipt(dir); err != nil || !reflect.DeepEqual(again, r) {
+		t.Errorf("%v; the receipt became\n%+v, was\n%+v", err, again, r)
+	}
+	if wrong, _ := problems(t, dir); !slices.Equal(wrong, []string{"model model.safetensors"}) {
+		t.Errorf("wrong %q, want the weights", wrong)
+	}
+
+	must(t, os.RemoveAll(start))
+	wrong, left := problems(t, dir)
+	if wrong != nil || !slices.Equal(left, []string{"model"}) {
+		t.Errorf("wrong %q, left out %q, want the model left out", wrong, left)
+	}
+}
+
+// TestOtherRecipe: a run does not go on with another recipe than it began with,
+// but may cut its work otherwise: its files, receipt and recipe apart, are the same.
+func TestOtherRecipe(t *testing.T) {
+	dir, text := receiptRun(t)
+	last := filepath.Join(dir, "checkpoints", "step-000002")
+	state, err := os.ReadFile(filepath.Join(last, stateFile))
+	must(t, err)
+	resume := func() error {
+		must(t, os.RemoveAll(last))
+		r, err := recipe.Load(filepath.Join(dir, recipeFile), nil)
+		must(t, err)
+		_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"})
+		return err
+	}
+	edit(t, filepath.Join(dir, recipeFile), "group_size = 4", "group_size = 8")
+	if err := resume(); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "recipe.toml is not what the run began with") {
+		t.Errorf("another group size: %v", err)
+	}
+	edit(t, filepath.Join(dir, recipeFile), "group_size = 8", "group_size = 4")
+	edit(t, filepath.Join(dir, recipeFile), "micro_batch_tokens = 8192", "micro_batch_tokens = 64")
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(filepath.Join(last, stateFile)); err != nil || !bytes.Equal(again, state) {
+		t.Errorf("%v; with other batches the state is\n%s, was\n%s", err, again, state)
+	}
+	edit(t, filepath.Join(dir, recipeFile), "micro_batch_tokens = 64", "micro_batch_tokens = 8192")
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(filepath.Join(dir, ReceiptFile)); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("%v; the receipt became\n%s, was\n%s", err, again, text)
+	}
+}
+
+// TestOtherTokenizer: a run does not go on with another tokenizer or config than
+// it began with.
+func TestOtherTokenizer(t *testing.T) {
+	first, _ := receiptRun(t)
+	start := filepath.Join(t.TempDir(), "start")
+	must(t, os.CopyFS(start, os.DirFS(filepath.Join(first, "checkpoints", "step-000002"))))
+	dir, _ := receiptRun(t, "model.path="+start)
+	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000002")))
+	o := Options{Recipe: receiptRecipe(t, "model.path="+start), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
+	edit(t, filepath.Join(start, "config.json"), "rope_theta", "rope_theta_of_no_one")
+	if _, err := Train(t.Context(), o); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "config.json is not the one that the run began with") {
+		t.Errorf("another config: %v", err)
+	}
+	edit(t, filepath.Join(start, "config.json"), "rope_theta_of_no_one", "rope_theta")
+	if _, err := Train(t.Context(), o); err != nil {
+		t.Errorf("the config put back: %v", err)
 	}
 }
 

@@ -11,22 +11,30 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // trainRL is reinforcement learning: sample groups, judge them, learn from
 // them, step by step.
 func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
+	program, err := programOf(st)
+	if err != nil {
+		return err
+	}
 	s.show.Line("%s", st.Algorithm.Formula())
 	s.show.Begin(st.Name, s.state.Step, st.RL.Steps)
 	for s.state.Step < st.RL.Steps {
 		began := time.Now()
-		cs, err := s.collect(ctx, st)
+		cs, scores, err := s.collect(ctx, st, program)
 		if err != nil {
 			return err
 		}
+		if err := s.enoughScored(st, cs, scores); err != nil {
+			return err
+		}
 		sampled := time.Now()
-		row, adv, err := s.learn(st, cs)
+		row, adv, err := s.learn(st, cs, scores)
 		if err != nil {
 			return err
 		}
@@ -34,7 +42,7 @@ func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
 		s.phase("time/train_s", time.Since(sampled))
 		s.timing["rollout/tokens_per_s"] = row["rollout/tokens"] / s.timing["time/rollout_s"]
 		s.state.Step++
-		if err := s.logCompletions(cs, adv); err != nil {
+		if err := s.logCompletions(cs, scores, adv); err != nil {
 			return err
 		}
 		if every := st.EvalEvery; every > 0 && s.state.Step%every == 0 && s.state.Step < st.RL.Steps {
@@ -55,43 +63,100 @@ func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
 	return nil
 }
 
-// collect samples a group of completions for each prompt of the step.
-func (s *session) collect(ctx context.Context, st *recipe.Stage) ([]completion, error) {
+// programOf is the stage's reward, ready to be run.
+func programOf(st *recipe.Stage) (*reward.Program, error) {
+	program, err := reward.Compile(st.Reward, st.Verifiers)
+	if err != nil {
+		return nil, fmt.Errorf("%w: stage %s: reward: %w", ErrInput, st.Name, err)
+	}
+	return program, nil
+}
+
+// collect samples a group of completions for each prompt of the step, judges
+// them and gives them rewards.
+func (s *session) collect(ctx context.Context, st *recipe.Stage, program *reward.Program) ([]completion, reward.Scores, error) {
 	rows := s.problems(purposeDraw, s.state.Stage, s.state.Step, st.RL.PromptsPerStep)
 	sampling := samplingOf(st.Sampling)
 	sampling.Seed = s.seedOf(purposeSample, s.state.Stage, s.state.Step)
-	cs, err := s.rollout(ctx, rows, st.RL.GroupSize, st.Sampling.MaxCompletionTokens, sampling)
+	cs, err := s.rollout(ctx, rows, st.RL.GroupSize, st.Sampling.MaxCompletionTokens, sampling, program)
 	if err != nil {
-		return nil, err
+		return nil, reward.Scores{}, err
 	}
-	for i := range cs {
-		cs[i].reward = s.reward(st, cs[i], i)
-	}
-	return cs, nil
+	return cs, s.score(st, program, cs), nil
 }
 
-// reward is what a completion earns: its verdict, or what a control run puts in
-// its place.
-func (s *session) reward(st *recipe.Stage, c completion, i int) float64 {
-	switch st.RL.Reward {
-	case "random":
-		n := st.RL.PromptsPerStep * st.RL.GroupSize
-		if tasks.At(s.recipe.Seed, streamOf(purposeReward, s.state.Stage), uint64(s.state.Step*n+i)).Chance(0.5) {
-			return 1
+// score gives each completion of the step its reward.
+func (s *session) score(st *recipe.Stage, program *reward.Program, cs []completion) reward.Scores {
+	b := reward.Batch{Step: s.state.Step + 1, Steps: st.RL.Steps, MaxTokens: st.Sampling.MaxCompletionTokens}
+	for i, c := range cs {
+		at := uint64(s.state.Step*len(cs) + i)
+		random := 0.0
+		if tasks.At(s.recipe.Seed, streamOf(purposeReward, s.state.Stage), at).Chance(0.5) {
+			random = 1
 		}
-		return 0
-	case "one":
-		return 1
+		b.Completions = append(b.Completions, reward.Completion{
+			Group: c.group, Row: c.row, Text: c.text, IDs: c.IDs, PromptTokens: len(c.prompt), Ended: c.Stop == "eos", Truncated: c.Stop == "length",
+			MeanLogprob: mean(widen(c.Logprob)), Random: random, Task: c.verdict, Verdicts: c.verdicts,
+		})
 	}
-	return c.reward
+	return program.Score(b)
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// ErrNotScored: a step had more completions without a score than its stage
+// accepts. A checkpoint was written.
+var ErrNotScored = errors.New("too many completions are not scored")
+
+// enoughScored stops the run before a step that would learn from too few of its
+// completions: what failed is the verifier or the data, not the model. Those that
+// the reward leaves out itself do not count, unless nothing else is left.
+func (s *session) enoughScored(st *recipe.Stage, cs []completion, scores reward.Scores) error {
+	count := map[string]int{}
+	commonest, unscored := "", 0
+	for i, why := range scores.Why {
+		if !math.IsNaN(scores.Reward[i]) {
+			continue
+		}
+		unscored++
+		if count[why]++; count[why] > count[commonest] {
+			commonest = why
+		}
+	}
+	left := count[reward.LeftOut]
+	if n := len(cs); unscored < n && float64(unscored-left) <= st.RL.MaxNotScored*float64(n-left) {
+		return nil
+	}
+	s.show.End()
+	if s.saved != s.state.Total {
+		if err := s.save(false); err != nil {
+			return err
+		}
+	}
+	// Behind the checkpoint, for people to look at: a resumed run cuts it off.
+	none := make([]float64, len(cs))
+	for i := range none {
+		none[i] = math.NaN()
+	}
+	if err := s.logCompletions(cs, scores, none); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %d of the %d completions of step %d of stage %s have no score, the stage accepts a share of %v (max_not_scored); %d of them: %s; they are the last in completions.jsonl; mend the cause and continue with --resume",
+		ErrNotScored, unscored, len(cs), s.state.Step+1, st.Name, st.RL.MaxNotScored, count[commonest], commonest)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
 // updates_per_rollout updates, a group never being cut.
-func (s *session) learn(st *recipe.Stage, cs []completion) (metrics.Row, []float64, error) {
-	rewards, groups := make([]float64, len(cs)), make([]int, len(cs))
+func (s *session) learn(st *recipe.Stage, cs []completion, scores reward.Scores) (metrics.Row, []float64, error) {
+	rewards, groups := scores.Reward, make([]int, len(cs))
 	for i, c := range cs {
-		rewards[i], groups[i] = c.reward, c.group
+		groups[i] = c.group
 	}
 	reference, err := s.referenceLogprobs(st, cs)
 	if err != nil {
@@ -105,6 +170,9 @@ func (s *session) learn(st *recipe.Stage, cs []completion) (metrics.Row, []float
 		return nil, nil, err
 	}
 	row := rolloutMetrics(cs)
+	for _, t := range scores.Terms {
+		row["reward/term/"+t.Name] = t.Mean()
+	}
 	for name, v := range stats.Means() {
 		row[name] = v
 	}

@@ -3,9 +3,12 @@ package rl
 import (
 	"context"
 	"fmt"
-	"math"
+	"runtime"
+	"sync"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -19,7 +22,7 @@ type completion struct {
 	prompt        []int
 	text          string // without the end token
 	verdict       verify.Verdict
-	reward        float64 // NaN: not scored
+	verdicts      []verify.Verdict // of the stage's own verifiers
 }
 
 // Purposes of random streams: two uses of one seed never share numbers.
@@ -44,10 +47,16 @@ func (s *session) seedOf(purpose, stage, step int) uint64 {
 
 // problems draws the n problems of a step.
 func (s *session) problems(purpose, stage, step, n int) []verify.Row {
+	return problemsOf(s.recipe, purpose, stage, step, n)
+}
+
+// problemsOf draws the n problems of a step of a recipe: an audit draws them
+// again.
+func problemsOf(r *recipe.Recipe, purpose, stage, step, n int) []verify.Row {
 	rows := make([]verify.Row, n)
 	for i := range rows {
-		r := tasks.At(s.recipe.Seed, streamOf(purpose, stage), uint64(step)*uint64(n)+uint64(i))
-		rows[i] = s.task.Draw(r, tasks.Train)
+		at := tasks.At(r.Seed, streamOf(purpose, stage), uint64(step)*uint64(n)+uint64(i))
+		rows[i] = r.Task.Settings.Draw(at, tasks.Train)
 	}
 	return rows
 }
@@ -61,8 +70,9 @@ type roller struct {
 }
 
 // rollout samples n completions of every row and judges them, in order: all of
-// row 0, all of row 1, ...
-func (s *roller) rollout(ctx context.Context, rows []verify.Row, n, maxTokens int, sampling model.Sampling) ([]completion, error) {
+// row 0, all of row 1, ... The verifiers that a program declares judge them too;
+// nil: it is the task's verdict alone.
+func (s *roller) rollout(ctx context.Context, rows []verify.Row, n, maxTokens int, sampling model.Sampling, program *reward.Program) ([]completion, error) {
 	reqs := make([]model.Request, len(rows))
 	for i, row := range rows {
 		ids, err := s.tok.Encode(row.Question)
@@ -78,14 +88,39 @@ func (s *roller) rollout(ctx context.Context, rows []verify.Row, n, maxTokens in
 	var out []completion
 	for i, group := range all {
 		for j, c := range group {
-			out = append(out, s.judge(completion{Completion: c, group: i, sample: j, row: rows[i], prompt: reqs[i].Prompt}))
+			out = append(out, completion{Completion: c, group: i, sample: j, row: rows[i], prompt: reqs[i].Prompt})
 		}
 	}
-	return out, nil
+	return out, s.judgeAll(ctx, out, program)
+}
+
+// judgeAll judges completions side by side: a verdict may take some ten
+// milliseconds, where it runs a program. Each is a function of its completion
+// alone, so that nothing depends on which is done first.
+func (s *roller) judgeAll(ctx context.Context, cs []completion, program *reward.Program) error {
+	var work sync.WaitGroup
+	next := make(chan int)
+	for range min(runtime.GOMAXPROCS(0), len(cs)) {
+		work.Go(func() {
+			for i := range next {
+				cs[i] = s.judge(cs[i], program)
+			}
+		})
+	}
+	var err error
+	for i := range cs {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	work.Wait()
+	return err
 }
 
 // judge reads and verifies a completion.
-func (s *roller) judge(c completion) completion {
+func (s *roller) judge(c completion, program *reward.Program) completion {
 	ids := c.IDs
 	ended := c.Stop == "eos"
 	if ended {
@@ -93,9 +128,8 @@ func (s *roller) judge(c completion) completion {
 	}
 	c.text = s.tok.Decode(ids)
 	c.verdict = s.verdict(c.row, c.text, ended)
-	c.reward = c.verdict.Score
-	if c.verdict.Verdict == verify.NotScored {
-		c.reward = math.NaN()
+	if program != nil {
+		c.verdicts = program.Judge(c.row, c.text)
 	}
 	return c
 }

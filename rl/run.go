@@ -1,12 +1,15 @@
 package rl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +22,9 @@ import (
 
 // ErrInterrupted: the context was cancelled; a checkpoint was written.
 var ErrInterrupted = errors.New("interrupted")
+
+// recipeFile is the resolved recipe's name in a run folder.
+const recipeFile = "recipe.toml"
 
 // Options say where and how a recipe is run.
 type Options struct {
@@ -66,7 +72,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 // sameRecipe refuses to continue a run with another recipe than its own: the
 // run would be a function of neither.
 func sameRecipe(r *recipe.Recipe, dir string) error {
-	file := filepath.Join(dir, "recipe.toml")
+	file := filepath.Join(dir, recipeFile)
 	own, err := recipe.Load(file, nil)
 	if err != nil {
 		return err
@@ -80,17 +86,39 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) {
 			other = asked[i]
 		}
-		return fmt.Errorf("%w: the recipe is not that of the run: %s has %q, the one given %q: continue with rlzero train --resume --run %s alone, or start another run", ErrInput, file, line, other, dir)
+		return fmt.Errorf("%w: the recipe is not that of the run: %s has %q, the one given %q: continue with rlzero train --resume --run %s alone, or start another run", ErrInput, file, line, other, Word(dir))
 	}
 	return nil
 }
 
+// batchingKeys say how work is cut. They change no byte of what a run computes, so
+// they may change while it lies still: on a device with less memory, say.
+var batchingKeys = []string{"micro_batch_tokens", "sampler_sequences"}
+
+// identityOf hashes what a run is a function of in the text of a resolved recipe.
+func identityOf(text string) string {
+	var b bytes.Buffer
+	for line := range strings.Lines(text) {
+		if key, _, _ := strings.Cut(line, " "); !slices.Contains(batchingKeys, key) {
+			b.WriteString(line)
+		}
+	}
+	return sumOf(b.Bytes())
+}
+
 // openRun creates the run folder, or continues the one that is there.
 func (s *session) openRun(o Options) error {
+	text := []byte(s.recipe.Resolved())
 	var err error
 	if o.Resume {
+		if text, err = os.ReadFile(filepath.Join(o.Dir, recipeFile)); err != nil {
+			return fmt.Errorf("%w: %w", ErrInput, err)
+		}
+	}
+	s.identity = identityOf(string(text))
+	if o.Resume {
 		s.run, err = store.Open(store.OS(), o.Dir)
-	} else {
+	} else if err = s.begin(); err == nil { // what cannot be read leaves no folder behind
 		s.run, err = store.Create(store.OS(), o.Dir)
 	}
 	if err != nil {
@@ -98,14 +126,13 @@ func (s *session) openRun(o Options) error {
 	}
 	s.run.Keep(s.recipe.Checkpoint.Keep)
 	if !o.Resume {
-		if err := s.run.WriteFile("recipe.toml", []byte(s.recipe.Resolved())); err != nil {
+		if err := s.run.WriteFile(recipeFile, text); err != nil {
 			return err
 		}
 	}
 	if s.logs, err = openLogs(s.run); err != nil {
 		return err
 	}
-	s.state = s.fresh()
 	if o.Resume {
 		return s.restore()
 	}

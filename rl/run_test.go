@@ -21,7 +21,9 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // smallRun makes countdown-short a run of a second that still has everything
@@ -66,8 +68,8 @@ func trainIn(t *testing.T, dir string, resume bool, overrides ...string) (*Summa
 	return sum, show.String()
 }
 
-// notCompared may differ between equal runs: they hold times.
-var notCompared = []string{"timing.jsonl", "receipt.json", "report.html", "curves", "lock"}
+// notCompared may differ between equal runs: they hold times, or a process.
+var notCompared = []string{"timing.jsonl", "report.html", "curves", "lock"}
 
 // runFiles are the files of a run folder that equal runs have in common.
 func runFiles(t *testing.T, dir string) map[string]string {
@@ -91,6 +93,30 @@ func runFiles(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// editReceipt changes the receipt among a run's files.
+func editReceipt(t *testing.T, files map[string]string, change func(*Receipt)) {
+	t.Helper()
+	var r Receipt
+	must(t, json.Unmarshal([]byte(files[ReceiptFile]), &r))
+	change(&r)
+	text, err := json.MarshalIndent(r, "", "  ")
+	must(t, err)
+	files[ReceiptFile] = string(text) + "\n"
+}
+
+// withoutExtra leaves out of an interrupted run's files the checkpoints that it
+// has more than the undisturbed one: of the steps at which it was interrupted.
+func withoutExtra(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	maps.DeleteFunc(got, func(name, _ string) bool {
+		_, known := want[name]
+		return !known && strings.HasPrefix(name, "checkpoints/")
+	})
+	editReceipt(t, got, func(r *Receipt) {
+		r.Checkpoints = slices.DeleteFunc(r.Checkpoints, func(c Hash) bool { return want["checkpoints/"+c.Name+"/manifest.json"] == "" })
+	})
 }
 
 // sameRun fails the test where two runs' files are not byte for byte the same.
@@ -178,8 +204,10 @@ func TestRunsAreEqual(t *testing.T) {
 			trainIn(t, dir, false, slices.Concat(smallRun, c.sets)...)
 			got, want := runFiles(t, dir), maps.Clone(want)
 			if c.sets != nil { // the recipe says so, the results do not
-				delete(got, "recipe.toml")
-				delete(want, "recipe.toml")
+				for _, files := range []map[string]string{got, want} {
+					delete(files, "recipe.toml")
+					editReceipt(t, files, func(r *Receipt) { r.Recipe = "" })
+				}
 			}
 			sameRun(t, got, want)
 		})
@@ -194,6 +222,52 @@ func TestRunsAreEqual(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPlace: where a run lies, and what it was started with besides its recipe,
+// leave no trace in its files.
+func TestPlace(t *testing.T) {
+	base := t.TempDir()
+	trainIn(t, base, false, quiet...)
+	other := filepath.Join(t.TempDir(), "another place", "run")
+	t.Chdir(t.TempDir())
+	t.Setenv("HOSTNAME", "elsewhere")
+	t.Setenv("TZ", "Pacific/Auckland")
+	t.Setenv("LANG", "tr_TR.UTF-8")
+	trainIn(t, other, false, quiet...)
+	sameRun(t, runFiles(t, other), runFiles(t, base))
+	for name, data := range runFiles(t, base) {
+		if strings.Contains(data, base) {
+			t.Errorf("%s names the run's folder", name)
+		}
+	}
+}
+
+// TestUnreadable: a run whose task the model's tokenizer cannot read is refused
+// before it has a folder.
+func TestUnreadable(t *testing.T) {
+	start := t.TempDir()
+	trainIn(t, start, false, quiet...)
+	dir := filepath.Join(t.TempDir(), "run")
+	r := shortRecipe(t, "task.eval_problems=6", "task.eval_samples=4", "model.path="+start, "task.settings.max_number=90", "task.settings.max_total=90", "stage.warm-up.skip=true")
+	_, err := Train(context.Background(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+	if !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "prompt \"") {
+		t.Errorf("numbers that the tokenizer lacks: error %v, want one that shows the prompt", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the run folder is there: %v", err)
+	}
+
+	r = shortRecipe(t)
+	s := session{recipe: r, task: r.Task.Settings}
+	s.tok, err = model.NewWords(r.Task.Teacher().Vocabulary())
+	must(t, err)
+	s.heldOut, err = tasks.HeldOutRows(s.task, 1)
+	must(t, err)
+	r.Task.MaxPromptTokens--
+	if err := s.readable(); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
+		t.Errorf("a prompt that is too long: error %v", err)
+	}
 }
 
 // TestOnPolicyIsExact: at the first update after a rollout, trainer and sampler
@@ -356,9 +430,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			trainIn(t, dir, true, quiet...)
 			got := runFiles(t, dir)
-			if step != 8 && step != 12 {
-				maps.DeleteFunc(got, func(name, _ string) bool { return strings.Contains(name, fmt.Sprintf("step-%06d/", step)) })
-			}
+			withoutExtra(t, got, want)
 			sameRun(t, got, want)
 		})
 	}
@@ -420,11 +492,7 @@ func TestInterruptAnywhere(t *testing.T) {
 		}
 		trainIn(t, dir, true, quiet...)
 		got := runFiles(t, dir)
-		for name := range got { // a checkpoint of the step at which it was interrupted is one more
-			if _, ok := want[name]; !ok && strings.HasPrefix(name, "checkpoints/") {
-				delete(got, name)
-			}
-		}
+		withoutExtra(t, got, want)
 		sameRun(t, got, want)
 		if t.Failed() {
 			t.Fatalf("interrupted at moment %d of %d", moment, asked)

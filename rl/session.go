@@ -23,16 +23,18 @@ type session struct {
 	heldOut []verify.Row
 
 	roller
+	source    string // folder that the model was read from; "": random weights
 	model     *model.Model
 	trainer   *model.Trainer
 	frozen    *model.Model // the reference policy, if a stage needs one
 	reference *model.Scorer
 
-	run   *store.Run
-	logs  logs
-	show  *progress.Reporter
-	state state
-	saved int // state.Total of the newest checkpoint
+	run      *store.Run
+	identity string // of its recipe
+	logs     logs
+	show     *progress.Reporter
+	state    state
+	saved    int // state.Total of the newest checkpoint
 
 	lastEval float64     // held-out pass@1 last measured; -1: not yet
 	tokens   int         // trained and sampled since the stage's bar began
@@ -83,7 +85,9 @@ func configOf(r *recipe.Recipe) (cfg model.Config, dir string, err error) {
 		if err != nil {
 			return cfg, "", fmt.Errorf("%w: %w", ErrInput, err)
 		}
-		return f.Config, dir, f.Tensors.Close()
+		cfg = f.Config
+		cfg.Dtype, cfg.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
+		return cfg, dir, f.Tensors.Close()
 	}
 	m, t := r.Model, r.Task.Teacher() // a recipe for a fresh model has one
 	if cfg, err = model.NewConfig(m.Family); err != nil {
@@ -92,6 +96,7 @@ func configOf(r *recipe.Recipe) (cfg model.Config, dir string, err error) {
 	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(t.Vocabulary()), m.Width, m.Layers, m.Heads, m.KVHeads
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
 	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
+	cfg.Dtype, cfg.KVDtype = model.Dtype(m.Dtype), model.Dtype(m.KVDtype)
 	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+t.CompletionTokens())
 	if err := cfg.Complete(); err != nil {
 		return cfg, "", fmt.Errorf("%w: [model] %w", ErrInput, err)
@@ -131,7 +136,36 @@ func newSession(r *recipe.Recipe, dev gpu.Device, show io.Writer) (*session, err
 		s.Close()
 		return nil, err
 	}
+	if err := s.readable(); err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// readable says whether the model's tokenizer can read the task: its held-out
+// problems, and a demonstration for each stage that imitates. A run that cannot
+// be is refused before it has a folder.
+func (s *session) readable() error {
+	for _, row := range s.heldOut {
+		ids, err := s.tok.Encode(row.Question)
+		if err != nil {
+			return fmt.Errorf("%w: prompt %q: %w", ErrInput, row.Question, err)
+		}
+		if most := s.recipe.Task.MaxPromptTokens; len(ids) > most {
+			return fmt.Errorf("%w: prompt %q has %d tokens, [task] max_prompt_tokens accepts %d: raise it", ErrInput, row.Question, len(ids), most)
+		}
+	}
+	for i := range s.recipe.Stages {
+		st := &s.recipe.Stages[i]
+		if st.Kind != recipe.KindSFT || st.Skip {
+			continue
+		}
+		if _, err := s.demonstrations(0, 1); err != nil {
+			return fmt.Errorf("%w: stage %s: %w", ErrInput, st.Name, err)
+		}
+	}
+	return nil
 }
 
 func (s *session) build(dev gpu.Device) error {
@@ -140,8 +174,9 @@ func (s *session) build(dev gpu.Device) error {
 		return err
 	}
 	z := sizesOf(s.recipe)
+	s.source = dir
 	if dir != "" {
-		s.model, err = load(dev, dir, z.positions)
+		s.model, err = load(dev, dir, model.LoadOptions{Positions: z.positions, Dtype: cfg.Dtype, KVDtype: cfg.KVDtype})
 	} else {
 		seed := tasks.At(s.recipe.Seed, streamOf(purposeInit, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {
@@ -168,7 +203,7 @@ func (s *session) build(dev gpu.Device) error {
 		s.form = t.Valid
 	}
 	if z.reference {
-		if s.frozen, err = model.New(dev, cfg, 0, z.positions); err != nil {
+		if s.frozen, err = model.NewFrozen(dev, cfg, z.positions); err != nil {
 			return err
 		}
 		s.reference, err = s.frozen.NewScorer(z.trainRows)

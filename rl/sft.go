@@ -145,7 +145,7 @@ func (s *session) probe(ctx context.Context, step int) (float64, error) {
 	rows := s.problems(purposeProbe, s.state.Stage, 0, probeProblems)
 	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeProbe, s.state.Stage, step)}
 	// Not cut short by an interrupt: the step's update has been made.
-	cs, err := s.rollout(context.WithoutCancel(ctx), rows, 1, s.recipe.Task.Teacher().CompletionTokens(), sampling)
+	cs, err := s.rollout(context.WithoutCancel(ctx), rows, 1, s.recipe.Task.Teacher().CompletionTokens(), sampling, nil)
 	if err != nil {
 		return 0, err
 	}

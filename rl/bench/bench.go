@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"time"
@@ -20,7 +19,8 @@ type Result struct {
 	Unit          string             `json:"unit"`
 	Baseline      string             `json:"baseline,omitempty"`
 	BaselineValue float64            `json:"baseline_value,omitempty"`
-	Ratio         float64            `json:"ratio,omitempty"`
+	Ratio         float64            `json:"ratio,omitempty"`  // value / baseline_value
+	Detail        string             `json:"detail,omitempty"` // about the baseline
 	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
 }
 
@@ -130,52 +130,6 @@ func Shapes() []Shape {
 		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 32, 256}, 256, 20, 5, 5},
 		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
 	}
-}
-
-// Decode measures sampling in tokens per second, prompts excluded.
-func Decode(dev gpu.Device, s Shape, emit func(Result)) error {
-	m, err := model.New(dev, s.Config, 1, s.Prompt+s.New)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	for _, n := range s.Decode {
-		e, err := m.NewEngine(model.EngineOptions{Sequences: n, Context: s.Prompt + s.New})
-		if err != nil {
-			return err
-		}
-		speed, err := decode(e, s, n)
-		e.Close()
-		if err != nil {
-			return err
-		}
-		emit(result(dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), speed, "tok/s"))
-	}
-	return nil
-}
-
-// decode is the speed of the tokens after the first: the time for all new
-// tokens less that for one, best of several each.
-func decode(e *model.Engine, s Shape, n int) (float64, error) {
-	generate := func(tokens int) func() error {
-		return func() error {
-			reqs := make([]model.Request, n)
-			for i := range reqs {
-				reqs[i] = model.Request{Prompt: prompt(s, i), MaxTokens: tokens, Stream: uint32(i), Sampling: model.Sampling{Temperature: 1, Seed: 1}}
-			}
-			_, err := e.GenerateAll(context.Background(), reqs)
-			return err
-		}
-	}
-	first, err := best(s.Repetitions+1, generate(1))
-	if err != nil {
-		return 0, err
-	}
-	all, err := best(s.Repetitions+1, generate(s.New))
-	if err != nil {
-		return 0, err
-	}
-	return float64(n*(s.New-1)) / (all - first), nil
 }
 
 func prompt(s Shape, i int) []int {

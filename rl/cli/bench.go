@@ -16,7 +16,9 @@ func benchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "bench", Usage: "measure the device", ArgsUsage: "matmul|decode|train|step|all",
 		Description: `matmul: GFLOP/s of the matrix kernel beside a naive one, in turns
-decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape
+decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape;
+   decode beside the same with products free to choose their order of sums by the
+   batch, in turns: the price of log-probs that do not depend on it
 step: seconds of one whole RL step of a preset (--preset), with its phases
 
 Best of several repetitions. Example:
@@ -85,7 +87,11 @@ func beside(r bench.Result) string {
 	if r.Baseline == "" {
 		return ""
 	}
-	return fmt.Sprintf("   %.1f times %s (%.3g)", r.Ratio, r.Baseline, r.BaselineValue)
+	text := fmt.Sprintf("   %.3g times %s (%.3g)", r.Ratio, r.Baseline, r.BaselineValue)
+	if r.Detail != "" {
+		text += ", " + r.Detail
+	}
+	return text
 }
 
 func phases(r bench.Result) string {

@@ -105,7 +105,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		UseShortOptionHandling: false,
 		ExitErrHandler:         func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), metricsCommand(), inspectCommand()},
+			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), rewardsCommand(), metricsCommand(), inspectCommand()},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), recipe.DidYouMean(c.Args().First(), commandNames(c.App.Commands)))
@@ -162,7 +162,7 @@ func explain(err error) (text, hint string) {
 	}
 	switch {
 	case errors.Is(err, gpu.ErrDeviceLost):
-		hint = "the driver reset the device; run the same command with --resume to continue from the last checkpoint"
+		hint = "the driver reset the device, or it went away; start the command again, a training run with --resume"
 	case errors.Is(err, context.Canceled):
 		text = "interrupted"
 	}
@@ -177,7 +177,7 @@ func code(err error) int {
 		return exitNoDevice
 	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EROFS),
-		errors.Is(err, gpu.ErrOutOfMemory):
+		errors.Is(err, gpu.ErrOutOfMemory), errors.Is(err, gpu.ErrDeviceName):
 		return exitUsage
 	}
 	return exitFailed
@@ -185,7 +185,7 @@ func code(err error) int {
 
 // Flags that several commands have.
 var (
-	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, vulkan:N or ref", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
+	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu or ref; vulkan:N and webgpu:N as rlzero devices lists them", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
 	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "one JSON object per line"}
 )
 

@@ -17,8 +17,9 @@ differences, losses against golden values, sampler = trainer = scorer to the bit
 at learning rate 0 that must not move, two equal runs that must write equal bytes.
 Failed checks come first, each with what to do about it.
 
-With --receipt, hashes a finished run's recipe, data, logs and checkpoints again,
-compares them with its receipt.json, and says whether this device would repeat it.
+With --receipt, hashes a finished run's recipe, data, starting model, logs and
+checkpoints again, compares them with its receipt.json, and says whether this device
+would repeat it.
 
 Examples:
    rlzero doctor

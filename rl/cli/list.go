@@ -9,15 +9,20 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
 func devicesCommand() *cli.Command {
 	return &cli.Command{
 		Name: "devices", Usage: "list the devices that can be used, best first",
-		Description: "Example:\n   rlzero devices --json\n\nExit code 3 when there is none but the plain-Go device.",
-		Flags:       []cli.Flag{jsonFlag},
+		Description: `Discrete GPUs come before integrated, virtual and software ones, Vulkan before
+WebGPU where both reach the same device. Each has the reason for its place.
+
+Example:
+   rlzero devices --json
+
+Exit code 3 when there is none but the plain-Go device.`,
+		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {
 				return err
@@ -32,14 +37,11 @@ func devicesCommand() *cli.Command {
 					}
 					continue
 				}
-				note := d.Reason
 				if d.Usable {
-					note = fmt.Sprintf("tier %s, %.1f GiB", d.Tier, float64(d.Memory)/(1<<30))
+					fmt.Fprintf(c.App.Writer, "%-10s %-11s %s (%s)\n           tier %s, %.1f GiB; %s\n", d.ID, d.Kind, d.Name, d.Driver, d.Tier, float64(d.Memory)/(1<<30), d.Reason)
+				} else {
+					fmt.Fprintf(c.App.Writer, "%-10s %-11s %s\n           not usable: %s\n", d.ID, d.Kind, d.Name, d.Reason)
 				}
-				if d.Twin != "" {
-					note += "; the same device as " + d.Twin + ", which auto prefers"
-				}
-				fmt.Fprintf(c.App.Writer, "%-10s %-11s %s (%s)\n           %s\n", d.ID, d.Kind, d.Name, d.Driver, note)
 			}
 			if err != nil && usable {
 				fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %v\n", err)
@@ -78,6 +80,15 @@ func lister(name, usage, example string, list func(*cli.Context) error, show fun
 	}
 }
 
+// printNamed is a line of a list.
+func printNamed(c *cli.Context, name, summary string) error {
+	if c.Bool("json") {
+		return printJSON(c, map[string]any{"name": name, "summary": summary})
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "%-24s %s\n", name, summary)
+	return err
+}
+
 func recipesCommand() *cli.Command {
 	list := func(c *cli.Context) error {
 		for _, name := range recipe.Names() {
@@ -111,58 +122,12 @@ func recipesCommand() *cli.Command {
 	return lister("recipes", "list the built-in recipes", "countdown-tiny", list, show)
 }
 
-func tasksCommand() *cli.Command {
-	list := func(c *cli.Context) error {
-		for _, f := range tasks.Families() {
-			if c.Bool("json") {
-				if err := printJSON(c, map[string]any{"name": f.Name, "summary": f.Summary}); err != nil {
-					return err
-				}
-				continue
-			}
-			fmt.Fprintf(c.App.Writer, "%-24s %s\n", f.Name, f.Summary)
-		}
-		return nil
-	}
-	return lister("tasks", "list the procedural tasks", "countdown", list, showTask)
-}
-
-func showTask(c *cli.Context, name string) error {
-	f, err := tasks.Lookup(name)
-	if err != nil {
-		return usagef("%v", err)
-	}
-	t := f.New()
-	w := c.App.Writer
-	fmt.Fprintf(w, "%s: %s\n\n%s\n\nWith the default settings: %s\n", f.Name, f.Summary, strings.TrimSpace(f.Doc), t.Difficulty())
-	rows, demonstrations, err := tasks.Samples(t, 3)
-	if err != nil {
-		return err
-	}
-	if _, ok := t.(tasks.Teacher); ok {
-		fmt.Fprintln(w, "\nThree problems, each with a demonstration:")
-		for i, row := range rows {
-			fmt.Fprintf(w, "   %s %s\n", row.Question, demonstrations[i])
-		}
-		return nil
-	}
-	fmt.Fprintln(w, "\nThree problems, each with the reference answer:")
-	for i, row := range rows {
-		fmt.Fprintf(w, "\n%d. %s\n   => %s\n", i+1, row.Question, strings.ReplaceAll(demonstrations[i], "\n", "\n      "))
-	}
-	return nil
-}
-
 func verifiersCommand() *cli.Command {
 	list := func(c *cli.Context) error {
 		for _, e := range verify.Entries() {
-			if c.Bool("json") {
-				if err := printJSON(c, map[string]any{"name": e.Name, "summary": e.Summary}); err != nil {
-					return err
-				}
-				continue
+			if err := printNamed(c, e.Name, e.Summary); err != nil {
+				return err
 			}
-			fmt.Fprintf(c.App.Writer, "%-18s %s\n", e.Name, e.Summary)
 		}
 		return nil
 	}

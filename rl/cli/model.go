@@ -79,7 +79,7 @@ Example:
 			&cli.StringFlag{Name: "in", Usage: "JSON lines"},
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion whose text contains this"},
-			jsonFlag, deviceFlag),
+			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: sample,
 	}
 }
@@ -150,8 +150,31 @@ func prompts(c *cli.Context) (name string, lines io.ReadCloser, err error) {
 	return name, io.NopCloser(bytes.NewReader(line)), err
 }
 
+// How the model is kept on the device.
+var (
+	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32 or, in half the memory, bf16 (default: as the model was trained, else f32)"}
+	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16 (default: as the model was trained, else f32)"}
+)
+
+// dtypeOf reads one of them; "" where it is not given.
+func dtypeOf(c *cli.Context, f *cli.StringFlag) (model.Dtype, error) {
+	d := model.Dtype(c.String(f.Name))
+	if c.IsSet(f.Name) && d != model.F32 && d != model.BF16 {
+		return "", usagef("--%s %q: accepted are %s and %s", f.Name, d, model.F32, model.BF16)
+	}
+	return d, nil
+}
+
 // openModel opens the device and loads MODEL onto it.
 func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
+	dtype, err := dtypeOf(c, dtypeFlag)
+	if err != nil {
+		return nil, nil, err
+	}
+	kvDtype, err := dtypeOf(c, kvDtypeFlag)
+	if err != nil {
+		return nil, nil, err
+	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, nil, fmt.Errorf("%w: model: %w", rl.ErrInput, err)
 	}
@@ -159,7 +182,7 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, warnings, err := rl.OpenModel(dev, path, 0)
+	m, warnings, err := rl.OpenModel(dev, path, dtype, kvDtype)
 	warn(c, warnings)
 	if err != nil {
 		dev.Close()
@@ -180,7 +203,7 @@ Example:
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits first"},
-			deviceFlag,
+			dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "MODEL")
@@ -223,7 +246,7 @@ Example:
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, with commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this file"},
-			jsonFlag, deviceFlag),
+			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: eval,
 	}
 }

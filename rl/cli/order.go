@@ -10,7 +10,7 @@ import (
 // readOnly are the commands that accept flags behind their argument, as in
 // "rlzero score MODEL --in FILE". The others refuse them (see positional): what
 // they start may run for hours with a flag's default instead.
-var readOnly = []string{"sample", "score", "eval"}
+var readOnly = []string{"sample", "score", "eval", "tasks"}
 
 // flagsFirst moves the flags of a read-only command before its arguments, where
 // the flag package looks for them.
@@ -18,9 +18,17 @@ func flagsFirst(a *cli.App, args []string) []string {
 	if len(args) < 2 || !slices.Contains(readOnly, args[1]) {
 		return args
 	}
-	c := a.Command(args[1])
+	c, begin := a.Command(args[1]), 2
+	if len(args) > 2 {
+		for _, sub := range c.Subcommands {
+			if sub.Name == args[2] {
+				c, begin = sub, 3
+				break
+			}
+		}
+	}
 	var flags, rest []string
-	for i := 2; i < len(args); i++ {
+	for i := begin; i < len(args); i++ {
 		arg := args[i]
 		switch {
 		case arg == "--":
@@ -36,7 +44,7 @@ func flagsFirst(a *cli.App, args []string) []string {
 			}
 		}
 	}
-	return slices.Concat(args[:2], flags, rest)
+	return slices.Concat(args[:begin], flags, rest)
 }
 
 // takesValue says whether the next word belongs to a flag. Unknown flags take

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
@@ -66,15 +67,15 @@ func train(c *cli.Context) error {
 	fmt.Fprintf(show, "%s: %s\n", r.Name, r.About)
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
 	sum, err := rl.Train(c.Context, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
-	if errors.Is(err, rl.ErrInterrupted) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", dir)
+	if errors.Is(err, rl.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", rl.Word(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt '%s' %s\n", sum.Example, dir)
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", rl.Word(sum.Example), rl.Word(dir))
 	return nil
 }
 

@@ -44,14 +44,21 @@ func (c cut) String() string {
 	return text
 }
 
-// samplerBits: ids, log-probs and entropies do not depend on how work is cut, and
-// trainer and scorer compute the sampler's bits again.
-func samplerBits(p *patient) (string, error) {
-	m, err := small(p.dev, longestPrompt+sampledTokens)
-	if err != nil {
-		return "", err
+// samplerBits is the check that ids, log-probs and entropies do not depend on how
+// work is cut, and that trainer and scorer compute the sampler's bits again, with
+// matrices, and keys and values, kept as dtype and kvDtype say.
+func samplerBits(dtype, kvDtype model.Dtype) func(*patient) (string, error) {
+	return func(p *patient) (string, error) {
+		m, err := small(p.dev, longestPrompt+sampledTokens, dtype, kvDtype)
+		if err != nil {
+			return "", err
+		}
+		defer m.Close()
+		return equalBitsOf(p, m)
 	}
-	defer m.Close()
+}
+
+func equalBitsOf(p *patient, m *model.Model) (string, error) {
 	ps := prompts(sampledPrompts, longestPrompt, m.Config.Vocab)
 	var first []model.Completion
 	for _, c := range cuts {
@@ -79,7 +86,8 @@ func samplerBits(p *patient) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d completions equal to the bit over %d ways to sample and %d batch sizes of trainer and scorer, f32", len(first), len(cuts), len(rows)), nil
+	return fmt.Sprintf("%d completions equal to the bit over %d ways to sample and %d batch sizes of trainer and scorer, weights %s, keys and values %s",
+		len(first), len(cuts), len(rows), m.Config.Dtype, m.Config.KVDtype), nil
 }
 
 // generate samples all completions, in order, once or twice.

@@ -6,7 +6,8 @@
 //	kernels    every kernel against the float64 oracle, within computed bounds
 //	losses     the host's arithmetic against values of another trainer
 //	gradients  every tensor of a small model against finite differences
-//	bits       gradients, sampler, trainer and scorer agree to the bit, however work is cut
+//	bits       gradients, sampler, trainer and scorer agree to the bit, however work is cut,
+//	           also with weights, and with keys and values, in bf16
 //	runs       at learning rate 0 nothing moves; two equal runs write equal bytes
 //
 // A check is a row of the [Report]. Where a kernel is wrong, what is built on it

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/shaders"
@@ -50,7 +51,9 @@ var wholes = []step{
 	{"losses", host, losses},
 	{"gradients", whole, gradients},
 	{"gradient bits", whole, gradientBits},
-	{"sampler = trainer = scorer", whole, samplerBits},
+	{"sampler = trainer = scorer", whole, samplerBits(model.F32, model.F32)},
+	{"sampler = trainer = scorer, bf16 weights", whole, samplerBits(model.BF16, model.F32)},
+	{"sampler = trainer = scorer, bf16 keys and values", whole, samplerBits(model.F32, model.BF16)},
 	{"learning rate 0", run, standStill},
 	{"equal runs, equal bytes", run, repeat},
 }

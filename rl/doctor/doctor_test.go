@@ -101,6 +101,8 @@ func TestWrongParts(t *testing.T) {
 		{"gradient bits", gputest.Broken{Kernel: "vocab_backward", Bit: 0}, "in batches of"},
 		{"sampler = trainer = scorer", gputest.Broken{Kernel: "vocab_stats", Bit: 0}, "was"},
 		{"sampler = trainer = scorer", gputest.Broken{Kernel: "attention", Bit: 20}, "completion"},
+		{"sampler = trainer = scorer, bf16 weights", gputest.Broken{Kernel: "matmul_nt_bf16", Bit: 20}, "completion"},
+		{"sampler = trainer = scorer, bf16 keys and values", gputest.Broken{Kernel: "attention_bf16", Bit: 20}, "completion"},
 		{"learning rate 0", gputest.Broken{Kernel: "vocab_stats", Bit: 0}, "policy/"},
 		{"learning rate 0", gputest.Broken{Kernel: "adamw", Bit: 0}, ""},
 		{"equal runs, equal bytes", gputest.Broken{Kernel: "adamw", Bit: 0, When: func(run int) bool { return run == 0 }}, "differs"},

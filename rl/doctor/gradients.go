@@ -89,7 +89,7 @@ func gradients(p *patient) (string, error) {
 }
 
 func newSlope(p *patient) (*slope, error) {
-	m, err := small(p.dev, 64)
+	m, err := small(p.dev, 64, model.F32, model.F32)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,15 @@ func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
 	}
 	r := newReport(version)
 	for _, a := range audit {
-		r.add(a.Name, fmt.Sprintf("SHA-256 %.16s", a.Hash), a.Err,
-			"it is not what the run wrote: take the folder from where it was written, or repeat the run with rlzero train")
+		advice := "it is not what the run wrote: take the folder from where it was written, or repeat the run with rlzero train"
+		if a.Input {
+			advice = "it is not what the run started from: take the model from where it was, or the run cannot be repeated"
+		}
+		if a.LeftOut != "" {
+			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s (%s)", a.Name, a.LeftOut))
+			continue
+		}
+		r.add(a.Name, fmt.Sprintf("SHA-256 %.16s", a.Hash), a.Err, advice)
 	}
 	repeatable, detail := false, "no device to compare with"
 	if dev != nil {

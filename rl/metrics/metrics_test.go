@@ -33,9 +33,9 @@ func line(t *testing.T, step int, stage string, row Row) string {
 func TestOrder(t *testing.T) {
 	row := Row{
 		"eval/greedy": 1, "eval/pass@8": 2, "eval/pass@16": 3, "eval/pass@1": 4, "optim/lr": 5, "policy/loss": 6,
-		"rollout/tokens": 7, "reward/mean": 8, "sft/loss": 9,
+		"rollout/tokens": 7, "reward/mean": 8, "sft/loss": 9, "reward/term/task": 10, "reward/term/form_2": 11,
 	}
-	want := `{"step":12,"stage":"rl","sft/loss":9,"reward/mean":8,"rollout/tokens":7,"policy/loss":6,"optim/lr":5,` +
+	want := `{"step":12,"stage":"rl","sft/loss":9,"reward/mean":8,"reward/term/form_2":11,"reward/term/task":10,"rollout/tokens":7,"policy/loss":6,"optim/lr":5,` +
 		`"eval/pass@1":4,"eval/pass@8":2,"eval/pass@16":3,"eval/greedy":1}`
 	for range 20 { // a map's order differs from one walk to the next
 		if got := line(t, 12, "rl", row); got != want {
@@ -80,7 +80,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestUnknownNames(t *testing.T) {
-	for _, name := range []string{"reward/meen", "", "eval/pass@0", "eval/pass@01", "eval/pass@+1", "eval/pass@K", "eval/pass@", "eval/pass", "reward/mean@1"} {
+	for _, name := range []string{"reward/meen", "", "eval/pass@0", "eval/pass@01", "eval/pass@+1", "eval/pass@K", "eval/pass@", "eval/pass", "reward/mean@1", "reward/term/", "reward/term/A", "reward/term/a/b", "reward/term/a@1"} {
 		w := NewWriter(func(v any) error { t.Errorf("%q: wrote %s", name, v); return nil })
 		if err := w.Append(1, "rl", Row{"reward/mean": 0, name: 1}); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
 			t.Errorf("%q: error %v", name, err)
@@ -98,7 +98,7 @@ func TestWriteError(t *testing.T) {
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range Table() {
-		if seen[m.Name] || !regexp.MustCompile(`^[a-z]+/[a-z_]+(@K)?$`).MatchString(m.Name) || m.Meaning == "" || m.Reading == "" {
+		if seen[m.Name] || !regexp.MustCompile(`^[a-z]+/[a-z_]+(@K|/NAME)?$`).MatchString(m.Name) || m.Meaning == "" || m.Reading == "" {
 			t.Errorf("entry %+v: seen before, misnamed or without a text", m)
 		}
 		seen[m.Name] = true

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +10,7 @@ import (
 
 // Metric is one entry of the table.
 type Metric struct {
-	Name    string `json:"name"`    // "eval/pass@K" stands for every K: eval/pass@1, eval/pass@8
+	Name    string `json:"name"`    // "eval/pass@K" stands for every K: eval/pass@1, eval/pass@8; NAME for every name
 	Unit    string `json:"unit"`    // "" for a plain number
 	Meaning string `json:"meaning"` // what it is
 	Reading string `json:"reading"` // how to read it
@@ -26,6 +27,9 @@ var table = []Metric{
 		"0: all alike, nothing to learn from"},
 	{"reward/group_std", "", "mean over groups of the rewards' standard deviation in the group (divisor n-1)",
 		"the signal that group-relative advantages have; near 0: the problems are too easy or too hard"},
+
+	{"reward/term/NAME", "", "mean of one term of a composed reward over the completions for which it is scored: task, each declared verifier, each named part",
+		"shows which part of the reward moves; a condition's is the share for which it holds"},
 
 	{"groups/uniform_share", "share of groups", "groups whose rewards are all equal",
 		"they teach nothing; above about 0.8 most of the sampling is wasted"},
@@ -86,12 +90,18 @@ var table = []Metric{
 // Table is every metric, in the order in which rows are written.
 func Table() []Metric { return slices.Clone(table) }
 
-// position is a metric's place in a row: its entry, then K.
-type position struct{ entry, k int }
+// position is a metric's place in a row: its entry, then K or NAME.
+type position struct {
+	entry, k int
+	name     string
+}
 
 func (p position) compare(o position) int {
-	return cmp.Or(cmp.Compare(p.entry, o.entry), cmp.Compare(p.k, o.k))
+	return cmp.Or(cmp.Compare(p.entry, o.entry), cmp.Compare(p.k, o.k), cmp.Compare(p.name, o.name))
 }
+
+// termName is the shape of names of terms, see package reward.
+var termName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 var entries = func() map[string]int {
 	m := map[string]int{}
@@ -109,6 +119,12 @@ func find(name string) (p position, ok bool) {
 			return p, false
 		}
 		name, p.k = stem+"@K", k
+	}
+	if term, cut := strings.CutPrefix(name, "reward/term/"); cut {
+		if !termName.MatchString(term) {
+			return p, false
+		}
+		name, p.name = "reward/term/NAME", term
 	}
 	p.entry, ok = entries[name]
 	return p, ok

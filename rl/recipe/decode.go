@@ -213,6 +213,15 @@ func (d *decoder) value(v reflect.Value, value any, at path, kind string, f fiel
 		v.SetFloat(x)
 	case reflect.Array, reflect.Slice:
 		d.list(v, value, at, kind, f)
+	case reflect.Map: // options whose names another package knows
+		t, ok := value.(map[string]any)
+		if !ok {
+			d.wrongType(at, value, "a table")
+			return
+		}
+		if d.plain(at, t); len(t) > 0 { // an empty one is nil, as in the defaults
+			v.Set(reflect.ValueOf(t))
+		}
 	default:
 		panic("recipe: no rule for fields of type " + v.Type().String())
 	}
@@ -220,6 +229,12 @@ func (d *decoder) value(v reflect.Value, value any, at path, kind string, f fiel
 
 func (d *decoder) list(v reflect.Value, value any, at path, kind string, f field) {
 	items, ok := value.([]any)
+	if tables, are := value.([]map[string]any); are {
+		ok = true
+		for _, t := range tables {
+			items = append(items, t)
+		}
+	}
 	if v.Kind() == reflect.Array && (!ok || len(items) != v.Len()) {
 		d.wrongType(at, value, fmt.Sprintf("a list of %d values", v.Len()))
 		return
@@ -235,7 +250,34 @@ func (d *decoder) list(v reflect.Value, value any, at path, kind string, f field
 		}
 	}
 	for i, item := range items {
-		d.value(v.Index(i), item, at, kind, f)
+		inner := at
+		if v.Index(i).Kind() == reflect.Struct {
+			inner = at.with(strconv.Itoa(i))
+		}
+		d.value(v.Index(i), item, inner, kind, f)
+	}
+}
+
+// plain refuses what a list of options cannot hold: what JSON has no word for.
+func (d *decoder) plain(at path, value any) {
+	switch x := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			d.plain(at, x[key])
+		}
+	case []any:
+		for _, item := range x {
+			d.plain(at, item)
+		}
+	case []map[string]any:
+		d.fail(at, "%s holds tables headed [[ ]]; write them in { }", d.name(at))
+	case string, bool, int64:
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			d.fail(at, "%s holds %s; accepted: finite numbers", d.name(at), formatFloat(x))
+		}
+	default:
+		d.fail(at, "%s holds %s; accepted: strings, numbers, true, false, lists and tables", d.name(at), typeName(value))
 	}
 }
 

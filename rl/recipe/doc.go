@@ -5,7 +5,8 @@
 //	[model]       a path, or the dimensions of a model made from random weights
 //	[task]        where problems come from and how they are judged
 //	[checkpoint]  how many are kept
-//	[[stage]]     sft, rl or eval, in order; each with optimizer, sampling, algorithm
+//	[[stage]]     sft, rl or eval, in order; each with optimizer, sampling, algorithm,
+//	              and the verifiers that its reward can name
 //
 //	text ─parse─> tree ─overrides─> tree ─table by table, over the defaults─> Recipe ─Resolved─> text
 //
@@ -13,7 +14,8 @@
 // so are a wrong type, a value out of range, and a key that its kind of stage
 // does not have. Overrides (path=value) go through the same checks. Everything
 // that is wrong is told at once. Resolved writes the recipe with every default,
-// which loads to the same recipe.
+// which loads to the same recipe; the text of scripts that it names stands in it
+// (key source), so that it needs no other file.
 //
 // The package knows nothing of devices. A Recipe is plain data: safe for
 // concurrent reading.

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func (d *decoder) override(text string) {
 		at = next
 	}
 	if slices.Equal(p, path{"model", "path"}) { // instead of a model to make
-		clear(at)
+		maps.DeleteFunc(at, func(key string, _ any) bool { return !slices.Contains(besidePath, key) })
 	}
 	value = strings.TrimSpace(value)
 	if _, err := strconv.ParseInt(value, 0, 64); errors.Is(err, strconv.ErrRange) { // TOML has no others

@@ -19,12 +19,12 @@ type source struct{ file, text string }
 // around it if the text has no such key.
 func (s source) find(p path) (line, col int) {
 	text, key := s.text, make([]string, 0, len(p))
-	for i, part := range p {
-		if i == 1 && p[0] == "stage" {
-			if n, err := strconv.Atoi(part); err == nil {
-				text = s.through(n)
-				continue
-			}
+	var counts []int
+	for _, part := range p {
+		if n, err := strconv.Atoi(part); err == nil && (slices.Equal(key, path{"stage"}) || slices.Equal(key, path{"stage", "verifier"})) {
+			counts = append(counts, n+1)
+			text = through(text, key, counts)
+			continue
 		}
 		key = append(key, part)
 	}
@@ -34,29 +34,46 @@ func (s source) find(p path) (line, col int) {
 	}
 	for ; len(key) > 0; key = key[:len(key)-1] {
 		if at := positionOf(text, tree, key); at.Line > 0 {
-			return at.Line, column(text, at, key[len(key)-1])
+			return s.keyAt(at, key[len(key)-1])
 		}
 	}
 	return 1, 1
 }
 
-// through is the text up to and with the n-th stage, from 0. The parser keeps
-// one position for the equal keys of a list of tables, that of the last, so the
-// later stages are cut off.
-func (s source) through(n int) string {
-	for _, at := range stageHeads.FindAllStringIndex(s.text, -1) {
+// through is the text up to and with a table of a list of tables, such as the
+// second stage.verifier of the third stage: key, and how many there are of each
+// list on the way. The parser keeps one position for the equal keys of a list,
+// that of the last table, so the later ones are cut off.
+func through(text string, key []string, counts []int) string {
+	for _, at := range listHeads(key).FindAllStringIndex(text, -1) {
 		// A head inside a string of several lines leaves a text that does not parse.
-		var before struct {
-			Stage []any `toml:"stage"`
-		}
-		if _, err := toml.Decode(s.text[:at[0]], &before); err == nil && len(before.Stage) == n+1 {
-			return s.text[:at[0]]
+		var before map[string]any
+		if _, err := toml.Decode(text[:at[0]], &before); err == nil && slices.Equal(countsOf(before, key), counts) {
+			return text[:at[0]]
 		}
 	}
-	return s.text
+	return text
 }
 
-var stageHeads = regexp.MustCompile(`(?m)^[ \t]*\[\[[ \t]*["']?stage["']?[ \t]*\]\]`)
+// listHeads finds the heads [[a.b]] of a list of tables.
+func listHeads(key []string) *regexp.Regexp {
+	const gap, mark = `[ \t]*`, `["']?`
+	return regexp.MustCompile(`(?m)^` + gap + `\[\[` + gap + mark + strings.Join(key, mark+gap+`\.`+gap+mark) + mark + gap + `\]\]`)
+}
+
+// countsOf is how many tables the lists at key have, each in the last of the
+// list around it.
+func countsOf(tree map[string]any, key []string) []int {
+	var counts []int
+	for _, k := range key {
+		tables, ok := tree[k].([]map[string]any)
+		if !ok || len(tables) == 0 {
+			return counts
+		}
+		counts, tree = append(counts, len(tables)), tables[len(tables)-1]
+	}
+	return counts
+}
 
 // refuses is a type that no value decodes into.
 type refuses struct{}
@@ -123,16 +140,22 @@ func holderOf(value any, key []string) (reflect.Type, any, bool) {
 	return holder, found, true
 }
 
-// column is where the key itself begins on the line of its value.
-func column(text string, at toml.Position, key string) int {
-	lines := strings.Split(text, "\n")
-	line := lines[at.Line-1]
-	end := min(len(line), max(0, at.Col-1))
-	if i := strings.LastIndex(line[:end], key); i >= 0 {
-		return len([]rune(line[:i])) + 1
+// keyAt is where the key itself begins: on the line of its value, or where a
+// value of several lines began, which the parser places at its end.
+func (s source) keyAt(at toml.Position, key string) (line, col int) {
+	lines := strings.Split(s.text, "\n")
+	text := lines[at.Line-1]
+	end := min(len(text), max(0, at.Col-1))
+	for _, i := range []int{strings.LastIndex(text[:end], key), strings.Index(text, key)} {
+		if i >= 0 {
+			return at.Line, len([]rune(text[:i])) + 1
+		}
 	}
-	if i := strings.Index(line, key); i >= 0 {
-		return len([]rune(line[:i])) + 1
+	begins := regexp.MustCompile(`^[ \t]*["']?` + regexp.QuoteMeta(key) + `["']?[ \t]*=`)
+	for n := at.Line - 1; n > 0; n-- {
+		if begins.MatchString(lines[n-1]) {
+			return n, len([]rune(lines[n-1][:strings.Index(lines[n-1], key)])) + 1
+		}
 	}
-	return at.Col
+	return at.Line, at.Col
 }

@@ -2,9 +2,14 @@ package recipe
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlzero/rlzero/rl/reward"
 )
 
 // Resolved writes the recipe as TOML with every value, defaults included.
@@ -18,9 +23,16 @@ func (r *Recipe) Resolved() string {
 // printTable writes the values of a table first, then the tables in it, as TOML
 // asks for.
 func printTable(w *strings.Builder, name string, v reflect.Value, kind string) {
-	if m, ok := v.Interface().(Model); ok && m.Path != "" {
-		fmt.Fprintf(w, "path = %s\n", quote(m.Path))
-		return
+	only := []string(nil) // keys, where not all go together
+	switch t := v.Interface().(type) {
+	case Model:
+		if t.Path != "" {
+			only = besidePath
+		}
+	case reward.Verifier:
+		if only = []string{"name", "verifier", "options"}; t.Scripted() {
+			only = []string{"name", "starlark", "range", "source"}
+		}
 	}
 	var tables []field
 	for _, f := range fieldsOf(v) {
@@ -28,8 +40,8 @@ func printTable(w *strings.Builder, name string, v reflect.Value, kind string) {
 			f.value = f.value.Elem()
 		}
 		switch {
-		case !f.in(kind):
-		case f.value.Kind() == reflect.Struct, f.key == "stage":
+		case !f.in(kind), only != nil && !slices.Contains(only, f.key):
+		case f.value.Kind() == reflect.Struct, f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Struct:
 			tables = append(tables, f)
 		default:
 			fmt.Fprintf(w, "%s = %s\n", f.key, printValue(f.value))
@@ -37,10 +49,13 @@ func printTable(w *strings.Builder, name string, v reflect.Value, kind string) {
 	}
 	for _, f := range tables {
 		inner := strings.TrimPrefix(name+"."+f.key, ".")
-		if stages, ok := f.value.Interface().([]Stage); ok {
-			for i := range stages {
+		if f.value.Kind() == reflect.Slice {
+			for i := range f.value.Len() {
+				if stage, ok := f.value.Index(i).Interface().(Stage); ok {
+					kind = stage.Kind
+				}
 				fmt.Fprintf(w, "\n[[%s]]\n", inner)
-				printTable(w, inner, reflect.ValueOf(stages[i]), stages[i].Kind)
+				printTable(w, inner, f.value.Index(i), kind)
 			}
 			continue
 		}
@@ -61,8 +76,25 @@ func printValue(v reflect.Value) string {
 			items = append(items, printValue(v.Index(i)))
 		}
 		return "[" + strings.Join(items, ", ") + "]"
+	case reflect.Interface:
+		return printValue(v.Elem())
+	case reflect.Map:
+		var items []string
+		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]any))) {
+			items = append(items, printKey(key)+" = "+printValue(v.MapIndex(reflect.ValueOf(key)).Elem()))
+		}
+		return "{" + strings.Join(items, ", ") + "}"
 	}
 	return fmt.Sprint(v.Interface())
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func printKey(key string) string {
+	if bareKey.MatchString(key) {
+		return key
+	}
+	return quoteLine(key)
 }
 
 // formatFloat is the shortest text that reads back as the same float in TOML.
@@ -81,12 +113,27 @@ func formatFloat(x float64) string {
 	return s
 }
 
-// quote is a TOML basic string (toml.io/en/v1.0.0#string).
+// quote is a TOML basic string (toml.io/en/v1.0.0#string), of several lines
+// where the text has several.
 func quote(s string) string {
+	if strings.Contains(s, "\n") {
+		return `"""` + "\n" + escape(s, true) + `"""`
+	}
+	return quoteLine(s)
+}
+
+// quoteLine is a basic string of one line, as keys have to be.
+func quoteLine(s string) string { return `"` + escape(s, false) + `"` }
+
+// escape writes what stands in a basic string. In one of several lines tabs, line
+// feeds and quotes may stand as they are, but for quotes that another one or the
+// end follows: three would end the string.
+func escape(s string, several bool) string {
 	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
+	for i, r := range s {
 		switch {
+		case several && (r == '\t' || r == '\n' || r == '"' && i+1 < len(s) && s[i+1] != '"'):
+			b.WriteRune(r)
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -96,6 +143,5 @@ func quote(s string) string {
 			b.WriteRune(r)
 		}
 	}
-	b.WriteByte('"')
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
@@ -30,7 +31,7 @@ type Recipe struct {
 // Model is the model to train: one that exists, or a fresh one of the
 // dimensions given here. A fresh model's vocabulary is its task's.
 type Model struct {
-	Path          string  `toml:"path"`                        // Hugging Face folder, run or checkpoint; no other key goes with it
+	Path          string  `toml:"path"`                        // Hugging Face folder, run or checkpoint; but dtype and kv_dtype no other key goes with it
 	Family        string  `toml:"family"`                      // such as qwen3, llama
 	Layers        int     `toml:"layers" range:"[1,4096]"`     //
 	Width         int     `toml:"width" range:"[1,inf)"`       //
@@ -42,7 +43,12 @@ type Model struct {
 	NormEps       float64 `toml:"norm_eps" range:"(0,1)"`      // added to a mean square
 	InitStd       float64 `toml:"init_std" range:"(0,10]"`     // of matrices; output projections get init_std / sqrt(2 layers)
 	TieEmbeddings bool    `toml:"tie_embeddings"`              // one table for input and output
+	Dtype         string  `toml:"dtype" choice:"f32,bf16"`     // of the matrices that forward and backward pass read; those the optimizer updates are f32
+	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16"`  // of keys and values, in sampler and trainer alike
 }
+
+// besidePath are the keys of a model that exists: the others are in its folder.
+var besidePath = []string{"path", "dtype", "kv_dtype"}
 
 // Task is where the problems come from.
 type Task struct {
@@ -118,14 +124,16 @@ type SFT struct {
 
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
-	Steps             int    `toml:"steps" range:"[1,inf)"`               // rollouts
-	PromptsPerStep    int    `toml:"prompts_per_step" range:"[1,65536]"`  // groups of a rollout
-	GroupSize         int    `toml:"group_size" range:"[1,65536]"`        // completions of each prompt
-	UpdatesPerRollout int    `toml:"updates_per_rollout" range:"[1,inf)"` // each on its share of the prompts
-	Reward            string `toml:"reward" choice:"task,random,one"`     // the task's verdict, or a control: 0 or 1 at random, always 1
-	EvalEvery         int    `toml:"eval_every" range:"[0,inf)"`          // steps between held-out tests; 0: none
-	EvalProblems      int    `toml:"eval_problems" range:"[1,1000000]"`   // problems of such a test, not above task.eval_problems
-	SampleEvery       int    `toml:"sample_every" range:"[0,inf)"`        // steps between completions shown; 0: none
+	Steps             int               `toml:"steps" range:"[1,inf)"`               // rollouts
+	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]"`  // groups of a rollout
+	GroupSize         int               `toml:"group_size" range:"[1,65536]"`        // completions of each prompt
+	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)"` // each on its share of the prompts
+	Reward            string            `toml:"reward"`                              // an expression, see package reward: "task" is the task's verdict; "random" and "one" are controls
+	Verifiers         []reward.Verifier `toml:"verifier"`                            // what the expression can name besides
+	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]"`        // share of a step's completions; a run that has more of them stops
+	EvalEvery         int               `toml:"eval_every" range:"[0,inf)"`          // steps between held-out tests; 0: none
+	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]"`   // problems of such a test, not above task.eval_problems
+	SampleEvery       int               `toml:"sample_every" range:"[0,inf)"`        // steps between completions shown; 0: none
 }
 
 // Sampling says how completions are drawn.
@@ -170,7 +178,7 @@ func (s *Stage) schedule() schedule.Schedule {
 func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
-		Model:      Model{RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
+		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
 		Task:       Task{EvalProblems: 512, EvalSamples: 8},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
@@ -188,7 +196,7 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", EvalEvery: 10, EvalProblems: 128, SampleEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"

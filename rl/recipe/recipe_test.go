@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
@@ -54,7 +55,8 @@ func sameAgain(t *testing.T, r *Recipe) {
 // TestResolvedSaysEverything: each key that a recipe may have is in some
 // resolved text, so a value is never a matter of the program's version.
 func TestResolvedSaysEverything(t *testing.T) {
-	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL}, {Kind: KindEval}}}
+	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
+	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, {Kind: KindEval}}}
 	text := r.Resolved()
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
@@ -70,6 +72,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	check(reflect.ValueOf(Recipe{}))
 	check(reflect.ValueOf(Stage{}))
 	check(reflect.ValueOf(tasks.Countdown{}))
+	check(reflect.ValueOf(reward.Verifier{}))
 }
 
 // TestRoundTrip: random recipes, written and read, are the same.
@@ -100,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if r.IntN(2) == 0 {
-			base.Model = Model{Path: "runs/" + randomText(r)}
+			base.Model = Model{Path: "runs/" + randomText(r), Dtype: "bf16", KVDtype: "f32"}
 		}
 		sameAgain(t, base)
 	}
@@ -310,11 +313,11 @@ func TestOverrideErrors(t *testing.T) {
 
 // TestSharedStart: a run from another one's model needs only its path.
 func TestSharedStart(t *testing.T) {
-	r, err := Load("countdown-tiny", []string{"model.path=runs/first", "stage.warm-up.skip=true"})
+	r, err := Load("countdown-tiny", []string{"model.dtype=bf16", "model.path=runs/first", "stage.warm-up.skip=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Model != (Model{Path: "runs/first"}) || !r.Stages[0].Skip {
+	if r.Model != (Model{Path: "runs/first", Dtype: "bf16", KVDtype: "f32"}) || !r.Stages[0].Skip {
 		t.Errorf("%+v", r)
 	}
 	sameAgain(t, r)

@@ -2,13 +2,18 @@ package recipe
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
@@ -48,11 +53,11 @@ func (d *decoder) model(m *Model) {
 	d.table(reflect.ValueOf(m).Elem(), t, at, "")
 	if p, there := t["path"]; there && p != "" {
 		for key := range t {
-			if key != "path" {
+			if !slices.Contains(besidePath, key) {
 				d.fail(at.with(key), "model.%s does not go with model.path = %s, whose config.json says it: remove one of them", key, show(p))
 			}
 		}
-		*m = Model{Path: m.Path}
+		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: m.Path}
 		return
 	}
 	var missing []string
@@ -241,6 +246,9 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 	if s.Kind == KindRL && task != nil || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
 	}
+	if s.Kind == KindRL {
+		d.reward(s, at)
+	}
 	if len(d.faults) > before || s.Kind != KindRL {
 		return
 	}
@@ -248,6 +256,60 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 		p := at.with("updates_per_rollout")
 		d.fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.name(p), s.UpdatesPerRollout, s.PromptsPerStep)
 	}
+}
+
+// reward checks a stage's reward: the verifiers that it declares, and the
+// expression. Scripts are read here, so that the recipe needs no other file.
+func (d *decoder) reward(s *Stage, at path) {
+	for i := range s.Verifiers {
+		v := &s.Verifiers[i]
+		if v.Starlark != "" && v.Source == "" && v.Verifier == "" {
+			text, err := readScript(filepath.Dir(d.src.file), v.Starlark)
+			if err != nil {
+				p := at.with("verifier").with(strconv.Itoa(i)).with("starlark")
+				d.fail(p, "%s: %v", d.name(p), err)
+				return
+			}
+			v.Source = text
+		}
+		if v.Scripted() && v.Range == [2]float64{} {
+			v.Range = [2]float64{0, 1}
+		}
+	}
+	_, err := reward.Compile(s.Reward, s.Verifiers)
+	var wrong reward.Errors
+	errors.As(err, &wrong)
+	for _, e := range wrong {
+		p := at.with("reward")
+		if e.Verifier >= 0 {
+			p = at.with("verifier").with(strconv.Itoa(e.Verifier)).with(e.Key)
+		}
+		hint := ""
+		if e.Unknown != "" {
+			hint = DidYouMean(e.Unknown, e.Known)
+		}
+		d.fail(p, "%s: %v%s", d.name(p), e, hint)
+	}
+}
+
+// readScript reads a script that a recipe in a folder names.
+func readScript(dir, name string) (string, error) {
+	file := filepath.FromSlash(name)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular() || info.Size() > reward.MaxScriptBytes:
+		return "", fmt.Errorf("%s is not a file of at most %d bytes", file, reward.MaxScriptBytes)
+	}
+	text, err := os.ReadFile(file)
+	if err == nil && !utf8.Valid(text) {
+		err = fmt.Errorf("%s is not UTF-8 text", file)
+	}
+	return string(text), err
 }
 
 // algorithm reads the table over the values of its preset.

@@ -223,12 +223,17 @@ func rootsOf(text string) ([]*big.Rat, error) {
 			text = text[1 : len(text)-1]
 		}
 	}
-	text = assignments.ReplaceAllString(text, " ")
+	if text = assignments.ReplaceAllString(text, " "); strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
 	var roots []*big.Rat
-	words := 0
+	words := false
 	for clause := range strings.SplitSeq(text, ",") {
 		if !strings.ContainsFunc(clause, unicode.IsDigit) && !notFinite.MatchString(clause) { // such as ", and that is all"
-			words += len(strings.Fields(clause))
+			if denial.MatchString(clause) {
+				return nil, fmt.Errorf("%s may deny a number", short(clause))
+			}
+			words = true
 			continue
 		}
 		for _, part := range listWords.Split(clause, -1) {
@@ -244,11 +249,13 @@ func rootsOf(text string) ([]*big.Rat, error) {
 			}
 		}
 	}
-	if words > 0 && roots == nil {
+	if words && roots == nil {
 		return nil, fmt.Errorf("%s holds no number", short(text))
 	}
 	return roots, nil
 }
+
+var denial = regexp.MustCompile(`(?i)\b(?:no|not|none|without|never)\b|n't\b`)
 
 var notFinite = regexp.MustCompile(`(?i)\b(?:nan|inf(?:inity)?)\b`)
 

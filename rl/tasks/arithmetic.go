@@ -44,25 +44,46 @@ func gcd(a, b int) int {
 	return a
 }
 
-func init() {
-	type settings struct {
-		MinNumbers int `toml:"min_numbers" range:"[2,20]" about:"how many numbers at least"`
-		MaxNumbers int `toml:"max_numbers" range:"[2,20]" about:"how many numbers at most"`
-		MinValue   int `toml:"min_value" range:"[1,1000000]" about:"the least number"`
-		MaxValue   int `toml:"max_value" range:"[2,1000000]" about:"the largest number"`
-	}
-	generate(family[settings]{
-		name: "gcd", summary: "find the greatest common divisor",
-		about:    "find the greatest common divisor of some numbers. Right is a number equal to it.",
+// someNumbers are the settings of gcd and lcm.
+type someNumbers struct {
+	MinNumbers int `toml:"min_numbers" range:"[2,20]" about:"how many numbers at least"`
+	MaxNumbers int `toml:"max_numbers" range:"[2,20]" about:"how many numbers at most"`
+	MinValue   int `toml:"min_value" range:"[1,1000000]" about:"the least number"`
+	MaxValue   int `toml:"max_value" range:"[2,1000000]" about:"the largest number"`
+}
+
+func (s *someNumbers) draw(r *Rand) []int {
+	return several(r, s.MinNumbers, s.MaxNumbers, s.MinValue, s.MaxValue)
+}
+
+// overNumbers generates a family that asks for one number made of some; quantity
+// is the curriculum's name for how many, highest the default of max_value.
+func overNumbers(name, summary, quantity, question string, highest int, draw func(s *someNumbers, r *Rand) (numbers []int, answer string)) {
+	generate(family[someNumbers]{
+		name: name, summary: summary,
+		about:    summary + " of some numbers. Right is a number equal to it.",
 		format:   wholeNumber,
-		defaults: settings{2, 2, 1, 1000},
+		defaults: someNumbers{2, 2, 1, highest},
 		curriculum: []Attribute{
-			{"num_terms", []float64{2, 3, 4, 5}, []string{"min_numbers", "max_numbers"}},
+			{quantity, []float64{2, 3, 4, 5}, []string{"min_numbers", "max_numbers"}},
 			{"value", []float64{100, 1000, 10000, 100000}, []string{"max_value"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
-			numbers := several(r, s.MinNumbers, s.MaxNumbers, s.MinValue, s.MaxValue)
+		draw: func(s *someNumbers, r *Rand) (problem, bool) {
+			numbers, answer := draw(s, r)
+			return problem{
+				key:      joined(slices.Sorted(slices.Values(numbers)), ","),
+				question: question + joined(numbers, ", ") + "?",
+				answer:   answer,
+			}, slices.Max(numbers) <= s.MaxValue
+		},
+	})
+}
+
+func init() {
+	overNumbers("gcd", "find the greatest common divisor", "num_terms", "What is the largest whole number that divides all of ", 1000,
+		func(s *someNumbers, r *Rand) ([]int, string) {
+			numbers := s.draw(r)
 			if factor := r.Between(1, 30); factor <= s.MaxValue/2 { // most random numbers share nothing
 				for i, n := range numbers {
 					numbers[i] = max(n/factor*factor, (s.MinValue+factor-1)/factor*factor)
@@ -72,46 +93,18 @@ func init() {
 			for _, n := range numbers {
 				d = gcd(d, n)
 			}
-			return problem{
-				key:      joined(slices.Sorted(slices.Values(numbers)), ","),
-				question: "What is the largest whole number that divides all of " + joined(numbers, ", ") + "?",
-				answer:   strconv.Itoa(d),
-			}, slices.Max(numbers) <= s.MaxValue
-		},
-	})
-}
-
-func init() {
-	type settings struct {
-		MinNumbers int `toml:"min_numbers" range:"[2,20]" about:"how many numbers at least"`
-		MaxNumbers int `toml:"max_numbers" range:"[2,20]" about:"how many numbers at most"`
-		MinValue   int `toml:"min_value" range:"[1,1000000]" about:"the least number"`
-		MaxValue   int `toml:"max_value" range:"[2,1000000]" about:"the largest number"`
-	}
-	generate(family[settings]{
-		name: "lcm", summary: "find the least common multiple",
-		about:    "find the least common multiple of some numbers. Right is a number equal to it.",
-		format:   wholeNumber,
-		defaults: settings{2, 2, 1, 100},
-		curriculum: []Attribute{
-			{"numbers", []float64{2, 3, 4, 5}, []string{"min_numbers", "max_numbers"}},
-			{"value", []float64{100, 1000, 10000, 100000}, []string{"max_value"}},
-		},
-		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
-			numbers := several(r, s.MinNumbers, s.MaxNumbers, s.MinValue, s.MaxValue)
+			return numbers, strconv.Itoa(d)
+		})
+	overNumbers("lcm", "find the least common multiple", "numbers", "What is the smallest positive number that is a multiple of each of ", 100,
+		func(s *someNumbers, r *Rand) ([]int, string) {
+			numbers := s.draw(r)
 			m := big.NewInt(1)
 			for _, n := range numbers {
 				x := big.NewInt(int64(n))
 				m.Mul(m, new(big.Int).Div(x, new(big.Int).GCD(nil, nil, m, x)))
 			}
-			return problem{
-				key:      joined(slices.Sorted(slices.Values(numbers)), ","),
-				question: "What is the smallest positive number that is a multiple of each of " + joined(numbers, ", ") + "?",
-				answer:   m.String(),
-			}, true
-		},
-	})
+			return numbers, m.String()
+		})
 }
 
 func init() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,12 +30,7 @@ not checked.
 Demonstrations: a careless worker, who misreads each sign with probability careless
 (where the total stays in range) and then adds correctly.
 
-Settings
-terms        how many terms, 2 to 8. Default 4.
-max_number   the largest term, 1 to 999. Default 20.
-max_total    the largest total, 2 max_number - 1 to 9999. Default 40.
-careless     probability of misreading a sign in a demonstration, 0 to 1. Default 0.4.
-`,
+` + describeSettings((&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}).settings()),
 		New: func() Task { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} },
 	}, verify.Entry{
 		Summary: "the task chain_sum: the right total",
@@ -55,16 +51,18 @@ Option extract as for the verifier number; a running total is the whole completi
 
 // ChainSum is the task "chain_sum".
 type ChainSum struct {
-	Terms     int     `toml:"terms"`      // 2 to 8
-	MaxNumber int     `toml:"max_number"` // terms are 1 to this, 1 to 999
-	MaxTotal  int     `toml:"max_total"`  // totals are 0 to this, 2 MaxNumber - 1 to 9999
-	Careless  float64 `toml:"careless"`   // probability of misreading a sign in a demonstration, 0 to 1
+	Terms     int     `toml:"terms" range:"[2,8]" about:"how many terms"`
+	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest term"`
+	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"the largest total, not below 2 max_number - 1"`
+	Careless  float64 `toml:"careless" range:"[0,1]" about:"probability of misreading a sign in a demonstration"`
 }
 
 var _ Teacher = (*ChainSum)(nil)
 
 // Name implements [Task].
 func (c *ChainSum) Name() string { return "chain_sum" }
+
+func (c *ChainSum) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
 
 // Validate implements [Task].
 func (c *ChainSum) Validate() error {

@@ -123,13 +123,16 @@ rounds it; 0 is right only for 0.`,
 			return nil
 		},
 		check: func(row verify.Row, answer string) error {
-			want, _, err := probabilityOf(row.Answer)
+			want, places, err := probabilityOf(row.Answer)
 			if err != nil {
 				return lacks("the row's answer: %v", err)
 			}
 			got, decimals, err := probabilityOf(answer)
 			if err != nil {
 				return err
+			}
+			if decimals < 0 && places < 0 { // of two fractions none is rounded
+				return judged(row, got.Cmp(want) == 0)
 			}
 			d := distance(got, want)
 			near := d.Cmp(big.NewRat(1, 10_000)) <= 0 && d.Cmp(new(big.Rat).Mul(want, big.NewRat(1, 20))) <= 0

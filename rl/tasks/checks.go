@@ -35,19 +35,24 @@ func sameGrid(row verify.Row, answer string) error {
 }
 
 // sameNumber: a decimal number equal to the reference.
-func sameNumber(row verify.Row, answer string) error {
-	want, err := referenceNumber(row)
-	if err != nil {
-		return err
+var sameNumber = within(new(big.Rat))
+
+// within: a decimal number no further from the reference than tolerance.
+func within(tolerance *big.Rat) check {
+	return func(row verify.Row, answer string) error {
+		want, err := referenceNumber(row)
+		if err != nil {
+			return err
+		}
+		got, err := verify.ParseNumber(answer, true)
+		if err != nil {
+			return err
+		}
+		if distance(got, want).Cmp(tolerance) > 0 {
+			return fmt.Errorf("%s is not %s", short(answer), row.Answer)
+		}
+		return nil
 	}
-	got, err := verify.ParseNumber(answer, true)
-	if err != nil {
-		return err
-	}
-	if got.Cmp(want) != 0 {
-		return fmt.Errorf("%s is not %s", short(answer), row.Answer)
-	}
-	return nil
 }
 
 // judged is the verdict on an answer that was compared with the row's.

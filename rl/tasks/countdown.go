@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +32,7 @@ once, in any order, and its last result is the target.
 Demonstrations: with probability aimed the working that made the target; otherwise a
 random working of the same numbers that never looks at the target and hits it by chance.
 
-Settings
-numbers      how many numbers are given, 2 to 8. Default 4.
-max_number   the largest of them, 1 to 999. Default 22.
-max_total    the largest total and target, max_number to 9999. Default 45.
-aimed        share of demonstrations that reach the target on purpose, 0 to 1. Default 0.3.
-`,
+` + describeSettings((&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 0.3}).settings()),
 		New: func() Task { return &Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 0.3} },
 	}, verify.Entry{
 		Summary: "the task countdown: every number once, + - * / or a running total",
@@ -54,16 +50,18 @@ Option extract as for the verifier countdown; a running total is the whole compl
 
 // Countdown is the task "countdown".
 type Countdown struct {
-	Numbers   int     `toml:"numbers"`    // given numbers, 2 to 8
-	MaxNumber int     `toml:"max_number"` // numbers are 1 to this, 1 to 999
-	MaxTotal  int     `toml:"max_total"`  // totals are 1 to this, MaxNumber to 9999
-	Aimed     float64 `toml:"aimed"`      // share of demonstrations made for the target, 0 to 1
+	Numbers   int     `toml:"numbers" range:"[2,8]" about:"how many numbers are given"`
+	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest of them"`
+	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"the largest total and target, not below max_number"`
+	Aimed     float64 `toml:"aimed" range:"[0,1]" about:"share of demonstrations that reach the target on purpose"`
 }
 
 var _ Teacher = (*Countdown)(nil)
 
 // Name implements [Task].
 func (c *Countdown) Name() string { return "countdown" }
+
+func (c *Countdown) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
 
 // Validate implements [Task].
 func (c *Countdown) Validate() error {

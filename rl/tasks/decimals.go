@@ -205,24 +205,6 @@ list of exactly the numbers left, in their order.`,
 	})
 }
 
-// within: a decimal number no further from the reference than tolerance.
-func within(tolerance *big.Rat) check {
-	return func(row verify.Row, answer string) error {
-		want, err := referenceNumber(row)
-		if err != nil {
-			return err
-		}
-		got, err := verify.ParseNumber(answer, true)
-		if err != nil {
-			return err
-		}
-		if distance := new(big.Rat).Sub(got, want); distance.Abs(distance).Cmp(tolerance) > 0 {
-			return errDiffers
-		}
-		return nil
-	}
-}
-
 // thousands writes a decimal with separators.
 func thousands(text string) string {
 	whole, fraction, _ := strings.Cut(text, ".")

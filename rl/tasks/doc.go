@@ -26,7 +26,12 @@
 // A problem belongs to the training or to the held-out split by its text alone:
 // held out when the CRC-32 (IEEE) of its canonical form, the row's ID, is 0 mod
 // 16. No draw for training ever returns a held-out problem, whatever the seed.
-// [HeldOutRows] is the fixed test set.
+// [HeldOutRows] is the fixed test set; [Rows] are problems of either split.
+//
+// # Text and chat
+//
+// A row's Question is the whole prompt as text. [Chat] puts the same into two
+// messages: how to answer, from the system, and the problem, from the user.
 //
 // # Randomness
 //

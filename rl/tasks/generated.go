@@ -137,7 +137,7 @@ func (g *generated[S]) Draw(r *Rand, split Split) verify.Row {
 		if p.finish != nil {
 			p.finish(&p)
 		}
-		question := strings.TrimRight(p.question, "\n") + "\n" + g.family.format + " Write it between <answer> and </answer>."
+		question := strings.TrimRight(p.question, "\n") + "\n" + g.family.format + tagged
 		return verify.Row{ID: id, Question: question, Answer: p.answer, Metadata: metadata(p.metadata)}
 	}
 }

@@ -109,6 +109,45 @@ func checkSettings(settings []setting) error {
 	return nil
 }
 
+// Setting describes one setting of a task.
+type Setting struct {
+	Key      string `json:"key"`
+	About    string `json:"about"`
+	Accepted string `json:"accepted"` // in words
+	Value    any    `json:"value"`    // an int, a float64, a bool or a string
+}
+
+// Settings are a task's settings in order, with their present values.
+func Settings(t Task) []Setting {
+	var out []Setting
+	for _, s := range t.settings() {
+		out = append(out, Setting{s.key, s.about, s.accepted(s.low), s.value.Interface()})
+	}
+	return out
+}
+
+// Set changes one setting, given as text. The error is for a key that the task
+// does not have and for text of another kind; Validate tells whether the value
+// will do.
+func Set(t Task, key, value string) error {
+	var keys []string
+	for _, s := range t.settings() {
+		if keys = append(keys, s.key); s.key != key {
+			continue
+		}
+		new := reflect.New(s.value.Type())
+		if _, err := fmt.Sscanf(value+"\n", "%v\n", new.Interface()); err != nil {
+			return &SettingError{key, value, s.accepted(s.low)}
+		}
+		s.value.Set(new.Elem())
+		return nil
+	}
+	if keys == nil {
+		keys = []string{"none"}
+	}
+	return fmt.Errorf("task %s has no setting %q: accepted are %s", t.Name(), key, strings.Join(keys, ", "))
+}
+
 // describeSettings is the part "Settings" of a family's text.
 func describeSettings(settings []setting) string {
 	if len(settings) == 0 {
@@ -166,7 +205,7 @@ func describeCurriculum(curriculum []Attribute) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\nCurriculum, from easy to hard\n")
+	b.WriteString("\nCurriculum: values at the levels 0, 1, 2 ... and the settings that they set\n")
 	for _, a := range curriculum {
 		levels := make([]string, len(a.Levels))
 		for i, x := range a.Levels {

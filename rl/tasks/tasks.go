@@ -29,6 +29,9 @@ type Task interface {
 	// Verify judges a completion without <eos>; ended tells that it ended in
 	// <eos> rather than at a length limit.
 	Verify(row verify.Row, completion string, ended bool) verify.Verdict
+
+	instruction() string // the system message of Chat
+	settings() []setting
 }
 
 // Teacher is a Task over a fixed vocabulary that can show how an answer looks: a
@@ -143,6 +146,14 @@ const (
 	HeldOut              // the others, for evaluation only
 )
 
+// String is "train" or "held-out".
+func (s Split) String() string {
+	if s == HeldOut {
+		return "held-out"
+	}
+	return "train"
+}
+
 // heldOutShare: one problem in so many is held out.
 const heldOutShare = 16
 
@@ -154,19 +165,31 @@ func SplitOf(id string) Split {
 	return Train
 }
 
-// The seed and streams of this package's own draws. A run may use the same seed:
-// its training draws cannot meet the held-out problems all the same.
+// HeldOutSeed is the seed of the test set.
+const HeldOutSeed = 12345
+
+// The streams of this package's own draws, which are none of a run's (see
+// package rl). A run may use the same seed: its training draws cannot meet the
+// held-out problems all the same.
 const (
-	heldOutSeed   = 12345
 	streamHeldOut = 0
 	streamSample  = 1
 	streamProbe   = 2
+	streamTrain   = 3
 )
 
 // HeldOutRows is the test set: the first n different held-out problems of one
 // fixed seed, so that the first rows of a bigger set are the smaller set. The
 // error says that the settings have fewer.
-func HeldOutRows(t Task, n int) ([]verify.Row, error) {
+func HeldOutRows(t Task, n int) ([]verify.Row, error) { return Rows(t, HeldOut, HeldOutSeed, n) }
+
+// Rows are the first n different problems of a split and a seed. The error says
+// that the settings have fewer.
+func Rows(t Task, split Split, seed uint64, n int) ([]verify.Row, error) {
+	stream := uint64(streamTrain)
+	if split == HeldOut {
+		stream = streamHeldOut
+	}
 	// One problem left among m equally likely ones is drawn once in m draws. They
 	// are not equally likely, hence the generous factor.
 	const patience = 20
@@ -174,9 +197,9 @@ func HeldOutRows(t Task, n int) ([]verify.Row, error) {
 	var rows []verify.Row
 	for i, last := 0, 0; len(rows) < n; i++ {
 		if i-last > patience*len(rows)+10_000 {
-			return nil, fmt.Errorf("task %s has only %d different held-out problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), n)
+			return nil, fmt.Errorf("task %s has only %d different %s problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), split, n)
 		}
-		row := t.Draw(At(heldOutSeed, streamHeldOut, uint64(i)), HeldOut)
+		row := t.Draw(At(seed, stream, uint64(i)), split)
 		if !seen[row.ID] {
 			seen[row.ID], last = true, i
 			rows = append(rows, row)
@@ -190,7 +213,7 @@ func HeldOutRows(t Task, n int) ([]verify.Row, error) {
 func Samples(t Task, n int) (rows []verify.Row, demonstrations []string, err error) {
 	teacher, _ := t.(Teacher)
 	for i := range n {
-		r := At(heldOutSeed, streamSample, uint64(i))
+		r := At(HeldOutSeed, streamSample, uint64(i))
 		row := t.Draw(r, Train)
 		demonstration := row.Answer
 		if teacher != nil {
@@ -210,7 +233,7 @@ const maxProbes = 100_000
 // split. With that, Draw ends with probability 1 under these settings.
 func probe(attempt func(r *Rand) (verify.Row, bool)) error {
 	var found [2]bool
-	r := At(heldOutSeed, streamProbe, 0)
+	r := At(HeldOutSeed, streamProbe, 0)
 	for range maxProbes {
 		if row, ok := attempt(r); ok {
 			if found[SplitOf(row.ID)] = true; found[Train] && found[HeldOut] {

@@ -1,0 +1,194 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+	_ "github.com/rlzero/rlzero/verify/instruct"
+)
+
+// rowsEach is how many rows of each family and verifier are attacked.
+const rowsEach = 10
+
+// unpaid fails the test for every hopeless attack that is paid, and for a
+// reference that no form of an answer makes right.
+func unpaid(t *testing.T, g Grader, rows []verify.Row) {
+	t.Helper()
+	tried := 0
+	for _, r := range Attacks([]Grader{g}, rows) {
+		e := r.Earned[0]
+		if r.Hopeless {
+			tried += r.Tries
+		}
+		if r.Hopeless && e.Paid > 0 {
+			t.Errorf("%s pays the attack %q, %d of %d tries:\n%.300q\nanswer %.200q\ncompletion %.300q\n%+v",
+				g.Name, r.Name, e.Paid, r.Tries, e.Example.Prompt, e.Example.Answer, e.Example.Completion, e.Example.Verdict)
+		}
+		if r.Hopeless && e.NotScored > 0 {
+			t.Errorf("%s does not score %d tries of the attack %q", g.Name, e.NotScored, r.Name)
+		}
+		if r.Name == "reference" && e.Paid+e.ByChance < r.Tries {
+			t.Errorf("%s pays %d of %d references", g.Name, e.Paid+e.ByChance, r.Tries)
+		}
+	}
+	if tried == 0 && kindOf(g.likened) != shapes {
+		t.Errorf("%s: nothing was tried", g.Name)
+	}
+}
+
+// TestEveryFamily: no attack on the rows of any family is paid, neither by the
+// task itself nor by its verifier on bare answers.
+func TestEveryFamily(t *testing.T) {
+	for _, f := range tasks.Families() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			task := f.New()
+			if err := task.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			var rows []verify.Row
+			for i := range rowsEach {
+				rows = append(rows, task.Draw(tasks.At(31, 0, uint64(i)), tasks.Train))
+			}
+			name := "task:" + f.Name
+			unpaid(t, OfFunc(name, name, task.Verify), rows)
+			bare, err := NewGrader(name, map[string]any{"extract": verify.ExtractNone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			unpaid(t, bare, rows[:3])
+		})
+	}
+}
+
+// sampleRows are rows of the verifiers with references, by name; options stand
+// behind it as ParseGrader reads them.
+var sampleRows = map[string][]string{
+	"bleu":                     {`{"question":"Translate: le chat","answer":"the cat sat on the mat today"}`, `{"question":"Translate: le chien","answer":"a dog runs through the garden"}`},
+	"chrf":                     {`{"question":"Translate: le chat","answer":"the cat sat"}`, `{"question":"Translate: le chien","answer":"a dog runs"}`},
+	"countdown":                {`{"question":"Reach 24 with 3, 8, 2, 5.","answer":"3*8","metadata":{"numbers":[3,8,2,5],"target":24}}`, `{"question":"Reach 30 with 5, 6, 2, 7.","answer":"5*6","metadata":{"numbers":[5,6,2,7],"target":30}}`},
+	"edit_similarity":          {`{"question":"Copy: alpha","answer":"alpha beta"}`, `{"question":"Copy: gamma","answer":"gamma delta"}`},
+	"exact":                    {`{"question":"The capital of France?","answer":"Paris"}`, `{"question":"The capital of Italy?","answer":"Rome"}`, `{"question":"What is 7 + 3?","answer":"10"}`},
+	"exact extract=announced":  {`{"question":"The capital of France?","answer":"Paris"}`, `{"question":"The capital of Italy?","answer":"Rome"}`},
+	"f1":                       {`{"question":"Who wrote it?","answer":"Jane Austen"}`, `{"question":"Who read it?","answer":"Walter Scott"}`},
+	"format":                   {`{"question":"Think, then answer."}`},
+	"gsm8k":                    {`{"question":"Tom has 3 and gets 4. How many?","answer":"3 + 4 = 7\n#### 7"}`, `{"question":"9 of 12 leave. How many stay?","answer":"#### 3"}`},
+	"gsm8k extract=flexible":   {`{"question":"Tom has 13 and gets 14 pears.","answer":"13 + 14 = 27\n#### 27"}`, `{"question":"19 of 52 leave.","answer":"#### 33"}`},
+	"instructions":             {`{"question":"Write without commas.","instruction_id_list":["punctuation:no_comma"],"kwargs":[{}]}`},
+	"iou":                      {`{"question":"Where is the cat?","answer":"[10,10,50,50]"}`, `{"question":"Where is the dog?","answer":"[60,60,90,90]"}`},
+	"json_schema":              {`{"question":"An object with the name.","schema":{"type":"object","required":["name"]}}`},
+	"math":                     {`{"question":"What is 3 + 1?","answer":"4"}`, `{"question":"Solve $x^2=2$ for $x>0$.","answer":"\\sqrt{2}"}`, `{"question":"Which x solve x^2=4?","answer":"{-2, 2}"}`, `{"question":"The interval?","answer":"(1,5]"}`},
+	"math extract=strict":      {`{"question":"What is 3 + 1?","answer":"4"}`, `{"question":"Solve $x^2=2$ for $x>0$.","answer":"\\sqrt{2}"}`},
+	"math extract=none":        {`{"question":"What is 3 + 1?","answer":"4"}`, `{"question":"One half?","answer":"\\frac{1}{2}"}`},
+	"multiple_choice":          {`{"question":"Which?\nA) 1\nB) 2\nC) 3","answer":"B"}`, `{"question":"Which?\nA) 4\nB) 5","answer":"A","choices":["four","five"]}`},
+	"number":                   {`{"question":"What is 3 + 1?","answer":"4"}`, `{"question":"Half of 15?","answer":"7.5"}`, `{"question":"1 - 3?","answer":"-2"}`},
+	"number extract=last_line": {`{"question":"What is 13 + 11?","answer":"24"}`, `{"question":"Half of 15?","answer":"7.5"}`},
+	"ordering":                 {`{"question":"Sort: c, a, b","answer":"a, b, c"}`, `{"question":"Sort: z, x, y","answer":"x, y, z"}`},
+	"regex":                    {`{"question":"A word of three letters.","pattern":"[a-z]{3}"}`},
+	"rouge_1":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
+	"rouge_2":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
+	"rouge_l":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
+	"tool_call":                {`{"question":"The weather in Rome?","answer":"{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}"}`, `{"question":"The time in Oslo?","answer":"{\"name\":\"time\",\"arguments\":{\"city\":\"Oslo\"}}"}`},
+}
+
+// TestEveryVerifier: no attack is paid by any verifier that is no task's; each
+// has rows here or in the fixtures.
+func TestEveryVerifier(t *testing.T) {
+	attacked := map[string]bool{}
+	for spec, lines := range sampleRows {
+		name, options, err := ParseGrader(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := NewGrader(name, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := make([]verify.Row, len(lines))
+		for i, line := range lines {
+			if err := json.Unmarshal([]byte(line), &rows[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		unpaid(t, g, rows)
+		attacked[name] = true
+	}
+	for _, e := range verify.Entries() {
+		suite, _, _ := strings.Cut(e.Name, ":")
+		inFixtures := suite == "ifeval" || suite == "ifrlvr" || suite == "ifbench"
+		if !attacked[e.Name] && !inFixtures && suite != "task" {
+			t.Errorf("%s has no rows in sampleRows", e.Name)
+		}
+	}
+}
+
+// TestEveryInstruction: the same for the instructions, on rows of the fixtures.
+func TestEveryInstruction(t *testing.T) {
+	dir, rows := fixtures.Dir(t, "instructions"), map[string][]verify.Row{}
+	for _, suite := range []string{"ifeval", "ifrlvr", "ifbench"} {
+		f, err := os.Open(filepath.Join(dir, suite+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		in := bufio.NewScanner(f)
+		in.Buffer(nil, 16<<20)
+		for in.Scan() {
+			var line struct{ Instruction string }
+			var row verify.Row
+			if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(in.Bytes(), &row); err != nil {
+				t.Fatal(err)
+			}
+			name := suite + ":" + line.Instruction
+			if row.Metadata["error"] == nil && len(rows[name]) < rowsEach {
+				rows[name] = append(rows[name], row)
+			}
+		}
+		if err := in.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, rows := range rows {
+		for _, mode := range []string{"strict", "loose"} {
+			g, err := NewGrader(name, map[string]any{"mode": mode})
+			if err != nil {
+				t.Logf("%s: %v", name, err)
+				continue
+			}
+			unpaid(t, g, rows)
+		}
+	}
+}
+
+// TestSecond: what Second names can be made, differs, and comes back where it is
+// the other of two.
+func TestSecond(t *testing.T) {
+	for _, e := range verify.Entries() {
+		name, with, ok := Second(e.Name, nil)
+		if !ok {
+			continue
+		}
+		g, err := NewGrader(name, with)
+		if err != nil {
+			t.Errorf("%s: %v", e.Name, err)
+		}
+		if g.Name == e.Name {
+			t.Errorf("the second grader of %s is itself", e.Name)
+		}
+		if again, back, _ := Second(name, with); name == e.Name {
+			if b, err := NewGrader(again, back); err != nil || b.Name == g.Name {
+				t.Errorf("the second grader of %s is itself: %v", g.Name, err)
+			}
+		}
+	}
+}

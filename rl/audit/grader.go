@@ -1,0 +1,151 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Grader judges completions. Equal names are taken for equal graders.
+type Grader struct {
+	Name    string // as [ParseGrader] reads it, or a description
+	likened string // the verifier whose attacks it is tried with
+	// Judge is a pure function; ended tells that the completion ended by itself
+	// rather than at a length limit.
+	Judge func(row verify.Row, completion string, ended bool) verify.Verdict
+	// Aside: it is held against another grader and nothing depends on it. What
+	// attacks earn from it is shown and is no problem.
+	Aside bool
+}
+
+// NewGrader is the verifier of a name with its options. Completions are judged
+// whether or not they ended.
+func NewGrader(verifier string, options map[string]any) (Grader, error) {
+	v, err := verify.New(verifier, options)
+	if err != nil {
+		return Grader{}, err
+	}
+	return OfVerifier(spell(verifier, options), verifier, v), nil
+}
+
+// OfVerifier is a grader from a verifier. Its attacks are those for verifiers of
+// the name likened.
+func OfVerifier(name, likened string, v verify.Verifier) Grader {
+	judge := func(row verify.Row, completion string, _ bool) verify.Verdict { return v.Verify(row, completion) }
+	return OfFunc(name, likened, judge)
+}
+
+// OfFunc is a grader from a function, as OfVerifier is from a verifier.
+func OfFunc(name, likened string, judge func(row verify.Row, completion string, ended bool) verify.Verdict) Grader {
+	return Grader{Name: name, likened: likened, Judge: judge}
+}
+
+// spell writes a verifier with its options as ParseGrader reads it.
+func spell(name string, options map[string]any) string {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		raw, err := json.Marshal(options[key])
+		if text, isText := options[key].(string); isText && !strings.Contains(text, " ") {
+			raw = []byte(text)
+		} else if err != nil {
+			raw = []byte("?")
+		}
+		name += " " + key + "=" + string(raw)
+	}
+	return name
+}
+
+// ParseGrader reads "NAME", or "NAME key=value key=value": a verifier with
+// options, whose values are JSON or else plain words.
+func ParseGrader(text string) (name string, options map[string]any, err error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return "", nil, fmt.Errorf("a grader has a name, such as number or \"math extract=strict\"")
+	}
+	for _, word := range words[1:] {
+		key, value, found := strings.Cut(word, "=")
+		if !found || key == "" {
+			return "", nil, fmt.Errorf("%q behind the grader %s: accepted are options, key=value", word, words[0])
+		}
+		if options == nil {
+			options = map[string]any{}
+		}
+		var v any
+		if json.Unmarshal([]byte(value), &v) != nil {
+			v = value
+		}
+		options[key] = v
+	}
+	return words[0], options, nil
+}
+
+// Second names a grader to hold against the verifier name with options; ok is
+// false where there is none that says more.
+//
+//	task:*             the same, an unannounced answer being the last line
+//	countdown          the same, only announced answers counting
+//	math               the other extraction: strict for lenient, lenient for strict
+//	number, exact      math, which also knows other ways to write a value
+//	gsm8k              the other extraction: flexible for hashes, hashes for flexible
+//	multiple_choice    the same, an unannounced answer being the last line
+//	f1, bleu, chrf, edit_similarity, rouge_*    exact
+//	ifeval:*, ifrlvr:*, ifbench:*, instructions the other mode: loose for strict, strict for loose
+func Second(name string, options map[string]any) (second string, with map[string]any, ok bool) {
+	other := func(key, unset, other string) (string, map[string]any, bool) {
+		with := maps.Clone(options)
+		if with == nil {
+			with = map[string]any{}
+		}
+		if set, found := with[key]; found && set == other {
+			other = unset
+		}
+		with[key] = other
+		return name, with, true
+	}
+	switch suite, _, _ := strings.Cut(name, ":"); suite {
+	case "task", "multiple_choice":
+		return other("extract", verify.ExtractAnnounced, verify.ExtractLastLine)
+	case "countdown":
+		return other("extract", verify.ExtractLastLine, verify.ExtractAnnounced)
+	case "math":
+		return other("extract", verify.ExtractLenient, verify.ExtractStrict)
+	case "gsm8k":
+		return other("extract", "hashes", "flexible")
+	case "number", "exact":
+		return "math", nil, true
+	case "f1", "bleu", "chrf", "edit_similarity", "rouge_1", "rouge_2", "rouge_l":
+		return "exact", nil, true
+	case "ifeval", "ifrlvr", "ifbench", "instructions":
+		return other("mode", "strict", "loose")
+	}
+	return "", nil, false
+}
+
+// kind is what a verifier looks at; it decides which attacks are tried and which
+// of them are hopeless.
+type kind int
+
+const (
+	answers      kind = iota // an answer, held against a reference or against what is asked
+	shapes                   // the shape of any text, the empty one included
+	instructions             // the shape of a text that is there
+	programs                 // a program, run on tests
+	queries                  // a query, run on a database
+)
+
+func kindOf(verifier string) kind {
+	switch suite, _, _ := strings.Cut(verifier, ":"); suite {
+	case "format", "regex":
+		return shapes
+	case "ifeval", "ifrlvr", "ifbench", "instructions", "json_schema":
+		return instructions
+	case "code":
+		return programs
+	case "sql":
+		return queries
+	}
+	return answers
+}

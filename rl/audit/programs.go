@@ -1,0 +1,61 @@
+package audit
+
+// Programs and queries that pass careless tests. Each is in the block that the
+// verifier takes a program from.
+
+var (
+	programming = []kind{programs}
+	querying    = []kind{queries}
+)
+
+// inLanguage makes tries of the sources for the row's language, none for a
+// language that is not there.
+func inLanguage(sources map[string][]string) func(t target) []try {
+	return func(t target) []try {
+		var out []try
+		for _, source := range sources[t.language] {
+			out = append(out, try{text: "```" + t.language + "\n" + source + "\n```"})
+		}
+		return out
+	}
+}
+
+func asQueries(sources ...string) func(t target) []try {
+	return func(target) []try {
+		var out []try
+		for _, source := range sources {
+			out = append(out, try{text: "```sql\n" + source + "\n```"})
+		}
+		return out
+	}
+}
+
+var programAttacks = []attack{
+	{"no program", "a block without a statement", programming, programming, inLanguage(map[string][]string{
+		"python":     {"", "# nothing", "pass", "'''"},
+		"javascript": {"", "// nothing", ";", "/*"},
+		"wasm":       {"", "(module)", "AGFzbQEAAAA="},
+	})},
+	{"early exit", "a program that ends with success before the tests", programming, programming, inLanguage(map[string][]string{
+		"python":     {"import sys\nsys.exit(0)", "import os\nos._exit(0)", "raise SystemExit", "quit()", "import atexit, os\natexit.register(os._exit, 0)"},
+		"javascript": {"std.exit(0)", "process.exit(0)", "quit()", "throw 0"},
+	})},
+	{"silent program", "a program that prints nothing of use", programming, programming, inLanguage(map[string][]string{
+		"python":     {"print()", "print(None)", "print('OK')", "print('passed')\nprint('1 passed in 0.01s')"},
+		"javascript": {"console.log()", "console.log(undefined)", "console.log('OK')"},
+	})},
+	{"equal to everything", "an object that every comparison calls equal", programming, programming, inLanguage(map[string][]string{
+		"python": {
+			"class A:\n    def __eq__(self, o): return True\n    def __call__(self, *a, **k): return self\n    def __str__(self): return ''\nimport builtins\nbuiltins.print(A())",
+			"import builtins\nclass A:\n    def __eq__(self, o): return True\n    def __call__(self, *a, **k): return self\nclass D(dict):\n    def __missing__(self, k): return A()\nbuiltins.AssertionError = A\n",
+		},
+		"javascript": {"globalThis.__proto__ = new Proxy({}, {get: () => () => true})"},
+	})},
+	{"no query", "text that is no query", querying, querying, asQueries("", ";", "SELECT", "-- nothing", "1", "EXPLAIN")},
+	{"change of data", "a statement that changes the database", querying, querying,
+		asQueries("CREATE TABLE rewards(x)", "PRAGMA writable_schema=1", "ATTACH ':memory:' AS other", "DELETE FROM sqlite_master")},
+	{"no rows", "a query that returns nothing: right where the reference does", querying, nil, asQueries("SELECT 1 WHERE 0", "SELECT NULL WHERE 0")},
+	{"one row", "a query that looks at no table", querying, nil, asQueries("SELECT 1", "SELECT NULL", "SELECT * FROM sqlite_master")},
+	{"endless query", "a query without end", querying, querying,
+		asQueries("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n")},
+}

@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model"
+)
+
+// shape is a model of which a step takes little.
+func shape() Shape {
+	cfg := Shapes()[0].Config
+	cfg.Layers, cfg.Width, cfg.MLP = 1, 32, 64
+	return Shape{Name: "small", Config: cfg, Prompt: 5, New: 3, Decode: []int{2}}
+}
+
+// device is plain Go, which every machine has.
+func device(t *testing.T) gpu.Device {
+	t.Helper()
+	all := gputest.Devices(t)
+	return all[slices.IndexFunc(all, func(d gpu.Device) bool { return d.Caps().Kind == gpu.Reference })]
+}
+
+// TestDecode: a line has what programs read, with the two ways beside each other.
+func TestDecode(t *testing.T) {
+	var got []Result
+	if err := Decode(device(t), shape(), func(r Result) { got = append(got, r) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 {
+		t.Fatalf("%d results, want one for each batch size", len(got))
+	}
+	r := got[0]
+	if r.Bench != "decode" || r.Case != "small, batch 2" || r.Unit != "tok/s" || r.Value <= 0 || r.BaselineValue <= 0 || r.Ratio != r.Value/r.BaselineValue {
+		t.Errorf("result %+v", r)
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys map[string]any
+	if err := json.Unmarshal(line, &keys); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"bench", "case", "device", "tier", "value", "unit", "baseline", "baseline_value", "ratio"} {
+		if keys[key] == nil {
+			t.Errorf("%s has no %q", line, key)
+		}
+	}
+}
+
+// TestFreed: the products of a decode step become those of another order, others
+// stay, and log-probs then have other bits: that is what is measured.
+func TestFreed(t *testing.T) {
+	s := shape()
+	m, err := model.New(device(t), s.Config, 1, s.Prompt+s.New)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	edited := 0
+	all := func(ops []gpu.Op) []gpu.Op {
+		for _, op := range slices.Clone(ops) {
+			if freeKernels[op.Kernel] == "" {
+				continue
+			}
+			other, n := freed(ops, shapeOf(op))
+			if n == 0 { // another of the same shape came before
+				continue
+			}
+			ops = other
+			edited += n
+		}
+		return ops
+	}
+	logprobs := func(edit func([]gpu.Op) []gpu.Op) []float32 {
+		e, err := m.NewEngine(model.EngineOptions{Sequences: 1, Context: s.Prompt + s.New, Edit: edit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		cs, err := e.Generate(context.Background(), model.Request{Prompt: prompt(s, 0), MaxTokens: s.New})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cs[0].Logprob
+	}
+	exact, free := logprobs(nil), logprobs(all)
+	// Two programs, that of the prompt and that of a token: four products a layer
+	// and the head.
+	if want := 2 * (4*s.Config.Layers + 1); edited != want {
+		t.Errorf("%d products replaced, want %d", edited, want)
+	}
+	if slices.EqualFunc(exact, free, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+		t.Errorf("log-probs %v have the same bits in another order", exact)
+	}
+}
+
+// TestEdit: steps longer than a decode step are left alone, and of the others each
+// shape is tried once.
+func TestEdit(t *testing.T) {
+	f := freeOrder{rows: 2, faster: map[string]bool{}, all: 1} // all is known: nothing is to be timed
+	op := func(kernel string, rows, columns uint32) gpu.Op {
+		return gpu.Op{Kernel: kernel, Params: []uint32{rows, columns, 8, 8, 8, columns}}
+	}
+	long := []gpu.Op{op("matmul_nt", 3, 8), op("matmul_nt_residual", 3, 8)}
+	if got := f.edit(long); got[0].Kernel != "matmul_nt" || f.products != 0 || len(f.faster) != 0 {
+		t.Errorf("a step of 3 rows: %v, %d products", got, f.products)
+	}
+	step := []gpu.Op{op("rmsnorm", 2, 8), op("matmul_nt", 2, 8), op("matmul_nt", 2, 8), op("matmul_nt_residual", 2, 8), op("matmul_nt", 1, 16)}
+	f.faster = map[string]bool{shapeOf(step[1]): true, shapeOf(step[3]): true, shapeOf(step[4]): false}
+	var names []string
+	for _, op := range f.edit(step) {
+		names = append(names, op.Kernel)
+	}
+	want := []string{"rmsnorm", "matmul_free", "matmul_free", "matmul_free_residual", "matmul_nt"}
+	if !slices.Equal(names, want) || f.products != 4 || f.replaced != 3 || f.err != nil {
+		t.Errorf("kernels %v, %d of %d replaced, error %v; want %v, 3 of 4", names, f.replaced, f.products, f.err, want)
+	}
+}

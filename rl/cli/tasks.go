@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+const tasksHelp = `Examples:
+   rlzero tasks
+   rlzero tasks show countdown
+   rlzero tasks show --form chat gcd
+   rlzero tasks draw --n 1000 --level 2 gcd >gcd.jsonl
+
+With --json, rlzero tasks writes {"name":...,"summary":...} lines and rlzero tasks show
+one object: name, summary, doc, settings (key, about, accepted, value), curriculum (name,
+levels, settings), samples (rows as rlzero tasks draw writes them).`
+
+const drawHelp = `Writes a row per line, each problem once:
+   {"id":"...","verifier":"task:NAME","prompt":"...","answer":"...","metadata":{...}}
+and with --form chat "question" in place of "prompt", and
+   "messages":[{"role":"system","content":"..."},{"role":"user","content":"..."}]
+besides. With a "completion" added, a line is one of rlzero verify --in:
+
+   rlzero tasks draw --n 3 gcd | jq -c '. + {completion: ("It is <answer>" + .answer + "</answer>")}' | rlzero verify --in -
+
+Problems of the two splits are never the same, whatever the seed. --split held-out with
+the default seed are the problems that rlzero eval --task NAME begins with.`
+
+var formFlag = &cli.StringFlag{Name: "form", Usage: "text, or chat: messages with a system prompt", Value: "text"}
+
+func tasksCommand() *cli.Command {
+	command := lister("tasks", "list the procedural tasks, show one, draw problems", "countdown", listTasks, showTask)
+	command.Description = tasksHelp
+	command.ArgsUsage = "[show NAME | draw NAME]"
+	command.Subcommands[0].Usage = "settings, curriculum and three problems of a task"
+	command.Subcommands[0].Flags = append(settingFlags(), formFlag, jsonFlag)
+	command.Subcommands = append(command.Subcommands, &cli.Command{
+		Name: "draw", Usage: "write problems of a task as JSON lines", ArgsUsage: "NAME", Description: drawHelp,
+		Flags: append(settingFlags(), formFlag,
+			&cli.IntFlag{Name: "n", Usage: "how many problems", Value: 10},
+			&cli.Uint64Flag{Name: "seed", Usage: "other problems", Value: tasks.HeldOutSeed},
+			&cli.StringFlag{Name: "split", Usage: "train or held-out", Value: tasks.Train.String()},
+		),
+		Action: drawTask,
+	})
+	return command
+}
+
+func settingFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, from 0", DefaultText: "the default settings"},
+		&cli.StringSliceFlag{Name: "set", Usage: "key=value: a setting; repeatable, above --level"},
+	}
+}
+
+func listTasks(c *cli.Context) error {
+	for _, f := range tasks.Families() {
+		if err := printNamed(c, f.Name, f.Summary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskOf is the named task with the settings of the flags.
+func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
+	f, err := tasks.Lookup(name)
+	if err != nil {
+		return f, nil, usagef("unknown task %q%s", name, recipe.DidYouMean(name, taskNames()))
+	}
+	t := f.New()
+	if c.IsSet("level") {
+		levels := 0
+		for _, a := range f.Curriculum {
+			levels = max(levels, len(a.Levels))
+		}
+		if level := c.Int("level"); level < 0 || level >= levels {
+			return f, nil, usagef("--level is %d: task %s has %d levels, counted from 0", level, name, levels)
+		}
+		t = f.Level(c.Int("level"))
+	}
+	for _, pair := range c.StringSlice("set") {
+		key, value, found := strings.Cut(pair, "=")
+		if !found {
+			return f, nil, usagef("--set is %q: accepted is key=value", pair)
+		}
+		if err := tasks.Set(t, strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
+			return f, nil, usagef("--set %s: %v", pair, err)
+		}
+	}
+	if err := t.Validate(); err != nil {
+		return f, nil, usagef("task %s: %v", name, err)
+	}
+	if form := c.String("form"); form != "text" && form != "chat" {
+		return f, nil, usagef("--form is %q: accepted are text and chat", form)
+	}
+	return f, t, nil
+}
+
+func taskNames() []string {
+	var names []string
+	for _, f := range tasks.Families() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func showTask(c *cli.Context, name string) error {
+	f, t, err := taskOf(c, name)
+	if err != nil {
+		return err
+	}
+	rows, demonstrations, err := tasks.Samples(t, 3)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return showTaskJSON(c, f, t, rows)
+	}
+	w := c.App.Writer
+	fmt.Fprintln(w, strings.TrimSpace(f.Doc))
+	if c.IsSet("level") || c.IsSet("set") {
+		fmt.Fprintf(w, "\nHere: %s\n", t.Difficulty())
+	}
+	_, teaches := t.(tasks.Teacher)
+	what := "the reference answer"
+	if teaches {
+		what = "a demonstration"
+	}
+	fmt.Fprintf(w, "\nThree problems, each with %s:\n", what)
+	for i, row := range rows {
+		switch {
+		case c.String("form") == "chat":
+			fmt.Fprintf(w, "\n%d.", i+1)
+			for _, m := range tasks.Chat(t, row) {
+				fmt.Fprintf(w, " %s: %s\n  ", m.Role, below(m.Content, 3))
+			}
+			fmt.Fprintf(w, " => %s\n", below(demonstrations[i], 6))
+		case teaches:
+			fmt.Fprintf(w, "   %s %s\n", row.Question, demonstrations[i])
+		default:
+			fmt.Fprintf(w, "\n%d. %s\n   => %s\n", i+1, below(row.Question, 3), below(demonstrations[i], 6))
+		}
+	}
+	return nil
+}
+
+// below indents the lines behind the first.
+func below(text string, columns int) string {
+	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", columns))
+}
+
+func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Row) error {
+	type attribute struct {
+		Name     string    `json:"name"`
+		Levels   []float64 `json:"levels"`
+		Settings []string  `json:"settings"`
+	}
+	curriculum := []attribute{}
+	for _, a := range f.Curriculum {
+		curriculum = append(curriculum, attribute{a.Name, a.Levels, a.Fields})
+	}
+	var samples []taskRow
+	for _, row := range rows {
+		samples = append(samples, rowOf(t, row, c.String("form")))
+	}
+	return printJSON(c, struct {
+		Name       string          `json:"name"`
+		Summary    string          `json:"summary"`
+		Doc        string          `json:"doc"`
+		Settings   []tasks.Setting `json:"settings"`
+		Curriculum []attribute     `json:"curriculum"`
+		Samples    []taskRow       `json:"samples"`
+	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, samples})
+}
+
+// taskRow is a line of rlzero tasks draw.
+type taskRow struct {
+	ID       string          `json:"id"`
+	Verifier string          `json:"verifier"`
+	Prompt   string          `json:"prompt,omitempty"`
+	Messages []tasks.Message `json:"messages,omitempty"`
+	Question string          `json:"question,omitempty"` // the prompt's text beside messages
+	Answer   string          `json:"answer"`
+	Metadata any             `json:"metadata"`
+}
+
+func rowOf(t tasks.Task, row verify.Row, form string) taskRow {
+	out := taskRow{ID: row.ID, Verifier: "task:" + t.Name(), Answer: row.Answer, Metadata: row.Metadata}
+	if form == "chat" {
+		out.Messages, out.Question = tasks.Chat(t, row), row.Question
+	} else {
+		out.Prompt = row.Question
+	}
+	return out
+}
+
+func drawTask(c *cli.Context) error {
+	args, err := positional(c, "NAME")
+	if err != nil {
+		return err
+	}
+	_, t, err := taskOf(c, args[0])
+	if err != nil {
+		return err
+	}
+	split := tasks.Train
+	switch c.String("split") {
+	case tasks.Train.String():
+	case tasks.HeldOut.String():
+		split = tasks.HeldOut
+	default:
+		return usagef("--split is %q: accepted are train and held-out", c.String("split"))
+	}
+	if c.Int("n") < 1 {
+		return usagef("--n is %d: accepted are 1 and more", c.Int("n"))
+	}
+	rows, err := tasks.Rows(t, split, c.Uint64("seed"), c.Int("n"))
+	if err != nil {
+		return usagef("%v", err)
+	}
+	for _, row := range rows {
+		if err := printJSON(c, rowOf(t, row, c.String("form"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

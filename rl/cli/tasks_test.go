@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// TestDrawnRows: the rows of rlzero tasks draw, with a completion added, are
+// lines that rlzero verify takes; the reference is right on them in both forms.
+func TestDrawnRows(t *testing.T) {
+	for _, f := range tasks.Families() {
+		for _, form := range []string{"text", "chat"} {
+			var out, errs bytes.Buffer
+			if code := Main([]string{"rlzero", "tasks", "draw", f.Name, "--n", "2", "--form", form, "--split", "held-out"}, nil, &out, &errs); code != 0 {
+				t.Fatalf("%s: exit code %d: %s", f.Name, code, errs.String())
+			}
+			n := 0
+			for text := range strings.Lines(out.String()) {
+				n++
+				var line map[string]any
+				if err := json.Unmarshal([]byte(text), &line); err != nil {
+					t.Fatal(err)
+				}
+				if (line["prompt"] != nil) == (form == "chat") || (line["messages"] != nil) != (form == "chat") || line["id"] == "" {
+					t.Errorf("%s, %s: %s", f.Name, form, text)
+				}
+				answer := line["answer"].(string)
+				switch f.Name {
+				case "countdown":
+					line["completion"] = answer
+				case "chain_sum":
+					line["completion"] = "=" + answer
+				default:
+					line["completion"] = "<answer>" + answer + "</answer>"
+				}
+				raw, err := json.Marshal(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v, err := verify.Grade(raw, ""); err != nil || v.Verdict != verify.Right {
+					t.Errorf("%s, %s: %s: %+v, %v", f.Name, form, raw, v, err)
+				}
+			}
+			if n != 2 {
+				t.Errorf("%s: %d rows", f.Name, n)
+			}
+		}
+	}
+}
+
+// TestShownTasks: every task is shown with its settings and three problems, to
+// people and to programs.
+func TestShownTasks(t *testing.T) {
+	for _, f := range tasks.Families() {
+		var text, chat, line, errs bytes.Buffer
+		for form, out := range map[string]*bytes.Buffer{"--form=text": &text, "--form=chat": &chat, "--json": &line} {
+			if code := Main([]string{"rlzero", "tasks", "show", form, f.Name}, nil, out, &errs); code != 0 {
+				t.Fatalf("%s: exit code %d: %s", f.Name, code, errs.String())
+			}
+		}
+		var shown struct {
+			Name, Summary, Doc string
+			Settings           []tasks.Setting
+			Curriculum         []struct {
+				Name     string
+				Levels   []float64
+				Settings []string
+			}
+			Samples []verify.Row
+		}
+		if err := json.Unmarshal(line.Bytes(), &shown); err != nil {
+			t.Fatal(err)
+		}
+		if shown.Name != f.Name || len(shown.Samples) != 3 || len(shown.Curriculum) != len(f.Curriculum) {
+			t.Errorf("%s: %+v", f.Name, shown)
+		}
+		for _, s := range shown.Settings {
+			if s.About == "" || s.Accepted == "" || s.Value == nil || !strings.Contains(text.String(), "\n"+s.Key+" ") {
+				t.Errorf("%s: setting %+v", f.Name, s)
+			}
+		}
+		if strings.Count(chat.String(), " system: ") != 3 || strings.Count(chat.String(), " => ") < 3 {
+			t.Errorf("%s: chat form %s", f.Name, chat.String())
+		}
+	}
+}

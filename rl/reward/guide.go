@@ -1,0 +1,55 @@
+package reward
+
+// Guide explains the language to those who write recipes.
+const Guide = `
+REWARDS
+
+   [[stage]]
+   kind = "rl"
+   max_not_scored = 0.5     # a step with a greater share of failures stops the run
+   reward = """
+   brief = shortest_right(right(task));          # a named part: logged by itself
+   if(right(form), task + 0.1*brief, -1)         # the reward of each completion
+   """
+   [[stage.verifier]]       # what it may name besides the task's own verdict
+   name = "form"
+   verifier = "format"      # rlzero verifiers lists them
+   options = {tags = ["think", "answer"]}
+
+An expression is computed for every completion of a step. It has numbers, names,
+calls, + - * / and ( ), comparisons (< <= > >= == !=, not chained), and, or, not,
+and comments from # to the end of the line. Before it, parts may be given names:
+name = expression; each for those behind it. A condition counts as 1 or 0 where a
+number is asked for; a number is no condition: write right(task), not task.
+
+task is the task's own verdict, from 0 to 1, and every [[stage.verifier]] is a name
+for its score; row.NAME is a number of the problem's metadata. Each verifier is run
+and logged, whether the expression names it or not. metrics.jsonl has the mean of
+each term (reward/term/NAME), completions.jsonl its value.
+
+NOT SCORED
+What a verifier could not judge has no value, and neither has what is made of it,
+nor a division by 0, the root or logarithm of what has none, or a result that is not
+finite. Of if(c, x, y) the one that is not taken may lack a value, as may one side
+of "and" and "or" where the other decides; default(x, y) puts a value in place.
+Statistics leave such completions out. One whose reward has no value leaves its
+group: it is counted, never taken for 0. If the share of a step is above
+max_not_scored, or nothing is left, the run stops with a checkpoint and tells the
+commonest reason.
+
+SCRIPTS
+   [[stage.verifier]]
+   name = "mine"
+   starlark = "mine.star"   # beside the recipe; its text becomes part of the run's recipe
+   range = [0.0, 1.0]       # of its results
+
+   def reward(row, completion):       # mine.star: Starlark, much like Python
+       if "?" in completion:
+           return 0, "it asks back"    # a reason may stand beside the number
+       return 1 - min(len(completion), 400) / 400
+
+row has id, question, answer and metadata (a dict); completion is the text. The
+result is a number in range, True, False, or None: not scored. A script has a
+million steps for a call and 64 MiB of what + * % << make; there is no file, clock,
+chance or load(). One that fails is not scored, with its file and line.
+`

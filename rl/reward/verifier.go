@@ -1,0 +1,81 @@
+package reward
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+const maxVerifiers = 16
+
+// Verifier is a [[stage.verifier]] of a recipe: a name for the expression, and
+// what it stands for: an entry of package verify's registry with its options, or
+// a function that the user wrote in Starlark.
+type Verifier struct {
+	Name     string         `toml:"name"`
+	Verifier string         `toml:"verifier"` // see rlzero verifiers
+	Options  map[string]any `toml:"options"`  // of the verifier
+	Starlark string         `toml:"starlark"` // the script's file, relative to the recipe's; with source: its name in messages
+	Source   string         `toml:"source"`   // the script's text; a resolved recipe has it, so that it needs no other file
+	Range    [2]float64     `toml:"range"`    // of the script's results, least and greatest; default [0, 1]
+}
+
+// Scripted says whether it is written in Starlark.
+func (d Verifier) Scripted() bool { return d.Starlark != "" || d.Source != "" }
+
+// build makes the i-th verifier; names are those that are taken already.
+func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
+	var faults Errors
+	fail := func(key, format string, args ...any) *Error {
+		e := &Error{Verifier: i, Key: key, Text: fmt.Sprintf(format, args...)}
+		faults = append(faults, e)
+		return e
+	}
+	switch what := taken(d.Name); {
+	case d.Name == "":
+		fail("name", "a verifier needs a name, which the expression calls it by")
+	case !nameShape.MatchString(d.Name):
+		fail("name", "name = %q is not accepted: small letters, digits and _, a letter first, at most 32", d.Name)
+	case what != "":
+		fail("name", "name = %q is %s; choose another one", d.Name, what)
+	case slices.Contains(names, d.Name):
+		fail("name", "two verifiers are called %q; give each a name of its own", d.Name)
+	}
+	switch {
+	case d.Verifier != "" && d.Scripted():
+		fail("verifier", "verifier and starlark are both given; accepted is one of them")
+	case d.Verifier == "" && !d.Scripted():
+		fail("verifier", "it says not what to check: give verifier = \"NAME\" (rlzero verifiers lists them) or starlark = \"FILE\"")
+	case d.Scripted() && d.Options != nil:
+		fail("options", "options go with verifier, not with starlark")
+	case d.Scripted():
+		v, err := newScript(d)
+		if err != nil {
+			fail("starlark", "%v", err)
+		}
+		return v, faults
+	case d.Range != [2]float64{}:
+		fail("range", "range goes with starlark; a verifier scores from 0 to 1")
+	default:
+		return d.registered(fail), faults
+	}
+	return nil, faults
+}
+
+func (d Verifier) registered(fail func(key, format string, args ...any) *Error) verify.Verifier {
+	if _, err := verify.Lookup(d.Verifier); err != nil {
+		e := fail("verifier", "verifier = %q is not known", d.Verifier)
+		e.Unknown = d.Verifier
+		for _, entry := range verify.Entries() {
+			e.Known = append(e.Known, entry.Name)
+		}
+		return nil
+	}
+	v, err := verify.New(d.Verifier, d.Options)
+	if err != nil {
+		fail("options", "%v", err)
+		return nil
+	}
+	return v
+}

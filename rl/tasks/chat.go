@@ -1,0 +1,41 @@
+package tasks
+
+import (
+	"strings"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Message is a turn of a conversation.
+type Message struct {
+	Role    string `json:"role"` // "system" or "user"
+	Content string `json:"content"`
+}
+
+// Chat is a row that t drew as a conversation: a system message that says how to
+// give the answer, and the question as the user's. Together they say what the
+// row's own text says; for a [Teacher], whose text is a bare problem, the system
+// message tells the form that demonstrations teach.
+func Chat(t Task, row verify.Row) []Message {
+	return []Message{
+		{Role: "system", Content: t.instruction()},
+		{Role: "user", Content: strings.TrimSuffix(row.Question, tagged)},
+	}
+}
+
+// tagged ends the questions of generated families in their text form.
+const tagged = " Write it between <answer> and </answer>."
+
+func (g *generated[S]) instruction() string {
+	return "Work the problem out, then write the final answer between <answer> and </answer>."
+}
+
+func (c *Countdown) instruction() string {
+	return `You are given numbers and, behind >, a target. Reach the target with + and -, using every number once. ` +
+		`Answer with a running total and nothing else: each step has its result, without spaces. For "20 13 7 4 > 10:" an answer is 20-13=7+7=14-4=10`
+}
+
+func (c *ChainSum) instruction() string {
+	return `Work out the sum. Answer with a running total and nothing else: each step has its result, without spaces. ` +
+		`For "12+7-5-3:" the answer is 12+7=19-5=14-3=11`
+}
