@@ -5,23 +5,47 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build test test-short check cross generate bench clean
+.PHONY: demo build test test-short test-webgpu fuzz-smoke check cross release generate bench clean
 
 demo: build
 	@.ci/driver
 	./rlzero train countdown-blind
 
+# Without cgo; on macOS with it, for WebGPU reaches Metal there.
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o rlzero .
+	CGO_ENABLED=$(if $(filter Darwin,$(shell uname -s)),1,0) go build -trimpath -ldflags '$(LDFLAGS)' -o rlzero .
 
 # Every package on every device found; lavapipe must be among them.
 test: build
 	@.ci/driver lavapipe
 	RLZERO_WANT_DEVICE=lavapipe go test -timeout 30m ./...
 
+# The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal
+# bits of sampler and trainer (weights in f32; bf16's kernels are among those of
+# ./gpu), doctor, and the release binary. Needs g++; the first time it downloads a
+# module of 400 MB into Go's module cache.
+WEBGPU_TEST := RLZERO_ONLY_BACKEND=webgpu RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu -timeout 20m
+test-webgpu:
+	$(WEBGPU_TEST) ./gpu/webgpu/... ./gpu
+	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model
+	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
+	$(WEBGPU_TEST) -run 'ReleaseBinary' .
+
 # What needs no device and no fixtures: a few seconds.
 test-short:
 	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./verify/ ./rl/tasks/
+
+# Every fuzz target for a few seconds, without coverage so that nothing is built anew.
+# Ten minutes with it: go test -run '^$$' -fuzz '^FuzzMath$$' -fuzztime 10m ./verify
+fuzz-smoke:
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
+		pkg=$${file%/*}; go test -c -o "$$dir/test" $$pkg || exit 1; \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
+			echo "fuzz $$pkg $$name"; \
+			out=$$(cd $$pkg && "$$dir/test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime 3s -test.fuzzcachedir "$$dir" 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
+		done; \
+	done
 
 # Formatting, vet, committed shaders, and builds for every platform.
 check: cross
@@ -35,6 +59,30 @@ cross:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -o /dev/null . || exit 1; \
 	done
 	@if command -v gcc >/dev/null; then echo "build with cgo"; CGO_ENABLED=1 go build -o /dev/null .; fi
+
+# dist/: a stripped binary for each platform, the same bytes from the same source
+# and tools. WebGPU is in those that a C++ compiler of this machine can link (on
+# Debian g++, g++-aarch64-linux-gnu, g++-mingw-w64-x86-64); the names of the
+# others end in -vulkan. RELEASE_WANT=all refuses to leave one of the three out.
+RELEASE := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid='
+release:
+	@rm -rf dist && mkdir dist
+	@build() { \
+		name=dist/rlzero-$$1-$$2; exe=; [ $$1 = windows ] && exe=.exe; \
+		if [ -n "$$3" ] && command -v $$3-g++ >/dev/null; then \
+			echo "$$name$$exe"; \
+			CGO_ENABLED=1 CC=$$3-gcc CXX=$$3-g++ GOOS=$$1 GOARCH=$$2 $(RELEASE) -tags webgpu -o $$name$$exe .; \
+		elif [ -n "$$3" ] && [ "$(RELEASE_WANT)" = all ]; then \
+			echo "$$3-g++ is not installed" >&2; return 1; \
+		else \
+			echo "$$name-vulkan$$exe (without WebGPU)"; \
+			CGO_ENABLED=0 GOOS=$$1 GOARCH=$$2 $(RELEASE) -o $$name-vulkan$$exe .; \
+		fi; \
+	}; set -e; \
+	build linux amd64 x86_64-linux-gnu; build linux arm64 aarch64-linux-gnu; \
+	build windows amd64 x86_64-w64-mingw32; build windows arm64 ""; \
+	build darwin amd64 ""; build darwin arm64 ""
+	@cd dist && sha256sum rlzero-* > SHA256SUMS && cat SHA256SUMS
 
 # Shaders from their WGSL templates; needs naga-cli 30 (cargo install naga-cli --version 30.0.1).
 generate:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,8 +39,9 @@ func TestMain(m *testing.M) {
 //	interrupt FILE N COMMAND...  (to be run by exec or code) runs the command,
 //	                      sends SIGINT when FILE has N lines, ends in its exit code
 //
-// and the conditions [device], a Vulkan device is there, and [tmpfs], a file
-// system of one's own can be mounted.
+// and the conditions [device], a Vulkan device is there, [webgpu], WebGPU is
+// compiled in and has a device, and [tmpfs], a file system of one's own can be
+// mounted.
 func TestScript(t *testing.T) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -71,6 +73,9 @@ func TestScript(t *testing.T) {
 			switch name {
 			case "device":
 				return haveDevice(t), nil
+			case "webgpu":
+				infos, _ := gpu.List()
+				return slices.ContainsFunc(infos, func(i gpu.Info) bool { return i.Usable && strings.HasPrefix(i.ID, "webgpu:") }), nil
 			case "tmpfs":
 				return exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp").Run() == nil, nil
 			}
