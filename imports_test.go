@@ -127,6 +127,7 @@ var guardedCalls = []struct {
 			{"rl/sft.go", "timing.jsonl"},
 			{"main_test.go", "waits for a program to write a file, with a bound"},
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
+			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/benchstep.go", "a benchmark"},
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/train.go", "the name of a run folder"},

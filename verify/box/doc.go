@@ -31,10 +31,11 @@
 //
 // # What it does not hold against
 //
-// Faults of the kernel, and what can be learned from caches and timing. Landlock
-// before version 3 (Linux 6.2) does not hold truncation, before 4 (6.7) TCP, before
-// 6 (6.12) signals and abstract sockets; seccomp refuses the calls that those would
-// need, but for truncation of files that may be written anyway. Memory is limited
+// Faults of the kernel, and what can be learned from caches and timing: a program
+// sees which files exist, by name. Landlock holds neither the rights nor the times of
+// files, before version 3 (Linux 6.2) not their length, before 4 (6.7) not TCP, before
+// 6 (6.12) not signals and abstract sockets; seccomp refuses the calls that those would
+// need. Memory is limited
 // process by process: at most Processes times Memory, and Scratch.
 //
 // # How a binary starts itself

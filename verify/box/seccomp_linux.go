@@ -2,19 +2,24 @@
 
 package box
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // commonCalls are the system calls that an interpreter and the C library need on
 // every architecture. What is missing here is refused with EPERM: sockets, signals
 // to processes (a program may still set timers for itself), leaving the process
 // group, ptrace and the memory of others, keys, mounts, modules, BPF, io_uring,
-// userfaultfd, perf, and all that a later kernel may add.
+// userfaultfd, perf, what landlock does not see (rights, owners, times and, in its
+// first versions, the length of files by name), and all that a later kernel may add.
 var commonCalls = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_PREADV, unix.SYS_PWRITEV,
-	unix.SYS_OPENAT, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT, unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
+	unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_LSEEK, unix.SYS_FSTAT, unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 	unix.SYS_GETDENTS64, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_READLINKAT, unix.SYS_STATFS, unix.SYS_FSTATFS,
-	unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT2, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE, unix.SYS_FALLOCATE,
-	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_UTIMENSAT, unix.SYS_UMASK, unix.SYS_FLOCK, unix.SYS_FSYNC, unix.SYS_FDATASYNC,
+	unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT2, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE,
+	unix.SYS_UMASK, unix.SYS_FLOCK, unix.SYS_FSYNC, unix.SYS_FDATASYNC,
 	unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PIPE2, unix.SYS_FCNTL, unix.SYS_IOCTL, unix.SYS_PSELECT6, unix.SYS_PPOLL, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_MEMFD_CREATE,
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MSYNC, unix.SYS_MEMBARRIER,
@@ -28,19 +33,22 @@ var commonCalls = []uint32{
 }
 
 // Offsets in struct seccomp_data (linux/seccomp.h): the call's number, the
-// architecture, and the low word of the first argument.
+// architecture, and the low words of the arguments.
 const (
 	dataNumber = 0
 	dataArch   = 4
 	dataArg0   = 16
+	dataArg1   = 24
+	dataArg2   = 32
 )
 
 // newNamespaces are the flags of clone(2) that make a namespace.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 // callFilter is the filter program: another architecture's calls end the process,
-// clone may make no namespace, prlimit64 is for the caller alone, and clone3, whose flags cannot be seen, is said not to
-// exist, so that the C library falls back to clone.
+// clone may make no namespace, prlimit64 is for the caller alone, a file opened to be
+// cut must be opened to be written too, which landlock sees, and clone3, whose flags
+// cannot be seen, is said not to exist, so that the C library falls back to clone.
 func callFilter() []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -70,7 +78,15 @@ func callFilter() []unix.SockFilter {
 		refuse(unix.EPERM),
 		end(unix.SECCOMP_RET_ALLOW),
 	}
-	for _, call := range append(commonCalls, archCalls...) {
+	for _, open := range openCalls {
+		filter = append(filter,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 0, Jf: 5, K: open.call},
+			load(open.flags),
+			unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: unix.O_TRUNC | unix.O_ACCMODE},
+			when(unix.O_TRUNC|unix.O_RDONLY), refuse(unix.EPERM),
+			end(unix.SECCOMP_RET_ALLOW))
+	}
+	for _, call := range slices.Concat(commonCalls, archCalls) {
 		filter = append(filter, when(call), end(unix.SECCOMP_RET_ALLOW))
 	}
 	return append(filter, refuse(unix.EPERM))

@@ -3,7 +3,6 @@
 package box
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,23 +152,6 @@ func (b *Box) Close() {
 // and the group's number is not given anew before Close. It may be called from
 // another goroutine.
 func (b *Box) Kill() { syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
-
-// Used is the processor time in seconds that the processes of the box, together, have
-// used since its start.
-func (b *Box) Used() float64 {
-	const tick = 1e-2 // seconds: USER_HZ is 100 for every program (proc(5), stat)
-	total := 0.0
-	for _, pid := range b.processes() {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		// Behind the name, which may hold anything: utime, stime and those of children
-		// that have ended are the fields 14 to 17 of the line.
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		for i := 11; i < min(15, len(fields)); i++ {
-			total += number(fields[i]) * tick
-		}
-	}
-	return total
-}
 
 // Waited is the longest time in seconds that one thread in the box could have run and
 // found no processor free. Of one thread, as many together wait for each other.

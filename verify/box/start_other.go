@@ -34,8 +34,5 @@ func (b *Box) Close() {
 // Kill kills the program.
 func (b *Box) Kill() { b.cmd.Process.Kill() }
 
-// Used is not known here.
-func (b *Box) Used() float64 { return 0 }
-
 // Waited is not known here.
 func (b *Box) Waited() float64 { return 0 }
