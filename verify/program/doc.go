@@ -7,17 +7,19 @@
 //
 // # Where a program runs
 //
-// Python runs in a box of the operating system (package verify/box); JavaScript,
-// WebAssembly and SQL in engines inside this process that are bounded in memory
-// and work and have neither files nor a network. No program is given more than
+// Python runs in a box of the operating system (package verify/box); SQL in an engine
+// inside this process, JavaScript and WebAssembly in engines inside children of this
+// binary, all of them bounded in memory and work, with neither files nor a network. No
+// program is given more than
 // the input of the test at hand: what is expected stays in this process and is
 // compared here, so that reading the tests, leaving early, patching equality or
 // printing a verdict earns nothing.
 //
 // # Whose fault
 //
-// A program that fails, hangs, floods its output or meets a limit is wrong,
-// whatever it did: a completion cannot talk itself out of being scored. A row
+// A program that fails, hangs, floods its output, meets a limit or breaks the engine
+// that runs it, twice, is wrong: a completion cannot talk itself out of being scored.
+// A row
 // without tests, a box that cannot be built on this system and a machine too
 // busy to give the program its time are not scored.
 //

@@ -40,7 +40,7 @@ such as assert(f().every(ok)), believes what that says. Calls are compared outsi
 
 Every test has a new engine, in a process of its own that is this program started again:
 one that cannot be stopped otherwise is ended. Not scored: the row has no tests or asks
-for keyword arguments, the process cannot be started, or the engine itself broke.
+for keyword arguments, or the process cannot be started. A program that breaks the engine twice is wrong.
 `
 
 const javascriptEngine = "javascript"

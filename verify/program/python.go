@@ -39,10 +39,12 @@ equal themselves alone. So no program can see its tests, nor make a wrong value 
 Each test is a new process with its own limits on processor time, memory, files, output
 and processes, without a network, reading Python's own folders alone
 (verify/box has the layers). Only the standard library is there. Times and random numbers
-are the program's own; random starts from one seed, and so does hashing.
+are the program's own; random starts from one seed, and so does hashing. Processor time
+counts in whole seconds.
 
 Not scored: the row has no tests; there is no Python 3.9 or later, or no box; the machine
-was too busy to run the program. Needs Linux 5.13 with landlock.
+was too busy to run the program. Needs Linux 5.13 with landlock; with unsafe_local any
+Unix, but never Windows.
 `
 
 // python is the verifier "code:python".

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,97 +18,99 @@ import (
 // The program may have written the text itself; it is a value all the same. shown is
 // the value for a reason.
 func fromPython(text string) (v value, shown string, err error) {
+	var tree any
+	if err := json.Unmarshal([]byte(text), &tree); err != nil {
+		return nil, "", errNoValue
+	}
 	nodes := 0
-	v, err = pythonValue(json.RawMessage(text), 0, &nodes)
+	v, err = pythonValue(tree, 0, &nodes)
 	return v, showValue(v), err
 }
 
-func pythonValue(raw json.RawMessage, depth int, nodes *int) (value, error) {
+var errNoValue = errors.New("it is no value")
+
+func pythonValue(tree any, depth int, nodes *int) (value, error) {
 	if *nodes++; *nodes > maxValueNodes || depth > maxValueDepth {
 		return nil, fmt.Errorf("a value of more than %d parts or nested deeper than %d", maxValueNodes, maxValueDepth)
 	}
-	var plain any
-	if err := json.Unmarshal(raw, &plain); err != nil {
-		return nil, errors.New("it is no value")
+	if isPlain(tree) {
+		return tree, nil
 	}
-	if isPlain(plain) {
-		return plain, nil
-	}
-	var tagged map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &tagged); err != nil || len(tagged) != 1 {
-		return nil, errors.New("it is no value")
+	tagged, _ := tree.(map[string]any)
+	if len(tagged) != 1 {
+		return nil, errNoValue
 	}
 	for tag, content := range tagged { // of one
-		return taggedValue(tag, content, depth, nodes)
+		switch list, isList := content.([]any); {
+		case tag == "i" || tag == "f":
+			text, _ := content.(string)
+			return readNumber(text)
+		case tag == "b":
+			return nil, errors.New("a value of type bytes, which JSON does not have")
+		case tag == "c":
+			return nil, errors.New("a value of type complex, which JSON does not have")
+		case tag == "other":
+			return nil, fmt.Errorf("a value of type %.60q", content)
+		case !isList:
+		case tag == "l" || tag == "t":
+			return pythonItems(list, depth, nodes)
+		case tag == "s" || tag == "fs":
+			items, err := pythonItems(list, depth, nodes)
+			return unordered(items), err
+		case tag == "d":
+			return pythonDict(list, depth, nodes)
+		}
 	}
-	return nil, nil
+	return nil, errNoValue
 }
 
-func taggedValue(tag string, content json.RawMessage, depth int, nodes *int) (value, error) {
-	switch tag {
-	case "i", "f":
-		var text string
-		if err := json.Unmarshal(content, &text); err != nil {
-			return nil, errors.New("it is no value")
+func pythonItems(list []any, depth int, nodes *int) ([]value, error) {
+	items := make([]value, len(list))
+	for i, item := range list {
+		var err error
+		if items[i], err = pythonValue(item, depth+1, nodes); err != nil {
+			return nil, err
 		}
-		return readNumber(text)
-	case "l", "t", "s", "fs":
-		var raw []json.RawMessage
-		if err := json.Unmarshal(content, &raw); err != nil {
-			return nil, errors.New("it is no value")
-		}
-		items := make([]value, len(raw))
-		for i, r := range raw {
-			var err error
-			if items[i], err = pythonValue(r, depth+1, nodes); err != nil {
-				return nil, err
-			}
-		}
-		if tag == "s" || tag == "fs" {
-			return unordered(items), nil
-		}
-		return items, nil
-	case "d":
-		var raw [][2]json.RawMessage
-		if err := json.Unmarshal(content, &raw); err != nil {
-			return nil, errors.New("it is no value")
-		}
-		object := make(map[string]value, len(raw))
-		for _, member := range raw {
-			key, err := pythonKey(member[0])
-			if err != nil {
-				return nil, err
-			}
-			if _, taken := object[key]; taken {
-				return nil, fmt.Errorf("a dict with two keys that are %.40q as text", key)
-			}
-			if object[key], err = pythonValue(member[1], depth+1, nodes); err != nil {
-				return nil, err
-			}
-		}
-		return object, nil
-	case "other":
-		return nil, fmt.Errorf("a value of type %.60s", content)
 	}
-	return nil, fmt.Errorf("a value of type %.20q, which JSON does not have", map[string]string{"b": "bytes", "c": "complex"}[tag])
+	return items, nil
+}
+
+func pythonDict(list []any, depth int, nodes *int) (value, error) {
+	object := make(map[string]value, len(list))
+	for _, member := range list {
+		pair, _ := member.([]any)
+		if len(pair) != 2 {
+			return nil, errNoValue
+		}
+		key, err := pythonKey(pair[0])
+		if err != nil {
+			return nil, err
+		}
+		if _, taken := object[key]; taken {
+			return nil, fmt.Errorf("a dict with two keys that are %.40q as text", key)
+		}
+		if object[key], err = pythonValue(pair[1], depth+1, nodes); err != nil {
+			return nil, err
+		}
+	}
+	return object, nil
 }
 
 // pythonKey is a dict's key as json.dumps of Python writes it.
-func pythonKey(raw json.RawMessage) (string, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
-		return text, nil
-	}
-	var tagged map[string]string
-	if json.Unmarshal(raw, &tagged) == nil && len(tagged) == 1 {
+func pythonKey(tree any) (string, error) {
+	switch key := tree.(type) {
+	case string:
+		return key, nil
+	case bool:
+		return strconv.FormatBool(key), nil
+	case nil:
+		return "null", nil
+	case map[string]any:
 		for _, tag := range []string{"i", "f"} {
-			if number, ok := tagged[tag]; ok {
+			if number, ok := key[tag].(string); ok && len(key) == 1 {
 				return number, nil
 			}
 		}
-	}
-	if s := string(raw); s == "null" || s == "true" || s == "false" {
-		return s, nil
 	}
 	return "", errors.New("a dict with keys that JSON does not have")
 }

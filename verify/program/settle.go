@@ -20,6 +20,8 @@ func (o options) engine(pool *worker.Pool, t test, task any, ready time.Duration
 	switch {
 	case errors.Is(err, worker.ErrTime):
 		return outcome{reason: "out of time"}
+	case errors.Is(err, worker.ErrDied): // twice
+		return outcome{reason: "it breaks the engine that runs it: " + err.Error()}
 	case err != nil:
 		return outcome{unscored: true, reason: err.Error()}
 	case report.Broke != "":

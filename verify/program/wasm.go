@@ -45,9 +45,9 @@ are code ("assert") are none for modules; under a runtime only stdin and stdout 
 A module may import WASI preview 1 alone: stdin, stdout, arguments. It has no files
 beside the folder, no network, and neither time nor chance: the clock and the random
 numbers are the same in every run. Every test has a new instance, in a process of its own
-that is this program started again. A module that traps or is none is wrong. Not scored:
-the row has no tests or other ones, the runtime cannot be read, the process cannot be
-started, or the engine itself broke.
+that is this program started again. A module that traps, is none or breaks the engine
+twice is wrong. Not scored: the row has no tests or other ones, the runtime cannot be
+read, or the process cannot be started.
 `
 
 const (

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,14 +39,9 @@ const (
 	maxErrorBytes = 300
 )
 
-// Run runs a task. It ends the process when the engine cannot be stopped.
-func Run(t Task) (report worker.Report) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			report = worker.Report{Broke: fmt.Sprintf("QuickJS broke: %.200v", p)}
-		}
-	}()
+// Run runs a task. It ends the process when the engine cannot be stopped, and a fault
+// of the engine ends it too: what is left of one cannot be trusted with another task.
+func Run(t Task) worker.Report {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return worker.Report{Broke: err.Error()}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -51,14 +50,9 @@ type compiled struct {
 	module wazero.CompiledModule
 }
 
-// Run runs a task. It ends the process when the engine cannot be stopped.
-func Run(t Task) (report worker.Report) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			report = worker.Report{Broke: fmt.Sprintf("wazero broke: %.200v", p)}
-		}
-	}()
+// Run runs a task. It ends the process when the engine cannot be stopped, and a fault
+// of the engine ends it too: what is left of one cannot be trusted with another task.
+func Run(t Task) worker.Report {
 	if t.Runtime != "" {
 		c, err := open(t)
 		if err != nil {

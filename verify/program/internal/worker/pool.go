@@ -16,7 +16,7 @@ import (
 // Why a request has no response.
 var (
 	ErrTime  = errors.New("out of time") // the task's fault
-	ErrDied  = errors.New("the engine has died")
+	ErrDied  = errors.New("the engine has died") // so
 	ErrStart = errors.New("the engine cannot be started")
 )
 
@@ -43,7 +43,7 @@ func NewPool(name string) *Pool {
 
 // Do gives a task to a child that is free and waits for its report, by the clock at
 // most limit. A child that dies over it, and not of the limit, is replaced, and the
-// next one tries again. The error is one of this package.
+// next one tries again: ErrDied says that two died. The error is one of this package.
 func (p *Pool) Do(task any, limit time.Duration) (Report, error) {
 	request, err := json.Marshal(task)
 	if err != nil {
