@@ -8,7 +8,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 .PHONY: demo build test test-short test-webgpu fuzz-smoke check cross release generate bench clean
 
 demo: build
-	@.ci/driver
+	@.ci/needs demo
 	./rlzero train countdown-blind
 
 # Without cgo; on macOS with it, for WebGPU reaches Metal there.
@@ -17,7 +17,7 @@ build:
 
 # Every package on every device found; lavapipe must be among them.
 test: build
-	@.ci/driver lavapipe
+	@.ci/needs tests
 	RLZERO_WANT_DEVICE=lavapipe go test -timeout 30m ./...
 
 # The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal

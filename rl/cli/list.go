@@ -80,13 +80,29 @@ func lister(name, usage, example string, list func(*cli.Context) error, show fun
 	}
 }
 
-// printNamed is a line of a list.
-func printNamed(c *cli.Context, name, summary string) error {
-	if c.Bool("json") {
-		return printJSON(c, map[string]any{"name": name, "summary": summary})
+// named is a line of a list.
+type named struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+func printNamed(c *cli.Context, list []named) error {
+	width := 0
+	for _, n := range list {
+		width = max(width, len(n.Name))
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%-24s %s\n", name, summary)
-	return err
+	for _, n := range list {
+		if c.Bool("json") {
+			if err := printJSON(c, n); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := fmt.Fprintf(c.App.Writer, "%-*s  %s\n", width, n.Name, n.Summary); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func recipesCommand() *cli.Command {
@@ -124,12 +140,11 @@ func recipesCommand() *cli.Command {
 
 func verifiersCommand() *cli.Command {
 	list := func(c *cli.Context) error {
+		var all []named
 		for _, e := range verify.Entries() {
-			if err := printNamed(c, e.Name, e.Summary); err != nil {
-				return err
-			}
+			all = append(all, named{e.Name, e.Summary})
 		}
-		return nil
+		return printNamed(c, all)
 	}
 	show := func(c *cli.Context, name string) error {
 		e, err := verify.Lookup(name)

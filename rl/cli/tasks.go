@@ -60,12 +60,11 @@ func settingFlags() []cli.Flag {
 }
 
 func listTasks(c *cli.Context) error {
+	var all []named
 	for _, f := range tasks.Families() {
-		if err := printNamed(c, f.Name, f.Summary); err != nil {
-			return err
-		}
+		all = append(all, named{f.Name, f.Summary})
 	}
-	return nil
+	return printNamed(c, all)
 }
 
 // taskOf is the named task with the settings of the flags.
