@@ -41,7 +41,7 @@ var layers = []layer{
 	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},

@@ -195,8 +195,14 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 
 // runPair is a task's own verdict and, unless another is named, a second one: of
 // a teacher the same where the form is right as well, which its verdict may not
-// ask for; of another task the one that audit.Second names.
+// ask for; of another task or a file the one that audit.Second names.
 func runPair(t tasks.Task, against *audit.Grader) (graderPair, error) {
+	if file, ok := t.(*tasks.File); ok {
+		verifier, options := file.Grader()
+		pair, err := newPair(verifier, options, against)
+		pair.first = audit.OfFunc(pair.first.Name, verifier, t.Verify) // which also asks for an end
+		return pair, err
+	}
 	name := "task:" + t.Name()
 	first := audit.OfFunc(name, name, t.Verify)
 	if against != nil {

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/rlzero/rlzero/model"
@@ -178,29 +178,17 @@ func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
 // fileRows reads the rows of a file; each is judged by its "verifier" or the
 // one of the options.
 func (s *roller) fileRows(o EvalOptions) ([]verify.Row, error) {
-	f, err := os.Open(o.Data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: --data: %w", ErrInput, err)
-	}
-	defer f.Close()
 	verifiers := map[string]verify.Verifier{}
 	var rows []verify.Row
-	err = eachLine(o.Data, f, func(_ int, raw []byte) error {
-		var row verify.Row
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return fmt.Errorf("%w: %w", ErrInput, err)
-		}
-		if row.Question == "" {
-			return fmt.Errorf(`%w: the line has no "question" (or "prompt")`, ErrInput)
-		}
+	_, err := tasks.ReadRows(o.Data, func(row verify.Row) error {
 		name := verifierOf(row, o.Verifier)
 		if name == "" {
-			return fmt.Errorf(`%w: no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`, ErrInput)
+			return errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
 		}
 		if verifiers[name] == nil {
 			v, err := verify.New(name, nil)
 			if err != nil {
-				return fmt.Errorf("%w: %w", ErrInput, err)
+				return err
 			}
 			verifiers[name] = v
 		}
@@ -209,13 +197,13 @@ func (s *roller) fileRows(o EvalOptions) ([]verify.Row, error) {
 		}
 		return nil
 	})
-	if err == nil && len(rows) == 0 {
-		err = fmt.Errorf("%w: %s has no rows", ErrInput, o.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --data: %w", ErrInput, err)
 	}
 	s.verdict = func(row verify.Row, text string, _ bool) verify.Verdict {
 		return verifiers[verifierOf(row, o.Verifier)].Verify(row, text)
 	}
-	return rows, err
+	return rows, nil
 }
 
 // verifierOf is the name of a row's verifier.

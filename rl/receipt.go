@@ -2,6 +2,7 @@ package rl
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -98,7 +99,7 @@ func (s *session) writeReceipt(o Options) error {
 // are drawn by the recipe's seed, so the task's settings stand for them.
 func dataHash(task recipe.Task, heldOut []verify.Row) (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, task.Name)
+	fmt.Fprintln(&b, cmp.Or(task.Name, task.SHA256))
 	if err := toml.NewEncoder(&b).Encode(task.Settings); err != nil {
 		return "", err
 	}

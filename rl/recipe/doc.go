@@ -3,7 +3,7 @@
 //
 //	name, about, seed, micro_batch_tokens, sampler_sequences
 //	[model]       a path, or the dimensions of a model made from random weights
-//	[task]        where problems come from and how they are judged
+//	[task]        where problems come from and how they are judged: a family, or a file
 //	[checkpoint]  how many are kept
 //	[[stage]]     sft, rl or eval, in order; each with optimizer, sampling, algorithm,
 //	              and the verifiers that its reward can name
@@ -15,7 +15,7 @@
 // does not have. Overrides (path=value) go through the same checks. Everything
 // that is wrong is told at once. Resolved writes the recipe with every default,
 // which loads to the same recipe; the text of scripts that it names stands in it
-// (key source), so that it needs no other file.
+// (key source), and the hash of a file of problems.
 //
 // The package knows nothing of devices. A Recipe is plain data: safe for
 // concurrent reading.

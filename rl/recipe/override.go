@@ -47,6 +47,9 @@ func (d *decoder) override(text string) {
 	if slices.Equal(p, path{"model", "path"}) { // instead of a model to make
 		maps.DeleteFunc(at, func(key string, _ any) bool { return !slices.Contains(besidePath, key) })
 	}
+	if slices.Equal(p, path{"task", "data"}) { // instead of a family
+		maps.DeleteFunc(at, func(key string, _ any) bool { return !slices.Contains(besideData, key) })
+	}
 	value = strings.TrimSpace(value)
 	if _, err := strconv.ParseInt(value, 0, 64); errors.Is(err, strconv.ErrRange) { // TOML has no others
 		reject(value + " is out of range; whole numbers go from -9223372036854775808 to 9223372036854775807")

@@ -29,6 +29,10 @@ func printTable(w *strings.Builder, name string, v reflect.Value, kind string) {
 		if t.Path != "" {
 			only = besidePath
 		}
+	case Task:
+		if only = besideName; t.Data != "" {
+			only = besideData
+		}
 	case reward.Verifier:
 		if only = []string{"name", "verifier", "options"}; t.Scripted() {
 			only = []string{"name", "starlark", "range", "source"}

@@ -50,16 +50,26 @@ type Model struct {
 // besidePath are the keys of a model that exists: the others are in its folder.
 var besidePath = []string{"path", "dtype", "kv_dtype"}
 
-// Task is where the problems come from.
+// Task is where the problems come from: a family by its name, or a file.
 type Task struct {
-	Name         string `toml:"name"`
-	EvalProblems int    `toml:"eval_problems" range:"[1,1000000]"` // held-out problems of the evaluation after a stage
-	EvalSamples  int    `toml:"eval_samples" range:"[1,4096]"`     // samples of each: pass@1 and pass@this
+	Name         string         `toml:"name"`
+	Data         string         `toml:"data"`                              // JSON lines with question (or prompt), answer and what the verifier reads besides; relative to the recipe's file
+	Verifier     string         `toml:"verifier"`                          // of data
+	Options      map[string]any `toml:"options"`                           // of that verifier
+	SHA256       string         `toml:"sha256"`                            // of data, in hexadecimal digits; a resolved recipe has it
+	EvalProblems int            `toml:"eval_problems" range:"[1,1000000]"` // held-out problems of the evaluation after a stage
+	EvalSamples  int            `toml:"eval_samples" range:"[1,4096]"`     // samples of each: pass@1 and pass@this
 	// MaxPromptTokens bounds the prompts of a task whose texts have no fixed
 	// length; a teacher's (see tasks.Teacher) have, and it is the default.
 	MaxPromptTokens int        `toml:"max_prompt_tokens" range:"[1,16777216]"`
-	Settings        tasks.Task `toml:"settings"` // validated
+	Settings        tasks.Task `toml:"settings"` // validated; a *tasks.File where there is data
 }
+
+// besideData are the keys of a task that is a file.
+var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "max_prompt_tokens"}
+
+// besideName are those of a family.
+var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
 
 // Teacher is the task if it has demonstrations and a vocabulary; nil if not.
 func (t Task) Teacher() tasks.Teacher {

@@ -57,7 +57,7 @@ func sameAgain(t *testing.T, r *Recipe) {
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, {Kind: KindEval}}}
-	text := r.Resolved()
+	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved()
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
 		for _, f := range fieldsOf(v) {

@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // recipe reads the whole tree over the defaults and checks what no single key
@@ -85,15 +87,28 @@ func (d *decoder) model(m *Model) {
 }
 
 func (d *decoder) task(task *Task) {
-	t := d.sub("task", `give name = "NAME", see rlzero tasks`)
+	t := d.sub("task", `give name = "NAME", see rlzero tasks, or data = "FILE"`)
 	if t == nil {
 		return
 	}
 	at := path{"task"}
 	d.table(reflect.ValueOf(task).Elem(), t, at, "", "settings")
+	accepted, with := besideName, "name"
+	if task.Data != "" {
+		accepted, with = besideData, "data"
+	}
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		if !slices.Contains(accepted, key) && slices.Contains(slices.Concat(besideName, besideData), key) {
+			d.fail(at.with(key), "task.%s does not go with task.%s: remove one of them", key, with)
+		}
+	}
+	if task.Data != "" {
+		d.data(task, t, at)
+		return
+	}
 	if task.Name == "" {
 		if _, there := t["name"]; !there {
-			d.fail(at, "task.name is missing: see rlzero tasks")
+			d.fail(at, "task.name is missing: see rlzero tasks; or give data = \"FILE\"")
 		}
 		return
 	}
@@ -114,6 +129,49 @@ func (d *decoder) task(task *Task) {
 	}
 	if d.settings(made, settings, at) {
 		task.Settings = made
+	}
+}
+
+// data opens the file of a task. The path becomes absolute, so that the resolved
+// recipe can lie elsewhere, and the hash tells when the file has changed.
+func (d *decoder) data(task *Task, t map[string]any, at path) {
+	if task.Verifier == "" {
+		d.fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
+		return
+	}
+	if _, err := verify.Lookup(task.Verifier); err != nil {
+		var known []string
+		for _, e := range verify.Entries() {
+			known = append(known, e.Name)
+		}
+		d.fail(at.with("verifier"), "task.verifier = %q is not known%s; rlzero verifiers lists them", task.Verifier, DidYouMean(task.Verifier, known))
+		return
+	}
+	if _, err := verify.New(task.Verifier, task.Options); err != nil {
+		d.fail(at.with("options"), "task.options: %v", err)
+		return
+	}
+	file, err := filepath.Abs(besideRecipe(d.src.file, task.Data))
+	if err != nil {
+		d.fail(at.with("data"), "task.data: %v", err)
+		return
+	}
+	made, sum, err := tasks.OpenFile(file, task.Verifier, task.Options)
+	switch {
+	case err != nil:
+		d.fail(at.with("data"), "task.data: %v", err)
+		return
+	case task.SHA256 != "" && task.SHA256 != sum:
+		d.fail(at.with("sha256"), "task.sha256 = %q, but that of %s is %s: it has changed", task.SHA256, file, sum)
+		return
+	}
+	task.Data, task.SHA256, task.Settings = filepath.ToSlash(file), sum, made
+	switch most := made.HeldOut(); {
+	case task.EvalProblems <= most:
+	case t["eval_problems"] == nil:
+		task.EvalProblems = most
+	default:
+		d.fail(at.with("eval_problems"), "task.eval_problems = %d is out of range; accepted: at most %d, the problems of %s that are held out", task.EvalProblems, most, file)
 	}
 }
 
@@ -183,7 +241,7 @@ func (d *decoder) teaching(r *Recipe) {
 	if r.Task.Settings == nil {
 		return
 	}
-	name, maxPrompt := r.Task.Name, path{"task", "max_prompt_tokens"}
+	name, maxPrompt := r.Task.Settings.Name(), path{"task", "max_prompt_tokens"}
 	if t := r.Task.Teacher(); t != nil {
 		if r.Task.MaxPromptTokens == 0 {
 			r.Task.MaxPromptTokens = t.PromptTokens()
@@ -264,7 +322,7 @@ func (d *decoder) reward(s *Stage, at path) {
 	for i := range s.Verifiers {
 		v := &s.Verifiers[i]
 		if v.Starlark != "" && v.Source == "" && v.Verifier == "" {
-			text, err := readScript(filepath.Dir(d.src.file), v.Starlark)
+			text, err := readScript(besideRecipe(d.src.file, v.Starlark))
 			if err != nil {
 				p := at.with("verifier").with(strconv.Itoa(i)).with("starlark")
 				d.fail(p, "%s: %v", d.name(p), err)
@@ -292,12 +350,16 @@ func (d *decoder) reward(s *Stage, at path) {
 	}
 }
 
-// readScript reads a script that a recipe in a folder names.
-func readScript(dir, name string) (string, error) {
+// besideRecipe is the file that a recipe names: a relative one lies beside it.
+func besideRecipe(recipe, name string) string {
 	file := filepath.FromSlash(name)
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(dir, file)
+	if filepath.IsAbs(file) {
+		return file
 	}
+	return filepath.Join(filepath.Dir(recipe), file)
+}
+
+func readScript(file string) (string, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:

@@ -24,7 +24,7 @@ func FuzzValue(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for _, o := range []options{{}, {Tolerance: 1e-6}} {
+			for _, o := range []options{{}, {Tolerance: 0.5}} {
 				if !o.sameValue(v, v) {
 					t.Errorf("%s: the value of %q is not equal to itself", name, text)
 				}
@@ -37,7 +37,9 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// FuzzExtract: a program is a part of the completion, is never blank, and a fence put
+func words(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// FuzzExtract: a program is a part of the completion but for indentation, is never blank, and a fence put
 // behind any text without fences is found.
 func FuzzExtract(f *testing.F) {
 	for _, text := range []string{"", "x", "```python\nx\n```", "```\nx\n```\n```py\ny\n```", "<think>```python\nx\n```", "</think>```python\r\nx\r\n```\r\n", "~~~\n```python\n```", "`", "  ```Python x\n\t```"} {
@@ -46,7 +48,7 @@ func FuzzExtract(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, how := range []string{extractBlock, "none"} {
 			program, rule, err := extract(text, how, "python", "py")
-			if err == nil && (strings.TrimSpace(program) == "" || !strings.Contains(text, program) || rule == "") {
+			if err == nil && (strings.TrimSpace(program) == "" || !strings.Contains(words(text), words(program)) || rule == "") {
 				t.Errorf("%s: program %q, rule %q of %q", how, program, rule, text)
 			}
 		}

@@ -1,0 +1,141 @@
+package tasks
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// File is a task whose problems are the lines of a file, judged by one verifier.
+// It belongs to no family. As with families a problem is held out by its text: its
+// "id" or, without one, its question.
+type File struct {
+	file     string
+	rows     [2][]verify.Row // by split, in the order of the file
+	verifier verify.Verifier
+	grader   string
+	options  map[string]any
+}
+
+// maxFileBytes bounds a file of problems, which is kept in memory.
+const maxFileBytes = 4 << 30
+
+// OpenFile reads the problems of a file (see [ReadRows]) for a verifier of package
+// verify's registry, and returns the hash of the file with them. Every line counts
+// in training, also one that is there twice.
+func OpenFile(file, verifier string, options map[string]any) (*File, string, error) {
+	v, err := verify.New(verifier, options)
+	if err != nil {
+		return nil, "", err
+	}
+	t := &File{file: file, verifier: v, grader: verifier, options: options}
+	sum, err := ReadRows(file, func(row verify.Row) error {
+		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", verifier) {
+			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, verifier)
+		}
+		if row.ID == "" {
+			row.ID = row.Question
+		}
+		split := SplitOf(row.ID)
+		t.rows[split] = append(t.rows[split], row)
+		return nil
+	})
+	if err == nil && (len(t.rows[Train]) == 0 || len(t.rows[HeldOut]) == 0) {
+		err = fmt.Errorf("%s has %d problems to train on and %d that are held out (about one in %d is, by its text): both are needed", file, len(t.rows[Train]), len(t.rows[HeldOut]), heldOutShare)
+	}
+	return t, sum, err
+}
+
+// Grader is the verifier's name, with its options.
+func (t *File) Grader() (name string, options map[string]any) { return t.grader, t.options }
+
+// HeldOut is the number of different problems that are held out.
+func (t *File) HeldOut() int {
+	ids := map[string]bool{}
+	for _, row := range t.rows[HeldOut] {
+		ids[row.ID] = true
+	}
+	return len(ids)
+}
+
+// Name implements [Task].
+func (t *File) Name() string { return t.file }
+
+// Validate implements [Task].
+func (t *File) Validate() error { return nil }
+
+// Difficulty implements [Task].
+func (t *File) Difficulty() string { return "the problems are lines of a file" }
+
+// Draw implements [Task]: any line of the split, as likely as every other.
+func (t *File) Draw(r *Rand, split Split) verify.Row {
+	rows := t.rows[split]
+	return rows[r.Between(0, len(rows)-1)]
+}
+
+// Verify implements [Task].
+func (t *File) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+	if !ended {
+		return unended(completion)
+	}
+	return t.verifier.Verify(row, completion)
+}
+
+func (t *File) instruction() string { return "" }
+func (t *File) settings() []setting { return nil }
+
+// ReadRows calls do for each row of a file of JSON lines, which has to have a
+// question (or prompt), and returns the file's SHA-256 as hexadecimal digits. Errors
+// name file and line.
+func ReadRows(file string, do func(verify.Row) error) (sum string, err error) {
+	switch info, err := os.Stat(file); {
+	case err == nil && !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no file", file)
+	case err == nil && info.Size() > maxFileBytes:
+		return "", fmt.Errorf("%s has %d bytes: at most %d are read", file, info.Size(), maxFileBytes)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.Sum256(data)
+	number, found := 0, false
+	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\uFEFF"))) { // some editors begin files so
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		found = true
+		row, err := readRow(line)
+		if err == nil {
+			err = do(row)
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: line %d: %w", file, number, err)
+		}
+	}
+	if !found {
+		return "", fmt.Errorf("%s has no rows", file)
+	}
+	return hex.EncodeToString(hash[:]), nil
+}
+
+func readRow(line []byte) (row verify.Row, err error) {
+	if !utf8.Valid(line) { // the JSON decoder would put U+FFFD for what it cannot read
+		return row, errors.New("not UTF-8 text")
+	}
+	if err := json.Unmarshal(line, &row); err != nil {
+		return row, err
+	}
+	if row.Question == "" {
+		return row, errors.New(`the line has no "question" (or "prompt")`)
+	}
+	return row, nil
+}
