@@ -2,7 +2,9 @@
 //
 // A verifier is a pure function of a task row and a completion: no clock, no
 // randomness, no network, no files, and text written by a model is never
-// evaluated by anything but the parsers in this package.
+// evaluated by anything but the parsers in this package. The exceptions are the
+// verifiers of programs and queries, which exist to run them: package
+// verify/program, in boxes and bounded engines.
 //
 //	row {question, answer, metadata} ─┐
 //	                                  ├─> Verifier ─> Verdict {score, verdict, reason, extracted, rule}
