@@ -40,8 +40,10 @@ Options
 extract   how the answer is taken out of the completion:
           "lenient"  the last <answer>…</answer>; else the last \boxed{…}, or what the
                      last "final answer is" announces if that stands behind it; else
-                     what the last "answer is", "answer:" or "answer =" announces; else
-                     the whole text if it is nothing but an answer; else the last
+                     what the last "answer is", "answer:" or "answer =" announces (of a
+                     sentence what follows its last "is", else its last formula or its
+                     only number); else the whole text if it is nothing but an answer;
+                     else the only number behind a last "Therefore"; else the last
                      formula in $…$, $$…$$, \(…\) or \[…\]; else the last number. Neither
                      where the completion ends in the question; and of words between
                      tags a number counts that is the only one.

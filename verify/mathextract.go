@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/verify/internal/mathans"
@@ -161,6 +162,9 @@ func lenientParts(text string) (found, bool) {
 		_, text, _ = strings.Cut(text, "\n")
 	}
 	segments, plain := formulas(text)
+	if f, ok := conclusion(text, segments); ok {
+		return f, true
+	}
 	if f, ok := lastFormula(text, segments); ok {
 		return f, true
 	}
@@ -293,12 +297,61 @@ func announced(text, rule string) (found, bool) {
 		f.rule = rule
 		return f, true
 	}
+	f, ok := found{}, false
 	if m := leadingNumber.FindStringSubmatch(sentence); m != nil {
-		f, ok := readProseNumber(m[1] + m[2])
-		f.rule = rule
-		return f, ok
+		f, ok = readProseNumber(m[1] + m[2])
+	} else {
+		f, ok = stated(sentence)
 	}
-	return found{}, false
+	f.rule = rule
+	return f, ok
+}
+
+var isWord = regexp.MustCompile(`\s(?:is|are|equals|was|were)\s+(?:equal to\s+)?`)
+
+// stated is the answer in an announced sentence in words: what follows its last
+// "is", as in "the volume of $V$ is 120"; else its last formula; else its one number.
+func stated(sentence string) (found, bool) {
+	segments, plain := formulas(sentence)
+	if all := isWord.FindAllStringIndex(sentence, -1); all != nil {
+		end := all[len(all)-1][1]
+		if i := slices.IndexFunc(segments, func(s segment) bool { return s.start >= end }); i >= 0 && segments[i].start < end+boxGap {
+			return readSegments(sentence, segments[i:i+1])
+		}
+		if f, ok := readBare(sentence[end:]); ok {
+			return f, true
+		}
+		if m := leadingNumber.FindStringSubmatch(sentence[end:]); m != nil {
+			return readProseNumber(m[1] + m[2])
+		}
+	}
+	if f, ok := lastFormula(sentence, segments); ok {
+		return f, true
+	}
+	return onlyNumber(plain)
+}
+
+var concluding = regexp.MustCompile(`(?:^\s*|[.!?:]\s+|\n\s*)(?:Therefore|Thus|Hence|So|Consequently|In conclusion)\b`)
+
+// conclusion is the one number of a last sentence that begins with "therefore" or
+// the like, behind every formula and before no other number.
+func conclusion(text string, segments []segment) (found, bool) {
+	if len(segments) > 0 {
+		text = text[segments[len(segments)-1].end:]
+	}
+	all := concluding.FindAllStringIndex(text, -1)
+	if all == nil {
+		return found{}, false
+	}
+	return onlyNumber(text[all[len(all)-1][1]:])
+}
+
+// onlyNumber is the number of a text that has one.
+func onlyNumber(text string) (found, bool) {
+	if len(plainNumber.FindAllString(text, 2)) != 1 {
+		return found{}, false
+	}
+	return lastPlainNumber(text)
 }
 
 var (

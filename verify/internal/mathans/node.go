@@ -2,6 +2,7 @@ package mathans
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -109,6 +110,27 @@ func (n *node) any(test func(*node) bool) bool {
 }
 
 func (n *node) hasKind(k kind) bool { return n.any(func(m *node) bool { return m.kind == k }) }
+
+// ordered is n with the terms of sums and the factors of products in the order of
+// their keys.
+func (n *node) ordered() *node {
+	if len(n.args) == 0 {
+		return n
+	}
+	m := n.withArgs(make([]*node, 0, len(n.args)))
+	for _, arg := range n.args {
+		arg = arg.ordered()
+		if arg.kind == n.kind && (n.kind == kSum || n.kind == kProduct) {
+			m.args = append(m.args, arg.args...)
+			continue
+		}
+		m.args = append(m.args, arg)
+	}
+	if n.kind == kSum || n.kind == kProduct {
+		slices.SortFunc(m.args, func(a, b *node) int { return strings.Compare(a.key(), b.key()) })
+	}
+	return m
+}
 
 // withArgs is n with other args.
 func (n *node) withArgs(args []*node) *node {

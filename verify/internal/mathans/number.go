@@ -9,7 +9,7 @@ import (
 
 // separators between groups of three digits. A bare comma or a space groups
 // digits only where no bracket is open: (12,102) is a pair.
-var separators = []string{`{,}`, `,\!`, `{,\!}`, `\,`, `{\,}`, `\ `, `,`, ` `, `~`, `\;`}
+var separators = []string{`{,}`, `{, }`, ` {,}`, ` {, }`, `,\!`, `{,\!}`, `\,`, `{\,}`, `\ `, `,`, ` `, `~`, `\;`}
 
 // number reads digits with separators, a decimal part and an exponent.
 func (l *lexer) number() error {

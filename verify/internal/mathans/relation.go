@@ -17,8 +17,11 @@ func assigned(n *node) (name, v *node, ok bool) {
 		return nil, nil, false
 	}
 	name = n.args[0]
+	last := len(n.args) - 1
 	switch constant := len(variables(name)) == 0; {
 	case isName(name):
+	case constant && len(n.ops) > 1 && n.args[last-1].kind == kSymbol && isName(n.args[last-1]): // 6 = 2x = x + 3 = x = 3
+		name = n.args[last-1]
 	case constant && len(n.ops) == 1 && n.args[1].kind == kSymbol && isName(n.args[1]):
 		n = reversed(n)
 		name = n.args[0]
@@ -27,7 +30,6 @@ func assigned(n *node) (name, v *node, ok bool) {
 	default:
 		return nil, nil, false
 	}
-	last := len(n.args) - 1
 	for i, op := range n.ops {
 		if op != "=" && op != "~" {
 			return nil, nil, false
@@ -135,7 +137,7 @@ func (m *matcher) relationsInLists(g, p *node) bool {
 		if m.sameSets(g, p) {
 			return true
 		}
-	} else if set, ok := m.asSet(g); ok {
+	} else if set, ok := m.asSet(ofValue(g)); ok {
 		return m.equal(set, p)
 	} else if set, ok := m.asSet(p); ok {
 		return m.rules.SetRelation && m.equal(g, set)
@@ -149,6 +151,18 @@ func (m *matcher) relationsInLists(g, p *node) bool {
 		return false
 	}
 	return m.equal(gv, pv)
+}
+
+// ofValue is 0 < y < 1 for 0 < f(x) < 1: what values f has, whatever x is. Anything
+// else is as it was.
+func ofValue(n *node) *node {
+	i := slices.IndexFunc(n.args, func(arg *node) bool { return arg.kind == kCall && len(arg.name) == 1 })
+	if n.kind != kRelation || i < 0 {
+		return n
+	}
+	args := slices.Clone(n.args)
+	args[i] = symbol(args[i].name + "()")
+	return n.withArgs(args)
 }
 
 // byName compares lists of assignments name by name: x=1, y=2 is y=2, x=1 and
