@@ -50,7 +50,7 @@ var layers = []layer{
 	{folder: "rl/store"},
 	{folder: "rl/metrics"},
 	{folder: "rl/report"},
-	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/tasks verify/instruct"},
+	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 	_ "github.com/rlzero/rlzero/verify/instruct"
+	_ "github.com/rlzero/rlzero/verify/program"
 )
 
 // rowsEach is how many rows of each family and verifier are attacked.
@@ -68,11 +69,21 @@ func TestEveryFamily(t *testing.T) {
 	}
 }
 
+// codeRows have a test of each kind; two languages can be asked the same.
+var codeRows = []string{
+	`{"question":"Square the number.","tests":[{"stdin":"3\n","stdout":"9\n"},{"stdin":"4\n","stdout":"16\n"}]}`,
+	`{"question":"Write f, which doubles.","tests":[{"call":"f","args":[3],"expected":6},{"call":"f","args":["a"],"expected":"aa"}]}`,
+	`{"question":"Write f, which adds one.","tests":[{"assert":"assert(f(3) == 4)"},{"assert":"assert(f(0) == 1)"}]}`,
+}
+
 // sampleRows are rows of the verifiers with references, by name; options stand
 // behind it as ParseGrader reads them.
 var sampleRows = map[string][]string{
 	"bleu":                     {`{"question":"Translate: le chat","answer":"the cat sat on the mat today"}`, `{"question":"Translate: le chien","answer":"a dog runs through the garden"}`},
 	"chrf":                     {`{"question":"Translate: le chat","answer":"the cat sat"}`, `{"question":"Translate: le chien","answer":"a dog runs"}`},
+	"code:javascript":          codeRows,
+	"code:python":              codeRows,
+	"code:wasm":                {`{"question":"Add.","tests":[{"call":"add","args":[2,3],"expected":5}]}`, `{"question":"Echo.","tests":[{"stdin":"a\n","stdout":"a\n"}]}`},
 	"countdown":                {`{"question":"Reach 24 with 3, 8, 2, 5.","answer":"3*8","metadata":{"numbers":[3,8,2,5],"target":24}}`, `{"question":"Reach 30 with 5, 6, 2, 7.","answer":"5*6","metadata":{"numbers":[5,6,2,7],"target":30}}`},
 	"edit_similarity":          {`{"question":"Copy: alpha","answer":"alpha beta"}`, `{"question":"Copy: gamma","answer":"gamma delta"}`},
 	"exact":                    {`{"question":"The capital of France?","answer":"Paris"}`, `{"question":"The capital of Italy?","answer":"Rome"}`, `{"question":"What is 7 + 3?","answer":"10"}`},
@@ -95,7 +106,11 @@ var sampleRows = map[string][]string{
 	"rouge_1":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
 	"rouge_2":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
 	"rouge_l":                  {`{"question":"Sum up the first text.","answer":"cats sleep most of the day"}`, `{"question":"Sum up the second text.","answer":"dogs bark at the postman"}`},
-	"tool_call":                {`{"question":"The weather in Rome?","answer":"{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}"}`, `{"question":"The time in Oslo?","answer":"{\"name\":\"time\",\"arguments\":{\"city\":\"Oslo\"}}"}`},
+	"sql": {
+		`{"question":"How many?","schema":"CREATE TABLE item (name, stock)","rows":{"item":[["pen",3],["ink",5]]},"answer":"SELECT count(*) FROM item"}`,
+		`{"question":"Which are out?","schema":"CREATE TABLE item (name, stock)","rows":{"item":[["pen",3],["ink",0]]},"answer":"SELECT name FROM item WHERE stock = 0"}`,
+	},
+	"tool_call": {`{"question":"The weather in Rome?","answer":"{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}"}`, `{"question":"The time in Oslo?","answer":"{\"name\":\"time\",\"arguments\":{\"city\":\"Oslo\"}}"}`},
 }
 
 // TestEveryVerifier: no attack is paid by any verifier that is no task's; each

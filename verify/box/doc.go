@@ -18,7 +18,8 @@
 //	              (https://docs.kernel.org/userspace-api/landlock.html)
 //	seccomp       a list of the system calls that an interpreter needs; no sockets, no
 //	              signals to others, no ptrace, no new namespaces; anything unknown is
-//	              refused (seccomp_linux.go)
+//	              refused (seccomp_linux.go). A program that forks itself for each of
+//	              several strangers can take processes from them too: [OneProcess]
 //
 // Some systems allow a user no namespaces. The other layers are enough to hold a
 // program there: it cannot be given a /tmp, and processes are counted together with

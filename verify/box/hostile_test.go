@@ -4,6 +4,7 @@ package box
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -87,8 +88,30 @@ var hostiles = []hostile{
 	{name: "flood of errors", source: "import os\nfor i in range(1000): os.write(2, b'e' * 10**4)", want: `^e+$`},
 	{name: "large power", source: "-9**9**9", kill: true},
 	{name: "environment", source: "import os; print(sorted(os.environ))", want: `^\['LC_CTYPE', '` + marker + `'\]$`},
+	{name: "signal by a file", source: "import fcntl, os\nr, w = os.pipe()\nfor command in (8, 10, 15):\n  try: print(fcntl.fcntl(r, command, os.getppid() if command < 15 else bytes(8)))\n  except PermissionError: print('refused')\nprint(fcntl.fcntl(r, 3))", want: `^(refused\s){3}0$`},
+	{name: "one process", source: oneProcess, want: `^(refused\s){6}9$`},
 	{name: "old calls", source: "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nprint(libc.syscall(0x40000000 + 39), ctypes.get_errno())", want: `^-1 1$`},
 }
+
+// oneProcess puts the filter of that name on, tries to get round it, and starts a thread.
+var oneProcess = `import ctypes, os, threading
+code = ctypes.create_string_buffer(bytes.fromhex("` + hex.EncodeToString(OneProcess()) + `"))
+class Program(ctypes.Structure): _fields_ = [("n", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(22, 2, ctypes.byref(Program((len(code) - 1) // 8, ctypes.addressof(code))), 0, 0) == 0
+def attempt(f, *args):
+  try:
+    if f(*args) != -1: print("done")
+    else: print("refused" if ctypes.get_errno() == 1 else ctypes.get_errno())
+  except PermissionError: print("refused")
+attempt(os.fork)
+attempt(os.posix_spawn, "/usr/bin/python3", ["python3"], {})
+attempt(os.execv, "/usr/bin/python3", ["python3"])
+attempt(libc.vfork)
+attempt(libc.prctl, 22, 2, None, 0, 0)
+attempt(libc.syscall, ` + fmt.Sprint(unix.SYS_CLONE) + `, 0x100, 0, 0, 0, 0)
+t = threading.Thread(target=print, args=(9,))
+t.start(); t.join()`
 
 // TestHostile runs every program as this user with and without namespaces, and as an
 // ordinary user where this one is root.

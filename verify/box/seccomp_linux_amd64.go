@@ -13,5 +13,8 @@ var archCalls = []uint32{
 	unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_ARCH_PRCTL, unix.SYS_ALARM, unix.SYS_PAUSE, unix.SYS_TIME, unix.SYS_GETPGRP, unix.SYS_GETRLIMIT, unix.SYS_SETRLIMIT,
 }
 
+// forkCalls start processes, beside clone.
+var forkCalls = []uint32{unix.SYS_FORK, unix.SYS_VFORK}
+
 // openCalls open files; flags is where theirs lie.
 var openCalls = []struct{ call, flags uint32 }{{unix.SYS_OPENAT, dataArg2}, {unix.SYS_OPEN, dataArg1}}

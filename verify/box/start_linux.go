@@ -153,12 +153,13 @@ func (b *Box) Close() {
 // another goroutine.
 func (b *Box) Kill() { syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
 
-// Waited is the longest time in seconds that one thread in the box could have run and
-// found no processor free. Of one thread, as many together wait for each other.
+// Waited is the longest time in seconds that one thread of the processes which the
+// program has started could have run and found no processor free. Of one thread, as
+// many together wait for each other.
 func (b *Box) Waited() float64 {
 	const nanosecond = 1e-9
 	longest := 0.0
-	for _, pid := range b.processes() {
+	for _, pid := range b.processes()[1:] {
 		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		for _, thread := range threads {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, thread.Name())) // run, waited, slices

@@ -21,7 +21,10 @@
 // that runs it, twice, is wrong: a completion cannot talk itself out of being scored.
 // A row
 // without tests, a box that cannot be built on this system and a machine too
-// busy to give the program its time are not scored.
+// busy to give the program its time are not scored. The last is told by how long a
+// thread of the program waited for a processor: more than half of the limit by the
+// clock, which its own threads cannot take up, as a program is one process with one
+// limit on processor time, of less than that.
 //
 // # Threads
 //

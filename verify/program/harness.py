@@ -7,14 +7,46 @@
 
 import os, sys
 sys.path[:] = [p for p in sys.path if p]
-import ast, builtins, io, json, math, resource, struct, traceback
+import ast, atexit, builtins, gc, io, json, math, resource, struct, traceback
 import bisect, collections, copy, dataclasses, datetime, decimal, enum, fractions, functools, heapq, itertools
-import operator, queue, random, re, statistics, string, textwrap, threading, time, typing
+import operator, queue, random, re, statistics, string, textwrap, threading, time, types, typing
 
 CONTROL_IN, CONTROL_OUT = os.dup(0), os.dup(1)
 SCRATCH = os.getcwd() if os.getcwd() == "/tmp" else None
 MAX_FRAME = 16 << 20
 MAX_DEPTH = 100
+MAX_FILES = 32
+
+# What functions find without importing it, as where such problems are posed: modules,
+# and the names in some of them.
+MODULES = (typing, collections, heapq, bisect, itertools, functools, math, copy, datetime, operator, random, re, string)
+PRELUDE = {module.__name__: module for module in MODULES}
+for module in MODULES[:7]:
+    for name in getattr(module, "__all__", dir(module)):
+        if name[0] != "_" and name != "e" and not hasattr(builtins, name):
+            PRELUDE.setdefault(name, getattr(module, name))
+
+
+def call_filter(code):
+    """A function that puts a filter of system calls (prctl(2)) on this process for good."""
+    if not code:
+        return lambda: None
+    import ctypes
+    filters = ctypes.create_string_buffer(code, len(code))
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filters", ctypes.c_void_p)]
+    program = Program(len(code) // 8, ctypes.addressof(filters))
+    prctl, set_seccomp, filter_mode = ctypes.CDLL(None, use_errno=True).prctl, 22, 2
+
+    def apply(_kept=filters):
+        if prctl(set_seccomp, filter_mode, ctypes.byref(program), 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "the filter of system calls")
+    return apply
+
+
+stay_one = call_filter(bytes.fromhex(sys.argv[1]))
+sys.argv = ["program.py"]
 
 
 def read_exactly(fd, n):
@@ -62,7 +94,20 @@ def blank_file(data=b""):
 
 # Values as JSON that keeps their types.
 
-def encode(v, keep=None, depth=0):
+SCALARS = {
+    "Decimal": (decimal.Decimal, str, decimal.Decimal),
+    "Fraction": (fractions.Fraction, str, fractions.Fraction),
+    "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+}
+
+
+def unknown(v):
+    return {"other": type(v).__name__}
+
+
+def encode(v, wrap=unknown, depth=0):
+    """The notation of a value; wrap gives that of what is no plain value."""
     if depth > MAX_DEPTH:
         raise ValueError("a value nested too deep")
     if v is None or v is True or v is False:
@@ -79,16 +124,17 @@ def encode(v, keep=None, depth=0):
         return {"b": bytes(v).hex()}
     for kind, tag in ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "fs"), (collections.deque, "l")):
         if isinstance(v, kind):
-            return {tag: [encode(x, keep, depth + 1) for x in kind.__iter__(v)]}
+            return {tag: [encode(x, wrap, depth + 1) for x in kind.__iter__(v)]}
     if isinstance(v, dict):
-        return {"d": [[encode(k, keep, depth + 1), encode(x, keep, depth + 1)] for k, x in dict.items(v)]}
-    if keep is None:
-        return {"other": type(v).__name__}
-    keep.append(v)
-    return {"h": len(keep) - 1}
+        return {"d": [[encode(k, wrap, depth + 1), encode(x, wrap, depth + 1)] for k, x in dict.items(v)]}
+    name = type(v).__name__
+    if name in SCALARS and type(v) is SCALARS[name][0]:
+        return {"v": [name, SCALARS[name][1](v)]}
+    return wrap(v)
 
 
-def decode(v, handle=None):
+def decode(v, unwrap):
+    """The value of a notation; unwrap gives that of a tag which is none of these."""
     if not isinstance(v, dict):
         return v
     (tag, x), = v.items()
@@ -101,17 +147,17 @@ def decode(v, handle=None):
     if tag == "b":
         return bytes.fromhex(x)
     if tag == "d":
-        return {decode(k, handle): decode(y, handle) for k, y in x}
-    if tag == "h":
-        return handle(x)
-    kind = {"l": list, "t": tuple, "s": set, "fs": frozenset}[tag]
-    return kind(decode(y, handle) for y in x)
+        return {decode(k, unwrap): decode(y, unwrap) for k, y in x}
+    if tag == "v":
+        return SCALARS[x[0]][2](x[1])
+    kind = {"l": list, "t": tuple, "s": set, "fs": frozenset}.get(tag)
+    return kind(decode(y, unwrap) for y in x) if kind else unwrap(tag, x)
 
 
 # In the fork.
 
 def enter(job, files):
-    """Takes the files for its own (number to place) and the limits of one test."""
+    """Takes the files for its own (number to place) and the limits of one test, for good."""
     top = 1 + max(files.values())
     moved = {fd: os.dup(fd) for fd in files}
     for fd, place in files.items():
@@ -120,25 +166,41 @@ def enter(job, files):
     seconds = math.ceil(job["cpu"])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (job["file"], job["file"]))
-    if job["memory"]:
-        resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_FILES, MAX_FILES))
+    resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
+    # Deep recursion is common, and so are threads with stacks larger than all memory.
+    stack = job["memory"] // 4
+    most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    resource.setrlimit(resource.RLIMIT_STACK, (stack if most == resource.RLIM_INFINITY else min(stack, most), most))
+    set_stack = threading.stack_size
+    threading.stack_size = lambda size=0: set_stack(min(size, stack))
     sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
     random.seed(0)
+    stay_one()
+
+
+def new_module(name):
+    """The names of a new module, which dataclasses and the like look for in sys.modules."""
+    sys.modules[name] = types.ModuleType(name)
+    return sys.modules[name].__dict__
 
 
 def load(job, name):
-    space = {"__name__": name, "__builtins__": builtins}
-    if name == "__main__":
-        module = type(sys)("__main__")
-        module.__dict__.update(space)
-        space = module.__dict__
-        sys.modules["__main__"] = module
+    space = new_module(name)
+    if name == "program":
+        vars(builtins).update(PRELUDE)
     if job["setup"]:
         exec(compile(job["setup"], "<setup>", "exec"), space)
     exec(compile(job["program"], "<program>", "exec"), space)
     return space
+
+
+def flush(*files):
+    for file in files:
+        if not getattr(file, "closed", False):
+            file.flush()
 
 
 def guarded(work):
@@ -155,8 +217,7 @@ def guarded(work):
         except BaseException:
             pass
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush(sys.stdout, sys.stderr)
     except BaseException:
         code = 1
     os._exit(code & 0xFF)
@@ -171,7 +232,14 @@ def find(space, name):
 
 
 def run_program(job):
-    load(job, "__main__")
+    """Runs a script to the end that Python gives it: threads, exit functions, files closed."""
+    try:
+        load(job, "__main__")
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        flush(sys.stdout, sys.__stdout__)
+        sys.modules["__main__"].__dict__.clear()
 
 
 def run_call(job, result):
@@ -183,96 +251,168 @@ def run_call(job, result):
         text = text[os.write(result, text):]
 
 
+def exchange(fd_in, fd_out, message):
+    """Says something and returns what comes back."""
+    say(fd_out, message)
+    frame = receive(fd_in)
+    if frame is None:
+        raise EOFError("the other side has ended")
+    return json.loads(frame)
+
+
 def run_serve(job, requests, replies):
     """Answers questions about a program: names, calls, attributes, items."""
     space = load(job, "program")
     kept = []
-    say(replies, {"value": None})
+
+    def wrap(v):
+        kept.append(v)
+        return {"h": len(kept) - 1}
+
+    def unwrap(tag, x):
+        if tag == "h":
+            return kept[x]
+        if tag == "n":
+            return getattr(builtins, x)
+
+        def back(*args, **kwargs):  # a function of the test's
+            q = exchange(requests, replies, {"back": x, "args": [encode(a, wrap) for a in args],
+                                             "kwargs": {k: encode(a, wrap) for k, a in kwargs.items()}})
+            while q["op"] != "return":
+                q = exchange(requests, replies, answer(q))
+            if "raised" in q:
+                raise getattr(builtins, q["raised"], Exception)(q["text"])
+            return decode(q["value"], unwrap)
+        return back
+
+    def answer(q):
+        try:
+            if q["op"] == "name":
+                return {"value": encode(find(space, q["name"]), wrap)}
+            it = kept[q["handle"]]
+            args = [decode(x, unwrap) for x in q["args"]]
+            if q["op"] == "call":
+                v = it(*args, **{k: decode(x, unwrap) for k, x in q["kwargs"].items()})
+            elif q["op"] == "attribute":
+                v = getattr(it, *args)
+            elif q["op"] == "set":
+                v = setattr(it, *args)
+            elif q["op"] == "item":
+                v = it[args[0]]
+            elif q["op"] == "length":
+                v = len(it)
+            elif q["op"] == "text":
+                v = str(it)
+            else:
+                v = list(itertools.islice(it, 1_000_000))
+            reply = {"value": encode(v, wrap)}
+            # What a function does to lists, dicts and sets that it is given.
+            changed = {i: encode(a, wrap) for i, a in enumerate(args) if isinstance(a, (list, dict, set))}
+            reply["changed"] = {i: a for i, a in changed.items() if a != q["args"][i]}
+            return reply
+        except BaseException as e:
+            return {"raised": type(e).__name__, "text": str(e)[:1000]}
+
+    message = {"value": None}
     while True:
+        say(replies, message)
         frame = receive(requests)
         if frame is None:
             return
-        q = json.loads(frame)
-        try:
-            if q["op"] == "name":
-                v = find(space, q["name"])
-            else:
-                it = kept[q["handle"]]
-                args = [decode(x, kept.__getitem__) for x in q["args"]]
-                if q["op"] == "call":
-                    v = it(*args, **{k: decode(x, kept.__getitem__) for k, x in q["kwargs"].items()})
-                elif q["op"] == "attribute":
-                    v = getattr(it, *args)
-                elif q["op"] == "item":
-                    v = it[args[0]]
-                elif q["op"] == "length":
-                    v = len(it)
-                elif q["op"] == "text":
-                    v = str(it)
-                else:
-                    v = list(itertools.islice(it, 1_000_000))
-            say(replies, {"value": encode(v, kept)})
-        except BaseException as e:
-            say(replies, {"raised": type(e).__name__, "text": str(e)[:1000]})
+        message = answer(json.loads(frame))
 
 
 class Refused(Exception):
     """What the program raised and is no exception of Python's own."""
 
 
+def raised(reply):
+    """The exception that the program raised. One that ends a loop would end the test's."""
+    kind = getattr(builtins, str(reply["raised"]), None)
+    known = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, (StopIteration, StopAsyncIteration))
+    return (kind if known else Refused)(reply.get("text"))
+
+
 def run_test(job, answers, questions):
     """Runs test code whose unknown names are the program's, reached by asking."""
-    def ask(op, **rest):
-        say(questions, {"op": op, **rest})
-        frame = receive(answers)
-        if frame is None:
-            raise Refused("the program has ended")
-        reply = json.loads(frame)
+    functions = []
+
+    def ask(op, args=(), kwargs=None, **rest):
+        message = {"op": op, "args": [encode(a, wrap) for a in args], "kwargs": {k: encode(a, wrap) for k, a in (kwargs or {}).items()}, **rest}
+        while True:
+            reply = exchange(answers, questions, message)
+            if "back" not in reply:
+                break
+            try:
+                f = functions[reply["back"]]
+                v = f(*[decode(a, unwrap) for a in reply["args"]], **{k: decode(a, unwrap) for k, a in reply["kwargs"].items()})
+                message = {"op": "return", "value": encode(v, wrap)}
+            except Exception as e:
+                message = {"op": "return", "raised": type(e).__name__, "text": str(e)}
         if "raised" in reply:
-            kind = getattr(builtins, str(reply["raised"]), None)
-            known = isinstance(kind, type) and issubclass(kind, Exception)
-            raise (kind if known else Refused)(reply.get("text"))
-        return decode(reply["value"], Remote)
+            raise raised(reply)
+        for i, a in reply.get("changed", {}).items():
+            replace(args[int(i)], decode(a, unwrap))
+        return decode(reply["value"], unwrap)
+
+    def replace(old, new):
+        if isinstance(old, list) and isinstance(new, list):
+            old[:] = new
+        elif isinstance(old, (dict, set)) and type(old) is type(new):
+            old.clear()
+            old.update(new)
 
     class Remote:
         """An object of the program's: it can be used, but equals itself alone."""
         __slots__ = ("_handle",)
 
         def __init__(self, handle):
-            self._handle = handle
-
-        def _ask(self, op, *args, **kwargs):
-            kwargs = {k: plain(x) for k, x in kwargs.items()}
-            return ask(op, handle=self._handle, args=[plain(x) for x in args], kwargs=kwargs)
+            object.__setattr__(self, "_handle", handle)
 
         def __call__(self, *args, **kwargs):
-            return self._ask("call", *args, **kwargs)
+            return ask("call", args, kwargs, handle=self._handle)
 
         def __getattr__(self, name):
-            return self._ask("attribute", name)
+            return ask("attribute", [name], handle=self._handle)
+
+        def __setattr__(self, name, value):
+            ask("set", [name, value], handle=self._handle)
 
         def __getitem__(self, key):
-            return self._ask("item", key)
+            return ask("item", [key], handle=self._handle)
 
         def __len__(self):
-            return self._ask("length")
+            return ask("length", handle=self._handle)
 
         def __iter__(self):
-            return iter(self._ask("list"))
+            return iter(ask("list", handle=self._handle))
 
         def __str__(self):
-            return self._ask("text")
+            return ask("text", handle=self._handle)
 
-    def plain(v):
-        return {"h": v._handle} if type(v) is Remote else encode(v)
+    def wrap(v):
+        if type(v) is Remote:
+            return {"h": v._handle}
+        name = getattr(v, "__name__", None)
+        if isinstance(name, str) and getattr(builtins, name, None) is v:
+            return {"n": name}
+        if callable(v):
+            functions.append(v)
+            return {"fn": len(functions) - 1}
+        raise TypeError("the program cannot be given a " + type(v).__name__)
+
+    def unwrap(tag, x):
+        if tag != "h" or type(x) is not int:
+            raise ValueError("no value")
+        return Remote(x)
 
     tree = ast.parse(job["program"])
     names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     own = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-    own |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    own |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
     own |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     own |= {(a.asname or a.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
-    space = {"__name__": "test"}
+    space = new_module("__main__")
     if job["setup"]:
         exec(compile(job["setup"], "<setup>", "exec"), space)
     for name in sorted({n.id for n in names} - own - set(dir(builtins)) - set(space)):
@@ -280,7 +420,11 @@ def run_test(job, answers, questions):
             space[name] = ask("name", name=name)
         except NameError:
             pass
-    exec(compile(tree, "<test>", "exec"), space)
+    try:
+        exec(compile(tree, "<test>", "exec"), space)
+    except SystemExit as e:  # as unittest.main ends
+        if e.code:
+            raise
     say(questions, {"passed": True})
 
 
@@ -331,13 +475,13 @@ def handle(job):
             pid = fork(job, {**files, result: 3}, lambda: run_call(job, 3))
             finish(pid, job, out, err, lambda: {"result": content(result, MAX_FRAME)[0]})
         else:
-            relay(job, files, opened)
+            relay(job, files)
     finally:
         for fd in opened:
             os.close(fd)
 
 
-def relay(job, files, opened):
+def relay(job, files):
     """Carries frames between the fork and the control files, so that the fork has none of those."""
     in_r, in_w = os.pipe()
     out_r, out_w = os.pipe()
@@ -345,7 +489,6 @@ def relay(job, files, opened):
     pid = fork(job, {**files, in_r: 3, out_w: 4}, lambda: work(job, 3, 4))
     os.close(in_r)
     os.close(out_w)
-    opened.append(out_r)
     passed = False
     while True:
         frame = receive(out_r)
@@ -364,7 +507,8 @@ def relay(job, files, opened):
             send(in_w, answer)
         except BrokenPipeError:
             break
-    os.close(in_w)
+    for fd in (in_w, out_r):  # which ends one that still writes
+        os.close(fd)
     finish(pid, job, files_out(files, 1), files_out(files, 2), lambda: {"passed": passed})
 
 
@@ -378,6 +522,7 @@ def main():
         os.dup2(null, fd)
     os.close(null)
     send(CONTROL_OUT, b"F" + json.dumps({"version": sys.version.split()[0]}).encode())
+    gc.freeze()  # what is here stays: no fork looks through it, or copies it to do so
     while True:
         frame = receive(CONTROL_IN)
         if frame is None:

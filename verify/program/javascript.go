@@ -34,9 +34,11 @@ prints objects as node does, but on one line.
 A call is that of a function of the program, or of module.exports; what it promises is
 awaited. Results are compared as JSON values: undefined is null, a BigInt a number; NaN,
 functions, Map and Set are wrong. An assert is code that throws; assert.strictEqual,
-deepStrictEqual, throws and the rest are there, and the program cannot replace them. It
-shares its world with the program, though: an assert that asks an object of the program,
-such as assert(f().every(ok)), believes what that says. Calls are compared outside.
+deepStrictEqual, throws and the rest are there, and the program cannot replace them, nor
+what JavaScript itself brings: JSON, Array.prototype.every and all others stay as they
+are, though it may add to them. Names that the setup defines mean in asserts what they
+mean there. An assert that asks an object of the program, such as assert(f().isValid()),
+believes what that says. Calls are compared outside.
 
 Every test has a new engine, in a process of its own that is this program started again:
 one that cannot be stopped otherwise is ended. Not scored: the row has no tests or asks
@@ -66,7 +68,7 @@ func (v javascript) Verify(row verify.Row, completion string) verify.Verdict {
 		}
 		return v.engine(javascriptPool, t, js.Task{
 			Setup: s.setup, Program: program, Stdin: t.stdin, Call: t.call, Args: append([]json.RawMessage{}, t.args...), Assert: t.assert,
-			Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.OutputKB << 10,
+			Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.outputFor(t.stdout),
 		}, 0)
 	})
 }

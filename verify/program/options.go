@@ -40,7 +40,8 @@ const optionsDoc = `Options:
   timeout     seconds of processor time for a test (default 2); by the clock five times
               that and five seconds more.
   memory_mb   memory of a process (default 256).
-  output_kb   of printed text read (default 256); more is wrong.
+  output_kb   of printed text read (default 256), or twice what is expected where that is
+              more; what prints yet more is wrong.
 `
 
 // The values of options.
@@ -90,9 +91,20 @@ func decode(raw json.RawMessage, dst any, common *options) error {
 	return common.check()
 }
 
+// outputFor is how many bytes of output are read where so much is expected: a power of
+// two times the limit, so that the program learns no length from its own limits.
+func (o options) outputFor(expected string) int {
+	n := o.OutputKB << 10
+	for n < 2*len(expected) {
+		n *= 2
+	}
+	return n
+}
+
 const maxProgramBytes = 1 << 18 // a longer program is wrong unread
 
-var fence = regexp.MustCompile("(?ms)^[ \t]*```([A-Za-z0-9_+#-]*)[^\n]*\n(.*?)\n?^[ \t]*```[ \t]*\r?$")
+// fence has the groups indentation, language and body.
+var fence = regexp.MustCompile("(?ms)^([ \t]*)```([A-Za-z0-9_+#-]*)[^\n]*\n(.*?)\n?^[ \t]*```[ \t]*\r?$")
 
 // extract takes the program out of a completion. languages are the names that a
 // fence may carry, in lower case. rule says what matched: "fence" or "whole".
@@ -125,12 +137,21 @@ func lastBlock(text string, languages []string) (string, error) {
 	blocks := fence.FindAllStringSubmatch(text, -1)
 	for _, accepted := range [][]string{languages, {""}} {
 		for i := len(blocks) - 1; i >= 0; i-- {
-			if slices.Contains(accepted, strings.ToLower(blocks[i][1])) {
-				return blocks[i][2], nil
+			indent, language, body := blocks[i][1], blocks[i][2], blocks[i][3]
+			if slices.Contains(accepted, strings.ToLower(language)) {
+				return outdent(body, indent), nil
 			}
 		}
 	}
 	return "", fmt.Errorf("no fenced block of %s", languages[0])
+}
+
+// outdent takes a fence's indentation, of a list perhaps, off the lines that have it.
+func outdent(body, indent string) string {
+	if indent == "" {
+		return body
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(body, indent), "\n"+indent, "\n")
 }
 
 // outcome is how one test went.
@@ -138,6 +159,7 @@ type outcome struct {
 	passed   bool
 	reason   string // why not
 	unscored bool   // no fault of the program: reason says whose
+	broken   bool   // what runs programs broke: a second try shows whether the program did it
 }
 
 // judge runs the suite's tests with run, until the verdict is clear, and scores

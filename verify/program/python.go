@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rlzero/rlzero/verify"
@@ -27,18 +28,25 @@ const pythonDoc = `code:python: right when the completion's program passes the r
   unsafe_local  true: run programs where this system cannot box them, with the rights of
               the user who runs this. Default false: not scored there.
 
+A program that is run is a script: its threads and exit functions are waited for. Where
+functions are tested they find typing, collections, heapq, bisect, itertools, functools
+and math, and the names in them, without an import, as where such problems are posed.
+
 A call is that of a function of the program, or of a method of its class Solution. What
 it returns is compared by value: 1 is 1.0, a tuple is a list, a set is a list in any
 order, a number as a key is its text. Any exit code but 0 fails the test.
 
 Assert code runs in another interpreter than the program, which it reaches by asking: a
-function returns values (numbers, texts, bytes, None, lists, tuples, sets, dicts of
-these) or objects, which can be called and have attributes, items and a length, but
-equal themselves alone. So no program can see its tests, nor make a wrong value equal.
+function returns values (numbers, texts, bytes, dates, None, lists, tuples, sets, dicts
+of these) or objects, which can be called and have attributes, items and a length, but
+equal themselves alone. It is given values and functions, and what it does to lists, sets
+and dicts is done to those of the test; objects of classes of the test's own it cannot
+be given. So no program can see its tests, nor make a wrong value equal; only a test that
+asks an object of the program, as in assert f(x).is_valid(), believes what that says.
 
-Each test is a new process with its own limits on processor time, memory, files, output
-and processes, without a network, reading Python's own folders alone
-(verify/box has the layers). Only the standard library is there. Times and random numbers
+Each test is a new process with its own limits on processor time, memory, files and
+output, without a network, reading Python's own folders alone (verify/box has the
+layers). It may have threads, but starts no processes. Only the standard library is there. Times and random numbers
 are the program's own; random starts from one seed, and so does hashing. Processor time
 counts in whole seconds.
 
@@ -67,14 +75,19 @@ func (v python) Verify(row verify.Row, completion string) verify.Verdict {
 	return v.judge(s, program, rule, func(t test) outcome {
 		running <- struct{}{}
 		defer func() { <-running }()
-		return v.try(s.setup, program, t)
+		out := v.try(s.setup, program, t)
+		if out.broken { // perhaps for a reason of its own, such as a machine out of memory
+			out = v.try(s.setup, program, t)
+		}
+		return out
 	})
 }
 
 // try runs one test.
 func (v python) try(setup, program string, t test) outcome {
 	j := v.job("program", setup, program)
-	j.Stdin = t.stdin
+	j.Stdin, j.Output = t.stdin, v.outputFor(t.stdout)
+	j.File = max(j.File, j.Output)
 	switch {
 	case t.assert != "":
 		return v.assert(j, t.assert)
@@ -115,12 +128,12 @@ func (v python) settled(e end, err error) (outcome, bool) {
 	const cpuTimeOver, fileTooBig = -24, -25 // SIGXCPU, SIGXFSZ
 	switch {
 	case errors.Is(err, errOverTime) || errors.Is(err, errBroken):
-		return outcome{reason: err.Error()}, true
+		return outcome{reason: err.Error(), broken: errors.Is(err, errBroken)}, true
 	case err != nil:
 		return outcome{unscored: true, reason: err.Error()}, true
 	case e.Flood || e.Exit == fileTooBig:
-		return outcome{reason: fmt.Sprintf("it prints more than %d KB", v.OutputKB)}, true
-	case e.Exit == cpuTimeOver:
+		return outcome{reason: "it prints more than is read (option output_kb)"}, true
+	case e.Exit == cpuTimeOver || e.Seconds > math.Ceil(v.Timeout): // it may catch the signal
 		return outcome{reason: fmt.Sprintf("it needs more than %v s of processor time", v.Timeout)}, true
 	case e.Exit < 0:
 		return outcome{reason: fmt.Sprintf("it dies of signal %d", -e.Exit)}, true
@@ -133,16 +146,16 @@ func (v python) settled(e end, err error) (outcome, bool) {
 }
 
 func (v python) call(j job, t test) outcome {
-	want, err := fromJSON(t.expected)
+	want, err := t.values()
 	if err != nil {
-		return outcome{unscored: true, reason: "the expected value: " + err.Error()}
+		return outcome{unscored: true, reason: err.Error()}
 	}
 	args, err1 := json.Marshal(append([]json.RawMessage{}, t.args...))
 	kwargs, err2 := json.Marshal(t.kwargs)
 	if err := errors.Join(err1, err2); err != nil {
 		return outcome{unscored: true, reason: "the arguments: " + err.Error()}
 	}
-	j.Mode, j.Call, j.Args = "call", t.call, string(args)
+	j.Mode, j.Call, j.Args, j.File = "call", t.call, string(args), max(j.File, resultFile)
 	if t.kwargs != nil {
 		j.Kwargs = string(kwargs)
 	}
@@ -157,10 +170,7 @@ func (v python) call(j job, t test) outcome {
 	if err != nil {
 		return outcome{reason: "its result: " + err.Error()}
 	}
-	if !v.sameValue(got, want) {
-		return outcome{reason: "it returns " + brief(shown) + ", not " + brief(string(t.expected))}
-	}
-	return outcome{passed: true}
+	return v.oneOf(got, want, shown, t)
 }
 
 // assert runs test code in an interpreter of its own and passes its questions to
@@ -190,18 +200,14 @@ func (v python) assert(j job, code string) outcome {
 	settleTest := testing.watch(v.clock())
 	verdict, err := testing.converse(t, serving)
 	errTest := settleTest(err)
-	if errors.Is(errTest, errBroken) { // the other one may have ended under it
-		errTest = nil
-		verdict.Passed = false
-	}
 	err = settle(serving.dismiss())
 	switch {
 	case errors.Is(err, errBusy) || errors.Is(errTest, errBusy):
 		return outcome{unscored: true, reason: errBusy.Error()}
-	case err != nil && !errors.Is(err, errBroken):
-		return outcome{reason: err.Error()}
-	case errTest != nil:
-		return outcome{reason: errTest.Error()}
+	case errors.Is(err, errOverTime) || errors.Is(errTest, errOverTime):
+		return outcome{reason: errOverTime.Error()}
+	case err != nil || errTest != nil:
+		return outcome{reason: errBroken.Error(), broken: true}
 	case verdict.Passed && verdict.Exit == 0:
 		return outcome{passed: true}
 	case verdict.Error != "":

@@ -13,7 +13,7 @@ import (
 // fromPython is the value of the harness's notation: null, true, false and text stand
 // for themselves, everything else is an object of one member that names its type:
 //
-//	{"i":"12"}  {"f":"0.5"}  {"l":[..]}  {"t":[..]}  {"s":[..]}  {"fs":[..]}  {"d":[[key,value],..]}
+//	{"i":"12"}  {"f":"0.5"}  {"l":[..]}  {"t":[..]}  {"s":[..]}  {"fs":[..]}  {"d":[[key,value],..]}  {"v":["Decimal","1.5"]}
 //
 // The program may have written the text itself; it is a value all the same. shown is
 // the value for a reason.
@@ -45,6 +45,8 @@ func pythonValue(tree any, depth int, nodes *int) (value, error) {
 		case tag == "i" || tag == "f":
 			text, _ := content.(string)
 			return readNumber(text)
+		case tag == "v":
+			return pythonScalar(list)
 		case tag == "b":
 			return nil, errors.New("a value of type bytes, which JSON does not have")
 		case tag == "c":
@@ -62,6 +64,19 @@ func pythonValue(tree any, depth int, nodes *int) (value, error) {
 		}
 	}
 	return nil, errNoValue
+}
+
+// pythonScalar is a value of a class of the standard library, by name and text.
+func pythonScalar(list []any) (value, error) {
+	if len(list) != 2 {
+		return nil, errNoValue
+	}
+	name, _ := list[0].(string)
+	text, _ := list[1].(string)
+	if name != "Decimal" {
+		return nil, fmt.Errorf("a value of type %.60q, which JSON does not have", name)
+	}
+	return readNumber(text)
 }
 
 func pythonItems(list []any, depth int, nodes *int) ([]value, error) {

@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/verify/program/internal/worker"
@@ -31,7 +32,7 @@ func (o options) engine(pool *worker.Pool, t test, task any, ready time.Duration
 	case t.assert != "":
 		return outcome{passed: true}
 	case t.call != "":
-		return o.returned(report.Result, t.expected)
+		return o.returned(report.Result, t)
 	case o.samePrinted(report.Stdout, t.stdout):
 		return outcome{passed: true}
 	}
@@ -40,19 +41,24 @@ func (o options) engine(pool *worker.Pool, t test, task any, ready time.Duration
 
 // returned compares a result, as JSON, with what is expected. A result that cannot
 // be read is the program's fault, an expected value that cannot is the row's.
-func (o options) returned(got string, expected json.RawMessage) outcome {
-	want, err := fromJSON(expected)
+func (o options) returned(got string, t test) outcome {
+	want, err := t.values()
 	if err != nil {
-		return outcome{unscored: true, reason: "the expected value: " + err.Error()}
+		return outcome{unscored: true, reason: err.Error()}
 	}
 	result, err := fromJSON(json.RawMessage(got))
 	if err != nil {
 		return outcome{reason: "its result: " + err.Error()}
 	}
-	if o.sameValue(result, want) {
+	return o.oneOf(result, want, got, t)
+}
+
+// oneOf compares a result with the values that are right. shown is it for the reason.
+func (o options) oneOf(result value, want []value, shown string, t test) outcome {
+	if slices.ContainsFunc(want, func(w value) bool { return o.sameValue(result, w) }) {
 		return outcome{passed: true}
 	}
-	return outcome{reason: "it returns " + brief(got) + ", not " + brief(string(expected))}
+	return outcome{reason: "it returns " + brief(shown) + ", not " + brief(string(t.expected[0]))}
 }
 
 // brief is a text in quotation marks, cut to what fits a reason.

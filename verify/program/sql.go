@@ -68,7 +68,7 @@ steps      instructions of SQLite's machine that a query may take. Default 20000
            about a second.
 max_rows   rows that a result may have. Default 10000; 8 MiB in any case.
 timeout    seconds by the clock, a backstop for single instructions that take long.
-           Default 30.
+           Default 30. It is looked at between rows; a query names at most 100 functions.
 
 A query over a limit is wrong, and so is one that breaks SQLite. Not scored: the database
 or the reference cannot be read, is over a limit, or is not settled.

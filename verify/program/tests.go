@@ -15,8 +15,8 @@ type test struct {
 	call          string // name of a function to call
 	args          []json.RawMessage
 	kwargs        map[string]json.RawMessage
-	expected      json.RawMessage // what the call returns
-	assert        string          // statements that fail if the program is wrong
+	expected      []json.RawMessage // what the call may return: one value, but where the row's form leaves two open
+	assert        string            // statements that fail if the program is wrong
 }
 
 // suite is everything a row says about a program's tests.
@@ -78,7 +78,7 @@ func readTests(row verify.Row, s *suite) (bool, error) {
 			}
 			s.tests = append(s.tests, one)
 		case t.Call != "" && t.Expected != nil && t.Stdout == nil && t.Assert == "":
-			s.tests = append(s.tests, test{call: t.Call, args: t.Args, kwargs: t.Kwargs, expected: t.Expected})
+			s.tests = append(s.tests, test{call: t.Call, args: t.Args, kwargs: t.Kwargs, expected: []json.RawMessage{t.Expected}})
 		case t.Assert != "" && t.Call == "" && t.Stdout == nil:
 			s.tests = append(s.tests, test{assert: t.Assert})
 		default:
@@ -90,8 +90,8 @@ func readTests(row verify.Row, s *suite) (bool, error) {
 
 // readInputOutput reads the form of APPS (arXiv 2105.09938) and TACO: with
 // fn_name each input is the list of arguments and each output the result, by
-// itself or as the only item of a list; without it both are texts or lists of
-// lines.
+// itself or as the only item of a list, which a list of one leaves open; without
+// it both are texts or lists of lines.
 func readInputOutput(row verify.Row, s *suite) (bool, error) {
 	var raw json.RawMessage
 	found, err := row.Field("input_output", &raw)
@@ -117,7 +117,7 @@ func readInputOutput(row verify.Row, s *suite) (bool, error) {
 		t := test{call: io.Name}
 		if io.Name != "" {
 			err = json.Unmarshal(in, &t.args)
-			t.expected = onlyItem(io.Outputs[i])
+			t.expected = withItem(io.Outputs[i])
 		} else if t.stdin, err = linesOf(in); err == nil {
 			t.stdout, err = linesOf(io.Outputs[i])
 		}
@@ -129,13 +129,25 @@ func readInputOutput(row verify.Row, s *suite) (bool, error) {
 	return true, nil
 }
 
-// onlyItem is the item of a list of one, else the value itself.
-func onlyItem(raw json.RawMessage) json.RawMessage {
+// withItem is the value, behind its item where it is a list of one.
+func withItem(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil && len(list) == 1 {
-		return list[0]
+		return append(list, raw)
 	}
-	return raw
+	return []json.RawMessage{raw}
+}
+
+// values are what the call may return.
+func (t test) values() ([]value, error) {
+	all := make([]value, len(t.expected))
+	for i, raw := range t.expected {
+		var err error
+		if all[i], err = fromJSON(raw); err != nil {
+			return nil, fmt.Errorf("the expected value: %w", err)
+		}
+	}
+	return all, nil
 }
 
 // linesOf is a text, or a list of lines as one.

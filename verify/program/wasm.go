@@ -108,7 +108,7 @@ func (v module) Verify(row verify.Row, completion string) verify.Verdict {
 	}
 	task := wasm.Task{
 		Runtime: v.Runtime, Folder: v.Folder, Argv: []string{"program"},
-		Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.OutputKB << 10,
+		Time: v.processorTime(), Memory: v.MemoryMB << 20,
 	}
 	ready := time.Duration(0)
 	if v.Runtime != "" {
@@ -120,7 +120,7 @@ func (v module) Verify(row verify.Row, completion string) verify.Verdict {
 		return verify.Reject(program, rule, "the block is no module in base64: %v", err)
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
-		task.Stdin, task.Call, task.Args = t.stdin, t.call, t.args
+		task.Stdin, task.Call, task.Args, task.Output = t.stdin, t.call, t.args, v.outputFor(t.stdout)
 		return v.engine(wasmPool, t, task, ready)
 	})
 }

@@ -23,7 +23,47 @@
   const RealDate = Date, RealMap = Map, RealSet = Set, RealError = Error, RealString = String, RealPromise = Promise;
   const mapEntries = uncurry(Map.prototype.forEach), setEntries = uncurry(Set.prototype.forEach);
   const identifier = /^[A-Za-z_$][\w$]*$/, test = uncurry(RegExp.prototype.exec);
-  const deepest = 60;
+  const deepest = 60, longest = 8 << 20;
+
+  // What code of the row means by these names, whatever the program calls so.
+  const owned = { assert: undefined, require: undefined, Date: undefined };
+  for (const name of ['AggregateError', 'Array', 'ArrayBuffer', 'BigInt', 'Boolean', 'Error', 'JSON', 'Map', 'Math', 'Number', 'Object', 'Promise', 'Proxy',
+    'RangeError', 'ReferenceError', 'Reflect', 'RegExp', 'Set', 'String', 'Symbol', 'SyntaxError', 'TypeError', 'WeakMap', 'WeakSet',
+    'isFinite', 'isNaN', 'parseFloat', 'parseInt'])
+    owned[name] = globalThis[name];
+
+  // Locks every property of the objects that JavaScript brings, for tests that run in
+  // the program's world: it may add to them, as polyfills do, and not change them.
+  // Names that change how others behave it may not add. Own properties of the
+  // program's objects are its own, though they hide a locked one.
+  function harden() {
+    const seen = new RealSet([globalThis]);
+    const meddling = ['toJSON', 'then', Symbol.toPrimitive, Symbol.split, Symbol.replace, Symbol.match, Symbol.matchAll, Symbol.search, Symbol.isConcatSpreadable];
+    const lock = (object, key, value) => defineProperty(object, key, {
+      get: () => value,
+      set(v) { if (this !== object) defineProperty(this, key, { value: v, writable: true, enumerable: true, configurable: true }); },
+      enumerable: false, configurable: false,
+    });
+    const visit = (object) => {
+      if (object === null || typeof object !== 'object' && typeof object !== 'function' || seen.has(object)) return;
+      seen.add(object);
+      const prototype = has(object, 'constructor');
+      const hidden = prototype && (object === Object.prototype || object === Function.prototype || object === RealError.prototype || isPrototypeOf(RealError.prototype, object));
+      for (const key of ownKeys(object)) {
+        const d = getOwnPropertyDescriptor(object, key);
+        visit(d.value); visit(d.get); visit(d.set);
+        if (!d.configurable) continue;
+        if (hidden && has(d, 'value')) lock(object, key, d.value);
+        else defineProperty(object, key, has(d, 'value') ? { writable: false, configurable: false } : { configurable: false });
+      }
+      if (prototype) for (const key of meddling) if (!has(object, key)) lock(object, key, undefined);
+      visit(getPrototypeOf(object));
+    };
+    for (const key of ownKeys(globalThis)) if (!has(ours, key)) visit(globalThis[key]);
+    for (const v of [owned.assert, globalThis.Date, function* () {}, async () => {}, async function* () {}, [].values(), new RealMap().keys(), new RealSet().keys(), ''[Symbol.iterator](), 'a'.matchAll(/a/g)]) visit(v);
+    return join(keys(owned), ',');
+  }
+  const ours = { console: 0, process: 0, module: 0, exports: 0, global: 0, require: 0, assert: 0 };
 
   // The JSON of a value. Functions, symbols, maps, sets and numbers that are not
   // finite have none.
@@ -253,16 +293,19 @@
     };
     assert.strict = assert;
     freeze(assert);
-    defineProperty(globalThis, 'assert', { value: assert });
+    owned.assert = globalThis.assert = assert;
 
     const modules = { fs, process, assert, 'assert/strict': assert, readline: { createInterface, promises: { createInterface: promised } },
       'readline/promises': { createInterface: promised }, os: { EOL: '\n' }, util: { inspect: (v) => inspect(v, 1), format: (...args) => format(args) } };
+    const ownValues = () => { const all = []; for (const name of keys(owned)) push(all, owned[name]); return all; };
     const module = { exports: {} };
     globalThis.require = (name) => {
       const known = ('' + name).replace(/^node:/, '');
       if (!has(modules, known)) throw new RealError("Cannot find module '" + name + "'");
       return modules[known];
     };
+    owned.require = globalThis.require;
+    owned.Date = globalThis.Date;
     Object.assign(globalThis, { process, module, exports: module.exports, global: globalThis });
 
     return {
@@ -275,11 +318,16 @@
         if (typeof found !== 'function') throw new RealError('not exported');
         return found;
       },
+      harden,
+      own: (named) => { for (const name of keys(named)) owned[name] = named[name]; },
+      // Arguments are JSON; without any f is code of the row, which gets its own names.
       call: (f, args) => {
         failure = 'what it promises never comes';
+        const given = args === '' ? ownValues() : parse(args);
         (async () => {
           try {
-            result = serialize(await apply(f, undefined, parse(args)));
+            result = serialize(await apply(f, undefined, given));
+            if (result.length > longest) throw new RealError('the result is longer than ' + longest);
             failure = '';
           } catch (e) {
             failure = 'it throws';

@@ -42,6 +42,7 @@ const (
 // Run runs a task. It ends the process when the engine cannot be stopped, and a fault
 // of the engine ends it too: what is left of one cannot be trusted with another task.
 func Run(t Task) worker.Report {
+	worker.LimitMemory(t.Memory)
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return worker.Report{Broke: err.Error()}
@@ -98,14 +99,24 @@ func (r *running) run() (string, error) {
 		return "", err
 	}
 	defer api.Free()
-	for _, source := range []string{r.Setup, exported.ReplaceAllString(r.Program, "$2")} {
-		if err := r.evaluate(source, api); err != nil {
+	if err := r.evaluate(r.Setup, api); err != nil {
+		return "", err
+	}
+	names := ""
+	if r.Assert != "" {
+		if err := r.own(api); err != nil {
+			return "", err
+		}
+		if names, err = r.ask(api, "harden"); err != nil {
 			return "", err
 		}
 	}
+	if err := r.evaluate(exported.ReplaceAllString(r.Program, "$2"), api); err != nil {
+		return "", err
+	}
 	switch {
 	case r.Assert != "":
-		return "", r.finish(api, "(async () => {"+r.Assert+"\n})", "[]")
+		return "", r.finish(api, "(async ("+names+") => (async () => {"+r.Assert+"\n})())", "")
 	case r.Call != "":
 		args, err := json.Marshal(r.Args)
 		if err != nil {
@@ -120,6 +131,30 @@ func (r *running) run() (string, error) {
 		return "", errors.Join(err, fmt.Errorf("it exits with code %s", code))
 	}
 	return "", nil
+}
+
+// defined is a name that the setup defines.
+var defined = regexp.MustCompile(`(?m)^(?:async[ \t]+)?(?:function\*?|class|const|let|var)[ \t]+([A-Za-z_$][\w$]*)`)
+
+// own tells host.js what the setup's names mean, before the program gives them another
+// meaning.
+func (r *running) own(api quickjs.Value) error {
+	var names []string
+	for _, match := range defined.FindAllStringSubmatch(r.Setup, -1) {
+		names = append(names, match[1])
+	}
+	named, err := r.vm.EvalValue("({"+strings.Join(names, ",")+"})", quickjs.EvalGlobal)
+	if err != nil {
+		return fmt.Errorf("the setup: %w", err)
+	}
+	defer named.Free()
+	own, err := r.method(api, "own")
+	if err != nil {
+		return err
+	}
+	defer own.Free()
+	_, err = own.Call(quickjs.UndefinedValue, named)
+	return err
 }
 
 // evaluate runs a script and the jobs and timers that it leaves.
@@ -137,7 +172,8 @@ func (r *running) evaluate(source string, api quickjs.Value) error {
 	return err
 }
 
-// finish calls a function with arguments and waits for what it promises.
+// finish calls a function with arguments, a JSON list, or code of the row with none,
+// and waits for what it promises.
 func (r *running) finish(api quickjs.Value, function, args string) error {
 	f, err := r.vm.EvalValue("("+function+")", quickjs.EvalGlobal)
 	if err != nil { // perhaps the program has exported it

@@ -29,7 +29,8 @@
 //
 // A step is one instruction of the virtual machine. A single one can be long
 // (instr over two long texts), and such work has the time of the context as its
-// backstop.
+// backstop. SQLite looks at it where its machine loops, so what stands in one row's
+// expressions is bounded by their count (maxFunctions) and the lengths.
 //
 // # Threads
 //

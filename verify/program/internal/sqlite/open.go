@@ -25,7 +25,7 @@ var limits = []struct {
 	{lib.SQLITE_LIMIT_COMPOUND_SELECT, 100},
 	{lib.SQLITE_LIMIT_VDBE_OP, 250_000},
 	{lib.SQLITE_LIMIT_FUNCTION_ARG, 100},
-	{lib.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+	{lib.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
 	{lib.SQLITE_LIMIT_ATTACHED, 0},
 	{lib.SQLITE_LIMIT_WORKER_THREADS, 0},
 }
@@ -46,10 +46,10 @@ type Image struct {
 // time.
 type DB struct {
 	tls    *libc.TLS
-	db     uintptr         // sqlite3*
-	image  *Image          // kept alive: its memory is that of the database
-	tables map[string]bool // names of the tables and views of the schema
-	run    *run            // of the query under way
+	db     uintptr           // sqlite3*
+	image  *Image            // kept alive: its memory is that of the database
+	tables map[string]string // names of the tables and views of the schema, by folded name
+	run    *run              // of the query under way
 }
 
 // Builder fills a new database with what a task gives. Nothing is limited but the
@@ -151,6 +151,9 @@ func (db *DB) settle() error {
 	for _, l := range limits {
 		lib.Xsqlite3_limit(db.tls, db.db, l.id, l.value)
 	}
+	if rc := db.addTrims(); rc != lib.SQLITE_OK {
+		return db.fail(rc)
+	}
 	if err := (Builder{db}).Exec(settings); err != nil {
 		db.Close()
 		return err
@@ -166,12 +169,22 @@ func (db *DB) settle() error {
 		db.Close()
 		return err
 	}
-	db.tables = map[string]bool{}
+	db.tables = map[string]string{}
 	for _, row := range result.Rows {
 		name, _ := row[0].(string)
-		db.tables[name] = true
+		db.tables[folded(name)] = name
 	}
 	return nil
+}
+
+// folded is a name as SQLite compares names: without the case of the letters of ASCII.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, name)
 }
 
 // Close frees the connection.

@@ -54,17 +54,20 @@ type Blob string
 
 const onlyReads = "only a SELECT, WITH or VALUES that reads is run"
 
-// stepsPerCheck is how often limits are looked at.
-const stepsPerCheck = 100
+// stepsPerCheck is how often limits are looked at, at least. A few steps can take a
+// second, as instr over two long texts does.
+const stepsPerCheck = 10
 
 // run is a query under way.
 type run struct {
 	ctx    context.Context
 	limits Limits
 	steps  int64
-	over   string          // which limit stopped it
-	known  map[string]bool // tables of the database
-	tables []string
+	over   string            // which limit stopped it
+	known  map[string]string // tables of the database, by folded name
+
+	functions int // that the statement names
+	tables    []string
 }
 
 // runs finds the run of a connection for SQLite's callbacks.
@@ -138,9 +141,16 @@ func progress(_ *libc.TLS, db uintptr) int32 {
 	return 1
 }
 
-// refusedFunctions give other values in every run, or reach outside.
+// maxFunctions are those that a statement may name. Limits are looked at where the
+// machine loops: what stands in one expression runs to its end, and one function over
+// two long texts (limits of open.go) takes up to half a second.
+const maxFunctions = 100
+
+// refusedFunctions give other values in every run, reach outside, or take minutes over
+// long texts (json_patch looks for each key of one in all of the other).
 var refusedFunctions = map[string]bool{
 	"random": true, "randomblob": true, "load_extension": true, "fts3_tokenizer": true,
+	"json_patch": true, "jsonb_patch": true,
 	"changes": true, "total_changes": true, "last_insert_rowid": true,
 }
 
@@ -158,7 +168,9 @@ func authorize(_ *libc.TLS, db uintptr, action int32, first, second, database, _
 		r.read(goString(first))
 		return lib.SQLITE_OK
 	case lib.SQLITE_FUNCTION:
-		if !refusedFunctions[strings.ToLower(goString(second))] {
+		if r.functions++; r.functions > maxFunctions {
+			r.over = fmt.Sprintf("more than %d functions", maxFunctions)
+		} else if !refusedFunctions[strings.ToLower(goString(second))] {
 			return lib.SQLITE_OK
 		}
 	}
@@ -166,8 +178,8 @@ func authorize(_ *libc.TLS, db uintptr, action int32, first, second, database, _
 }
 
 func (r *run) read(table string) {
-	if r.known[table] && !slices.Contains(r.tables, table) {
-		r.tables = append(r.tables, table)
+	if name, known := r.known[folded(table)]; known && !slices.Contains(r.tables, name) {
+		r.tables = append(r.tables, name)
 	}
 }
 
@@ -181,15 +193,13 @@ func goString(p uintptr) string {
 // err is the error of a call that returned rc.
 func (db *DB) err(rc int32) error {
 	text := resultText(db.tls, rc)
+	if db.run != nil && db.run.over != "" {
+		return &Error{Budget, db.run.over}
+	}
 	if db.db != 0 {
 		text = libc.GoString(lib.Xsqlite3_errmsg(db.tls, db.db))
 	}
 	switch rc & 0xff {
-	case lib.SQLITE_INTERRUPT:
-		if db.run != nil && db.run.over != "" {
-			text = db.run.over
-		}
-		return &Error{Budget, text}
 	case lib.SQLITE_TOOBIG:
 		return &Error{Budget, fmt.Sprintf("%s (a value has at most %d bytes)", text, lengthBytes)}
 	case lib.SQLITE_NOMEM:

@@ -248,3 +248,21 @@ func BenchmarkOpenAndQuery(b *testing.B) {
 		db.Close()
 	}
 }
+
+// The trims of trim.go trim as SQLite's own of one argument do, and its documentation
+// says; and take no time over long texts.
+func TestTrim(t *testing.T) {
+	db := people(t)
+	for sql, want := range map[string]any{
+		"SELECT trim('  a b ', ' ') = trim('  a b ')": int64(1), "SELECT trim('xyaxbyx', 'xy')": "axb", "SELECT ltrim('xxa', 'x')": "a",
+		"SELECT rtrim('axx', 'x')": "a", "SELECT trim('aaa', 'a')": "", "SELECT trim('éaé', 'é')": "a", "SELECT trim('a', '')": "a",
+		"SELECT trim(NULL, 'a')": nil, "SELECT trim('a', NULL)": nil, "SELECT trim(1001, 1)": "00", "SELECT typeof(trim(5, ''))": "text",
+		"SELECT trim('a' || char(0), char(0))": "a", "SELECT trim(x'6162', 'a')": "b",
+		"SELECT length(trim(printf('%.*c', 250000, 'a'), printf('%.*c', 20000, 'b') || 'a'))": int64(0),
+	} {
+		got, err := db.Query(context.Background(), sql, bounded)
+		if err != nil || !reflect.DeepEqual(got.Rows, [][]any{{want}}) {
+			t.Errorf("%s: %v (%v), want %v", sql, got, err, want)
+		}
+	}
+}

@@ -53,6 +53,7 @@ type compiled struct {
 // Run runs a task. It ends the process when the engine cannot be stopped, and a fault
 // of the engine ends it too: what is left of one cannot be trusted with another task.
 func Run(t Task) worker.Report {
+	worker.LimitMemory(t.Memory)
 	if t.Runtime != "" {
 		c, err := open(t)
 		if err != nil {

@@ -14,7 +14,7 @@
 // to stop, and ends the process when that takes more than a fifth of a second more. The
 // clock of the parent is the backstop for a child that does not use its processor.
 // Memory and reach are the engine's to limit: a child is an ordinary process, with an
-// empty environment.
+// empty environment. [LimitMemory] is a backstop where the system has one.
 //
 // # Threads
 //

@@ -15,7 +15,7 @@ import (
 
 // Why a request has no response.
 var (
-	ErrTime  = errors.New("out of time") // the task's fault
+	ErrTime  = errors.New("out of time")         // the task's fault
 	ErrDied  = errors.New("the engine has died") // so
 	ErrStart = errors.New("the engine cannot be started")
 )
