@@ -153,22 +153,23 @@ func (b *Box) Close() {
 // another goroutine.
 func (b *Box) Kill() { syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
 
-// Waited is the longest time in seconds that one thread of the processes which the
-// program has started could have run and found no processor free. Of one thread, as
-// many together wait for each other.
-func (b *Box) Waited() float64 {
+// Times are, of the processes that the program has started and that still run, the
+// processor time that they have used together, and the longest time that one of their
+// threads could have run and found no processor free, both in seconds. Of one thread,
+// as many together wait for each other.
+func (b *Box) Times() (ran, waited float64) {
 	const nanosecond = 1e-9
-	longest := 0.0
 	for _, pid := range b.processes()[1:] {
 		threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		for _, thread := range threads {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, thread.Name())) // run, waited, slices
 			if fields := strings.Fields(string(text)); len(fields) == 3 {
-				longest = max(longest, number(fields[1])*nanosecond)
+				ran += number(fields[0]) * nanosecond
+				waited = max(waited, number(fields[1])*nanosecond)
 			}
 		}
 	}
-	return longest
+	return ran, waited
 }
 
 func number(text string) float64 {

@@ -37,5 +37,5 @@ func (b *Box) Close() {
 // Kill kills the program.
 func (b *Box) Kill() { b.cmd.Process.Kill() }
 
-// Waited is not known here.
-func (b *Box) Waited() float64 { return 0 }
+// Times are not known here.
+func (b *Box) Times() (ran, waited float64) { return 0, 0 }

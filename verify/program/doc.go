@@ -7,10 +7,9 @@
 //
 // # Where a program runs
 //
-// Python runs in a box of the operating system (package verify/box); SQL in an engine
-// inside this process, JavaScript and WebAssembly in engines inside children of this
-// binary, all of them bounded in memory and work, with neither files nor a network. No
-// program is given more than
+// Python runs in a box of the operating system (package verify/box); SQL, JavaScript
+// and WebAssembly in engines inside children of this binary, bounded in memory and work,
+// with neither files nor a network. No program is given more than
 // the input of the test at hand: what is expected stays in this process and is
 // compared here, so that reading the tests, leaving early, patching equality or
 // printing a verdict earns nothing.

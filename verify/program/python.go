@@ -188,7 +188,7 @@ func (v python) assert(j job, code string) outcome {
 	defer pythons.give("test", v.Python, v.UnsafeLocal, testing)
 
 	j.Mode = "serve"
-	settle := serving.watch(v.clock())
+	settle := serving.watch(v.clock(), v.processorTime())
 	e, ready, err := serving.begin(j)
 	if !ready {
 		if out, done := v.settled(e, settle(err)); done {
@@ -197,7 +197,7 @@ func (v python) assert(j job, code string) outcome {
 		return outcome{reason: "it ends before it is tested"}
 	}
 	t := v.job("test", j.Setup, code)
-	settleTest := testing.watch(v.clock())
+	settleTest := testing.watch(v.clock(), v.processorTime())
 	verdict, err := testing.converse(t, serving)
 	errTest := settleTest(err)
 	err = settle(serving.dismiss())

@@ -105,15 +105,16 @@ func (p *interpreter) receive() (frame []byte, ended bool, err error) {
 }
 
 // watch kills the box when limit is over. The returned function ends the watch and
-// says what became of err.
-func (p *interpreter) watch(limit time.Duration) func(err error) error {
+// says what became of err: a machine that is too busy is no excuse for a program that
+// has had its processor time.
+func (p *interpreter) watch(limit, processor time.Duration) func(err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	waited := 0.0
+	var ran, waited float64
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
 		if ctx.Err() == context.DeadlineExceeded {
-			waited = p.box.Waited()
+			ran, waited = p.box.Times()
 			p.box.Kill()
 		}
 	})
@@ -127,7 +128,7 @@ func (p *interpreter) watch(limit time.Duration) func(err error) error {
 		switch {
 		case !over && err == nil:
 			return nil
-		case over && waited > limit.Seconds()/2:
+		case over && waited > limit.Seconds()/2 && ran < processor.Seconds():
 			err = errBusy
 		case over:
 			err = errOverTime
@@ -141,7 +142,7 @@ func (p *interpreter) watch(limit time.Duration) func(err error) error {
 
 // run runs a job that holds no conversation.
 func (p *interpreter) run(j job, limit time.Duration) (end, error) {
-	settle := p.watch(limit)
+	settle := p.watch(limit, time.Duration(j.CPU*float64(time.Second)))
 	e, err := p.exchange(j)
 	return e, settle(err)
 }
@@ -271,7 +272,7 @@ func bootPython(path string, folders []string, unsafe bool) (*interpreter, error
 		return nil, err
 	}
 	it := &interpreter{box: b}
-	settle := it.watch(startLimit)
+	settle := it.watch(startLimit, startLimit)
 	frame, ended, err := it.receive()
 	if err = settle(err); err == nil && !(ended && bytes.Contains(frame, []byte("version"))) {
 		err = fmt.Errorf("it says %.100q at the start", frame)

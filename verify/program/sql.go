@@ -19,7 +19,10 @@ func init() {
 		Name:    "sql",
 		Summary: "a query whose result on a SQLite database equals the reference's",
 		Doc:     sqlDoc,
-		New:     newSQL,
+		New: func(raw json.RawMessage) (verify.Verifier, error) {
+			v, err := newSQL(raw)
+			return sqlInChild{v, raw}, err
+		},
 	})
 }
 
@@ -35,8 +38,8 @@ Row, the reference:
   answer     a query; or
   result     its rows, [[1, "a"], ..], from the one database.
 
-The query is one SELECT, WITH or VALUES statement. It runs in this process on a database
-that cannot be written, without files, PRAGMA, ATTACH and extensions. random() and the
+The query is one SELECT, WITH or VALUES statement. It runs in a child of this program on a
+database that cannot be written, without files, PRAGMA, ATTACH and extensions. random() and the
 like are refused. The clock stands at 2025-01-01 12:00 UTC. Text in double quotes that
 names no column is text, as ever in SQLite.
 
@@ -106,14 +109,14 @@ const (
 	maxPrepared    = 64 // rows of tasks whose reference results are kept
 )
 
-func newSQL(raw json.RawMessage) (verify.Verifier, error) {
+func newSQL(raw json.RawMessage) (sql, error) {
 	v := sql{
 		Order: orderReference, Columns: columnsOrdered, Partial: partialNone, MustRead: true, Settled: true,
 		Extract: extractBlock, Steps: 20_000_000, MaxRows: 10_000, Timeout: 30,
 		prepared: newRecent[[]referenced](maxPrepared),
 	}
 	if err := verify.DecodeOptions(raw, &v); err != nil {
-		return nil, err
+		return v, err
 	}
 	for _, c := range []struct {
 		name, found string
@@ -125,7 +128,7 @@ func newSQL(raw json.RawMessage) (verify.Verifier, error) {
 		{"extract", v.Extract, []string{extractBlock, extractLenient, verify.ExtractNone}},
 	} {
 		if !slices.Contains(c.accepted, c.found) {
-			return nil, fmt.Errorf("option %s is %q: accepted are %q", c.name, c.found, c.accepted)
+			return v, fmt.Errorf("option %s is %q: accepted are %q", c.name, c.found, c.accepted)
 		}
 	}
 	for _, c := range []struct {
@@ -136,7 +139,7 @@ func newSQL(raw json.RawMessage) (verify.Verifier, error) {
 		{"max_rows", float64(v.MaxRows), 1, 1e6}, {"timeout", v.Timeout, 0.01, 3600},
 	} {
 		if !(c.low <= c.found && c.found <= c.high) {
-			return nil, fmt.Errorf("option %s is %v: accepted is %v to %v", c.name, c.found, c.low, c.high)
+			return v, fmt.Errorf("option %s is %v: accepted is %v to %v", c.name, c.found, c.low, c.high)
 		}
 	}
 	return v, nil
