@@ -91,6 +91,7 @@ func (s *session) restore() error {
 		return err
 	}
 	if ckpt == nil {
+		s.show.Line("no checkpoint yet: beginning anew")
 		if err := s.begin(); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package rl
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,6 +69,25 @@ sampling.max_completion_tokens = 12
 	must(t, err)
 	if report.Stored.N != 3*4*4 || report.Stored.Differ != 0 {
 		t.Errorf("stored verdicts %+v", report.Stored)
+	}
+
+	refused := filepath.Join(t.TempDir(), "run")
+	for want, row := range map[string]string{
+		"of the first 100 rows of ":        `{"prompt":"1 1 > %d:"}`,
+		"prompt \"a question in words 0\"": `{"prompt":"a question in words %d","answer":"1"}`,
+		"raise it":                         `{"prompt":"1 1 1 1 1 1 1 1 1 1 1 1 1 1 %d","answer":"1"}`,
+	} {
+		var bad bytes.Buffer
+		for i := range 120 {
+			fmt.Fprintf(&bad, row+"\n", i%10+i/10*10)
+		}
+		must(t, os.WriteFile(file, bad.Bytes(), 0o644))
+		if err := train(refused, false); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), want) {
+			t.Errorf("rows %s: error %v, want %q", row, err, want)
+		}
+	}
+	if _, err := os.Stat(refused); err == nil {
+		t.Error("a run that is refused has a folder")
 	}
 
 	must(t, os.WriteFile(file, bytes.Replace(rows.Bytes(), []byte(`"answer":"2"`), []byte(`"answer":"3"`), 1), 0o644))

@@ -168,6 +168,9 @@ func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
 		longest = max(longest, teacher.CompletionTokens())
 	}
 	o.MaxTokens = cmp.Or(o.MaxTokens, longest)
+	if file, ok := t.(*tasks.File); ok {
+		o.Problems = min(o.Problems, file.HeldOut())
+	}
 	rows, err := tasks.HeldOutRows(t, o.Problems)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)

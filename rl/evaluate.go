@@ -53,16 +53,18 @@ func (s *roller) evaluate(ctx context.Context, rows []verify.Row, n, maxTokens i
 func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluation {
 	ev := &evaluation{Problems: problems, Samples: n, PassAt: map[int]float64{}, MajAt: map[int]float64{}, Completion: cs}
 	var means []float64
+	tokens, valid := 0, 0
 	tried := map[int]int{} // problems of which k samples were scored, by k
 	for _, c := range cs {
-		ev.Tokens += float64(len(c.IDs)) / float64(len(cs))
+		tokens += len(c.IDs)
 		if s.valid(c) {
-			ev.Valid += 1 / float64(len(cs))
+			valid++
 		}
 		if c.verdict.Verdict == verify.NotScored {
 			ev.NotScored++
 		}
 	}
+	ev.Tokens, ev.Valid = float64(tokens)/float64(len(cs)), float64(valid)/float64(len(cs))
 	for i := range problems {
 		group := cs[i*n : (i+1)*n]
 		right, scored, sum := 0, 0, 0.0

@@ -24,6 +24,7 @@ func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
 	}
 	s.show.Line("%s", st.Algorithm.Formula())
 	s.show.Begin(st.Name, s.state.Step, st.RL.Steps)
+	told := "" // the last reason for not scoring that was shown
 	for s.state.Step < st.RL.Steps {
 		began := time.Now()
 		cs, scores, err := s.collect(ctx, st, program)
@@ -53,6 +54,13 @@ func (s *session) trainRL(ctx context.Context, st *recipe.Stage) error {
 		figures := []string{fmt.Sprintf("reward %.2f", row["reward/mean"])}
 		if s.lastEval >= 0 {
 			figures = append(figures, fmt.Sprintf("held-out %.0f %%", 100*s.lastEval))
+		}
+		if unscored, _, why := unscoredBy(scores); unscored > 0 {
+			figures = append(figures, fmt.Sprintf("not scored %.0f %%", 100*float64(unscored)/float64(len(cs))))
+			if why != told {
+				told = why
+				s.show.Line("  step %d: not scored: %s", s.state.Step, why)
+			}
 		}
 		s.show.Step(s.state.Step, append(figures, s.rate())...)
 		s.showSample(st, cs)
@@ -118,17 +126,7 @@ var ErrNotScored = errors.New("too many completions are not scored")
 // completions: what failed is the verifier or the data, not the model. Those that
 // the reward leaves out itself do not count, unless nothing else is left.
 func (s *session) enoughScored(st *recipe.Stage, cs []completion, scores reward.Scores) error {
-	count := map[string]int{}
-	commonest, unscored := "", 0
-	for i, why := range scores.Why {
-		if !math.IsNaN(scores.Reward[i]) {
-			continue
-		}
-		unscored++
-		if count[why]++; count[why] > count[commonest] {
-			commonest = why
-		}
-	}
+	unscored, count, commonest := unscoredBy(scores)
 	left := count[reward.LeftOut]
 	if n := len(cs); unscored < n && float64(unscored-left) <= st.RL.MaxNotScored*float64(n-left) {
 		return nil
@@ -147,8 +145,31 @@ func (s *session) enoughScored(st *recipe.Stage, cs []completion, scores reward.
 	if err := s.logCompletions(cs, scores, none); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %d of the %d completions of step %d of stage %s have no score, the stage accepts a share of %v (max_not_scored); %d of them: %s; they are the last in completions.jsonl; mend the cause and continue with --resume",
-		ErrNotScored, unscored, len(cs), s.state.Step+1, st.Name, st.RL.MaxNotScored, count[commonest], commonest)
+	return fmt.Errorf("%w: %d of the %d completions of step %d of stage %s have no score, the stage accepts a share of %v (max_not_scored); %d of them: %s; they are the last in completions.jsonl; where the cause is this machine (no Python, an unreadable database), mend it and continue with --resume; where it is the recipe, a script or the data, start a new run%s",
+		ErrNotScored, unscored, len(cs), s.state.Step+1, st.Name, st.RL.MaxNotScored, count[commonest], commonest, s.keepingLearnt())
+}
+
+// keepingLearnt tells how a new run goes on from what this one has learnt.
+func (s *session) keepingLearnt() string {
+	if s.state.Total == 0 {
+		return ""
+	}
+	return " with --set model.path=" + Word(s.run.Dir())
+}
+
+// unscoredBy counts the completions without a reward, by why.
+func unscoredBy(scores reward.Scores) (unscored int, count map[string]int, commonest string) {
+	count = map[string]int{}
+	for i, why := range scores.Why {
+		if !math.IsNaN(scores.Reward[i]) {
+			continue
+		}
+		unscored++
+		if count[why]++; count[why] > count[commonest] {
+			commonest = why
+		}
+	}
+	return unscored, count, commonest
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to

@@ -144,10 +144,18 @@ func newSession(r *recipe.Recipe, dev gpu.Device, show io.Writer) (*session, err
 }
 
 // readable says whether the model's tokenizer can read the task: its held-out
-// problems, and a demonstration for each stage that imitates. A run that cannot
-// be is refused before it has a folder.
+// problems, all of a file's, and a demonstration for each stage that imitates; and
+// whether a file's can be judged. A run that cannot be is refused before it has a
+// folder.
 func (s *session) readable() error {
-	for _, row := range s.heldOut {
+	rows := s.heldOut
+	if file, ok := s.task.(*tasks.File); ok {
+		rows = file.Rows()
+		if err := judgeable(file); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
 		ids, err := s.tok.Encode(row.Question)
 		if err != nil {
 			return fmt.Errorf("%w: prompt %q: %w", ErrInput, row.Question, err)
@@ -166,6 +174,25 @@ func (s *session) readable() error {
 		}
 	}
 	return nil
+}
+
+// judgeable refuses a file of which most of the first rows lack what the verifier
+// needs: any verifier judges an empty completion where it can judge at all.
+func judgeable(file *tasks.File) error {
+	const most = 100
+	lacking, why := 0, ""
+	rows := file.Rows()
+	rows = rows[:min(len(rows), most)]
+	for _, row := range rows {
+		if v := file.Verify(row, "", true); v.Verdict == verify.NotScored {
+			lacking, why = lacking+1, v.Reason
+		}
+	}
+	if 2*lacking <= len(rows) {
+		return nil
+	}
+	name, _ := file.Grader()
+	return fmt.Errorf("%w: %d of the first %d rows of %s cannot be judged by %s: %s", ErrInput, lacking, len(rows), file.Name(), name, why)
 }
 
 func (s *session) build(dev gpu.Device) error {

@@ -61,7 +61,7 @@ allow_set_relation_comp
           true: an inequality answers an interval. Default false, as the question often
           states one.
 
-Not scored when the row has no answer.
+Not scored when the row has no answer, or a JSON list of texts or an object in its place.
 `
 
 func init() {
@@ -156,6 +156,9 @@ func (v Math) Verify(row Row, completion string) Verdict {
 // goldAnswer reads a row's answer. Words with a number in them, and formulas that
 // prose is never written in, are not taken for the number.
 func goldAnswer(text string) (found, error) {
+	if kind := jsonOfTexts(text); kind != "" {
+		return found{}, fmt.Errorf(`%s: write it as a text, such as "1, 2"`, kind)
+	}
 	gold, err := extractMath(text, ExtractLenient)
 	if err != nil {
 		return extractMath(text, ExtractNone)
@@ -167,6 +170,20 @@ func goldAnswer(text string) (found, error) {
 		}
 	}
 	return gold, nil
+}
+
+// jsonOfTexts names the kind of JSON value that a row has in place of a text. Without
+// quotation marks [1, 2] is an interval, and {} a set.
+func jsonOfTexts(text string) string {
+	text = strings.TrimSpace(text)
+	switch {
+	case !strings.Contains(text, `"`) || !json.Valid([]byte(text)):
+	case text[0] == '[':
+		return "a JSON list"
+	case text[0] == '{':
+		return "a JSON object"
+	}
+	return ""
 }
 
 var choiceText = regexp.MustCompile(`^\\(?:text|textbf|textrm|mathrm|mathbf)\s*\{\s*\(([A-J])\)[\s~]*\}[\s\\,~]*(.+)$`)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -40,7 +41,7 @@ func runBench(c *cli.Context) error {
 			_ = printJSON(c, r) // a broken pipe ends the program anyway
 			return
 		}
-		fmt.Fprintf(c.App.Writer, "%-7s %-34s %10.4g %s%s%s\n", r.Bench, r.Case, r.Value, r.Unit, beside(r), phases(r))
+		fmt.Fprintf(c.App.Writer, "%-7s %-34s %10s %s%s%s\n", r.Bench, r.Case, figure(r.Value), r.Unit, beside(r), phases(r))
 	}
 	shapes := bench.Shapes()
 	if c.Bool("small") {
@@ -87,11 +88,19 @@ func beside(r bench.Result) string {
 	if r.Baseline == "" {
 		return ""
 	}
-	text := fmt.Sprintf("   %.3g times %s (%.3g)", r.Ratio, r.Baseline, r.BaselineValue)
+	text := fmt.Sprintf("   %.3g times %s (%s)", r.Ratio, r.Baseline, figure(r.BaselineValue))
 	if r.Detail != "" {
 		text += ", " + r.Detail
 	}
 	return text
+}
+
+// figure is a measured value with three digits, or all of a larger one.
+func figure(x float64) string {
+	if x >= 100 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
 func phases(r bench.Result) string {

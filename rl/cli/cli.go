@@ -64,7 +64,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // first does in all other commands.
 func stoppable(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM)
+		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		unused := context.AfterFunc(ctx, func() {
 			stop()
@@ -97,13 +97,18 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Usage: "train language models by reinforcement learning with verifiable rewards, on any GPU",
 		Description: "Example: train the built-in model from random weights, then let it solve a problem.\n\n" +
 			"   rlzero train --run runs/first countdown-tiny\n" +
-			"   rlzero sample --prompt '20 13 7 4 > 10:' --greedy runs/first",
+			"   rlzero sample --prompt '20 13 7 4 > 10:' --greedy runs/first\n\n" +
+			"Exit codes: 0 done; 1 failed, or a check found something; 2 wrong usage or input;\n" +
+			"3 no usable device; 130 interrupted, with a checkpoint. Progress goes to standard\n" +
+			"error, results to standard output.",
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
 		ErrWriter:              stderr,
 		UseShortOptionHandling: false,
-		ExitErrHandler:         func(*cli.Context, error) {}, // Main reports errors
+		// --set stage.rl.optimizer.betas=[0.9,0.95] is one value.
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
 			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), rewardsCommand(), metricsCommand(), inspectCommand()},
 		Action: func(c *cli.Context) error {

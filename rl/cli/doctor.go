@@ -27,7 +27,7 @@ Examples:
    rlzero doctor --receipt runs/first
 
 Exit code 1 when a check failed, 3 when there is no device.
---json prints one object: {"ok":true,"device":{...},"numerics":3,
+--json prints one object: {"ok":true,"device":{...},"numerics":1,
 "checks":[{"name":"...","ok":true,"detail":"..."}]}; a failed check has "advice" too,
 "left_out" names what was not checked, and why; a receipt's object has "repeatable".`,
 		Flags: []cli.Flag{deviceFlag,

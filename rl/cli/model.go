@@ -242,7 +242,7 @@ Example:
 			&cli.StringSliceFlag{Name: "set", Usage: "override a key of that recipe, such as `task.settings.max_number=30`"},
 			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt) and answer"},
 			&cli.StringFlag{Name: "verifier", Usage: "verifier for --data; see rlzero verifiers"},
-			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems"},
+			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems, or all where a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, with commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this file"},
@@ -267,6 +267,9 @@ func eval(c *cli.Context) error {
 		}
 	}
 	if (task != "") == c.IsSet("data") {
+		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
+			return fmt.Errorf("%w: model %s: no such file or folder", rl.ErrInput, args[0])
+		}
 		return usagef("give either --task NAME or --data FILE")
 	}
 	o := rl.EvalOptions{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),

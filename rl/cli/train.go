@@ -22,7 +22,7 @@ func trainCommand() *cli.Command {
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
 completions.jsonl, checkpoints/ (Hugging Face folders), report.html, curves/.
-Ctrl-C writes a checkpoint and says how to continue.
+Ctrl-C writes a checkpoint and says how to continue. Progress goes to standard error.
 
 Examples:
    rlzero train countdown-tiny

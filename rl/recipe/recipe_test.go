@@ -253,6 +253,7 @@ func TestErrors(t *testing.T) {
 		{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", "FILE:35:1: stage.rl.algorithm = \"grpo\" is a string; accepted: a table [stage.algorithm]"},
 		{"more problems than there are", "eval_problems = 50", "eval_problems = 101", "FILE:34:1: stage.rl.eval_problems = 101 is out of range; accepted: at most task.eval_problems = 100"},
 		{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:33:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
+		{"a group of one", "group_size = 8", "group_size = 1", "FILE:31:1: stage.rl.group_size = 1 is out of range; accepted: at least 2, as the estimator group_std compares the completions of one prompt"},
 		{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:29:1: two stages are called "warm-up": give each a name = "..." of its own`},
 		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:29:1: stage name "1" is not accepted: letters, digits, - and _, and not a number alone`},
 		{"syntax", "layers = 2", "layers = = 2", "FILE:6:10: "},

@@ -162,7 +162,7 @@ func (d *decoder) data(task *Task, t map[string]any, at path) {
 		d.fail(at.with("data"), "task.data: %v", err)
 		return
 	case task.SHA256 != "" && task.SHA256 != sum:
-		d.fail(at.with("sha256"), "task.sha256 = %q, but that of %s is %s: it has changed", task.SHA256, file, sum)
+		d.fail(at.with("sha256"), "task.sha256 = %q, but that of %s is %s: it has changed; put it back, or start a new run", task.SHA256, file, sum)
 		return
 	}
 	task.Data, task.SHA256, task.Settings = filepath.ToSlash(file), sum, made
@@ -309,6 +309,10 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 	}
 	if len(d.faults) > before || s.Kind != KindRL {
 		return
+	}
+	if estimator := s.Algorithm.Estimator; s.GroupSize == 1 && slices.Contains([]string{"group_mean", "group_std", "leave_one_out"}, estimator) {
+		p := at.with("group_size")
+		d.fail(p, "%s = 1 is out of range; accepted: at least 2, as the estimator %s compares the completions of one prompt", d.name(p), estimator)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.with("updates_per_rollout")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/verify"
@@ -48,13 +49,17 @@ func OpenFile(file, verifier string, options map[string]any) (*File, string, err
 		return nil
 	})
 	if err == nil && (len(t.rows[Train]) == 0 || len(t.rows[HeldOut]) == 0) {
-		err = fmt.Errorf("%s has %d problems to train on and %d that are held out (about one in %d is, by its text): both are needed", file, len(t.rows[Train]), len(t.rows[HeldOut]), heldOutShare)
+		err = fmt.Errorf("%s has %d problems to train on and %d that are held out (one in %d is, by its id or, without one, its question): both are needed; give more problems, or of a procedural task add those of rlzero tasks draw --split held-out",
+			file, len(t.rows[Train]), len(t.rows[HeldOut]), heldOutShare)
 	}
 	return t, sum, err
 }
 
 // Grader is the verifier's name, with its options.
 func (t *File) Grader() (name string, options map[string]any) { return t.grader, t.options }
+
+// Rows are all problems, those of training first.
+func (t *File) Rows() []verify.Row { return slices.Concat(t.rows[Train], t.rows[HeldOut]) }
 
 // HeldOut is the number of different problems that are held out.
 func (t *File) HeldOut() int {

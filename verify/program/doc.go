@@ -18,11 +18,11 @@
 //
 // A program that fails, hangs, floods its output, meets a limit or breaks the engine
 // that runs it, twice, is wrong: a completion cannot talk itself out of being scored.
-// A row
-// without tests, a box that cannot be built on this system and a machine too
-// busy to give the program its time are not scored. The last is told by how long a
-// thread of the program waited for a processor: more than half of the limit by the
-// clock, which its own threads cannot take up, as a program is one process with one
+// Not scored are a row without tests, with a test or a setup that fails whatever the
+// program is, or with a test that checks nothing; a box that cannot be built on this
+// system; and a machine too busy to give the program its time. The last is told by how
+// long a thread of the program waited for a processor: more than half of the limit by
+// the clock, which its own threads cannot take up, as a program is one process with one
 // limit on processor time, of less than that.
 //
 // # Threads
@@ -32,7 +32,7 @@
 //
 // # Time
 //
-// Limits count the processor time of the program where the system tells it; the
+// Limits count the processor time of the program or query where the system tells it; the
 // limit by the clock, several times longer, is for programs that wait. Verdicts
 // near a limit can differ between machines.
 package program

@@ -9,7 +9,7 @@ import os, sys
 sys.path[:] = [p for p in sys.path if p]
 import ast, atexit, builtins, gc, io, json, math, resource, struct, traceback
 import bisect, collections, copy, dataclasses, datetime, decimal, enum, fractions, functools, heapq, itertools
-import operator, queue, random, re, statistics, string, textwrap, threading, time, types, typing
+import operator, queue, random, re, statistics, string, symtable, textwrap, threading, time, types, typing
 
 CONTROL_IN, CONTROL_OUT = os.dup(0), os.dup(1)
 SCRATCH = os.getcwd() if os.getcwd() == "/tmp" else None
@@ -322,6 +322,64 @@ def run_serve(job, requests, replies):
         message = answer(json.loads(frame))
 
 
+# What test code says before it runs.
+
+def scopes(table):
+    yield table
+    for child in table.get_children():
+        yield from scopes(child)
+
+
+def global_names(source):
+    """The names that code finds among its globals, and those that it puts there."""
+    top = symtable.symtable(source, "<test>", "exec")
+    symbols = [(s, table is top) for table in scopes(top) for s in table.get_symbols()]
+    bound = {s.get_name() for s, outer in symbols if (outer or s.is_declared_global()) and (s.is_assigned() or s.is_imported())}
+    return {s.get_name() for s, _ in symbols if s.is_global() and s.is_referenced()}, bound
+
+
+def free_names(source):
+    """The names that test code takes from elsewhere, from the program that is."""
+    used, bound = global_names(source)
+    return used - bound - set(dir(builtins)) - {"__name__", "__file__"}
+
+
+def checks(node):
+    """Whether a part of test code can fail by the program's being wrong."""
+    if isinstance(node, ast.Expr):
+        node = node.value
+        if isinstance(node, ast.Call):
+            return not (isinstance(node.func, ast.Name) and node.func.id in ("all", "any", "bool", "isinstance"))
+        return isinstance(node, (ast.Await, ast.ListComp))
+    if isinstance(node, ast.Assert):  # a pair of condition and message in brackets is always true
+        return not (isinstance(node.test, ast.Tuple) or isinstance(node.test, ast.Constant) and node.test.value)
+    return isinstance(node, ast.Raise)
+
+
+def fault(setup, test):
+    """What is wrong with test code whatever the program is, or ""."""
+    try:
+        defined = global_names(setup)[1]
+    except Exception as e:
+        return "has a setup that cannot be compiled: %s: %s" % (type(e).__name__, e)
+    try:
+        tree = ast.parse(test)
+        compile(test, "<test>", "exec")
+        free = free_names(test)
+    except Exception as e:
+        return "cannot be compiled: %s: %s" % (type(e).__name__, e)
+    if not any(checks(node) for node in ast.walk(tree)):
+        expression = all(isinstance(node, ast.Expr) for node in tree.body)
+        return ("is an expression and " if expression else "") + "checks nothing: write assert ..."
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    run = [node for top in tree.body if not isinstance(top, definitions) for node in ast.walk(top)]
+    if not any(checks(node) or isinstance(node, ast.Call) for node in run):
+        return "calls none of its functions"
+    if not free - defined:
+        return "names nothing of the program"
+    return ""
+
+
 class Refused(Exception):
     """What the program raised and is no exception of Python's own."""
 
@@ -406,22 +464,16 @@ def run_test(job, answers, questions):
             raise ValueError("no value")
         return Remote(x)
 
-    tree = ast.parse(job["program"])
-    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    own = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-    own |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-    own |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    own |= {(a.asname or a.name).split(".")[0] for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
     space = new_module("__main__")
     if job["setup"]:
         exec(compile(job["setup"], "<setup>", "exec"), space)
-    for name in sorted({n.id for n in names} - own - set(dir(builtins)) - set(space)):
+    for name in sorted(free_names(job["program"]) - set(space)):
         try:
             space[name] = ask("name", name=name)
         except NameError:
             pass
     try:
-        exec(compile(tree, "<test>", "exec"), space)
+        exec(compile(job["program"], "<test>", "exec"), space)
     except SystemExit as e:  # as unittest.main ends
         if e.code:
             raise
@@ -467,7 +519,9 @@ def handle(job):
     files = {stdin: 0, out: 1, err: 2}
     opened = [stdin, out, err]
     try:
-        if job["mode"] == "program":
+        if job["mode"] == "check":
+            send(CONTROL_OUT, b"F" + json.dumps({"fault": fault(job["setup"], job["program"])[:300]}).encode())
+        elif job["mode"] == "program":
             finish(fork(job, files, lambda: run_program(job)), job, out, err, dict)
         elif job["mode"] == "call":
             result = blank_file()

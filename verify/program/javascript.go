@@ -2,6 +2,9 @@ package program
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/js"
@@ -23,7 +26,7 @@ func init() {
 
 const javascriptDoc = `code:javascript: right when the completion's program passes the row's tests.
 
-` + testsDoc + optionsDoc + `
+` + testsDoc + javascriptTestsDoc + formsDoc + optionsDoc + `
 The program is a script of ES2023 in QuickJS. "export" before a declaration is dropped;
 there are no modules. It finds console, process.stdin, process.stdout, process.exit,
 timers, and by require: fs (stdin and stdout alone), readline, assert, util.inspect. It
@@ -31,8 +34,8 @@ finds no files, no network, and neither time nor chance: the clock starts at 202
 12:00 UTC and goes on a millisecond a look, Math.random is a fixed sequence. console.log
 prints objects as node does, but on one line.
 
-A call is that of a function of the program, or of module.exports; what it promises is
-awaited. Results are compared as JSON values: undefined is null, a BigInt a number; NaN,
+A call is that of a function of the program, of module.exports, or of a method of its
+class Solution; what it promises is awaited. Results are compared as JSON values: undefined is null, a BigInt a number; NaN,
 functions, Map and Set are wrong. An assert is code that throws; assert.strictEqual,
 deepStrictEqual, throws and the rest are there, and the program cannot replace them, nor
 what JavaScript itself brings: JSON, Array.prototype.every and all others stay as they
@@ -41,8 +44,9 @@ mean there. An assert that asks an object of the program, such as assert(f().isV
 believes what that says. Calls are compared outside.
 
 Every test has a new engine, in a process of its own that is this program started again:
-one that cannot be stopped otherwise is ended. Not scored: the row has no tests or asks
-for keyword arguments, or the process cannot be started. A program that breaks the engine twice is wrong.
+one that cannot be stopped otherwise is ended. A program that breaks the engine twice is
+wrong. Not scored: the row has no tests or asks for keyword arguments, its setup fails, an
+assert cannot be compiled or is a bare comparison, or the process cannot be started.
 `
 
 const javascriptEngine = "javascript"
@@ -63,12 +67,51 @@ func (v javascript) Verify(row verify.Row, completion string) verify.Verdict {
 		return verify.Reject(program, rule, "%v", err)
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
-		if len(t.kwargs) > 0 {
+		switch {
+		case len(t.kwargs) > 0:
 			return outcome{unscored: true, reason: "JavaScript has no keyword arguments"}
+		case t.assert != "" && checksNothing(t.assert):
+			return outcome{unscored: true, reason: "the row's test is an expression and checks nothing: write assert(...)"}
 		}
 		return v.engine(javascriptPool, t, js.Task{
 			Setup: s.setup, Program: program, Stdin: t.stdin, Call: t.call, Args: append([]json.RawMessage{}, t.args...), Assert: t.assert,
 			Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.outputFor(t.stdout),
 		}, 0)
+	})
+}
+
+var (
+	quotedText = regexp.MustCompile("//[^\n]*|(?s:/\\*.*?\\*/)|\"(?:\\\\.|[^\"\\\\\n])*\"|'(?:\\\\.|[^'\\\\\n])*'|`(?:\\\\.|[^`\\\\])*`")
+	innermost  = regexp.MustCompile(`[\w$@]\s*\([^()\[\]{}]*\)|\([^()\[\]{}]*\)|\[[^()\[\]{}]*\]|\{[^()\[\]{}]*\}`)
+	operands   = regexp.MustCompile(`&&|\|\||\?\?|[?:,;\n]`)
+	comparison = regexp.MustCompile(`[=!]=|[<>]|^\s*!`)
+)
+
+// checksNothing tells that test code is nothing but comparisons, names and literals,
+// which throw nothing. Brackets are taken away from the inside, and calls become @;
+// where that does not come out even, as with brackets in a regular expression, the code
+// is taken for one that checks.
+func checksNothing(code string) bool {
+	text := strings.ReplaceAll(quotedText.ReplaceAllString(code, "0"), "?.", ".")
+	for at := innermost.FindStringIndex(text); at != nil; at = innermost.FindStringIndex(text) {
+		group := text[at[0]:at[1]]
+		inside := group[1 : len(group)-1]
+		switch group[0] {
+		case '(':
+			group = " " + inside + " "
+		case '[':
+			group = ""
+		case '{':
+			group = ";" + inside + ";"
+		default:
+			group = group[:1] + "@"
+		}
+		text = text[:at[0]] + group + text[at[1]:]
+	}
+	if strings.ContainsAny(text, "()[]{}") {
+		return false
+	}
+	return !slices.ContainsFunc(operands.Split(text, -1), func(part string) bool {
+		return strings.Contains(part, "throw") || strings.Contains(part, "@") && !comparison.MatchString(part)
 	})
 }

@@ -69,6 +69,9 @@ func TestJavaScript(t *testing.T) {
 		{nil, asserts(`assert.strictEqual(await f(2), 5)`), `async function f(x) { return x * 2 }`, "wrong", 0, "4 is not 5"},
 		{nil, `{"setup":"const k = 3;","tests":[{"call":"f","args":[2],"expected":6}]}`, `const f = x => k * x`, "right", 1, ""},
 
+		{nil, adds, `class Solution { add(a, b) { return this.plus(a, b) } plus(a, b) { return a + b } }`, "right", 1, ""},
+		{nil, adds, `class Solution { sub(a, b) { return a - b } }`, "wrong", 0, "not a function"},
+
 		// The same in every run.
 		{nil, returns(`[1735732800000,1735732800001,"2025-01-01T12:00:00.002Z"]`), `const f = () => [Date.now(), +new Date(), new Date().toISOString()]`, "right", 1, ""},
 		{nil, returns(`true`), `const a = Math.random(), f = () => a > 0 && a < 1 && a !== Math.random()`, "right", 1, ""},
@@ -81,6 +84,30 @@ func TestJavaScript(t *testing.T) {
 		{nil, `{"tests":[{"call":"f","kwargs":{"a":1},"expected":1}]}`, `1`, "not_scored", 0, "keyword"},
 		{nil, one, "raw:no block", "wrong", 0, "no fenced block of javascript"},
 		{nil, one, "raw:" + block("js", "const f = () => 1"), "right", 1, ""},
+	})
+}
+
+// TestJavaScriptRowFaults: tests that check nothing, and those that are broken themselves.
+func TestJavaScriptRowFaults(t *testing.T) {
+	run(t, "code:javascript", "javascript", []check{
+		{nil, asserts(`f(3) === 9`), `const f = () => 1`, "not_scored", 0, "is an expression and checks nothing: write assert(...)"},
+		{nil, asserts(`true`), `const f = () => 1`, "not_scored", 0, "checks nothing"},
+		{nil, asserts(`f(3) == 9 && f(4) == 16;`), `const f = () => 1`, "not_scored", 0, "checks nothing"},
+		{nil, asserts(`assert(f(3) === 9`), `const f = () => 9`, "not_scored", 0, "cannot be compiled: SyntaxError"},
+		{nil, asserts(`assert(f(3) === 9`), `module.exports = () => 9`, "not_scored", 0, "SyntaxError"},
+		{nil, `{"setup":"const k = nothing;","tests":[{"call":"f","expected":1}]}`, `const f = () => 1`, "not_scored", 0, "setup: ReferenceError"},
+		{nil, `{"setup":"for (;;);","tests":[{"call":"f","expected":1}]}`, `const f = () => 1`, "not_scored", 0, "setup"},
+		{nil, `{"test_list":["assert(f(3) === k)"],"test_setup_code":"const k = 9;"}`, `const f = (x) => x * x`, "right", 1, ""},
+		{nil, `{"test":"function check(candidate) { assert.strictEqual(candidate(3), 9) }","entry_point":"f"}`, `const f = (x) => x * x`, "right", 1, ""},
+		{nil, `{"test":"function check(candidate) { assert.strictEqual(candidate(3), 9) }","entry_point":"f"}`, `const f = (x) => x + x`, "wrong", 0, "6 is not 9"},
+
+		// Fields of another kind.
+		{nil, `{"tests":["assert(f() === 1)"]}`, `1`, "not_scored", 0, `test 1 of the row is a text: write {"assert":"..."}, or use test_list`},
+		{nil, `{"tests":[{"stdin":3,"stdout":"9"}]}`, `1`, "not_scored", 0, "test 1 of the row has a number where a text should be, in its stdin"},
+		{nil, `{"tests":[null]}`, `1`, "not_scored", 0, "test 1 of the row is none of"},
+		{nil, `{"tests":{"call":"f"}}`, `1`, "not_scored", 0, `"tests" of the row has an object where a list should be`},
+		{nil, `{"setup":["const k = 1"],"tests":[{"call":"f","expected":1}]}`, `1`, "not_scored", 0, `"setup" of the row has a list where a text should be`},
+		{nil, `{"input_output":{"fn_name":"f","inputs":[5],"outputs":[5]}}`, `1`, "not_scored", 0, `"input_output" of the row, test 1: has a number where a list should be`},
 	})
 }
 
@@ -199,5 +226,25 @@ func BenchmarkJavaScript(b *testing.B) {
 func TestBriefCutsLongTexts(t *testing.T) {
 	if got := brief(strings.Repeat("é", 100)); len(got) > 80 {
 		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+func TestChecksNothing(t *testing.T) {
+	for _, code := range []string{
+		`f(3) === 9`, `f(3)==9`, `true`, `9`, `f`, `"assert(x)"`, "`a(b)`", `f(3) == 9 && f(4) == 16`, `(f(3) === 9)`, `!f(3)`, `!(f(3))`, `f(3)[0] < 4 // assert(x)`,
+		`f(a(1), [2])?.x === 9 ? true : false`, `() => assert(f(3) === 9)`, `await f(3) !== 9;`, `JSON.stringify(f({a: '('})) === "[1]"`, "f(1) === 1\nf(2) === 4\n", `f(3) /* assert(x) */ > 4`,
+	} {
+		if !checksNothing(code) {
+			t.Errorf("%s is taken for a check", code)
+		}
+	}
+	for _, code := range []string{
+		`assert(f(3) === 9)`, `assert.strictEqual(f(3), 9)`, `check(f)`, `await check(f)`, `f(3) === 9 || assert.fail()`, `assert(f(3) === 9), assert(f(4) === 16)`,
+		`if (f(3) !== 9) throw new Error('no')`, `if (!f) throw 1`, `for (const x of [1, 2]) { assert(f(x) === x) }`, `try { assert(f(3)) } catch { throw 1 }`, `{ assert(f(3) === 9) }`,
+		`[1, 2].forEach(x => { assert(f(x) > 1) })`, `assert(/\(/.test(f(3)))`, `const x = f(3); assert(x === 9)`, `cases[0](f)`, `(check)(f)`, `(() => { if (f(3) !== 9) throw 1 })()`, "assert(\n  f(3) === 9\n)", `assert(f("it's") === ')')`,
+	} {
+		if checksNothing(code) {
+			t.Errorf("%s is taken for no check", code)
+		}
 	}
 }

@@ -160,6 +160,7 @@ type outcome struct {
 	reason   string // why not
 	unscored bool   // no fault of the program: reason says whose
 	broken   bool   // what runs programs broke: a second try shows whether the program did it
+	ended    bool   // the program came to a bad end: the setup may have done so before it
 }
 
 // judge runs the suite's tests with run, until the verdict is clear, and scores

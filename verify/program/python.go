@@ -24,7 +24,7 @@ func init() {
 
 const pythonDoc = `code:python: right when the completion's program passes the row's tests.
 
-` + testsDoc + optionsDoc + `  python      the interpreter; default $RLZERO_PYTHON, else python3, else /usr/bin/python3.
+` + testsDoc + pythonTestsDoc + formsDoc + optionsDoc + `  python      the interpreter; default $RLZERO_PYTHON, else python3, else /usr/bin/python3.
   unsafe_local  true: run programs where this system cannot box them, with the rights of
               the user who runs this. Default false: not scored there.
 
@@ -50,9 +50,10 @@ layers). It may have threads, but starts no processes. Only the standard library
 are the program's own; random starts from one seed, and so does hashing. Processor time
 counts in whole seconds.
 
-Not scored: the row has no tests; there is no Python 3.9 or later, or no box; the machine
-was too busy to run the program. Needs Linux 5.13 with landlock; with unsafe_local any
-Unix, but never Windows.
+Not scored: the row has no tests, its setup fails without the program, or an assert cannot
+be compiled, is a bare comparison, calls none of its functions or names nothing of the
+program; there is no Python 3.9 or later, or no box; the machine was too busy to run the
+program. Needs Linux 5.13 with landlock; with unsafe_local any Unix, but never Windows.
 `
 
 // python is the verifier "code:python".
@@ -79,8 +80,21 @@ func (v python) Verify(row verify.Row, completion string) verify.Verdict {
 		if out.broken { // perhaps for a reason of its own, such as a machine out of memory
 			out = v.try(s.setup, program, t)
 		}
+		if out.ended && s.setup != "" { // perhaps before it began
+			if alone := v.alone(s.setup, t); alone.ended {
+				return outcome{unscored: true, reason: "the row's setup: " + alone.reason}
+			}
+		}
 		return out
 	})
+}
+
+// alone runs a setup as it is run before a test, without the program.
+func (v python) alone(setup string, t test) outcome {
+	if t.call == "" && t.assert == "" {
+		return v.try(setup, "", t)
+	}
+	return v.try(setup, "def done(): pass", test{call: "done", expected: []json.RawMessage{json.RawMessage("null")}})
 }
 
 // try runs one test.
@@ -132,17 +146,22 @@ func (v python) settled(e end, err error) (outcome, bool) {
 	case err != nil:
 		return outcome{unscored: true, reason: err.Error()}, true
 	case e.Flood || e.Exit == fileTooBig:
-		return outcome{reason: "it prints more than is read (option output_kb)"}, true
+		return ends("it prints more than is read (option output_kb)"), true
 	case e.Exit == cpuTimeOver || e.Seconds > math.Ceil(v.Timeout): // it may catch the signal
-		return outcome{reason: fmt.Sprintf("it needs more than %v s of processor time", v.Timeout)}, true
+		return ends("it needs more than %v s of processor time", v.Timeout), true
 	case e.Exit < 0:
-		return outcome{reason: fmt.Sprintf("it dies of signal %d", -e.Exit)}, true
+		return ends("it dies of signal %d", -e.Exit), true
 	case e.Exit > 0 && e.Error != "":
-		return outcome{reason: "it fails: " + brief(e.Error)}, true
+		return ends("it fails: %s", brief(e.Error)), true
 	case e.Exit > 0:
-		return outcome{reason: fmt.Sprintf("it ends with code %d", e.Exit)}, true
+		return ends("it ends with code %d", e.Exit), true
 	}
 	return outcome{}, false
+}
+
+// ends is the outcome of a program that comes to a bad end.
+func ends(format string, args ...any) outcome {
+	return outcome{reason: fmt.Sprintf(format, args...), ended: true}
 }
 
 func (v python) call(j job, t test) outcome {
@@ -187,7 +206,15 @@ func (v python) assert(j job, code string) outcome {
 	}
 	defer pythons.give("test", v.Python, v.UnsafeLocal, testing)
 
-	j.Mode = "serve"
+	t := v.job("check", j.Setup, code)
+	checked, err := testing.run(t, v.clock())
+	switch {
+	case err != nil: // the program has not run yet
+		return outcome{unscored: true, reason: "the row's test: " + err.Error(), broken: errors.Is(err, errBroken)}
+	case checked.Fault != "":
+		return outcome{unscored: true, reason: "the row's test " + checked.Fault}
+	}
+	j.Mode, t.Mode = "serve", "test"
 	settle := serving.watch(v.clock(), v.processorTime())
 	e, ready, err := serving.begin(j)
 	if !ready {
@@ -196,7 +223,6 @@ func (v python) assert(j job, code string) outcome {
 		}
 		return outcome{reason: "it ends before it is tested"}
 	}
-	t := v.job("test", j.Setup, code)
 	settleTest := testing.watch(v.clock(), v.processorTime())
 	verdict, err := testing.converse(t, serving)
 	errTest := settleTest(err)
@@ -210,6 +236,11 @@ func (v python) assert(j job, code string) outcome {
 		return outcome{reason: errBroken.Error(), broken: true}
 	case verdict.Passed && verdict.Exit == 0:
 		return outcome{passed: true}
+	case serving.gone != nil:
+		if out, done := v.settled(*serving.gone, nil); done {
+			return out
+		}
+		return outcome{reason: "it ends while it is tested"}
 	case verdict.Error != "":
 		return outcome{reason: "the test fails: " + brief(verdict.Error)}
 	}

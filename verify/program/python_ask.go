@@ -62,6 +62,10 @@ func (p *interpreter) answer(question []byte) []byte {
 	if err == nil {
 		frame, ended, err = p.receive()
 	}
+	if ended {
+		p.gone = new(end)
+		err = json.Unmarshal(frame, p.gone)
+	}
 	if err != nil || ended || !json.Valid(frame) {
 		p.bad = true
 		return []byte(gone)

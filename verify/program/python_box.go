@@ -40,7 +40,7 @@ const (
 
 // job is a request to the harness.
 type job struct {
-	Mode    string  `json:"mode"` // program, call, serve, test
+	Mode    string  `json:"mode"` // program, call, serve, check, test
 	Setup   string  `json:"setup"`
 	Program string  `json:"program"`
 	Stdin   string  `json:"stdin"`
@@ -63,6 +63,7 @@ type end struct {
 	Left    bool    `json:"left"`  // processes or files are left
 	Result  string  `json:"result"`
 	Passed  bool    `json:"passed"`
+	Fault   string  `json:"fault"` // of test code, whatever the program is
 }
 
 // interpreter is a Python in a box that forks itself for each program.
@@ -70,6 +71,7 @@ type interpreter struct {
 	box  *box.Box
 	uses int
 	bad  bool // not to be used again
+	gone *end // of a program that has ended while it was asked
 }
 
 // errors of a conversation with an interpreter.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -33,14 +34,27 @@ func pythonVerdict(t testing.TB, row, program, options string) verify.Verdict {
 
 const bare = `{"extract":"none"}`
 
+// pythonCase is a program and what becomes of it. reason is a part of the verdict's.
+type pythonCase struct{ row, program, options, verdict, reason string }
+
+func runPython(t *testing.T, cases []pythonCase) {
+	t.Helper()
+	for _, c := range cases {
+		got := pythonVerdict(t, c.row, c.program, c.options)
+		if got.Verdict != c.verdict || !strings.Contains(got.Reason, c.reason) {
+			t.Errorf("%q on %s:\n %s, %q; expected %s, %q", c.program, c.row, got.Verdict, got.Reason, c.verdict, c.reason)
+		}
+		if math.IsNaN(got.Score) != (got.Verdict == verify.NotScored) {
+			t.Errorf("%q: score %v of a verdict %s", c.program, got.Score, got.Verdict)
+		}
+	}
+}
+
 func TestPythonVerdicts(t *testing.T) {
 	const square = `{"tests":[{"stdin":"3\n","stdout":"9\n"},{"stdin":"4","stdout":"16"}]}`
 	const double = `{"tests":[{"call":"f","args":[2],"expected":4},{"call":"f","args":[1.5],"expected":3}]}`
-	const asserts = `{"test_list":["assert f(2) == 4","assert f([1]) == [1, 1]"]}`
-	for _, c := range []struct {
-		row, program, options string
-		verdict, reason       string
-	}{
+	const listed = `{"test_list":["assert f(2) == 4","assert f([1]) == [1, 1]"]}`
+	runPython(t, []pythonCase{
 		{square, "print(int(input())**2)", bare, verify.Right, ""},
 		{square, "import sys\nprint(int(sys.stdin.read())**2)", bare, verify.Right, ""},
 		{square, "import os\nprint(int(os.read(0, 100))**2)", bare, verify.Right, ""},
@@ -75,27 +89,47 @@ func TestPythonVerdicts(t *testing.T) {
 		{`{"input_output":"{\"fn_name\":\"f\",\"inputs\":[[1,2]],\"outputs\":[[3]]}"}`, "def f(a, b): return a+b", bare, verify.Right, ""},
 		{`{"input_output":{"inputs":["1 2\n"],"outputs":["3\n"]}}`, "print(sum(map(int, input().split())))", bare, verify.Right, ""},
 
-		{asserts, "def f(x): return x + x", bare, verify.Right, ""},
-		{asserts, "def f(x): return x * 3", bare, verify.Wrong, "AssertionError"},
-		{asserts, "x = 1", bare, verify.Wrong, "NameError"},
+		{listed, "def f(x): return x + x", bare, verify.Right, ""},
+		{listed, "def f(x): return x * 3", bare, verify.Wrong, "AssertionError"},
+		{listed, "x = 1", bare, verify.Wrong, "NameError"},
 		{`{"test":"def check(candidate):\n    assert candidate(1) == 2\n    for i in range(9): assert candidate(i) == i + 1","entry_point":"inc"}`, "def inc(x): return x + 1", bare, verify.Right, ""},
 		{`{"test":"def check(c):\n    try:\n        c(-1)\n        assert False\n    except ValueError: pass","entry_point":"f"}`, "def f(x): raise ValueError('no')", bare, verify.Right, ""},
 		{`{"tests":[{"assert":"s = Stack()\ns.push(1)\ns.push(2)\nassert s.pop() == 2 and len(s.items) == 1"}]}`,
 			"class Stack:\n  def __init__(self): self.items = []\n  def push(self, x): self.items.append(x)\n  def pop(self): return self.items.pop()", bare, verify.Right, ""},
 		{`{"setup":"import math","tests":[{"assert":"assert math.isclose(f(4), 2)"}]}`, "def f(x): return math.sqrt(x)", bare, verify.Right, ""},
-
 		{`{"tests":[]}`, "print(1)", bare, verify.NotScored, "empty"},
 		{`{}`, "print(1)", bare, verify.NotScored, "no tests"},
 		{square, "print(1)", `{"extract":"none","python":"/nowhere/python"}`, verify.NotScored, "/nowhere/python"},
-	} {
-		got := pythonVerdict(t, c.row, c.program, c.options)
-		if got.Verdict != c.verdict || !strings.Contains(got.Reason, c.reason) {
-			t.Errorf("%q on %s: %s, %q; expected %s, %q", c.program, c.row, got.Verdict, got.Reason, c.verdict, c.reason)
-		}
-		if math.IsNaN(got.Score) != (got.Verdict == verify.NotScored) {
-			t.Errorf("%q: score %v of a verdict %s", c.program, got.Score, got.Verdict)
-		}
-	}
+	})
+}
+
+// TestPythonRowFaults: tests that check nothing, and those that are broken themselves.
+func TestPythonRowFaults(t *testing.T) {
+	runPython(t, []pythonCase{
+		{asserts("f(3) == 9"), "def f(x): return 1", bare, verify.NotScored, "is an expression and checks nothing: write assert"},
+		{asserts("f(3) == 9 and not f(4)\nTrue"), "1/0", bare, verify.NotScored, "is an expression"},
+		{asserts("all(f(x) == x for x in [1, 2])"), "def f(x): return 1", bare, verify.NotScored, "is an expression"},
+		{asserts("x = f(3)\nx == 9"), "def f(x): return 1", bare, verify.NotScored, "checks nothing"},
+		{asserts("assert True"), "def f(x): return 1", bare, verify.NotScored, "checks nothing"},
+		{asserts("assert (f(3) == 9, 'nine')"), "def f(x): return 1", bare, verify.NotScored, "checks nothing"},
+		{asserts("if f(3) != 9: assert False"), "def f(x): return 1", bare, verify.Wrong, "AssertionError"},
+		{asserts("assert max(1, 2) == 2"), "def max(a, b): return a", bare, verify.NotScored, "names nothing of the program"},
+		{asserts("assert f(3 == 9"), "def f(x): return 9", bare, verify.NotScored, "cannot be compiled: SyntaxError"},
+		{asserts("def test_f():\n  assert f(3) == 9"), "def f(x): return 1", bare, verify.NotScored, "calls none of its functions"},
+		{asserts("def test_f():\n  assert f(3) == 9\nok = test_f()"), "def f(x): return 1", bare, verify.Wrong, "AssertionError"},
+		{asserts("return f(3)"), "def f(x): return 9", bare, verify.NotScored, "SyntaxError"},
+		{`{"test_list":["f(3)"],"test_setup_code":"import math"}`, "def f(x): return 1", bare, verify.Right, ""},
+		{asserts("check(f)"), "def f(x): return 1\ndef check(f): assert f(3) == 9", bare, verify.Wrong, "AssertionError"},
+		{asserts("def check(f):\n  return [g(f) for g in [run]]\ndef run(f): assert f(3) == 9\ncheck(f)"), "def f(x): return 9", bare, verify.Right, ""},
+		{asserts("if f(3) != 9: raise ValueError"), "def f(x): return 1", bare, verify.Wrong, "ValueError"},
+		{`{"setup":"from nowhere import x","tests":[{"call":"f","expected":1}]}`, "def f(): return 1", bare, verify.NotScored, "setup: it fails: \"ModuleNotFoundError"},
+		{`{"setup":"from nowhere import x","tests":[{"assert":"assert f() == x"}]}`, "def f(): return 1", bare, verify.NotScored, "setup"},
+		{`{"setup":"def g(:","tests":[{"assert":"assert f() == g()"}]}`, "def f(): return 1", bare, verify.NotScored, "has a setup that cannot be compiled"},
+		{`{"setup":"x = 1/0","tests":[{"stdin":"","stdout":"1"}]}`, "print(1)", bare, verify.NotScored, "setup"},
+		{`{"setup":"x: List[int] = [1]","tests":[{"call":"f","expected":1}]}`, "def f(): return x[1]", bare, verify.Wrong, "IndexError"},
+		{asserts("assert f(3) == 9"), "def f(x):\n  while True: pass", `{"extract":"none","timeout":0.5}`, verify.Wrong, "needs more than 0.5 s of processor time"},
+		{asserts("assert f(3) == 9"), "import os\ndef f(x): os._exit(0)", bare, verify.Wrong, "it ends while it is tested"},
+	})
 }
 
 // TestPythonCheats: ways to be paid without the right answer. None is.
@@ -169,12 +203,21 @@ func BenchmarkPython(b *testing.B) {
 		"assert": `{"tests":[{"assert":"assert f(3) == 9"}]}`,
 	} {
 		b.Run(name, func(b *testing.B) {
+			check := func() {
+				program := "def f(x): return x * x\nif __name__ == '__main__': print(f(int(input())))"
+				if got := pythonVerdict(b, row, program, bare); got.Verdict != verify.Right {
+					b.Error(got.Reason)
+				}
+			}
+			var start sync.WaitGroup // of the boxes, which takes long and happens once
+			for range runtime.GOMAXPROCS(0) {
+				start.Go(check)
+			}
+			start.Wait()
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					program := "def f(x): return x * x\nif __name__ == '__main__': print(f(int(input())))"
-					if got := pythonVerdict(b, row, program, bare); got.Verdict != verify.Right {
-						b.Error(got.Reason)
-					}
+					check()
 				}
 			})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "checks/s")

@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/sqlite"
+	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 func init() {
@@ -70,8 +70,8 @@ folder     where relative paths start. Default: the current folder.
 steps      instructions of SQLite's machine that a query may take. Default 20000000,
            about a second.
 max_rows   rows that a result may have. Default 10000; 8 MiB in any case.
-timeout    seconds by the clock, a backstop for single instructions that take long.
-           Default 30. It is looked at between rows; a query names at most 100 functions.
+timeout    seconds of processor time of a query, a backstop for single instructions that
+           take long. Default 30. A query names at most 100 functions.
 
 A query over a limit is wrong, and so is one that breaks SQLite. Not scored: the database
 or the reference cannot be read, is over a limit, or is not settled.
@@ -90,7 +90,7 @@ type sql struct {
 	Folder   string  `json:"folder"`
 	Steps    int64   `json:"steps"`
 	MaxRows  int     `json:"max_rows"`
-	Timeout  float64 `json:"timeout"`
+	Timeout  float64 `json:"timeout"` // seconds of processor time, of each query
 
 	prepared *recent[[]referenced]
 }
@@ -222,8 +222,12 @@ func (v sql) judge(d referenced, query, rule string) verify.Verdict {
 	return v.compare(d, v.keys(found.Rows), query, rule)
 }
 
+// run runs a query under a guard, which ends the process where SQLite does not stop: so
+// it belongs into a child.
 func (v sql) run(db *sqlite.DB, query string) (*sqlite.Result, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(v.Timeout*float64(time.Second)))
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	done := worker.Guard(v.limit(), cancel)
+	defer done()
 	return db.Query(ctx, query, sqlite.Limits{Steps: v.Steps, Rows: v.MaxRows, Bytes: maxResultBytes})
 }

@@ -219,6 +219,9 @@ func TestSQLNotScored(t *testing.T) {
 		{nil, `{"schema":"CREATE TABLE t (a)","rows":{"t":[[1,2]]},"answer":"SELECT 1"}`, "SELECT 1", "not_scored", 0, "the database"},
 		{nil, `{"schema":"CREATE TABLE t (a)","rows":{"t":[[[]]]},"answer":"SELECT 1"}`, "SELECT 1", "not_scored", 0, "rows"},
 		{nil, `{"database":"absent.db","answer":"SELECT 1"}`, "SELECT 1", "not_scored", 0, "absent.db"},
+		{nil, `{"schema":["CREATE TABLE t (a)"],"answer":"SELECT 1"}`, "SELECT 1", "not_scored", 0, `"schema" of the row has a list where a text should be`},
+		{nil, `{"schema":"CREATE TABLE t (a)","rows":{"t":[1]},"answer":"SELECT 1"}`, "SELECT 1", "not_scored", 0, "it has a number where a list should be"},
+		{nil, `{"schema":"CREATE TABLE t (a)","result":{"a":1}}`, "SELECT 1", "not_scored", 0, `"result" of the row has an object where a list should be`},
 		{nil, `{"database":5,"answer":"SELECT 1"}`, "raw:", "not_scored", 0, "database"},
 	})
 	for _, options := range []map[string]any{{"order": "sometimes"}, {"digits": 18}, {"steps": 1}, {"colour": 1}} {

@@ -11,7 +11,8 @@ import (
 )
 
 // The verifier "sql" judges in a child of this binary: SQLite looks at its limits
-// where its machine loops, and one instruction of it can take long.
+// where its machine loops, and one instruction of it can take minutes, which only the
+// end of the process stops.
 
 const sqlEngine = "sql"
 
@@ -78,12 +79,16 @@ func (v sqlInChild) Verify(row verify.Row, completion string) verify.Verdict {
 	return verify.Abstain("the database or the reference: %v", err)
 }
 
-// ask has a child judge. The limit is a multiple of what its queries have, which are the
-// completion's and, at first, three of the reference.
+// limit is the processor time of a query.
+func (v sql) limit() time.Duration { return time.Duration(v.Timeout * float64(time.Second)) }
+
+// ask has a child judge. The limit by the clock is for one that waits, for a disk say:
+// five times what the processor has for its queries, which are the completion's and, at
+// first, three of the reference.
 func (v sqlInChild) ask(row verify.Row, completion string) (verify.Verdict, error) {
-	const queries = 4
+	const queries, start = 4, 5 * time.Second
 	task := sqlTask{Options: v.options, ID: row.ID, Question: row.Question, Answer: row.Answer, Metadata: row.Metadata, Completion: completion}
-	report, err := sqlPool.Do(task, queries*time.Duration(v.Timeout*float64(time.Second)))
+	report, err := sqlPool.Do(task, start+5*queries*v.limit())
 	if err == nil && report.Broke != "" {
 		err = errors.New(report.Broke)
 	}

@@ -128,19 +128,19 @@ func (v sql) reference(s source, query string) (referenced, error) {
 func (v sql) sources(row verify.Row) ([]source, error) {
 	var paths []string
 	var one, id, schema, inserts string
-	if _, err := row.Field("database", &paths); err != nil {
-		if _, err := row.Field("database", &one); err != nil {
+	if _, err := field(row, "database", &paths); err != nil {
+		if _, err := field(row, "database", &one); err != nil {
 			return nil, errors.New(`"database" of the row is neither a path nor a list of paths`)
 		}
 		paths = []string{one}
 	}
-	if _, err := row.Field("db_id", &id); err != nil {
+	if _, err := field(row, "db_id", &id); err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 && id != "" {
 		paths = []string{filepath.Join(id, id+".sqlite")}
 	}
-	hasSchema, err := row.Field("schema", &schema)
+	hasSchema, err := field(row, "schema", &schema)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (v sql) sources(row verify.Row) ([]source, error) {
 	if !hasSchema {
 		return nil, errors.New(`the row has no database: accepted are "database", "db_id" and "schema"`)
 	}
-	if _, err := row.Field("inserts", &inserts); err != nil {
+	if _, err := field(row, "inserts", &inserts); err != nil {
 		return nil, err
 	}
 	tables, err := tablesOf(row)
@@ -202,7 +202,7 @@ func tablesOf(row verify.Row) ([]map[string][][]any, error) {
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
 		list = make([]map[string]rows, 1)
 		if err := json.Unmarshal(raw, &list[0]); err != nil {
-			return nil, fmt.Errorf(`"rows" of the row is {"table": [[value, ..], ..]} or a list of such: %w`, err)
+			return nil, fmt.Errorf(`"rows" of the row is {"table": [[value, ..], ..]} or a list of such: it %w`, inWords(err))
 		}
 	}
 	all := make([]map[string][][]any, len(list))
@@ -241,7 +241,7 @@ func (r *rows) UnmarshalJSON(data []byte) error {
 					return err
 				}
 			default:
-				return fmt.Errorf("a value of a row is a %T: accepted are null, numbers, texts, true and false", v)
+				return errors.New("has a list or an object for a value: accepted are null, numbers, texts, true and false")
 			}
 		}
 	}
@@ -249,7 +249,7 @@ func (r *rows) UnmarshalJSON(data []byte) error {
 }
 
 func rowsField(row verify.Row, name string, dst *[][]any) (bool, error) {
-	return row.Field(name, (*rows)(dst))
+	return field(row, name, (*rows)(dst))
 }
 
 // recent keeps the values of the keys that were put last.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/rlzero/rlzero/verify"
@@ -25,20 +26,30 @@ type suite struct {
 	setup string // code that stands before the program: imports and helpers
 }
 
-const testsDoc = `Row fields, one of:
-  tests         [{"stdin":"3\n","stdout":"9\n"}]            reads and writes
-                [{"call":"f","args":[3],"kwargs":{},"expected":9}]  a function, values as JSON
-                [{"assert":"assert f(3) == 9"}]             statements
-  input_output  {"inputs":[..],"outputs":[..],"fn_name":"f"}  as APPS and TACO have it; a JSON text or object
+// What a row may hold: testsDoc, then code of a language as tests, then formsDoc.
+const (
+	testsDoc = `Row fields, one of:
+  tests         [{"stdin":"3\n","stdout":"9\n"}]          reads and writes
+                [{"call":"f","args":[3],"expected":9}]    a function, values as JSON
+`
+	pythonTestsDoc = `                [{"call":"f","kwargs":{"x":3},"expected":9}]
+                [{"assert":"assert f(3) == 9"}]           statements
   test_list     ["assert f(3) == 9"], with test_setup_code or test_imports, as MBPP has it
   test          def check(candidate): ..., with entry_point, as HumanEval has it
+`
+	javascriptTestsDoc = `                [{"assert":"assert(f(3) === 9)"}]         statements
+  test_list     ["assert(f(3) === 9)"], with test_setup_code, which stands before each
+  test          function check(candidate) { ... }, with entry_point: check is called with it
+`
+	formsDoc = `  input_output  {"inputs":[..],"outputs":[..],"fn_name":"f"}  as APPS and TACO have it; a JSON text or object
 A field "setup" holds code that stands before the program.
 `
+)
 
 // readSuite reads the tests of a row; the error says what the row lacks.
 func readSuite(row verify.Row) (suite, error) {
 	var s suite
-	if _, err := row.Field("setup", &s.setup); err != nil {
+	if _, err := field(row, "setup", &s.setup); err != nil {
 		return s, err
 	}
 	for _, read := range []func(verify.Row, *suite) (bool, error){readTests, readInputOutput, readTestList, readCheck} {
@@ -57,7 +68,24 @@ func readSuite(row verify.Row) (suite, error) {
 }
 
 func readTests(row verify.Row, s *suite) (bool, error) {
-	var list []struct {
+	var list []json.RawMessage
+	found, err := field(row, "tests", &list)
+	if !found || err != nil {
+		return found, err
+	}
+	for i, raw := range list {
+		one, err := readTest(raw)
+		if err != nil {
+			return true, fmt.Errorf("test %d of the row %w", i+1, err)
+		}
+		s.tests = append(s.tests, one)
+	}
+	return true, nil
+}
+
+// readTest reads one of the row's tests; the error goes on where it is named.
+func readTest(raw json.RawMessage) (test, error) {
+	var t struct {
 		Stdin, Stdout *string
 		Call          string
 		Args          []json.RawMessage
@@ -65,27 +93,53 @@ func readTests(row verify.Row, s *suite) (bool, error) {
 		Expected      json.RawMessage
 		Assert        string
 	}
-	found, err := row.Field("tests", &list)
-	if !found || err != nil {
-		return found, err
+	var text string
+	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
+		return test{}, errors.New(`is a text: write {"assert":"..."}, or use test_list`)
 	}
-	for i, t := range list {
-		switch {
-		case t.Stdout != nil && t.Call == "" && t.Assert == "":
-			one := test{stdout: *t.Stdout}
-			if t.Stdin != nil {
-				one.stdin = *t.Stdin
-			}
-			s.tests = append(s.tests, one)
-		case t.Call != "" && t.Expected != nil && t.Stdout == nil && t.Assert == "":
-			s.tests = append(s.tests, test{call: t.Call, args: t.Args, kwargs: t.Kwargs, expected: []json.RawMessage{t.Expected}})
-		case t.Assert != "" && t.Call == "" && t.Stdout == nil:
-			s.tests = append(s.tests, test{assert: t.Assert})
-		default:
-			return true, fmt.Errorf(`test %d of the row is none of {"stdin","stdout"}, {"call","args","expected"}, {"assert"}`, i+1)
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return test{}, inWords(err)
+	}
+	switch {
+	case t.Stdout != nil && t.Call == "" && t.Assert == "":
+		one := test{stdout: *t.Stdout}
+		if t.Stdin != nil {
+			one.stdin = *t.Stdin
 		}
+		return one, nil
+	case t.Call != "" && t.Expected != nil && t.Stdout == nil && t.Assert == "":
+		return test{call: t.Call, args: t.Args, kwargs: t.Kwargs, expected: []json.RawMessage{t.Expected}}, nil
+	case t.Assert != "" && t.Call == "" && t.Stdout == nil:
+		return test{assert: t.Assert}, nil
 	}
-	return true, nil
+	return test{}, errors.New(`is none of {"stdin","stdout"}, {"call","args","expected"}, {"assert"}`)
+}
+
+// field is row.Field with errors in words.
+func field(row verify.Row, name string, dst any) (found bool, err error) {
+	found, err = row.Field(name, dst)
+	if words := inWords(err); words != err {
+		err = fmt.Errorf("%q of the row %w", name, words)
+	}
+	return found, err
+}
+
+// inWords names what a JSON value is and should be without the types of Go. Other
+// errors stay as they are.
+func inWords(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	what, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5"
+	found := map[string]string{"string": "a text", "array": "a list", "object": "an object", "number": "a number", "bool": "true or false"}[what]
+	wanted := map[reflect.Kind]string{
+		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
+	}[wrong.Type.Kind()]
+	if wrong.Field == "" {
+		return fmt.Errorf("has %s where %s should be", found, wanted)
+	}
+	return fmt.Errorf("has %s where %s should be, in its %s", found, wanted, strings.ToLower(wrong.Field))
 }
 
 // readInputOutput reads the form of APPS (arXiv 2105.09938) and TACO: with
@@ -94,7 +148,7 @@ func readTests(row verify.Row, s *suite) (bool, error) {
 // it both are texts or lists of lines.
 func readInputOutput(row verify.Row, s *suite) (bool, error) {
 	var raw json.RawMessage
-	found, err := row.Field("input_output", &raw)
+	found, err := field(row, "input_output", &raw)
 	if !found || err != nil {
 		return found, err
 	}
@@ -108,7 +162,7 @@ func readInputOutput(row verify.Row, s *suite) (bool, error) {
 		Name    string            `json:"fn_name"`
 	}
 	if err := json.Unmarshal(raw, &io); err != nil {
-		return true, fmt.Errorf(`"input_output" of the row: %w`, err)
+		return true, fmt.Errorf(`"input_output" of the row: %w`, inWords(err))
 	}
 	if len(io.Inputs) != len(io.Outputs) {
 		return true, fmt.Errorf(`"input_output" of the row has %d inputs and %d outputs`, len(io.Inputs), len(io.Outputs))
@@ -122,7 +176,7 @@ func readInputOutput(row verify.Row, s *suite) (bool, error) {
 			t.stdout, err = linesOf(io.Outputs[i])
 		}
 		if err != nil {
-			return true, fmt.Errorf(`"input_output" of the row, test %d: %w`, i+1, err)
+			return true, fmt.Errorf(`"input_output" of the row, test %d: %w`, i+1, inWords(err))
 		}
 		s.tests = append(s.tests, t)
 	}
@@ -165,16 +219,16 @@ func linesOf(raw json.RawMessage) (string, error) {
 
 func readTestList(row verify.Row, s *suite) (bool, error) {
 	var list []string
-	found, err := row.Field("test_list", &list)
+	found, err := field(row, "test_list", &list)
 	if !found || err != nil {
 		return found, err
 	}
 	var setup string
-	if _, err := row.Field("test_setup_code", &setup); err != nil {
+	if _, err := field(row, "test_setup_code", &setup); err != nil {
 		return true, err
 	}
 	var imports []string
-	if _, err := row.Field("test_imports", &imports); err != nil {
+	if _, err := field(row, "test_imports", &imports); err != nil {
 		return true, err
 	}
 	before := strings.TrimSpace(strings.Join(imports, "\n") + "\n" + setup)
@@ -186,11 +240,11 @@ func readTestList(row verify.Row, s *suite) (bool, error) {
 
 func readCheck(row verify.Row, s *suite) (bool, error) {
 	var code, entry string
-	found, err := row.Field("test", &code)
+	found, err := field(row, "test", &code)
 	if !found || err != nil {
 		return found, err
 	}
-	if found, err := row.Field("entry_point", &entry); !found || err != nil {
+	if found, err := field(row, "entry_point", &entry); !found || err != nil {
 		return true, errors.Join(errors.New(`the row has "test" but no "entry_point"`), err)
 	}
 	s.tests = append(s.tests, test{assert: code + "\n\ncheck(" + entry + ")"})

@@ -27,7 +27,7 @@ func init() {
 
 const wasmDoc = `code:wasm: right when the completion's WebAssembly module passes the row's tests.
 
-` + testsDoc + optionsDoc + `  runtime     path of a .wasm file that runs in place of the module, such as a language's
+` + testsDoc + formsDoc + optionsDoc + `  runtime     path of a .wasm file that runs in place of the module, such as a language's
               interpreter built for WASI: the completion's block is then its program.
   language    language of that block (default "python").
   argv        arguments of the runtime, "{program}" being the program's text (default
@@ -39,8 +39,8 @@ white space ignored. Text of WebAssembly (wat) is not assembled.
 
 A test calls an exported function with numbers, i32 and i64 (signed or unsigned), f32 and
 f64; results are compared as numbers, integers signed, several as a list, none as null.
-Or it gives stdin to _start and compares stdout; the exit code has to be 0. Tests that
-are code ("assert") are none for modules; under a runtime only stdin and stdout are.
+Or it gives stdin to _start and compares stdout; the exit code has to be 0. Code as
+a test is not scored, and a module has no setup; a runtime is tested by stdin and stdout.
 
 A module may import WASI preview 1 alone: stdin, stdout, arguments. It has no files
 beside the folder, no network, and neither time nor chance: the clock and the random
@@ -114,7 +114,7 @@ func (v module) Verify(row verify.Row, completion string) verify.Verdict {
 	if v.Runtime != "" {
 		ready, task.Argv = readyTime, nil
 		for _, arg := range v.Argv {
-			task.Argv = append(task.Argv, strings.ReplaceAll(arg, programMark, s.setup+program))
+			task.Argv = append(task.Argv, strings.ReplaceAll(arg, programMark, strings.TrimPrefix(s.setup+"\n"+program, "\n")))
 		}
 	} else if task.Module, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(program), "")); err != nil {
 		return verify.Reject(program, rule, "the block is no module in base64: %v", err)

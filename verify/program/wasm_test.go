@@ -101,6 +101,7 @@ func TestWasmRuntime(t *testing.T) {
 	run(t, "code:wasm", "printer", []check{
 		{options, `{"tests":[{"stdout":"hello\n"}]}`, "hello", "right", 1, ""},
 		{options, `{"tests":[{"stdout":"hello\n"}]}`, "bye", "wrong", 0, "bye"},
+		{options, `{"setup":"import x","tests":[{"stdout":"import x\nhello\n"}]}`, "hello", "right", 1, ""},
 		{options, one, "hello", "not_scored", 0, "stdin"},
 	})
 	for _, options := range []map[string]any{{"runtime": "absent.wasm"}, {"runtime": path, "argv": []string{"x"}}, {"folder": "."}} {

@@ -1,6 +1,7 @@
 package js
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -57,7 +58,11 @@ func Run(t Task) worker.Report {
 		vm.Interrupt()
 	})
 	result, err := r.run()
-	switch over := done(); {
+	over := done()
+	if !r.begun && (err != nil || over || r.flooded) {
+		return worker.Report{Broke: fmt.Sprintf("%.*s", maxErrorBytes, cmp.Or(err, errStopped).Error())}
+	}
+	switch {
 	case r.flooded:
 		return worker.Report{Failed: fmt.Sprintf("it prints more than %d bytes", t.Output)}
 	case over:
@@ -76,9 +81,10 @@ type running struct {
 	stdout  strings.Builder
 	flooded bool
 	stopped atomic.Bool
+	begun   bool // the program: what fails before is the row's fault
 }
 
-var errStopped = errors.New("stopped")
+var errStopped = errors.New("the setup is over the limit of processor time or output")
 
 // exported is "export" in front of a declaration. Programs are scripts, whose
 // functions a test can reach.
@@ -100,10 +106,15 @@ func (r *running) run() (string, error) {
 	}
 	defer api.Free()
 	if err := r.evaluate(r.Setup, api); err != nil {
-		return "", err
+		return "", fmt.Errorf("the row's setup: %w", err)
 	}
 	names := ""
 	if r.Assert != "" {
+		compiled, err := r.vm.EvalValue("(async () => {"+r.Assert+"\n})", quickjs.EvalGlobal)
+		if err != nil {
+			return "", fmt.Errorf("the row's test cannot be compiled: %w", err)
+		}
+		compiled.Free()
 		if err := r.own(api); err != nil {
 			return "", err
 		}
@@ -111,6 +122,7 @@ func (r *running) run() (string, error) {
 			return "", err
 		}
 	}
+	r.begun = true
 	if err := r.evaluate(exported.ReplaceAllString(r.Program, "$2"), api); err != nil {
 		return "", err
 	}
@@ -145,7 +157,7 @@ func (r *running) own(api quickjs.Value) error {
 	}
 	named, err := r.vm.EvalValue("({"+strings.Join(names, ",")+"})", quickjs.EvalGlobal)
 	if err != nil {
-		return fmt.Errorf("the setup: %w", err)
+		return fmt.Errorf("the row's setup: %w", err)
 	}
 	defer named.Free()
 	own, err := r.method(api, "own")
@@ -176,11 +188,17 @@ func (r *running) evaluate(source string, api quickjs.Value) error {
 // and waits for what it promises.
 func (r *running) finish(api quickjs.Value, function, args string) error {
 	f, err := r.vm.EvalValue("("+function+")", quickjs.EvalGlobal)
-	if err != nil { // perhaps the program has exported it
+	if err != nil && args != "" { // perhaps the program has exported it, or as a method
 		var missing error
 		if f, missing = r.exportedValue(api, function); missing != nil {
-			return err
+			f, missing = r.vm.EvalValue("{const s = new Solution(); (...args) => s."+function+"(...args)}", quickjs.EvalGlobal)
 		}
+		if missing == nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
 	}
 	defer f.Free()
 	call, err := r.method(api, "call")

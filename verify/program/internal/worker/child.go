@@ -26,7 +26,7 @@ type Report struct {
 	Stdout string
 	Result string // JSON: what the function returned that was called
 	Failed string // how the program failed, or ""
-	Broke  string // how the engine itself broke, or ""
+	Broke  string // how the engine itself broke, or what was wrong before the program began, or ""
 }
 
 // Register makes an engine known by name: run runs a task of type T, and starts a

@@ -94,7 +94,7 @@ func (p *Pool) exchange(request []byte, limit time.Duration) ([]byte, error) {
 }
 
 func (p *Pool) start() (*child, error) {
-	binary, err := os.Executable()
+	binary, err := executable()
 	if err != nil {
 		return nil, err
 	}
@@ -112,4 +112,13 @@ func (p *Pool) start() (*child, error) {
 		return nil, err
 	}
 	return &child{cmd, in, bufio.NewReader(out)}, nil
+}
+
+// executable is this program: on Linux as it was started, whatever has been put in its
+// place since.
+func executable() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
 }
