@@ -40,16 +40,25 @@ func Entries() []Entry {
 	return all
 }
 
-// Lookup finds a verifier by name; the error lists the names there are.
+// Lookup finds a verifier by name; the error has names that begin like it.
 func Lookup(name string) (Entry, error) {
 	if e, ok := registry[name]; ok {
 		return e, nil
 	}
-	var names []string
-	for _, e := range Entries() {
-		names = append(names, e.Name)
+	const most = 5
+	var near []string
+	for begin := name; begin != "" && near == nil; begin = begin[:len(begin)-1] {
+		for _, e := range Entries() {
+			if len(near) < most && strings.HasPrefix(e.Name, begin) {
+				near = append(near, e.Name)
+			}
+		}
 	}
-	return Entry{}, fmt.Errorf("unknown verifier %q: accepted are %s", shown(name), strings.Join(names, ", "))
+	hint := ""
+	if near != nil {
+		hint = "; near it are " + strings.Join(near, ", ")
+	}
+	return Entry{}, fmt.Errorf("unknown verifier %q%s; rlzero verifiers lists all", shown(name), hint)
 }
 
 // New makes the named verifier. Options are its settings as a recipe gives

@@ -121,7 +121,7 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("verifier %q accepts an unknown option", e.Name)
 		}
 	}
-	if _, err := New("nunber", nil); err == nil || !strings.Contains(err.Error(), `unknown verifier "nunber": accepted are `) || !strings.Contains(err.Error(), "format, ") {
+	if _, err := New("nunber", nil); err == nil || !strings.Contains(err.Error(), `unknown verifier "nunber"; near it are number; `) {
 		t.Errorf("unknown name: %v", err)
 	}
 	defer func() {
@@ -169,7 +169,7 @@ func TestGrade(t *testing.T) {
 		`{"answer":"7"}`:                       `no key "completion"`,
 		`{"completion":7}`:                     `"completion" is "7": accepted is a string or null`,
 		`{"completion":"7"}`:                   "no verifier is named",
-		`{"verifier":"nope","completion":"7"}`: `unknown verifier "nope": accepted are `,
+		`{"verifier":"nope","completion":"7"}`: `unknown verifier "nope"; near it are `,
 		`{"verifier":"number","completion":"7","extract":"all"}`:     `verifier "number": option extract is "all"`,
 		`{"verifier":"number","completion":"7","options":{"a":1}}`:   `unknown field "a"`,
 		`{"verifier":"number","completion":"7","task":[]}`:           "a task row is a JSON object",

@@ -149,6 +149,15 @@ func verifiersCommand() *cli.Command {
 	show := func(c *cli.Context, name string) error {
 		e, err := verify.Lookup(name)
 		if err != nil {
+			var group []named
+			for _, e := range verify.Entries() {
+				if strings.HasPrefix(e.Name, name+":") {
+					group = append(group, named{e.Name, e.Summary})
+				}
+			}
+			if group != nil {
+				return printNamed(c, group)
+			}
 			return usagef("%v", err)
 		}
 		fmt.Fprintf(c.App.Writer, "%s: %s\n\n%s\n", e.Name, e.Summary, strings.TrimSpace(e.Doc))
