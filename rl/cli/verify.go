@@ -20,6 +20,9 @@ may name its own "verifier") and writes
 Example:
    echo '{"answer":"1/2","completion":"The answer is 0.5"}' | rlzero verify --verifier number --in -
 
+A line may have "options":{...} for its verifier, such as {"extract":"strict"}, and "verifier"
+for one of its own. A verdict of wrong or not scored is a result: exit code 0.
+
 With --audit RUN, or --audit FILE of such lines, it asks instead how far the reward can
 be trusted, and needs no device:
    - do the stored verdicts come out again?
