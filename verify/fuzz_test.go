@@ -79,7 +79,16 @@ func plainRat(text string) (*big.Rat, bool) {
 	if !plainNumeral.MatchString(text) || len(text) > 150 {
 		return nil, false
 	}
-	return new(big.Rat).SetString(text)
+	over, under, _ := strings.Cut(text, "/")
+	r, ok := new(big.Rat).SetString(over)
+	if under != "" && ok { // by itself: as a denominator 0100 would be octal
+		var below *big.Rat
+		if below, ok = new(big.Rat).SetString(under); !ok || below.Sign() == 0 {
+			return nil, false
+		}
+		r.Quo(r, below)
+	}
+	return r, ok
 }
 
 // FuzzCountdown: an expression that is right uses the numbers and has the value

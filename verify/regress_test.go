@@ -31,6 +31,7 @@ func TestFinds(t *testing.T) {
 		19: {"math", "(3,4)", "y=3, x=4", nil, Wrong, "right: the names were dropped"},
 		20: {"math", `\sin 1`, `\sin 1^\circ`, nil, Wrong, "right: the degree was dropped"},
 		21: {"math", "0", "0>==d", nil, Wrong, "a crash: no such relation"},
+		22: {"number", "50/100", "50/0100", map[string]any{"extract": "none"}, Right, "right too: the fuzz test's own calculation took 0100 for octal"},
 	} {
 		if c.verifier == "" {
 			continue
