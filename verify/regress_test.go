@@ -32,6 +32,8 @@ func TestFinds(t *testing.T) {
 		20: {"math", `\sin 1`, `\sin 1^\circ`, nil, Wrong, "right: the degree was dropped"},
 		21: {"math", "0", "0>==d", nil, Wrong, "a crash: no such relation"},
 		22: {"number", "50/100", "50/0100", map[string]any{"extract": "none"}, Right, "right too: the fuzz test's own calculation took 0100 for octal"},
+		23: {"math", "5", `0.\overlineA.0}`, nil, Wrong, "a crash: .0 was taken for the digits that repeat"},
+		24: {"math", "0", `0.\overline{1,234}`, nil, Wrong, "a crash: the comma was taken for a digit"},
 	} {
 		if c.verifier == "" {
 			continue

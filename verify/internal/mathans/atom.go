@@ -131,7 +131,7 @@ func (p *parser) atom() (*node, error) {
 	p.at++
 	switch t.kind {
 	case tNumber:
-		return p.number(t), nil
+		return p.number(t)
 	case tLetter:
 		return p.letter(t)
 	case tWord:
@@ -145,7 +145,7 @@ func (p *parser) atom() (*node, error) {
 	return nil, p.unexpected("a value")
 }
 
-func (p *parser) number(t token) *node {
+func (p *parser) number(t token) (*node, error) {
 	n := &node{kind: kNumber, value: t.value, decimal: t.decimal}
 	if t.groups != nil {
 		n.alt = of(kList)
@@ -154,13 +154,25 @@ func (p *parser) number(t token) *node {
 			n.alt.args = append(n.alt.args, &node{kind: kNumber, value: v})
 		}
 	}
-	if next := p.peek(); t.decimal && next.kind == tCommand && (next.text == "overline" || next.text == "bar" || next.text == "dot") &&
-		p.at+3 < len(p.tokens) && p.tokens[p.at+2].kind == tNumber && p.tokens[p.at+3].text == "}" {
-		n.value = repeating(t.value, t.text, p.tokens[p.at+2].text)
+	if next := p.peek(); t.decimal && next.kind == tCommand && (next.text == "overline" || next.text == "bar" || next.text == "dot") {
+		period := ""
+		switch rest := p.tokens[p.at+1:]; {
+		case len(rest) > 2 && rest[0].text == "{" && isPeriod(rest[1]) && rest[2].text == "}":
+			period, p.at = rest[1].text, p.at+4
+		case len(rest) > 0 && isPeriod(rest[0]) && len(rest[0].text) == 1: // \bar 3
+			period, p.at = rest[0].text, p.at+2
+		default:
+			return nil, p.unexpected("the digits that repeat, in braces,")
+		}
+		n.value = repeating(t.value, t.text, period)
 		n.decimal = false
-		p.at += 4
 	}
-	return n
+	return n, nil
+}
+
+// isPeriod: digits alone.
+func isPeriod(t token) bool {
+	return t.kind == tNumber && t.text != "" && strings.Trim(t.text, "0123456789") == ""
 }
 
 // letter reads a variable, or a call of a function: f(x) where the name is f, g,
