@@ -127,7 +127,7 @@ func (s *roller) judge(c completion, program *reward.Program) completion {
 		ids = ids[:len(ids)-1]
 	}
 	c.text = s.tok.Decode(ids)
-	c.verdict = s.verdict(c.row, c.text, ended)
+	c.verdict = verify.Guard(func() verify.Verdict { return s.verdict(c.row, c.text, ended) })
 	if program != nil {
 		c.verdicts = program.Judge(c.row, c.text)
 	}

@@ -51,6 +51,17 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(buf.Bytes(), "\n"), err
 }
 
+// Guard is the verdict of judge, or not scored where that panics. A fault of a verifier
+// is no reason to lose a run of days: it is counted and told.
+func Guard(judge func() Verdict) (v Verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			v = Abstain("the verifier broke, which is a fault of this program: %v", p)
+		}
+	}()
+	return judge()
+}
+
 // Verifier judges completions. Implementations are immutable after their
 // construction and safe for concurrent use.
 type Verifier interface {

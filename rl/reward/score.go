@@ -63,7 +63,7 @@ func (p *Program) Composed() bool {
 func (p *Program) Judge(row verify.Row, completion string) []verify.Verdict {
 	out := make([]verify.Verdict, len(p.verifiers))
 	for i, v := range p.verifiers {
-		out[i] = v.Verify(row, completion)
+		out[i] = verify.Guard(func() verify.Verdict { return v.Verify(row, completion) })
 	}
 	return out
 }
