@@ -35,15 +35,17 @@ test-webgpu:
 test-short:
 	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./verify/ ./rl/tasks/
 
-# Every fuzz target for a few seconds, without coverage so that nothing is built anew.
+# Every fuzz target for a few seconds, without coverage so that nothing is built anew;
+# counted, as a run that is timed may end in "context deadline exceeded".
 # Ten minutes with it: go test -run '^$$' -fuzz '^FuzzMath$$' -fuzztime 10m ./verify
+FUZZ_RUNS := 5000
 fuzz-smoke:
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
 		pkg=$${file%/*}; go test -c -o "$$dir/test" $$pkg || exit 1; \
 		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
 			echo "fuzz $$pkg $$name"; \
-			out=$$(cd $$pkg && "$$dir/test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime 3s -test.fuzzcachedir "$$dir" 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
+			out=$$(cd $$pkg && "$$dir/test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime $(FUZZ_RUNS)x -test.fuzzcachedir "$$dir" 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
 		done; \
 	done
 
