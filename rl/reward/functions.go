@@ -8,7 +8,7 @@ import (
 
 // What a parameter takes.
 const (
-	takesNumber    = 'x'
+	takesNumber    = 'r' // a real one
 	takesCondition = 'c'
 	takesCount     = 'n' // a whole number that is written out
 	takesVerifier  = 'v' // the name of one
@@ -84,7 +84,7 @@ var operators = []Function{
 	operator("-", number, func(a, b float64) float64 { return a - b }),
 	operator("*", number, func(a, b float64) float64 { return a * b }),
 	{
-		Name: "/", Usage: "a / b", params: "xx", operator: true,
+		Name: "/", Usage: "a / b", params: "rr", operator: true,
 		check: func(args []*node) string {
 			if args[1].literal() && args[1].value == 0 {
 				return "division by 0"
@@ -93,7 +93,7 @@ var operators = []Function{
 		},
 		each: func(x []float64) float64 { return x[0] / x[1] },
 	},
-	{Name: "negative", Usage: "-a", params: "x", operator: true, each: func(x []float64) float64 { return -x[0] }},
+	{Name: "negative", Usage: "-a", params: "r", operator: true, each: func(x []float64) float64 { return -x[0] }},
 	operator("<", condition, func(a, b float64) float64 { return holds(a < b) }),
 	operator("<=", condition, func(a, b float64) float64 { return holds(a <= b) }),
 	operator(">", condition, func(a, b float64) float64 { return holds(a > b) }),
@@ -106,7 +106,7 @@ var operators = []Function{
 }
 
 func operator(name string, gives kind, f func(a, b float64) float64) Function {
-	return Function{Name: name, Usage: "a " + name + " b", params: "xx", gives: gives, operator: true, each: func(x []float64) float64 { return f(x[0], x[1]) }}
+	return Function{Name: name, Usage: "a " + name + " b", params: "rr", gives: gives, operator: true, each: func(x []float64) float64 { return f(x[0], x[1]) }}
 }
 
 // connect is "and" (decided by a 0) or "or" (by a 1): where one side decides,
@@ -140,18 +140,18 @@ func one(f func(float64) float64) func([]float64) float64 {
 }
 
 var arithmetic = []Function{
-	{Name: "abs", Usage: "abs(x)", Meaning: "x without its sign", params: "x", each: one(math.Abs)},
-	{Name: "sqrt", Usage: "sqrt(x)", Meaning: "square root; not scored below 0", params: "x", each: one(math.Sqrt)},
-	{Name: "exp", Usage: "exp(x)", Meaning: "e to the power of x", params: "x", each: one(math.Exp)},
-	{Name: "log", Usage: "log(x)", Meaning: "natural logarithm; not scored at 0 and below", params: "x", each: one(math.Log)},
-	{Name: "cos", Usage: "cos(x)", Meaning: "cosine, x in radians", params: "x", each: one(math.Cos)},
-	{Name: "sigmoid", Usage: "sigmoid(x)", Meaning: "from 0 to 1, 1/2 at 0", Formula: "1/(1 + exp(-x))", params: "x", each: one(sigmoid)},
-	{Name: "floor", Usage: "floor(x)", Meaning: "the next whole number down", params: "x", each: one(math.Floor)},
-	{Name: "pow", Usage: "pow(x, y)", Meaning: "x to the power of y", params: "xx", each: func(x []float64) float64 { return math.Pow(x[0], x[1]) }},
-	{Name: "min", Usage: "min(x, y, ...)", Meaning: "the least of its arguments", params: "xx", repeat: 1, each: slices.Min[[]float64]},
-	{Name: "max", Usage: "max(x, y, ...)", Meaning: "the greatest of its arguments", params: "xx", repeat: 1, each: slices.Max[[]float64]},
+	{Name: "abs", Usage: "abs(x)", Meaning: "x without its sign", params: "r", each: one(math.Abs)},
+	{Name: "sqrt", Usage: "sqrt(x)", Meaning: "square root; not scored below 0", params: "r", each: one(math.Sqrt)},
+	{Name: "exp", Usage: "exp(x)", Meaning: "e to the power of x", params: "r", each: one(math.Exp)},
+	{Name: "log", Usage: "log(x)", Meaning: "natural logarithm; not scored at 0 and below", params: "r", each: one(math.Log)},
+	{Name: "cos", Usage: "cos(x)", Meaning: "cosine, x in radians", params: "r", each: one(math.Cos)},
+	{Name: "sigmoid", Usage: "sigmoid(x)", Meaning: "from 0 to 1, 1/2 at 0", Formula: "1/(1 + exp(-x))", params: "r", each: one(sigmoid)},
+	{Name: "floor", Usage: "floor(x)", Meaning: "the next whole number down", params: "r", each: one(math.Floor)},
+	{Name: "pow", Usage: "pow(x, y)", Meaning: "x to the power of y", params: "rr", each: func(x []float64) float64 { return math.Pow(x[0], x[1]) }},
+	{Name: "min", Usage: "min(x, y, ...)", Meaning: "the least of its arguments", params: "rr", repeat: 1, each: slices.Min[[]float64]},
+	{Name: "max", Usage: "max(x, y, ...)", Meaning: "the greatest of its arguments", params: "rr", repeat: 1, each: slices.Max[[]float64]},
 	{
-		Name: "clip", Usage: "clip(x, low, high)", Meaning: "x, but at least low and at most high", params: "xxx",
+		Name: "clip", Usage: "clip(x, low, high)", Meaning: "x, but at least low and at most high", params: "rrr",
 		check: func(args []*node) string { return ordered(args[1], args[2], "low is above high") },
 		each:  func(x []float64) float64 { return min(max(x[0], x[1]), x[2]) },
 	},
@@ -177,7 +177,7 @@ func positive(n *node, name string) string {
 
 var choices = []Function{
 	{
-		Name: "if", Usage: "if(condition, x, y)", Meaning: "x where the condition holds, y elsewhere; the other one need not be scored", params: "cxx", passes: true,
+		Name: "if", Usage: "if(condition, x, y)", Meaning: "x where the condition holds, y elsewhere; the other one need not be scored", params: "crr", passes: true,
 		eval: func(b *batch, n *node) column {
 			gate, yes, no, out := n.args[0].eval(b), n.args[1].eval(b), n.args[2].eval(b), b.column()
 			for i := range out.v {
@@ -192,7 +192,7 @@ var choices = []Function{
 		},
 	},
 	{
-		Name: "default", Usage: "default(x, y)", Meaning: "x where it is scored, y elsewhere: the only way to give what is not scored a value", params: "xx", passes: true,
+		Name: "default", Usage: "default(x, y)", Meaning: "x where it is scored, y elsewhere: the only way to give what is not scored a value", params: "rr", passes: true,
 		eval: func(b *batch, n *node) column {
 			x, y, out := n.args[0].eval(b), n.args[1].eval(b), b.column()
 			for i := range out.v {
@@ -202,7 +202,7 @@ var choices = []Function{
 		},
 	},
 	{
-		Name: "scored", Usage: "scored(x)", Meaning: "whether x has a value", params: "x", gives: condition,
+		Name: "scored", Usage: "scored(x)", Meaning: "whether x has a value", params: "r", gives: condition,
 		eval: func(b *batch, n *node) column {
 			x, out := n.args[0].eval(b), b.column()
 			for i := range out.v {
@@ -211,6 +211,6 @@ var choices = []Function{
 			return out
 		},
 	},
-	{Name: "right", Usage: "right(x)", Meaning: "whether x is the full score", Formula: "x >= 1", params: "x", gives: condition, each: func(x []float64) float64 { return holds(x[0] >= 1) }},
-	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is no score at all; what is graded in between is neither right nor wrong", Formula: "x <= 0", params: "x", gives: condition, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
+	{Name: "right", Usage: "right(x)", Meaning: "whether x is the full score", Formula: "x >= 1", params: "r", gives: condition, each: func(x []float64) float64 { return holds(x[0] >= 1) }},
+	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is no score at all; what is graded in between is neither right nor wrong", Formula: "x <= 0", params: "r", gives: condition, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
 }

@@ -16,7 +16,7 @@ func statisticsOf(scope string) []Function {
 		own := name == "rank" || name == "zscore"
 		return Function{
 			Name: scope + "_" + name, Usage: scope + "_" + name + "(" + args + "[, where])", Meaning: meaning + ", " + over, Formula: formula,
-			params: "xc", optional: 1,
+			params: "rc", optional: 1,
 			eval: func(b *batch, n *node) column { return b.statistic(n, scope, own, f) },
 		}
 	}
