@@ -43,13 +43,14 @@ var layers = []layer{
 	// Of the run, but of no device and no model.
 	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
-	{folder: "rl/tasks", imports: "verify", tests: "internal/fixtures"},
+	{folder: "rl/tasks", imports: "rl/lines verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/store"},
 	{folder: "rl/metrics"},
-	{folder: "rl/report"},
+	{folder: "rl/report", imports: "rl/lines"},
+	{folder: "rl/lines"},
 	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 

@@ -2,44 +2,30 @@ package rl
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // ErrInput marks input that the user has to change: a file, a line, a key.
 var ErrInput = errors.New("bad input")
 
-// eachLine calls do for every JSON line that is not blank, with its number. A
-// line may be of any length. Unknown keys are left to do.
+// eachLine is lines.Each for input of the user's.
 func eachLine(name string, in io.Reader, do func(line int, raw []byte) error) error {
-	r := bufio.NewReaderSize(in, 1<<16)
-	for n := 1; ; n++ {
-		raw, err := r.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("%w: %s: line %d: %w", ErrInput, name, n, err)
-		}
-		if n == 1 {
-			raw = bytes.TrimPrefix(raw, []byte("\uFEFF")) // some editors begin files so
-		}
-		if raw := bytes.TrimSpace(raw); len(raw) > 0 {
-			// The JSON decoder would put U+FFFD for what it cannot read.
-			if !utf8.Valid(raw) {
-				return fmt.Errorf("%w: %s: line %d: not UTF-8 text", ErrInput, name, n)
-			}
-			if err := do(n, raw); err != nil {
-				return fmt.Errorf("%s: line %d: %w", name, n, err)
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
+	read := true
+	err := lines.Each(name, in, func(line int, raw []byte) error {
+		err := do(line, raw)
+		read = err == nil
+		return err
+	})
+	if err != nil && read { // it is the file's
+		err = fmt.Errorf("%w: %w", ErrInput, err)
 	}
+	return err
 }
 
 // decodeLine reads a JSON object; accepted shows what a line looks like.

@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // Read collects a run folder. metrics.jsonl has to be there; of the other files,
@@ -22,7 +24,7 @@ func Read(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a report needs the run's metrics: %w", err)
 	}
-	err = eachLine(file, raw, func(line []byte) error {
+	err = lines.Each(file, bytes.NewReader(raw), func(_ int, line []byte) error {
 		p, err := parsePoint(line)
 		if err == nil {
 			r.Metrics = appendPoint(r.Metrics, p)
@@ -60,24 +62,9 @@ func (r *Run) optional(dir, name string) []byte {
 
 // noted reads the lines of an optional file up to the first bad one.
 func (r *Run) noted(name string, raw []byte, do func([]byte) error) {
-	if err := eachLine(name, raw, do); err != nil {
+	if err := lines.Each(name, bytes.NewReader(raw), func(_ int, line []byte) error { return do(line) }); err != nil {
 		r.Notes = append(r.Notes, err.Error()+"; the rest of the file was left out")
 	}
-}
-
-// eachLine calls do for every line that is not blank.
-func eachLine(name string, raw []byte, do func([]byte) error) error {
-	n := 0
-	for line := range bytes.Lines(raw) {
-		n++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		if err := do(line); err != nil {
-			return fmt.Errorf("%s: line %d: %w", name, n, err)
-		}
-	}
-	return nil
 }
 
 // parsePoint reads {"step":1,"stage":"rl","reward/mean":0.5,...}. null is NaN; a

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -110,32 +110,22 @@ func ReadRows(file string, do func(verify.Row) error) (sum string, err error) {
 	if err != nil {
 		return "", err
 	}
-	hash := sha256.Sum256(data)
-	number, found := 0, false
-	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\uFEFF"))) { // some editors begin files so
-		number++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
+	hash, found := sha256.Sum256(data), false
+	err = lines.Each(file, bytes.NewReader(data), func(_ int, line []byte) error {
 		found = true
 		row, err := readRow(line)
-		if err == nil {
-			err = do(row)
-		}
 		if err != nil {
-			return "", fmt.Errorf("%s: line %d: %w", file, number, err)
+			return err
 		}
+		return do(row)
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s has no rows", file)
 	}
-	if !found {
-		return "", fmt.Errorf("%s has no rows", file)
-	}
-	return hex.EncodeToString(hash[:]), nil
+	return hex.EncodeToString(hash[:]), err
 }
 
 func readRow(line []byte) (row verify.Row, err error) {
-	if !utf8.Valid(line) { // the JSON decoder would put U+FFFD for what it cannot read
-		return row, errors.New("not UTF-8 text")
-	}
 	if err := json.Unmarshal(line, &row); err != nil {
 		return row, err
 	}
