@@ -61,7 +61,7 @@ func AuditFile(name string, in io.Reader, o AuditOptions) (*audit.Report, error)
 			score = stored.Reward
 		}
 		a.Add(audit.Sample{
-			Where: fmt.Sprintf("line %d", n), Row: line.Row, Completion: line.Completion, Ended: stored.Stop != "length",
+			Where: fmt.Sprintf("line %d", n), Row: line.Problem, Completion: line.Completion, Ended: stored.Stop != "length",
 			First: pair.first, Second: pair.second, Stored: stored.Verdict, StoredScore: score,
 		})
 		return nil
@@ -176,7 +176,7 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 				return nil, fmt.Errorf("%w: stage %s: %w", ErrInput, st.Name, err)
 			}
 			name := fmt.Sprintf("%s of stage %s", declared.Name, st.Name)
-			pair := graderPair{first: audit.OfFunc(name, declared.Verifier, func(row verify.Row, completion string, _ bool) verify.Verdict {
+			pair := graderPair{first: audit.OfFunc(name, declared.Verifier, func(row verify.Problem, completion string, _ bool) verify.Verdict {
 				return program.Judge(row, completion)[0]
 			})}
 			if second, with, ok := audit.Second(declared.Verifier, declared.Options); ok {
@@ -194,7 +194,7 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 }
 
 // runPair is a task's own verdict and, unless another is named, a second one: of
-// a teacher the same where the form is right as well, which its verdict may not
+// a demonstrator the same where the form is right as well, which its verdict may not
 // ask for; of another task or a file the one that audit.Second names.
 func runPair(t tasks.Task, against *audit.Grader) (graderPair, error) {
 	if file, ok := t.(*tasks.File); ok {
@@ -208,10 +208,10 @@ func runPair(t tasks.Task, against *audit.Grader) (graderPair, error) {
 	if against != nil {
 		return graderPair{first, against}, nil
 	}
-	if teacher, ok := t.(tasks.Teacher); ok {
-		formed := audit.OfFunc(name+", in the right form", name, func(row verify.Row, completion string, ended bool) verify.Verdict {
+	if demonstrator, ok := t.(tasks.Demonstrator); ok {
+		formed := audit.OfFunc(name+", in the right form", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
 			v := t.Verify(row, completion, ended)
-			if v.Verdict == verify.Right && !teacher.Valid(row, completion, ended) {
+			if v.Verdict == verify.Right && !demonstrator.Valid(row, completion, ended) {
 				return verify.Reject(v.Extracted, v.Rule, "%s, but the working is not right", v.Reason)
 			}
 			return v
@@ -228,17 +228,17 @@ func runPair(t tasks.Task, against *audit.Grader) (graderPair, error) {
 // redraw draws the problems of a run again.
 type redraw struct {
 	recipe *recipe.Recipe
-	began  map[string]int // first step of each stage, counted over the run
-	stage  string         // of rows
-	step   int            // of rows
-	rows   []verify.Row   // problems of the step that came last
+	began  map[string]int   // first step of each stage, counted over the run
+	stage  string           // of rows
+	step   int              // of rows
+	rows   []verify.Problem // problems of the step that came last
 }
 
 // row is the problem of a completion, and its stage.
-func (d *redraw) row(line completionLine) (verify.Row, *recipe.Stage, error) {
+func (d *redraw) row(line completionLine) (verify.Problem, *recipe.Stage, error) {
 	i := slices.IndexFunc(d.recipe.Stages, func(st recipe.Stage) bool { return st.Name == line.Stage && st.Kind == recipe.KindRL })
 	if i < 0 {
-		return verify.Row{}, nil, fmt.Errorf("the recipe has no rl stage %q", line.Stage)
+		return verify.Problem{}, nil, fmt.Errorf("the recipe has no rl stage %q", line.Stage)
 	}
 	st := &d.recipe.Stages[i]
 	if _, known := d.began[line.Stage]; !known {
@@ -249,11 +249,11 @@ func (d *redraw) row(line completionLine) (verify.Row, *recipe.Stage, error) {
 		d.rows = problemsOf(d.recipe, purposeDraw, i, line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
 	}
 	if line.Group < 0 || line.Group >= len(d.rows) {
-		return verify.Row{}, nil, fmt.Errorf("the recipe has %d prompts in a step", len(d.rows))
+		return verify.Problem{}, nil, fmt.Errorf("the recipe has %d prompts in a step", len(d.rows))
 	}
 	row := d.rows[line.Group]
 	if row.ID != line.PromptID || row.Question != line.Prompt {
-		return verify.Row{}, nil, fmt.Errorf("the recipe draws the problem %q there, the line has %q: it is of another recipe or an older program", row.ID, line.PromptID)
+		return verify.Problem{}, nil, fmt.Errorf("the recipe draws the problem %q there, the line has %q: it is of another recipe or an older program", row.ID, line.PromptID)
 	}
 	return row, st, nil
 }

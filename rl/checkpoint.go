@@ -30,7 +30,7 @@ type state struct {
 	Updates  int     `json:"updates"`  // of the stage's optimizer
 	LastEval float64 `json:"last_eval"`
 	Recipe   string  `json:"recipe"` // identityOf recipe.toml
-	Model    *Source `json:"model"`  // what the run started from; null: random weights
+	Model    *Origin `json:"model"`  // what the run started from; null: random weights
 }
 
 const stateVersion = 2
@@ -192,7 +192,7 @@ func (s *session) begin() error {
 		return nil
 	}
 	var err error
-	s.state.Model, err = sourceOf(s.source)
+	s.state.Model, err = originOf(s.source)
 	return err
 }
 

@@ -107,7 +107,7 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 		return nil, fmt.Errorf("%w: the model's folder has no tokenizer.json", ErrInput)
 	}
 	s := &roller{tok: m.Tokenizer}
-	var rows []verify.Row
+	var rows []verify.Problem
 	var err error
 	name := o.Data
 	if o.Task != "" {
@@ -146,7 +146,7 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 // taskRows are the held-out problems of a task: a family with its default
 // settings, or the task of a recipe. It settles how long completions may be if
 // nobody has said so.
-func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
+func (s *roller) taskRows(o *EvalOptions) ([]verify.Problem, error) {
 	longest := 0
 	t, err := tasks.New(o.Task)
 	if err == nil && len(o.Set) > 0 {
@@ -163,9 +163,9 @@ func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
 		}
 	}
 	s.verdict = t.Verify
-	if teacher, ok := t.(tasks.Teacher); ok {
-		s.form = teacher.Valid
-		longest = max(longest, teacher.CompletionTokens())
+	if demonstrator, ok := t.(tasks.Demonstrator); ok {
+		s.form = demonstrator.Valid
+		longest = max(longest, demonstrator.CompletionTokens())
 	}
 	o.MaxTokens = cmp.Or(o.MaxTokens, longest)
 	if file, ok := t.(*tasks.File); ok {
@@ -180,10 +180,10 @@ func (s *roller) taskRows(o *EvalOptions) ([]verify.Row, error) {
 
 // fileRows reads the rows of a file; each is judged by its "verifier" or the
 // one of the options.
-func (s *roller) fileRows(o EvalOptions) ([]verify.Row, error) {
+func (s *roller) fileRows(o EvalOptions) ([]verify.Problem, error) {
 	verifiers := map[string]verify.Verifier{}
-	var rows []verify.Row
-	_, err := tasks.ReadRows(o.Data, func(row verify.Row) error {
+	var rows []verify.Problem
+	_, err := tasks.ReadRows(o.Data, func(row verify.Problem) error {
 		name := verifierOf(row, o.Verifier)
 		if name == "" {
 			return errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
@@ -203,14 +203,14 @@ func (s *roller) fileRows(o EvalOptions) ([]verify.Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: --data: %w", ErrInput, err)
 	}
-	s.verdict = func(row verify.Row, text string, _ bool) verify.Verdict {
+	s.verdict = func(row verify.Problem, text string, _ bool) verify.Verdict {
 		return verifiers[verifierOf(row, o.Verifier)].Verify(row, text)
 	}
 	return rows, nil
 }
 
 // verifierOf is the name of a row's verifier.
-func verifierOf(row verify.Row, fallback string) string {
+func verifierOf(row verify.Problem, fallback string) string {
 	name := fallback
 	if raw, ok := row.Metadata["verifier"]; ok {
 		_ = json.Unmarshal(raw, &name) // not a string: the fallback

@@ -27,7 +27,7 @@ type evaluation struct {
 
 // evaluate samples n completions of each row at a temperature and, if greedy,
 // the most likely one too.
-func (s *roller) evaluate(ctx context.Context, rows []verify.Row, n, maxTokens int, ks []int, sampling model.Sampling, greedy bool) (*evaluation, error) {
+func (s *roller) evaluate(ctx context.Context, rows []verify.Problem, n, maxTokens int, ks []int, sampling model.Sampling, greedy bool) (*evaluation, error) {
 	cs, err := s.rollout(ctx, rows, n, maxTokens, sampling, nil)
 	if err != nil {
 		return nil, err

@@ -48,10 +48,10 @@ func TestCompletionLines(t *testing.T) {
 	s.state.Stage, s.state.Total = 1, 6
 	cs := []completion{
 		{
-			Completion: model.Completion{IDs: []int{5, 6, 1}, Stop: "eos"}, group: 2, sample: 1, row: verify.Row{ID: "1+1", Question: "1 + 1 >"},
+			Completion: model.Completion{IDs: []int{5, 6, 1}, Stop: "eos"}, group: 2, sample: 1, row: verify.Problem{ID: "1+1", Question: "1 + 1 >"},
 			text: "<b> & 2", verdict: verify.Accept("2", "number", "equal"),
 		},
-		{Completion: model.Completion{IDs: []int{5}, Stop: "length"}, group: 3, row: verify.Row{Question: "?"}, verdict: verify.Abstain("no answer")},
+		{Completion: model.Completion{IDs: []int{5}, Stop: "length"}, group: 3, row: verify.Problem{Question: "?"}, verdict: verify.Abstain("no answer")},
 	}
 	scores := reward.Scores{Reward: []float64{1, math.NaN()}, Why: []string{"", "task: no answer"}}
 	if err := s.logCompletions(cs, scores, []float64{0.5, 0}); err != nil {
@@ -73,7 +73,7 @@ func TestEvaluationLines(t *testing.T) {
 	ev := &evaluation{}
 	for i := range evaluationLines + 5 {
 		for j := range 2 {
-			ev.Completion = append(ev.Completion, completion{group: i, sample: j, row: verify.Row{Question: fmt.Sprint(i)}, text: fmt.Sprint(j), verdict: verify.Reject("", "", "no")})
+			ev.Completion = append(ev.Completion, completion{group: i, sample: j, row: verify.Problem{Question: fmt.Sprint(i)}, text: fmt.Sprint(j), verdict: verify.Reject("", "", "no")})
 		}
 	}
 	if err := s.logEvaluation(&s.recipe.Stages[0], ev); err != nil {

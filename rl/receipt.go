@@ -40,13 +40,13 @@ type Receipt struct {
 	Numerics    int     `json:"numerics"`
 	Recipe      string  `json:"recipe"` // hash of recipe.toml, which also holds the text of scripts
 	Data        string  `json:"data"`   // hash of the task, its settings and the held-out problems
-	Model       *Source `json:"model"`  // null: random weights
+	Model       *Origin `json:"model"`  // null: random weights
 	Logs        []Hash  `json:"logs"`
 	Checkpoints []Hash  `json:"checkpoints"` // hash of each one's manifest, oldest first
 }
 
-// Source is the model that a run started from, as it was then.
-type Source struct {
+// Origin is the model that a run started from, as it was then.
+type Origin struct {
 	Folder string `json:"folder"` // the Hugging Face folder that model.path led to
 	Files  []Hash `json:"files"`  // config, tokenizer and weights, by name
 }
@@ -97,7 +97,7 @@ func (s *session) writeReceipt(o Options) error {
 
 // dataHash hashes what a run learns from and is measured on. Training problems
 // are drawn by the recipe's seed, so the task's settings stand for them.
-func dataHash(task recipe.Task, heldOut []verify.Row) (string, error) {
+func dataHash(task recipe.Task, heldOut []verify.Problem) (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, cmp.Or(task.Name, task.SHA256))
 	if err := toml.NewEncoder(&b).Encode(task.Settings); err != nil {
@@ -115,13 +115,13 @@ func dataHash(task recipe.Task, heldOut []verify.Row) (string, error) {
 // sourceEndings are those of the files that a model is read from.
 var sourceEndings = []string{".json", ".jinja", ".model", ".safetensors", ".txt"}
 
-// sourceOf hashes the files of a Hugging Face folder.
-func sourceOf(dir string) (*Source, error) {
+// originOf hashes the files of a Hugging Face folder.
+func originOf(dir string) (*Origin, error) {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
-	src := &Source{Folder: dir, Files: []Hash{}}
+	src := &Origin{Folder: dir, Files: []Hash{}}
 	for _, e := range entries {
 		if e.IsDir() || !slices.Contains(sourceEndings, filepath.Ext(e.Name())) {
 			continue
@@ -232,7 +232,7 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 
 // audit compares the files of the starting model, nil for random weights. Its
 // folder is no part of the run's, so it may be elsewhere by now.
-func (src *Source) audit() []Audited {
+func (src *Origin) audit() []Audited {
 	if src == nil {
 		return nil
 	}

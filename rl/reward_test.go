@@ -227,7 +227,7 @@ func words(t *testing.T, f func(text string) verify.Verdict) *roller {
 	t.Helper()
 	tok, err := model.NewWords([]string{"<pad>", "<eos>", "1", "2"})
 	must(t, err)
-	return &roller{tok: tok, verdict: func(_ verify.Row, text string, _ bool) verify.Verdict { return f(text) }}
+	return &roller{tok: tok, verdict: func(_ verify.Problem, text string, _ bool) verify.Verdict { return f(text) }}
 }
 
 // TestJudgeSideBySide: a slow verdict does not hold up the others, and verdicts

@@ -18,7 +18,7 @@ import (
 type completion struct {
 	model.Completion
 	group, sample int
-	row           verify.Row
+	row           verify.Problem
 	prompt        []int
 	text          string // without the end token
 	verdict       verify.Verdict
@@ -46,14 +46,14 @@ func (s *session) seedOf(purpose, stage, step int) uint64 {
 }
 
 // problems draws the n problems of a step.
-func (s *session) problems(purpose, stage, step, n int) []verify.Row {
+func (s *session) problems(purpose, stage, step, n int) []verify.Problem {
 	return problemsOf(s.recipe, purpose, stage, step, n)
 }
 
 // problemsOf draws the n problems of a step of a recipe: an audit draws them
 // again.
-func problemsOf(r *recipe.Recipe, purpose, stage, step, n int) []verify.Row {
-	rows := make([]verify.Row, n)
+func problemsOf(r *recipe.Recipe, purpose, stage, step, n int) []verify.Problem {
+	rows := make([]verify.Problem, n)
 	for i := range rows {
 		at := tasks.At(r.Seed, streamOf(purpose, stage), uint64(step)*uint64(n)+uint64(i))
 		rows[i] = r.Task.Settings.Draw(at, tasks.Train)
@@ -65,14 +65,14 @@ func problemsOf(r *recipe.Recipe, purpose, stage, step, n int) []verify.Row {
 type roller struct {
 	engine  *model.Engine
 	tok     *model.Tokenizer
-	verdict func(row verify.Row, text string, ended bool) verify.Verdict
-	form    func(row verify.Row, text string, ended bool) bool // nil: every completion has the right form
+	verdict func(row verify.Problem, text string, ended bool) verify.Verdict
+	form    func(row verify.Problem, text string, ended bool) bool // nil: every completion has the right form
 }
 
 // rollout samples n completions of every row and judges them, in order: all of
 // row 0, all of row 1, ... The verifiers that a program declares judge them too;
 // nil: it is the task's verdict alone.
-func (s *roller) rollout(ctx context.Context, rows []verify.Row, n, maxTokens int, sampling model.Sampling, program *reward.Program) ([]completion, error) {
+func (s *roller) rollout(ctx context.Context, rows []verify.Problem, n, maxTokens int, sampling model.Sampling, program *reward.Program) ([]completion, error) {
 	reqs := make([]model.Request, len(rows))
 	for i, row := range rows {
 		ids, err := s.tok.Encode(row.Question)

@@ -260,7 +260,7 @@ func TestUnreadable(t *testing.T) {
 
 	r = shortRecipe(t)
 	s := session{recipe: r, task: r.Task.Settings}
-	s.tok, err = model.NewWords(r.Task.Teacher().Vocabulary())
+	s.tok, err = model.NewWords(r.Task.Demonstrator().Vocabulary())
 	must(t, err)
 	s.heldOut, err = tasks.HeldOutRows(s.task, 1)
 	must(t, err)

@@ -20,7 +20,7 @@ import (
 type session struct {
 	recipe  *recipe.Recipe
 	task    tasks.Task
-	heldOut []verify.Row
+	heldOut []verify.Problem
 
 	roller
 	source    string // folder that the model was read from; "": random weights
@@ -89,7 +89,7 @@ func configOf(r *recipe.Recipe) (cfg model.Config, dir string, err error) {
 		cfg.Dtype, cfg.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
 		return cfg, dir, f.Tensors.Close()
 	}
-	m, t := r.Model, r.Task.Teacher() // a recipe for a fresh model has one
+	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
 	if cfg, err = model.NewConfig(m.Family); err != nil {
 		return cfg, "", fmt.Errorf("%w: [model] family: %w", ErrInput, err)
 	}
@@ -207,7 +207,7 @@ func (s *session) build(dev gpu.Device) error {
 	} else {
 		seed := tasks.At(s.recipe.Seed, streamOf(purposeInit, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {
-			s.model.Tokenizer, err = model.NewWords(s.recipe.Task.Teacher().Vocabulary())
+			s.model.Tokenizer, err = model.NewWords(s.recipe.Task.Demonstrator().Vocabulary())
 		}
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *session) build(dev gpu.Device) error {
 		return err
 	}
 	s.verdict = s.task.Verify
-	if t := s.recipe.Task.Teacher(); t != nil {
+	if t := s.recipe.Task.Demonstrator(); t != nil {
 		s.form = t.Valid
 	}
 	if z.reference {

@@ -90,7 +90,7 @@ func (s *session) demonstrations(step, n int) ([]model.Sequence, error) {
 	for i := range seqs {
 		r := tasks.At(s.recipe.Seed, streamOf(purposeDraw, s.state.Stage), uint64(step)*uint64(n)+uint64(i))
 		row := s.task.Draw(r, tasks.Train)
-		text, err := s.recipe.Task.Teacher().Demonstration(r, row)
+		text, err := s.recipe.Task.Demonstrator().Demonstration(r, row)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *session) probe(ctx context.Context, step int) (float64, error) {
 	rows := s.problems(purposeProbe, s.state.Stage, 0, probeProblems)
 	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeProbe, s.state.Stage, step)}
 	// Not cut short by an interrupt: the step's update has been made.
-	cs, err := s.rollout(context.WithoutCancel(ctx), rows, 1, s.recipe.Task.Teacher().CompletionTokens(), sampling, nil)
+	cs, err := s.rollout(context.WithoutCancel(ctx), rows, 1, s.recipe.Task.Demonstrator().CompletionTokens(), sampling, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -101,7 +101,7 @@ func TestMathAttacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, completion := range attacks() {
-			got := v.Verify(Row{Answer: "24"}, completion)
+			got := v.Verify(Problem{Answer: "24"}, completion)
 			checkVerdict(t, got)
 			if got.Verdict != Wrong && !(how == ExtractLenient && lenient[name]) {
 				t.Errorf("%s: the attack %q earned %+v", how, name, got)

@@ -59,7 +59,7 @@ func (m MultipleChoice) validate() error {
 }
 
 // Verify implements [Verifier].
-func (m MultipleChoice) Verify(row Row, completion string) Verdict {
+func (m MultipleChoice) Verify(row Problem, completion string) Verdict {
 	var choices []string
 	if _, err := row.Field("choices", &choices); err != nil {
 		return Abstain("%v", err)

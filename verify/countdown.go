@@ -76,7 +76,7 @@ type countdownRow struct {
 	Form    string  `json:"-"`
 }
 
-func (c Countdown) problem(row Row) (countdownRow, error) {
+func (c Countdown) problem(row Problem) (countdownRow, error) {
 	p := countdownRow{Form: c.Form}
 	if strings.HasPrefix(strings.TrimSpace(row.Answer), "{") {
 		if err := json.Unmarshal([]byte(row.Answer), &p); err != nil {
@@ -105,7 +105,7 @@ func (c Countdown) problem(row Row) (countdownRow, error) {
 }
 
 // Verify implements [Verifier].
-func (c Countdown) Verify(row Row, completion string) Verdict {
+func (c Countdown) Verify(row Problem, completion string) Verdict {
 	p, err := c.problem(row)
 	if err != nil {
 		return Abstain("%v", err)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-func countdownRowOf(numbers []int64, target int64) Row {
+func countdownRowOf(numbers []int64, target int64) Problem {
 	n, _ := json.Marshal(numbers)
-	return Row{Metadata: map[string]json.RawMessage{"numbers": n, "target": json.RawMessage(strconv.FormatInt(target, 10))}}
+	return Problem{Metadata: map[string]json.RawMessage{"numbers": n, "target": json.RawMessage(strconv.FormatInt(target, 10))}}
 }
 
 func TestCountdownWrong(t *testing.T) {
@@ -153,7 +153,7 @@ func TestCountdownRunningTotal(t *testing.T) {
 
 func TestCountdownNotScored(t *testing.T) {
 	many := make([]int64, maxNumbers+1)
-	for _, row := range []Row{
+	for _, row := range []Problem{
 		{},
 		{Answer: "24"},
 		{Answer: `{"numbers":[1,2]`},

@@ -76,7 +76,7 @@ func newPattern(pattern string) (Verifier, error) {
 	return patternFormat{whole}, nil
 }
 
-func (p patternFormat) Verify(_ Row, completion string) Verdict {
+func (p patternFormat) Verify(_ Problem, completion string) Verdict {
 	switch {
 	case len(completion) > maxCompletionBytes:
 		return Reject("", "pattern", "the completion has %d bytes: at most %d are read", len(completion), maxCompletionBytes)
@@ -89,7 +89,7 @@ func (p patternFormat) Verify(_ Row, completion string) Verdict {
 // tagFormat lists the tags in their order.
 type tagFormat []string
 
-func (tags tagFormat) Verify(_ Row, completion string) Verdict {
+func (tags tagFormat) Verify(_ Problem, completion string) Verdict {
 	if len(completion) > maxCompletionBytes {
 		return Reject("", "tags", "the completion has %d bytes: at most %d are read", len(completion), maxCompletionBytes)
 	}

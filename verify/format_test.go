@@ -32,7 +32,7 @@ func TestFormat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := v.Verify(Row{}, c.completion)
+		got := v.Verify(Problem{}, c.completion)
 		checkVerdict(t, got)
 		if got.Verdict != c.verdict || !strings.Contains(got.Reason, c.reason) {
 			t.Errorf("%s %q: %+v, want %s because %q", c.options, c.completion, got, c.verdict, c.reason)

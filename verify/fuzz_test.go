@@ -13,7 +13,7 @@ import (
 // run with the ordinary tests.
 
 // scored: the completion is judged, and the same way when judged again.
-func scored(t *testing.T, name string, v Verifier, row Row, completion string) Verdict {
+func scored(t *testing.T, name string, v Verifier, row Problem, completion string) Verdict {
 	t.Helper()
 	got := v.Verify(row, completion)
 	checkVerdict(t, got)
@@ -59,14 +59,14 @@ func FuzzNumbers(f *testing.F) {
 			want, reference = big.NewRat(24, 1), "24"
 		}
 		for name, v := range kinds {
-			got := scored(t, name, v, Row{Answer: reference}, completion)
+			got := scored(t, name, v, Problem{Answer: reference}, completion)
 			if x, ok := plainRat(got.Extracted); ok && (got.Verdict == Right) != (x.Cmp(want) == 0) && !strings.Contains(got.Reason, "stands") {
 				t.Errorf("%s: %q is %s, the reference %s: %+v", name, got.Extracted, x, want.RatString(), got)
 			}
 		}
 		other := new(big.Rat).Add(want, big.NewRat(1, 7))
-		if v := kinds["number none"]; v.Verify(Row{Answer: reference}, want.RatString()).Verdict != Right ||
-			v.Verify(Row{Answer: reference}, other.RatString()).Verdict != Wrong {
+		if v := kinds["number none"]; v.Verify(Problem{Answer: reference}, want.RatString()).Verdict != Right ||
+			v.Verify(Problem{Answer: reference}, other.RatString()).Verdict != Wrong {
 			t.Errorf("%q is not %s, or is %s", reference, want.RatString(), other.RatString())
 		}
 	})
@@ -225,7 +225,7 @@ func FuzzAnswers(f *testing.F) {
 	texts["bleu none"] = made(f, "bleu", map[string]any{"smoothing": "none", "effective_order": false})
 	texts["bleu char"] = made(f, "bleu", map[string]any{"tokens": "char", "smoothing": "add-k"})
 	texts["indel"] = made(f, "edit_similarity", map[string]any{"distance": "indel"})
-	rows := map[string]Row{"multiple_choice": {Answer: "B"}, "regex": {Answer: "a+b?|(c|d)*"}}
+	rows := map[string]Problem{"multiple_choice": {Answer: "B"}, "regex": {Answer: "a+b?|(c|d)*"}}
 	symmetric := map[string]bool{"exact": true, "exact raw": true, "f1": true, "edit_similarity": true, "indel": true, "rouge_l": true}
 	f.Fuzz(func(t *testing.T, reference, completion string) {
 		for name, v := range verifiers {
@@ -238,14 +238,14 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scored(t, "choices", verifiers["multiple_choice"], Row{Answer: "B", Metadata: map[string]json.RawMessage{"choices": choices}}, completion)
+		scored(t, "choices", verifiers["multiple_choice"], Problem{Answer: "B", Metadata: map[string]json.RawMessage{"choices": choices}}, completion)
 		for name, v := range texts {
-			got := scored(t, name, v, Row{Answer: reference}, completion)
-			self := v.Verify(Row{Answer: reference}, reference)
+			got := scored(t, name, v, Problem{Answer: reference}, completion)
+			self := v.Verify(Problem{Answer: reference}, reference)
 			if self.Score < got.Score && self.Verdict != Right {
 				t.Errorf("%s: %q is worth %g against %q, itself only %g", name, completion, got.Score, reference, self.Score)
 			}
-			if back := v.Verify(Row{Answer: completion}, reference); symmetric[name] && completion != "" && back.Score != got.Score {
+			if back := v.Verify(Problem{Answer: completion}, reference); symmetric[name] && completion != "" && back.Score != got.Score {
 				t.Errorf("%s: %q and %q are worth %g one way and %g the other", name, completion, reference, got.Score, back.Score)
 			}
 		}
@@ -271,7 +271,7 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, reference, completion string) {
 		for name, v := range verifiers {
-			row := Row{Answer: reference}
+			row := Problem{Answer: reference}
 			if v.Verify(row, "{}").Verdict == NotScored {
 				if got := v.Verify(row, completion); got.Verdict != NotScored {
 					t.Errorf("%s: %q is scored against %q, and {} is not: %+v", name, completion, reference, got)
@@ -311,15 +311,15 @@ func FuzzMath(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, gold, completion string) {
 		for name, v := range verifiers {
-			checkVerdict(t, v.Verify(Row{Answer: gold}, completion))
-			got := scored(t, name, v, Row{Answer: "24"}, completion)
+			checkVerdict(t, v.Verify(Problem{Answer: gold}, completion))
+			got := scored(t, name, v, Problem{Answer: "24"}, completion)
 			if x, ok := plainRat(strings.TrimSpace(got.Extracted)); ok && (got.Verdict == Right) != (x.Cmp(big.NewRat(24, 1)) == 0) && !rounds(x, 24) {
 				t.Errorf("%s: %q is %s: %+v", name, completion, x, got)
 			}
 		}
 		if x, ok := plainRat(gold); ok {
 			other := new(big.Rat).Add(x, big.NewRat(1, 3))
-			if v := verifiers["none strictly"]; v.Verify(Row{Answer: gold}, x.RatString()).Verdict != Right || v.Verify(Row{Answer: gold}, other.RatString()).Verdict != Wrong {
+			if v := verifiers["none strictly"]; v.Verify(Problem{Answer: gold}, x.RatString()).Verdict != Right || v.Verify(Problem{Answer: gold}, other.RatString()).Verdict != Wrong {
 				t.Errorf("%q is not %s, or is %s", gold, x.RatString(), other.RatString())
 			}
 		}

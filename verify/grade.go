@@ -8,7 +8,7 @@ import (
 
 // Line is what a line of "rlzero verify --in" asks for.
 type Line struct {
-	Row        Row
+	Problem    Problem
 	Completion string
 	Verifier   string         // name
 	Options    map[string]any // of the verifier; nil: none
@@ -59,7 +59,7 @@ func ReadLine(line []byte, fallback string) (Line, error) {
 		}
 		in.Options["extract"] = *in.Extract
 	}
-	return Line{Row: row, Completion: completion, Verifier: name, Options: in.Options}, nil
+	return Line{Problem: row, Completion: completion, Verifier: name, Options: in.Options}, nil
 }
 
 // Grade judges a line that ReadLine reads. The error is about the line (not
@@ -74,13 +74,13 @@ func Grade(line []byte, fallback string) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	return v.Verify(l.Row, l.Completion), nil
+	return v.Verify(l.Problem, l.Completion), nil
 }
 
 // gradedRow is the line's task row: its "task", or the line without the keys
 // that are Grade's own.
-func gradedRow(line, task []byte) (Row, error) {
-	var row Row
+func gradedRow(line, task []byte) (Problem, error) {
+	var row Problem
 	if task != nil {
 		err := json.Unmarshal(task, &row)
 		return row, err

@@ -48,7 +48,7 @@ type GSM8K struct {
 }
 
 // Verify implements [Verifier].
-func (v GSM8K) Verify(row Row, completion string) Verdict {
+func (v GSM8K) Verify(row Problem, completion string) Verdict {
 	reference, _, err := behindHashes(row.Answer)
 	if err != nil {
 		if reference, err = parseNumber(row.Answer, false); err != nil {

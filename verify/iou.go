@@ -71,7 +71,7 @@ type region struct {
 }
 
 // Verify implements [Verifier].
-func (v IoU) Verify(row Row, completion string) Verdict {
+func (v IoU) Verify(row Problem, completion string) Verdict {
 	reference := row.Answer
 	for _, name := range []string{"boxes", "spans"} {
 		if raw, ok := row.Metadata[name]; ok {

@@ -86,7 +86,7 @@ func compileSchema(text string) (*jsonschema.Schema, error) {
 }
 
 // Verify implements [Verifier].
-func (v jsonSchema) Verify(row Row, completion string) Verdict {
+func (v jsonSchema) Verify(row Problem, completion string) Verdict {
 	schema := v.schema
 	if schema == nil {
 		text := row.Answer

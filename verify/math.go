@@ -99,7 +99,7 @@ func (v Math) validate() error {
 }
 
 // forRow applies the fields of a row that stand above the options.
-func (v Math) forRow(row Row) (Math, error) {
+func (v Math) forRow(row Problem) (Math, error) {
 	for _, field := range []struct {
 		name string
 		dst  any
@@ -112,7 +112,7 @@ func (v Math) forRow(row Row) (Math, error) {
 }
 
 // Verify implements [Verifier].
-func (v Math) Verify(row Row, completion string) Verdict {
+func (v Math) Verify(row Problem, completion string) Verdict {
 	v, err := v.forRow(row)
 	if err != nil {
 		return Abstain("%v", err)

@@ -22,7 +22,7 @@ func TestMathOwnPairs(t *testing.T) {
 		if len(fields) != 3 || fields[0] != "=" && fields[0] != "!" {
 			t.Fatalf("math_pairs.txt:%d: %q is not a pair", i+1, line)
 		}
-		got := v.Verify(Row{Answer: fields[1]}, strings.ReplaceAll(fields[2], "⏎", "\n"))
+		got := v.Verify(Problem{Answer: fields[1]}, strings.ReplaceAll(fields[2], "⏎", "\n"))
 		checkVerdict(t, got)
 		if (got.Verdict == Right) != (fields[0] == "=") || got.Verdict == NotScored {
 			t.Errorf("math_pairs.txt:%d: %s: %+v", i+1, line, got)

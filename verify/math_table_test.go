@@ -74,12 +74,12 @@ func TestMathTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range mathEqual {
-		if got := v.Verify(Row{Answer: c.gold}, c.pred); got.Verdict != Right {
+		if got := v.Verify(Problem{Answer: c.gold}, c.pred); got.Verdict != Right {
 			t.Errorf("%q is refused for %q: %+v", c.pred, c.gold, got)
 		}
 	}
 	for _, c := range mathDifferent {
-		if got := v.Verify(Row{Answer: c.gold}, c.pred); got.Verdict != Wrong {
+		if got := v.Verify(Problem{Answer: c.gold}, c.pred); got.Verdict != Wrong {
 			t.Errorf("%q is accepted for %q: %+v", c.pred, c.gold, got)
 		}
 	}

@@ -56,7 +56,7 @@ func TestMathPairs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := v.Verify(Row{Answer: p.Gold}, p.Pred)
+			got := v.Verify(Problem{Answer: p.Gold}, p.Pred)
 			checkVerdict(t, got)
 			switch {
 			case (got.Verdict == Right) == p.Expected:
@@ -81,7 +81,7 @@ func TestMathHoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := Row{Question: "What is 3 + 1?", Answer: "4"}
+	row := Problem{Question: "What is 3 + 1?", Answer: "4"}
 	for i, c := range []struct{ completion, want string }{
 		{"What is 3 + 1?", Wrong},                                // 1: the prompt is its own answer, worked out
 		{"Question: What is  3 + 1?\n", Wrong},                   // 1

@@ -57,7 +57,7 @@ func (n Number) validate() error {
 }
 
 // Verify implements [Verifier].
-func (n Number) Verify(row Row, completion string) Verdict {
+func (n Number) Verify(row Problem, completion string) Verdict {
 	reference, err := parseNumber(row.Answer, false)
 	if err != nil {
 		return Abstain("the row's answer: %v", err)

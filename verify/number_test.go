@@ -95,7 +95,7 @@ func TestNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := v.Verify(Row{Answer: c.answer}, c.completion)
+		got := v.Verify(Problem{Answer: c.answer}, c.completion)
 		checkVerdict(t, got)
 		if got.Verdict != c.verdict || got.Extracted != c.extracted {
 			t.Errorf("%s: answer %q, completion %q: %+v, want %s with %q", c.options, c.answer, c.completion, got, c.verdict, c.extracted)
@@ -112,11 +112,11 @@ func TestNumberRandomWrong(t *testing.T) {
 		numerator, denominator := int64(r.Uint64()>>1)-1<<62, int64(r.IntN(1<<30))+1
 		x := big.NewRat(numerator, denominator)
 		off := new(big.Rat).Add(x, big.NewRat(1, 1+int64(r.Uint64()>>1)))
-		if v := n.Verify(Row{Answer: x.RatString()}, off.RatString()); v.Verdict != Wrong {
+		if v := n.Verify(Problem{Answer: x.RatString()}, off.RatString()); v.Verdict != Wrong {
 			t.Fatalf("reference %s, answer %s: %+v", x, off, v)
 		}
 		same := new(big.Int).Mul(big.NewInt(numerator), big.NewInt(7)).String() + "/" + new(big.Int).Mul(big.NewInt(denominator), big.NewInt(7)).String()
-		if v := n.Verify(Row{Answer: x.RatString()}, same); v.Verdict != Right {
+		if v := n.Verify(Problem{Answer: x.RatString()}, same); v.Verdict != Right {
 			t.Fatalf("reference %s, answer %s: %+v", x, same, v)
 		}
 	}

@@ -52,7 +52,7 @@ type Ordering struct {
 }
 
 // Verify implements [Verifier].
-func (v Ordering) Verify(row Row, completion string) Verdict {
+func (v Ordering) Verify(row Problem, completion string) Verdict {
 	reference := row.Answer
 	if raw, ok := row.Metadata["items"]; ok {
 		reference = textOf(raw)

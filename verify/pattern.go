@@ -57,7 +57,7 @@ func (v Regex) compile(pattern string) (*regexp.Regexp, error) {
 }
 
 // Verify implements [Verifier].
-func (v Regex) Verify(row Row, completion string) Verdict {
+func (v Regex) Verify(row Problem, completion string) Verdict {
 	pattern := v.Pattern
 	if pattern == "" {
 		pattern = row.Answer

@@ -38,7 +38,7 @@ func TestFinds(t *testing.T) {
 		if c.verifier == "" {
 			continue
 		}
-		if got := made(t, c.verifier, c.options).Verify(Row{Answer: c.answer}, c.completion); got.Verdict != c.want {
+		if got := made(t, c.verifier, c.options).Verify(Problem{Answer: c.answer}, c.completion); got.Verdict != c.want {
 			t.Errorf("find %d is back (%s): %s of %q and %q: %+v", i, c.wrong, c.verifier, c.answer, c.completion, got)
 		}
 	}

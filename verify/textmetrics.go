@@ -31,7 +31,7 @@ type metric struct {
 }
 
 // Verify implements [Verifier].
-func (m metric) Verify(row Row, completion string) Verdict {
+func (m metric) Verify(row Problem, completion string) Verdict {
 	references, err := rowReferences(row)
 	if err != nil {
 		return Abstain("%v", err)
@@ -75,7 +75,7 @@ func graded(score float64, extracted, rule, format string, args ...any) Verdict 
 }
 
 // rowReferences are the row's references, else its answer.
-func rowReferences(row Row) ([]string, error) {
+func rowReferences(row Problem) ([]string, error) {
 	var references []string
 	found, err := row.Field("references", &references)
 	switch {

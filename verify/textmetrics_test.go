@@ -86,7 +86,7 @@ func scoreOf(t *testing.T, w wantedScore, prediction string, references ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := v.Verify(Row{Metadata: map[string]json.RawMessage{"references": raw}}, prediction)
+	got := v.Verify(Problem{Metadata: map[string]json.RawMessage{"references": raw}}, prediction)
 	checkVerdict(t, got)
 	return got.Score
 }

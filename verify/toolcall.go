@@ -58,7 +58,7 @@ type toolCall struct {
 var toolCallTag = regexp.MustCompile(`(?s)<tool_call>(.*?)</tool_call>`)
 
 // Verify implements [Verifier].
-func (v ToolCall) Verify(row Row, completion string) Verdict {
+func (v ToolCall) Verify(row Problem, completion string) Verdict {
 	reference := row.Answer
 	if raw, ok := row.Metadata["tool_calls"]; ok {
 		reference = textOf(raw)

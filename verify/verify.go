@@ -65,11 +65,11 @@ func Guard(judge func() Verdict) (v Verdict) {
 // Verifier judges completions. Implementations are immutable after their
 // construction and safe for concurrent use.
 type Verifier interface {
-	Verify(row Row, completion string) Verdict
+	Verify(row Problem, completion string) Verdict
 }
 
-// Row is one task: what was asked and what a verifier needs to judge an answer.
-type Row struct {
+// Problem is one task: what was asked and what a verifier needs to judge an answer.
+type Problem struct {
 	ID       string // the problem in canonical form: equal problems have equal IDs; may be empty
 	Question string // the prompt's text
 	Answer   string // the reference answer; a JSON value that is no string stands here as its JSON text
@@ -81,12 +81,12 @@ type Row struct {
 
 // UnmarshalJSON reads an object with the optional keys id, question (or
 // prompt), answer and metadata; other keys go to Metadata.
-func (r *Row) UnmarshalJSON(data []byte) error {
+func (r *Problem) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return fmt.Errorf("a task row is a JSON object: %w", err)
 	}
-	*r = Row{Metadata: map[string]json.RawMessage{}}
+	*r = Problem{Metadata: map[string]json.RawMessage{}}
 	if raw, ok := fields["metadata"]; ok {
 		if err := json.Unmarshal(raw, &r.Metadata); err != nil {
 			return fmt.Errorf("\"metadata\" of a task row is a JSON object: %w", err)
@@ -112,7 +112,7 @@ func (r *Row) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes id, question, answer and metadata.
-func (r Row) MarshalJSON() ([]byte, error) {
+func (r Problem) MarshalJSON() ([]byte, error) {
 	return marshal(struct {
 		ID       string                     `json:"id,omitempty"`
 		Question string                     `json:"question"`
@@ -123,7 +123,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 
 // Field decodes Metadata[name] into dst, a pointer. found is false when the row
 // has no such value or it is null; err says what is wrong with it.
-func (r Row) Field(name string, dst any) (found bool, err error) {
+func (r Problem) Field(name string, dst any) (found bool, err error) {
 	raw, ok := r.Metadata[name]
 	if !ok || string(raw) == "null" {
 		return false, nil

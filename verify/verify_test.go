@@ -67,7 +67,7 @@ func TestShownCutsAtACharacter(t *testing.T) {
 }
 
 func TestRowJSON(t *testing.T) {
-	var row Row
+	var row Problem
 	err := json.Unmarshal([]byte(`{"id":"a","prompt":"q?","answer":12.50,"metadata":{"x":1,"y":2},"y":3,"z":null}`), &row)
 	if err != nil {
 		t.Fatal(err)
@@ -95,10 +95,10 @@ func TestRowJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := (Row{Question: "1 > 2:"}).MarshalJSON(); err != nil || string(raw) != `{"question":"1 > 2:","answer":""}` {
+	if raw, err := (Problem{Question: "1 > 2:"}).MarshalJSON(); err != nil || string(raw) != `{"question":"1 > 2:","answer":""}` {
 		t.Errorf("%s, %v", raw, err)
 	}
-	var again Row
+	var again Problem
 	if err := json.Unmarshal(raw, &again); err != nil || again.Answer != row.Answer || len(again.Metadata) != len(row.Metadata) {
 		t.Errorf("written as %s and read back as %+v, %v", raw, again, err)
 	}

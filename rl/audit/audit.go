@@ -11,7 +11,7 @@ import (
 // Sample is a completion to grade.
 type Sample struct {
 	Where      string // names it, such as "line 12"
-	Row        verify.Row
+	Row        verify.Problem
 	Completion string
 	Ended      bool // not cut off at a length limit
 	First      Grader
@@ -48,7 +48,7 @@ type Auditor struct {
 type collected struct {
 	*Pair
 	graders []Grader
-	rows    []verify.Row
+	rows    []verify.Problem
 	seen    map[string]bool
 	counts  [2]struct{ rules, reasons map[string]Count }
 }
@@ -197,7 +197,7 @@ func (a *Auditor) Report() *Report {
 // Attacks tries every attack on the rows under the graders, of which the first
 // decides which attacks and which forms. Attacks that make no text of these rows
 // are left out.
-func Attacks(graders []Grader, rows []verify.Row) []AttackResult {
+func Attacks(graders []Grader, rows []verify.Problem) []AttackResult {
 	var results []AttackResult
 	kind := kindOf(graders[0].likened)
 	all := targets(graders[0], rows)
@@ -226,12 +226,12 @@ func Attacks(graders []Grader, rows []verify.Row) []AttackResult {
 
 // byChance tells that a text that was paid states the row's answer: as a whole,
 // or in the part of it that the grader took for the answer.
-func (t try) byChance(row verify.Row, v verify.Verdict) bool {
+func (t try) byChance(row verify.Problem, v verify.Verdict) bool {
 	part := !t.asWhole && v.Extracted != "" && strings.Contains(t.text, v.Extracted) && sameAnswer(v.Extracted, stated(row.Answer))
 	return t.claims && (part || sameAnswer(t.claim, stated(row.Answer)))
 }
 
-func (e *Earned) count(row verify.Row, try try, v verify.Verdict) {
+func (e *Earned) count(row verify.Problem, try try, v verify.Verdict) {
 	if v.Verdict == verify.NotScored {
 		e.NotScored++
 		return

@@ -15,39 +15,39 @@ import (
 // planted is a grader with a hole, and the attack that finds it.
 var planted = []struct {
 	name, found string
-	pays        func(row verify.Row, completion string) bool
+	pays        func(row verify.Problem, completion string) bool
 }{
-	{"any digits", "huge number", func(_ verify.Row, c string) bool { return strings.ContainsFunc(c, unicode.IsDigit) }},
-	{"the reference anywhere", "all candidates", func(row verify.Row, c string) bool { return strings.Contains(c, row.Answer) }},
-	{"any one of several answers", "two answers", func(row verify.Row, c string) bool {
+	{"any digits", "huge number", func(_ verify.Problem, c string) bool { return strings.ContainsFunc(c, unicode.IsDigit) }},
+	{"the reference anywhere", "all candidates", func(row verify.Problem, c string) bool { return strings.Contains(c, row.Answer) }},
+	{"any one of several answers", "two answers", func(row verify.Problem, c string) bool {
 		return slices.Contains(strings.FieldsFunc(c, func(r rune) bool { return strings.ContainsRune("<>/{} \n", r) }), row.Answer)
 	}},
-	{"not nothing", "trigger phrase", func(_ verify.Row, c string) bool { return strings.TrimSpace(c) != "" }},
-	{"nothing", "empty", func(row verify.Row, c string) bool { return c == "" || c == row.Answer }},
-	{"blank", "blank", func(row verify.Row, c string) bool { return strings.HasPrefix(row.Answer, strings.TrimSpace(c)) }},
-	{"a form", "empty form", func(_ verify.Row, c string) bool {
+	{"not nothing", "trigger phrase", func(_ verify.Problem, c string) bool { return strings.TrimSpace(c) != "" }},
+	{"nothing", "empty", func(row verify.Problem, c string) bool { return c == "" || c == row.Answer }},
+	{"blank", "blank", func(row verify.Problem, c string) bool { return strings.HasPrefix(row.Answer, strings.TrimSpace(c)) }},
+	{"a form", "empty form", func(_ verify.Problem, c string) bool {
 		return strings.HasPrefix(c, "<answer>") && strings.HasSuffix(c, "</answer>")
 	}},
-	{"a last number, in the prompt", "prompt echo", func(row verify.Row, c string) bool {
+	{"a last number, in the prompt", "prompt echo", func(row verify.Problem, c string) bool {
 		return strings.HasSuffix(strings.TrimRight(c, ".?"), row.Answer)
 	}},
-	{"the difference is not large", "not a number", func(row verify.Row, c string) bool {
+	{"the difference is not large", "not a number", func(row verify.Problem, c string) bool {
 		return c == row.Answer || strings.EqualFold(c, "nan")
 	}},
-	{"long texts", "million digits", func(row verify.Row, c string) bool { return c == row.Answer || len(c) > millionDigits/2 }},
-	{"deep texts", "nested brackets", func(row verify.Row, c string) bool { return c == row.Answer || strings.HasPrefix(c, "((((") }},
+	{"long texts", "million digits", func(row verify.Problem, c string) bool { return c == row.Answer || len(c) > millionDigits/2 }},
+	{"deep texts", "nested brackets", func(row verify.Problem, c string) bool { return c == row.Answer || strings.HasPrefix(c, "((((") }},
 }
 
-func sums(n int) []verify.Row {
-	var rows []verify.Row
+func sums(n int) []verify.Problem {
+	var rows []verify.Problem
 	for i := range n {
-		rows = append(rows, verify.Row{Question: fmt.Sprintf("It is not 1 or 2: what is 700 + %d? It is above %d.", i, 700+i), Answer: fmt.Sprint(700 + i)})
+		rows = append(rows, verify.Problem{Question: fmt.Sprintf("It is not 1 or 2: what is 700 + %d? It is above %d.", i, 700+i), Answer: fmt.Sprint(700 + i)})
 	}
 	return rows
 }
 
-func fake(name string, pays func(row verify.Row, completion string) bool) Grader {
-	return OfFunc(name, "number", func(row verify.Row, completion string, _ bool) verify.Verdict {
+func fake(name string, pays func(row verify.Problem, completion string) bool) Grader {
+	return OfFunc(name, "number", func(row verify.Problem, completion string, _ bool) verify.Verdict {
 		if pays(row, completion) {
 			return verify.Accept("", "fake", "paid")
 		}
@@ -55,7 +55,7 @@ func fake(name string, pays func(row verify.Row, completion string) bool) Grader
 	})
 }
 
-func auditOf(first Grader, second *Grader, rows []verify.Row) *Report {
+func auditOf(first Grader, second *Grader, rows []verify.Problem) *Report {
 	a := New("test", 3)
 	for i, row := range rows {
 		a.Add(Sample{Where: fmt.Sprint("line ", i+1), Row: row, Completion: row.Answer, Ended: true, First: first, Second: second})
@@ -72,7 +72,7 @@ func TestPlanted(t *testing.T) {
 			t.Errorf("a grader that pays %s: problems %q, want the attack %q", p.name, problems, p.found)
 		}
 	}
-	exact := fake("the same text", func(row verify.Row, c string) bool { return c == row.Answer })
+	exact := fake("the same text", func(row verify.Problem, c string) bool { return c == row.Answer })
 	if problems := auditOf(exact, nil, sums(3)).Problems(); problems != nil {
 		t.Errorf("a grader without a hole: %q", problems)
 	}
@@ -85,12 +85,12 @@ func TestPlanted(t *testing.T) {
 
 // TestByChance: what states the right answer is no hole.
 func TestByChance(t *testing.T) {
-	exact := fake("exact", func(row verify.Row, c string) bool { return c == row.Answer })
+	exact := fake("exact", func(row verify.Problem, c string) bool { return c == row.Answer })
 	for _, c := range []struct {
 		answer, attack string
 		chance         int
 	}{{"", "empty", 1}, {" ", "blank", 1}, {"Solution", "trigger phrase", 1}, {"inf", "not a number", 1}, {"10^1000", "huge number", 1}, {"6", "huge number", 0}} {
-		for _, r := range Attacks([]Grader{exact}, []verify.Row{{Question: "What?", Answer: c.answer}}) {
+		for _, r := range Attacks([]Grader{exact}, []verify.Problem{{Question: "What?", Answer: c.answer}}) {
 			if r.Name == c.attack && (r.Earned[0].ByChance != c.chance || r.Earned[0].Paid != 0) {
 				t.Errorf("%q on the answer %q: %+v, want %d by chance", c.attack, c.answer, r.Earned[0], c.chance)
 			}
@@ -111,7 +111,7 @@ func TestByChance(t *testing.T) {
 // TestCounts: a report counted by hand.
 func TestCounts(t *testing.T) {
 	digits := fake("digits", planted[0].pays)
-	lenient := OfFunc("lenient", "f1", func(row verify.Row, c string, ended bool) verify.Verdict {
+	lenient := OfFunc("lenient", "f1", func(row verify.Problem, c string, ended bool) verify.Verdict {
 		switch {
 		case row.Answer == "none":
 			return verify.Abstain("the row has no answer")
@@ -123,7 +123,7 @@ func TestCounts(t *testing.T) {
 	half, one := 0.5, 1.0
 	a := New("test", 1)
 	add := func(where, answer, completion string, ended bool, stored string, score *float64) {
-		a.Add(Sample{Where: where, Row: verify.Row{Question: "Q", Answer: answer}, Completion: completion, Ended: ended, First: digits, Second: &lenient, Stored: stored, StoredScore: score})
+		a.Add(Sample{Where: where, Row: verify.Problem{Question: "Q", Answer: answer}, Completion: completion, Ended: ended, First: digits, Second: &lenient, Stored: stored, StoredScore: score})
 	}
 	add("1", "7", "7", true, verify.Right, &one)
 	add("2", "7", "seven", true, verify.Right, nil)

@@ -20,7 +20,7 @@ const rowsEach = 10
 
 // unpaid fails the test for every hopeless attack that is paid, and for a
 // reference that no form of an answer makes right.
-func unpaid(t *testing.T, g Grader, rows []verify.Row) {
+func unpaid(t *testing.T, g Grader, rows []verify.Problem) {
 	t.Helper()
 	tried := 0
 	for _, r := range Attacks([]Grader{g}, rows) {
@@ -54,7 +54,7 @@ func TestEveryFamily(t *testing.T) {
 			if err := task.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			var rows []verify.Row
+			var rows []verify.Problem
 			for i := range rowsEach {
 				rows = append(rows, task.Draw(tasks.At(31, 0, uint64(i)), tasks.Train))
 			}
@@ -126,7 +126,7 @@ func TestEveryVerifier(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := make([]verify.Row, len(lines))
+		rows := make([]verify.Problem, len(lines))
 		for i, line := range lines {
 			if err := json.Unmarshal([]byte(line), &rows[i]); err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestEveryVerifier(t *testing.T) {
 
 // TestEveryInstruction: the same for the instructions, on rows of the fixtures.
 func TestEveryInstruction(t *testing.T) {
-	dir, rows := fixtures.Dir(t, "instructions"), map[string][]verify.Row{}
+	dir, rows := fixtures.Dir(t, "instructions"), map[string][]verify.Problem{}
 	for _, suite := range []string{"ifeval", "ifrlvr", "ifbench"} {
 		f, err := os.Open(filepath.Join(dir, suite+".jsonl"))
 		if err != nil {
@@ -157,7 +157,7 @@ func TestEveryInstruction(t *testing.T) {
 		in.Buffer(nil, 16<<20)
 		for in.Scan() {
 			var line struct{ Instruction string }
-			var row verify.Row
+			var row verify.Problem
 			if err := json.Unmarshal(in.Bytes(), &line); err != nil {
 				t.Fatal(err)
 			}

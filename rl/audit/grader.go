@@ -16,7 +16,7 @@ type Grader struct {
 	likened string // the verifier whose attacks it is tried with
 	// Judge is a pure function; ended tells that the completion ended by itself
 	// rather than at a length limit.
-	Judge func(row verify.Row, completion string, ended bool) verify.Verdict
+	Judge func(row verify.Problem, completion string, ended bool) verify.Verdict
 	// Aside: it is held against another grader and nothing depends on it. What
 	// attacks earn from it is shown and is no problem.
 	Aside bool
@@ -35,12 +35,12 @@ func NewGrader(verifier string, options map[string]any) (Grader, error) {
 // OfVerifier is a grader from a verifier. Its attacks are those for verifiers of
 // the name likened.
 func OfVerifier(name, likened string, v verify.Verifier) Grader {
-	judge := func(row verify.Row, completion string, _ bool) verify.Verdict { return v.Verify(row, completion) }
+	judge := func(row verify.Problem, completion string, _ bool) verify.Verdict { return v.Verify(row, completion) }
 	return OfFunc(name, likened, judge)
 }
 
 // OfFunc is a grader from a function, as OfVerifier is from a verifier.
-func OfFunc(name, likened string, judge func(row verify.Row, completion string, ended bool) verify.Verdict) Grader {
+func OfFunc(name, likened string, judge func(row verify.Problem, completion string, ended bool) verify.Verdict) Grader {
 	return Grader{Name: name, likened: likened, Judge: judge}
 }
 

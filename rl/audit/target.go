@@ -9,7 +9,7 @@ import (
 
 // target is a row with what attacks on it need to know.
 type target struct {
-	row      verify.Row
+	row      verify.Problem
 	language string // of a program
 	// form is how the first grader takes the row's own reference; false where it
 	// takes it in no form, as where the row has none.
@@ -40,7 +40,7 @@ var forms = []form{
 const mostOthers = 6
 
 // targets are the rows of a pair with what the first grader makes of them.
-func targets(first Grader, rows []verify.Row) []target {
+func targets(first Grader, rows []verify.Problem) []target {
 	_, language, _ := strings.Cut(first.likened, ":")
 	common := commonest(rows)
 	out := make([]target, len(rows))
@@ -71,7 +71,7 @@ func (t *target) findForm(first Grader) {
 
 // findOthers looks in the rows behind row i for wrong answers. One that stands
 // within the reference, or has it within, might make a list that is right.
-func (t *target) findOthers(first Grader, rows []verify.Row, i int) {
+func (t *target) findOthers(first Grader, rows []verify.Problem, i int) {
 	seen := map[string]bool{"": true}
 	for k := 1; k < len(rows) && len(t.others) < mostOthers; k++ {
 		other := stated(rows[(i+k)%len(rows)].Answer)
@@ -86,7 +86,7 @@ func (t *target) findOthers(first Grader, rows []verify.Row, i int) {
 }
 
 // commonest is the answer that most rows have, of several the first.
-func commonest(rows []verify.Row) string {
+func commonest(rows []verify.Problem) string {
 	counts, best := map[string]int{}, ""
 	for _, row := range rows {
 		counts[stated(row.Answer)]++

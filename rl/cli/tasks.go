@@ -127,7 +127,7 @@ func showTask(c *cli.Context, name string) error {
 	if c.IsSet("level") || c.IsSet("set") {
 		fmt.Fprintf(w, "\nHere: %s\n", t.Difficulty())
 	}
-	_, teaches := t.(tasks.Teacher)
+	_, teaches := t.(tasks.Demonstrator)
 	what := "the reference answer"
 	if teaches {
 		what = "a demonstration"
@@ -155,7 +155,7 @@ func below(text string, columns int) string {
 	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", columns))
 }
 
-func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Row) error {
+func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Problem) error {
 	type attribute struct {
 		Name     string    `json:"name"`
 		Levels   []float64 `json:"levels"`
@@ -190,7 +190,7 @@ type taskRow struct {
 	Metadata any             `json:"metadata"`
 }
 
-func rowOf(t tasks.Task, row verify.Row, form string) taskRow {
+func rowOf(t tasks.Task, row verify.Problem, form string) taskRow {
 	out := taskRow{ID: row.ID, Verifier: "task:" + t.Name(), Answer: row.Answer, Metadata: row.Metadata}
 	if form == "chat" {
 		out.Messages, out.Question = tasks.Chat(t, row), row.Question

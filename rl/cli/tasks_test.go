@@ -71,7 +71,7 @@ func TestShownTasks(t *testing.T) {
 				Levels   []float64
 				Settings []string
 			}
-			Samples []verify.Row
+			Samples []verify.Problem
 		}
 		if err := json.Unmarshal(line.Bytes(), &shown); err != nil {
 			t.Fatal(err)

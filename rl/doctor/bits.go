@@ -47,8 +47,8 @@ func (c cut) String() string {
 // samplerBits is the check that ids, log-probs and entropies do not depend on how
 // work is cut, and that trainer and scorer compute the sampler's bits again, with
 // matrices, and keys and values, kept as dtype and kvDtype say.
-func samplerBits(dtype, kvDtype model.Dtype) func(*patient) (string, error) {
-	return func(p *patient) (string, error) {
+func samplerBits(dtype, kvDtype model.Dtype) func(*subject) (string, error) {
+	return func(p *subject) (string, error) {
 		m, err := small(p.dev, longestPrompt+sampledTokens, dtype, kvDtype)
 		if err != nil {
 			return "", err
@@ -58,7 +58,7 @@ func samplerBits(dtype, kvDtype model.Dtype) func(*patient) (string, error) {
 	}
 }
 
-func equalBitsOf(p *patient, m *model.Model) (string, error) {
+func equalBitsOf(p *subject, m *model.Model) (string, error) {
 	ps := prompts(sampledPrompts, longestPrompt, m.Config.Vocab)
 	var first []model.Completion
 	for _, c := range cuts {

@@ -22,8 +22,8 @@ type Options struct {
 	Show    io.Writer // progress, for people
 }
 
-// patient is what the checks work on.
-type patient struct {
+// subject is what the checks work on.
+type subject struct {
 	ctx context.Context
 	dev gpu.Device
 	dir string // temporary
@@ -43,7 +43,7 @@ const (
 type step struct {
 	name string
 	part part
-	do   func(*patient) (detail string, err error)
+	do   func(*subject) (detail string, err error)
 }
 
 // wholes are the checks besides those of the kernels.
@@ -61,7 +61,7 @@ var wholes = []step{
 func allSteps() []step {
 	var all []step
 	for _, k := range shaders.Kernels() {
-		all = append(all, step{"kernel " + k.Name, kernel, func(p *patient) (string, error) { return checkKernel(p.dev, k.Name) }})
+		all = append(all, step{"kernel " + k.Name, kernel, func(p *subject) (string, error) { return checkKernel(p.dev, k.Name) }})
 	}
 	return append(all, wholes...)
 }
@@ -74,7 +74,7 @@ func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	p := &patient{ctx, dev, dir}
+	p := &subject{ctx, dev, dir}
 	r := newReport(o.Version)
 	r.about(dev.Caps())
 	facts(r, dev.Caps())
@@ -118,7 +118,7 @@ func facts(r *Report, c gpu.Caps) {
 
 // guarded runs a step and turns a panic into an error: wrong results of a device
 // may break anything that is built on them.
-func (s step) guarded(p *patient) (detail string, err error) {
+func (s step) guarded(p *subject) (detail string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())

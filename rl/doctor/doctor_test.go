@@ -109,7 +109,7 @@ func TestWrongParts(t *testing.T) {
 	} {
 		i := slices.IndexFunc(wholes, func(s step) bool { return s.name == c.step })
 		c.dev.Device = ref(t)
-		detail, err := wholes[i].do(&patient{t.Context(), &c.dev, t.TempDir()})
+		detail, err := wholes[i].do(&subject{t.Context(), &c.dev, t.TempDir()})
 		if err == nil {
 			t.Errorf("%s passes on a device with a wrong %s: %s", c.step, c.dev.Kernel, detail)
 		} else if !strings.Contains(err.Error(), c.want) {
@@ -139,7 +139,7 @@ func TestLostDevice(t *testing.T) {
 }
 
 func TestPanic(t *testing.T) {
-	s := step{do: func(*patient) (string, error) { panic("index out of range") }}
+	s := step{do: func(*subject) (string, error) { panic("index out of range") }}
 	if _, err := s.guarded(nil); err == nil || !strings.Contains(err.Error(), "index out of range") {
 		t.Errorf("error %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // gradientBits: a gradient has the same bits however its batch is cut.
-func gradientBits(p *patient) (string, error) {
+func gradientBits(p *subject) (string, error) {
 	s, err := newSlope(p)
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ type slope struct {
 // it), and e is taken as 2^-24 times the sum of the absolute terms of the loss
 // times the root of the longest chain of roundings (Higham 2002, 2.8: the errors of
 // a chain add up like a random walk). So the bound is computed for each tensor.
-func gradients(p *patient) (string, error) {
+func gradients(p *subject) (string, error) {
 	s, err := newSlope(p)
 	if err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func gradients(p *patient) (string, error) {
 	return fmt.Sprintf("%d tensors, worst error %.2g %% of its bound (%s)", len(grads), 100*worst, at), nil
 }
 
-func newSlope(p *patient) (*slope, error) {
+func newSlope(p *subject) (*slope, error) {
 	m, err := small(p.dev, 64, model.F32, model.F32)
 	if err != nil {
 		return nil, err

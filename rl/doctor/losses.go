@@ -31,7 +31,7 @@ type golden struct {
 }
 
 // losses holds package algo against losses that another trainer computed.
-func losses(*patient) (string, error) {
+func losses(*subject) (string, error) {
 	var g golden
 	meta, err := toml.Decode(lossesText, &g)
 	if err != nil {

@@ -26,7 +26,7 @@ var brief = []string{
 }
 
 // train runs the preset with overrides in a folder of its own.
-func (p *patient) train(name string, overrides ...string) (dir string, err error) {
+func (p *subject) train(name string, overrides ...string) (dir string, err error) {
 	r, err := recipe.Load(preset, append(overrides, brief...))
 	if err != nil {
 		return "", err
@@ -46,7 +46,7 @@ var still = []struct {
 
 // standStill trains with learning rate 0: the policy must stay what it was, and
 // the metrics must say so exactly.
-func standStill(p *patient) (string, error) {
+func standStill(p *subject) (string, error) {
 	const steps = 20
 	dir, err := p.train("still", "stage.warm-up.skip=true", fmt.Sprintf("stage.rl.steps=%d", steps), "stage.rl.optimizer.lr=0")
 	if err != nil {
@@ -98,7 +98,7 @@ func weights(dir string, step int) (string, error) {
 
 // repeat trains twice, warm-up and reinforcement learning: the receipts, which
 // hash all that a run writes but times, must be equal.
-func repeat(p *patient) (string, error) {
+func repeat(p *subject) (string, error) {
 	var receipts [2]*rl.Receipt
 	for i := range receipts {
 		dir, err := p.train(fmt.Sprintf("repeat-%d", i), "stage.warm-up.hold_steps=6", "stage.warm-up.decay_steps=2",

@@ -60,7 +60,7 @@ type Task struct {
 	EvalProblems int            `toml:"eval_problems" range:"[1,1000000]"` // held-out problems of the evaluation after a stage
 	EvalSamples  int            `toml:"eval_samples" range:"[1,4096]"`     // samples of each: pass@1 and pass@this
 	// MaxPromptTokens bounds the prompts of a task whose texts have no fixed
-	// length; a teacher's (see tasks.Teacher) have, and it is the default.
+	// length; a demonstrator's (see tasks.Demonstrator) have, and it is the default.
 	MaxPromptTokens int        `toml:"max_prompt_tokens" range:"[1,16777216]"`
 	Settings        tasks.Task `toml:"settings"` // validated; a *tasks.File where there is data
 }
@@ -71,10 +71,10 @@ var besideData = []string{"data", "verifier", "options", "sha256", "eval_problem
 // besideName are those of a family.
 var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
 
-// Teacher is the task if it has demonstrations and a vocabulary; nil if not.
-func (t Task) Teacher() tasks.Teacher {
-	teacher, _ := t.Settings.(tasks.Teacher)
-	return teacher
+// Demonstrator is the task if it has demonstrations and a vocabulary; nil if not.
+func (t Task) Demonstrator() tasks.Demonstrator {
+	demonstrator, _ := t.Settings.(tasks.Demonstrator)
+	return demonstrator
 }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
@@ -82,7 +82,7 @@ func (t Task) Teacher() tasks.Teacher {
 // is measured with the longest that the task or another stage asks for.
 func (r *Recipe) MaxCompletion(st *Stage) int {
 	longest := st.Sampling.MaxCompletionTokens
-	if t := r.Task.Teacher(); t != nil {
+	if t := r.Task.Demonstrator(); t != nil {
 		return max(longest, t.CompletionTokens())
 	}
 	for i := range r.Stages {

@@ -242,7 +242,7 @@ func (d *decoder) teaching(r *Recipe) {
 		return
 	}
 	name, maxPrompt := r.Task.Settings.Name(), path{"task", "max_prompt_tokens"}
-	if t := r.Task.Teacher(); t != nil {
+	if t := r.Task.Demonstrator(); t != nil {
 		if r.Task.MaxPromptTokens == 0 {
 			r.Task.MaxPromptTokens = t.PromptTokens()
 		} else if r.Task.MaxPromptTokens < t.PromptTokens() {
@@ -261,18 +261,18 @@ func (d *decoder) teaching(r *Recipe) {
 		switch st := &r.Stages[i]; {
 		case st.Kind == KindSFT:
 			p := at.with("kind")
-			d.fail(p, "%s = %q does not go with task %s, which has no demonstrations: leave the stage out, or take one of %s", d.name(p), KindSFT, name, strings.Join(teachers(), ", "))
+			d.fail(p, "%s = %q does not go with task %s, which has no demonstrations: leave the stage out, or take one of %s", d.name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
 		case st.Kind == KindEval && r.MaxCompletion(st) == 0:
 			d.fail(at, "how long completions may be is not known: a recipe of task %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
 		}
 	}
 }
 
-// teachers are the tasks with demonstrations.
-func teachers() []string {
+// demonstrators are the tasks with demonstrations.
+func demonstrators() []string {
 	var names []string
 	for _, f := range tasks.Families() {
-		if _, ok := f.New().(tasks.Teacher); ok {
+		if _, ok := f.New().(tasks.Demonstrator); ok {
 			names = append(names, f.Name)
 		}
 	}
@@ -293,13 +293,13 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 		d.fail(at.with("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
 	}
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && task != nil {
-		teacher, ok := task.(tasks.Teacher)
+		demonstrator, ok := task.(tasks.Demonstrator)
 		if !ok {
 			p := at.with("sampling").with("max_completion_tokens")
 			d.fail(p, "%s is missing: the answers of task %s have no fixed length", d.name(p), task.Name())
 			return
 		}
-		s.Sampling.MaxCompletionTokens = teacher.CompletionTokens()
+		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()
 	}
 	if s.Kind == KindRL && task != nil || t["algorithm"] != nil {
 		d.algorithm(s, t, at)

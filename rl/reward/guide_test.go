@@ -33,10 +33,10 @@ func TestGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := v.Verify(verify.Row{}, "why?"); got.Score != 0 || got.Reason != "it asks back" {
+	if got := v.Verify(verify.Problem{}, "why?"); got.Score != 0 || got.Reason != "it asks back" {
 		t.Errorf("%+v", got)
 	}
-	if got := v.Verify(verify.Row{}, strings.Repeat("a", 100)); got.Score != 0.75 {
+	if got := v.Verify(verify.Problem{}, strings.Repeat("a", 100)); got.Score != 0.75 {
 		t.Errorf("%+v", got)
 	}
 }

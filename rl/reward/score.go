@@ -60,7 +60,7 @@ func (p *Program) Composed() bool {
 }
 
 // Judge runs the declared verifiers on a completion, in their order.
-func (p *Program) Judge(row verify.Row, completion string) []verify.Verdict {
+func (p *Program) Judge(row verify.Problem, completion string) []verify.Verdict {
 	out := make([]verify.Verdict, len(p.verifiers))
 	for i, v := range p.verifiers {
 		out[i] = verify.Guard(func() verify.Verdict { return v.Verify(row, completion) })
@@ -71,7 +71,7 @@ func (p *Program) Judge(row verify.Row, completion string) []verify.Verdict {
 // Completion is what an expression can ask about one completion.
 type Completion struct {
 	Group        int // its prompt: any number, the same for all its completions
-	Row          verify.Row
+	Row          verify.Problem
 	Text         string // without the end token
 	IDs          []int  // tokens, the end token included
 	PromptTokens int

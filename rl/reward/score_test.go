@@ -43,7 +43,7 @@ func batchOf(answers []answer) Batch {
 		b.Completions = append(b.Completions, Completion{
 			Group: a.group, Text: strings.Repeat("word ", a.tokens), IDs: ids, PromptTokens: 5, Ended: a.tokens < 20, Truncated: a.tokens >= 20,
 			MeanLogprob: -0.5, Random: float64(i % 2), Task: verdictOf(a.task), Verdicts: []verify.Verdict{verdictOf(a.form)},
-			Row: verify.Row{Metadata: map[string]json.RawMessage{"budget": json.RawMessage("12"), "label": json.RawMessage(`"x"`)}},
+			Row: verify.Problem{Metadata: map[string]json.RawMessage{"budget": json.RawMessage("12"), "label": json.RawMessage(`"x"`)}},
 		})
 	}
 	return b

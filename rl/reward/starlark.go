@@ -90,7 +90,7 @@ func newThread(name string) *starlark.Thread {
 }
 
 // Verify implements [verify.Verifier]. What the script does wrong is not scored.
-func (s script) Verify(row verify.Row, completion string) verify.Verdict {
+func (s script) Verify(row verify.Problem, completion string) verify.Verdict {
 	if len(completion) > maxTextBytes {
 		v := verify.Reject("", "starlark", "the completion has %d bytes: at most %d are read", len(completion), maxTextBytes)
 		v.Score = s.low
@@ -178,7 +178,7 @@ func (s script) explain(err error) string {
 
 // rowValue is a task's row as a script sees it: row.id, row.question, row.answer
 // and row.metadata, a dict.
-func rowValue(row verify.Row) (starlark.Value, error) {
+func rowValue(row verify.Problem) (starlark.Value, error) {
 	metadata := starlark.NewDict(len(row.Metadata))
 	for _, key := range slices.Sorted(maps.Keys(row.Metadata)) {
 		dec := json.NewDecoder(bytes.NewReader(row.Metadata[key]))

@@ -26,7 +26,7 @@ func scripted(t *testing.T, body string, low, high float64) verify.Verifier {
 	return v
 }
 
-var scriptRow = verify.Row{
+var scriptRow = verify.Problem{
 	ID: "id", Question: "how many?", Answer: "12",
 	Metadata: map[string]json.RawMessage{"numbers": json.RawMessage(`[1, 2.5, {"a": null}]`), "big": json.RawMessage("123456789012345678901234567890"), "ok": json.RawMessage("true")},
 }
@@ -225,7 +225,7 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := p.Judge(verify.Row{}, "123")
+	v := p.Judge(verify.Problem{}, "123")
 	if len(v) != 2 || v[0].Verdict != verify.Right || v[1].Score != 3 {
 		t.Errorf("%+v", v)
 	}
@@ -280,7 +280,7 @@ func TestBudgetedOperators(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := scripted(t, "return str("+expression+") == row.question or str("+expression+")", 0, 1).(script)
-		row := verify.Row{Question: want.String()}
+		row := verify.Problem{Question: want.String()}
 		if s, ok := starlark.AsString(want); ok {
 			row.Question = s
 		}

@@ -35,7 +35,7 @@ func init() {
 			{"min_value", []float64{1, 10, 100, 1000}, []string{"min_value"}},
 			{"max_value", []float64{100, 10000, 1000000, 100000000}, []string{"max_value"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			return sameNumber(row, assigned.ReplaceAllString(answer, ""))
 		},
 		draw: func(s *settings, r *Rand) (problem, bool) {
@@ -176,7 +176,7 @@ out. Others, such as reasoning-gym's, accept every equal form.`,
 			{"min_degree", []float64{0, 1, 2, 3}, []string{"min_degree"}}, {"max_degree", []float64{2, 4, 8, 10}, []string{"max_degree"}},
 			{"min_polynomials", []float64{2, 3, 4, 5}, []string{"min_polynomials"}}, {"max_polynomials", []float64{4, 6, 8, 10}, []string{"max_polynomials"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var a algebra
 			want, err := a.read(row.Answer)
 			if err != nil {
@@ -263,7 +263,7 @@ var assignments = regexp.MustCompile(`\b[A-Za-z](?:_\{?\d\}?)?\s*=`)
 
 // checkRoots: the reference's numbers in any order, each within half a unit of
 // the fourth decimal, the last that is asked for.
-func checkRoots(row verify.Row, answer string) error {
+func checkRoots(row verify.Problem, answer string) error {
 	if row.Answer == "" && row.Question == "" {
 		return lacks("the row is empty")
 	}
@@ -391,7 +391,7 @@ a + bi with the right parts, in either order.`,
 			{"min_real", []float64{-10, -100, -10000}, []string{"min_real"}}, {"max_real", []float64{10, 100, 10000}, []string{"max_real"}},
 			{"min_imag", []float64{-10, -100, -10000}, []string{"min_imag"}}, {"max_imag", []float64{10, 100, 10000}, []string{"max_imag"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			wantRe, wantIm, err := complexOf(row.Answer)
 			if err != nil {
 				return lacks("the row's answer: %v", err)

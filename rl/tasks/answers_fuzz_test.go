@@ -13,8 +13,8 @@ import (
 
 // fuzzRows are problems of a family for the fuzz target: of the default
 // settings and of the first two levels of its curriculum.
-func fuzzRows(f Family) []verify.Row {
-	var rows []verify.Row
+func fuzzRows(f Family) []verify.Problem {
+	var rows []verify.Problem
 	for i, task := range []Task{f.New(), f.Level(0), f.Level(1)} {
 		for split := range 2 {
 			if task.Validate() == nil {
@@ -31,7 +31,7 @@ func fuzzRows(f Family) []verify.Row {
 // its way makes no reader panic either.
 func FuzzAnswers(f *testing.F) {
 	families := Families()
-	rows := map[string][]verify.Row{}
+	rows := map[string][]verify.Problem{}
 	verifiers := map[string][]verify.Verifier{}
 	for _, family := range families {
 		rows[family.Name] = fuzzRows(family)
@@ -77,7 +77,7 @@ func FuzzAnswers(f *testing.F) {
 }
 
 // damaged is a row one of whose values is another.
-func damaged(row verify.Row, at uint8, text string) verify.Row {
+func damaged(row verify.Problem, at uint8, text string) verify.Problem {
 	bad := row
 	bad.Metadata = map[string]json.RawMessage{}
 	i := 0

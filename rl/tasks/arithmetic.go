@@ -194,7 +194,7 @@ whose product is the number; ×, *, x and commas part them, powers may be used.`
 		format:     "The answer is the prime factors with × between, each as often as it divides the number: 2 × 3 × 3 for 18.",
 		defaults:   settings{2, 1000},
 		curriculum: []Attribute{{"value", []float64{100, 1000, 5000, 10000}, []string{"max_value"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, err := primeFactors(row.Answer)
 			if err != nil || len(want) == 0 {
 				return lacks("the row's answer is no list of primes")
@@ -374,7 +374,7 @@ with the right value, in base 16, 10, 8 or 2 by its prefix.`,
 		format:     "The answer is one hexadecimal number such as 0x1f or -0x1f.",
 		defaults:   settings{2},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []string{"difficulty"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, ok := parseInteger(row.Answer)
 			if !ok {
 				return lacks("the row's answer is no whole number")

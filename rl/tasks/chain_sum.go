@@ -57,7 +57,7 @@ type ChainSum struct {
 	Careless  float64 `toml:"careless" range:"[0,1]" about:"probability of misreading a sign in a demonstration"`
 }
 
-var _ Teacher = (*ChainSum)(nil)
+var _ Demonstrator = (*ChainSum)(nil)
 
 // Name implements [Task].
 func (c *ChainSum) Name() string { return "chain_sum" }
@@ -84,9 +84,9 @@ func (c *ChainSum) Difficulty() string {
 }
 
 // Draw implements [Task]. The row's answer is the total.
-func (c *ChainSum) Draw(r *Rand, split Split) verify.Row { return draw(r, split, c.attempt) }
+func (c *ChainSum) Draw(r *Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
 
-func (c *ChainSum) attempt(r *Rand) (verify.Row, bool) {
+func (c *ChainSum) attempt(r *Rand) (verify.Problem, bool) {
 	total := r.Between(1, c.MaxNumber)
 	terms := []int{total} // signed
 	chain := strconv.Itoa(total)
@@ -96,12 +96,12 @@ func (c *ChainSum) attempt(r *Rand) (verify.Row, bool) {
 			term = -term
 		}
 		if total += term; !c.inRange(total) {
-			return verify.Row{}, false
+			return verify.Problem{}, false
 		}
 		terms = append(terms, term)
 		chain += fmt.Sprintf("%+d", term)
 	}
-	return verify.Row{
+	return verify.Problem{
 		ID:       chain,
 		Question: chain + ":",
 		Answer:   strconv.Itoa(total),
@@ -111,8 +111,8 @@ func (c *ChainSum) attempt(r *Rand) (verify.Row, bool) {
 
 func (c *ChainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }
 
-// Demonstration implements [Teacher].
-func (c *ChainSum) Demonstration(r *Rand, row verify.Row) (string, error) {
+// Demonstration implements [Demonstrator].
+func (c *ChainSum) Demonstration(r *Rand, row verify.Problem) (string, error) {
 	terms, err := chainTerms(row)
 	if err != nil {
 		return "", err
@@ -140,7 +140,7 @@ func (c *ChainSum) Demonstration(r *Rand, row verify.Row) (string, error) {
 }
 
 // chainTerms are the row's signed terms.
-func chainTerms(row verify.Row) ([]int, error) {
+func chainTerms(row verify.Problem) ([]int, error) {
 	var terms []int
 	if found, err := row.Field("terms", &terms); !found || err != nil || len(terms) < 2 {
 		return nil, fmt.Errorf("task chain_sum: row %q is not of this task: it has no terms", row.ID)
@@ -149,15 +149,15 @@ func chainTerms(row verify.Row) ([]int, error) {
 }
 
 // Verify implements [Task].
-func (c *ChainSum) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+func (c *ChainSum) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
 		return unended(completion)
 	}
 	return verify.JudgeLastTotal(completion, row.Answer)
 }
 
-// Valid implements [Teacher]: the terms stand in their order, with any signs.
-func (c *ChainSum) Valid(row verify.Row, completion string, ended bool) bool {
+// Valid implements [Demonstrator]: the terms stand in their order, with any signs.
+func (c *ChainSum) Valid(row verify.Problem, completion string, ended bool) bool {
 	terms, err := chainTerms(row)
 	if err != nil || !ended {
 		return false
@@ -169,20 +169,20 @@ func (c *ChainSum) Valid(row verify.Row, completion string, ended bool) bool {
 	return slices.EqualFunc(working.Numbers(), terms, func(n int64, term int) bool { return n == int64(max(term, -term)) })
 }
 
-// Vocabulary implements [Teacher].
+// Vocabulary implements [Demonstrator].
 func (c *ChainSum) Vocabulary() []string { return vocabulary(c.MaxTotal) }
 
-// PromptTokens implements [Teacher].
+// PromptTokens implements [Demonstrator].
 func (c *ChainSum) PromptTokens() int { return 2 * c.Terms }
 
-// CompletionTokens implements [Teacher].
+// CompletionTokens implements [Demonstrator].
 func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
 
 // chainSumVerifier is "task:chain_sum".
 type chainSumVerifier struct{ number verify.Verifier }
 
 // Verify implements [verify.Verifier].
-func (v chainSumVerifier) Verify(row verify.Row, completion string) verify.Verdict {
+func (v chainSumVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
 	var form string
 	if found, err := row.Field("form", &form); found && err == nil && form == verify.FormRunningTotal {
 		return verify.JudgeLastTotal(strings.TrimSpace(completion), row.Answer)

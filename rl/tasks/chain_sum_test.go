@@ -129,7 +129,7 @@ func TestChainSumVerify(t *testing.T) {
 			t.Fatalf("%s %s: %+v", row.Question, wrong, v)
 		}
 	}
-	row := verify.Row{ID: "12+7-5-3", Answer: "11", Metadata: metadata(map[string]any{"terms": []int{12, 7, -5, -3}})}
+	row := verify.Problem{ID: "12+7-5-3", Answer: "11", Metadata: metadata(map[string]any{"terms": []int{12, 7, -5, -3}})}
 	for _, c := range []struct {
 		completion   string
 		right, valid bool

@@ -55,7 +55,7 @@ reduced or not, or a decimal of at least 6 places that rounds it.`,
 			{"num_dice", []float64{4, 6, 8, 10}, []string{"num_dice"}},
 			{"max_dice_size", []float64{20, 25, 30, 35}, []string{"max_dice_size"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, _, err := probabilityOf(row.Answer)
 			if err != nil {
 				return lacks("the row's answer: %v", err)
@@ -122,7 +122,7 @@ rounds it; 0 is right only for 0.`,
 			}
 			return nil
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, places, err := probabilityOf(row.Answer)
 			if err != nil {
 				return lacks("the row's answer: %v", err)

@@ -14,9 +14,9 @@ type Message struct {
 
 // Chat is a row that t drew as a conversation: a system message that says how to
 // give the answer, and the question as the user's. Together they say what the
-// row's own text says; for a [Teacher], whose text is a bare problem, the system
+// row's own text says; for a [Demonstrator], whose text is a bare problem, the system
 // message tells the form that demonstrations teach.
-func Chat(t Task, row verify.Row) []Message {
+func Chat(t Task, row verify.Problem) []Message {
 	return []Message{
 		{Role: "system", Content: t.instruction()},
 		{Role: "user", Content: strings.TrimSuffix(row.Question, tagged)},

@@ -18,7 +18,7 @@ func TestChat(t *testing.T) {
 			t.Fatalf("%s: %+v", f.Name, chat)
 		}
 		text := chat[1].Content
-		if _, teaches := task.(Teacher); !teaches {
+		if _, teaches := task.(Demonstrator); !teaches {
 			text += tagged
 			if strings.Contains(chat[1].Content, "<answer>") || !strings.Contains(chat[0].Content, "between <answer> and </answer>") {
 				t.Errorf("%s: the tags stand in %+v", f.Name, chat)
@@ -44,7 +44,7 @@ func TestRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				fewer, err := Rows(task, split, seed, 2)
-				if err != nil || !slices.EqualFunc(fewer, rows[:2], func(a, b verify.Row) bool { return a.ID == b.ID && a.Question == b.Question }) {
+				if err != nil || !slices.EqualFunc(fewer, rows[:2], func(a, b verify.Problem) bool { return a.ID == b.ID && a.Question == b.Question }) {
 					t.Errorf("%s: the first rows of %d are not those of 2: %v", f.Name, n, err)
 				}
 				ids := map[string]bool{}

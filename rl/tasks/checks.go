@@ -15,22 +15,22 @@ import (
 // is nowhere but in parsers with a depth limit.
 
 // sameText: the reference, character by character.
-func sameText(row verify.Row, answer string) error {
+func sameText(row verify.Problem, answer string) error {
 	return judged(row, answer == strings.TrimSpace(row.Answer))
 }
 
 // sameFold: the reference in any case.
-func sameFold(row verify.Row, answer string) error {
+func sameFold(row verify.Problem, answer string) error {
 	return judged(row, strings.EqualFold(answer, strings.TrimSpace(row.Answer)))
 }
 
 // sameFields: the reference's words, whatever white space parts them.
-func sameFields(row verify.Row, answer string) error {
+func sameFields(row verify.Problem, answer string) error {
 	return judged(row, slices.Equal(strings.Fields(answer), strings.Fields(row.Answer)))
 }
 
 // sameGrid: the reference's words line by line; blank lines do not count.
-func sameGrid(row verify.Row, answer string) error {
+func sameGrid(row verify.Problem, answer string) error {
 	return judged(row, slices.EqualFunc(gridOf(answer), gridOf(row.Answer), slices.Equal[[]string]))
 }
 
@@ -39,7 +39,7 @@ var sameNumber = within(new(big.Rat))
 
 // within: a decimal number no further from the reference than tolerance.
 func within(tolerance *big.Rat) check {
-	return func(row verify.Row, answer string) error {
+	return func(row verify.Problem, answer string) error {
 		want, err := referenceNumber(row)
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func within(tolerance *big.Rat) check {
 }
 
 // judged is the verdict on an answer that was compared with the row's.
-func judged(row verify.Row, same bool) error {
+func judged(row verify.Problem, same bool) error {
 	switch {
 	case strings.TrimSpace(row.Answer) == "":
 		return lacks("the row has no answer")
@@ -67,7 +67,7 @@ func judged(row verify.Row, same bool) error {
 }
 
 // referenceNumber is the row's answer as a number.
-func referenceNumber(row verify.Row) (*big.Rat, error) {
+func referenceNumber(row verify.Problem) (*big.Rat, error) {
 	x, err := verify.ParseNumber(row.Answer, false)
 	if err != nil {
 		return nil, lacks("the row's answer: %v", err)
@@ -76,7 +76,7 @@ func referenceNumber(row verify.Row) (*big.Rat, error) {
 }
 
 // needed decodes a field of the row that the check cannot do without.
-func needed(row verify.Row, name string, dst any) error {
+func needed(row verify.Problem, name string, dst any) error {
 	found, err := row.Field(name, dst)
 	switch {
 	case err != nil:

@@ -56,7 +56,7 @@ type Countdown struct {
 	Aimed     float64 `toml:"aimed" range:"[0,1]" about:"share of demonstrations that reach the target on purpose"`
 }
 
-var _ Teacher = (*Countdown)(nil)
+var _ Demonstrator = (*Countdown)(nil)
 
 // Name implements [Task].
 func (c *Countdown) Name() string { return "countdown" }
@@ -83,9 +83,9 @@ func (c *Countdown) Difficulty() string {
 }
 
 // Draw implements [Task]. The row's answer is the working that made the target.
-func (c *Countdown) Draw(r *Rand, split Split) verify.Row { return draw(r, split, c.attempt) }
+func (c *Countdown) Draw(r *Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
 
-func (c *Countdown) attempt(r *Rand) (verify.Row, bool) {
+func (c *Countdown) attempt(r *Rand) (verify.Problem, bool) {
 	numbers := make([]int, c.Numbers)
 	for i := range numbers {
 		numbers[i] = r.Between(1, c.MaxNumber)
@@ -93,9 +93,9 @@ func (c *Countdown) attempt(r *Rand) (verify.Row, bool) {
 	slices.SortFunc(numbers, func(a, b int) int { return b - a })
 	working, target, ok := c.derive(numbers, uint(r.Between(0, 1<<(c.Numbers-1)-1)))
 	if !ok || slices.Contains(numbers, target) {
-		return verify.Row{}, false
+		return verify.Problem{}, false
 	}
-	return verify.Row{
+	return verify.Problem{
 		ID:       countdownID(numbers, target),
 		Question: join(numbers, " ") + " > " + strconv.Itoa(target) + ":",
 		Answer:   working,
@@ -127,8 +127,8 @@ func (c *Countdown) derive(numbers []int, minus uint) (working string, total int
 	return string(text), total, true
 }
 
-// Demonstration implements [Teacher].
-func (c *Countdown) Demonstration(r *Rand, row verify.Row) (string, error) {
+// Demonstration implements [Demonstrator].
+func (c *Countdown) Demonstration(r *Rand, row verify.Problem) (string, error) {
 	var numbers []int
 	if found, err := row.Field("numbers", &numbers); !found || err != nil || len(numbers) != c.Numbers {
 		return "", fmt.Errorf("task countdown: row %q is not of this task: it has no %d numbers", row.ID, c.Numbers)
@@ -150,27 +150,27 @@ func (c *Countdown) Demonstration(r *Rand, row verify.Row) (string, error) {
 }
 
 // Verify implements [Task].
-func (c *Countdown) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+func (c *Countdown) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
 		return unended(completion)
 	}
 	return verify.Countdown{Form: verify.FormRunningTotal, UseAll: true, Extract: verify.ExtractNone}.Verify(row, completion)
 }
 
-// Valid implements [Teacher].
-func (c *Countdown) Valid(row verify.Row, completion string, ended bool) bool {
+// Valid implements [Demonstrator].
+func (c *Countdown) Valid(row verify.Problem, completion string, ended bool) bool {
 	var numbers []int64
 	found, err := row.Field("numbers", &numbers)
 	return ended && found && err == nil && verify.ValidRunningTotal(completion, numbers)
 }
 
-// Vocabulary implements [Teacher].
+// Vocabulary implements [Demonstrator].
 func (c *Countdown) Vocabulary() []string { return vocabulary(c.MaxTotal) }
 
-// PromptTokens implements [Teacher].
+// PromptTokens implements [Demonstrator].
 func (c *Countdown) PromptTokens() int { return c.Numbers + 3 }
 
-// CompletionTokens implements [Teacher].
+// CompletionTokens implements [Demonstrator].
 func (c *Countdown) CompletionTokens() int { return runningTotalTokens(c.Numbers) }
 
 // runningTotalTokens counts the tokens of a working over n numbers: the first,

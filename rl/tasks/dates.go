@@ -17,7 +17,7 @@ var dayCount = regexp.MustCompile(`(?i)\s*days?$`)
 
 // checkCalendar: a weekday or yes and no in any case, or a number, "days" after
 // it or not.
-func checkCalendar(row verify.Row, answer string) error {
+func checkCalendar(row verify.Problem, answer string) error {
 	if _, err := verify.ParseNumber(row.Answer, true); err == nil {
 		return sameNumber(row, dayCount.ReplaceAllString(answer, ""))
 	}
@@ -143,7 +143,7 @@ out.`,
 			{"max_time_difference_seconds", []float64{60, 3600, 10800, 21600, 32400, 43200, 86400}, []string{"max_time_difference_seconds"}},
 			{"max_date_difference_days", []float64{1, 7, 30, 365, 1825}, []string{"max_date_difference_days"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			wantDays, want, ok := durationOf(row.Answer)
 			if !ok {
 				return lacks("the row's answer is no span of time")

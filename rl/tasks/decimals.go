@@ -57,7 +57,7 @@ beside it.`,
 			{"value", []float64{100, 1000, 10000}, []string{"max_value"}},
 			{"factor", []float64{10, 100, 1000}, []string{"max_factor"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			wantOver, wantUnder, ok := fractionOf(row.Answer)
 			if !ok {
 				return lacks("the row's answer is no fraction")
@@ -107,7 +107,7 @@ func numbersOf(text string) ([]*big.Rat, error) {
 }
 
 // sameNumbers: a list of numbers equal to the reference's, in its order.
-func sameNumbers(row verify.Row, answer string) error {
+func sameNumbers(row verify.Problem, answer string) error {
 	want, err := numbersOf(row.Answer)
 	if err != nil {
 		return lacks("the row's answer: %v", err)
@@ -368,7 +368,7 @@ within one unit of the reference's twelfth digit.`,
 			{"decimal_places", []float64{2, 4, 6, 8}, []string{"min_num_decimal_places", "max_num_decimal_places"}},
 			{"num_terms", []float64{2, 5, 8, 10}, []string{"min_terms", "max_terms"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, err := referenceNumber(row)
 			if err != nil {
 				return err
@@ -444,7 +444,7 @@ unit of the last and at most 15 digits, and gives at least 3.`,
 		format:     "The answer has 3 significant digits, in the notation of 1.23e+4.",
 		defaults:   settings{-1000, 1000, 0, 8},
 		curriculum: []Attribute{{"exponent", []float64{2, 4, 6, 8, 10}, []string{"min_exponent", "max_exponent"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, err := referenceNumber(row)
 			if err != nil {
 				return err

@@ -181,7 +181,7 @@ func conjuncts(text string) []string {
 
 // checkConclusion: a formula with a connective that follows from the premises
 // and says something, and is more than premises repeated.
-func checkConclusion(row verify.Row, answer string) error {
+func checkConclusion(row verify.Problem, answer string) error {
 	var f formula
 	var premises []string
 	if err := cmpErr(needed(row, "premises", &premises), needed(row, "variables", &f.variables)); err != nil {
@@ -263,7 +263,7 @@ or some premises joined by ∧.`,
 				question: "These statements are true: " + strings.Join(premises, "; ") + "\nWrite a statement that follows from them, that is not true in any case, and that does more than repeat statements.",
 				metadata: map[string]any{"premises": premises, "variables": variables},
 			}
-			row := verify.Row{Metadata: metadata(p.metadata)}
+			row := verify.Problem{Metadata: metadata(p.metadata)}
 			for range 50 {
 				if p.answer = randomFormula(r, variables, r.Between(1, 2)); checkConclusion(row, p.answer) == nil {
 					return p, true

@@ -1,16 +1,16 @@
 // Package tasks draws problems without end: prompts with answers that a
 // verifier can check, from nothing but a seed.
 //
-//	At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Row ─┬─> Task.Verify: right or wrong
-//	                                                                     ├─> Teacher.Demonstration: text to imitate
-//	                                                                     └─> Teacher.Valid: the right form, whatever the result
+//	At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Problem ─┬─> Task.Verify: right or wrong
+//	                                                                     ├─> Demonstrator.Demonstration: text to imitate
+//	                                                                     └─> Demonstrator.Valid: the right form, whatever the result
 //
 // A [Task] is its own settings: a struct with toml tags, made with defaults by
 // [New], read from a recipe, checked by Validate and not changed afterwards.
 //
 // # Families
 //
-// countdown and chain_sum are [Teacher]s: a fixed vocabulary and demonstrations
+// countdown and chain_sum are [Demonstrator]s: a fixed vocabulary and demonstrations
 // for a model from random weights. All others are generated families in words,
 // under the names and with the settings of reasoning-gym where it has them
 // (github.com/open-thought/reasoning-gym), in questions of our own; words and
@@ -46,7 +46,7 @@
 //
 // # Tokens
 //
-// Texts of a teacher are sequences of the tokens \d+ and \S; spaces are no tokens.
+// Texts of a demonstrator are sequences of the tokens \d+ and \S; spaces are no tokens.
 // Vocabulary lists them for models that are trained from scratch.
 //
 // A Task is safe for concurrent use once validated; a Rand is not.

@@ -84,7 +84,7 @@ func TestKnownFaults(t *testing.T) {
 
 // TestPropositionalLogic: what follows and says something new is right.
 func TestPropositionalLogic(t *testing.T) {
-	row := verify.Row{Metadata: metadata(map[string]any{"premises": []string{"(P → Q)", "P"}, "variables": []string{"P", "Q", "R"}})}
+	row := verify.Problem{Metadata: metadata(map[string]any{"premises": []string{"(P → Q)", "P"}, "variables": []string{"P", "Q", "R"}})}
 	for answer, want := range map[string]string{
 		"(P ∧ Q)": verify.Right, "P ∧ Q": verify.Right, "(Q ∨ R)": verify.Right, "¬¬Q": verify.Right, "R → Q": verify.Right, "Q ↔ P": verify.Right,
 		"Q": verify.Wrong, "P": verify.Wrong, "(P → Q)": verify.Wrong, "((P→Q))": verify.Wrong, "P ∧ (P → Q)": verify.Wrong, "(P → Q) ∧ P ∧ P": verify.Wrong,
@@ -94,7 +94,7 @@ func TestPropositionalLogic(t *testing.T) {
 			t.Errorf("%q: %+v, want %s", answer, v, want)
 		}
 	}
-	contrary := verify.Row{Metadata: metadata(map[string]any{"premises": []string{"P", "¬P"}, "variables": []string{"P", "Q"}})}
+	contrary := verify.Problem{Metadata: metadata(map[string]any{"premises": []string{"P", "¬P"}, "variables": []string{"P", "Q"}})}
 	if v := byItsVerifier(t, "propositional_logic", contrary, "(Q ∧ P)"); v.Verdict != verify.Wrong {
 		t.Errorf("from contradictory premises: %+v", v)
 	}

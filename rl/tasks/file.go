@@ -19,7 +19,7 @@ import (
 // "id" or, without one, its question.
 type File struct {
 	file     string
-	rows     [2][]verify.Row // by split, in the order of the file
+	rows     [2][]verify.Problem // by split, in the order of the file
 	verifier verify.Verifier
 	grader   string
 	options  map[string]any
@@ -37,7 +37,7 @@ func OpenFile(file, verifier string, options map[string]any) (*File, string, err
 		return nil, "", err
 	}
 	t := &File{file: file, verifier: v, grader: verifier, options: options}
-	sum, err := ReadRows(file, func(row verify.Row) error {
+	sum, err := ReadRows(file, func(row verify.Problem) error {
 		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", verifier) {
 			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, verifier)
 		}
@@ -59,7 +59,7 @@ func OpenFile(file, verifier string, options map[string]any) (*File, string, err
 func (t *File) Grader() (name string, options map[string]any) { return t.grader, t.options }
 
 // Rows are all problems, those of training first.
-func (t *File) Rows() []verify.Row { return slices.Concat(t.rows[Train], t.rows[HeldOut]) }
+func (t *File) Rows() []verify.Problem { return slices.Concat(t.rows[Train], t.rows[HeldOut]) }
 
 // HeldOut is the number of different problems that are held out.
 func (t *File) HeldOut() int {
@@ -80,13 +80,13 @@ func (t *File) Validate() error { return nil }
 func (t *File) Difficulty() string { return "the problems are lines of a file" }
 
 // Draw implements [Task]: any line of the split, as likely as every other.
-func (t *File) Draw(r *Rand, split Split) verify.Row {
+func (t *File) Draw(r *Rand, split Split) verify.Problem {
 	rows := t.rows[split]
 	return rows[r.Between(0, len(rows)-1)]
 }
 
 // Verify implements [Task].
-func (t *File) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+func (t *File) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
 		return unended(completion)
 	}
@@ -99,7 +99,7 @@ func (t *File) settings() []setting { return nil }
 // ReadRows calls do for each row of a file of JSON lines, which has to have a
 // question (or prompt), and returns the file's SHA-256 as hexadecimal digits. Errors
 // name file and line.
-func ReadRows(file string, do func(verify.Row) error) (sum string, err error) {
+func ReadRows(file string, do func(verify.Problem) error) (sum string, err error) {
 	switch info, err := os.Stat(file); {
 	case err == nil && !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is no file", file)
@@ -125,7 +125,7 @@ func ReadRows(file string, do func(verify.Row) error) (sum string, err error) {
 	return hex.EncodeToString(hash[:]), err
 }
 
-func readRow(line []byte) (row verify.Row, err error) {
+func readRow(line []byte) (row verify.Problem, err error) {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return row, err
 	}

@@ -38,7 +38,7 @@ type problem struct {
 
 // check judges a bare answer: nil is right, a *rowError says that the row cannot
 // be judged, any other error why the answer is wrong.
-type check func(row verify.Row, answer string) error
+type check func(row verify.Problem, answer string) error
 
 // rowError says what a row lacks.
 type rowError struct{ error }
@@ -108,9 +108,9 @@ func (g *generated[S]) Validate() error {
 			return err
 		}
 	}
-	return probe(func(r *Rand) (verify.Row, bool) {
+	return probe(func(r *Rand) (verify.Problem, bool) {
 		p, ok := g.family.draw(&g.Settings, r)
-		return verify.Row{ID: p.id(g.family.name)}, ok
+		return verify.Problem{ID: p.id(g.family.name)}, ok
 	})
 }
 
@@ -127,7 +127,7 @@ func (g *generated[S]) Difficulty() string {
 }
 
 // Draw implements [Task].
-func (g *generated[S]) Draw(r *Rand, split Split) verify.Row {
+func (g *generated[S]) Draw(r *Rand, split Split) verify.Problem {
 	for {
 		p, ok := g.family.draw(&g.Settings, r)
 		id := p.id(g.family.name)
@@ -138,12 +138,12 @@ func (g *generated[S]) Draw(r *Rand, split Split) verify.Row {
 			p.finish(&p)
 		}
 		question := strings.TrimRight(p.question, "\n") + "\n" + g.family.format + tagged
-		return verify.Row{ID: id, Question: question, Answer: p.answer, Metadata: metadata(p.metadata)}
+		return verify.Problem{ID: id, Question: question, Answer: p.answer, Metadata: metadata(p.metadata)}
 	}
 }
 
 // Verify implements [Task].
-func (g *generated[S]) Verify(row verify.Row, completion string, ended bool) verify.Verdict {
+func (g *generated[S]) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
 		return unended(completion)
 	}
@@ -179,7 +179,7 @@ type answerVerifier struct {
 }
 
 // Verify implements [verify.Verifier].
-func (v answerVerifier) Verify(row verify.Row, completion string) verify.Verdict {
+func (v answerVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
 	answer, rule, err := verify.Answer(completion, v.extract, maxAnswerBytes)
 	if v.empty && row.Answer == "" && row.Question != "" && errors.Is(err, verify.ErrEmptyAnswer) {
 		return verify.Accept("", "whole", "nothing is the right answer")

@@ -21,13 +21,13 @@ var slow = []string{"sudoku", "mini_sudoku", "futoshiki", "zebra_puzzles", "jugs
 // generatedFamilies are the families without demonstrations, by name.
 func generatedFamilies() []Family {
 	return slices.DeleteFunc(Families(), func(f Family) bool {
-		_, teaches := f.New().(Teacher)
+		_, teaches := f.New().(Demonstrator)
 		return teaches
 	})
 }
 
 // byItsVerifier judges a bare answer with the family's registered verifier.
-func byItsVerifier(t *testing.T, name string, row verify.Row, answer string) verify.Verdict {
+func byItsVerifier(t *testing.T, name string, row verify.Problem, answer string) verify.Verdict {
 	t.Helper()
 	v, err := verify.New("task:"+name, map[string]any{"extract": "none"})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestGenerated(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var read verify.Row
+				var read verify.Problem
 				if err := json.Unmarshal(raw, &read); err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +98,7 @@ func TestGenerated(t *testing.T) {
 
 // spoiled is a wrong answer made from the right one; false where chance made it
 // right again.
-func spoiled(r *Rand, name string, row verify.Row) (string, bool) {
+func spoiled(r *Rand, name string, row verify.Problem) (string, bool) {
 	answer := row.Answer
 	switch name {
 	case "graph_color": // both ends of an edge get one colour
@@ -222,7 +222,7 @@ func TestHostileAnswers(t *testing.T) {
 			if v := byItsVerifier(t, f.Name, row, text); v.Verdict != verify.Wrong {
 				t.Errorf("%s: %s on %.300s (%.100s): %+v", f.Name, short(text), row.Question, row.Answer, v)
 			}
-			if v := byItsVerifier(t, f.Name, verify.Row{}, text); v.Verdict == verify.Right || v.Verdict == verify.Graded {
+			if v := byItsVerifier(t, f.Name, verify.Problem{}, text); v.Verdict == verify.Right || v.Verdict == verify.Graded {
 				t.Errorf("%s: %s on an empty row: %+v", f.Name, short(text), v)
 			}
 		}

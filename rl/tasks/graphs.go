@@ -187,7 +187,7 @@ that gets there, or infeasible where there is none.`,
 			{"rows", []float64{10, 25, 50, 100}, []string{"min_rows", "max_rows"}},
 			{"cols", []float64{10, 25, 50, 100}, []string{"min_cols", "max_cols"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var cells [][]string
 			if err := needed(row, "matrix", &cells); err != nil {
 				return err
@@ -326,7 +326,7 @@ of those allowed, as whole numbers, and does so.`,
 			{"num_vertices", []float64{6, 10, 20, 25}, []string{"min_num_vertices", "max_num_vertices"}},
 			{"num_colors", []float64{5, 4, 3}, []string{"num_colors"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var p colouring
 			if err := needed(row, "puzzle", &p); err != nil {
 				return err
@@ -479,7 +479,7 @@ itself is none.`,
 			{"num_jugs", []float64{3, 4}, []string{"num_jugs"}},
 			{"difficulty", []float64{2, 4, 6, 8}, []string{"difficulty"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var p jugPuzzle
 			if err := needed(row, "puzzle", &p); err != nil {
 				return err

@@ -20,7 +20,7 @@ func TestHoles(t *testing.T) {
 		{"coin_flip", "3/1024", "6/2048", verify.Right},
 		{"coin_flip", "3/1024", "0.00293", verify.Right},
 	} {
-		row := verify.Row{Question: "Solve it.", Answer: c.reference}
+		row := verify.Problem{Question: "Solve it.", Answer: c.reference}
 		if v := byItsVerifier(t, c.family, row, c.answer); v.Verdict != c.want {
 			t.Errorf("%d: %s, %q for %q: %+v, want %s", i, c.family, c.answer, c.reference, v, c.want)
 		}

@@ -276,7 +276,7 @@ Right are its numbers row by row, with or without the signs.`,
 			{"board_size", []float64{4, 5, 6, 7}, []string{"min_board_size", "max_board_size"}},
 			{"difficulty", []float64{0, 1, 2, 3}, []string{"min_difficulty", "max_difficulty"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, err := futoshikiNumbers(row.Answer)
 			if err != nil || want == nil {
 				return lacks("the row's answer is no solved square")

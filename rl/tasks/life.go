@@ -94,7 +94,7 @@ size.`,
 			{"grid_size_x", []float64{10, 25, 50, 100}, []string{"grid_size_x"}}, {"grid_size_y", []float64{10, 25, 50, 100}, []string{"grid_size_y"}},
 			{"filled_cells", []float64{10, 100, 1000, 5000}, []string{"filled_cells"}}, {"simulation_steps", []float64{1, 2, 5, 10}, []string{"simulation_steps"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, err := lifeCells(row.Answer)
 			if err != nil {
 				return lacks("the row's answer: %v", err)

@@ -78,7 +78,7 @@ solution. Right is every name with its role, in any order and case, and no other
 			{"n_people", []float64{2, 3, 4, 5}, []string{"n_people"}},
 			{"depth_constraint", []float64{2, 3}, []string{"depth_constraint"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			want, err := rolesOf(row.Answer)
 			if err != nil || len(want) == 0 {
 				return lacks("the row's answer is no list of names with a role each")

@@ -248,7 +248,7 @@ func numberGrid(text string) ([][]*big.Rat, error) {
 
 // checkPooled: a matrix of the reference's shape whose numbers lie within 0.005,
 // half a unit of the second decimal, or within 1 %, as the original has it.
-func checkPooled(row verify.Row, answer string) error {
+func checkPooled(row verify.Problem, answer string) error {
 	want, err := numberGrid(row.Answer)
 	if err != nil || len(want) == 0 {
 		return lacks("the row's answer is no matrix")

@@ -99,7 +99,7 @@ func init() {
 		curriculum: []Attribute{
 			{"num_disks", []float64{5, 6, 7, 8, 10}, []string{"max_disks"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var h hanoi
 			if err := cmpErr(needed(row, "num_disks", &h.disks), needed(row, "num_pegs", &h.pegs), needed(row, "start_peg", &h.start),
 				needed(row, "target_peg", &h.target), needed(row, "solution_length", &h.least)); err != nil {
@@ -221,7 +221,7 @@ white space part them.`,
 		format:     "The answer is a shortest sequence of buttons such as A → B → A.",
 		defaults:   settings{5},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8}, []string{"difficulty"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var l lock
 			if err := cmpErr(needed(row, "target_value", &l.Target), needed(row, "buttons", &l.Buttons), needed(row, "initial_state", &l.Light), needed(row, "initial_value", &l.Value)); err != nil {
 				return err

@@ -20,10 +20,10 @@ import (
 // numbers, Go's parser for ours, a plain simulation for a search. They may call
 // right what is badly written, and nothing that is wrong. Tolerances are those that
 // the families' texts promise (rlzero tasks show NAME).
-var oracles = map[string]func(row verify.Row, answer string) bool{
+var oracles = map[string]func(row verify.Problem, answer string) bool{
 	"coin_flip":                 nearly(1e-4),
 	"complex_arithmetic":        complexAs,
-	"chain_sum":                 func(row verify.Row, answer string) bool { return strings.HasSuffix(answer, "="+row.Answer) },
+	"chain_sum":                 func(row verify.Problem, answer string) bool { return strings.HasSuffix(answer, "="+row.Answer) },
 	"cryptarithm":               cryptarithmHolds,
 	"decimal_arithmetic":        nearly(1e-11),
 	"dice":                      nearly(1e-6),
@@ -77,8 +77,8 @@ func digitsOf(text string) []string { return aDigit.FindAllString(text, -1) }
 
 // numbersAs: the reference's numbers in their order, or in any, each to within
 // a share of itself.
-func numbersAs(tolerance float64, anyOrder bool) func(row verify.Row, answer string) bool {
-	return func(row verify.Row, answer string) bool {
+func numbersAs(tolerance float64, anyOrder bool) func(row verify.Problem, answer string) bool {
+	return func(row verify.Problem, answer string) bool {
 		want, got := floats(row.Answer), floats(answer)
 		if anyOrder {
 			slices.Sort(want)
@@ -88,12 +88,12 @@ func numbersAs(tolerance float64, anyOrder bool) func(row verify.Row, answer str
 	}
 }
 
-func digitsAs(row verify.Row, answer string) bool {
+func digitsAs(row verify.Problem, answer string) bool {
 	return slices.Equal(digitsOf(row.Answer), digitsOf(answer))
 }
 
 // nearly: one number, or a fraction of two, to within a share of the reference.
-func nearly(tolerance float64) func(row verify.Row, answer string) bool {
+func nearly(tolerance float64) func(row verify.Problem, answer string) bool {
 	value := func(text string) float64 {
 		over, under, found := strings.Cut(text, "/")
 		x := floats(over)
@@ -105,14 +105,14 @@ func nearly(tolerance float64) func(row verify.Row, answer string) bool {
 		}
 		return x[0]
 	}
-	return func(row verify.Row, answer string) bool {
+	return func(row verify.Problem, answer string) bool {
 		want := value(row.Answer)
 		return math.Abs(value(answer)-want) <= tolerance*math.Abs(want)
 	}
 }
 
 // complexAs: real and imaginary parts, each the sum of its terms.
-func complexAs(row verify.Row, answer string) bool {
+func complexAs(row verify.Problem, answer string) bool {
 	value := func(text string) complex128 {
 		var sum complex128
 		for _, m := range aTerm.FindAllStringSubmatch(strings.ReplaceAll(strings.ToLower(text), " ", ""), -1) {
@@ -135,7 +135,7 @@ func complexAs(row verify.Row, answer string) bool {
 }
 
 // termsAs: the terms of a sum in any order.
-func termsAs(row verify.Row, answer string) bool {
+func termsAs(row verify.Problem, answer string) bool {
 	terms := func(text string) []string {
 		text = strings.NewReplacer(" ", "", "*", "", "^", "").Replace(text)
 		text = leading.ReplaceAllString(strings.ReplaceAll(text, "-+", "-"), "$1$2")
@@ -151,7 +151,7 @@ func termsAs(row verify.Row, answer string) bool {
 	return slices.Equal(terms(row.Answer), terms(answer))
 }
 
-func setsAs(row verify.Row, answer string) bool {
+func setsAs(row verify.Problem, answer string) bool {
 	sorted := func(text string) []string {
 		var groups [][]string
 		if json.Unmarshal([]byte(text), &groups) != nil {
@@ -168,7 +168,7 @@ func setsAs(row verify.Row, answer string) bool {
 	return slices.Equal(sorted(row.Answer), sorted(answer))
 }
 
-func field[T any](row verify.Row, name string) T {
+func field[T any](row verify.Problem, name string) T {
 	var v T
 	if found, err := row.Field(name, &v); !found || err != nil {
 		panic(fmt.Sprintf("the row has no %s: %v", name, err))
@@ -176,7 +176,7 @@ func field[T any](row verify.Row, name string) T {
 	return v
 }
 
-func cryptarithmHolds(row verify.Row, answer string) bool {
+func cryptarithmHolds(row verify.Problem, answer string) bool {
 	digit := map[rune]int{}
 	for _, m := range regexp.MustCompile(`([A-Z])\s*=\s*(\d+)`).FindAllStringSubmatch(answer, -1) {
 		digit[rune(m[1][0])], _ = strconv.Atoi(m[2])
@@ -195,7 +195,7 @@ func cryptarithmHolds(row verify.Row, answer string) bool {
 	return sum == value(field[string](row, "result_letters")) && len(digit) == strings.Count(row.Answer, "=")
 }
 
-func coloursDiffer(row verify.Row, answer string) bool {
+func coloursDiffer(row verify.Problem, answer string) bool {
 	var colour map[string]int
 	if json.Unmarshal([]byte(answer), &colour) != nil {
 		return false
@@ -218,7 +218,7 @@ func coloursDiffer(row verify.Row, answer string) bool {
 	return len(colour) == len(puzzle.Vertices)
 }
 
-func jugsReach(row verify.Row, answer string) bool {
+func jugsReach(row verify.Problem, answer string) bool {
 	puzzle := field[struct {
 		Sizes  []int `json:"jug_capacities"`
 		Target int
@@ -240,7 +240,7 @@ func jugsReach(row verify.Row, answer string) bool {
 	return slices.Contains(held, puzzle.Target)
 }
 
-func rolesFollowNames(row verify.Row, answer string) bool {
+func rolesFollowNames(row verify.Problem, answer string) bool {
 	roles := func(text string) []string {
 		var out []string
 		for _, word := range regexp.MustCompile(`[A-Za-z]+`).FindAllString(text, -1) {
@@ -258,7 +258,7 @@ func rolesFollowNames(row verify.Row, answer string) bool {
 	return slices.Equal(roles(row.Answer), roles(answer))
 }
 
-func queensAgree(row verify.Row, answer string) bool {
+func queensAgree(row verify.Problem, answer string) bool {
 	lines, given := strings.Split(strings.TrimSpace(answer), "\n"), strings.Split(row.Question, "\n")
 	var at []int
 	for _, line := range lines {
@@ -285,7 +285,7 @@ func queensAgree(row verify.Row, answer string) bool {
 	return true
 }
 
-func isPalindrome(row verify.Row, answer string) bool {
+func isPalindrome(row verify.Problem, answer string) bool {
 	a, b := strings.Split(strings.ToLower(strings.TrimSpace(answer)), ""), strings.Split(strings.ToLower(row.Answer), "")
 	back := slices.Clone(a)
 	slices.Reverse(back)
@@ -298,7 +298,7 @@ func isPalindrome(row verify.Row, answer string) bool {
 }
 
 // makes24 works the expression out with Go's parser and floats.
-func makes24(row verify.Row, answer string) bool {
+func makes24(row verify.Problem, answer string) bool {
 	expression, _, _ := strings.Cut(strings.NewReplacer("++", "+ +", "--", "- -").Replace(answer), "=")
 	expression = whole.ReplaceAllString(expression, "$1")
 	tree, err := parser.ParseExpr(expression)
@@ -342,7 +342,7 @@ func worked(e ast.Expr) float64 {
 
 // follows tries every assignment: where all premises hold the answer does, and
 // somewhere it does not. Go's operators stand for ours by their precedence.
-func follows(row verify.Row, answer string) bool {
+func follows(row verify.Problem, answer string) bool {
 	read := func(text string) ast.Expr {
 		tree, err := parser.ParseExpr(strings.NewReplacer("¬", "!", "∧", "*", "∨", "+", "→", "<", "↔", "&&").Replace(text))
 		if err != nil {
@@ -397,7 +397,7 @@ func holdsIn(world uint, e ast.Expr) bool {
 	panic("oracle: no formula")
 }
 
-func lockOpens(row verify.Row, answer string) bool {
+func lockOpens(row verify.Problem, answer string) bool {
 	type button struct {
 		Name, Type string
 		Value      int
@@ -429,7 +429,7 @@ var (
 	towerMove = regexp.MustCompile(`(?i)disk (\d+) from peg (\d+) to peg (\d+)`)
 )
 
-func towerMoves(row verify.Row, answer string) bool {
+func towerMoves(row verify.Problem, answer string) bool {
 	var n [4]int // pegs, start, disks, goal
 	for i, s := range towerTask.FindStringSubmatch(row.Question)[1:] {
 		n[i], _ = strconv.Atoi(s)
@@ -456,7 +456,7 @@ func towerMoves(row verify.Row, answer string) bool {
 	return len(moves) == strings.Count(row.Answer, "\n")+1 && !slices.ContainsFunc(at[1:], func(peg int) bool { return peg != n[3] })
 }
 
-func gridWay(row verify.Row, answer string) bool {
+func gridWay(row verify.Problem, answer string) bool {
 	var grid [][]string
 	for _, line := range strings.Split(row.Question, "\n") {
 		if cells := strings.Fields(line); len(cells) > 1 && !slices.ContainsFunc(cells, func(c string) bool { return !strings.Contains("*#XO", c) }) {

@@ -58,7 +58,7 @@ func queenBoard(columns []int) [][]string {
 	return board
 }
 
-func checkQueens(row verify.Row, answer string) error {
+func checkQueens(row verify.Problem, answer string) error {
 	board := gridOf(answer)
 	var start [][]string
 	if found, err := row.Field("board", &start); err != nil {
@@ -199,7 +199,7 @@ func init() {
 			{"rows", []float64{4, 6, 7, 9}, []string{"min_rows", "max_rows"}}, {"cols", []float64{4, 6, 7, 9}, []string{"min_cols", "max_cols"}},
 			{"p_ones", []float64{0.5, 0.4, 0.3, 0.2}, []string{"p_ones"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var wantRows, wantCols []int
 			if err := cmpErr(needed(row, "row_sums", &wantRows), needed(row, "col_sums", &wantCols)); err != nil {
 				return err
@@ -399,7 +399,7 @@ expression of exactly these numbers whose exact value is 24; "= 24" may follow. 
 		format:     "The answer is the expression alone.",
 		defaults:   settings{1, 10},
 		curriculum: []Attribute{{"value", []float64{5, 6, 7, 8, 9, 10}, []string{"max_value"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var numbers []int
 			if found, err := row.Field("numbers", &numbers); err != nil {
 				return &rowError{err}
@@ -412,7 +412,7 @@ expression of exactly these numbers whose exact value is 24; "= 24" may follow. 
 			if len(numbers) == 0 {
 				return lacks("the row has no numbers")
 			}
-			own := verify.Row{Metadata: metadata(map[string]any{"numbers": numbers, "target": 24})}
+			own := verify.Problem{Metadata: metadata(map[string]any{"numbers": numbers, "target": 24})}
 			v := verify.Countdown{Form: verify.FormExpression, UseAll: true, Extract: verify.ExtractNone}.Verify(own, answer)
 			if v.Verdict != verify.Right {
 				return errors.New(v.Reason)
@@ -485,7 +485,7 @@ that is allowed.`,
 }
 
 // checkCryptarithm adds the words up with the digits of an answer.
-func checkCryptarithm(row verify.Row, answer string) error {
+func checkCryptarithm(row verify.Problem, answer string) error {
 	var words []string
 	var result string
 	var zero bool

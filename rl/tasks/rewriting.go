@@ -350,7 +350,7 @@ an edge. Right is a number equal to the count.`,
 		format:     wholeNumber,
 		defaults:   settings{1, 10, 80, 80},
 		curriculum: []Attribute{{"max_rectangles", []float64{5, 10, 15, 20, 25}, []string{"max_rectangles"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			return sameNumber(row, answer)
 		},
 		draw: func(s *settings, r *Rand) (problem, bool) {

@@ -187,7 +187,7 @@ func init() {
 		format:     "The answer is one word of all these letters.",
 		defaults:   settings{3, 10},
 		curriculum: []Attribute{{"length", []float64{10, 50, 100, 500}, []string{"min_length", "max_length"}}},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var given []string
 			if err := needed(row, "letters", &given); err != nil {
 				return err
@@ -275,7 +275,7 @@ func init() {
 			{"string_len", []float64{6, 8, 10, 15}, []string{"max_string_len"}},
 			{"substring_palindrome_len", []float64{1, 3, 5, 7}, []string{"max_substring_palindrome_len"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var want, got [][]string
 			if err := parseJSON(row.Answer, &want); err != nil || len(want) == 0 {
 				return lacks("the row's answer is no list of lists")
@@ -348,7 +348,7 @@ func init() {
 }
 
 // sameWords: the reference's words in its order, with commas between.
-func sameWords(row verify.Row, answer string) error {
+func sameWords(row verify.Problem, answer string) error {
 	split := func(text string) []string {
 		list := strings.Split(text, ",")
 		for i := range list {
@@ -475,7 +475,7 @@ groups, in any order.`,
 			{"anagram_groups", []float64{5, 10, 25, 50}, []string{"min_anagram_groups", "max_anagram_groups"}},
 			{"words_per_group", []float64{2, 3, 4, 5}, []string{"max_words_per_group"}},
 		},
-		check: func(row verify.Row, answer string) error {
+		check: func(row verify.Problem, answer string) error {
 			var want, got [][]string
 			if err := parseJSON(row.Answer, &want); err != nil || len(want) == 0 {
 				return lacks("the row's answer is no list of lists")

@@ -25,26 +25,26 @@ type Task interface {
 	// settings.
 	Difficulty() string
 	// Draw is a random problem of a split.
-	Draw(r *Rand, split Split) verify.Row
+	Draw(r *Rand, split Split) verify.Problem
 	// Verify judges a completion without <eos>; ended tells that it ended in
 	// <eos> rather than at a length limit.
-	Verify(row verify.Row, completion string, ended bool) verify.Verdict
+	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
 
 	instruction() string // the system message of Chat
 	settings() []setting
 }
 
-// Teacher is a Task over a fixed vocabulary that can show how an answer looks: a
+// Demonstrator is a Task over a fixed vocabulary that can show how an answer looks: a
 // model can learn it from random weights.
-type Teacher interface {
+type Demonstrator interface {
 	Task
 	// Demonstration is a completion to imitate, without <eos>, for a row that
 	// Draw returned; the error is for any other row. It has the right form
 	// (Valid); the settings say how often it is right.
-	Demonstration(r *Rand, row verify.Row) (string, error)
+	Demonstration(r *Rand, row verify.Problem) (string, error)
 	// Valid tells whether a completion has the form of an answer, with right
 	// calculations, whatever its result.
-	Valid(row verify.Row, completion string, ended bool) bool
+	Valid(row verify.Problem, completion string, ended bool) bool
 	// Vocabulary lists the tokens of every prompt and demonstration in a fixed
 	// order; a token's place is its id. It begins with "<pad>", "<eos>".
 	Vocabulary() []string
@@ -181,11 +181,11 @@ const (
 // HeldOutRows is the test set: the first n different held-out problems of one
 // fixed seed, so that the first rows of a bigger set are the smaller set. The
 // error says that the settings have fewer.
-func HeldOutRows(t Task, n int) ([]verify.Row, error) { return Rows(t, HeldOut, HeldOutSeed, n) }
+func HeldOutRows(t Task, n int) ([]verify.Problem, error) { return Rows(t, HeldOut, HeldOutSeed, n) }
 
 // Rows are the first n different problems of a split and a seed. The error says
 // that the settings have fewer.
-func Rows(t Task, split Split, seed uint64, n int) ([]verify.Row, error) {
+func Rows(t Task, split Split, seed uint64, n int) ([]verify.Problem, error) {
 	stream := uint64(streamTrain)
 	if split == HeldOut {
 		stream = streamHeldOut
@@ -194,7 +194,7 @@ func Rows(t Task, split Split, seed uint64, n int) ([]verify.Row, error) {
 	// are not equally likely, hence the generous factor.
 	const patience = 20
 	seen := map[string]bool{}
-	var rows []verify.Row
+	var rows []verify.Problem
 	for i, last := 0, 0; len(rows) < n; i++ {
 		if i-last > patience*len(rows)+10_000 {
 			return nil, fmt.Errorf("task %s has only %d different %s problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), split, n)
@@ -209,15 +209,15 @@ func Rows(t Task, split Split, seed uint64, n int) ([]verify.Row, error) {
 }
 
 // Samples are n training rows for "rlzero tasks show NAME", each with a
-// demonstration; a task that is no [Teacher] shows the reference answer.
-func Samples(t Task, n int) (rows []verify.Row, demonstrations []string, err error) {
-	teacher, _ := t.(Teacher)
+// demonstration; a task that is no [Demonstrator] shows the reference answer.
+func Samples(t Task, n int) (rows []verify.Problem, demonstrations []string, err error) {
+	demonstrator, _ := t.(Demonstrator)
 	for i := range n {
 		r := At(HeldOutSeed, streamSample, uint64(i))
 		row := t.Draw(r, Train)
 		demonstration := row.Answer
-		if teacher != nil {
-			if demonstration, err = teacher.Demonstration(r, row); err != nil {
+		if demonstrator != nil {
+			if demonstration, err = demonstrator.Demonstration(r, row); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -231,7 +231,7 @@ const maxProbes = 100_000
 
 // probe returns an error unless attempt, one try at a problem, finds one of each
 // split. With that, Draw ends with probability 1 under these settings.
-func probe(attempt func(r *Rand) (verify.Row, bool)) error {
+func probe(attempt func(r *Rand) (verify.Problem, bool)) error {
 	var found [2]bool
 	r := At(HeldOutSeed, streamProbe, 0)
 	for range maxProbes {
@@ -245,7 +245,7 @@ func probe(attempt func(r *Rand) (verify.Row, bool)) error {
 }
 
 // draw tries until a problem of the split comes up.
-func draw(r *Rand, split Split, attempt func(r *Rand) (verify.Row, bool)) verify.Row {
+func draw(r *Rand, split Split, attempt func(r *Rand) (verify.Problem, bool)) verify.Problem {
 	for {
 		if row, ok := attempt(r); ok && SplitOf(row.ID) == split {
 			return row

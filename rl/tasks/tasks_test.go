@@ -31,8 +31,8 @@ func countdownBlind() *Countdown {
 func chainSumTiny() *ChainSum { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} }
 
 // someTasks are the demo's three and the corners of the settings.
-func someTasks() map[string]Teacher {
-	return map[string]Teacher{
+func someTasks() map[string]Demonstrator {
+	return map[string]Demonstrator{
 		"countdown-tiny":  countdownTiny(),
 		"countdown-blind": countdownBlind(),
 		"chain-sum-tiny":  chainSumTiny(),
@@ -181,7 +181,7 @@ func TestDraws(t *testing.T) {
 				t.Errorf("%s: draw %d differs from itself", name, i)
 			}
 		}
-		if _, err := task.Demonstration(At(1, 7, 0), verify.Row{ID: "foreign", Answer: "1"}); err == nil {
+		if _, err := task.Demonstration(At(1, 7, 0), verify.Problem{ID: "foreign", Answer: "1"}); err == nil {
 			t.Errorf("%s: demonstrates a row of another task", name)
 		}
 		if task.Difficulty() == "" {
@@ -256,7 +256,7 @@ func TestSamples(t *testing.T) {
 			t.Fatalf("%s: %d rows, %d demonstrations, %v", f.Name, len(rows), len(demonstrations), err)
 		}
 		for i := range rows {
-			if teacher, ok := task.(Teacher); ok && !teacher.Valid(rows[i], demonstrations[i], true) {
+			if demonstrator, ok := task.(Demonstrator); ok && !demonstrator.Valid(rows[i], demonstrations[i], true) {
 				t.Errorf("%s: sample %q %q", f.Name, rows[i].Question, demonstrations[i])
 			}
 		}
@@ -294,7 +294,7 @@ func TestValidate(t *testing.T) {
 // as the tasks do.
 func TestTaskVerifiers(t *testing.T) {
 	for _, f := range Families() {
-		task, ok := f.New().(Teacher)
+		task, ok := f.New().(Demonstrator)
 		if !ok {
 			continue
 		}

@@ -27,7 +27,7 @@ func TestWrongAnswers(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			task := validated(t, f.New())
-			rows := make([]verify.Row, 50)
+			rows := make([]verify.Problem, 50)
 			for i := range rows {
 				rows[i] = task.Draw(At(21, 0, uint64(i)), Train)
 			}

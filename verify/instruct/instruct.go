@@ -146,7 +146,7 @@ func isLoose(mode string) (bool, error) {
 }
 
 // Verify reads kwargs and mode from the row's metadata.
-func (v verifier) Verify(row verify.Row, completion string) verify.Verdict {
+func (v verifier) Verify(row verify.Problem, completion string) verify.Verdict {
 	loose := v.loose
 	var mode string
 	found, err := row.Field("mode", &mode)

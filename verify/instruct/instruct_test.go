@@ -32,8 +32,8 @@ func eachKind(test func(name string, k kind)) {
 	}
 }
 
-func row(kwargs, mode string) verify.Row {
-	return verify.Row{Metadata: map[string]json.RawMessage{
+func row(kwargs, mode string) verify.Problem {
+	return verify.Problem{Metadata: map[string]json.RawMessage{
 		"kwargs": json.RawMessage(kwargs), "mode": json.RawMessage(mode),
 	}}
 }

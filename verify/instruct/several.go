@@ -56,7 +56,7 @@ func newSeveral(options json.RawMessage) (verify.Verifier, error) {
 const maxInstructions = 64
 
 // Verify reads instruction_id_list, kwargs and mode from the row's metadata.
-func (s several) Verify(row verify.Row, completion string) verify.Verdict {
+func (s several) Verify(row verify.Problem, completion string) verify.Verdict {
 	var names []string
 	var arguments []json.RawMessage
 	if _, err := row.Field("instruction_id_list", &names); err != nil {
@@ -81,7 +81,7 @@ func (s several) Verify(row verify.Row, completion string) verify.Verdict {
 		if mode, ok := row.Metadata["mode"]; ok {
 			metadata["mode"] = mode
 		}
-		switch one := v.Verify(verify.Row{Metadata: metadata}, completion); one.Verdict {
+		switch one := v.Verify(verify.Problem{Metadata: metadata}, completion); one.Verdict {
 		case verify.NotScored:
 			return verify.Abstain("%s: %s", name, one.Reason)
 		case verify.Wrong:

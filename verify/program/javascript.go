@@ -57,7 +57,7 @@ type javascript struct{ options }
 var javascriptPool = worker.NewPool(javascriptEngine)
 
 // Verify implements [verify.Verifier].
-func (v javascript) Verify(row verify.Row, completion string) verify.Verdict {
+func (v javascript) Verify(row verify.Problem, completion string) verify.Verdict {
 	s, err := readSuite(row)
 	if err != nil {
 		return verify.Abstain("%v", err)

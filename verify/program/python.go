@@ -64,7 +64,7 @@ type python struct {
 }
 
 // Verify implements [verify.Verifier].
-func (v python) Verify(row verify.Row, completion string) verify.Verdict {
+func (v python) Verify(row verify.Problem, completion string) verify.Verdict {
 	s, err := readSuite(row)
 	if err != nil {
 		return verify.Abstain("%v", err)

@@ -17,7 +17,7 @@ import (
 // pythonVerdict judges a program given as it is.
 func pythonVerdict(t testing.TB, row, program, options string) verify.Verdict {
 	t.Helper()
-	var r verify.Row
+	var r verify.Problem
 	if err := json.Unmarshal([]byte(row), &r); err != nil {
 		t.Fatal(err)
 	}

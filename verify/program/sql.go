@@ -146,7 +146,7 @@ func newSQL(raw json.RawMessage) (sql, error) {
 }
 
 // Verify implements [verify.Verifier].
-func (v sql) Verify(row verify.Row, completion string) verify.Verdict {
+func (v sql) Verify(row verify.Problem, completion string) verify.Verdict {
 	databases, err := v.prepare(row)
 	if err != nil {
 		return verify.Abstain("%v", err)

@@ -12,9 +12,9 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-func row(t testing.TB, text string) verify.Row {
+func row(t testing.TB, text string) verify.Problem {
 	t.Helper()
-	var r verify.Row
+	var r verify.Problem
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -41,7 +41,7 @@ func judgeSQL(t sqlTask) worker.Report {
 		}
 		sqlVerifiers[string(t.Options)] = v
 	}
-	verdict := v.Verify(verify.Row{ID: t.ID, Question: t.Question, Answer: t.Answer, Metadata: t.Metadata}, t.Completion)
+	verdict := v.Verify(verify.Problem{ID: t.ID, Question: t.Question, Answer: t.Answer, Metadata: t.Metadata}, t.Completion)
 	if math.IsNaN(verdict.Score) { // JSON has no word for it
 		verdict.Score = 0
 	}
@@ -61,7 +61,7 @@ type sqlInChild struct {
 
 // Verify implements [verify.Verifier]. Where a child has to be ended, a second one says
 // whether the row is to blame: it gets the row with a completion that has no query.
-func (v sqlInChild) Verify(row verify.Row, completion string) verify.Verdict {
+func (v sqlInChild) Verify(row verify.Problem, completion string) verify.Verdict {
 	verdict, err := v.ask(row, completion)
 	if err == nil {
 		return verdict
@@ -85,7 +85,7 @@ func (v sql) limit() time.Duration { return time.Duration(v.Timeout * float64(ti
 // ask has a child judge. The limit by the clock is for one that waits, for a disk say:
 // five times what the processor has for its queries, which are the completion's and, at
 // first, three of the reference.
-func (v sqlInChild) ask(row verify.Row, completion string) (verify.Verdict, error) {
+func (v sqlInChild) ask(row verify.Problem, completion string) (verify.Verdict, error) {
 	const queries, start = 4, 5 * time.Second
 	task := sqlTask{Options: v.options, ID: row.ID, Question: row.Question, Answer: row.Answer, Metadata: row.Metadata, Completion: completion}
 	report, err := sqlPool.Do(task, start+5*queries*v.limit())

@@ -40,7 +40,7 @@ type referenced struct {
 // prepare finds the databases of a row and runs the reference on each. Rows that
 // were met lately are not prepared again. The error says why the row cannot be
 // scored.
-func (v sql) prepare(row verify.Row) ([]referenced, error) {
+func (v sql) prepare(row verify.Problem) ([]referenced, error) {
 	key := row.Answer
 	for _, name := range []string{"database", "db_id", "schema", "rows", "inserts", "result"} {
 		key += "\x00" + string(row.Metadata[name])
@@ -125,7 +125,7 @@ func (v sql) reference(s source, query string) (referenced, error) {
 }
 
 // sources are the databases of a row.
-func (v sql) sources(row verify.Row) ([]source, error) {
+func (v sql) sources(row verify.Problem) ([]source, error) {
 	var paths []string
 	var one, id, schema, inserts string
 	if _, err := field(row, "database", &paths); err != nil {
@@ -193,7 +193,7 @@ func fill(b sqlite.Builder, schema, inserts string, tables map[string][][]any) e
 }
 
 // tablesOf reads the field rows: the tables of each database.
-func tablesOf(row verify.Row) ([]map[string][][]any, error) {
+func tablesOf(row verify.Problem) ([]map[string][][]any, error) {
 	raw, found := row.Metadata["rows"]
 	if !found || string(raw) == "null" {
 		return []map[string][][]any{nil}, nil
@@ -248,7 +248,7 @@ func (r *rows) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func rowsField(row verify.Row, name string, dst *[][]any) (bool, error) {
+func rowsField(row verify.Problem, name string, dst *[][]any) (bool, error) {
 	return field(row, name, (*rows)(dst))
 }
 

@@ -47,12 +47,12 @@ A field "setup" holds code that stands before the program.
 )
 
 // readSuite reads the tests of a row; the error says what the row lacks.
-func readSuite(row verify.Row) (suite, error) {
+func readSuite(row verify.Problem) (suite, error) {
 	var s suite
 	if _, err := field(row, "setup", &s.setup); err != nil {
 		return s, err
 	}
-	for _, read := range []func(verify.Row, *suite) (bool, error){readTests, readInputOutput, readTestList, readCheck} {
+	for _, read := range []func(verify.Problem, *suite) (bool, error){readTests, readInputOutput, readTestList, readCheck} {
 		found, err := read(row, &s)
 		if err != nil {
 			return s, err
@@ -67,7 +67,7 @@ func readSuite(row verify.Row) (suite, error) {
 	return s, errors.New(`the row has no tests: accepted are "tests", "input_output", "test_list", or "test" with "entry_point"`)
 }
 
-func readTests(row verify.Row, s *suite) (bool, error) {
+func readTests(row verify.Problem, s *suite) (bool, error) {
 	var list []json.RawMessage
 	found, err := field(row, "tests", &list)
 	if !found || err != nil {
@@ -116,7 +116,7 @@ func readTest(raw json.RawMessage) (test, error) {
 }
 
 // field is row.Field with errors in words.
-func field(row verify.Row, name string, dst any) (found bool, err error) {
+func field(row verify.Problem, name string, dst any) (found bool, err error) {
 	found, err = row.Field(name, dst)
 	if words := inWords(err); words != err {
 		err = fmt.Errorf("%q of the row %w", name, words)
@@ -146,7 +146,7 @@ func inWords(err error) error {
 // fn_name each input is the list of arguments and each output the result, by
 // itself or as the only item of a list, which a list of one leaves open; without
 // it both are texts or lists of lines.
-func readInputOutput(row verify.Row, s *suite) (bool, error) {
+func readInputOutput(row verify.Problem, s *suite) (bool, error) {
 	var raw json.RawMessage
 	found, err := field(row, "input_output", &raw)
 	if !found || err != nil {
@@ -217,7 +217,7 @@ func linesOf(raw json.RawMessage) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-func readTestList(row verify.Row, s *suite) (bool, error) {
+func readTestList(row verify.Problem, s *suite) (bool, error) {
 	var list []string
 	found, err := field(row, "test_list", &list)
 	if !found || err != nil {
@@ -238,7 +238,7 @@ func readTestList(row verify.Row, s *suite) (bool, error) {
 	return true, nil
 }
 
-func readCheck(row verify.Row, s *suite) (bool, error) {
+func readCheck(row verify.Problem, s *suite) (bool, error) {
 	var code, entry string
 	found, err := field(row, "test", &code)
 	if !found || err != nil {

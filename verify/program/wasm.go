@@ -90,7 +90,7 @@ func newWasm(raw json.RawMessage) (verify.Verifier, error) {
 }
 
 // Verify implements [verify.Verifier].
-func (v module) Verify(row verify.Row, completion string) verify.Verdict {
+func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
 	s, err := readSuite(row)
 	if err == nil {
 		err = v.runnable(s)

@@ -20,14 +20,14 @@ kind = "rl"
 max_completion_tokens = 64
 `
 
-// TestTaskWithoutTeacher: a task without demonstrations and a vocabulary can be
+// TestTaskWithoutDemonstrations: a task without demonstrations and a vocabulary can be
 // trained on from a model that exists, with lengths that the recipe gives.
-func TestTaskWithoutTeacher(t *testing.T) {
+func TestTaskWithoutDemonstrations(t *testing.T) {
 	r, err := Parse("r.toml", wordy, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Task.Teacher() != nil || r.Task.MaxPromptTokens != 200 || r.MaxCompletion(&r.Stages[0]) != 64 {
+	if r.Task.Demonstrator() != nil || r.Task.MaxPromptTokens != 200 || r.MaxCompletion(&r.Stages[0]) != 64 {
 		t.Errorf("task %+v", r.Task)
 	}
 	text := r.Resolved()
@@ -54,6 +54,6 @@ func TestTaskWithoutTeacher(t *testing.T) {
 	}
 	if _, err := Parse("r.toml", strings.Replace(example, "eval_problems = 100", "eval_problems = 100\nmax_prompt_tokens = 3", 1), nil); err == nil ||
 		!strings.Contains(err.Error(), "task.max_prompt_tokens = 3 is out of range; accepted: at least 7, the length of the prompts of task countdown") {
-		t.Errorf("prompts too short for a teacher: %v", err)
+		t.Errorf("prompts too short for a demonstrator: %v", err)
 	}
 }
