@@ -43,7 +43,8 @@ var layers = []layer{
 	// Of the run, but of no device and no model.
 	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
-	{folder: "rl/tasks", imports: "rl/lines verify", tests: "internal/fixtures"},
+	{folder: "rl/random"},
+	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
@@ -51,7 +52,7 @@ var layers = []layer{
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines"},
 	{folder: "rl/lines"},
-	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/tasks verify/instruct verify/program"},
+	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
@@ -92,7 +93,7 @@ var guardedImports = []struct {
 	{"net", "", false, "nothing here talks to a network"},
 	{"net/*", "", false, "nothing here talks to a network"},
 	{"plugin", "", false, "a run is one binary"},
-	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/tasks.At"},
+	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
 	{"os/exec", "shaders/internal/generate verify/box verify/program verify/program/internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -246,7 +247,7 @@ func (d *redraw) row(line completionLine) (verify.Problem, *recipe.Stage, error)
 	}
 	if d.rows == nil || d.stage != line.Stage || d.step != line.Step {
 		d.stage, d.step = line.Stage, line.Step
-		d.rows = problemsOf(d.recipe, purposeDraw, i, line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
+		d.rows = problemsOf(d.recipe, random.Draw, i, line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
 	}
 	if line.Group < 0 || line.Group >= len(d.rows) {
 		return verify.Problem{}, nil, fmt.Errorf("the recipe has %d prompts in a step", len(d.rows))

@@ -10,9 +10,9 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
-	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // trainRL is reinforcement learning: sample groups, judge them, learn from
@@ -83,9 +83,9 @@ func programOf(st *recipe.Stage) (*reward.Program, error) {
 // collect samples a group of completions for each prompt of the step, judges
 // them and gives them rewards.
 func (s *session) collect(ctx context.Context, st *recipe.Stage, program *reward.Program) ([]completion, reward.Scores, error) {
-	rows := s.problems(purposeDraw, s.state.Stage, s.state.Step, st.RL.PromptsPerStep)
+	rows := s.problems(random.Draw, s.state.Stage, s.state.Step, st.RL.PromptsPerStep)
 	sampling := samplingOf(st.Sampling)
-	sampling.Seed = s.seedOf(purposeSample, s.state.Stage, s.state.Step)
+	sampling.Seed = s.seedOf(random.Sample, s.state.Stage, s.state.Step)
 	cs, err := s.rollout(ctx, rows, st.RL.GroupSize, st.Sampling.MaxCompletionTokens, sampling, program)
 	if err != nil {
 		return nil, reward.Scores{}, err
@@ -98,13 +98,13 @@ func (s *session) score(st *recipe.Stage, program *reward.Program, cs []completi
 	b := reward.Batch{Step: s.state.Step + 1, Steps: st.RL.Steps, MaxTokens: st.Sampling.MaxCompletionTokens}
 	for i, c := range cs {
 		at := uint64(s.state.Step*len(cs) + i)
-		random := 0.0
-		if tasks.At(s.recipe.Seed, streamOf(purposeReward, s.state.Stage), at).Chance(0.5) {
-			random = 1
+		coin := 0.0
+		if random.At(s.recipe.Seed, random.Stream(random.Reward, s.state.Stage), at).Chance(0.5) {
+			coin = 1
 		}
 		b.Completions = append(b.Completions, reward.Completion{
 			Group: c.group, Row: c.row, Text: c.text, IDs: c.IDs, PromptTokens: len(c.prompt), Ended: c.Stop == "eos", Truncated: c.Stop == "length",
-			MeanLogprob: mean(widen(c.Logprob)), Random: random, Task: c.verdict, Verdicts: c.verdicts,
+			MeanLogprob: mean(widen(c.Logprob)), Random: coin, Task: c.verdict, Verdicts: c.verdicts,
 		})
 	}
 	return program.Score(b)
@@ -199,7 +199,7 @@ func (s *session) learn(st *recipe.Stage, cs []completion, scores reward.Scores)
 	}
 	lr := st.LearningRate(s.state.Step)
 	row["optim/lr"] = lr
-	order := shuffled(st.RL.PromptsPerStep, tasks.At(s.recipe.Seed, streamOf(purposeOrder, s.state.Stage), uint64(s.state.Step)))
+	order := random.At(s.recipe.Seed, random.Stream(random.Order, s.state.Stage), uint64(s.state.Step)).Shuffled(st.RL.PromptsPerStep)
 	var total algo.Metrics
 	norms, updates := 0.0, 0
 	for part := range st.RL.UpdatesPerRollout {
@@ -340,18 +340,6 @@ func rolloutMetrics(cs []completion) metrics.Row {
 		row["rollout/right_share"] = right / float64(scored)
 	}
 	return row
-}
-
-func shuffled(n int, r *tasks.Rand) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	for i := n - 1; i > 0; i-- {
-		j := r.Between(0, i)
-		order[i], order[j] = order[j], order[i]
-	}
-	return order
 }
 
 func widen(v []float32) []float64 {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -25,37 +26,22 @@ type completion struct {
 	verdicts      []verify.Verdict // of the stage's own verifiers
 }
 
-// Purposes of random streams: two uses of one seed never share numbers.
-const (
-	purposeDraw    = iota + 1 // problems of a training step
-	purposeSample             // completions of a training step
-	purposeProbe              // problems and completions of the warm-up's test of form
-	purposeHeldOut            // completions of an evaluation
-	purposeOrder              // order of the prompts in the updates of a step
-	purposeReward             // random rewards of a control run
-	purposeInit               // fresh weights
-)
-
-// streamOf is the stream of a purpose in a stage; tasks.At takes it with the
-// recipe's seed and an index.
-func streamOf(purpose, stage int) uint64 { return uint64(purpose)<<32 | uint64(stage) }
-
 // seedOf is the sampler's seed for one step of a purpose.
-func (s *session) seedOf(purpose, stage, step int) uint64 {
-	return tasks.At(s.recipe.Seed, streamOf(purpose, stage), uint64(step)).Uint64()
+func (s *session) seedOf(purpose random.Purpose, stage, step int) uint64 {
+	return random.At(s.recipe.Seed, random.Stream(purpose, stage), uint64(step)).Uint64()
 }
 
 // problems draws the n problems of a step.
-func (s *session) problems(purpose, stage, step, n int) []verify.Problem {
+func (s *session) problems(purpose random.Purpose, stage, step, n int) []verify.Problem {
 	return problemsOf(s.recipe, purpose, stage, step, n)
 }
 
 // problemsOf draws the n problems of a step of a recipe: an audit draws them
 // again.
-func problemsOf(r *recipe.Recipe, purpose, stage, step, n int) []verify.Problem {
+func problemsOf(r *recipe.Recipe, purpose random.Purpose, stage, step, n int) []verify.Problem {
 	rows := make([]verify.Problem, n)
 	for i := range rows {
-		at := tasks.At(r.Seed, streamOf(purpose, stage), uint64(step)*uint64(n)+uint64(i))
+		at := random.At(r.Seed, random.Stream(purpose, stage), uint64(step)*uint64(n)+uint64(i))
 		rows[i] = r.Task.Settings.Draw(at, tasks.Train)
 	}
 	return rows

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -184,7 +185,7 @@ func (s *session) interrupt() error {
 
 // closingEvaluation measures the model on all held-out problems after a stage.
 func (s *session) closingEvaluation(ctx context.Context, st *recipe.Stage) error {
-	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeHeldOut, s.state.Stage, math.MaxInt)}
+	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(random.HeldOut, s.state.Stage, math.MaxInt)}
 	ev, err := s.evaluate(ctx, s.heldOut, s.recipe.Task.EvalSamples, s.maxCompletion(st), s.passKs(), sampling, true)
 	if err != nil {
 		return err
@@ -207,7 +208,7 @@ func (s *session) closingEvaluation(ctx context.Context, st *recipe.Stage) error
 func (s *session) checkHeldOut(ctx context.Context, st *recipe.Stage, row metrics.Row) error {
 	began := time.Now()
 	rows := s.heldOut[:min(len(s.heldOut), st.EvalProblems)]
-	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeHeldOut, s.state.Stage, s.state.Step)}
+	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(random.HeldOut, s.state.Stage, s.state.Step)}
 	// Not cut short by an interrupt: the step's update has been made.
 	ev, err := s.evaluate(context.WithoutCancel(ctx), rows, s.recipe.Task.EvalSamples, s.maxCompletion(st), s.passKs(), sampling, false)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -205,7 +206,7 @@ func (s *session) build(dev gpu.Device) error {
 	if dir != "" {
 		s.model, err = load(dev, dir, model.LoadOptions{Positions: z.positions, Dtype: cfg.Dtype, KVDtype: cfg.KVDtype})
 	} else {
-		seed := tasks.At(s.recipe.Seed, streamOf(purposeInit, 0), 0).Uint64()
+		seed := random.At(s.recipe.Seed, random.Stream(random.Init, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {
 			s.model.Tokenizer, err = model.NewWords(s.recipe.Task.Demonstrator().Vocabulary())
 		}

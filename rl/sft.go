@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
@@ -88,7 +89,7 @@ func (s *session) demonstrations(step, n int) ([]model.Sequence, error) {
 	seqs := make([]model.Sequence, n)
 	eos := s.model.Config.EOS[0]
 	for i := range seqs {
-		r := tasks.At(s.recipe.Seed, streamOf(purposeDraw, s.state.Stage), uint64(step)*uint64(n)+uint64(i))
+		r := random.At(s.recipe.Seed, random.Stream(random.Draw, s.state.Stage), uint64(step)*uint64(n)+uint64(i))
 		row := s.task.Draw(r, tasks.Train)
 		text, err := s.recipe.Task.Demonstrator().Demonstration(r, row)
 		if err != nil {
@@ -142,8 +143,8 @@ func (s *session) imitate(seqs []model.Sequence, h model.AdamW) (metrics.Row, er
 // probe is the share of samples, one for each of a few training problems, that
 // have the form of an answer.
 func (s *session) probe(ctx context.Context, step int) (float64, error) {
-	rows := s.problems(purposeProbe, s.state.Stage, 0, probeProblems)
-	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(purposeProbe, s.state.Stage, step)}
+	rows := s.problems(random.Probe, s.state.Stage, 0, probeProblems)
+	sampling := model.Sampling{Temperature: 1, Seed: s.seedOf(random.Probe, s.state.Stage, step)}
 	// Not cut short by an interrupt: the step's update has been made.
 	cs, err := s.rollout(context.WithoutCancel(ctx), rows, 1, s.recipe.Task.Demonstrator().CompletionTokens(), sampling, nil)
 	if err != nil {

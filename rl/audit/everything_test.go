@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 	_ "github.com/rlzero/rlzero/verify/instruct"
@@ -56,7 +57,7 @@ func TestEveryFamily(t *testing.T) {
 			}
 			var rows []verify.Problem
 			for i := range rowsEach {
-				rows = append(rows, task.Draw(tasks.At(31, 0, uint64(i)), tasks.Train))
+				rows = append(rows, task.Draw(random.At(31, 0, uint64(i)), tasks.Train))
 			}
 			name := "task:" + f.Name
 			unpaid(t, OfFunc(name, name, task.Verify), rows)

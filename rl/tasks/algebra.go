@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -38,7 +39,7 @@ func init() {
 		check: func(row verify.Problem, answer string) error {
 			return sameNumber(row, assigned.ReplaceAllString(answer, ""))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			x := string("abkmnpqrstuvwxyz"[r.Between(0, 15)])
 			solution := r.Between(s.MinValue, s.MaxValue)
 			n := r.Between(s.MinTerms, s.MaxTerms)
@@ -105,7 +106,7 @@ func polynomialText(coefficients []int, x string) string {
 }
 
 // randomPolynomial has terms different powers with coefficients up to high.
-func randomPolynomial(r *Rand, terms, minDegree, maxDegree, low, high int) []int {
+func randomPolynomial(r *random.Rand, terms, minDegree, maxDegree, low, high int) []int {
 	coefficients := make([]int, maxDegree+1)
 	powers := countTo(maxDegree + 1)[minDegree:]
 	for _, p := range sample(r, powers, min(terms, len(powers))) {
@@ -191,7 +192,7 @@ out. Others, such as reasoning-gym's, accept every equal form.`,
 			}
 			return judged(row, got.equal(want))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			x := pick(r, []string{"x", "y", "z"})
 			factors := make([]string, r.Between(s.MinPolynomials, s.MaxPolynomials))
 			for i := range factors {
@@ -307,7 +308,7 @@ solutions in any order, each to within 0.00005; "x = 1.5" and {1, 2} are read to
 		curriculum: []Attribute{{"degree", []float64{1, 2, 3, 4}, []string{"min_degree", "max_degree"}}},
 		check:      checkRoots,
 		empty:      true,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			x := pick(r, []string{"x", "y", "z", "t"})
 			degree := r.Between(s.MinDegree, s.MaxDegree)
 			text, seen := "1", map[string]*big.Rat{}
@@ -402,7 +403,7 @@ a + bi with the right parts, in either order.`,
 			}
 			return judged(row, re.Cmp(wantRe) == 0 && im.Cmp(wantIm) == 0)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			a, b := r.Between(s.MinReal, s.MaxReal), r.Between(s.MinImag, s.MaxImag)
 			c, d := r.Between(s.MinReal, s.MaxReal), r.Between(s.MinImag, s.MaxImag)
 			op := pick(r, []string{"+", "+", "-", "-", "*", "/"})
@@ -447,7 +448,7 @@ can be defended; only this one is right.`,
 			{"max_value", []float64{100, 500, 1000, 10000}, []string{"max_value"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinTerms, s.MaxTerms)
 			first, step, other := r.Between(s.MinValue, s.MaxValue), r.Between(-12, 12), r.Between(-12, 12)
 			factor := pick(r, []int{-3, -2, 2, 3})
@@ -502,7 +503,7 @@ func init() {
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinSides, s.MaxSides)
 			rest := (n - 2) * 180
 			given := make([]int, n-1)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -18,7 +19,7 @@ func fuzzRows(f Family) []verify.Problem {
 	for i, task := range []Task{f.New(), f.Level(0), f.Level(1)} {
 		for split := range 2 {
 			if task.Validate() == nil {
-				rows = append(rows, task.Draw(At(31, uint64(split), uint64(i)), Split(split)))
+				rows = append(rows, task.Draw(random.At(31, uint64(split), uint64(i)), Split(split)))
 			}
 		}
 	}

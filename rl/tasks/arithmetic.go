@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -19,7 +20,7 @@ import (
 const wholeNumber = "The answer is one whole number."
 
 // digitsBetween is a number of min to max digits without a leading zero.
-func digitsBetween(r *Rand, low, high int) int {
+func digitsBetween(r *random.Rand, low, high int) int {
 	n := r.Between(low, high)
 	from := 1
 	for range n - 1 {
@@ -29,7 +30,7 @@ func digitsBetween(r *Rand, low, high int) int {
 }
 
 // several draws low to high whole numbers of a range.
-func several(r *Rand, low, high, min, max int) []int {
+func several(r *random.Rand, low, high, min, max int) []int {
 	numbers := make([]int, r.Between(low, high))
 	for i := range numbers {
 		numbers[i] = r.Between(min, max)
@@ -52,13 +53,13 @@ type someNumbers struct {
 	MaxValue   int `toml:"max_value" range:"[2,1000000]" about:"the largest number"`
 }
 
-func (s *someNumbers) draw(r *Rand) []int {
+func (s *someNumbers) draw(r *random.Rand) []int {
 	return several(r, s.MinNumbers, s.MaxNumbers, s.MinValue, s.MaxValue)
 }
 
 // overNumbers generates a family that asks for one number made of some; quantity
 // is the curriculum's name for how many, highest the default of max_value.
-func overNumbers(name, summary, quantity, question string, highest int, draw func(s *someNumbers, r *Rand) (numbers []int, answer string)) {
+func overNumbers(name, summary, quantity, question string, highest int, draw func(s *someNumbers, r *random.Rand) (numbers []int, answer string)) {
 	generate(family[someNumbers]{
 		name: name, summary: summary,
 		about:    summary + " of some numbers. Right is a number equal to it.",
@@ -69,7 +70,7 @@ func overNumbers(name, summary, quantity, question string, highest int, draw fun
 			{"value", []float64{100, 1000, 10000, 100000}, []string{"max_value"}},
 		},
 		check: sameNumber,
-		draw: func(s *someNumbers, r *Rand) (problem, bool) {
+		draw: func(s *someNumbers, r *random.Rand) (problem, bool) {
 			numbers, answer := draw(s, r)
 			return problem{
 				key:      joined(slices.Sorted(slices.Values(numbers)), ","),
@@ -82,7 +83,7 @@ func overNumbers(name, summary, quantity, question string, highest int, draw fun
 
 func init() {
 	overNumbers("gcd", "find the greatest common divisor", "num_terms", "What is the largest whole number that divides all of ", 1000,
-		func(s *someNumbers, r *Rand) ([]int, string) {
+		func(s *someNumbers, r *random.Rand) ([]int, string) {
 			numbers := s.draw(r)
 			if factor := r.Between(1, 30); factor <= s.MaxValue/2 { // most random numbers share nothing
 				for i, n := range numbers {
@@ -96,7 +97,7 @@ func init() {
 			return numbers, strconv.Itoa(d)
 		})
 	overNumbers("lcm", "find the least common multiple", "numbers", "What is the smallest positive number that is a multiple of each of ", 100,
-		func(s *someNumbers, r *Rand) ([]int, string) {
+		func(s *someNumbers, r *random.Rand) ([]int, string) {
 			numbers := s.draw(r)
 			m := big.NewInt(1)
 			for _, n := range numbers {
@@ -125,7 +126,7 @@ func init() {
 			{"num_digits", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []string{"min_digits", "max_digits"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			product := big.NewInt(1)
 			factors := make([]string, r.Between(s.MinTerms, s.MaxTerms))
 			for i := range factors {
@@ -214,7 +215,7 @@ whose product is the number; ×, *, x and commas part them, powers may be used.`
 			}
 			return judged(row, slices.Equal(got, want))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinValue, s.MaxValue)
 			var factors []int
 			rest := n
@@ -259,7 +260,7 @@ func init() {
 		defaults:   settings{1, 10000},
 		curriculum: []Attribute{{"n", []float64{100, 1000, 10000, 50000, 100000}, []string{"max_n"}}},
 		check:      sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			a, b := r.Between(s.MinN, s.MaxN), r.Between(s.MinN, s.MaxN)
 			a, b = min(a, b), max(a, b)
 			return problem{
@@ -291,7 +292,7 @@ func init() {
 		defaults:   settings{1, 1<<31 - 1},
 		curriculum: []Attribute{{"n", []float64{100, 1000, 1000000, 100000000, 2147483647}, []string{"max_n"}}},
 		check:      sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
 			return problem{
 				key:      strconv.Itoa(n),
@@ -326,7 +327,7 @@ case.`,
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n, from, to := r.Between(s.MinValue, s.MaxValue), r.Between(s.MinBase, s.MaxBase), r.Between(s.MinBase, s.MaxBase)
 			return problem{
 				question: fmt.Sprintf("The number %s is written in base %d. Write it in base %d.", strconv.FormatInt(int64(n), from), from, to),
@@ -350,8 +351,8 @@ func init() {
 	type settings struct {
 		Difficulty int `toml:"difficulty" range:"[1,10]" about:"depth of the expression"`
 	}
-	var expression func(r *Rand, depth int) (string, *big.Int)
-	expression = func(r *Rand, depth int) (string, *big.Int) {
+	var expression func(r *random.Rand, depth int) (string, *big.Int)
+	expression = func(r *random.Rand, depth int) (string, *big.Int) {
 		if depth == 0 {
 			n := r.Between(0, 0xffff)
 			return fmt.Sprintf("%#x", n), big.NewInt(int64(n))
@@ -385,7 +386,7 @@ with the right value, in base 16, 10, 8 or 2 by its prefix.`,
 			}
 			return judged(row, got.Cmp(want) == 0)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			text, value := expression(r, s.Difficulty)
 			return problem{
 				question: "Work out this expression over signed whole numbers of any size; << and >> shift bits, >> rounding down.\n" + text,
@@ -404,7 +405,7 @@ func init() {
 		AllowParentheses bool `toml:"allow_parentheses" about:"some pairs of numbers stand in brackets"`
 		AllowNegation    bool `toml:"allow_negation" about:"numbers may be negative"`
 	}
-	operand := func(s *settings, r *Rand) string {
+	operand := func(s *settings, r *random.Rand) string {
 		n := digitsBetween(r, s.MinDigits, s.MaxDigits)
 		if s.AllowNegation && r.Chance(0.2) {
 			return fmt.Sprintf("(-%d)", n)
@@ -422,7 +423,7 @@ Right is a number equal to the value.`,
 			{"num_digits", []float64{1, 2, 3, 4}, []string{"min_digits", "max_digits"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			var parts []string
 			for left := r.Between(s.MinTerms, s.MaxTerms); left > 0; left-- {
 				if parts != nil {
@@ -480,7 +481,7 @@ func init() {
 			{"num_instances", []float64{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, []string{"min_instances", "max_instances"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			total := 0
 			var parts []string
 			for _, a := range sample(r, legs, r.Between(s.MinAnimals, s.MaxAnimals)) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -84,9 +85,9 @@ func (c *ChainSum) Difficulty() string {
 }
 
 // Draw implements [Task]. The row's answer is the total.
-func (c *ChainSum) Draw(r *Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
+func (c *ChainSum) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
 
-func (c *ChainSum) attempt(r *Rand) (verify.Problem, bool) {
+func (c *ChainSum) attempt(r *random.Rand) (verify.Problem, bool) {
 	total := r.Between(1, c.MaxNumber)
 	terms := []int{total} // signed
 	chain := strconv.Itoa(total)
@@ -112,7 +113,7 @@ func (c *ChainSum) attempt(r *Rand) (verify.Problem, bool) {
 func (c *ChainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }
 
 // Demonstration implements [Demonstrator].
-func (c *ChainSum) Demonstration(r *Rand, row verify.Problem) (string, error) {
+func (c *ChainSum) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
 	terms, err := chainTerms(row)
 	if err != nil {
 		return "", err

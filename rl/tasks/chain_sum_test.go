@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -84,7 +85,7 @@ func TestChainSumProblems(t *testing.T) {
 	}
 	right := 0
 	for i := range n {
-		r := At(6, 0, uint64(i))
+		r := random.At(6, 0, uint64(i))
 		row := task.Draw(r, Train)
 		demonstration, err := task.Demonstration(r, row)
 		if err != nil {
@@ -106,7 +107,7 @@ func TestChainSumProblems(t *testing.T) {
 // end elsewhere are not.
 func TestChainSumVerify(t *testing.T) {
 	careful := &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40}
-	r := At(8, 0, 0)
+	r := random.At(8, 0, 0)
 	for range 10_000 {
 		row := careful.Draw(r, Train)
 		solution, err := careful.Demonstration(r, row)

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -68,7 +69,7 @@ reduced or not, or a decimal of at least 6 places that rounds it.`,
 			rounds := decimals >= 6 && distance(got, want).Cmp(halfUnit(min(decimals, 12))) <= 0
 			return judged(row, got.Cmp(want) == 0 || rounds)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			names, most := make([]string, s.NumDice), 0
 			ways := []*big.Int{big.NewInt(1)} // ways[n]: outcomes with the sum n
 			total := big.NewInt(1)
@@ -139,7 +140,7 @@ rounds it; 0 is right only for 0.`,
 			rounds := decimals >= 4 && got.Sign() > 0 && d.Cmp(halfUnit(decimals)) <= 0
 			return judged(row, near || rounds)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinTrials, s.MaxTrials)
 			k, exact := r.Between(0, n), s.AllowExact && (!s.AllowAtLeast || r.Chance(0.5))
 			hits, how := new(big.Int).Binomial(int64(n), int64(k)), "exactly"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestChat(t *testing.T) {
 	for _, f := range Families() {
 		task := validated(t, f.New())
-		row := task.Draw(At(41, 0, 0), Train)
+		row := task.Draw(random.At(41, 0, 0), Train)
 		chat := Chat(task, row)
 		if len(chat) != 2 || chat[0].Role != "system" || chat[1].Role != "user" || chat[0].Content == "" {
 			t.Fatalf("%s: %+v", f.Name, chat)

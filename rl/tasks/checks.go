@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -176,10 +177,10 @@ func short(text string) string {
 }
 
 // pick is a random element.
-func pick[T any](r *Rand, from []T) T { return from[r.Between(0, len(from)-1)] }
+func pick[T any](r *random.Rand, from []T) T { return from[r.Between(0, len(from)-1)] }
 
 // shuffle puts the elements into random order (Fisher and Yates).
-func shuffle[T any](r *Rand, a []T) {
+func shuffle[T any](r *random.Rand, a []T) {
 	for i := len(a) - 1; i > 0; i-- {
 		j := r.Between(0, i)
 		a[i], a[j] = a[j], a[i]
@@ -187,7 +188,7 @@ func shuffle[T any](r *Rand, a []T) {
 }
 
 // sample is n different elements in random order.
-func sample[T any](r *Rand, from []T, n int) []T {
+func sample[T any](r *random.Rand, from []T, n int) []T {
 	a := slices.Clone(from)
 	shuffle(r, a)
 	return a[:n]
@@ -203,7 +204,7 @@ func countTo(n int) []int {
 }
 
 // digitGrid is rows x cols random digits 0 to high.
-func digitGrid(r *Rand, rows, cols, high int) [][]int {
+func digitGrid(r *random.Rand, rows, cols, high int) [][]int {
 	grid := make([][]int, rows)
 	for i := range grid {
 		grid[i] = make([]int, cols)
@@ -215,7 +216,7 @@ func digitGrid(r *Rand, rows, cols, high int) [][]int {
 }
 
 // letters is a random text over an alphabet.
-func letters(r *Rand, alphabet string, n int) string {
+func letters(r *random.Rand, alphabet string, n int) string {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = alphabet[r.Between(0, len(alphabet)-1)]
@@ -226,7 +227,7 @@ func letters(r *Rand, alphabet string, n int) string {
 const lowercase = "abcdefghijklmnopqrstuvwxyz"
 
 // word is a made-up word that can be said, of n letters.
-func word(r *Rand, n int) string {
+func word(r *random.Rand, n int) string {
 	const vowels, consonants = "aeiou", "bcdfghjklmnprstvwz"
 	b := make([]byte, n)
 	vowel := r.Chance(0.3)
@@ -242,7 +243,7 @@ func word(r *Rand, n int) string {
 }
 
 // words is n different made-up words of low to high letters; high is at least 4.
-func words(r *Rand, n, low, high int) []string {
+func words(r *random.Rand, n, low, high int) []string {
 	seen := map[string]bool{}
 	var out []string
 	for len(out) < n {

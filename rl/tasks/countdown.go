@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -83,9 +84,11 @@ func (c *Countdown) Difficulty() string {
 }
 
 // Draw implements [Task]. The row's answer is the working that made the target.
-func (c *Countdown) Draw(r *Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
+func (c *Countdown) Draw(r *random.Rand, split Split) verify.Problem {
+	return draw(r, split, c.attempt)
+}
 
-func (c *Countdown) attempt(r *Rand) (verify.Problem, bool) {
+func (c *Countdown) attempt(r *random.Rand) (verify.Problem, bool) {
 	numbers := make([]int, c.Numbers)
 	for i := range numbers {
 		numbers[i] = r.Between(1, c.MaxNumber)
@@ -128,7 +131,7 @@ func (c *Countdown) derive(numbers []int, minus uint) (working string, total int
 }
 
 // Demonstration implements [Demonstrator].
-func (c *Countdown) Demonstration(r *Rand, row verify.Problem) (string, error) {
+func (c *Countdown) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
 	var numbers []int
 	if found, err := row.Field("numbers", &numbers); !found || err != nil || len(numbers) != c.Numbers {
 		return "", fmt.Errorf("task countdown: row %q is not of this task: it has no %d numbers", row.ID, c.Numbers)

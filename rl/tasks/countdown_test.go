@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -80,7 +81,7 @@ func TestCountdownProblems(t *testing.T) {
 			t.Errorf("%+v: vocabulary, prompt and completion have %v tokens", c.task, got)
 		}
 		for i := range 2000 {
-			if row := c.task.Draw(At(4, 0, uint64(i)), Split(i%2)); !ids[row.ID] {
+			if row := c.task.Draw(random.At(4, 0, uint64(i)), Split(i%2)); !ids[row.ID] {
 				t.Errorf("%+v draws %q, which is none of its problems", c.task, row.ID)
 			}
 		}
@@ -120,7 +121,7 @@ func TestCountdownShareRight(t *testing.T) {
 		p := c.task.Aimed + (1-c.task.Aimed)*hits/weights
 		right := 0
 		for i := range n {
-			r := At(6, 0, uint64(i))
+			r := random.At(6, 0, uint64(i))
 			row := c.task.Draw(r, Train)
 			if v := c.task.Verify(row, row.Answer, true); v.Verdict != verify.Right {
 				t.Fatalf("the reference %q of %q: %+v", row.Answer, row.Question, v)
@@ -147,7 +148,7 @@ func TestCountdownShareRight(t *testing.T) {
 // the target, and no spoilt solution is.
 func TestCountdownWrong(t *testing.T) {
 	task := countdownTiny()
-	r := At(8, 0, 0)
+	r := random.At(8, 0, 0)
 	for wrong := 0; wrong < 10_000; {
 		row := task.Draw(r, Train)
 		var numbers []int
@@ -179,7 +180,7 @@ func TestCountdownWrong(t *testing.T) {
 // The order of the numbers is free.
 func TestCountdownAnyOrder(t *testing.T) {
 	task := countdownTiny()
-	r := At(9, 0, 0)
+	r := random.At(9, 0, 0)
 	for range 1000 {
 		row := task.Draw(r, Train)
 		var numbers []int

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -34,12 +35,12 @@ func init() {
 		OffsetUpperBound int `toml:"offset_upper_bound" range:"[1,100000]" about:"the largest jump in days"`
 		LeapYearRange    int `toml:"leap_year_range" range:"[1,1000]" about:"how far leap years are asked for around the year"`
 	}
-	kinds := []func(s *settings, r *Rand) (question, answer string){
-		func(s *settings, r *Rand) (string, string) {
+	kinds := []func(s *settings, r *random.Rand) (question, answer string){
+		func(s *settings, r *random.Rand) (string, string) {
 			d := day(s.Year, r.Between(1, 365))
 			return "Which day of the week is " + d.Format("2 January 2006") + "? The answer is the name of a weekday.", d.Weekday().String()
 		},
-		func(s *settings, r *Rand) (string, string) {
+		func(s *settings, r *random.Rand) (string, string) {
 			d, jump := day(s.Year, r.Between(1, 365)), r.Between(1, s.OffsetUpperBound)
 			way, sign := "after", 1
 			if r.Chance(0.5) {
@@ -47,7 +48,7 @@ func init() {
 			}
 			return fmt.Sprintf("Which day of the week is %d days %s %s? The answer is the name of a weekday.", jump, way, d.Format(longDate)), d.AddDate(0, 0, sign*jump).Weekday().String()
 		},
-		func(s *settings, r *Rand) (string, string) {
+		func(s *settings, r *random.Rand) (string, string) {
 			a := day(s.Year, r.Between(1, 365))
 			b, want := a.AddDate(0, 0, r.Between(1, s.OffsetUpperBound)), time.Weekday(r.Between(0, 6))
 			n := 0
@@ -58,7 +59,7 @@ func init() {
 			}
 			return fmt.Sprintf("How many %ss are there from %s to %s, counting both ends? The answer is a number.", want, a.Format(longDate), b.Format(longDate)), strconv.Itoa(n)
 		},
-		func(s *settings, r *Rand) (string, string) {
+		func(s *settings, r *random.Rand) (string, string) {
 			a := day(s.Year, r.Between(1, 365))
 			b := a.AddDate(0, 0, r.Between(1, s.OffsetUpperBound))
 			n := 0
@@ -69,7 +70,7 @@ func init() {
 			}
 			return fmt.Sprintf("How many days from Monday to Friday are there from %s to %s, counting both ends? Holidays count like other days. The answer is a number.", a.Format(longDate), b.Format(longDate)), strconv.Itoa(n)
 		},
-		func(s *settings, r *Rand) (string, string) {
+		func(s *settings, r *random.Rand) (string, string) {
 			year := s.Year + r.Between(-s.LeapYearRange, s.LeapYearRange)
 			answer := "No"
 			if day(year+1, 1).Sub(day(year, 1)) > 365*24*time.Hour {
@@ -77,7 +78,7 @@ func init() {
 			}
 			return fmt.Sprintf("Is %d a leap year of the Gregorian calendar? The answer is Yes or No.", year), answer
 		},
-		func(s *settings, r *Rand) (string, string) {
+		func(s *settings, r *random.Rand) (string, string) {
 			month, want := time.Month(r.Between(1, 12)), time.Weekday(r.Between(0, 6))
 			nth := r.Between(1, 4)
 			first := time.Date(s.Year, month, 1, 0, 0, 0, 0, time.UTC)
@@ -85,7 +86,7 @@ func init() {
 			ordinal := []string{"first", "second", "third", "fourth"}[nth-1]
 			return fmt.Sprintf("On which day of the month is the %s %s of %s %d? The answer is a number.", ordinal, want, month, s.Year), strconv.Itoa(date)
 		},
-		func(s *settings, r *Rand) (string, string) {
+		func(s *settings, r *random.Rand) (string, string) {
 			first, date := time.Weekday(r.Between(0, 6)), r.Between(2, 31)
 			return fmt.Sprintf("A month begins on a %s. Which day of the week is its day %d? The answer is the name of a weekday.", first, date), ((first + time.Weekday(date-1)) % 7).String()
 		},
@@ -98,7 +99,7 @@ weekday, Yes or No in any case, or a number equal to the count; "days" may follo
 		defaults:   settings{2022, 100, 200},
 		curriculum: []Attribute{{"offset_upper_bound", []float64{30, 100, 250, 365}, []string{"offset_upper_bound"}}},
 		check:      checkCalendar,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			question, answer := pick(r, kinds)(s, r)
 			return problem{question: question, answer: answer}, true
 		},
@@ -154,7 +155,7 @@ out.`,
 			}
 			return judged(row, days == wantDays && rest == want)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			kind := r.Between(0, 5)
 			if kind < 3 { // a time of day
 				layout, unit := [...]string{"15:04", "15:04:05", "15:04:05.000"}[kind], [...]time.Duration{time.Minute, time.Second, time.Millisecond}[kind]

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -68,7 +69,7 @@ beside it.`,
 			}
 			return judged(row, over.Cmp(wantOver) == 0 && under.Cmp(wantUnder) == 0)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			a, b, f := r.Between(s.MinValue, s.MaxValue), r.Between(s.MinValue, s.MaxValue), r.Between(s.MinFactor, s.MaxFactor)
 			d := gcd(a, b)
 			return problem{
@@ -81,7 +82,7 @@ beside it.`,
 }
 
 // decimal is a random number with so many decimals, as text and value.
-func decimal(r *Rand, low, high float64, places int) (string, *big.Rat) {
+func decimal(r *random.Rand, low, high float64, places int) (string, *big.Rat) {
 	scale := 1
 	for range places {
 		scale *= 10
@@ -120,7 +121,7 @@ func sameNumbers(row verify.Problem, answer string) error {
 }
 
 // decimalList draws different numbers, as texts and values.
-func decimalList(r *Rand, n int, low, high float64, minPlaces, maxPlaces int) ([]string, map[string]*big.Rat) {
+func decimalList(r *random.Rand, n int, low, high float64, minPlaces, maxPlaces int) ([]string, map[string]*big.Rat) {
 	texts, values, seen := []string{}, map[string]*big.Rat{}, map[string]bool{}
 	for range 50 * n {
 		text, x := decimal(r, low, high, r.Between(minPlaces, maxPlaces))
@@ -156,7 +157,7 @@ order, in brackets or not, in quotes or not.`,
 			{"max_value", []float64{100, 500, 1000, 10000}, []string{"max_value"}},
 		},
 		check: sameNumbers,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			texts, values := decimalList(r, r.Between(s.MinNumbers, s.MaxNumbers), s.MinValue, s.MaxValue, s.MinDecimals, s.MaxDecimals)
 			order, sign := "smallest to largest", 1
 			if r.Chance(0.5) {
@@ -181,7 +182,7 @@ list of exactly the numbers left, in their order.`,
 			{"max_value", []float64{100, 500, 1000, 10000}, []string{"max_value"}},
 		},
 		check: sameNumbers,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			texts, values := decimalList(r, r.Between(s.MinNumbers, s.MaxNumbers), s.MinValue, s.MaxValue, s.MinDecimals, s.MaxDecimals)
 			bound, limit := decimal(r, s.MinValue, s.MaxValue, r.Between(s.MinDecimals, s.MaxDecimals))
 			keep, larger := r.Chance(0.5), r.Chance(0.5)
@@ -235,7 +236,7 @@ rounded when they were stored.`,
 			{"max_delta", []float64{10, 1, 0.1}, []string{"max_delta"}},
 		},
 		check: within(big.NewRat(1, 2_000_000)),
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			_, base := decimal(r, s.MinN, s.MaxN, 3)
 			var texts []string
 			var low, high *big.Rat
@@ -285,7 +286,7 @@ func init() {
 			{"decimal_places", []float64{1, 2, 4, 6, 8}, []string{"min_decimal_places", "max_decimal_places"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			total, text, most := new(big.Rat), "", 0
 			for i := range r.Between(s.MinTerms, s.MaxTerms) {
 				places := r.Between(s.MinDecimalPlaces, s.MaxDecimalPlaces)
@@ -379,7 +380,7 @@ within one unit of the reference's twelfth digit.`,
 			}
 			return within(unit)(row, answer)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			text := ""
 			open := false
 			for i := range r.Between(s.MinTerms, s.MaxTerms) {
@@ -462,7 +463,7 @@ unit of the last and at most 15 digits, and gives at least 3.`,
 			distance.Abs(distance)
 			return judged(row, distance.Cmp(unit.Mul(unit, big.NewRat(1, 2))) <= 0)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			text, base := decimal(r, s.MinBase, s.MaxBase, 4)
 			exponent := r.Between(s.MinExponent, s.MaxExponent)
 			value := big.NewRat(1, 1)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -221,7 +222,7 @@ func checkConclusion(row verify.Problem, answer string) error {
 }
 
 // randomFormula nests to a depth.
-func randomFormula(r *Rand, variables []string, depth int) string {
+func randomFormula(r *random.Rand, variables []string, depth int) string {
 	if depth == 0 {
 		return pick(r, variables)
 	}
@@ -253,7 +254,7 @@ or some premises joined by ∧.`,
 			{"complexity", []float64{1, 2, 3, 4, 5}, []string{"min_complexity", "max_complexity"}},
 		},
 		check: checkConclusion,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			variables := strings.Split("ABCDEFGHIJ", "")[:r.Between(s.MinVars, s.MaxVars)]
 			premises := make([]string, r.Between(s.MinStatements, s.MaxStatements))
 			for i := range premises {
@@ -376,7 +377,7 @@ func init() {
 			{"num_characteristics", []float64{2, 3, 4, 5}, []string{"num_characteristics"}},
 		},
 		check: sameFold,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			z := &zebra{houses: s.NumPeople}
 			values := [][]string{sample(r, people, z.houses)}
 			kinds := sample(r, zebraValues, s.NumCharacteristics-1)

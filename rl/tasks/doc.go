@@ -1,7 +1,7 @@
 // Package tasks draws problems without end: prompts with answers that a
 // verifier can check, from nothing but a seed.
 //
-//	At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Problem ─┬─> Task.Verify: right or wrong
+//	random.At(seed, stream, i) ─> Rand ─> Task.Draw(rand, split) ─> verify.Problem ─┬─> Task.Verify: right or wrong
 //	                                                                     ├─> Demonstrator.Demonstration: text to imitate
 //	                                                                     └─> Demonstrator.Valid: the right form, whatever the result
 //
@@ -49,5 +49,5 @@
 // Texts of a demonstrator are sequences of the tokens \d+ and \S; spaces are no tokens.
 // Vocabulary lists them for models that are trained from scratch.
 //
-// A Task is safe for concurrent use once validated; a Rand is not.
+// A Task is safe for concurrent use once validated; a random.Rand is not.
 package tasks

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -80,7 +81,7 @@ func (t *File) Validate() error { return nil }
 func (t *File) Difficulty() string { return "the problems are lines of a file" }
 
 // Draw implements [Task]: any line of the split, as likely as every other.
-func (t *File) Draw(r *Rand, split Split) verify.Problem {
+func (t *File) Draw(r *random.Rand, split Split) verify.Problem {
 	rows := t.rows[split]
 	return rows[r.Between(0, len(rows)-1)]
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -20,9 +21,9 @@ type family[S any] struct {
 	defaults      S
 	curriculum    []Attribute
 	check         check
-	empty         bool                                // an empty answer is right where the row's answer is empty
-	valid         func(s *S) error                    // settings that do not go together; may be nil
-	draw          func(s *S, r *Rand) (problem, bool) // one try; false: try again
+	empty         bool                                       // an empty answer is right where the row's answer is empty
+	valid         func(s *S) error                           // settings that do not go together; may be nil
+	draw          func(s *S, r *random.Rand) (problem, bool) // one try; false: try again
 }
 
 // problem is what a family draws.
@@ -108,7 +109,7 @@ func (g *generated[S]) Validate() error {
 			return err
 		}
 	}
-	return probe(func(r *Rand) (verify.Problem, bool) {
+	return probe(func(r *random.Rand) (verify.Problem, bool) {
 		p, ok := g.family.draw(&g.Settings, r)
 		return verify.Problem{ID: p.id(g.family.name)}, ok
 	})
@@ -127,7 +128,7 @@ func (g *generated[S]) Difficulty() string {
 }
 
 // Draw implements [Task].
-func (g *generated[S]) Draw(r *Rand, split Split) verify.Problem {
+func (g *generated[S]) Draw(r *random.Rand, split Split) verify.Problem {
 	for {
 		p, ok := g.family.draw(&g.Settings, r)
 		id := p.id(g.family.name)

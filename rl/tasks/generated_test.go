@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -50,12 +51,12 @@ func TestGenerated(t *testing.T) {
 			answers := map[string]int{}
 			for i := range problems {
 				split := Split(i % 16 / 15) // most of the time Train
-				row := task.Draw(At(11, uint64(split), uint64(i)), split)
+				row := task.Draw(random.At(11, uint64(split), uint64(i)), split)
 				if SplitOf(row.ID) != split || !strings.HasPrefix(row.ID, f.Name+":") {
 					t.Fatalf("%q was drawn for split %d", row.ID, split)
 				}
 				if i < 20 {
-					if again := task.Draw(At(11, uint64(split), uint64(i)), split); !reflect.DeepEqual(row, again) {
+					if again := task.Draw(random.At(11, uint64(split), uint64(i)), split); !reflect.DeepEqual(row, again) {
 						t.Fatalf("draw %d differs from itself", i)
 					}
 				}
@@ -78,7 +79,7 @@ func TestGenerated(t *testing.T) {
 				if v := task.Verify(row, tagged, false); v.Verdict != verify.Wrong {
 					t.Fatalf("a completion that does not end: %+v", v)
 				}
-				r := At(12, 0, uint64(i))
+				r := random.At(12, 0, uint64(i))
 				for range 10 {
 					if bad, ok := spoiled(r, f.Name, row); ok {
 						if v := byItsVerifier(t, f.Name, row, bad); v.Verdict != verify.Wrong {
@@ -98,7 +99,7 @@ func TestGenerated(t *testing.T) {
 
 // spoiled is a wrong answer made from the right one; false where chance made it
 // right again.
-func spoiled(r *Rand, name string, row verify.Problem) (string, bool) {
+func spoiled(r *random.Rand, name string, row verify.Problem) (string, bool) {
 	answer := row.Answer
 	switch name {
 	case "graph_color": // both ends of an edge get one colour
@@ -164,7 +165,7 @@ func TestLevels(t *testing.T) {
 				t.Errorf("%s, level %d: %s: %v", f.Name, level, task.Difficulty(), err)
 				continue
 			}
-			row := task.Draw(At(13, 0, uint64(level)), Train)
+			row := task.Draw(random.At(13, 0, uint64(level)), Train)
 			if v := byItsVerifier(t, f.Name, row, row.Answer); v.Verdict != verify.Right {
 				t.Errorf("%s, level %d: %.200s: %+v", f.Name, level, row.Answer, v)
 			}
@@ -213,7 +214,7 @@ func TestHostileAnswers(t *testing.T) {
 		"open('x','w')", "__import__('os')", "Integral(f, x)", strings.Repeat("P∧", 1_000) + "P", strings.Repeat("2×", 100_000),
 	}
 	for _, f := range generatedFamilies() {
-		row := f.New().Draw(At(14, 0, 0), Train)
+		row := f.New().Draw(random.At(14, 0, 0), Train)
 		texts := append(slices.Clone(texts), row.Question, row.Answer+"\n"+row.Answer+"0", "<answer>"+row.Answer+"</answer><answer></answer>")
 		for _, text := range texts {
 			if strings.TrimSpace(text) == row.Answer {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -40,7 +41,7 @@ func init() {
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinNumCourses, s.MaxNumCourses)
 			order := sample(r, countTo(n), n) // no course needs a later one
 			var needs [][2]int
@@ -156,7 +157,7 @@ func (g *gridPath) check(answer string) error {
 }
 
 // randomCells is a grid of O and X with one start and one end.
-func randomCells(r *Rand, rows, cols int, blocked float64) [][]string {
+func randomCells(r *random.Rand, rows, cols int, blocked float64) [][]string {
 	cells := make([][]string, rows)
 	for i := range cells {
 		for range cols {
@@ -198,7 +199,7 @@ that gets there, or infeasible where there is none.`,
 			}
 			return g.check(answer)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			cells := randomCells(r, r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols), s.PBlocked)
 			g, err := newGridPath(cells)
 			if err != nil {
@@ -231,7 +232,7 @@ func init() {
 			{"grid_size", []float64{10, 25, 50, 100}, []string{"min_grid_size", "max_grid_size"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinGridSize, s.MaxGridSize)
 			g, err := newGridPath(randomCells(r, n, n, s.PWall))
 			if err != nil {
@@ -267,7 +268,7 @@ func init() {
 			{"path_length", []float64{3, 5, 6, 7}, []string{"min_path_length", "max_path_length"}},
 		},
 		check: sameFields,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			length, seen := r.Between(s.MinPathLength, s.MaxPathLength), map[int]bool{}
 			label := func() int {
 				for {
@@ -350,7 +351,7 @@ of those allowed, as whole numbers, and does so.`,
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			p := colouring{Vertices: countTo(r.Between(s.MinNumVertices, s.MaxNumVertices)), Edges: [][2]int{}}
 			for c := range s.NumColors {
 				p.Options = append(p.Options, c+1)
@@ -505,7 +506,7 @@ itself is none.`,
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			p := jugPuzzle{Capacities: several(r, s.NumJugs, s.NumJugs, 3, 9+2*s.Difficulty)}
 			if p.Target = r.Between(1, slices.Max(p.Capacities)); s.NumJugs == 4 && slices.Max(p.Capacities) > 16 {
 				return problem{}, false // too many states

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -93,7 +94,7 @@ func (l *latin) unique() bool {
 }
 
 // fill fills an empty square at random.
-func (l *latin) fill(r *Rand) {
+func (l *latin) fill(r *random.Rand) {
 	for {
 		steps := maxLatinSteps
 		if l.cells = make([]int, l.n*l.n); l.solutions(1, sample(r, oneTo(l.n), l.n), &steps) == 1 {
@@ -113,7 +114,7 @@ func (l *latin) fill(r *Rand) {
 }
 
 // shuffledLines is an order of rows or columns that keeps boxes together.
-func (l *latin) shuffledLines(r *Rand) []int {
+func (l *latin) shuffledLines(r *random.Rand) []int {
 	if l.box == 0 {
 		return sample(r, countTo(l.n), l.n)
 	}
@@ -127,7 +128,7 @@ func (l *latin) shuffledLines(r *Rand) []int {
 }
 
 // dig empties up to n cells while the solution stays unique and says how many.
-func (l *latin) dig(r *Rand, n int) int {
+func (l *latin) dig(r *random.Rand, n int) int {
 	empty := 0
 	for _, cell := range sample(r, countTo(len(l.cells)), len(l.cells)) {
 		if empty == n {
@@ -168,7 +169,7 @@ func init() {
 		defaults:   settings{30, 50},
 		curriculum: []Attribute{{"empty", []float64{20, 30, 40, 50}, []string{"min_empty", "max_empty"}}},
 		check:      sameGrid,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			l := &latin{n: 9, box: 3}
 			l.fill(r)
 			solution := gridText(l.grid())
@@ -195,7 +196,7 @@ func init() {
 		defaults:   settings{8, 12},
 		curriculum: []Attribute{{"empty", []float64{4, 6, 8, 10, 12}, []string{"min_empty", "max_empty"}}},
 		check:      sameGrid,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			l := &latin{n: 4, box: 2}
 			l.fill(r)
 			solution, empty := gridText(l.grid()), r.Between(s.MinEmpty, s.MaxEmpty)
@@ -287,7 +288,7 @@ Right are its numbers row by row, with or without the signs.`,
 			}
 			return judged(row, slices.EqualFunc(got, want, slices.Equal[[]string]))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			l := &latin{n: r.Between(s.MinBoardSize, s.MaxBoardSize)}
 			difficulty := r.Between(s.MinDifficulty, s.MaxDifficulty)
 			l.fill(r)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -111,7 +112,7 @@ size.`,
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			grid := digitLike(s.GridSizeY, s.GridSizeX)
 			for _, k := range sample(r, countTo(s.GridSizeX*s.GridSizeY), s.FilledCells) {
 				grid[k/s.GridSizeX][k%s.GridSizeX] = 1
@@ -143,7 +144,7 @@ others are drawn in equal shares. Right is True or False, in any case.`,
 		defaults:   settings{12, 12, 0.08, 20},
 		curriculum: []Attribute{{"max_simulation_steps", []float64{20, 50, 100, 200}, []string{"max_simulation_steps"}}},
 		check:      sameFold,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			grid := digitLike(s.GridSizeY, s.GridSizeX)
 			for i := range grid {
 				for j := range grid[i] {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -46,7 +47,7 @@ type claim struct {
 }
 
 // randomClaim nests to a depth.
-func randomClaim(r *Rand, names []string, roles [2]string, depth int) claim {
+func randomClaim(r *random.Rand, names []string, roles [2]string, depth int) claim {
 	if depth <= 1 || r.Chance(0.4) {
 		i, knight := r.Between(0, len(names)-1), r.Between(0, 1)
 		return claim{fmt.Sprintf("%s is a %s", names[i], roles[1-knight]), func(k uint) bool { return k>>i&1 == uint(knight) }}
@@ -89,7 +90,7 @@ solution. Right is every name with its role, in any order and case, and no other
 			}
 			return judged(row, slices.Equal(got, want))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			names := sample(r, people, s.NPeople)
 			roles := pick(r, [][2]string{{"knight", "knave"}, {"saint", "sinner"}, {"hero", "villain"}, {"sage", "fool"}})
 			var said []string
@@ -169,7 +170,7 @@ func init() {
 			{"inputs", []float64{2, 4, 6, 8, 10}, []string{"min_inputs", "max_inputs"}},
 		},
 		check: sameText,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(max(2, s.MinInputs), max(2, s.MinInputs)+s.MaxInputs)
 			names, values := make([]string, n), make([]bool, n)
 			var given []string
@@ -211,7 +212,7 @@ func init() {
 	}
 	// statement draws one of n statements: its text and its truth, given which
 	// are true.
-	statement := func(r *Rand, n int) (string, func(truth uint, count int) bool) {
+	statement := func(r *random.Rand, n int) (string, func(truth uint, count int) bool) {
 		k, i, j := r.Between(0, n), r.Between(0, n-1), r.Between(0, n-1)
 		about, false_ := "true", r.Chance(0.5)
 		if false_ {
@@ -242,7 +243,7 @@ func init() {
 		defaults:   settings{5},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []string{"difficulty"}}},
 		check:      sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := 4 + s.Difficulty/2
 			lines, holds := make([]string, n), make([]func(uint, int) bool, n)
 			for i := range n {

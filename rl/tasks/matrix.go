@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -68,7 +69,7 @@ func init() {
 		defaults:   settings{2, 10},
 		curriculum: []Attribute{{"n", []float64{10, 25, 50, 100}, []string{"min_n", "max_n"}}},
 		check:      sameFields,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
 			grid := digitGrid(r, n, n, 9)
 			return problem{
@@ -97,7 +98,7 @@ func init() {
 			{"num_rotations", []float64{1, 5, 10, 15, 20}, []string{"min_rotations", "max_rotations"}},
 		},
 		check: sameGrid,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n, turns := r.Between(s.MinN, s.MaxN), r.Between(s.MinRotations, s.MaxRotations)
 			grid := digitGrid(r, n, n, 9)
 			out := grid
@@ -114,31 +115,31 @@ func init() {
 
 // matrixSteps draw a step of manipulate_matrix: its text and its result, or
 // false where it would leave nothing.
-var matrixSteps = []func(r *Rand, grid [][]int) (string, [][]int, bool){
-	func(r *Rand, grid [][]int) (string, [][]int, bool) {
+var matrixSteps = []func(r *random.Rand, grid [][]int) (string, [][]int, bool){
+	func(r *random.Rand, grid [][]int) (string, [][]int, bool) {
 		turns := r.Between(1, 3)
 		for range turns {
 			grid = turned(grid)
 		}
 		return fmt.Sprintf("Rotate it clockwise by %d degrees", 90*turns), grid, true
 	},
-	func(_ *Rand, grid [][]int) (string, [][]int, bool) {
+	func(_ *random.Rand, grid [][]int) (string, [][]int, bool) {
 		for _, row := range grid {
 			slices.Reverse(row)
 		}
 		return "Mirror it left to right", grid, true
 	},
-	func(_ *Rand, grid [][]int) (string, [][]int, bool) {
+	func(_ *random.Rand, grid [][]int) (string, [][]int, bool) {
 		slices.Reverse(grid)
 		return "Mirror it top to bottom", grid, true
 	},
-	func(_ *Rand, grid [][]int) (string, [][]int, bool) {
+	func(_ *random.Rand, grid [][]int) (string, [][]int, bool) {
 		return "Mirror it along the diagonal from the top left to the bottom right", transposed(grid), true
 	},
-	func(_ *Rand, grid [][]int) (string, [][]int, bool) {
+	func(_ *random.Rand, grid [][]int) (string, [][]int, bool) {
 		return "Mirror it along the diagonal from the top right to the bottom left", turned(turned(transposed(grid))), true
 	},
-	func(r *Rand, grid [][]int) (string, [][]int, bool) {
+	func(r *random.Rand, grid [][]int) (string, [][]int, bool) {
 		from, to := r.Between(0, 9), r.Between(0, 9)
 		for _, row := range grid {
 			for j := range row {
@@ -149,7 +150,7 @@ var matrixSteps = []func(r *Rand, grid [][]int) (string, [][]int, bool){
 		}
 		return fmt.Sprintf("Replace every %d by %d", from, to), grid, true
 	},
-	func(r *Rand, grid [][]int) (string, [][]int, bool) {
+	func(r *random.Rand, grid [][]int) (string, [][]int, bool) {
 		top, left := r.Between(0, len(grid)-1), r.Between(0, len(grid[0])-1)
 		bottom, right := r.Between(top, len(grid)-1), r.Between(left, len(grid[0])-1)
 		var out [][]int
@@ -158,7 +159,7 @@ var matrixSteps = []func(r *Rand, grid [][]int) (string, [][]int, bool){
 		}
 		return fmt.Sprintf("Keep only rows %d to %d and columns %d to %d, counted from 1", top+1, bottom+1, left+1, right+1), out, true
 	},
-	func(r *Rand, grid [][]int) (string, [][]int, bool) {
+	func(r *random.Rand, grid [][]int) (string, [][]int, bool) {
 		n := r.Between(2, 4)
 		var out [][]int
 		for i, row := range grid {
@@ -168,7 +169,7 @@ var matrixSteps = []func(r *Rand, grid [][]int) (string, [][]int, bool){
 		}
 		return fmt.Sprintf("Remove rows %d, %d, %d and so on, counted from 1, as far as there are any", n, 2*n, 3*n), out, true
 	},
-	func(r *Rand, grid [][]int) (string, [][]int, bool) {
+	func(r *random.Rand, grid [][]int) (string, [][]int, bool) {
 		n := r.Between(2, 4)
 		out := make([][]int, len(grid))
 		for i, row := range grid {
@@ -180,7 +181,7 @@ var matrixSteps = []func(r *Rand, grid [][]int) (string, [][]int, bool){
 		}
 		return fmt.Sprintf("Remove columns %d, %d, %d and so on, counted from 1, as far as there are any", n, 2*n, 3*n), out, true
 	},
-	func(r *Rand, grid [][]int) (string, [][]int, bool) {
+	func(r *random.Rand, grid [][]int) (string, [][]int, bool) {
 		n := r.Between(2, 9)
 		for _, row := range grid {
 			for j := range row {
@@ -213,7 +214,7 @@ func init() {
 			{"num_transforms", []float64{1, 3, 5, 10, 15}, []string{"min_transforms", "max_transforms"}},
 		},
 		check: sameGrid,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			start := digitGrid(r, r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols), 9)
 			grid, text := cloned(start), ""
 			for i := range r.Between(s.MinTransforms, s.MaxTransforms) {
@@ -285,7 +286,7 @@ lower edge may be smaller. Right is a matrix whose numbers are within 0.005 or 1
 			{"pool_size", []float64{3, 5, 7, 9}, []string{"min_pool_size", "max_pool_size"}},
 		},
 		check: checkPooled,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			grid := digitGrid(r, r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols), 9)
 			size, mean := r.Between(s.MinPoolSize, s.MaxPoolSize), r.Chance(0.5)
 			var out [][]string
@@ -358,7 +359,7 @@ func init() {
 			{"n", []float64{10, 25, 50, 100}, []string{"min_n", "max_n"}},
 		},
 		check: sameGrid,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n, zeros := r.Between(s.MinN, s.MaxN), 0
 			grid := digitGrid(r, n, n, 0)
 			for i := range grid {
@@ -394,7 +395,7 @@ func init() {
 		defaults:   settings{10, 30, 0.85, 0.1},
 		curriculum: []Attribute{{"n", []float64{10, 25, 50, 100}, []string{"min_n", "max_n"}}},
 		check:      sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
 			grid := digitGrid(r, n, n, 0)
 			for i := range grid {
@@ -474,7 +475,7 @@ which may meet. Right is a number equal to it.`,
 			{"num_islands", []float64{2, 5, 10, 20}, []string{"min_num_islands", "max_num_islands"}}, {"island_size", []float64{5, 10, 20, 30}, []string{"min_island_size", "max_island_size"}},
 		},
 		check: sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			grid := digitGrid(r, r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols), 0)
 			for range r.Between(s.MinNumIslands, s.MaxNumIslands) {
 				i, j := r.Between(0, len(grid)-1), r.Between(0, len(grid[0])-1)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -110,7 +111,7 @@ func init() {
 			}
 			return h.check(answer)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			h := hanoi{disks: r.Between(s.MinDisks, s.MaxDisks), pegs: r.Between(s.MinPegs, s.MaxPegs)}
 			order := sample(r, countTo(h.pegs), h.pegs)
 			for i := range order {
@@ -250,7 +251,7 @@ white space part them.`,
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			l := lock{Target: r.Between(3, 10+6*s.Difficulty), Light: "red", Value: r.Between(0, 3)}
 			var lines []string
 			for i := range 3 {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -95,7 +96,7 @@ func checkQueens(row verify.Problem, answer string) error {
 }
 
 // queens is a random placement of n queens that do not attack each other.
-func queens(r *Rand, n int) []int {
+func queens(r *random.Rand, n int) []int {
 	columns := make([]int, 0, n)
 	var place func() bool
 	place = func() bool {
@@ -136,7 +137,7 @@ func init() {
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			full := queens(r, s.N)
 			given := slices.Clone(full)
 			for _, i := range sample(r, countTo(s.N), r.Between(s.MinRemove, min(s.MaxRemove, s.N))) {
@@ -222,7 +223,7 @@ func init() {
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			grid := digitLike(r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols))
 			ones := 0
 			for i := range grid {
@@ -262,7 +263,7 @@ func init() {
 			{"empty", []float64{4, 5, 6, 7}, []string{"min_empty", "max_empty"}},
 		},
 		check: sameGrid,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinBoardSize, s.MaxBoardSize) - 1
 			full := digitLike(n+1, n+1)
 			for i := range n {
@@ -419,7 +420,7 @@ expression of exactly these numbers whose exact value is 24; "= 24" may follow. 
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			numbers := several(r, 4, 4, s.MinValue, s.MaxValue)
 			terms := make([]term, len(numbers))
 			for i, n := range numbers {
@@ -450,7 +451,7 @@ that is allowed.`,
 		defaults:   settings{2, 3, false},
 		curriculum: []Attribute{{"words", []float64{2, 5, 10, 20}, []string{"min_words", "max_words"}}},
 		check:      checkCryptarithm,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			alphabet := sample(r, strings.Split("ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""), 10)
 			spell := func(n int) string {
 				var b strings.Builder

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -48,7 +49,7 @@ nothing is right where the row's answer is empty.`,
 		curriculum: []Attribute{{"length", []float64{10, 25, 50, 100}, []string{"length"}}},
 		check:      sameFields,
 		empty:      true,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			tokens := make([]string, s.Length)
 			for i := range tokens {
 				tokens[i] = pick(r, []string{"A#", "#A", "B#", "#B"})
@@ -94,7 +95,7 @@ func init() {
 		defaults:   settings{5, 20},
 		curriculum: []Attribute{{"string_length", []float64{10, 50, 100, 500}, []string{"min_string_length", "max_string_length"}}},
 		check:      sameText,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinStringLength, s.MaxStringLength)
 			text := ""
 			for len(text) < n {
@@ -208,7 +209,7 @@ problems whose final text is empty are not drawn.`,
 		},
 		check: sameText,
 		empty: true,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			text := letters(r, "abc", r.Between(s.MinStringLength, s.MaxStringLength))
 			rules := sample(r, rewriteRules, r.Between(s.MinNumRules, s.MaxNumRules))
 			final, ends := rewritten(text, rules)
@@ -292,7 +293,7 @@ func init() {
 		defaults:   settings{0, 5},
 		curriculum: []Attribute{{"initial_machines", []float64{5, 10, 50, 100, 300}, []string{"max_initial_machines"}}},
 		check:      sameFields,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			counts := append(several(r, 3, 3, s.MinInitialMachines, s.MaxInitialMachines), 0, 0, 0)
 			return problem{
 				key: spaced(counts[:3]),
@@ -324,7 +325,7 @@ func init() {
 		defaults:   settings{0, 5},
 		curriculum: []Attribute{{"initial_blocks", []float64{5, 10, 50, 100, 300}, []string{"max_initial_blocks"}}},
 		check:      sameFields,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			counts := append(several(r, 3, 3, s.MinInitialBlocks, s.MaxInitialBlocks), 0, 0, 0, 0, 0, 0)
 			return problem{
 				key: spaced(counts[:3]),
@@ -353,7 +354,7 @@ an edge. Right is a number equal to the count.`,
 		check: func(row verify.Problem, answer string) error {
 			return sameNumber(row, answer)
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinRectangles, s.MaxRectangles)
 			var placed [][4]int // left, top, right, bottom
 			for tries := 0; len(placed) < n && tries < 200*n; tries++ {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -40,7 +41,7 @@ func init() {
 		defaults:   settings{10, 30, 0.8},
 		curriculum: []Attribute{{"n", []float64{10, 50, 500, 1000}, []string{"min_n", "max_n"}}},
 		check:      sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
 			ones := (n + r.Between(0, 1)) / 2
 			if !r.Chance(s.PSolvable) {
@@ -96,7 +97,7 @@ func init() {
 		defaults:   settings{2, 10, 0.5},
 		curriculum: []Attribute{{"string_length", []float64{10, 50, 100, 1000}, []string{"min_string_length", "max_string_length"}}},
 		check:      sameFold,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinStringLength, s.MaxStringLength)
 			a := letters(r, lowercase[:r.Between(2, min(26, max(2, n)))], n)
 			renamed := []byte(lowercase)
@@ -148,7 +149,7 @@ func init() {
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinNoteLength, s.MaxNoteLength)
 			magazine := []byte(letters(r, lowercase, r.Between(max(n, s.MinMagazineLength), s.MaxMagazineLength)))
 			shuffle(r, magazine)
@@ -204,7 +205,7 @@ func init() {
 			}
 			return nil
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinLength, s.MaxLength)
 			half := letters(r, lowercase, n/2)
 			answer := half + letters(r, lowercase, n%2) + reversed(half)
@@ -288,7 +289,7 @@ func init() {
 			}
 			return judged(row, slices.Equal(setOf(got), setOf(want)))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinStringLen, s.MaxStringLen)
 			text := ""
 			for len(text) < n {
@@ -319,7 +320,7 @@ func init() {
 		defaults:   settings{5, 15},
 		curriculum: []Attribute{{"words", []float64{5, 7, 9, 11, 13, 15, 17, 19}, []string{"min_words", "max_words"}}},
 		check:      sameNumber,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			text := strings.Join(words(r, r.Between(s.MinWords, s.MaxWords), 3, 10), " ")
 			letter := string(lowercase[r.Between(0, 25)])
 			if r.Chance(0.9) {
@@ -338,7 +339,7 @@ func init() {
 		defaults:   settings{3, 8},
 		curriculum: []Attribute{{"words", []float64{10, 25, 50, 100}, []string{"min_words", "max_words"}}},
 		check:      sameWords,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			list := words(r, r.Between(s.MinWords, s.MaxWords), 3, 10)
 			question := "Write these words in the opposite order: " + strings.Join(list, ", ")
 			slices.Reverse(list)
@@ -371,7 +372,7 @@ func init() {
 		defaults:   settings{3, 10},
 		curriculum: []Attribute{{"word_len", []float64{3, 5, 7, 9, 11}, []string{"min_word_len", "max_word_len"}}},
 		check:      sameFold,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			w := word(r, r.Between(s.MinWordLen, s.MaxWordLen))
 			return problem{key: w, question: "Spell " + w + " from its last letter to its first.", answer: reversed(w)}, w != reversed(w)
 		},
@@ -396,7 +397,7 @@ words do not tell it. Right is the text; white space may differ.`,
 			{"words", []float64{5, 15, 25, 50}, []string{"min_words", "max_words"}},
 		},
 		check: sameFields,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			text := strings.ToUpper(strings.Join(words(r, r.Between(s.MinWords, s.MaxWords), 3, 9), " "))
 			shift := rune(r.Between(s.MinRotation, s.MaxRotation))
 			cipher := strings.Map(func(c rune) rune {
@@ -430,7 +431,7 @@ func init() {
 			{"word_length", []float64{4, 5, 10, 15}, []string{"min_word_length", "max_word_length"}},
 		},
 		check: sameWords,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			list := words(r, r.Between(s.MinWords, s.MaxWords), s.MinWordLength, s.MaxWordLength)
 			for i, w := range list {
 				if r.Chance(0.2) {
@@ -485,7 +486,7 @@ groups, in any order.`,
 			}
 			return judged(row, len(got) == len(want) && slices.Equal(groups(got), groups(want)))
 		},
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			var lists [][]string
 			var all []string
 			for _, stem := range words(r, r.Between(s.MinAnagramGroups, s.MaxAnagramGroups), 4, 8) {
@@ -535,7 +536,7 @@ func init() {
 		defaults:   settings{10, 100},
 		curriculum: []Attribute{{"num_statements", []float64{10, 100, 500, 1000}, []string{"min_num_statements", "max_num_statements"}}},
 		check:      sameFold,
-		draw: func(s *settings, r *Rand) (problem, bool) {
+		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			names := words(r, r.Between(s.MinNumStatements, s.MaxNumStatements), 4, 8)
 			needle := r.Between(0, len(names)-1)
 			fact := [2]string{pick(r, verbs), pick(r, things)}

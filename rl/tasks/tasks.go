@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -25,7 +26,7 @@ type Task interface {
 	// settings.
 	Difficulty() string
 	// Draw is a random problem of a split.
-	Draw(r *Rand, split Split) verify.Problem
+	Draw(r *random.Rand, split Split) verify.Problem
 	// Verify judges a completion without <eos>; ended tells that it ended in
 	// <eos> rather than at a length limit.
 	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
@@ -41,7 +42,7 @@ type Demonstrator interface {
 	// Demonstration is a completion to imitate, without <eos>, for a row that
 	// Draw returned; the error is for any other row. It has the right form
 	// (Valid); the settings say how often it is right.
-	Demonstration(r *Rand, row verify.Problem) (string, error)
+	Demonstration(r *random.Rand, row verify.Problem) (string, error)
 	// Valid tells whether a completion has the form of an answer, with right
 	// calculations, whatever its result.
 	Valid(row verify.Problem, completion string, ended bool) bool
@@ -199,7 +200,7 @@ func Rows(t Task, split Split, seed uint64, n int) ([]verify.Problem, error) {
 		if i-last > patience*len(rows)+10_000 {
 			return nil, fmt.Errorf("task %s has only %d different %s problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), split, n)
 		}
-		row := t.Draw(At(seed, stream, uint64(i)), split)
+		row := t.Draw(random.At(seed, stream, uint64(i)), split)
 		if !seen[row.ID] {
 			seen[row.ID], last = true, i
 			rows = append(rows, row)
@@ -213,7 +214,7 @@ func Rows(t Task, split Split, seed uint64, n int) ([]verify.Problem, error) {
 func Samples(t Task, n int) (rows []verify.Problem, demonstrations []string, err error) {
 	demonstrator, _ := t.(Demonstrator)
 	for i := range n {
-		r := At(HeldOutSeed, streamSample, uint64(i))
+		r := random.At(HeldOutSeed, streamSample, uint64(i))
 		row := t.Draw(r, Train)
 		demonstration := row.Answer
 		if demonstrator != nil {
@@ -231,9 +232,9 @@ const maxProbes = 100_000
 
 // probe returns an error unless attempt, one try at a problem, finds one of each
 // split. With that, Draw ends with probability 1 under these settings.
-func probe(attempt func(r *Rand) (verify.Problem, bool)) error {
+func probe(attempt func(r *random.Rand) (verify.Problem, bool)) error {
 	var found [2]bool
-	r := At(HeldOutSeed, streamProbe, 0)
+	r := random.At(HeldOutSeed, streamProbe, 0)
 	for range maxProbes {
 		if row, ok := attempt(r); ok {
 			if found[SplitOf(row.ID)] = true; found[Train] && found[HeldOut] {
@@ -245,7 +246,7 @@ func probe(attempt func(r *Rand) (verify.Problem, bool)) error {
 }
 
 // draw tries until a problem of the split comes up.
-func draw(r *Rand, split Split, attempt func(r *Rand) (verify.Problem, bool)) verify.Problem {
+func draw(r *random.Rand, split Split, attempt func(r *random.Rand) (verify.Problem, bool)) verify.Problem {
 	for {
 		if row, ok := attempt(r); ok && SplitOf(row.ID) == split {
 			return row

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -75,7 +76,7 @@ func TestDefaultsAreTheDemo(t *testing.T) {
 }
 
 func TestAtIsAFunctionOfItsArguments(t *testing.T) {
-	first := func(seed, stream, index uint64) uint64 { return At(seed, stream, index).Uint64() }
+	first := func(seed, stream, index uint64) uint64 { return random.At(seed, stream, index).Uint64() }
 	if first(1, 2, 3) != first(1, 2, 3) {
 		t.Error("equal arguments give different numbers")
 	}
@@ -100,7 +101,7 @@ func TestBetweenIsUniform(t *testing.T) {
 	const n = 60_000
 	for _, bounds := range [][2]int{{1, 6}, {-3, 3}, {5, 5}} {
 		count := map[int]int{}
-		r := At(1, 0, 0)
+		r := random.At(1, 0, 0)
 		for range n {
 			count[r.Between(bounds[0], bounds[1])]++
 		}
@@ -115,7 +116,7 @@ func TestBetweenIsUniform(t *testing.T) {
 		}
 	}
 	for _, p := range []float64{0, 0.3, 1} {
-		r, hits := At(2, 0, 0), 0
+		r, hits := random.At(2, 0, 0), 0
 		for range n {
 			if r.Chance(p) {
 				hits++
@@ -158,7 +159,7 @@ func TestDraws(t *testing.T) {
 		}
 		for i := range 300 {
 			split := Split(i % 2)
-			r := At(1, 7, uint64(i))
+			r := random.At(1, 7, uint64(i))
 			row := task.Draw(r, split)
 			if heldOut := crc32.ChecksumIEEE([]byte(row.ID))%16 == 0; heldOut != (split == HeldOut) {
 				t.Fatalf("%s: %q was drawn for split %d", name, row.ID, split)
@@ -175,13 +176,13 @@ func TestDraws(t *testing.T) {
 			if task.Valid(row, demonstration, false) || task.Verify(row, demonstration, false).Verdict != verify.Wrong {
 				t.Errorf("%s: a completion that does not end was accepted", name)
 			}
-			again := At(1, 7, uint64(i))
+			again := random.At(1, 7, uint64(i))
 			row2 := task.Draw(again, split)
 			if demonstration2, _ := task.Demonstration(again, row2); !reflect.DeepEqual(row, row2) || demonstration != demonstration2 {
 				t.Errorf("%s: draw %d differs from itself", name, i)
 			}
 		}
-		if _, err := task.Demonstration(At(1, 7, 0), verify.Problem{ID: "foreign", Answer: "1"}); err == nil {
+		if _, err := task.Demonstration(random.At(1, 7, 0), verify.Problem{ID: "foreign", Answer: "1"}); err == nil {
 			t.Errorf("%s: demonstrates a row of another task", name)
 		}
 		if task.Difficulty() == "" {
@@ -197,7 +198,7 @@ func TestSplitsNeverMeet(t *testing.T) {
 		for _, split := range []Split{Train, HeldOut} {
 			seen[split] = map[string]bool{}
 			for i := range 10_000 {
-				seen[split][task.Draw(At(3, uint64(split), uint64(i)), split).ID] = true
+				seen[split][task.Draw(random.At(3, uint64(split), uint64(i)), split).ID] = true
 			}
 		}
 		for id := range seen[HeldOut] {
@@ -304,7 +305,7 @@ func TestTaskVerifiers(t *testing.T) {
 		}
 		verdicts := map[string]int{}
 		for i := range 200 {
-			r := At(5, 0, uint64(i))
+			r := random.At(5, 0, uint64(i))
 			row := task.Draw(r, Train)
 			demonstration, err := task.Demonstration(r, row)
 			if err != nil {

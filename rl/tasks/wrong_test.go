@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -29,7 +30,7 @@ func TestWrongAnswers(t *testing.T) {
 			task := validated(t, f.New())
 			rows := make([]verify.Problem, 50)
 			for i := range rows {
-				rows[i] = task.Draw(At(21, 0, uint64(i)), Train)
+				rows[i] = task.Draw(random.At(21, 0, uint64(i)), Train)
 			}
 			judge, err := verify.New("task:"+f.Name, map[string]any{"extract": "none"})
 			if err != nil {
@@ -40,7 +41,7 @@ func TestWrongAnswers(t *testing.T) {
 				if i == 10*wrongAnswers() {
 					t.Fatalf("only %d of %d tries were wrong", wrong, i)
 				}
-				r := At(22, 0, uint64(i))
+				r := random.At(22, 0, uint64(i))
 				row := rows[i%len(rows)]
 				answer := somethingElse(r, row.Answer, rows[r.Between(0, len(rows)-1)].Answer)
 				if sameWriting(row.Answer, answer) {
@@ -63,7 +64,7 @@ func TestWrongAnswers(t *testing.T) {
 }
 
 // somethingElse is an answer that is hardly ever right.
-func somethingElse(r *Rand, reference, other string) string {
+func somethingElse(r *random.Rand, reference, other string) string {
 	switch r.Between(0, 7) {
 	case 0, 1:
 		return other
@@ -93,7 +94,7 @@ func somethingElse(r *Rand, reference, other string) string {
 	return strings.TrimSuffix(string(at), "7")
 }
 
-func randomText(r *Rand, alphabet string, n int) string {
+func randomText(r *random.Rand, alphabet string, n int) string {
 	var b strings.Builder
 	for range n {
 		b.WriteByte(alphabet[r.Between(0, len(alphabet)-1)])

@@ -1,4 +1,4 @@
-package tasks
+package random
 
 import (
 	"encoding/binary"
@@ -42,4 +42,17 @@ func (r *Rand) Between(low, high int) int {
 // Chance is true with probability p.
 func (r *Rand) Chance(p float64) bool {
 	return float64(r.Uint64()>>11) < p*(1<<53)
+}
+
+// Shuffled is a random order of the numbers 0 to n-1 (Fisher and Yates).
+func (r *Rand) Shuffled(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	for i := n - 1; i > 0; i-- {
+		j := r.Between(0, i)
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
 }

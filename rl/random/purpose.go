@@ -1,0 +1,19 @@
+package random
+
+// Purpose is a use of random numbers.
+type Purpose uint32
+
+// The purposes of a run. New ones are added at the end.
+const (
+	Draw    Purpose = iota + 1 // problems of a training step
+	Sample                     // completions of a training step
+	Probe                      // problems and completions of the warm-up's test of form
+	HeldOut                    // completions of an evaluation
+	Order                      // order of the prompts in the updates of a step
+	Reward                     // random rewards of a control run
+	Init                       // fresh weights
+)
+
+// Stream is the stream of a purpose in a stage of a run, counted from 0; [At]
+// takes it with the run's seed and an index.
+func Stream(p Purpose, stage int) uint64 { return uint64(p)<<32 | uint64(stage) }
