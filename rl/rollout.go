@@ -126,7 +126,7 @@ func (s *roller) valid(c completion) bool {
 }
 
 // sequence is the completion with its prompt, as the trainer takes it.
-func (c completion) sequence() model.Sequence {
+func (c completion) sequence(temperature float64) model.Sequence {
 	ids := append(append(make([]int, 0, len(c.prompt)+len(c.IDs)), c.prompt...), c.IDs...)
-	return model.Sequence{IDs: ids, From: len(c.prompt)}
+	return model.Predict(ids, len(c.prompt), temperature)
 }
