@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -50,7 +51,7 @@ func problemsOf(r *recipe.Recipe, purpose random.Purpose, stage, step, n int) []
 // roller samples completions and judges them.
 type roller struct {
 	engine  *model.Engine
-	tok     *model.Tokenizer
+	tok     *text.Tokenizer
 	verdict func(row verify.Problem, text string, ended bool) verify.Verdict
 	form    func(row verify.Problem, text string, ended bool) bool // nil: every completion has the right form
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
@@ -260,7 +260,7 @@ func TestUnreadable(t *testing.T) {
 
 	r = shortRecipe(t)
 	s := session{recipe: r, task: r.Task.Settings}
-	s.tok, err = model.NewWords(r.Task.Demonstrator().Vocabulary())
+	s.tok, err = text.NewWords(r.Task.Demonstrator().Vocabulary())
 	must(t, err)
 	s.heldOut, err = tasks.HeldOutRows(s.task, 1)
 	must(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/random"
@@ -208,7 +209,7 @@ func (s *session) build(dev gpu.Device) error {
 	} else {
 		seed := random.At(s.recipe.Seed, random.Stream(random.Init, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {
-			s.model.Tokenizer, err = model.NewWords(s.recipe.Task.Demonstrator().Vocabulary())
+			s.model.Tokenizer, err = text.NewWords(s.recipe.Task.Demonstrator().Vocabulary())
 		}
 	}
 	if err != nil {
