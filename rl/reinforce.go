@@ -335,7 +335,7 @@ func rolloutMetrics(cs []completion) metrics.Row {
 		}
 	}
 	n := float64(len(cs))
-	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_frac": float64(truncated) / n}
+	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_share": float64(truncated) / n}
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}

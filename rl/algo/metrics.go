@@ -39,8 +39,8 @@ func (m Metrics) Add(o Metrics) Metrics {
 //
 //	policy/loss            the loss of the global batch
 //	policy/ratio_mean      mean ratio π/π_old; exactly 1 on-policy
-//	policy/clip_low_frac   share of tokens with A < 0 whose ratio is below the range
-//	policy/clip_high_frac  share of tokens with A > 0 whose ratio is above it
+//	policy/clip_low_share   share of tokens with A < 0 whose ratio is below the range
+//	policy/clip_high_share  share of tokens with A > 0 whose ratio is above it
 //	policy/clip_fraction   their sum
 //	policy/kl_ref          mean k3 of log π − log π_ref, nats, whatever kl_estimator is
 //	policy/entropy         mean entropy, nats
@@ -57,8 +57,8 @@ func (m Metrics) Means() map[string]float64 {
 		}
 	}
 	mean("policy/ratio_mean", m.Ratio, m.Tokens)
-	mean("policy/clip_low_frac", float64(m.ClipLow), m.Tokens)
-	mean("policy/clip_high_frac", float64(m.ClipHigh), m.Tokens)
+	mean("policy/clip_low_share", float64(m.ClipLow), m.Tokens)
+	mean("policy/clip_high_share", float64(m.ClipHigh), m.Tokens)
 	mean("policy/clip_fraction", float64(m.ClipLow+m.ClipHigh), m.Tokens)
 	mean("policy/kl_ref", m.KLRef, m.RefTokens)
 	mean("policy/entropy", m.Entropy, m.EntropyTokens)
