@@ -221,7 +221,10 @@ func (s *session) learn(st *recipe.Stage, cs []completion, scores reward.Scores)
 		}
 		if updates == 0 {
 			first := m.Means()
-			row["policy/mismatch_kl"], row["policy/ratio_first"] = first["policy/mismatch_kl"], first["policy/ratio_mean"]
+			row["policy/ratio_first"] = first["policy/ratio_mean"]
+			for _, name := range []string{"policy/mismatch_kl", "policy/compared", "policy/equal"} { // later updates have other weights
+				row[name] = first[name]
+			}
 		}
 		total = total.Add(m)
 		norms += norm

@@ -196,6 +196,8 @@ func TestMetricsByHand(t *testing.T) {
 		"policy/kl_ref":          (2 - ln2 - 1) / 3,
 		"policy/entropy":         2,
 		"policy/mismatch_kl":     (2 - ln2 - 1) / 2, // over the two tokens whose sampler value is known
+		"policy/compared":        2,
+		"policy/equal":           1,
 	}
 	got := res.Metrics.Means()
 	if len(got) != len(want) {

@@ -64,6 +64,10 @@ var table = []Metric{
 		"grows slowly; a jump means the policy left what the reference knew"},
 	{"policy/mismatch_kl", "nats per token", "mean k3 estimate of the divergence between sampler and trainer at the step's first update",
 		"exactly 0: the two are the same bits; anything else is a fault of the device or its driver"},
+	{"policy/compared", "tokens", "tokens of the step's first update whose log-prob was compared between sampler and trainer",
+		"about the step's tokens divided by its updates: later updates have other weights, so nothing is compared there"},
+	{"policy/equal", "tokens", "compared tokens whose two log-probs are equal to the bit",
+		"equal to policy/compared; fewer means that the device or its driver computes wrongly: run rlzero doctor"},
 
 	{"policy/grad_norm", "", "global norm of the gradient before clipping, mean over the step's updates",
 		"spikes of ten times the usual go before instability"},
