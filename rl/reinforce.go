@@ -221,7 +221,10 @@ func (s *session) learn(st *recipe.Stage, cs []completion, scores reward.Scores)
 		}
 		if updates == 0 {
 			first := m.Means()
-			row["policy/mismatch_kl"], row["policy/ratio_first"] = first["policy/mismatch_kl"], first["policy/ratio_mean"]
+			row["policy/ratio_first"] = first["policy/ratio_mean"]
+			for _, name := range []string{"policy/mismatch_kl", "policy/compared", "policy/equal"} { // later updates have other weights
+				row[name] = first[name]
+			}
 		}
 		total = total.Add(m)
 		norms += norm
@@ -368,7 +371,7 @@ func rolloutMetrics(cs []completion) metrics.Row {
 		}
 	}
 	n := float64(len(cs))
-	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_frac": float64(truncated) / n}
+	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_share": float64(truncated) / n}
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}

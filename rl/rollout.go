@@ -53,7 +53,7 @@ type roller struct {
 	engine  *model.Engine
 	tok     *text.Tokenizer
 	verdict func(row verify.Problem, text string, ended bool) verify.Verdict
-	form    func(row verify.Problem, text string, ended bool) bool // nil: every completion has the right form
+	form    func(row verify.Problem, text string, ended bool) bool // nil: the task has no notion of form
 }
 
 // rollout samples n completions of every row and judges them, in order: all of
@@ -121,9 +121,10 @@ func (s *roller) judge(c completion, program *reward.Program) completion {
 	return c
 }
 
-// valid says whether a completion has the form of an answer.
+// valid says whether a completion has the form of an answer; only for tasks that
+// know of one.
 func (s *roller) valid(c completion) bool {
-	return s.form == nil || s.form(c.row, c.text, c.Stop == "eos")
+	return s.form(c.row, c.text, c.Stop == "eos")
 }
 
 // sequence is the completion with its prompt, as the trainer takes it.

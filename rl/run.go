@@ -199,8 +199,7 @@ func (s *session) closingEvaluation(ctx context.Context, st *recipe.Stage) error
 	if err := s.logEvaluation(st, ev); err != nil {
 		return err
 	}
-	s.show.Line("after %s: pass@1 %.1f %%  pass@%d %.1f %%  greedy %.1f %%  right form %.1f %%  (%d held-out problems)",
-		st.Name, 100*ev.PassAt[1], s.recipe.Task.EvalSamples, 100*ev.PassAt[s.recipe.Task.EvalSamples], 100*ev.Greedy, 100*ev.Valid, len(s.heldOut))
+	s.show.Line("after %s: %s", st.Name, ev.line())
 	return nil
 }
 

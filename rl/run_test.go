@@ -290,6 +290,9 @@ func TestOnPolicyIsExact(t *testing.T) {
 				if row["policy/mismatch_kl"] != 0.0 || row["policy/ratio_first"] != 1.0 {
 					t.Errorf("step %v: policy/mismatch_kl %v, policy/ratio_first %v; want exactly 0 and 1", row["step"], row["policy/mismatch_kl"], row["policy/ratio_first"])
 				}
+				if n, _ := row["policy/compared"].(float64); n == 0 || row["policy/equal"] != n {
+					t.Errorf("step %v: %v of %v compared tokens are equal, want all", row["step"], row["policy/equal"], row["policy/compared"])
+				}
 			}
 		})
 	}

@@ -197,7 +197,8 @@ func TestOnPolicyIsExact(t *testing.T) {
 		for _, old := range [][][]float64{b.Logprob, nil} {
 			b.OldLogprob = old
 			means := mustLoss(t, cfg, b).Metrics.Means()
-			want := map[string]float64{"policy/ratio_mean": 1, "policy/clip_low_frac": 0, "policy/clip_high_frac": 0, "policy/clip_fraction": 0, "policy/mismatch_kl": 0}
+			want := map[string]float64{"policy/ratio_mean": 1, "policy/clip_low_share": 0, "policy/clip_high_share": 0, "policy/clip_fraction": 0, "policy/mismatch_kl": 0}
+			want["policy/equal"] = means["policy/compared"]
 			for metric, w := range want {
 				if got, there := means[metric]; got != w || !there {
 					t.Errorf("%s: %s = %v, want exactly %v", name, metric, got, w)
