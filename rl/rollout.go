@@ -7,10 +7,9 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -33,18 +32,7 @@ func (s *session) seedOf(purpose random.Purpose, stage, step int) uint64 {
 
 // problems draws the n problems of a step.
 func (s *session) problems(purpose random.Purpose, stage, step, n int) []verify.Problem {
-	return problemsOf(s.recipe, purpose, stage, step, n)
-}
-
-// problemsOf draws the n problems of a step of a recipe: an audit draws them
-// again.
-func problemsOf(r *recipe.Recipe, purpose random.Purpose, stage, step, n int) []verify.Problem {
-	rows := make([]verify.Problem, n)
-	for i := range rows {
-		at := random.At(r.Seed, random.Stream(purpose, stage), uint64(step)*uint64(n)+uint64(i))
-		rows[i] = r.Task.Settings.Draw(at, tasks.Train)
-	}
-	return rows
+	return prompts.Step(s.task, s.recipe.Seed, random.Stream(purpose, stage), step, n)
 }
 
 // roller samples completions and judges them.
