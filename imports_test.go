@@ -41,7 +41,9 @@ var layers = []layer{
 	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward verify"},
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
 	{folder: "rl/random"},
 	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},

@@ -10,7 +10,6 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // probeProblems are the training problems on which the warm-up tests whether
@@ -90,7 +89,7 @@ func (s *session) demonstrations(step, n int) ([]model.Sequence, error) {
 	eos := s.model.Config.EOS[0]
 	for i := range seqs {
 		r := random.At(s.recipe.Seed, random.Stream(random.Draw, s.state.Stage), uint64(step)*uint64(n)+uint64(i))
-		row := s.task.Draw(r, tasks.Train)
+		row := s.task.Draw(r)
 		text, err := s.recipe.Task.Demonstrator().Demonstration(r, row)
 		if err != nil {
 			return nil, err
