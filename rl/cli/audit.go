@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/audit"
 	"github.com/rlzero/rlzero/rl/progress"
 )
@@ -100,17 +99,17 @@ func auditRewards(c *cli.Context) error {
 }
 
 func audited(c *cli.Context, path string) (*audit.Report, error) {
-	o := rl.AuditOptions{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
+	o := audit.Options{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if o.Verifier != "" {
 			return nil, hint.With(usagef("--verifier does not go with a run, whose recipe names its verifier"), "--against names a second grader")
 		}
-		return rl.AuditRun(path, o)
+		return audit.Run(path, o)
 	}
 	in, err := input(c, path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	return rl.AuditFile(path, in, o)
+	return audit.File(path, in, o)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/bench"
 )
 
@@ -52,7 +51,7 @@ func runBench(c *cli.Context) error {
 		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
 		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
 		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
-		"step":   func(d gpu.Device) error { return rl.BenchStep(c.Context, d, c.String("preset"), emit) },
+		"step":   func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), emit) },
 	}
 	names := []string{args[0]}
 	if args[0] == "all" {

@@ -14,7 +14,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 func samplingFlags() []cli.Flag {
@@ -113,15 +118,15 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	o := rl.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
+	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
 	if c.IsSet("in") || c.Bool("json") {
-		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
+		return infer.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
-	var lines bytes.Buffer
-	if err := rl.Sample(c.Context, m, name, in, &lines, o); err != nil {
+	var sampled bytes.Buffer
+	if err := infer.Sample(c.Context, m, name, in, &sampled, o); err != nil {
 		return err
 	}
-	for _, line := range splitLines(lines.String()) {
+	for _, line := range splitLines(sampled.String()) {
 		var out struct{ Text string }
 		if err := json.Unmarshal([]byte(line), &out); err != nil {
 			return err
@@ -178,14 +183,18 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 		return nil, nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil, fmt.Errorf("%w: model: %w", rl.ErrInput, err)
+		return nil, nil, fmt.Errorf("%w: model: %w", lines.ErrInput, err)
+	}
+	folder, warnings, err := store.FindModel(path)
+	warn(c, warnings)
+	if err != nil {
+		return nil, nil, err
 	}
 	dev, err := openDevice(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, warnings, err := rl.OpenModel(dev, path, dtype, kvDtype)
-	warn(c, warnings)
+	m, err := cast.OpenModel(dev, folder, dtype, kvDtype)
 	if err != nil {
 		dev.Close()
 		return nil, nil, err
@@ -225,7 +234,7 @@ Example:
 				return err
 			}
 			defer done()
-			return rl.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
+			return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
 		},
 	}
 }
@@ -249,11 +258,11 @@ Example:
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, with commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this file"},
 			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
-		Action: eval,
+		Action: evaluate,
 	}
 }
 
-func eval(c *cli.Context) error {
+func evaluate(c *cli.Context) error {
 	args, err := positional(c, "MODEL")
 	if err != nil {
 		return err
@@ -270,12 +279,12 @@ func eval(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			return fmt.Errorf("%w: model %s: no such file or folder", rl.ErrInput, args[0])
+			return fmt.Errorf("%w: model %s: no such file or folder", lines.ErrInput, args[0])
 		}
 		return usagef("give either --task NAME or --data FILE")
 	}
-	o := rl.EvalOptions{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
-		Sampling: s, MaxTokens: c.Int("max-tokens")}
+	o := eval.Options{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
+		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
 	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
 		return err
 	}
@@ -301,7 +310,7 @@ func eval(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	res, err := rl.Eval(c.Context, m, o)
+	res, err := eval.Model(c.Context, m, o)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/shell"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/run"
 )
 
 func trainCommand() *cli.Command {
@@ -58,7 +60,7 @@ func train(c *cli.Context) error {
 			return err
 		}
 		r = opened.Recipe
-		plan, err := rl.Plan(r, dev.Caps())
+		plan, err := run.Plan(opened, dev.Caps())
 		if err != nil {
 			return err
 		}
@@ -72,16 +74,16 @@ func train(c *cli.Context) error {
 	caps := dev.Caps()
 	fmt.Fprintf(show, "%s: %s\n", r.Name, r.About)
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
-	sum, err := rl.Train(c.Context, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
-	if errors.Is(err, rl.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", rl.Word(dir))
+	sum, err := run.Train(c.Context, run.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", shell.Quote(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", rl.Word(sum.Example), rl.Word(dir))
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", shell.Quote(sum.Example), shell.Quote(dir))
 	return nil
 }
 
@@ -93,7 +95,7 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 			return nil, "", usagef("--resume needs --run DIR, the run to continue")
 		}
 		if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err != nil {
-			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", rl.ErrInput, dir, err)
+			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", lines.ErrInput, dir, err)
 		}
 	}
 	var name string
