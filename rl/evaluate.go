@@ -3,6 +3,8 @@ package rl
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/algo/stats"
@@ -19,7 +21,7 @@ type evaluation struct {
 	PassAt     map[int]float64 // over the problems of which so many samples were scored; NaN if there are none
 	MajAt      map[int]float64
 	Greedy     float64 // share of problems whose most likely completion is right, of those scored; NaN if none was
-	Valid      float64 // share of samples of the right form
+	Valid      float64 // share of samples of the right form; NaN if the task has no notion of form
 	NotScored  int
 	Tokens     float64 // mean length
 	Completion []completion
@@ -57,14 +59,17 @@ func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluati
 	tried := map[int]int{} // problems of which k samples were scored, by k
 	for _, c := range cs {
 		tokens += len(c.IDs)
-		if s.valid(c) {
+		if s.form != nil && s.valid(c) {
 			valid++
 		}
 		if c.verdict.Verdict == verify.NotScored {
 			ev.NotScored++
 		}
 	}
-	ev.Tokens, ev.Valid = float64(tokens)/float64(len(cs)), float64(valid)/float64(len(cs))
+	ev.Tokens, ev.Valid = float64(tokens)/float64(len(cs)), math.NaN()
+	if s.form != nil {
+		ev.Valid = float64(valid) / float64(len(cs))
+	}
 	for i := range problems {
 		group := cs[i*n : (i+1)*n]
 		right, scored, sum := 0, 0, 0.0
@@ -105,9 +110,38 @@ func (s *roller) summarise(cs []completion, problems, n int, ks []int) *evaluati
 
 // metrics are the evaluation's entries in metrics.jsonl.
 func (ev *evaluation) metrics() metrics.Row {
-	row := metrics.Row{"eval/valid": ev.Valid, "eval/length_mean": ev.Tokens, "eval/not_scored": float64(ev.NotScored)}
+	row := metrics.Row{
+		"eval/problems": float64(ev.Problems), "eval/samples": float64(ev.Samples),
+		"eval/mean": ev.Mean, "eval/mean_low": ev.MeanCI[0], "eval/mean_high": ev.MeanCI[1],
+		"eval/length_mean": ev.Tokens, "eval/not_scored": float64(ev.NotScored),
+	}
+	if !math.IsNaN(ev.Valid) {
+		row["eval/valid"] = ev.Valid
+	}
 	for k, v := range ev.PassAt {
 		row[fmt.Sprintf("eval/pass@%d", k)] = v
 	}
 	return row
+}
+
+// line is the evaluation for people. A figure that was not measured is left out.
+func (ev *evaluation) line() string {
+	var b strings.Builder
+	put := func(name string, share float64) {
+		if !math.IsNaN(share) {
+			fmt.Fprintf(&b, "%s %.1f %%  ", name, 100*share)
+		}
+	}
+	put("pass@1", ev.PassAt[1])
+	if ev.Samples > 1 {
+		put(fmt.Sprintf("pass@%d", ev.Samples), ev.PassAt[ev.Samples])
+	}
+	put("greedy", ev.Greedy)
+	put("right form", ev.Valid)
+	noun := "problems"
+	if ev.Problems == 1 {
+		noun = "problem"
+	}
+	fmt.Fprintf(&b, "(%d held-out %s x %d samples)", ev.Problems, noun, ev.Samples)
+	return b.String()
 }

@@ -37,3 +37,29 @@ func TestSummary(t *testing.T) {
 		t.Errorf("of nothing: %+v", ev)
 	}
 }
+
+// TestEvaluationRow: a row of metrics says over how many problems and samples its
+// figures are and how sure they are; the line for people leaves out what was not
+// measured.
+func TestEvaluationRow(t *testing.T) {
+	cs := []completion{{verdict: verify.Accept("1", "", "")}, {verdict: verify.Reject("2", "", "")}}
+	formless, formed := new(roller), &roller{form: func(verify.Problem, string, bool) bool { return true }}
+	ev := formless.summarise(cs, 1, 2, []int{1, 2})
+	ev.Greedy = math.NaN()
+	row := ev.metrics()
+	if row["eval/problems"] != 1 || row["eval/samples"] != 2 || row["eval/mean"] != 0.5 {
+		t.Errorf("row %v, want 1 problem of 2 samples with mean 0.5", row)
+	}
+	if low, high := row["eval/mean_low"], row["eval/mean_high"]; !(0 < low && low < 0.5 && 0.5 < high && high < 1) {
+		t.Errorf("interval %v to %v, want one inside 0..1 with 0.5 in it", low, high)
+	}
+	if v, there := row["eval/valid"]; there {
+		t.Errorf("eval/valid is %v for a task without a notion of form", v)
+	}
+	if got, want := ev.line(), "pass@1 50.0 %  pass@2 100.0 %  (1 held-out problem x 2 samples)"; got != want {
+		t.Errorf("line %q, want %q", got, want)
+	}
+	if row := formed.summarise(cs, 1, 2, []int{1}).metrics(); row["eval/valid"] != 1 {
+		t.Errorf("eval/valid is %v, want 1", row["eval/valid"])
+	}
+}

@@ -20,6 +20,9 @@ type Entry struct {
 	// New makes the verifier from options, a JSON object ("{}" for the
 	// defaults). Use [DecodeOptions] to read them.
 	New func(options json.RawMessage) (Verifier, error)
+	// Paths are the options that name a file or a folder, each with its default;
+	// "" is none. A recipe makes them absolute.
+	Paths map[string]string
 }
 
 var registry = map[string]Entry{}
