@@ -61,6 +61,9 @@ type EngineOptions struct {
 	// never for a run: kernels of another order give other log-probs than the
 	// trainer's.
 	Edit func([]gpu.Op) []gpu.Op
+	// Finished, if it is set, is told of the completions of each request that has
+	// ended, for a display. The engine calls it from one goroutine at a time.
+	Finished func(completions int)
 }
 
 func (o EngineOptions) withDefaults() EngineOptions {
@@ -310,6 +313,9 @@ func (e *Engine) end(g *group, err error) {
 		if s.list != nil {
 			e.cache.close(s.list)
 		}
+	}
+	if e.opt.Finished != nil {
+		e.opt.Finished(g.req.N)
 	}
 	g.done <- err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -29,6 +30,7 @@ type EvalOptions struct {
 	K         []int // for pass@k and maj@k
 	MaxTokens int   // of a completion; 0: as the task's recipe has it, else DefaultMaxTokens
 	Sampling  model.Sampling
+	Progress  func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
 }
 
 // EvalResult is what eval --json prints, with pass@K and maj@K beside.
@@ -89,7 +91,7 @@ func (r EvalResult) Table() string {
 	line := func(name string, v float64, note string) {
 		fmt.Fprintf(&b, "%-12s %6.1f %%  %s\n", name, 100*v, note)
 	}
-	fmt.Fprintf(&b, "%s: %d problems x %d samples\n", r.Task, r.Problems, r.Samples)
+	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, progress.Count(r.Problems, "problem", ""), progress.Count(r.Samples, "sample", ""))
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI95[0], 100*r.MeanCI95[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
@@ -101,6 +103,19 @@ func (r EvalResult) Table() string {
 		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
 	}
 	return b.String()
+}
+
+// counted adds up the completions of an evaluation, the most likely ones included,
+// for o.Progress.
+func (o EvalOptions) counted(problems int) func(int) {
+	if o.Progress == nil {
+		return nil
+	}
+	done := 0
+	return func(n int) {
+		done += n
+		o.Progress(done, problems*(o.N+1))
+	}
 }
 
 // Eval samples and judges.
@@ -132,7 +147,7 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 	if o.MaxTokens, err = newTokens(m, longest, o.MaxTokens); err != nil {
 		return nil, err
 	}
-	s.engine, err = m.NewEngine(model.EngineOptions{Sequences: max(o.N, sequencesAtOnce), Context: longest + o.MaxTokens})
+	s.engine, err = m.NewEngine(model.EngineOptions{Sequences: max(o.N, sequencesAtOnce), Context: longest + o.MaxTokens, Finished: o.counted(len(rows))})
 	if err != nil {
 		return nil, err
 	}
