@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/progress"
 )
 
 func samplingFlags() []cli.Flag {
@@ -282,14 +283,8 @@ func eval(c *cli.Context) error {
 	if o.N, err = intFrom(c, "n", 1, 4096); err != nil {
 		return err
 	}
-	for _, k := range strings.Split(c.String("k"), ",") {
-		v, err := strconv.Atoi(strings.TrimSpace(k))
-		if err != nil || v < 1 || v > o.N {
-			return usagef("--k %q: accepted are whole numbers from 1 to --n %d, with commas", c.String("k"), o.N)
-		}
-		if !slices.Contains(o.K, v) {
-			o.K = append(o.K, v)
-		}
+	if o.K, err = ksOf(c, o.N); err != nil {
+		return err
 	}
 	if dir := filepath.Dir(c.String("out")); c.IsSet("out") {
 		if _, err := os.Stat(dir); err != nil {
@@ -301,7 +296,10 @@ func eval(c *cli.Context) error {
 		return err
 	}
 	defer done()
+	show := progress.New(c.App.ErrWriter)
+	o.Progress = shownBy(show, "eval", "completions")
 	res, err := rl.Eval(c.Context, m, o)
+	show.End()
 	if err != nil {
 		return err
 	}
@@ -319,6 +317,34 @@ func eval(c *cli.Context) error {
 	}
 	_, err = fmt.Fprint(c.App.Writer, res.Table())
 	return err
+}
+
+// ksOf are the values of --k. Of the default ones, those above n are left out.
+func ksOf(c *cli.Context, n int) ([]int, error) {
+	var ks []int
+	for _, text := range strings.Split(c.String("k"), ",") {
+		k, err := strconv.Atoi(strings.TrimSpace(text))
+		switch {
+		case err == nil && k > n && !c.IsSet("k"):
+		case err != nil || k < 1 || k > n:
+			return nil, usagef("--k %q: accepted are whole numbers from 1 to --n %d, with commas", c.String("k"), n)
+		case !slices.Contains(ks, k):
+			ks = append(ks, k)
+		}
+	}
+	return ks, nil
+}
+
+// shownBy shows how much of a piece of work is done.
+func shownBy(show *progress.Reporter, what, unit string) func(done, all int) {
+	begun := false
+	return func(done, all int) {
+		if !begun {
+			show.Begin(what, 0, all)
+			begun = true
+		}
+		show.Step(done, unit)
+	}
 }
 
 func splitLines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
