@@ -74,7 +74,7 @@ func stoppable(action cli.ActionFunc) cli.ActionFunc {
 		defer stop()
 		unused := context.AfterFunc(ctx, func() {
 			stop()
-			fmt.Fprintln(c.App.ErrWriter, "stopping as soon as everything is safe; once more to stop at once")
+			fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; interrupt again to stop at once")
 		})
 		defer unused()
 		c.Context = ctx
