@@ -23,8 +23,8 @@ lines as rlzero verify reads them (- is standard input), and needs no device:
 
 Three things are problems and end in exit code 1: an attack that cannot be right and is
 paid by the grader or by the one that --against names; a stored verdict that is not the
-same again; a problem that cannot be drawn again. What is right by chance, such as an
-empty completion where the answer is empty, is counted apart.
+same again; a problem that cannot be drawn again. Attacks that are right by chance, such
+as an empty completion where the answer is empty, are counted separately.
 
 Examples:
    rlzero audit runs/first
@@ -79,7 +79,7 @@ func auditRewards(c *cli.Context) error {
 		return err
 	}
 	if c.Int("limit") < 0 {
-		return usagef("--limit is %d: accepted are 0 and more", c.Int("limit"))
+		return badValue("limit", c.Int("limit"), "whole numbers from 0")
 	}
 	if err := checkVerifier(c); err != nil {
 		return err

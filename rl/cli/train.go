@@ -39,9 +39,9 @@ Examples:
 "fits":true,"total":...,"items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
-			&cli.StringFlag{Name: "run", Usage: "run folder (default: runs/NAME-DATE)"},
+			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
-			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers (default: the recipe's)"},
+			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			deviceFlag,
@@ -114,7 +114,7 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 	sets := c.StringSlice("set")
 	if c.IsSet("seed") {
 		if c.Uint64("seed") > math.MaxInt64 { // TOML has no larger numbers
-			return nil, "", usagef("--seed %d: accepted are whole numbers from 0 to %d", c.Uint64("seed"), math.MaxInt64)
+			return nil, "", badValue("seed", c.Uint64("seed"), "whole numbers from 0 to %d", math.MaxInt64)
 		}
 		sets = append(sets, fmt.Sprintf("seed=%d", c.Uint64("seed")))
 	}
