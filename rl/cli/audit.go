@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/audit"
-	"github.com/rlzero/rlzero/rl/progress"
 )
 
 const auditHelp = `Says how far a reward can be trusted. It reads the completions of a run, or a file of
@@ -22,8 +22,8 @@ lines as rlzero verify reads them (- is standard input), and needs no device:
 
 Three things are problems and end in exit code 1: an attack that cannot be right and is
 paid by the grader or by the one that --against names; a stored verdict that is not the
-same again; a problem that cannot be drawn again. What is right by chance, such as an
-empty completion where the answer is empty, is counted apart.
+same again; a problem that cannot be drawn again. Attacks that are right by chance, such
+as an empty completion where the answer is empty, are counted separately.
 
 Examples:
    rlzero audit runs/first
@@ -78,7 +78,7 @@ func auditRewards(c *cli.Context) error {
 		return err
 	}
 	if c.Int("limit") < 0 {
-		return usagef("--limit is %d: accepted are 0 and more", c.Int("limit"))
+		return badValue("limit", c.Int("limit"), "whole numbers from 0")
 	}
 	if err := checkVerifier(c); err != nil {
 		return err
@@ -93,7 +93,7 @@ func auditRewards(c *cli.Context) error {
 		err = report.Text(c.App.Writer)
 	}
 	if problems := report.Problems(); err == nil && len(problems) > 0 {
-		return hint.With(fmt.Errorf("the audit found %s", progress.Count(len(problems), "problem", "")), "the end of its report lists them")
+		return hint.With(fmt.Errorf("the audit found %s", plain.Count(len(problems), "problem", "")), "the end of its report lists them")
 	}
 	return err
 }

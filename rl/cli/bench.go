@@ -15,18 +15,23 @@ import (
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "bench", Usage: "measure the device", ArgsUsage: "matmul|decode|train|step|all",
-		Description: `matmul: GFLOP/s of the matrix kernel beside a naive one, in turns
-decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape;
-   decode beside the same with products free to choose their order of sums by the
-   batch, in turns: the price of log-probs that do not depend on it
-step: seconds of one whole RL step of a preset (--preset), with its phases
+		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: "matmul|decode|train|step|all",
+		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
+decode   tokens per second of sampling, for the demo's model and a SmolLM2-135M shape,
+         compared with kernels that may choose their order of sums by the batch: the
+         cost of log-probs that do not depend on the batch
+train    tokens per second of training, for the same models
+step     seconds of one whole RL step of a preset (--preset), with its phases
+all      all of these
 
-Best of several repetitions. Example:
-   rlzero bench --json matmul`,
+The two sides of a comparison are measured in turns; the best repetition counts.
+
+Examples:
+   rlzero bench matmul --json
+   rlzero bench step --preset countdown-short`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
-			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the step bench runs"},
-			&cli.BoolFlag{Name: "small", Usage: "leave the SmolLM2-135M shape out"}},
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
+			&cli.BoolFlag{Name: "small", Usage: "leave out the SmolLM2-135M shape"}},
 		Action: runBench,
 	}
 }

@@ -131,11 +131,11 @@ func (s step) guarded(p *subject) (detail string, err error) {
 func advice(at part, c gpu.Caps) string {
 	const tell = "report an issue with the output of rlzero doctor --json"
 	if at == host {
-		return "nothing of this happens on the device: the program or this machine's processor is at fault; " + tell
+		return "this check does not use the device, so the program or this machine's processor is at fault; " + tell
 	}
 	text := "update the driver"
 	if c.Tier != gpu.TierBase && c.Kind != gpu.Reference {
-		text += "; try the plainest kernels, RLZERO_TIER=T0"
+		text += "; try the portable kernels with RLZERO_TIER=T0"
 	}
 	return text + "; choose another device with --device (rlzero devices lists them); " + tell
 }

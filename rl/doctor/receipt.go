@@ -21,9 +21,9 @@ func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
 	}
 	r := newReport(version)
 	for _, a := range audit {
-		advice := "it is not what the run wrote: take the folder from where it was written, or repeat the run with rlzero train"
+		advice := "it has changed since the run wrote it: restore it, or repeat the run with rlzero train"
 		if a.Input {
-			advice = "it is not what the run started from: take the model from where it was, or the run cannot be repeated"
+			advice = "it has changed since the run read it: restore it, or the run cannot be repeated"
 		}
 		if a.LeftOut != "" {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s (%s)", a.Name, a.LeftOut))

@@ -75,7 +75,7 @@ func standStill(p *subject) (string, error) {
 		}
 	}
 	if updates < steps {
-		return "", fmt.Errorf("only %v updates in %d steps: the run did not test anything", updates, steps)
+		return "", fmt.Errorf("only %v updates in %d steps, too few to test anything", updates, steps)
 	}
 	before, err := weights(dir, 0)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -30,10 +31,11 @@ type Options struct {
 	Data     string   // JSON lines with question (or prompt) and answer
 	Verifier string   // for Data, unless its lines name theirs
 	Problems int
-	N        int            // samples of each problem
-	K        []int          // for pass@k and maj@k
-	Params   rollout.Params // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
-	Seed     uint64         // of the sampler
+	N        int                 // samples of each problem
+	K        []int               // for pass@k and maj@k
+	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
+	Seed     uint64              // of the sampler
+	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
 }
 
 // Report is what rlzero eval prints.
@@ -85,7 +87,7 @@ func (r Report) Table() string {
 	line := func(name string, v float64, note string) {
 		fmt.Fprintf(&b, "%-12s %6.1f %%  %s\n", name, 100*v, note)
 	}
-	fmt.Fprintf(&b, "%s: %d problems x %d samples\n", r.Task, len(r.Groups), r.Samples)
+	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, plain.Count(len(r.Groups), "problem", ""), plain.Count(r.Samples, "sample", ""))
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
@@ -97,6 +99,19 @@ func (r Report) Table() string {
 		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
 	}
 	return b.String()
+}
+
+// counted adds up the completions of an evaluation, the most likely ones included,
+// for o.Progress.
+func (o Options) counted(problems int) func(int) {
+	if o.Progress == nil {
+		return nil
+	}
+	done := 0
+	return func(n int) {
+		done += n
+		o.Progress(done, problems*(o.N+1))
+	}
 }
 
 // Model measures a model.
@@ -124,7 +139,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if o.Params.MaxTokens, err = infer.NewTokens(m, longest, o.Params.MaxTokens); err != nil {
 		return nil, err
 	}
-	engine, err := m.NewEngine(model.EngineOptions{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + o.Params.MaxTokens})
+	engine, err := m.NewEngine(model.EngineOptions{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + o.Params.MaxTokens, Finished: o.counted(len(problems))})
 	if err != nil {
 		return nil, err
 	}

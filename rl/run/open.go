@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/internal/shell"
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
@@ -140,7 +140,7 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) {
 			other = asked[i]
 		}
-		return fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the one given %q. Continue with rlzero train --resume --run %s alone, or start another run", lines.ErrInput, file, line, other, shell.Quote(dir))
+		return fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the one given %q. Continue with rlzero train --resume --run %s alone, or start another run", lines.ErrInput, file, line, other, plain.Quote(dir))
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ var tamperings = []struct {
 			must(t, os.RemoveAll(one))
 			must(t, os.CopyFS(one, os.DirFS(two)))
 		},
-		want: []string{"step-000001", "is of step 2"},
+		want: []string{"step-000001", "belongs to step 2"},
 	},
 	{
 		do: func(t *testing.T, dir string) {

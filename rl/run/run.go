@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/internal/shell"
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -176,7 +176,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	}
 	again := "start a new run"
 	if r.state.At.Total > 0 {
-		again += " with --set model.path=" + shell.Quote(r.folder.Dir())
+		again += " with --set model.path=" + plain.Quote(r.folder.Dir())
 	}
 	return fmt.Errorf("%w; they are the last in completions.jsonl. If the cause is this machine (no Python, an unreadable database), fix it and continue with --resume. If it is the recipe, a script or the data, %s",
 		cause, again)

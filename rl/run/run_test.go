@@ -370,8 +370,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 			_, shown := trainIn(t, dir, true, smallRun...)
 			sameRun(t, runFiles(t, dir), want)
 			for _, c := range all[len(all)-2:] {
-				if !strings.Contains(shown, c) || !strings.Contains(shown, "passed over") {
-					t.Errorf("nothing says that %s was passed over:\n%s", c, shown)
+				if !strings.Contains(shown, c) || !strings.Contains(shown, "was skipped") {
+					t.Errorf("nothing says that %s was skipped:\n%s", c, shown)
 				}
 			}
 			if from := "from " + all[len(all)-3]; !strings.Contains(shown, from) {
