@@ -50,7 +50,7 @@ var layers = []layer{
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/store"},
 	{folder: "rl/metrics"},
-	{folder: "rl/report", imports: "rl/lines"},
+	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
 	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},

@@ -1,7 +1,6 @@
 package rl
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -35,33 +34,21 @@ func (s *session) finish(o Options, began time.Time) (*Summary, error) {
 	if err := s.logs.sync(); err != nil {
 		return nil, err
 	}
-	r, err := report.Read(o.Dir)
+	if err := s.writeReceipt(o); err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	r, err := report.Read(o.Dir) // after the receipt, which makes it a finished run's
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	caps := o.Device.Caps()
-	r.Name, r.About, r.Version = s.recipe.Name, s.recipe.About, o.Version
-	r.Device = fmt.Sprintf("%s (%s), tier %s", caps.Name, caps.Driver, caps.Tier)
-	r.Elapsed = time.Since(began)
-	for _, st := range s.recipe.Stages {
-		if st.Kind == "rl" {
-			r.Formula = st.Algorithm.Formula()
-		}
-	}
-	var page bytes.Buffer
-	if err := report.HTML(&page, r); err != nil {
+	files, err := r.Files()
+	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if err := s.run.WriteFile("report.html", page.Bytes()); err != nil {
-		return nil, err
-	}
-	for name, svg := range report.Curves(r) {
-		if err := s.run.WriteFile("curves/"+name, svg); err != nil {
+	for name, data := range files {
+		if err := s.run.WriteFile(name, data); err != nil {
 			return nil, err
 		}
-	}
-	if err := s.writeReceipt(o); err != nil {
-		return nil, fmt.Errorf("receipt: %w", err)
 	}
 	var results []StageResult
 	for _, e := range r.Evaluations {
