@@ -109,7 +109,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// --set stage.rl.optimizer.betas=[0.9,0.95] is one value.
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
-		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
+		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(), reportCommand(),
 			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), rewardsCommand(), metricsCommand(), inspectCommand()},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
