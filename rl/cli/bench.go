@@ -18,11 +18,12 @@ func benchCommand() *cli.Command {
 		Name: "bench", Usage: "measure the device", ArgsUsage: "matmul|decode|train|step|all",
 		Description: `matmul: GFLOP/s of the matrix kernel beside a naive one, in turns
 decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape;
-   decode beside the same with products free to choose their order of sums by the
-   batch, in turns: the price of log-probs that do not depend on it
+   decode runs in turns with the same model whose products may choose their order of
+   sums by the batch: the ratio is the price of log-probs that do not depend on it
 step: seconds of one whole RL step of a preset (--preset), with its phases
 
-Best of several repetitions. Example:
+Decode prints medians and the quartiles of the ratio, the others the best of several
+repetitions. Example:
    rlzero bench --json matmul`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the step bench runs"},
@@ -89,6 +90,9 @@ func beside(r bench.Result) string {
 		return ""
 	}
 	text := fmt.Sprintf("   %.3g times %s (%s)", r.Ratio, r.Baseline, figure(r.BaselineValue))
+	if r.Turns > 0 {
+		text += fmt.Sprintf(", quartiles %.3g to %.3g over %d turns", r.RatioLow, r.RatioHigh, r.Turns)
+	}
 	if r.Detail != "" {
 		text += ", " + r.Detail
 	}
