@@ -35,38 +35,42 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu model rl rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/cli", imports: "internal/hint gpu model rl rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl", imports: "gpu model model/text rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward verify"},
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
 	{folder: "rl/random"},
-	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
+	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
-	{folder: "rl/store"},
+	{folder: "rl/store", imports: "internal/hint"},
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
 	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
-	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
+	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model", imports: "gpu model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model/text", imports: "model/internal/jsonfile", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model/internal/jsonfile"},
 
-	{folder: "gpu", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
-	{folder: "gpu/vulkan", imports: "gpu gpu/internal/check gpu/internal/host gpu/internal/vk shaders"},
-	{folder: "gpu/webgpu", imports: "gpu gpu/internal/check gpu/internal/host gpu/webgpu/internal/wgpu shaders"},
+	{folder: "gpu", imports: "internal/hint", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
+	{folder: "gpu/vulkan", imports: "internal/hint gpu gpu/internal/check gpu/internal/host gpu/internal/vk shaders"},
+	{folder: "gpu/webgpu", imports: "internal/hint gpu gpu/internal/check gpu/internal/host gpu/webgpu/internal/wgpu shaders"},
 	{folder: "gpu/webgpu/internal/wgpu", modules: "github.com/cogentcore/webgpu"},
 	{folder: "gpu/refdev", imports: "gpu gpu/internal/check shaders"},
 	{folder: "gpu/internal/check", imports: "gpu shaders"},
@@ -80,6 +84,7 @@ var layers = []layer{
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
 	{folder: "internal/fixtures"},
+	{folder: "internal/hint"},
 }
 
 // guardedImports are packages of the standard library that few may use.
@@ -179,7 +184,7 @@ func eachFile(do func(name string) error) error {
 			return err
 		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist"}, entry.Name()):
 			return fs.SkipDir
-		case !entry.Type().IsRegular() || name == "rlzero":
+		case !entry.Type().IsRegular() || name == "rlzero" || name == ".git": // a file in a worktree
 			return nil
 		}
 		return do(name)

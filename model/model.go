@@ -9,12 +9,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/text"
 )
 
 // Model is a decoder's parameters on a device.
 type Model struct {
 	Config    Config
-	Tokenizer *Tokenizer // nil for a folder without one
+	Tokenizer *text.Tokenizer // nil for a folder without one
 
 	dev    gpu.Device
 	layout *layout

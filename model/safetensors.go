@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
 // The safetensors format: 8 bytes little-endian length of the header, the
@@ -51,7 +53,7 @@ func OpenTensors(dir string) (*TensorSet, error) {
 	if exists(single) {
 		return OpenTensorFile(single)
 	}
-	index, err := readSmallFile(filepath.Join(dir, indexFile))
+	index, err := jsonfile.Read(filepath.Join(dir, indexFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no weights: found neither %s nor %s", dir, weightsFile, indexFile)
 	}
@@ -203,10 +205,10 @@ func parseTensor(raw json.RawMessage, dataSize int64) (storedTensor, error) {
 		Offsets []int64  `json:"data_offsets"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return storedTensor{}, fmt.Errorf("found %s, accepted: {\"dtype\", \"shape\": [sizes], \"data_offsets\": [begin, end]}: %w", kind(raw), err)
+		return storedTensor{}, fmt.Errorf("found %s, accepted: {\"dtype\", \"shape\": [sizes], \"data_offsets\": [begin, end]}: %w", jsonfile.Describe(raw), err)
 	}
 	if e.Shape == nil {
-		return storedTensor{}, fmt.Errorf("found %s, accepted: an entry with a shape", kind(raw))
+		return storedTensor{}, fmt.Errorf("found %s, accepted: an entry with a shape", jsonfile.Describe(raw))
 	}
 	width, ok := dtypeSizes[e.Dtype]
 	if !ok {

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
@@ -124,11 +126,15 @@ func AuditRun(dir string, o AuditOptions) (*audit.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := runPair(r.Task.Settings, against)
+	opened, err := resolve.Open(r)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := stageParts(r)
+	pair, err := runPair(opened.Source, r.Task.Demonstrator(), against)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := stageParts(opened.Recipe)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +144,7 @@ func AuditRun(dir string, o AuditOptions) (*audit.Report, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	defer f.Close()
-	a, again := audit.New(dir, o.Limit), redraw{recipe: r, began: map[string]int{}}
+	a, again := audit.New(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
 	err = eachLine(name, f, func(_ int, raw []byte) error {
 		var line completionLine
 		const accepted = "a line of completions.jsonl"
@@ -197,19 +203,18 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 // runPair is a task's own verdict and, unless another is named, a second one: of
 // a demonstrator the same where the form is right as well, which its verdict may not
 // ask for; of another task or a file the one that audit.Second names.
-func runPair(t tasks.Task, against *audit.Grader) (graderPair, error) {
-	if file, ok := t.(*tasks.File); ok {
-		verifier, options := file.Grader()
-		pair, err := newPair(verifier, options, against)
-		pair.first = audit.OfFunc(pair.first.Name, verifier, t.Verify) // which also asks for an end
+func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *audit.Grader) (graderPair, error) {
+	name, options := t.Grader()
+	if t.Rows() != nil {
+		pair, err := newPair(name, options, against)
+		pair.first = audit.OfFunc(pair.first.Name, name, t.Verify) // which also asks for an end
 		return pair, err
 	}
-	name := "task:" + t.Name()
 	first := audit.OfFunc(name, name, t.Verify)
 	if against != nil {
 		return graderPair{first, against}, nil
 	}
-	if demonstrator, ok := t.(tasks.Demonstrator); ok {
+	if demonstrator != nil {
 		formed := audit.OfFunc(name+", in the right form", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
 			v := t.Verify(row, completion, ended)
 			if v.Verdict == verify.Right && !demonstrator.Valid(row, completion, ended) {
@@ -229,6 +234,7 @@ func runPair(t tasks.Task, against *audit.Grader) (graderPair, error) {
 // redraw draws the problems of a run again.
 type redraw struct {
 	recipe *recipe.Recipe
+	source prompts.Source
 	began  map[string]int   // first step of each stage, counted over the run
 	stage  string           // of rows
 	step   int              // of rows
@@ -247,7 +253,7 @@ func (d *redraw) row(line completionLine) (verify.Problem, *recipe.Stage, error)
 	}
 	if d.rows == nil || d.stage != line.Stage || d.step != line.Step {
 		d.stage, d.step = line.Stage, line.Step
-		d.rows = problemsOf(d.recipe, random.Draw, i, line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
+		d.rows = prompts.Step(d.source, d.recipe.Seed, random.Stream(random.Draw, i), line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
 	}
 	if line.Group < 0 || line.Group >= len(d.rows) {
 		return verify.Problem{}, nil, fmt.Errorf("the recipe has %d prompts in a step", len(d.rows))

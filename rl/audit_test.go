@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/verify"
@@ -34,7 +35,7 @@ func writtenRun(t *testing.T, preset string, change func(line *completionLine)) 
 	}
 	var out bytes.Buffer
 	for step := range 3 {
-		for group, row := range problemsOf(r, random.Draw, stage, step, 4) {
+		for group, row := range prompts.Step(prompts.Of(r.Task.Settings), r.Seed, random.Stream(random.Draw, stage), step, 4) {
 			for sample, text := range []string{"=" + strings.TrimPrefix(row.Answer, "="), row.Answer, "1+1=2"} {
 				v := r.Task.Settings.Verify(row, text, true)
 				line := completionLine{Step: 501 + step, Stage: "rl", PromptID: row.ID, Group: group, Sample: sample, Prompt: row.Question,

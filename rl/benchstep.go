@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/bench"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 // stepRepeats is how many steps BenchStep runs after one to warm up.
@@ -22,7 +23,12 @@ func BenchStep(ctx context.Context, dev gpu.Device, preset string, emit func(ben
 	if err != nil {
 		return err
 	}
-	s, err := newSession(r, dev, io.Discard)
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return err
+	}
+	r = opened.Recipe
+	s, err := newSession(opened, dev, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ sampling.max_completion_tokens = 12
 
 	must(t, os.WriteFile(file, bytes.Replace(rows.Bytes(), []byte(`"answer":"2"`), []byte(`"answer":"3"`), 1), 0o644))
 	must(t, os.RemoveAll(filepath.Join(cut, "checkpoints", "step-000003")))
-	if err := train(cut, true); err == nil || !strings.Contains(err.Error(), "it has changed") {
+	if err := train(cut, true); err == nil || !strings.Contains(err.Error(), "rows.jsonl has changed since the run began") {
 		t.Errorf("resumed on another file: error %v", err)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -149,6 +151,7 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 func (s *roller) taskRows(o *EvalOptions) ([]verify.Problem, error) {
 	longest := 0
 	t, err := tasks.New(o.Task)
+	source := prompts.Of(t)
 	if err == nil && len(o.Set) > 0 {
 		return nil, fmt.Errorf("%w: --set changes a recipe and %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", ErrInput, o.Task)
 	}
@@ -157,21 +160,22 @@ func (s *roller) taskRows(o *EvalOptions) ([]verify.Problem, error) {
 		if recipeErr != nil {
 			return nil, fmt.Errorf("--task %s is neither a task with its default settings (see rlzero tasks) nor a recipe: %w", o.Task, recipeErr)
 		}
-		t = r.Task.Settings
+		opened, err := resolve.Open(r)
+		if err != nil {
+			return nil, err
+		}
+		t, source = r.Task.Settings, opened.Source
 		for i := range r.Stages {
 			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
 		}
 	}
-	s.verdict = t.Verify
+	s.verdict = source.Verify
 	if demonstrator, ok := t.(tasks.Demonstrator); ok {
 		s.form = demonstrator.Valid
 		longest = max(longest, demonstrator.CompletionTokens())
 	}
 	o.MaxTokens = cmp.Or(o.MaxTokens, longest)
-	if file, ok := t.(*tasks.File); ok {
-		o.Problems = min(o.Problems, file.HeldOut())
-	}
-	rows, err := tasks.HeldOutRows(t, o.Problems)
+	rows, err := source.HeldOut(o.Problems)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -34,7 +34,7 @@ func Tokens(path, name string, in io.Reader, w *bufio.Writer) (warnings []string
 	if err != nil {
 		return warnings, err
 	}
-	tok, err := model.ReadTokenizer(dir)
+	tok, err := text.ReadFolder(dir)
 	if err != nil {
 		return warnings, fmt.Errorf("%w: %w", ErrInput, err)
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/store"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -100,8 +100,10 @@ func (s *session) writeReceipt(o Options) error {
 func dataHash(task recipe.Task, heldOut []verify.Problem) (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, cmp.Or(task.Name, task.SHA256))
-	if err := toml.NewEncoder(&b).Encode(task.Settings); err != nil {
-		return "", err
+	if task.Settings != nil {
+		if err := toml.NewEncoder(&b).Encode(task.Settings); err != nil {
+			return "", err
+		}
 	}
 	rows := json.NewEncoder(&b) // maps by key
 	for _, row := range heldOut {
@@ -258,11 +260,15 @@ func auditData(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rows, err := tasks.HeldOutRows(r.Task.Settings, r.Task.EvalProblems)
+	opened, err := resolve.Open(r)
 	if err != nil {
 		return "", err
 	}
-	return dataHash(r.Task, rows)
+	rows, err := opened.Source.HeldOut(opened.Recipe.Task.EvalProblems)
+	if err != nil {
+		return "", err
+	}
+	return dataHash(opened.Recipe.Task, rows)
 }
 
 func audited(name, want, got string, err error) Audited {

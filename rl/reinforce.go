@@ -246,31 +246,72 @@ func (s *session) learn(st *recipe.Stage, cs []completion, scores reward.Scores)
 // update is one optimizer update on the completions idx. The sampler's
 // log-probs are the old policy's: the trainer would compute the same bits.
 func (s *session) update(st *recipe.Stage, cs []completion, idx []int, adv []float64, reference [][]float64, lr float64) (algo.Metrics, float64, error) {
-	var b algo.Batch
-	seqs := make([]model.Sequence, len(idx))
+	var whole algo.Batch
+	seqs, tokens := make([]model.Sequence, len(idx)), 0
 	for i, k := range idx {
-		seqs[i] = cs[k].sequence()
-		b.OldLogprob = append(b.OldLogprob, widen(cs[k].Logprob))
-		b.Advantage = append(b.Advantage, adv[k])
+		seqs[i] = cs[k].sequence(st.Sampling.Temperature)
+		tokens += len(cs[k].IDs)
+		whole.OldLogprob = append(whole.OldLogprob, widen(cs[k].Logprob))
+		whole.Advantage = append(whole.Advantage, adv[k])
 		if reference != nil {
-			b.RefLogprob = append(b.RefLogprob, reference[k])
+			whole.RefLogprob = append(whole.RefLogprob, reference[k])
 		}
 	}
-	b.SamplerLogprob = b.OldLogprob
-	stats, err := s.trainer.Forward(seqs, st.Sampling.Temperature)
+	s.tokens += tokens
+	m, err := s.backward(st.Algorithm.Config, whole, seqs, tokens)
 	if err != nil {
-		return algo.Metrics{}, 0, err
+		return m, 0, fmt.Errorf("step %d: %w", s.state.Step+1, err)
 	}
+	norm, err := s.trainer.Step(adamw(st.Optimizer, lr))
+	if errors.Is(err, model.ErrNotFinite) {
+		err = fmt.Errorf("step %d: %w: nothing was updated; lower the learning rate (%v) or clip_norm (%v), and resume from the last checkpoint",
+			s.state.Step+1, err, lr, st.Optimizer.ClipNorm)
+	}
+	return m, norm, err
+}
+
+// backward computes the gradient of the loss over the sequences: part by part if the
+// loss is local, and after a forward pass over all of them if not.
+func (s *session) backward(cfg algo.Config, whole algo.Batch, seqs []model.Sequence, tokens int) (algo.Metrics, error) {
+	if !cfg.Local() {
+		stats, err := s.trainer.Forward(seqs)
+		if err != nil {
+			return algo.Metrics{}, err
+		}
+		res, err := algo.Loss(cfg, partOf(whole, 0, stats))
+		if err != nil {
+			return algo.Metrics{}, err
+		}
+		return res.Metrics, s.trainer.Backward(tokenWeights(res))
+	}
+	sum := algo.NewSum(cfg, len(seqs), tokens)
+	var m algo.Metrics
+	err := s.trainer.Accumulate(seqs, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+		res, err := sum.Add(partOf(whole, first, stats))
+		m = res.Metrics
+		return tokenWeights(res), err
+	})
+	return m, err
+}
+
+// partOf are the rows of a batch from the first on that the statistics are of.
+func partOf(whole algo.Batch, first int, stats []model.TokenStats) algo.Batch {
+	end := first + len(stats)
+	b := algo.Batch{OldLogprob: whole.OldLogprob[first:end], Advantage: whole.Advantage[first:end]}
+	if whole.RefLogprob != nil {
+		b.RefLogprob = whole.RefLogprob[first:end]
+	}
+	b.SamplerLogprob = b.OldLogprob
 	for _, t := range stats {
 		b.Logprob = append(b.Logprob, widen(t.Logprob))
 		b.Entropy = append(b.Entropy, widen(t.Entropy))
-		s.tokens += len(t.Logprob)
 	}
-	res, err := algo.Loss(st.Algorithm.Config, b)
-	if err != nil {
-		return algo.Metrics{}, 0, fmt.Errorf("step %d: %w", s.state.Step+1, err)
-	}
-	weights := make([]model.TokenWeights, len(idx))
+	return b
+}
+
+// tokenWeights are a loss's derivatives as the trainer takes them.
+func tokenWeights(res algo.Result) []model.TokenWeights {
+	weights := make([]model.TokenWeights, len(res.DLogprob))
 	for i := range weights {
 		weights[i].Logprob = res.DLogprob[i]
 		if res.DEntropy != nil {
@@ -280,15 +321,7 @@ func (s *session) update(st *recipe.Stage, cs []completion, idx []int, adv []flo
 			weights[i].MeanLogprob = res.DMeanLogprob[i]
 		}
 	}
-	if err := s.trainer.Backward(weights); err != nil {
-		return algo.Metrics{}, 0, err
-	}
-	norm, err := s.trainer.Step(adamw(st.Optimizer, lr))
-	if errors.Is(err, model.ErrNotFinite) {
-		err = fmt.Errorf("step %d: %w: nothing was updated; lower the learning rate (%v) or clip_norm (%v), and resume from the last checkpoint",
-			s.state.Step+1, err, lr, st.Optimizer.ClipNorm)
-	}
-	return res.Metrics, norm, err
+	return weights
 }
 
 // referenceLogprobs are the frozen reference policy's, or nil if the recipe
@@ -299,9 +332,9 @@ func (s *session) referenceLogprobs(st *recipe.Stage, cs []completion) ([][]floa
 	}
 	seqs := make([]model.Sequence, len(cs))
 	for i, c := range cs {
-		seqs[i] = c.sequence()
+		seqs[i] = c.sequence(st.Sampling.Temperature)
 	}
-	stats, err := s.reference.Score(seqs, st.Sampling.Temperature)
+	stats, err := s.reference.Score(seqs)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/verify"
@@ -225,7 +226,7 @@ func TestEveryPreset(t *testing.T) {
 // words is a roller that judges by f; its texts are the words "1" and "2".
 func words(t *testing.T, f func(text string) verify.Verdict) *roller {
 	t.Helper()
-	tok, err := model.NewWords([]string{"<pad>", "<eos>", "1", "2"})
+	tok, err := text.NewWords([]string{"<pad>", "<eos>", "1", "2"})
 	must(t, err)
 	return &roller{tok: tok, verdict: func(_ verify.Problem, text string, _ bool) verify.Verdict { return f(text) }}
 }

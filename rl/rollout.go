@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -33,26 +33,15 @@ func (s *session) seedOf(purpose random.Purpose, stage, step int) uint64 {
 
 // problems draws the n problems of a step.
 func (s *session) problems(purpose random.Purpose, stage, step, n int) []verify.Problem {
-	return problemsOf(s.recipe, purpose, stage, step, n)
-}
-
-// problemsOf draws the n problems of a step of a recipe: an audit draws them
-// again.
-func problemsOf(r *recipe.Recipe, purpose random.Purpose, stage, step, n int) []verify.Problem {
-	rows := make([]verify.Problem, n)
-	for i := range rows {
-		at := random.At(r.Seed, random.Stream(purpose, stage), uint64(step)*uint64(n)+uint64(i))
-		rows[i] = r.Task.Settings.Draw(at, tasks.Train)
-	}
-	return rows
+	return prompts.Step(s.task, s.recipe.Seed, random.Stream(purpose, stage), step, n)
 }
 
 // roller samples completions and judges them.
 type roller struct {
 	engine  *model.Engine
-	tok     *model.Tokenizer
+	tok     *text.Tokenizer
 	verdict func(row verify.Problem, text string, ended bool) verify.Verdict
-	form    func(row verify.Problem, text string, ended bool) bool // nil: the task has no notion of form
+	form    func(row verify.Problem, text string, ended bool) bool // nil: every completion has the right form
 }
 
 // rollout samples n completions of every row and judges them, in order: all of
@@ -120,14 +109,13 @@ func (s *roller) judge(c completion, program *reward.Program) completion {
 	return c
 }
 
-// valid says whether a completion has the form of an answer; only for tasks that
-// know of one.
+// valid says whether a completion has the form of an answer.
 func (s *roller) valid(c completion) bool {
-	return s.form(c.row, c.text, c.Stop == "eos")
+	return s.form == nil || s.form(c.row, c.text, c.Stop == "eos")
 }
 
 // sequence is the completion with its prompt, as the trainer takes it.
-func (c completion) sequence() model.Sequence {
+func (c completion) sequence(temperature float64) model.Sequence {
 	ids := append(append(make([]int, 0, len(c.prompt)+len(c.IDs)), c.prompt...), c.IDs...)
-	return model.Sequence{IDs: ids, From: len(c.prompt)}
+	return model.Predict(ids, len(c.prompt), temperature)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -41,12 +42,16 @@ type Options struct {
 // checkpoint.
 func Train(ctx context.Context, o Options) (*Summary, error) {
 	began := time.Now()
+	opened, err := resolve.Open(o.Recipe)
+	if err != nil {
+		return nil, err
+	}
 	if o.Resume {
-		if err := sameRecipe(o.Recipe, o.Dir); err != nil {
+		if err := sameRecipe(opened.Recipe, o.Dir); err != nil {
 			return nil, err
 		}
 	}
-	s, err := newSession(o.Recipe, o.Device, o.Show)
+	s, err := newSession(opened, o.Device, o.Show)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +87,9 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 	for i, line := range has {
 		if i < len(asked) && asked[i] == line {
 			continue
+		}
+		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data {
+			return fmt.Errorf("%w: %s has changed since the run began: put the file back, or start another run", ErrInput, r.Task.Data)
 		}
 		other := "nothing"
 		if i < len(asked) {

@@ -50,7 +50,7 @@ func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature
 				return err
 			}
 		}
-		st, err := sc.Score([]model.Sequence{{IDs: ids, From: 1}}, temperature)
+		st, err := sc.Score([]model.Sequence{model.Predict(ids, 1, temperature)})
 		if err != nil {
 			return err
 		}

@@ -8,19 +8,21 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/store"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
 // session is a run in progress.
 type session struct {
 	recipe  *recipe.Recipe
-	task    tasks.Task
+	task    prompts.Source
 	heldOut []verify.Problem
 
 	roller
@@ -121,7 +123,8 @@ func Plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 
 // newSession plans the memory, refuses what cannot fit, and builds model,
 // trainer and sampler.
-func newSession(r *recipe.Recipe, dev gpu.Device, show io.Writer) (*session, error) {
+func newSession(o *resolve.Opened, dev gpu.Device, show io.Writer) (*session, error) {
+	r := o.Recipe
 	plan, err := Plan(r, dev.Caps())
 	if err != nil {
 		return nil, err
@@ -129,8 +132,8 @@ func newSession(r *recipe.Recipe, dev gpu.Device, show io.Writer) (*session, err
 	if err := plan.Fits(dev.Caps()); err != nil {
 		return nil, err
 	}
-	s := &session{recipe: r, task: r.Task.Settings, show: progress.New(show), lastEval: -1, timing: metrics.Row{}}
-	if s.heldOut, err = tasks.HeldOutRows(s.task, r.Task.EvalProblems); err != nil {
+	s := &session{recipe: r, task: o.Source, show: progress.New(show), lastEval: -1, timing: metrics.Row{}}
+	if s.heldOut, err = s.task.HeldOut(r.Task.EvalProblems); err != nil {
 		return nil, fmt.Errorf("%w: [task] %w", ErrInput, err)
 	}
 	if err := s.build(dev); err != nil {
@@ -150,9 +153,9 @@ func newSession(r *recipe.Recipe, dev gpu.Device, show io.Writer) (*session, err
 // folder.
 func (s *session) readable() error {
 	rows := s.heldOut
-	if file, ok := s.task.(*tasks.File); ok {
-		rows = file.Rows()
-		if err := judgeable(file); err != nil {
+	if all := s.task.Rows(); all != nil {
+		rows = all
+		if err := judgeable(s.task); err != nil {
 			return err
 		}
 	}
@@ -179,7 +182,7 @@ func (s *session) readable() error {
 
 // judgeable refuses a file of which most of the first rows lack what the verifier
 // needs: any verifier judges an empty completion where it can judge at all.
-func judgeable(file *tasks.File) error {
+func judgeable(file prompts.Source) error {
 	const most = 100
 	lacking, why := 0, ""
 	rows := file.Rows()
@@ -208,7 +211,7 @@ func (s *session) build(dev gpu.Device) error {
 	} else {
 		seed := random.At(s.recipe.Seed, random.Stream(random.Init, 0), 0).Uint64()
 		if s.model, err = model.New(dev, cfg, seed, z.positions); err == nil {
-			s.model.Tokenizer, err = model.NewWords(s.recipe.Task.Demonstrator().Vocabulary())
+			s.model.Tokenizer, err = text.NewWords(s.recipe.Task.Demonstrator().Vocabulary())
 		}
 	}
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/tasks"
 )
 
 // probeProblems are the training problems on which the warm-up tests whether
@@ -90,7 +89,7 @@ func (s *session) demonstrations(step, n int) ([]model.Sequence, error) {
 	eos := s.model.Config.EOS[0]
 	for i := range seqs {
 		r := random.At(s.recipe.Seed, random.Stream(random.Draw, s.state.Stage), uint64(step)*uint64(n)+uint64(i))
-		row := s.task.Draw(r, tasks.Train)
+		row := s.task.Draw(r)
 		text, err := s.recipe.Task.Demonstrator().Demonstration(r, row)
 		if err != nil {
 			return nil, err
@@ -104,32 +103,31 @@ func (s *session) demonstrations(step, n int) ([]model.Sequence, error) {
 			return nil, fmt.Errorf("demonstration %q: %w", text, err)
 		}
 		ids := append(append(append([]int(nil), prompt...), answer...), eos)
-		seqs[i] = model.Sequence{IDs: ids, From: len(prompt)}
+		seqs[i] = model.Predict(ids, len(prompt), 1)
 	}
 	return seqs, nil
 }
 
 // imitate makes one update toward the sequences.
 func (s *session) imitate(seqs []model.Sequence, h model.AdamW) (metrics.Row, error) {
-	stats, err := s.trainer.Forward(seqs, 1)
-	if err != nil {
-		return nil, err
-	}
 	tokens := 0
-	for _, st := range stats {
-		tokens += len(st.Logprob)
+	for _, seq := range seqs {
+		tokens += len(seq.IDs) - seq.Spans[0].From
 	}
-	weights := make([]model.TokenWeights, len(seqs))
 	loss, entropy := 0.0, 0.0
-	for i, st := range stats {
-		weights[i].Logprob = make([]float64, len(st.Logprob))
-		for j := range st.Logprob {
-			weights[i].Logprob[j] = -1 / float64(tokens)
-			loss -= float64(st.Logprob[j]) / float64(tokens)
-			entropy += float64(st.Entropy[j]) / float64(tokens)
+	err := s.trainer.Accumulate(seqs, func(_ int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+		weights := make([]model.TokenWeights, len(stats))
+		for i, st := range stats {
+			weights[i].Logprob = make([]float64, len(st.Logprob))
+			for j := range st.Logprob {
+				weights[i].Logprob[j] = -1 / float64(tokens)
+				loss -= float64(st.Logprob[j]) / float64(tokens)
+				entropy += float64(st.Entropy[j]) / float64(tokens)
+			}
 		}
-	}
-	if err := s.trainer.Backward(weights); err != nil {
+		return weights, nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	norm, err := s.trainer.Step(h)

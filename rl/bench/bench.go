@@ -191,14 +191,14 @@ func Train(dev gpu.Device, s Shape, emit func(Result)) error {
 		for j := range ids {
 			ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
 		}
-		seqs[i] = model.Sequence{IDs: ids, From: 1}
+		seqs[i] = model.Predict(ids, 1, 1)
 		weights[i].Logprob = make([]float64, s.TrainTokens)
 		for j := range weights[i].Logprob {
 			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
 		}
 	}
 	sec, err := best(s.TrainRepeats+1, func() error {
-		if _, err := t.Forward(seqs, 1); err != nil {
+		if _, err := t.Forward(seqs); err != nil {
 			return err
 		}
 		if err := t.Backward(weights); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/bench"
 )
@@ -60,7 +61,7 @@ func runBench(c *cli.Context) error {
 	}
 	for _, name := range names {
 		if runs[name] == nil {
-			return usagef("unknown benchmark %q; accepted are matmul, decode, train, step, all", name)
+			return usage(hint.Unknown("benchmark", name, []string{"matmul", "decode", "train", "step", "all"}, ""))
 		}
 	}
 	dev, err := openDevice(c)

@@ -76,7 +76,7 @@ Example:
    rlzero sample --greedy --prompt '20 13 7 4 > 10:' runs/first`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "prompt", Usage: "the text to continue"},
-			&cli.StringFlag{Name: "in", Usage: "JSON lines"},
+			inFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion whose text contains this"},
 			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
@@ -134,20 +134,22 @@ func sample(c *cli.Context) error {
 // prompts are the JSON lines to sample from: those of --in, or a line made of
 // --prompt, or of the text on standard input.
 func prompts(c *cli.Context) (name string, lines io.ReadCloser, err error) {
-	if c.IsSet("in") {
-		lines, err = input(c, c.String("in"))
-		return c.String("in"), lines, err
-	}
-	name, text := "--prompt", c.String("prompt")
-	if !c.IsSet("prompt") {
-		raw, err := io.ReadAll(c.App.Reader)
-		if err != nil {
-			return "", nil, fmt.Errorf("standard input: %w", err)
+	switch {
+	case c.IsSet("in"):
+		name = c.String("in")
+		lines, err = input(c, name)
+	case c.IsSet("prompt"):
+		name = "--prompt"
+		lines, err = oneLine("prompt", c.String("prompt"))
+	default:
+		name = "standard input"
+		text, failed := io.ReadAll(c.App.Reader)
+		if failed != nil {
+			return "", nil, fmt.Errorf("standard input: %w", failed)
 		}
-		name, text = "standard input", strings.TrimRight(string(raw), "\r\n")
+		lines, err = oneLine("prompt", strings.TrimRight(string(text), "\r\n"))
 	}
-	line, err := json.Marshal(map[string]string{"prompt": text})
-	return name, io.NopCloser(bytes.NewReader(line)), err
+	return name, lines, err
 }
 
 // How the model is kept on the device.
@@ -201,7 +203,7 @@ ids[i] given ids[:i], in nats; the first is null.
 Example:
    echo '{"ids":[5,9,2]}' | rlzero score --in - runs/first`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
+			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits first"},
 			dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
@@ -241,7 +243,7 @@ Example:
 			&cli.StringFlag{Name: "task", Usage: "a task's name, or a recipe whose task is meant (default: that of the run)"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a key of that recipe, such as `task.settings.max_number=30`"},
 			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt) and answer"},
-			&cli.StringFlag{Name: "verifier", Usage: "verifier for --data; see rlzero verifiers"},
+			verifierFlag,
 			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems, or all where a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, with commas"},

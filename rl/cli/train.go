@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 func trainCommand() *cli.Command {
@@ -52,6 +53,11 @@ func train(c *cli.Context) error {
 	}
 	defer dev.Close()
 	if c.Bool("dry-run") {
+		opened, err := resolve.Open(r)
+		if err != nil {
+			return err
+		}
+		r = opened.Recipe
 		plan, err := rl.Plan(r, dev.Caps())
 		if err != nil {
 			return err

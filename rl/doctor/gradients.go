@@ -96,7 +96,7 @@ func newSlope(p *subject) (*slope, error) {
 	s := &slope{m: m, file: filepath.Join(p.dir, "moved.safetensors")}
 	for i, ids := range prompts(6, 30, m.Config.Vocab) {
 		ids = append(ids, 1, 2, 3)
-		s.seqs = append(s.seqs, model.Sequence{IDs: ids, From: 1})
+		s.seqs = append(s.seqs, model.Predict(ids, 1, 1))
 		var w model.TokenWeights
 		for j := range len(ids) - 1 {
 			w.Logprob = append(w.Logprob, 0.2*float64((i+j)%5-2))
@@ -157,7 +157,7 @@ func (s *slope) gradient() (grads [][]float32, noise float64, err error) {
 
 // loss is the loss and the sum of its absolute terms.
 func (s *slope) loss() (loss, terms float64, err error) {
-	stats, err := s.trainer.Forward(s.seqs, 1)
+	stats, err := s.trainer.Forward(s.seqs)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,4 +1,4 @@
-package model
+package text
 
 import (
 	"encoding/json"
@@ -55,6 +55,15 @@ func compareTokenizer(t *testing.T, expected string) (matched, failed int) {
 		}
 	}
 	return matched, failed
+}
+
+func glob(t testing.TB, dir, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 func readJSON(t testing.TB, path string, v any) {

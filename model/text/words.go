@@ -1,6 +1,10 @@
-package model
+package text
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
+)
 
 // wordLevel gives each word of a vocabulary its id.
 type wordLevel struct {
@@ -54,7 +58,7 @@ func NewWords(vocab []string) (*Tokenizer, error) {
 	special := func(id int, content string) addedToken {
 		return addedToken{ID: id, Content: content, Special: true}
 	}
-	data, err := indented(object{
+	data, err := jsonfile.Marshal(object{
 		"version": "1.0", "truncation": nil, "padding": nil, "normalizer": nil, "post_processor": nil,
 		"added_tokens": []addedToken{special(0, wordsPAD), special(1, wordsEOS)},
 		"pre_tokenizer": object{"type": "Split", "pattern": object{"Regex": wordsPattern},
@@ -71,7 +75,7 @@ func NewWords(vocab []string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.files["tokenizer_config.json"], err = indented(object{
+	t.files["tokenizer_config.json"], err = jsonfile.Marshal(object{
 		"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false,
 		"pad_token": wordsPAD, "eos_token": wordsEOS,
 	})

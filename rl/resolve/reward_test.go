@@ -1,4 +1,4 @@
-package recipe
+package resolve
 
 import (
 	"os"
@@ -57,15 +57,20 @@ func writeShaped(t *testing.T, text string) string {
 // TestReward: a composed reward is read with its verifiers and its script, and
 // the resolved text holds all of it.
 func TestReward(t *testing.T) {
-	r, err := Load(writeShaped(t, strings.Replace(shaped, `, "tags" = []`, "", 1)), nil)
+	file := writeShaped(t, strings.Replace(shaped, `, "tags" = []`, "", 1))
+	o, err := load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := o.Recipe
 	st := r.Stages[1]
-	if len(st.Verifiers) != 2 || st.Verifiers[1].Source != mine || st.Verifiers[1].Range != [2]float64{-1, 2} || st.MaxNotScored != 0.25 {
+	if len(st.Verifiers) != 2 || st.Verifiers[1].Source != mine || st.Verifiers[1].Starlark != "mine.star" || st.Verifiers[1].Range != [2]float64{-1, 2} || st.MaxNotScored != 0.25 {
 		t.Errorf("stage %+v", st.RL)
 	}
-	sameAgain(t, r) // without the script's file
+	if err := os.Remove(filepath.Join(filepath.Dir(file), "mine.star")); err != nil {
+		t.Fatal(err)
+	}
+	sameAgain(t, o)
 	if text := r.Resolved(); !strings.Contains(text, "\n\treturn -0.5, \"no\"\n") {
 		t.Errorf("the script is not readable in\n%s", text)
 	}
@@ -93,7 +98,7 @@ func TestRewardErrors(t *testing.T) {
 	} {
 		text := strings.Replace(strings.Replace(shaped, `, "tags" = []`, "", 1), c.old, c.new, 1)
 		file := writeShaped(t, text)
-		_, err := Load(file, nil)
+		_, err := load(file)
 		if c.want == "" {
 			continue
 		}
@@ -107,18 +112,18 @@ func TestRewardErrors(t *testing.T) {
 // whole expression can be set.
 func TestRewardOverrides(t *testing.T) {
 	for _, expression := range []string{"task", "random", "one", "task + 0.1*ended", "if(right(task), 1, -1)"} {
-		r, err := Load("countdown-short", []string{"stage.rl.reward=" + expression})
-		if err != nil || r.Stages[1].Reward != expression {
+		o, err := load("countdown-short", "stage.rl.reward="+expression)
+		if err != nil || o.Recipe.Stages[1].Reward != expression {
 			t.Errorf("%s: %v", expression, err)
 		}
 	}
 	set := `stage.rl.verifier=[{name = "form", verifier = "format"}]`
-	r, err := Load("countdown-short", []string{set, "stage.rl.reward=form"})
-	if err != nil || len(r.Stages[1].Verifiers) != 1 {
+	o, err := load("countdown-short", set, "stage.rl.reward=form")
+	if err != nil || len(o.Recipe.Stages[1].Verifiers) != 1 {
 		t.Fatalf("%v", err)
 	}
-	sameAgain(t, r)
-	if _, err := Load("countdown-short", []string{"stage.rl.reward=tusk"}); err == nil || !strings.Contains(err.Error(), "--set stage.rl.reward=tusk: stage.rl.reward: column 1 of the expression: unknown name tusk; did you mean task?") {
+	sameAgain(t, o)
+	if _, err := load("countdown-short", "stage.rl.reward=tusk"); err == nil || !strings.Contains(err.Error(), "--set stage.rl.reward=tusk: stage.rl.reward: column 1 of the expression: unknown name tusk; did you mean task?") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package model
+package text
 
 import (
 	"encoding/json"
@@ -65,7 +65,7 @@ func ParseTokenizer(data []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
 	}
-	t := &Tokenizer{files: map[string][]byte{"tokenizer.json": data}, special: map[int]bool{}}
+	t := &Tokenizer{files: map[string][]byte{tokenizerFile: data}, special: map[int]bool{}}
 	var err error
 	if t.normalise, err = parseNormalizer(file.Normalizer); err != nil {
 		return nil, fmt.Errorf("normalizer: %w", err)
@@ -137,6 +137,10 @@ func (t *Tokenizer) indexTokens() error {
 	}
 	return nil
 }
+
+// Base is the number of ids that the model's own vocabulary takes: the largest one
+// plus 1. Added tokens may lie beyond it.
+func (t *Tokenizer) Base() int { return t.base }
 
 // Vocab is the number of ids: the largest one plus 1.
 func (t *Tokenizer) Vocab() int { return len(t.tokens) }

@@ -1,4 +1,4 @@
-package model
+package text
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	unorm "golang.org/x/text/unicode/norm"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
 // The parts of a tokenizer.json, each an object with a "type". Meanings follow the
@@ -55,7 +57,7 @@ func parsePart(raw json.RawMessage) (tokenizerPart, error) {
 		return p, err
 	}
 	if p.Type == "" {
-		return p, fmt.Errorf("found %s, accepted: an object with a type", kind(raw))
+		return p, fmt.Errorf("found %s, accepted: an object with a type", jsonfile.Describe(raw))
 	}
 	return p, nil
 }
