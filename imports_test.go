@@ -62,7 +62,7 @@ var layers = []layer{
 	{folder: "rl/random"},
 	{folder: "rl/store", imports: "internal/hint rl/lines"},
 	{folder: "rl/metrics"},
-	{folder: "rl/report", imports: "rl/lines"},
+	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 

@@ -24,7 +24,8 @@ train    tokens per second of training, for the same models
 step     seconds of one whole RL step of a preset (--preset), with its phases
 all      all of these
 
-The two sides of a comparison are measured in turns; the best repetition counts.
+The two sides of a comparison are measured in turns. decode prints medians and the
+quartiles of the ratio, the others the best of several repetitions.
 
 Examples:
    rlzero bench matmul --json
@@ -94,6 +95,9 @@ func beside(r bench.Result) string {
 		return ""
 	}
 	text := fmt.Sprintf("   %.3g times %s (%s)", r.Ratio, r.Baseline, figure(r.BaselineValue))
+	if r.Turns > 0 {
+		text += fmt.Sprintf(", quartiles %.3g to %.3g over %d turns", r.RatioLow, r.RatioHigh, r.Turns)
+	}
 	if r.Detail != "" {
 		text += ", " + r.Detail
 	}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -39,10 +38,6 @@ func (r *run) finish(o Options, began time.Time) (*Summary, error) {
 	if err := r.logs.sync(); err != nil {
 		return nil, err
 	}
-	page, err := r.report(o, time.Since(began))
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
 	heldOut := r.parts.HeldOut.Problems
 	done, err := receipt.Of(o.Dir, r.opened.Recipe.Task, heldOut, r.state.Model, o.Device.Caps(), o.Version)
 	if err != nil {
@@ -55,6 +50,10 @@ func (r *run) finish(o Options, began time.Time) (*Summary, error) {
 	if err := r.folder.WriteFile(receipt.File, text); err != nil {
 		return nil, err
 	}
+	page, err := r.report() // after the receipt, which makes it a finished run's
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
 	var results []StageResult
 	for _, e := range page.Evaluations {
 		results = append(results, StageResult{e.Stage, e.PassAt, e.Greedy, e.Valid})
@@ -63,29 +62,17 @@ func (r *run) finish(o Options, began time.Time) (*Summary, error) {
 }
 
 // report writes the report and the curves of what has been logged.
-func (r *run) report(o Options, elapsed time.Duration) (*report.Run, error) {
-	page, err := report.Read(o.Dir)
+func (r *run) report() (*report.Run, error) {
+	page, err := report.Read(r.folder.Dir())
 	if err != nil {
 		return nil, err
 	}
-	caps, recipe := o.Device.Caps(), r.opened.Recipe
-	page.Name, page.About, page.Version = recipe.Name, recipe.About, o.Version
-	page.Device = fmt.Sprintf("%s (%s), tier %s", caps.Name, caps.Driver, caps.Tier)
-	page.Elapsed = elapsed
-	for _, st := range recipe.Stages {
-		if st.Kind == "rl" {
-			page.Formula = st.Algorithm.Formula()
-		}
-	}
-	var html bytes.Buffer
-	if err := report.HTML(&html, page); err != nil {
+	files, err := page.Files()
+	if err != nil {
 		return nil, err
 	}
-	if err := r.folder.WriteFile("report.html", html.Bytes()); err != nil {
-		return nil, err
-	}
-	for name, svg := range report.Curves(page) {
-		if err := r.folder.WriteFile("curves/"+name, svg); err != nil {
+	for name, data := range files {
+		if err := r.folder.WriteFile(name, data); err != nil {
 			return nil, err
 		}
 	}

@@ -159,7 +159,14 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(Event{Kind: Measured, Stage: r.opened.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
+	err = r.tell(Event{Kind: Measured, Stage: r.opened.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
+	if err != nil {
+		return err
+	}
+	if _, err := r.report(); err != nil { // people look at it before the run ends
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
 }
 
 // stop ends a run whose step had too few scores, with a checkpoint of the step before.
