@@ -42,7 +42,7 @@ var layers = []layer{
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
+	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
 	{folder: "rl/random"},
 	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
@@ -58,9 +58,9 @@ var layers = []layer{
 	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
-	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},
+	{folder: "verify/program", imports: "internal/worker verify verify/box verify/program/internal/*"},
 	{folder: "verify/box", modules: "golang.org/x/sys"},
-	{folder: "verify/program/internal/*", imports: "verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
+	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
 	{folder: "model", imports: "gpu", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 
@@ -80,6 +80,7 @@ var layers = []layer{
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
 	{folder: "internal/fixtures"},
+	{folder: "internal/worker"},
 }
 
 // guardedImports are packages of the standard library that few may use.
@@ -95,7 +96,7 @@ var guardedImports = []struct {
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate verify/box verify/program verify/program/internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
