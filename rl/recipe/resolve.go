@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -364,14 +364,7 @@ func besideRecipe(recipe, name string) string {
 }
 
 func readScript(file string) (string, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > reward.MaxScriptBytes:
-		return "", fmt.Errorf("%s is not a file of at most %d bytes", file, reward.MaxScriptBytes)
-	}
-	text, err := os.ReadFile(file)
+	text, err := files.Read(file, reward.MaxScriptBytes)
 	if err == nil && !utf8.Valid(text) {
 		err = fmt.Errorf("%s is not UTF-8 text", file)
 	}
