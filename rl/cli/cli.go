@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,7 +40,7 @@ func usagef(format string, args ...any) error {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ignoreFileSizeSignal()
+	failedWritesAreErrors()
 	out := &writer{Writer: stdout}
 	a := app(stdin, out, stderr)
 	err := a.Run(flagsFirst(a, args))
@@ -57,23 +56,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "rlzero: hint: %s\n", hint)
 	}
 	return code(err)
-}
-
-// stoppable is for commands that have something to save or to remove: the first
-// interrupt cancels their context, the second ends the program at once, as the
-// first does in all other commands.
-func stoppable(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		defer stop()
-		unused := context.AfterFunc(ctx, func() {
-			stop()
-			fmt.Fprintln(c.App.ErrWriter, "stopping as soon as everything is safe; once more to stop at once")
-		})
-		defer unused()
-		c.Context = ctx
-		return action(c)
-	}
 }
 
 // writer remembers the first error, so that a result that did not reach its

@@ -35,7 +35,7 @@ Exit code 1 when a check failed, 3 when there is no device.
 			&cli.BoolFlag{Name: "quick", Usage: "leave the runs out"},
 			&cli.StringFlag{Name: "receipt", Usage: "check the receipt of the run in `RUN`"},
 		},
-		Action: stoppable(runDoctor),
+		Action: runDoctor,
 	}
 }
 
@@ -75,5 +75,7 @@ func examine(c *cli.Context) (*doctor.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doctor.Run(c.Context, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
+	ctx, done := interruptible(c)
+	defer done()
+	return doctor.Run(ctx, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
 }

@@ -37,7 +37,7 @@ Examples:
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe and the memory plan, do nothing"},
 			deviceFlag,
 		},
-		Action: stoppable(train),
+		Action: train,
 	}
 }
 
@@ -66,7 +66,9 @@ func train(c *cli.Context) error {
 	caps := dev.Caps()
 	fmt.Fprintf(show, "%s: %s\n", r.Name, r.About)
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
-	sum, err := rl.Train(c.Context, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+	ctx, done := interruptible(c)
+	defer done()
+	sum, err := rl.Train(ctx, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
 	if errors.Is(err, rl.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
 		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", rl.Word(dir))
 	}
