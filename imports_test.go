@@ -52,8 +52,9 @@ var layers = []layer{
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines"},
 	{folder: "rl/lines"},
-	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
-	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
+	{folder: "rl/audit", imports: "rl/terminal verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
+	{folder: "rl/terminal"},
+	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -123,7 +124,7 @@ func Eval(ctx context.Context, m *model.Model, o EvalOptions) (*EvalResult, erro
 	for _, row := range rows {
 		ids, err := s.tok.Encode(row.Question)
 		if err != nil {
-			return nil, fmt.Errorf("%w: prompt %q: %w", ErrInput, row.Question, err)
+			return nil, fmt.Errorf("%w: prompt %s: %w", ErrInput, terminal.Quote(row.Question), err)
 		}
 		longest = max(longest, len(ids))
 	}

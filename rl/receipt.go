@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -158,7 +159,7 @@ func ReadReceipt(dir string) (*Receipt, error) {
 	file := filepath.Join(dir, ReceiptFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", ErrInput, dir, ReceiptFile, Word(dir))
+		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", ErrInput, dir, ReceiptFile, terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)

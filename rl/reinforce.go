@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // trainRL is reinforcement learning: sample groups, judge them, learn from
@@ -154,7 +155,7 @@ func (s *session) keepingLearnt() string {
 	if s.state.Total == 0 {
 		return ""
 	}
-	return " with --set model.path=" + Word(s.run.Dir())
+	return " with --set model.path=" + terminal.ShellWord(s.run.Dir())
 }
 
 // unscoredBy counts the completions without a reward, by why.
@@ -357,12 +358,5 @@ func (s *session) showSample(st *recipe.Stage, cs []completion) {
 		return
 	}
 	c := cs[0]
-	s.show.Line("  step %d: %s  %s   %s: %s", s.state.Step, c.row.Question, clip(c.text, 120), c.verdict.Verdict, clip(c.verdict.Reason, 60))
-}
-
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
+	s.show.Line("  step %d: %s  %s   %s: %s", s.state.Step, terminal.Line(c.row.Question, 120), terminal.Line(c.text, 120), c.verdict.Verdict, terminal.Line(c.verdict.Reason, 60))
 }

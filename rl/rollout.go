@@ -11,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -63,7 +64,7 @@ func (s *roller) rollout(ctx context.Context, rows []verify.Problem, n, maxToken
 	for i, row := range rows {
 		ids, err := s.tok.Encode(row.Question)
 		if err != nil {
-			return nil, fmt.Errorf("%w: prompt %q: %w", ErrInput, row.Question, err)
+			return nil, fmt.Errorf("%w: prompt %s: %w", ErrInput, terminal.Quote(row.Question), err)
 		}
 		reqs[i] = model.Request{Prompt: ids, N: n, MaxTokens: maxTokens, Sampling: sampling, Stream: uint32(i * n)}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // ErrInterrupted: the context was cancelled; a checkpoint was written.
@@ -87,7 +88,7 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) {
 			other = asked[i]
 		}
-		return fmt.Errorf("%w: the recipe is not that of the run: %s has %q, the one given %q: continue with rlzero train --resume --run %s alone, or start another run", ErrInput, file, line, other, Word(dir))
+		return fmt.Errorf("%w: the recipe is not that of the run: %s has %q, the one given %q: continue with rlzero train --resume --run %s alone, or start another run", ErrInput, file, line, other, terminal.ShellWord(dir))
 	}
 	return nil
 }

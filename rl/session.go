@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -159,10 +160,10 @@ func (s *session) readable() error {
 	for _, row := range rows {
 		ids, err := s.tok.Encode(row.Question)
 		if err != nil {
-			return fmt.Errorf("%w: prompt %q: %w", ErrInput, row.Question, err)
+			return fmt.Errorf("%w: prompt %s: %w", ErrInput, terminal.Quote(row.Question), err)
 		}
 		if most := s.recipe.Task.MaxPromptTokens; len(ids) > most {
-			return fmt.Errorf("%w: prompt %q has %d tokens, [task] max_prompt_tokens accepts %d: raise it", ErrInput, row.Question, len(ids), most)
+			return fmt.Errorf("%w: prompt %s has %d tokens, [task] max_prompt_tokens accepts %d: raise it", ErrInput, terminal.Quote(row.Question), len(ids), most)
 		}
 	}
 	for i := range s.recipe.Stages {

@@ -11,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // probeProblems are the training problems on which the warm-up tests whether
@@ -97,11 +98,11 @@ func (s *session) demonstrations(step, n int) ([]model.Sequence, error) {
 		}
 		prompt, err := s.tok.Encode(row.Question)
 		if err != nil {
-			return nil, fmt.Errorf("prompt %q: %w", row.Question, err)
+			return nil, fmt.Errorf("prompt %s: %w", terminal.Quote(row.Question), err)
 		}
 		answer, err := s.tok.Encode(text)
 		if err != nil {
-			return nil, fmt.Errorf("demonstration %q: %w", text, err)
+			return nil, fmt.Errorf("demonstration %s: %w", terminal.Quote(text), err)
 		}
 		ids := append(append(append([]int(nil), prompt...), answer...), eos)
 		seqs[i] = model.Sequence{IDs: ids, From: len(prompt)}

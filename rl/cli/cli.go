@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // Version of the program; set at link time.
@@ -51,7 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 0
 	}
 	text, hint := explain(err)
-	fmt.Fprintf(stderr, "rlzero: error: %s\n", text)
+	fmt.Fprintf(stderr, "rlzero: error: %s\n", terminal.Message(text))
 	if hint != "" {
 		fmt.Fprintf(stderr, "rlzero: hint: %s\n", hint)
 	}
@@ -226,6 +227,6 @@ func openDevice(c *cli.Context) (gpu.Device, error) { return gpu.Open(c.String("
 
 func warn(c *cli.Context, warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", w)
+		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", terminal.Message(w))
 	}
 }

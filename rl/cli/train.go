@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 func trainCommand() *cli.Command {
@@ -70,14 +71,18 @@ func train(c *cli.Context) error {
 	defer done()
 	sum, err := rl.Train(ctx, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
 	if errors.Is(err, rl.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", rl.Word(dir))
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", rl.Word(sum.Example), rl.Word(dir))
+	example := "PROMPT"
+	if terminal.Printable(sum.Example, 200) {
+		example = terminal.ShellWord(sum.Example)
+	}
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", example, terminal.ShellWord(dir))
 	return nil
 }
 
