@@ -41,16 +41,16 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/plain rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout verify"},
-	{folder: "rl/eval", imports: "internal/plain model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/run", imports: "gpu rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/lines"},
 	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
-	{folder: "rl/receipt", imports: "gpu internal/plain rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks verify", tests: "internal/fixtures verify/instruct verify/program"},
+	{folder: "rl/receipt", imports: "gpu rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/rollout", imports: "rl/random verify"},
+	{folder: "rl/rollout", imports: "rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
@@ -64,7 +64,8 @@ var layers = []layer{
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
-	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
+	{folder: "rl/terminal"},
+	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
@@ -94,7 +95,6 @@ var layers = []layer{
 
 	{folder: "internal/files"},
 	{folder: "internal/fixtures"},
-	{folder: "internal/plain"},
 	{folder: "internal/hint"},
 	{folder: "internal/worker"},
 }
