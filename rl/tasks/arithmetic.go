@@ -491,7 +491,7 @@ func init() {
 		format:   wholeNumber,
 		defaults: settings{3, 10, 1, 15},
 		curriculum: []Attribute{
-			{"num_animals", []float64{1, 5, 10, 15, 20, 25, 30}, []string{"min_animals", "max_animals"}},
+			{"num_animals", []float64{3, 5, 10, 15, 20, 25, 30}, []string{"min_animals", "max_animals"}},
 			{"num_instances", []float64{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, []string{"min_instances", "max_instances"}},
 		},
 		check: sameNumber,
