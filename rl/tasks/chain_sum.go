@@ -180,8 +180,14 @@ func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
 // chainSumVerifier is "task:chain_sum".
 type chainSumVerifier struct{ number verify.Verifier }
 
+// Check implements [verify.Checker].
+func (v chainSumVerifier) Check(row verify.Problem) error { return verify.Check(v.number, row) }
+
 // Verify implements [verify.Verifier].
 func (v chainSumVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
+	if err := v.Check(row); err != nil {
+		return verify.Abstain("%v", err)
+	}
 	var form string
 	if found, err := row.Field("form", &form); found && err == nil && form == verify.FormRunningTotal {
 		return verify.JudgeLastTotal(strings.TrimSpace(completion), row.Answer)

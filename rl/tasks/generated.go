@@ -185,6 +185,18 @@ type answerVerifier struct {
 	extract string
 }
 
+// Check implements [verify.Checker].
+func (v answerVerifier) Check(row verify.Problem) error {
+	if v.empty && row.Answer == "" && row.Question != "" {
+		return nil
+	}
+	var lacking *rowError
+	if err := v.check(row, row.Answer); errors.As(err, &lacking) {
+		return err
+	}
+	return nil
+}
+
 // Verify implements [verify.Verifier].
 func (v answerVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
 	answer, rule, err := verify.Answer(completion, v.extract, maxAnswerBytes)
