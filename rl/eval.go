@@ -195,6 +195,9 @@ func (s *roller) fileRows(o EvalOptions) ([]verify.Problem, error) {
 			}
 			verifiers[name] = v
 		}
+		if err := verify.Check(verifiers[name], row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", name, err)
+		}
 		if len(rows) < o.Problems {
 			rows = append(rows, row)
 		}
