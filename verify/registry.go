@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Entry describes a verifier by name.
@@ -17,6 +20,9 @@ type Entry struct {
 	// New makes the verifier from options, a JSON object ("{}" for the
 	// defaults). Use [DecodeOptions] to read them.
 	New func(options json.RawMessage) (Verifier, error)
+	// Paths are the options that name a file or a folder, each with its default;
+	// "" is none. A recipe makes them absolute.
+	Paths map[string]string
 }
 
 var registry = map[string]Entry{}
@@ -40,25 +46,12 @@ func Entries() []Entry {
 	return all
 }
 
-// Lookup finds a verifier by name; the error has names that begin like it.
+// Lookup finds a verifier by name; the error's hint has the nearest name.
 func Lookup(name string) (Entry, error) {
 	if e, ok := registry[name]; ok {
 		return e, nil
 	}
-	const most = 5
-	var near []string
-	for begin := name; begin != "" && near == nil; begin = begin[:len(begin)-1] {
-		for _, e := range Entries() {
-			if len(near) < most && strings.HasPrefix(e.Name, begin) {
-				near = append(near, e.Name)
-			}
-		}
-	}
-	hint := ""
-	if near != nil {
-		hint = "; near it are " + strings.Join(near, ", ")
-	}
-	return Entry{}, fmt.Errorf("unknown verifier %q%s; rlzero verifiers lists all", shown(name), hint)
+	return Entry{}, hint.Unknown("verifier", name, slices.Sorted(maps.Keys(registry)), "rlzero verifiers")
 }
 
 // New makes the named verifier. Options are its settings as a recipe gives

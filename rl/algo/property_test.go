@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -135,6 +136,48 @@ func TestSplitInvariance(t *testing.T) {
 	}
 }
 
+// TestSum: a local loss in parts has the bits of the loss in one, its metrics and the
+// sum itself included.
+func TestSum(t *testing.T) {
+	const n = 7
+	b := randomBatch(3, n)
+	tried := 0
+	for name, cfg := range everyComposition() {
+		cfg.TopEntropyShare = 1
+		if !cfg.Local() {
+			continue
+		}
+		tried++
+		whole := mustLoss(t, cfg, b)
+		g := Totals(cfg, b)
+		for _, cuts := range [][]int{{0, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 3, 7}} {
+			sum := NewSum(cfg, g.Sequences, g.Tokens)
+			var last Result
+			for k := range cuts[1:] {
+				res, err := sum.Add(part(b, cuts[k], cuts[k+1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range res.DLogprob {
+					if !slices.Equal(res.DLogprob[i], whole.DLogprob[cuts[k]+i]) || !slices.Equal(res.DEntropy[i], whole.DEntropy[cuts[k]+i]) {
+						t.Fatalf("%s cut at %v: the derivatives of sequence %d differ from the whole batch's", name, cuts, cuts[k]+i)
+					}
+				}
+				last = res
+			}
+			if last.Loss != whole.Loss || last.Metrics != whole.Metrics {
+				t.Errorf("%s cut at %v: loss %v and metrics %+v, whole %v and %+v", name, cuts, last.Loss, last.Metrics, whole.Loss, whole.Metrics)
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("no loss is local")
+	}
+	if cfg := (Config{TopEntropyShare: 0.5}); cfg.Local() {
+		t.Error("a threshold over the batch's entropies is not local")
+	}
+}
+
 // micro_token_mean gives every micro-batch its own token mean and the same say,
 // so the cut matters; of one micro-batch it is token_mean.
 func TestMicroTokenMeanDependsOnTheCut(t *testing.T) {
@@ -167,7 +210,8 @@ func TestOnPolicyIsExact(t *testing.T) {
 		for _, old := range [][][]float64{b.Logprob, nil} {
 			b.OldLogprob = old
 			means := mustLoss(t, cfg, b).Metrics.Means()
-			want := map[string]float64{"policy/ratio_mean": 1, "policy/clip_low_frac": 0, "policy/clip_high_frac": 0, "policy/clip_fraction": 0, "policy/mismatch_kl": 0}
+			want := map[string]float64{"policy/ratio_mean": 1, "policy/clip_low_share": 0, "policy/clip_high_share": 0, "policy/clip_fraction": 0, "policy/mismatch_kl": 0}
+			want["policy/equal"] = means["policy/compared"]
 			for metric, w := range want {
 				if got, there := means[metric]; got != w || !there {
 					t.Errorf("%s: %s = %v, want exactly %v", name, metric, got, w)

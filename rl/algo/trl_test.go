@@ -103,12 +103,12 @@ func trlMetrics(t *testing.T, h hyper, got map[string]float64, want map[string]j
 		names["kl"] = "policy/kl_ref"
 	}
 	if h.str("importance_sampling_level") == "token" {
-		names["clip_ratio/low_mean"] = "policy/clip_low_frac"
+		names["clip_ratio/low_mean"] = "policy/clip_low_share"
 		if h.or("delta", math.Inf(1)) > 1+h.num("epsilon_high") { // TRL counts ratios after delta has cut them
-			names["clip_ratio/high_mean"] = "policy/clip_high_frac"
+			names["clip_ratio/high_mean"] = "policy/clip_high_share"
 			names["clip_ratio/region_mean"] = "policy/clip_fraction"
 		}
-		names["cispo_clip_ratio"] = "policy/clip_high_frac"
+		names["cispo_clip_ratio"] = "policy/clip_high_share"
 	}
 	for theirs, ours := range names {
 		if want[theirs] == nil {

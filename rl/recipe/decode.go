@@ -64,16 +64,23 @@ func (d *decoder) fail(p path, format string, args ...any) {
 		return
 	}
 	f := fault{text: fmt.Sprintf(format, args...)}
-	for _, s := range d.sets {
-		if n := min(len(s.path), len(p)); slices.Equal(s.path[:n], p[:n]) && len(s.path) <= len(p) {
-			f.where = "--set " + s.text
-		}
-	}
-	if f.where == "" {
+	if s := d.set(p); s != nil {
+		f.where = "--set " + s.text
+	} else if d.tree != nil {
 		f.line, f.col = d.src.find(p)
 		f.where = fmt.Sprintf("%s:%d:%d", d.src.file, f.line, f.col)
 	}
 	d.faults = append(d.faults, f)
+}
+
+// set is the last override of a key, or of a table around it; nil: there is none.
+func (d *decoder) set(p path) *set {
+	for i := len(d.sets) - 1; i >= 0; i-- {
+		if s := &d.sets[i]; len(s.path) <= len(p) && slices.Equal(s.path, p[:len(s.path)]) {
+			return s
+		}
+	}
+	return nil
 }
 
 // err is the collected faults as one error, in the order of the file.
@@ -81,7 +88,7 @@ func (d *decoder) err() error {
 	slices.SortStableFunc(d.faults, func(a, b fault) int { return 10_000*(a.line-b.line) + a.col - b.col })
 	var lines []string
 	for _, f := range d.faults {
-		lines = append(lines, f.where+": "+f.text)
+		lines = append(lines, strings.TrimPrefix(f.where+": "+f.text, ": "))
 	}
 	return fmt.Errorf("%w: %s", ErrInvalid, strings.Join(lines, "\n"))
 }

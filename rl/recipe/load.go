@@ -84,6 +84,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 			d.fail(path{"name"}, "name = %s is not accepted: it becomes part of a folder's name: no / or \\, and no dot in front", show(r.Name))
 		}
 		if len(d.faults) == 0 {
+			r.origin = d
 			return r, nil
 		}
 	}
@@ -95,4 +96,32 @@ func cmpOr(s, fallback string) string {
 		return fallback
 	}
 	return s
+}
+
+// Faults collects what is wrong with the keys of a recipe that was loaded, for
+// checks that need what the recipe names: data files, scripts, rewards.
+type Faults struct{ d decoder }
+
+// Faults returns an empty collection for the recipe.
+func (r *Recipe) Faults() *Faults {
+	if r.origin == nil {
+		return &Faults{}
+	}
+	return &Faults{decoder{src: r.origin.src, tree: r.origin.tree, sets: r.origin.sets}}
+}
+
+// Fail records that a key's value is not accepted. The key is written with the
+// index of its stage, as in task.data or stage.1.reward.
+func (f *Faults) Fail(key, format string, args ...any) {
+	p := path(strings.Split(key, "."))
+	f.d.fail(p, "%s: %s", f.d.name(p), fmt.Sprintf(format, args...))
+}
+
+// Err returns the collected faults as one error, which is ErrInvalid; nil: there
+// are none.
+func (f *Faults) Err() error {
+	if len(f.d.faults) == 0 {
+		return nil
+	}
+	return f.d.err()
 }

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/rlzero/rlzero/rl/algo"
@@ -8,6 +9,9 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
+
+// File is the name of the resolved recipe in a run folder.
+const File = "recipe.toml"
 
 // ErrInvalid marks a recipe that cannot be run as it is written.
 var ErrInvalid = errors.New("invalid recipe")
@@ -26,6 +30,8 @@ type Recipe struct {
 	Task             Task       `toml:"task"`
 	Checkpoint       Checkpoint `toml:"checkpoint"`
 	Stages           []Stage    `toml:"stage"`
+
+	origin *decoder // where it was read from; nil: it was made otherwise
 }
 
 // Model is the model to train: one that exists, or a fresh one of the
@@ -62,7 +68,7 @@ type Task struct {
 	// MaxPromptTokens bounds the prompts of a task whose texts have no fixed
 	// length; a demonstrator's (see tasks.Demonstrator) have, and it is the default.
 	MaxPromptTokens int        `toml:"max_prompt_tokens" range:"[1,16777216]"`
-	Settings        tasks.Task `toml:"settings"` // validated; a *tasks.File where there is data
+	Settings        tasks.Task `toml:"settings"` // of a family, validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
@@ -76,6 +82,9 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 	demonstrator, _ := t.Settings.(tasks.Demonstrator)
 	return demonstrator
 }
+
+// label is what messages call the task.
+func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
 // training and in the evaluation after it. A stage that samples nothing itself

@@ -2,19 +2,15 @@ package recipe
 
 import (
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/rl/algo"
-	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -59,7 +55,7 @@ func (d *decoder) model(m *Model) {
 				d.fail(at.with(key), "model.%s does not go with model.path = %s, whose config.json says it: remove one of them", key, show(p))
 			}
 		}
-		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: m.Path}
+		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: d.absolute(at.with("path"), m.Path)}
 		return
 	}
 	var missing []string
@@ -103,7 +99,7 @@ func (d *decoder) task(task *Task) {
 		}
 	}
 	if task.Data != "" {
-		d.data(task, t, at)
+		d.data(task, at)
 		return
 	}
 	if task.Name == "" {
@@ -132,14 +128,17 @@ func (d *decoder) task(task *Task) {
 	}
 }
 
-// data opens the file of a task. The path becomes absolute, so that the resolved
-// recipe can lie elsewhere, and the hash tells when the file has changed.
-func (d *decoder) data(task *Task, t map[string]any, at path) {
+// data checks the keys of a task that is a file. The file is opened when a run
+// begins. Its path becomes absolute, so that the resolved recipe can lie
+// elsewhere.
+func (d *decoder) data(task *Task, at path) {
+	task.Data = d.absolute(at.with("data"), task.Data)
 	if task.Verifier == "" {
 		d.fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
 		return
 	}
-	if _, err := verify.Lookup(task.Verifier); err != nil {
+	entry, err := verify.Lookup(task.Verifier)
+	if err != nil {
 		var known []string
 		for _, e := range verify.Entries() {
 			known = append(known, e.Name)
@@ -147,32 +146,7 @@ func (d *decoder) data(task *Task, t map[string]any, at path) {
 		d.fail(at.with("verifier"), "task.verifier = %q is not known%s; rlzero verifiers lists them", task.Verifier, DidYouMean(task.Verifier, known))
 		return
 	}
-	if _, err := verify.New(task.Verifier, task.Options); err != nil {
-		d.fail(at.with("options"), "task.options: %v", err)
-		return
-	}
-	file, err := filepath.Abs(besideRecipe(d.src.file, task.Data))
-	if err != nil {
-		d.fail(at.with("data"), "task.data: %v", err)
-		return
-	}
-	made, sum, err := tasks.OpenFile(file, task.Verifier, task.Options)
-	switch {
-	case err != nil:
-		d.fail(at.with("data"), "task.data: %v", err)
-		return
-	case task.SHA256 != "" && task.SHA256 != sum:
-		d.fail(at.with("sha256"), "task.sha256 = %q, but that of %s is %s: it has changed; put it back, or start a new run", task.SHA256, file, sum)
-		return
-	}
-	task.Data, task.SHA256, task.Settings = filepath.ToSlash(file), sum, made
-	switch most := made.HeldOut(); {
-	case task.EvalProblems <= most:
-	case t["eval_problems"] == nil:
-		task.EvalProblems = most
-	default:
-		d.fail(at.with("eval_problems"), "task.eval_problems = %d is out of range; accepted: at most %d, the problems of %s that are held out", task.EvalProblems, most, file)
-	}
+	task.Options = d.options(at.with("options"), entry, task.Options)
 }
 
 // settings reads a task's settings over its defaults and says whether they are
@@ -216,7 +190,7 @@ func (d *decoder) stageList(r *Recipe) {
 			kind = "" // the field's own check reports it
 		}
 		s := stageDefaults(kind)
-		d.stage(&s, t, at, r.Task.Settings)
+		d.stage(&s, t, at, r.Task)
 		if kind != "" && names[s.Name] {
 			d.fail(at.with("name"), "two stages are called %q: give each a name = \"...\" of its own", s.Name)
 		}
@@ -238,10 +212,10 @@ func (d *decoder) stageList(r *Recipe) {
 // teaching checks what only a task with demonstrations and a fixed vocabulary
 // can be asked for.
 func (d *decoder) teaching(r *Recipe) {
-	if r.Task.Settings == nil {
+	if r.Task.Settings == nil && r.Task.Data == "" {
 		return
 	}
-	name, maxPrompt := r.Task.Settings.Name(), path{"task", "max_prompt_tokens"}
+	name, maxPrompt := r.Task.label(), path{"task", "max_prompt_tokens"}
 	if t := r.Task.Demonstrator(); t != nil {
 		if r.Task.MaxPromptTokens == 0 {
 			r.Task.MaxPromptTokens = t.PromptTokens()
@@ -282,7 +256,7 @@ func demonstrators() []string {
 // stageNames are words that an override cannot take for an index.
 var stageNames = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*$`)
 
-func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
+func (d *decoder) stage(s *Stage, t map[string]any, at path, task Task) {
 	if s.Kind == "" { // which keys are right is not known
 		d.table(reflect.ValueOf(s).Elem(), map[string]any{"kind": t["kind"]}, at, "")
 		return
@@ -292,20 +266,21 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 	if !stageNames.MatchString(s.Name) {
 		d.fail(at.with("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
 	}
-	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && task != nil {
-		demonstrator, ok := task.(tasks.Demonstrator)
-		if !ok {
+	known := task.Settings != nil || task.Data != ""
+	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
+		demonstrator := task.Demonstrator()
+		if demonstrator == nil {
 			p := at.with("sampling").with("max_completion_tokens")
-			d.fail(p, "%s is missing: the answers of task %s have no fixed length", d.name(p), task.Name())
+			d.fail(p, "%s is missing: the answers of task %s have no fixed length", d.name(p), task.label())
 			return
 		}
 		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()
 	}
-	if s.Kind == KindRL && task != nil || t["algorithm"] != nil {
+	if s.Kind == KindRL && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
 	}
 	if s.Kind == KindRL {
-		d.reward(s, at)
+		d.verifiers(s, at)
 	}
 	if len(d.faults) > before || s.Kind != KindRL {
 		return
@@ -320,62 +295,55 @@ func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
 	}
 }
 
-// reward checks a stage's reward: the verifiers that it declares, and the
-// expression. Scripts are read here, so that the recipe needs no other file.
-func (d *decoder) reward(s *Stage, at path) {
+// verifiers completes the verifiers that a stage declares. The reward is compiled
+// when a run begins.
+func (d *decoder) verifiers(s *Stage, at path) {
 	for i := range s.Verifiers {
-		v := &s.Verifiers[i]
-		if v.Starlark != "" && v.Source == "" && v.Verifier == "" {
-			text, err := readScript(besideRecipe(d.src.file, v.Starlark))
-			if err != nil {
-				p := at.with("verifier").with(strconv.Itoa(i)).with("starlark")
-				d.fail(p, "%s: %v", d.name(p), err)
-				return
-			}
-			v.Source = text
+		v, inner := &s.Verifiers[i], at.with("verifier").with(strconv.Itoa(i))
+		if v.Starlark != "" && v.Source == "" {
+			v.Starlark = d.absolute(inner.with("starlark"), v.Starlark)
 		}
 		if v.Scripted() && v.Range == [2]float64{} {
 			v.Range = [2]float64{0, 1}
 		}
-	}
-	_, err := reward.Compile(s.Reward, s.Verifiers)
-	var wrong reward.Errors
-	errors.As(err, &wrong)
-	for _, e := range wrong {
-		p := at.with("reward")
-		if e.Verifier >= 0 {
-			p = at.with("verifier").with(strconv.Itoa(e.Verifier)).with(e.Key)
+		if entry, err := verify.Lookup(v.Verifier); err == nil {
+			v.Options = d.options(inner.with("options"), entry, v.Options)
 		}
-		hint := ""
-		if e.Unknown != "" {
-			hint = DidYouMean(e.Unknown, e.Known)
-		}
-		d.fail(p, "%s: %v%s", d.name(p), e, hint)
 	}
 }
 
-// besideRecipe is the file that a recipe names: a relative one lies beside it.
-func besideRecipe(recipe, name string) string {
+// options makes the paths among a verifier's options absolute.
+func (d *decoder) options(at path, entry verify.Entry, options map[string]any) map[string]any {
+	for _, key := range slices.Sorted(maps.Keys(entry.Paths)) {
+		fallback := entry.Paths[key]
+		name, given := options[key].(string)
+		if _, there := options[key]; !there && fallback != "" {
+			name, given = fallback, true
+		}
+		if given && name != "" {
+			options = maps.Clone(options)
+			if options == nil {
+				options = map[string]any{}
+			}
+			options[key] = d.absolute(at.with(key), name)
+		}
+	}
+	return options
+}
+
+// absolute is the path of a file or folder that a recipe names. A relative one
+// begins at the recipe's folder; in an override and in a preset, at the current
+// folder.
+func (d *decoder) absolute(at path, name string) string {
 	file := filepath.FromSlash(name)
-	if filepath.IsAbs(file) {
-		return file
+	if !filepath.IsAbs(file) && d.set(at) == nil {
+		file = filepath.Join(filepath.Dir(d.src.file), file)
 	}
-	return filepath.Join(filepath.Dir(recipe), file)
-}
-
-func readScript(file string) (string, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > reward.MaxScriptBytes:
-		return "", fmt.Errorf("%s is not a file of at most %d bytes", file, reward.MaxScriptBytes)
+	file, err := filepath.Abs(file)
+	if err != nil { // the current folder is gone
+		d.fail(at, "%s = %q is a relative path, and the current folder cannot be found: %v", d.name(at), name, err)
 	}
-	text, err := os.ReadFile(file)
-	if err == nil && !utf8.Valid(text) {
-		err = fmt.Errorf("%s is not UTF-8 text", file)
-	}
-	return string(text), err
+	return filepath.ToSlash(file)
 }
 
 // algorithm reads the table over the values of its preset.

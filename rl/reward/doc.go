@@ -1,6 +1,6 @@
 // Package reward turns the verdicts of a step into rewards: a small typed
-// language that a recipe's key reward is written in, checked when the recipe is
-// read and evaluated in plain float64.
+// language that a recipe's key reward is written in, checked when a run begins and
+// evaluated in plain float64.
 //
 //	"if(right(form), task + 0.1*brief, -1)"                 [[stage.verifier]]
 //	        │ parse: nodes with their place                        │ registry of package verify,

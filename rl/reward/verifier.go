@@ -16,8 +16,8 @@ type Verifier struct {
 	Name     string         `toml:"name"`
 	Verifier string         `toml:"verifier"` // see rlzero verifiers
 	Options  map[string]any `toml:"options"`  // of the verifier
-	Starlark string         `toml:"starlark"` // the script's file, relative to the recipe's; with source: its name in messages
-	Source   string         `toml:"source"`   // the script's text; a resolved recipe has it, so that it needs no other file
+	Starlark string         `toml:"starlark"` // the script's file; with source: its name in messages
+	Source   string         `toml:"source"`   // the script's text; the recipe of a run has it, so that it needs no other file
 	Range    [2]float64     `toml:"range"`    // of the script's results, least and greatest; default [0, 1]
 }
 

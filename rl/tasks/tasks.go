@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -96,11 +96,11 @@ func Families() []Family {
 	return all
 }
 
-// Lookup finds a family by name; the error lists the names there are.
+// Lookup finds a family by name; the error's hint has the nearest name.
 func Lookup(name string) (Family, error) {
 	f, ok := families[name]
 	if !ok {
-		return f, fmt.Errorf("unknown task %q: accepted are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		return f, hint.Unknown("task", name, slices.Sorted(maps.Keys(families)), "rlzero tasks")
 	}
 	return f, nil
 }

@@ -19,6 +19,7 @@ func init() {
 		Name:    "sql",
 		Summary: "a query whose result on a SQLite database equals the reference's",
 		Doc:     sqlDoc,
+		Paths:   map[string]string{"folder": "."},
 		New: func(raw json.RawMessage) (verify.Verifier, error) {
 			v, err := newSQL(raw)
 			return sqlInChild{v, raw}, err
@@ -66,7 +67,8 @@ nonempty   a reference without rows is not scored. Default false: no rows are ri
 extract    "block": the last block fenced as sql, else the last without a language.
            "lenient": that, else a text that begins with SELECT, WITH or VALUES.
            "none": the whole completion. Default "block". Only behind the last </think>.
-folder     where relative paths start. Default: the current folder.
+folder     where relative paths of databases start. Default: the recipe's folder, and
+           outside of a recipe the current one.
 steps      instructions of SQLite's machine that a query may take. Default 20000000,
            about a second.
 max_rows   rows that a result may have. Default 10000; 8 MiB in any case.

@@ -21,6 +21,7 @@ func init() {
 		Name:    "code:wasm",
 		Summary: "a WebAssembly module, or a program in an interpreter that is one, that passes its tests",
 		Doc:     wasmDoc,
+		Paths:   map[string]string{"runtime": "", "folder": ""},
 		New:     newWasm,
 	})
 }
