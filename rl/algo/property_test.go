@@ -142,7 +142,7 @@ func TestSum(t *testing.T) {
 	const n = 7
 	b := randomBatch(3, n)
 	tried := 0
-	for name, cfg := range everyComposition() {
+	for name, cfg := range everyComposition(t) {
 		cfg.TopEntropyShare = 1
 		if !cfg.Local() {
 			continue
