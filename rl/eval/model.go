@@ -219,6 +219,9 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 			}
 			verifiers[name] = v
 		}
+		if err := verify.Check(verifiers[name], row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", name, err)
+		}
 		if len(rows) < o.Problems {
 			rows = append(rows, row)
 		}
