@@ -64,6 +64,7 @@ var layers = []layer{
 
 	{folder: "model", imports: "gpu model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
 	{folder: "model/text", imports: "model/internal/jsonfile", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/internal/jsonfile"},
 
 	{folder: "gpu", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
