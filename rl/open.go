@@ -38,6 +38,17 @@ func ModelDir(path string) (dir string, warnings []string, err error) {
 	return ckpt.Dir(), warnings, nil
 }
 
+// TextDir is ModelDir for those who need no weights: a folder that has a tokenizer
+// or a chat template and no config.json will do.
+func TextDir(path string) (dir string, warnings []string, err error) {
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return path, nil, nil
+		}
+	}
+	return ModelDir(path)
+}
+
 // OpenModel loads a MODEL argument onto a device, frozen. It is kept as it was
 // trained, in float32 if nothing says so, unless dtype and kvDtype say otherwise.
 func OpenModel(dev gpu.Device, path string, dtype, kvDtype model.Dtype) (*model.Model, []string, error) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 
@@ -137,39 +136,4 @@ func audited(c *cli.Context, path string) (*audit.Report, error) {
 	}
 	defer in.Close()
 	return rl.AuditFile(path, in, o)
-}
-func inspectCommand() *cli.Command {
-	return &cli.Command{
-		Name: "inspect", Usage: "look into a model's parts",
-		Subcommands: []*cli.Command{{
-			Name: "tokens", Usage: "text to token ids and back",
-			Description: `Reads {"text":"..."} lines and writes {"ids":[...],"decoded":"..."}.
-
-Example:
-   echo '{"text":"20 13 7 4 > 10:"}' | rlzero inspect tokens --model runs/first --in -`,
-			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run or checkpoint"},
-				&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
-			},
-			Action: func(c *cli.Context) error {
-				if _, err := positional(c); err != nil {
-					return err
-				}
-				if c.String("model") == "" {
-					return usagef("%s needs --model DIR; see %s --help", c.Command.HelpName, c.Command.HelpName)
-				}
-				in, err := input(c, c.String("in"))
-				if err != nil {
-					return err
-				}
-				defer in.Close()
-				warnings, err := rl.Tokens(c.String("model"), c.String("in"), in, bufio.NewWriter(c.App.Writer))
-				warn(c, warnings)
-				return err
-			},
-		}},
-		Action: func(c *cli.Context) error {
-			return usagef("rlzero inspect takes a subcommand: tokens")
-		},
-	}
 }

@@ -198,7 +198,7 @@ func (r *run) take(v any, first, last, step int64) (any, error) {
 		return &list{items}, err
 	case *tuple:
 		items, err := pick(v.items)
-		return &tuple{items}, err
+		return &tuple{items: items}, err
 	case *span:
 		return &span{v.start + first*v.step, v.start + last*v.step, v.step * step, count}, nil
 	}
@@ -213,13 +213,11 @@ var changing = map[string][]string{
 
 // attribute is an attribute of a value, its methods among them.
 func attribute(v any, name string) (any, bool) {
-	if strings.HasPrefix(name, "_") || slices.Contains(changing[typeName(v)], name) {
-		if ns, ok := v.(*namespace); ok {
-			return ns.attrs.lookup(name)
-		}
-		if _, isDict := v.(*Dict); isDict && strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "__") {
-			return nil, false // no attribute of a dict: an item may have that name
-		}
+	if ns, ok := v.(*namespace); ok {
+		return ns.attrs.lookup(name)
+	}
+	internal := strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
+	if internal || slices.Contains(changing[typeName(v)], name) {
 		return undefinedf("access to attribute '%s' of '%s' object is unsafe", name, typeName(v)), true
 	}
 	switch v := v.(type) {
@@ -233,11 +231,12 @@ func attribute(v any, name string) (any, bool) {
 		}
 		return bind(sequenceMethods, any(v), name)
 	case *tuple:
+		if i := slices.Index(v.names, name); i >= 0 {
+			return v.items[i], true
+		}
 		return bind(sequenceMethods, any(v), name)
 	case float64:
 		return bind(floatMethods, v, name)
-	case *namespace:
-		return v.attrs.lookup(name)
 	case *loop:
 		return v.attribute(name)
 	case *callable:

@@ -123,7 +123,7 @@ func (e *listExpr) eval(r *run, s *scope) (any, error) {
 
 func (e *tupleExpr) eval(r *run, s *scope) (any, error) {
 	items, err := r.values(e.items, s)
-	return &tuple{items}, err
+	return &tuple{items: items}, err
 }
 
 func (e *dictExpr) eval(r *run, s *scope) (any, error) {

@@ -152,7 +152,7 @@ func formatFilter(r *run, v any, c call) (any, error) {
 		}
 		return r.percent(s, c.kw)
 	}
-	return r.percent(s, &tuple{c.args})
+	return r.percent(s, &tuple{items: c.args})
 }
 
 func indentFilter(r *run, v any, c call) (any, error) {
@@ -383,8 +383,8 @@ func roundFilter(_ *run, v any, c call) (any, error) {
 	scale := math.Pow(10, float64(precision))
 	switch method {
 	case "common":
-		if !isFloat && precision >= 0 {
-			return v, nil
+		if n, ok := asInt(v); ok && precision >= 0 {
+			return fromBig(n), nil
 		}
 		out := roundTo(f, int(precision))
 		if !isFloat {

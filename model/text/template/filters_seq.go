@@ -94,7 +94,7 @@ func (r *run) keyed(attribute any, caseSensitive bool) (func(v any) (any, error)
 			}
 			keys[i] = key
 		}
-		return &tuple{keys}, nil
+		return &tuple{items: keys}, nil
 	}, nil
 }
 
@@ -302,7 +302,8 @@ func groupbyFilter(r *run, v any, c call) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			out.items = append(out.items, &tuple{[]any{shown, &list{}}})
+			pair := &tuple{[]any{shown, &list{}}, []string{"grouper", "list"}}
+			out.items = append(out.items, pair)
 			last = key
 		}
 		group := out.items[len(out.items)-1].(*tuple).items[1].(*list)

@@ -250,6 +250,9 @@ func parseSpec(text string) (spec, error) {
 	}
 	if after, ok := strings.CutPrefix(rest, "0"); ok {
 		s.zero, rest = true, after
+		if s.fill == "" && s.align != 0 {
+			s.fill = "0"
+		}
 	}
 	none := func() (any, error) { return nil, errors.New("no arguments") }
 	var err error

@@ -180,7 +180,7 @@ func (l *loop) cycle(_ *run, c call) (any, error) {
 }
 
 func (l *loop) hasChanged(r *run, c call) (any, error) {
-	now := &tuple{c.args}
+	now := &tuple{items: c.args}
 	if l.changed != nil {
 		if same, err := r.equal(l.changed, now); same || err != nil {
 			return false, err

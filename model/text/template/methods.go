@@ -342,7 +342,7 @@ func partition(name string, index func(s, sep string) int) strMethod {
 		case name == "rpartition":
 			parts = []any{"", "", s}
 		}
-		return &tuple{parts}, r.grow(len(s))
+		return &tuple{items: parts}, r.grow(len(s))
 	}
 }
 

@@ -134,7 +134,7 @@ func (r *run) sequenceArithmetic(op string, left, right any) (v any, ok bool, er
 			return nil, false, fmt.Errorf(`can only concatenate tuple (not "%s") to tuple`, typeName(right))
 		}
 		err := r.grow(valueSize * (len(a.items) + len(b.items)))
-		return &tuple{slices.Concat(a.items, b.items)}, true, err
+		return &tuple{items: slices.Concat(a.items, b.items)}, true, err
 	}
 	return nil, false, nil
 }
@@ -168,7 +168,7 @@ func (r *run) repeat(v any, n int64) (out any, ok bool, err error) {
 	case *list:
 		return &list{slices.Repeat(v.items, int(n))}, true, nil
 	}
-	return &tuple{slices.Repeat(v.(*tuple).items, int(n))}, true, nil
+	return &tuple{items: slices.Repeat(v.(*tuple).items, int(n))}, true, nil
 }
 
 var errZero = errors.New("division by zero")

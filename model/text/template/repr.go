@@ -83,6 +83,8 @@ func (r *run) writeRepr(b *strings.Builder, v any) error {
 		return put(">")
 	case *loop:
 		return put(fmt.Sprintf("<LoopContext %d/%d>", v.index0+1, v.length()))
+	case *undefined:
+		return put("Undefined")
 	case *callable:
 		if v.attr != nil {
 			return put("<Macro " + stringRepr(v.name) + ">")

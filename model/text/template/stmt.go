@@ -260,7 +260,7 @@ func (m *macro) bind(s *scope) *callable {
 	}
 	return &callable{kind: "Macro", name: m.name,
 		call: func(r *run, c call) (any, error) { return m.run(r, s.inner(), c) },
-		attr: map[string]any{"name": m.name, "arguments": &tuple{args}, "caller": m.uses["caller"],
+		attr: map[string]any{"name": m.name, "arguments": &tuple{items: args}, "caller": m.uses["caller"],
 			"catch_kwargs": m.uses["kwargs"], "catch_varargs": m.uses["varargs"]}}
 }
 
@@ -318,7 +318,7 @@ func (m *macro) special(s *scope, c call, kw *Dict) error {
 	extra := c.args[min(len(c.args), len(m.params)):]
 	switch {
 	case m.uses["varargs"]:
-		s.set("varargs", &tuple{extra})
+		s.set("varargs", &tuple{items: extra})
 	case len(extra) > 0:
 		return fmt.Errorf("macro '%s' takes not more than %d argument(s), found %d", m.name, len(m.params), len(c.args))
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,8 +20,11 @@ import (
 // list is a Python list.
 type list struct{ items []any }
 
-// tuple is a Python tuple.
-type tuple struct{ items []any }
+// tuple is a Python tuple. Its items may also have names.
+type tuple struct {
+	items []any
+	names []string
+}
 
 // Dict is a Python dict: keys in the order in which they were set.
 type Dict struct {
@@ -40,6 +42,17 @@ func (d *Dict) Set(key string, value any) { d.set(key, key, value) }
 // Get is the value of a key.
 func (d *Dict) Get(key string) (any, bool) { return d.lookup(key) }
 
+// Vars are the entries whose keys are strings, for [Template.Render].
+func (d *Dict) Vars() map[string]any {
+	out := map[string]any{}
+	for i, key := range d.keys {
+		if name, ok := key.(string); ok {
+			out[name] = d.vals[i]
+		}
+	}
+	return out
+}
+
 func (d *Dict) set(hash, key, value any) {
 	if i, ok := d.index[hash]; ok {
 		d.vals[i] = value
@@ -55,15 +68,6 @@ func (d *Dict) lookup(hash any) (any, bool) {
 		return nil, false
 	}
 	return d.vals[i], true
-}
-
-func (d *Dict) clone() *Dict {
-	out := NewDict()
-	for h, i := range d.index { // into a map: no order
-		out.index[h] = i
-	}
-	out.keys, out.vals = slices.Clone(d.keys), slices.Clone(d.vals)
-	return out
 }
 
 // span is a Python range.
@@ -84,7 +88,7 @@ func (v *view) at(i int) any {
 	case "dict_values":
 		return v.d.vals[i]
 	}
-	return &tuple{[]any{v.d.keys[i], v.d.vals[i]}}
+	return &tuple{items: []any{v.d.keys[i], v.d.vals[i]}}
 }
 
 // iterator is a Python generator: its items are made when they are asked for, and
