@@ -35,3 +35,14 @@ func FindModel(path string) (dir string, warnings []string, err error) {
 	}
 	return ckpt.Dir(), warnings, nil
 }
+
+// FindText is FindModel for those who need no weights: a folder that has a tokenizer or
+// a chat template and no config.json will do.
+func FindText(path string) (dir string, warnings []string, err error) {
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return path, nil, nil
+		}
+	}
+	return FindModel(path)
+}
