@@ -17,7 +17,8 @@
 // transposed in registers (log2(8) exchanges), so that a lane stores 8 adjacent
 // columns. TL, NN and TN: lane l has the 8 adjacent columns n0+8l; for a narrow NN
 // two teams of 4 lanes have rows of their own. What limits all is the number of
-// loads, so tiles are large enough to spill.
+// loads, so tiles are large enough to spill. NT and NN load 8 values of k of b, then
+// take the rows one by one, so that a row's accumulators stay in registers for 8 k.
 // T0: tiles of a and b in workgroup memory, a rectangle of c in registers.
 //
 // Variants tried (GFLOP/s of one core of an EPYC, lavapipe 22.3; in brackets the
@@ -27,6 +28,11 @@
 // 26, 16x48 27, 32x32 25. Storing floats and not the transposed tile: 22 [200].
 // NN 640x96x512: 16x64 22 [220], 12x64 24, two teams of 8x32 26, 12x32 28 [165],
 // 16x32 25; 512^3: 16x64 30, 12x64 28, two teams of 12x32 26.
+// Rows inside, k outside (what was there before): times of now = 1, in turns, by CPU
+// time on a busy Xeon with 2 MB of L2: NT 512^3 1.12, NN 512^3 1.15, NN 256x1536x576
+// 1.33, 2560x96x512 1.17, NT 8x3072x576 1.1, fewer rows equal. On a quiet EPYC, with
+// that: NT with 32 rows 1.02, NN with 24 rows 1.2; rows outside for TN,
+// 4 rows of k at once, 1.3 (too much is live).
 // b in bf16, as vec4<u32> and as vec2<u64>, times of f32 = 1, in turns, by CPU time:
 // NT 1x3072x576 0.88, 0.68; 8x3072x576 0.93, 0.83; 512^3 0.88, 0.83; NN 64x512x576
 // 0.87, 0.85; 512^3 0.81, 0.83. T0 loads b element by element; it has run on lavapipe
@@ -125,7 +131,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $j := seq .cols}}      let b{{$j}} = b[col{{$j}} + k + q];
       let b{{$j}}_lo = {{even "b"}}(b{{$j}});
       let b{{$j}}_hi = {{odd "b"}}(b{{$j}});
-{{end}}{{range $e := seq 8}}{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
+{{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
 {{range $j := seq $.cols}}      c{{$i}}_{{$j}} = fma(t{{$e}}_{{$i}}, {{lane (print "b" $j) $e}}, c{{$i}}_{{$j}});
 {{end}}{{end}}{{end}}    }
   }
@@ -198,7 +204,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
       let b{{$e}}_lo = {{even "b"}}(b{{$e}});
       let b{{$e}}_hi = {{odd "b"}}(b{{$e}});
-{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
+{{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
       c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
 {{end}}{{end}}    }
