@@ -60,7 +60,7 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 		for i, s := range m.layout.head {
 			kernel := m.Config.Dtype.kernel("matmul_nn")
 			if i > 0 {
-				kernel = m.Config.Dtype.kernel("matmul_nn_add")
+				kernel = m.Config.Dtype.kernel("matmul_nn_acc")
 			}
 			dl := at(h.logits, s.row0)
 			r.matmul(kernel, n, d.ld, s.rows, d.vocabp, d.ld, d.ld, dl, m.params.matrix(s.region), at(bs.dhead, r0*d.ld))

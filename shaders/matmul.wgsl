@@ -1,6 +1,6 @@
 // Matrix products of row-major f32 matrices: matmul_nt, matmul_nt_residual,
-// matmul_nn, matmul_nn_add, matmul_tn_acc, and with b in bf16 matmul_nt_bf16,
-// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_add_bf16; matmul_naive is the
+// matmul_nn, matmul_nn_acc, matmul_tn_acc, and with b in bf16 matmul_nt_bf16,
+// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_acc_bf16; matmul_naive is the
 // baseline of the benchmark.
 //
 // Bindings: a, b, c as the names say (n: [rows][k], t: the operand that is read
@@ -8,9 +8,9 @@
 // has the shape of c. The extent is N (columns of c), M (rows of c).
 //
 // Order: every element of c is one chain acc = fma(a, b, acc) over k ascending,
-// whatever K is and whoever computes it, from 0 or (tn_acc) from c; r or c is
-// added last. So an element does not depend on the tile, on the other rows of
-// the batch, or on where a batch of rows is cut.
+// whatever K is and whoever computes it, from 0 or, in the kernels that end in acc,
+// from what c holds; r is added last. So an element does not depend on the tile, on
+// the other rows of the batch, or on where K is cut.
 //
 // TL, NT: lane l has column n0+8j+l and reads 8 floats of its row of b; a row of
 // a is loaded once by all lanes and handed around by subgroupShuffle. The tile is
@@ -61,9 +61,9 @@
 //variant matmul_nn TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
 //variant matmul_nn TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
 //variant matmul_nn TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_add TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_add TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_add TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_acc TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_acc TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_acc TL r16 tile=64,16 use=nn_lanes rows=16 across=8
 //variant matmul_tn_acc TL tile=64,32 limit=K:52424 use=tn_lanes rows=32 across=8
 //variant matmul_nt T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
@@ -71,8 +71,8 @@
 //variant matmul_nt_residual T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nn T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nn T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_add T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_add T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_acc T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_tn_acc T0 r16 tile=64,16 max=512,512 use=tiles rows=16 cols=64 each=4 wide=4
 //variant matmul_tn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_bf16 TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
@@ -88,17 +88,17 @@
 //variant matmul_nn_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
 //variant matmul_nn_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
 //variant matmul_nn_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_add_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_add_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_add_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_acc_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_acc_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_acc_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
 //variant matmul_nt_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_residual_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt_residual_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nn_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nn_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_add_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_add_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_acc_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_acc_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_naive TL tile=64,1 limit=K:65534 use=naive
 //variant matmul_naive T0 tile=64,1 use=naive
 
@@ -190,9 +190,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let steps = pc.K / 8u;
   let ldb = pc.ldb / 8u;
 {{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
-  var c{{$i}}_lo = vec4<f32>();
+{{if eq $.Kernel "matmul_nn_acc"}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * (pc.ldc / 8u) + col];
+  var c{{$i}}_lo = even(old{{$i}});
+  var c{{$i}}_hi = odd(old{{$i}});
+{{else}}  var c{{$i}}_lo = vec4<f32>();
   var c{{$i}}_hi = vec4<f32>();
-{{end}}  for (var k = 0u; k < steps; k += {{.across}}u) {
+{{end}}{{end}}  for (var k = 0u; k < steps; k += {{.across}}u) {
     let at = min(k + l - team, steps - 1u);
 {{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
     let a{{$i}}_lo = even(a{{$i}});
@@ -211,11 +214,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
   if (n < pc.N / 8u) {
 {{range $i := seq .rows}}    if (m0 + {{$i}}u < pc.M) {
-      let at = (m0 + {{$i}}u) * (pc.ldc / 8u) + n;
-{{if eq $.Kernel "matmul_nn_add"}}      let old = c[at];
-      c[at] = join(even(old) + c{{$i}}_lo, odd(old) + c{{$i}}_hi);
-{{else}}      c[at] = join(c{{$i}}_lo, c{{$i}}_hi);
-{{end}}    }
+      c[(m0 + {{$i}}u) * (pc.ldc / 8u) + n] = join(c{{$i}}_lo, c{{$i}}_hi);
+    }
 {{end}}  }
 }
 {{end}}
@@ -285,7 +285,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let n0 = group.x * {{.cols}}u;
   let m = thread / {{$across}}u * {{.each}}u;
   let n = thread % {{$across}}u * {{.wide}}u;
-{{range $i := seq .each}}{{range $j := seq $.wide}}  var c{{$i}}_{{$j}} = {{if eq $.Kernel "matmul_tn_acc"}}c[min(m0 + m + {{$i}}u, pc.M - 1u) * pc.ldc + min(n0 + n + {{$j}}u, pc.N - 1u)]{{else}}0.0{{end}};
+{{range $i := seq .each}}{{range $j := seq $.wide}}  var c{{$i}}_{{$j}} = {{if or (eq $.Kernel "matmul_nn_acc") (eq $.Kernel "matmul_tn_acc")}}c[min(m0 + m + {{$i}}u, pc.M - 1u) * pc.ldc + min(n0 + n + {{$j}}u, pc.N - 1u)]{{else}}0.0{{end}};
 {{end}}{{end}}  for (var k0 = 0u; k0 < pc.K; k0 += 16u) {
     // Past the edges the last row, column or k is read; it reaches no result.
 {{range $s := seq (div (mul 16 .rows) $threads)}}    {
@@ -324,7 +324,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $i := seq .each}}  if (m0 + m + {{$i}}u < pc.M) {
     let at = (m0 + m + {{$i}}u) * pc.ldc + n0 + n;
 {{range $j := seq $.wide}}    if (n0 + n + {{$j}}u < pc.N) {
-      c[at + {{$j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{$j}}u] + {{else if eq $.Kernel "matmul_nn_add"}}c[at + {{$j}}u] + {{end}}c{{$i}}_{{$j}};
+      c[at + {{$j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{$j}}u] + {{end}}c{{$i}}_{{$j}};
     }
 {{end}}  }
 {{end}}}
