@@ -306,6 +306,38 @@ func TestSlabGradientBits(t *testing.T) {
 	}
 }
 
+// TestPanelGradientBits: the gradient has the same bits in however many dispatches
+// long sums are added up.
+func TestPanelGradientBits(t *testing.T) {
+	for _, dev := range gputest.Devices(t) {
+		for _, dtype := range []Dtype{F32, BF16} {
+			t.Run(fmt.Sprint(dev.Caps().ID, " ", dev.Caps().Tier, " ", dtype), func(t *testing.T) {
+				cfg := smallConfig(dtype, F32)
+				cfg.Vocab, cfg.MLP = 200, 60
+				m := modelOn(t, dev, cfg)
+				var seqs []Sequence
+				for _, p := range prompts(12, 40) {
+					seqs = append(seqs, Sequence{IDs: append(p, 199, 4, 5), From: 1})
+				}
+				var want []float32
+				for _, panel := range []int{0, 64, 128} {
+					tr := trainerOf(t, m, 1000)
+					tr.progs.panel = panel
+					got := gradientAfter(t, tr, seqs)
+					if want == nil {
+						want = got
+					}
+					for i := range want {
+						if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
+							t.Fatalf("panels of %d products: element %d is %v, is %v without", panel, i, got[i], want[i])
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // modelOn is a model with random weights for 64 positions.
 func modelOn(t *testing.T, dev gpu.Device, cfg Config) *Model {
 	t.Helper()
@@ -336,15 +368,26 @@ func copyTensors(t *testing.T, to, from *Model) {
 
 func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int) []float32 {
 	t.Helper()
+	return gradientAfter(t, trainerOf(t, m, rows), seqs)
+}
+
+func trainerOf(t *testing.T, m *Model, rows int) *Trainer {
+	t.Helper()
 	tr, err := m.NewTrainer(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// gradientAfter is the gradient of weighted statistics of seqs.
+func gradientAfter(t *testing.T, tr *Trainer, seqs []Sequence) []float32 {
+	t.Helper()
 	if _, err := tr.Forward(seqs, 1); err != nil {
 		t.Fatal(err)
 	}
-	err = tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 }))
+	err := tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,17 @@
 // alone, where its rate says nothing about a GPU.
 // TN 288x96x3584: 8x64 16, 16x64 22, 24x64 26, 32x64 28 [270], two teams of 16x32
 // 26; 512^3: 20, 28, 32, 36, 26.
+// NN where b is larger than a cache: a tile reads 256 bytes of each of K rows of b that
+// lie apart, so that nothing is fetched ahead, and K rows of 64 columns are more than
+// the second-level cache. Going down the rows of c first helps where b has more than
+// 96 K elements; cutting K into panels of 512 (package model does) helps the more, the
+// longer K is. Both, GFLOP/s of one core, EPYC with 1 MB of L2: 256x576x3072 7.7 to 25,
+// 256x1536x576 10 to 21, K = 16384 7 to 26; panels of 256, 1024, 2048 26, 24, 23; panels
+// alone 12; going down where b is small, 2560x96x512, 21 to 15. Busy Xeon with 2 MB:
+// 10 to 17, 10 to 15, 8 to 15. Huge pages: nothing.
+// TN in panels of 512 rows, times of one dispatch = 1: EPYC, demo's shapes 0.68, panels
+// of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
+// 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
 //
 // lavapipe ends a shader after 65535 loop iterations (package doc); matmul_tn_acc
 // on TL needs 10 for 8 values of k, so K is limited.
@@ -185,7 +196,12 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 {{bind "b" (wide "b")}}
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  // lavapipe takes the workgroups row by row. Where b is larger than a cache they go
+  // down its columns, so that one panel of b serves all rows before the next.
+  let number = id.y * groups.x + id.x;
+  let down = pc.K * pc.N > 98304u;
+  let group = select(id.xy, vec2<u32>(number / groups.y, number % groups.y), down);
 {{template "place" .}}
   let steps = pc.K / 8u;
   let ldb = pc.ldb / 8u;
