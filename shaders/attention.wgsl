@@ -26,10 +26,11 @@
 // Variants tried, lavapipe 22.3, 2 cores, best of 10: blocks of 8 keys (kept) 4.0
 // ms for 256 sequences of 20, H = KV = 3, hd = 32; 38 ms for one of 512, H = 9, KV =
 // 3, hd = 64; 0.36 ms to decode one row of 512 keys. Blocks of 4: 5.0, 46, 0.44 ms.
-// Eight chains interleaved element by element: no gain. All that without shared loads;
-// with them, times of each lane loading its row's keys = 1, in turns, by CPU time:
-// 0.63 for sequences of 20, 0.33 for one of 128 (H = 3, hd = 64), 0.33 for one of 512;
-// decoding equal. Zeroing the keys a row does not see costs nothing that shows.
+// Eight chains interleaved element by element: no gain. All that with each lane loading
+// the keys of its row; with shared loads, times of that = 1, in turns, by CPU time on a
+// busy Xeon: sequences of 20, 3 heads of 32, 0.65; one of 128, H = 3, KV = 1, hd = 64,
+// 0.42; of 256, H = 9, KV = 3, 0.41 (EPYC, 512: 0.33); decoding equal. Zeroing the keys
+// that a row does not see costs nothing that shows.
 //
 //variant attention TL tile=1,8
 //variant attention T0
