@@ -43,6 +43,7 @@ var layers = []layer{
 	// Of the run, but of no device and no model.
 	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
+	{folder: "rl/formula"},
 	{folder: "rl/random"},
 	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
