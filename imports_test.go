@@ -46,7 +46,7 @@ var layers = []layer{
 	{folder: "rl/formula"},
 	{folder: "rl/random"},
 	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
-	{folder: "rl/algo", tests: "internal/fixtures"},
+	{folder: "rl/algo", imports: "rl/formula", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/store"},

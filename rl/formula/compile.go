@@ -19,19 +19,20 @@ const (
 // compiler turns formulas into operations and collects what is wrong on the way.
 type compiler struct {
 	Program
-	facts      map[string]Fact
-	parameters map[string]float64
-	library    map[string]bool
-	seen       map[string]int // operations by what they do
-	faults     []*Error
-	visits     int
+	facts   map[string]Fact
+	given   map[string]float64 // parameters
+	numbers map[string]float64 // of the library
+	library map[string]bool
+	seen    map[string]int // operations by what they do
+	faults  []*Error
+	visits  int
 }
 
 // Compile reads and checks formulas over facts. The error joins one [Error] for
 // each thing that is wrong.
 func Compile(text Text, facts []Fact) (*Program, error) {
-	c := &compiler{facts: map[string]Fact{}, parameters: text.Parameters, library: map[string]bool{}, seen: map[string]int{}}
-	c.parts = map[string]*part{}
+	c := &compiler{facts: map[string]Fact{}, given: text.Parameters, numbers: text.Numbers, library: map[string]bool{}, seen: map[string]int{}}
+	c.parts, c.parameters = map[string]*part{}, map[string]bool{}
 	for _, f := range slices.Concat(Structure(), facts) {
 		c.facts[f.Name] = f
 	}
@@ -51,8 +52,10 @@ func Compile(text Text, facts []Fact) (*Program, error) {
 	for _, key := range slices.Sorted(maps.Keys(text.Parts)) {
 		c.declare(key, text.Parts[key])
 	}
-	for _, d := range c.parts {
-		d.now = c.readsNow(d, map[string]bool{})
+	for _, name := range text.Constant {
+		if d := c.parts[name]; d != nil {
+			d.constant = true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.parts)) {
 		if !c.library[name] {
@@ -90,16 +93,26 @@ func (c *compiler) declare(key, text string) string {
 	case c.parts[name] != nil:
 		fail("the name is given to two formulas")
 	}
-	if _, isParameter := c.parameters[name]; isParameter {
+	if _, isParameter := c.given[name]; isParameter {
 		fail("the name is that of a parameter; choose another")
-	}
-	var err *Error
-	if d.locals, d.result, err = parse(name, text); err != nil {
-		c.faults = append(c.faults, err)
-		d.broken = true
 	}
 	c.parts[name] = d
 	return name
+}
+
+// read parses a formula, once, and finds out whether it reads facts of now,
+// itself or through others.
+func (c *compiler) read(d *part) {
+	if d.result != nil || d.broken {
+		return
+	}
+	var err *Error
+	if d.locals, d.result, err = parse(d.name, d.text); err != nil {
+		c.faults = append(c.faults, err)
+		d.broken = true
+		return
+	}
+	d.now = c.readsNow(d, map[string]bool{})
 }
 
 // taken says what already goes by a name; "" if nothing does.
@@ -128,7 +141,7 @@ var constants = map[string]*struct {
 
 // readsNow tells whether a part names facts of now, itself or through others.
 func (c *compiler) readsNow(d *part, seen map[string]bool) bool {
-	if seen[d.name] || d.broken {
+	if c.read(d); seen[d.name] || d.broken {
 		return false
 	}
 	seen[d.name] = true
@@ -186,14 +199,20 @@ func (c *compiler) fail(s *scope, at int, format string, args ...any) int {
 
 // part compiles a formula once. Its root is -1 if something is wrong with it.
 func (c *compiler) part(d *part) {
+	c.read(d)
 	if d.state != unread || d.broken {
 		return
 	}
+	if d.params != nil {
+		return // it is compiled where it is called
+	}
 	d.state = entered
-	if d.params == nil {
-		d.root = c.body(d, &scope{part: d, update: d.now, values: map[string]int{}, calls: map[string]*macro{}})
+	s := &scope{part: d, update: d.now, values: map[string]int{}, calls: map[string]*macro{}}
+	if d.root = c.body(d, s); d.root >= 0 && d.constant && c.ops[d.root].carries {
+		d.root = c.written(s, d.result, "stop", d.root)
 	}
 	d.state = done
+	c.order = append(c.order, d.name)
 }
 
 // body compiles the definitions and the result of a formula.
@@ -206,7 +225,7 @@ func (c *compiler) body(d *part, s *scope) int {
 			c.fail(s, l.at, "%s is a formula of its own; choose another name, or replace that formula", l.name)
 		case s.calls[l.name] != nil || has(s.values, l.name):
 			c.fail(s, l.at, "%s is given a value twice", l.name)
-		case has(c.parameters, l.name):
+		case has(c.given, l.name):
 			c.fail(s, l.at, "%s is a parameter; choose another name", l.name)
 		}
 		if l.params != nil {
@@ -289,13 +308,18 @@ func (c *compiler) name(s *scope, n *node) int {
 		}
 		return c.add(s, op{kind: factOp, name: n.name, level: f.Level, cond: f.Condition, now: f.Now, carries: f.Slope, where: -1, k: -1, at: n.at})
 	}
-	if v, ok := c.parameters[n.name]; ok {
+	v, ok := c.given[n.name]
+	if !ok {
+		v, ok = c.numbers[n.name]
+	}
+	if ok {
+		c.parameters[n.name] = true
 		return c.literal(s, n.at, v, false)
 	}
 	if f := functionNamed(n.name); f != nil && !f.operator {
 		return c.fail(s, n.at, "%s is a function; write %s", n.name, f.Usage)
 	}
-	known := slices.Concat(slices.Collect(maps.Keys(s.values)), slices.Collect(maps.Keys(c.parts)), slices.Collect(maps.Keys(c.facts)), slices.Collect(maps.Keys(c.parameters)))
+	known := slices.Concat(slices.Collect(maps.Keys(s.values)), slices.Collect(maps.Keys(c.parts)), slices.Collect(maps.Keys(c.facts)), slices.Collect(maps.Keys(c.given)), slices.Collect(maps.Keys(c.numbers)))
 	return c.unknown(s, n, "name", known)
 }
 
@@ -334,11 +358,14 @@ func (c *compiler) call(s *scope, n *node) int {
 		if d.params == nil {
 			return c.fail(s, n.at, "%s takes no arguments; write it without ( )", n.name)
 		}
-		if d.broken {
+		if c.read(d); d.broken {
 			return -1
 		}
 		if d.state == entered {
 			return c.fail(s, n.at, "%s is made of itself", n.name)
+		}
+		if !slices.Contains(c.order, d.name) {
+			c.order = append(c.order, d.name)
 		}
 		d.state = entered
 		defer func() { d.state = done }()
@@ -346,7 +373,7 @@ func (c *compiler) call(s *scope, n *node) int {
 	}
 	f := functionNamed(n.name)
 	if f == nil {
-		if _, fact := c.fact(n.name); fact || has(c.parameters, n.name) || has(s.values, n.name) {
+		if _, fact := c.fact(n.name); fact || has(c.given, n.name) || has(s.values, n.name) {
 			return c.fail(s, n.at, "%s is not a function; write it without ( )", n.name)
 		}
 		known := slices.Concat(slices.Collect(maps.Keys(s.calls)), slices.Collect(maps.Keys(c.parts)))
@@ -387,7 +414,7 @@ func (c *compiler) bind(s *scope, n *node, params []string, inner *scope) bool {
 	}
 	ok := true
 	for i, name := range params {
-		if what := c.taken(name); what != "" || c.parts[name] != nil || has(c.parameters, name) {
+		if what := c.taken(name); what != "" || c.parts[name] != nil || has(c.given, name) {
 			c.fail(s, n.at, "%s has an argument %s, which is the name of something else; choose another", n.name, name)
 			ok = false
 		}

@@ -52,7 +52,7 @@ func errorAt(part, text string, at int, format string, args ...any) *Error {
 }
 
 // nearest is the known name with the fewest letters to change, about a third
-// of them (Levenshtein's distance); "" if there is none.
+// of them; "" if there is none.
 func nearest(name string, known []string) string {
 	best, least := "", (len(name)+2)/3+1
 	for _, k := range known {
@@ -63,22 +63,27 @@ func nearest(name string, known []string) string {
 	return best
 }
 
+// distance counts letters that are changed, added, left out or swapped with
+// their neighbour.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			next[j+1] = min(change, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

@@ -128,6 +128,21 @@ func (f *Frame) Tokens(completion int) (from, to int) {
 	return f.span(completion, Token)
 }
 
+// Rows are the rows of a level that a completion has or belongs to.
+func (f *Frame) Rows(completion int, l Level) []int {
+	if l <= Completion {
+		return []int{f.above(Completion, completion, l)}
+	}
+	var rows []int
+	for from, to := f.span(completion, l); from < to; from++ {
+		rows = append(rows, from)
+	}
+	return rows
+}
+
+// Trained says whether a token takes part in sums.
+func (f *Frame) Trained(token int) bool { return f.train[token] }
+
 // span is the range of rows at Segment or Token of a completion.
 func (f *Frame) span(completion int, l Level) (from, to int) {
 	a, b := f.first[Segment][completion], f.first[Segment][completion+1]

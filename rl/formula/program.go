@@ -3,6 +3,7 @@ package formula
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Fact is a name that a table has a column for.
@@ -23,6 +24,8 @@ type Text struct {
 	Parts      map[string]string  // name, or name(arguments), to formula
 	Parameters map[string]float64 // named numbers
 	Library    map[string]string  // parts that are compiled only if something names them
+	Numbers    map[string]float64 // those that the library names, where Parameters has no other; a local name may be the same
+	Constant   []string           // parts whose value passes no derivative on
 }
 
 // opKind is what an operation does.
@@ -84,6 +87,7 @@ type part struct {
 	locals     []definition
 	result     *node
 	broken     bool // it could not be read: that has been told
+	constant   bool // no derivative goes through it
 	now        bool // it reads facts of now, itself or through others
 	root       int
 	state      partState
@@ -100,8 +104,10 @@ const (
 // Program is a set of formulas, read and checked: a list of operations, those of
 // equal arguments only once. It is safe for concurrent use.
 type Program struct {
-	ops   []op
-	parts map[string]*part
+	ops        []op
+	parts      map[string]*part
+	parameters map[string]bool // those that are read
+	order      []string        // parts, those that others read first
 }
 
 // Parts are the names of all formulas that were compiled and take no arguments,
@@ -114,6 +120,23 @@ func (p *Program) Parts() []string {
 		}
 	}
 	return names
+}
+
+// Parameters are the names of the parameters and numbers that formulas read, sorted.
+func (p *Program) Parameters() []string { return slices.Sorted(maps.Keys(p.parameters)) }
+
+// Reading gives name and formula of all parts that were compiled, those that
+// others read first; one with arguments has them in its name.
+func (p *Program) Reading() [][2]string {
+	var out [][2]string
+	for _, name := range p.order {
+		d := p.parts[name]
+		if d.params != nil {
+			name += "(" + strings.Join(d.params, ", ") + ")"
+		}
+		out = append(out, [2]string{name, strings.TrimSpace(d.text)})
+	}
+	return out
 }
 
 // Level is the level of a part's values and whether they are conditions; ok is

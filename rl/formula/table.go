@@ -93,10 +93,10 @@ func (t *Table) Add(name string, c Column) error {
 	return nil
 }
 
-// Has says whether the table has a column of that name.
-func (t *Table) Has(name string) bool {
-	_, ok := t.columns[name]
-	return ok
+// Column is the column of that name, if there is one.
+func (t *Table) Column(name string) (Column, bool) {
+	c, ok := t.columns[name]
+	return c, ok
 }
 
 // Select gives the table of some completions: keep tells which, tokens which of
