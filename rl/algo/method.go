@@ -136,6 +136,7 @@ var defaultParts = map[string]string{
 // general are metrics of every method whose facts are there.
 var general = map[string]string{
 	"policy/ratio_mean":  "batch_token_mean(ratio)",
+	"policy/update_kl":   "batch_token_mean(start - logp)",
 	"policy/kl_ref":      "batch_token_mean(k3)",
 	"policy/entropy":     "batch_token_mean(entropy)",
 	"policy/mismatch_kl": "batch_token_mean(expm1(logp - old) - (logp - old))",
@@ -164,8 +165,9 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 			delete(text.Parts, name) // it is given
 		}
 	}
-	_, given := text.Parts[advantagePart]
-	if given = given || have[advantagePart]; given && !have["A"] {
+	if have["A"] {
+		delete(text.Parts, advantagePart)
+	} else if _, made := text.Parts[advantagePart]; made || have[advantagePart] {
 		text.Parts["A"] = advantagePart
 	}
 	for _, p := range presetTexts().library {
@@ -205,12 +207,12 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 		return nil, err
 	}
 	a.local, a.why = a.program.Local(lossPart)
-	return a, a.check(given)
+	return a, a.check()
 }
 
 // check holds the parts that mean something to the trainer against what they have
 // to be.
-func (a *Algorithm) check(advantage bool) error {
+func (a *Algorithm) check() error {
 	var faults []error
 	fail := func(part, format string, args ...any) {
 		faults = append(faults, &formula.Error{Part: part, Text: fmt.Sprintf(format, args...)})
