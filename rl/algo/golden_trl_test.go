@@ -125,7 +125,7 @@ func trlLoss(h hyper, p map[string]float64, tokens int) string {
 }
 
 func TestFormulasTRLLosses(t *testing.T) {
-	runBut(t, "trl_losses", outsideFormulas, func(t *testing.T, f *goldenFile, g *golden) {
+	formulasOf(t, "trl_losses", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
 		s, in := lossStep(t, f, g)
 		start := matrix(t, in, "old_logp")
@@ -197,7 +197,7 @@ func (s *step) sameCorrection(u *Update, h hyper, want [][]float64) {
 }
 
 func TestFormulasTRLSequenceLosses(t *testing.T) {
-	runBut(t, "trl_sequence_losses", outsideFormulas, func(t *testing.T, f *goldenFile, g *golden) {
+	formulasOf(t, "trl_sequence_losses", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
 		s, in := lossStep(t, f, g)
 		s.tokens("start", matrix(t, in, "old_logp"))
@@ -226,7 +226,7 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 }
 
 func TestFormulasTRLAdvantages(t *testing.T) {
-	runBut(t, "trl_advantages", outsideFormulas, func(t *testing.T, f *goldenFile, g *golden) {
+	formulasOf(t, "trl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
 		in := f.inputs(g)
 		rewards := matrix(t, in, "rewards")
@@ -335,7 +335,7 @@ func (s *step) sameAdvantages(m Method, want []float64) {
 }
 
 func TestFormulasTRLMasks(t *testing.T) {
-	runBut(t, "trl_masks", outsideFormulas, func(t *testing.T, f *goldenFile, g *golden) {
+	formulasOf(t, "trl_masks", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
 		switch h.str("op") {
 		case "adaptive_entropy":
@@ -394,9 +394,10 @@ func (s *step) samePart(u *Update, name string, want [][]float64) {
 		from, _ := s.frame.Tokens(i)
 		for j := range w {
 			switch {
+			case len(w) == len(s.mask[i]) && s.mask[i][j] == 0:
 			case c.Level == formula.Completion && !math.IsNaN(c.V[i]):
 				s.f.same(s.t, name, c.V[i], w[j])
-			case c.Level == formula.Token && s.mask[i][j] != 0:
+			case c.Level == formula.Token:
 				s.f.same(s.t, name, c.V[from+j], w[j])
 			}
 		}

@@ -136,7 +136,7 @@ var defaultParts = map[string]string{
 // general are metrics of every method whose facts are there.
 var general = map[string]string{
 	"policy/ratio_mean":  "batch_token_mean(ratio)",
-	"policy/update_kl":   "batch_token_mean(start - logp)",
+	"policy/update_kl":   "batch_token_mean(-log_ratio)",
 	"policy/kl_ref":      "batch_token_mean(k3)",
 	"policy/entropy":     "batch_token_mean(entropy)",
 	"policy/mismatch_kl": "batch_token_mean(expm1(logp - old) - (logp - old))",

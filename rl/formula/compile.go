@@ -293,6 +293,7 @@ func (c *compiler) name(s *scope, n *node) int {
 	if v := constants[n.name]; v != nil {
 		return c.literal(s, n.at, v.value, v.cond)
 	}
+	// What is defined here hides facts and parts: arguments may have any name.
 	if i, ok := s.values[n.name]; ok {
 		return i
 	}
@@ -414,8 +415,8 @@ func (c *compiler) bind(s *scope, n *node, params []string, inner *scope) bool {
 	}
 	ok := true
 	for i, name := range params {
-		if what := c.taken(name); what != "" || c.parts[name] != nil || has(c.given, name) {
-			c.fail(s, n.at, "%s has an argument %s, which is the name of something else; choose another", n.name, name)
+		if constants[name] != nil || functionNamed(name) != nil {
+			c.fail(s, n.at, "%s has an argument %s, which is %s; choose another name", n.name, name, c.taken(name))
 			ok = false
 		}
 		inner.values[name] = c.node(s, n.args[i])
