@@ -41,13 +41,14 @@ var layers = []layer{
 	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward verify"},
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify", tests: "verify/program"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
 	{folder: "rl/random"},
-	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
-	{folder: "rl/algo", tests: "internal/fixtures"},
+	{folder: "rl/settings", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/tasks", imports: "rl/lines rl/random rl/settings verify", tests: "internal/fixtures"},
+	{folder: "rl/algo", imports: "rl/settings", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/store"},
@@ -57,7 +58,7 @@ var layers = []layer{
 	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
-	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
+	{folder: "verify", imports: "rl/settings verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},

@@ -57,9 +57,9 @@ func part(b Batch, from, to int) Batch {
 // with all other parts on.
 func everyComposition() map[string]Config {
 	all := map[string]Config{}
-	for _, loss := range choices["loss"] {
-		for _, level := range choices["ratio_level"] {
-			for _, normalize := range choices["normalize"] {
+	for _, loss := range choices("loss") {
+		for _, level := range choices("ratio_level") {
+			for _, normalize := range choices("normalize") {
 				c := Default()
 				c.Loss, c.RatioLevel, c.Normalize, c.MaxCompletionTokens = loss, level, normalize, 6
 				c.KLCoef, c.EntropyCoef, c.TopEntropyShare, c.OffPolicyKLMax = 0.05, 0.01, 0.8, 0.2

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -113,7 +114,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), rewardsCommand(), metricsCommand(), inspectCommand()},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), recipe.DidYouMean(c.Args().First(), commandNames(c.App.Commands)))
+				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), settings.DidYouMean(c.Args().First(), commandNames(c.App.Commands)))
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -145,7 +146,7 @@ func wrongFlag(command string, flags []cli.Flag) cli.OnUsageErrorFunc {
 			for _, f := range flags {
 				names = append(names, f.Names()...)
 			}
-			text = "unknown flag --" + name + recipe.DidYouMean(name, names)
+			text = "unknown flag --" + name + settings.DidYouMean(name, names)
 		}
 		return usagef("%s; see %s --help", text, command)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -71,7 +71,7 @@ func listTasks(c *cli.Context) error {
 func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 	f, err := tasks.Lookup(name)
 	if err != nil {
-		return f, nil, usagef("unknown task %q%s", name, recipe.DidYouMean(name, taskNames()))
+		return f, nil, usagef("unknown task %q%s", name, settings.DidYouMean(name, taskNames()))
 	}
 	t := f.New()
 	if c.IsSet("level") {

@@ -3,10 +3,12 @@ package recipe
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
@@ -28,7 +30,7 @@ type Recipe struct {
 	Checkpoint       Checkpoint `toml:"checkpoint"`
 	Stages           []Stage    `toml:"stage"`
 
-	origin *decoder // where it was read from; nil: it was made otherwise
+	origin *settings.Document // where it was read from; nil: it was made otherwise
 }
 
 // Model is the model to train: one that exists, or a fresh one of the
@@ -73,6 +75,21 @@ var besideData = []string{"data", "verifier", "options", "sha256", "eval_problem
 
 // besideName are those of a family.
 var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
+
+// HasKey implements [settings.Variant].
+func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
+
+// HasKey implements [settings.Variant].
+func (t Task) HasKey(key string) bool {
+	if t.Data != "" {
+		return slices.Contains(besideData, key)
+	}
+	return slices.Contains(besideName, key)
+}
+
+// Resolved writes the recipe as TOML with every value, defaults included. Parse of
+// it gives the same recipe.
+func (r *Recipe) Resolved() string { return settings.Print(r) }
 
 // Demonstrator is the task if it has demonstrations and a vocabulary; nil if not.
 func (t Task) Demonstrator() tasks.Demonstrator {

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -121,7 +122,7 @@ func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
 		}
 		hint := ""
 		if e.Unknown != "" {
-			hint = recipe.DidYouMean(e.Unknown, e.Known)
+			hint = settings.DidYouMean(e.Unknown, e.Known)
 		}
 		faults.Fail(key, "%v%s", e, hint)
 	}

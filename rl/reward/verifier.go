@@ -24,6 +24,18 @@ type Verifier struct {
 // Scripted says whether it is written in Starlark.
 func (d Verifier) Scripted() bool { return d.Starlark != "" || d.Source != "" }
 
+// HasKey says whether it has a key as it is now: options go with a verifier, a
+// range and the source with a script.
+func (d Verifier) HasKey(key string) bool {
+	switch key {
+	case "verifier", "options":
+		return !d.Scripted()
+	case "starlark", "range", "source":
+		return d.Scripted()
+	}
+	return true
+}
+
 // build makes the i-th verifier; names are those that are taken already.
 func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	var faults Errors

@@ -1,15 +1,14 @@
 package tasks
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -31,7 +30,7 @@ not checked.
 Demonstrations: a careless worker, who misreads each sign with probability careless
 (where the total stays in range) and then adds correctly.
 
-` + describeSettings((&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}).settings()),
+` + describeSettings(&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}),
 		New: func() Task { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} },
 	}, verify.Entry{
 		Summary: "the task chain_sum: the right total",
@@ -63,17 +62,13 @@ var _ Demonstrator = (*ChainSum)(nil)
 // Name implements [Task].
 func (c *ChainSum) Name() string { return "chain_sum" }
 
-func (c *ChainSum) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
-
 // Validate implements [Task].
 func (c *ChainSum) Validate() error {
-	if err := cmp.Or(
-		intBetween("terms", c.Terms, 2, 8),
-		intBetween("max_number", c.MaxNumber, 1, 999),
-		intBetween("max_total", c.MaxTotal, 2*c.MaxNumber-1, 9999),
-		share("careless", c.Careless),
-	); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
+	}
+	if least := 2*c.MaxNumber - 1; c.MaxTotal < least {
+		return outOfRange("max_total", c.MaxTotal, fmt.Sprintf("at least 2 max_number - 1 = %d", least))
 	}
 	return probe(c.attempt)
 }

@@ -95,7 +95,6 @@ func (t *File) Verify(row verify.Problem, completion string, ended bool) verify.
 }
 
 func (t *File) instruction() string { return "" }
-func (t *File) settings() []setting { return nil }
 
 // ReadRows calls do for each row of a file of JSON lines, which has to have a
 // question (or prompt), and returns the file's SHA-256 as hexadecimal digits. Errors
