@@ -42,7 +42,7 @@ var layers = []layer{
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward rl/settings verify"},
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify", tests: "verify/program"},
+	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
 	{folder: "rl/random"},

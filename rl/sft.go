@@ -34,7 +34,7 @@ func (s *session) trainSFT(ctx context.Context, st *recipe.Stage) error {
 		if err != nil {
 			return err
 		}
-		lr := st.Optimizer.LR * sftRate(s.state.Step, s.state.HoldEnd, cfg.DecaySteps, st.Optimizer.WarmupSteps, cfg.FinalLRFrac)
+		lr := st.Optimizer.LR * sftRate(s.state.Step, s.state.HoldEnd, cfg.DecaySteps, st.Optimizer.WarmupSteps, cfg.FinalLRShare)
 		trained := s.tokens
 		row, err := s.imitate(seqs, adamw(st.Optimizer, lr))
 		if err != nil {

@@ -36,15 +36,15 @@ type Config struct {
 	SapoTauNeg    float64 `toml:"sapo_tau_neg" range:"(0,inf)" about:"temperature of sapo for other advantages"`
 
 	// Constant weights on the policy term.
-	Mismatch        string  `toml:"mismatch" choice:"off,token_truncate,token_mask,sequence_truncate,sequence_mask" about:"correction of a sampler whose probabilities differ from the trainer's"`
+	Mismatch        string  `toml:"mismatch" choice:"off,token_truncate,token_mask,sequence_truncate,sequence_mask" about:"correction of a sampler whose probabilities differ from the trainer's; in a run they never do, so a recipe can only say off"`
 	MismatchMin     float64 `toml:"mismatch_min" range:"[0,inf)" about:"lower bound of exp(old - sampler), at most mismatch_cap"`
 	MismatchCap     float64 `toml:"mismatch_cap" range:"(0,inf]" about:"upper bound of exp(old - sampler); inf: off"`
 	OffPolicyKLMax  float64 `toml:"off_policy_kl_max" unit:"nats" about:"completions with a negative advantage and a mean of old - policy above this are masked; inf: off"`
 	TopEntropyShare float64 `toml:"top_entropy_share" range:"(0,1]" about:"share of the tokens that is trained, those of highest entropy; 1: all"`
 
 	// Normaliser, KL and entropy.
-	Normalize           string  `toml:"normalize" choice:"token_mean,seq_mean,fixed_length,micro_token_mean,seq_sum,token_sum" about:"what the sum over the tokens is divided by"`
-	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[0,inf)" unit:"tokens" about:"the length that fixed_length divides by"`
+	Normalize           string  `toml:"normalize" choice:"token_mean,seq_mean,fixed_length,micro_token_mean,seq_sum,token_sum" about:"what the sum over the tokens is divided by; a recipe cannot say micro_token_mean"`
+	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[0,inf)" unit:"tokens" about:"the length that fixed_length divides by; default: sampling.max_completion_tokens"`
 	KLCoef              float64 `toml:"kl_coef" range:"[0,inf)" about:"weight of the KL divergence from the reference policy; 0: there is no reference policy"`
 	KLEstimator         string  `toml:"kl_estimator" choice:"k1,k2,k3,abs,k1+,k2+,k3+,abs+" about:"estimator of the KL divergence; a trailing + gives its value the gradient of k2"`
 	KLIn                string  `toml:"kl_in" choice:"loss,reward" about:"where the KL divergence is subtracted"`

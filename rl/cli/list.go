@@ -135,7 +135,10 @@ func recipesCommand() *cli.Command {
 		fmt.Fprint(c.App.Writer, text)
 		return nil
 	}
-	return lister("recipes", "list the built-in recipes", "countdown-tiny", list, show)
+	command := lister("recipes", "list the built-in recipes, show one, list the keys of recipes", "countdown-tiny", list, show)
+	command.ArgsUsage = "[show NAME | keys]"
+	command.Subcommands = append(command.Subcommands, recipeKeysCommand())
+	return command
 }
 
 func verifiersCommand() *cli.Command {

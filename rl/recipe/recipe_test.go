@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,7 +108,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 			s.Name = fmt.Sprintf("s-%d", i)
 			if s.Kind == KindRL {
-				cfg, err := algo.Preset(algo.PresetNames()[r.IntN(len(algo.PresetNames()))])
+				names := slices.DeleteFunc(algo.PresetNames(), func(name string) bool { return name == "bnpo" })
+				cfg, err := algo.Preset(names[r.IntN(len(names))])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -242,7 +244,7 @@ func TestErrors(t *testing.T) {
 		{"algorithm key", "clip_high = 0.28", "clip_hi = 0.28", "FILE:37:1: unknown key stage.rl.algorithm.clip_hi; did you mean clip_high?"},
 		{"fraction", "group_size = 8", "group_size = 8.5", "FILE:31:1: stage.rl.group_size = 8.5 is a number with a fraction; accepted: a whole number from 1 to 65536"},
 		{"range", "group_size = 8", "group_size = 0", "FILE:31:1: stage.rl.group_size = 0 is out of range; accepted: a whole number from 1 to 65536"},
-		{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:11:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e+12"},
+		{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:11:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e12"},
 		{"not a number", "init_std = 0.1", "init_std = nan", "FILE:12:1: model.init_std = nan is out of range; accepted: a number, above 0 and at most 10"},
 		{"task's range", "numbers = 4", "numbers = 0", "FILE:18:1: task.settings.numbers = 0 is out of range; accepted: a whole number from 2 to 8"},
 		{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:24:1: stage.warm-up.group_size goes with kind = \"rl\"; this table has kind = \"sft\""},
@@ -257,7 +259,7 @@ func TestErrors(t *testing.T) {
 		{"no problems left", "numbers = 4", "max_number = 1\nmax_total = 1", "FILE:17:7: task.settings: these settings leave no problems"},
 		{"number for a table", "[task.settings]", "settings = 3\n[checkpoint]", "FILE:17:1: task.settings = 3 is a whole number; accepted: a table [task.settings]"},
 		{"list for a number", "group_size = 8", "group_size = [8]", "FILE:31:1: stage.rl.group_size = [...] is a list of 1 values; accepted: a whole number from 1 to 65536"},
-		{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number from 0 to 9.2"},
+		{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number from 0 to 9223372036854775807"},
 		{"one stage table", "[[stage]]\nname = \"warm-up\"", "[stage]\nname = \"warm-up\"", "FILE:28:3: "},
 		{"head size", "head_dim = 32", "head_dim = 31", "FILE:9:1: model.head_dim = 31; accepted: an even number from 2"},
 		{"heads", "head_dim = 32", "kv_heads = 2", "FILE:9:1: model.kv_heads = 2 does not divide model.heads = 3"},

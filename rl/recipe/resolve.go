@@ -389,5 +389,29 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 	d.Decode(&s.Algorithm, table, at)
 	if d.Failed() == before {
 		d.check(s.Algorithm.Validate(), at)
+		d.idle(&s.Algorithm, table, at)
 	}
+}
+
+// idle refuses what a run could not act on, although its formula would say so.
+func (d decoder) idle(a *Algorithm, table map[string]any, at settings.Path) {
+	if a.Normalize == "micro_token_mean" {
+		key := "normalize"
+		if table[key] == nil {
+			key = "preset"
+		}
+		p := at.With(key)
+		d.Fail(p, `%s = %q would do nothing: an update of a run is normalised as a whole, however it is cut into micro-batches; write normalize = "token_mean", which is what would be computed`, d.Name(p), table[key])
+	}
+	for _, f := range settings.Fields(&a.Config) {
+		if plain, p := algo.Default(), at.With(f.Key); strings.HasPrefix(f.Key, "mismatch") && f.Text() != textOf(plain, f.Key) {
+			d.Fail(p, "%s = %s would do nothing: the sampler of a run computes the same log-probs as the trainer, to the last bit; leave the key out", d.Name(p), f.Text())
+		}
+	}
+}
+
+// textOf is the value of a key as TOML.
+func textOf(table any, key string) string {
+	fields := settings.Fields(table)
+	return fields[slices.IndexFunc(fields, func(f settings.Field) bool { return f.Key == key })].Text()
 }

@@ -13,12 +13,12 @@ const maxVerifiers = 16
 // what it stands for: an entry of package verify's registry with its options, or
 // a function that the user wrote in Starlark.
 type Verifier struct {
-	Name     string         `toml:"name"`
-	Verifier string         `toml:"verifier"` // see rlzero verifiers
-	Options  map[string]any `toml:"options"`  // of the verifier
-	Starlark string         `toml:"starlark"` // the script's file; with source: its name in messages
-	Source   string         `toml:"source"`   // the script's text; the recipe of a run has it, so that it needs no other file
-	Range    [2]float64     `toml:"range"`    // of the script's results, least and greatest; default [0, 1]
+	Name     string         `toml:"name" about:"what the reward calls it"`
+	Verifier string         `toml:"verifier" about:"a verifier; rlzero verifiers lists them"`
+	Options  map[string]any `toml:"options" about:"options of the verifier; rlzero verifiers show NAME lists them"`
+	Starlark string         `toml:"starlark" about:"a file with a function reward(row, completion) in Starlark, in place of a verifier; with source: its name in messages"`
+	Source   string         `toml:"source" about:"text of the script; the recipe of a run has it and needs no other file"`
+	Range    [2]float64     `toml:"range" range:"(-inf,inf)" about:"smallest and largest score of the script; default: [0, 1]"`
 }
 
 // Scripted says whether it is written in Starlark.

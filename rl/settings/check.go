@@ -47,7 +47,7 @@ func Check(v any) error {
 		x, isNumber := number(plain(f.value))
 		name, isMax := strings.CutPrefix(f.Key, "max_")
 		if least, ok := lows[name]; isMax && ok && x < least && f.problem(x, f.value.Type()) == "" {
-			errs = append(errs, OutOfRange(f.Key, f.Value(), fmt.Sprintf("%s, not below min_%s = %s", f.Accepted(), name, short(least))))
+			errs = append(errs, OutOfRange(f.Key, f.Value(), fmt.Sprintf("%s, not below min_%s = %s", f.Accepted(), name, strconv.FormatFloat(least, 'f', -1, 64))))
 		}
 		if name, isMin := strings.CutPrefix(f.Key, "min_"); isMin && isNumber {
 			lows[name] = x
@@ -84,11 +84,11 @@ func (f Field) SetNumber(x float64) {
 	}
 }
 
-// Set changes one setting of the struct that v points to, given as text; see
-// [Value]. [Check] tells whether the value goes with the others.
+// Set changes one setting of the struct that v points to, given as TOML or as a
+// string without quotes. [Check] tells whether the value goes with the others.
 func Set(v any, key, text string) error {
 	d := Document{}
-	d.Decode(v, map[string]any{key: Value(text)}, nil)
+	d.Decode(v, map[string]any{key: valueOf(text)}, nil)
 	return d.Err()
 }
 

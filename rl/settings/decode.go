@@ -55,7 +55,7 @@ func (d *Document) unknown(p Path, fields []Field, kind string) {
 	var known []string
 	for _, f := range fields {
 		if f.was == p.last() {
-			d.Fail(p, "%s is now called %s; rename the key", d.Name(p), f.Key)
+			d.Fail(p, "%s is now called %s; rename the key", d.Name(p), d.Name(p[:len(p)-1].With(f.Key)))
 			return
 		}
 		if f.In(kind) {

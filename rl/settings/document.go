@@ -109,7 +109,7 @@ func (d *Document) Override(text string) Path {
 	if _, err := strconv.ParseInt(value, 0, 64); errors.Is(err, strconv.ErrRange) { // TOML has no others
 		return reject("%s is out of range; whole numbers go from -9223372036854775808 to 9223372036854775807", value)
 	}
-	at[p.last()] = Value(value)
+	at[p.last()] = valueOf(value)
 	d.sets = append(d.sets, set{text: text, path: p})
 	return p
 }
@@ -141,9 +141,9 @@ func elementName(t map[string]any) string {
 	return "?"
 }
 
-// Value reads a value as TOML. What is no TOML is a string, so that quotes may be
+// valueOf reads a value as TOML. What is no TOML is a string, so that quotes may be
 // left out; so is a date, which no setting is.
-func Value(text string) any {
+func valueOf(text string) any {
 	var v map[string]any
 	if _, err := toml.Decode("v = "+text, &v); err != nil || len(v) != 1 {
 		return text

@@ -82,6 +82,28 @@ func (f Field) Value() any { return f.value.Interface() }
 // Text is the present value as TOML.
 func (f Field) Text() string { return printValue(f.value) }
 
+// Given says whether the present value is one that the setting accepts, rather than
+// an empty one that stands for none.
+func (f Field) Given() bool {
+	switch x := plain(f.value).(type) {
+	case nil:
+		kind := f.value.Kind()
+		return (kind == reflect.Slice || kind == reflect.Array) && f.value.Type().Elem().Kind() != reflect.Struct
+	case string:
+		return x != ""
+	default:
+		return f.problem(x, f.value.Type()) == ""
+	}
+}
+
+// Table is the struct of a setting that is a table; nil: it is something else.
+func (f Field) Table() any {
+	if f.value.Kind() != reflect.Struct {
+		return nil
+	}
+	return f.value.Addr().Interface()
+}
+
 // Type says in one or two words what values are: "whole number", "table".
 func (f Field) Type() string { return typeOf(f.value.Type()) }
 
@@ -137,6 +159,7 @@ func (f Field) accepted(t reflect.Type) string {
 type span struct {
 	low, high         float64
 	lowOpen, highOpen bool
+	from, to          string // low and high as the tag writes them
 }
 
 // everything is the span of a field without a range tag.
@@ -152,7 +175,7 @@ func parseSpan(tag string) span {
 	if !ok || errA != nil || errB != nil {
 		panic("settings: bad range tag " + tag)
 	}
-	return span{a, b, tag[0] == '(', tag[len(tag)-1] == ')'}
+	return span{a, b, tag[0] == '(', tag[len(tag)-1] == ')', low, high}
 }
 
 // has is false for NaN.
@@ -170,19 +193,11 @@ func (s span) describe(what string) string {
 	case math.IsInf(s.low, -1) && unbounded:
 		return "a finite number"
 	case unbounded && !s.highOpen:
-		return fmt.Sprintf("%s, %s %s, or inf", what, low, short(s.low))
+		return fmt.Sprintf("%s, %s %s, or inf", what, low, s.from)
 	case unbounded:
-		return fmt.Sprintf("%s, %s %s", what, low, short(s.low))
+		return fmt.Sprintf("%s, %s %s", what, low, s.from)
 	case !s.lowOpen && !s.highOpen:
-		return fmt.Sprintf("%s from %s to %s", what, short(s.low), short(s.high))
+		return fmt.Sprintf("%s from %s to %s", what, s.from, s.to)
 	}
-	return fmt.Sprintf("%s, %s %s and %s %s", what, low, short(s.low), high, short(s.high))
-}
-
-// short writes a bound for people.
-func short(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e12 {
-		return strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
+	return fmt.Sprintf("%s, %s %s and %s %s", what, low, s.from, high, s.to)
 }
