@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
 // ParseConfig reads a config.json. Sizes have to be there; other keys have the
@@ -87,7 +89,7 @@ func readObject(data []byte, first int) (map[string]jsonValue, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil, fmt.Errorf("found %s, accepted: an object { ... }", kind(check))
+		return nil, fmt.Errorf("found %s, accepted: an object { ... }", jsonfile.Describe(check))
 	}
 	keys := map[string]jsonValue{}
 	line, counted := first, int64(0) // lines are counted once, for headers of megabytes
@@ -114,23 +116,6 @@ func readObject(data []byte, first int) (map[string]jsonValue, error) {
 // newlines counts line ends before an offset.
 func newlines(data []byte, offset int64) int {
 	return bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
-}
-
-// kind names a JSON value for an error message, cut to a readable length.
-func kind(raw json.RawMessage) string {
-	s := string(raw)
-	if len(s) > 60 {
-		s = s[:57] + "..."
-	}
-	switch raw[0] {
-	case '"':
-		return s + " (a string)"
-	case '[':
-		return s + " (a list)"
-	case '{':
-		return s + " (an object)"
-	}
-	return s
 }
 
 // configReader takes keys out of a JSON object. The first error stays; what is
@@ -162,7 +147,7 @@ func (r *configReader) at(key string, err error) error {
 
 func (r *configReader) refuse(key, accepted string) {
 	if r.err == nil {
-		r.err = r.at(key, fmt.Errorf("%s%s: found %s, accepted: %s", r.prefix, key, kind(r.keys[key].raw), accepted))
+		r.err = r.at(key, fmt.Errorf("%s%s: found %s, accepted: %s", r.prefix, key, jsonfile.Describe(r.keys[key].raw), accepted))
 	}
 }
 
@@ -373,7 +358,7 @@ func (r *configReader) windows(rule windowRule, layers int) {
 	switch rule {
 	case windowAlways:
 		if window && !given {
-			r.err = r.missing("sliding_window", "null; absent it means 4096, and sliding windows are not supported yet")
+			r.err = r.missing("sliding_window", "null (an absent key means 4096, and sliding windows are not supported yet)")
 		} else if window {
 			r.refuse("sliding_window", "null: "+accepted)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
 // tinyConfig is a complete config of one layer with 6 tokens.
@@ -156,7 +158,7 @@ func TestConfigWritten(t *testing.T) {
 		want := tinyConfig(t, family)
 		want.RopeScaling = &RopeScaling{"llama3", 8, 1, 4, 64}
 		want.BOS, want.EOS = 3, []int{1, 4}
-		data, err := indented(want)
+		data, err := jsonfile.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,16 +1,15 @@
 package model
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
+	"github.com/rlzero/rlzero/model/text"
 )
 
 // Folder is an opened Hugging Face model folder. Close Tensors after use.
@@ -18,8 +17,8 @@ type Folder struct {
 	Dir        string
 	Config     Config // EOS and PAD as generation_config.json has them, if it does
 	Generation GenerationConfig
-	Tensors    *TensorSet // checked against Config: names and shapes
-	Tokenizer  *Tokenizer // nil without a tokenizer.json
+	Tensors    *TensorSet      // checked against Config: names and shapes
+	Tokenizer  *text.Tokenizer // nil without a tokenizer.json
 }
 
 // GenerationConfig is what generation_config.json recommends; nil or absent
@@ -31,9 +30,6 @@ type GenerationConfig struct {
 	TopK        *int
 	MinP        *float64
 }
-
-// maxSmallFile bounds JSON files; the largest tokenizer.json in use is 35 MB.
-const maxSmallFile = 256 << 20
 
 // ReadFolder opens a Hugging Face folder and checks it: every tensor the config
 // asks for is there in its shape, and no other. Values are checked when read.
@@ -59,7 +55,7 @@ func ReadFolder(dir string) (*Folder, error) {
 
 func (f *Folder) readConfig() error {
 	path := filepath.Join(f.Dir, "config.json")
-	data, err := readSmallFile(path)
+	data, err := jsonfile.Read(path)
 	if err != nil {
 		return err
 	}
@@ -67,7 +63,7 @@ func (f *Folder) readConfig() error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	path = filepath.Join(f.Dir, "generation_config.json")
-	data, err = readSmallFile(path)
+	data, err = jsonfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -112,51 +108,18 @@ func parseGenerationConfig(data []byte) (GenerationConfig, error) {
 	return g, r.err
 }
 
-// ReadTokenizer reads the tokenizer of a Hugging Face folder.
-func ReadTokenizer(dir string) (*Tokenizer, error) {
-	path := filepath.Join(dir, "tokenizer.json")
-	data, err := readSmallFile(path)
-	if err != nil {
-		return nil, err
-	}
-	tok, err := ParseTokenizer(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return tok, nil
-}
-
 // readTokenizer reads tokenizer.json, if there is one, and checks that its model
 // fits the embedding. Added tokens may lie beyond it (Gemma 3 has one for images).
 func (f *Folder) readTokenizer() error {
 	var err error
-	if f.Tokenizer, err = ReadTokenizer(f.Dir); errors.Is(err, os.ErrNotExist) {
+	if f.Tokenizer, err = text.ReadFolder(f.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if n := f.Tokenizer.base; n > f.Config.Vocab {
+	if n := f.Tokenizer.Base(); n > f.Config.Vocab {
 		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", filepath.Join(f.Dir, "tokenizer.json"), n, f.Config.Vocab)
-	}
-	return f.readCompanions()
-}
-
-// companions are files beside tokenizer.json that go through unchanged from the
-// folder that was read to those that are written.
-var companions = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-	"chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "tokenizer.model"}
-
-func (f *Folder) readCompanions() error {
-	for _, name := range companions {
-		data, err := readSmallFile(filepath.Join(f.Dir, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		f.Tokenizer.files[name] = data
 	}
 	return nil
 }
@@ -229,7 +192,7 @@ func checkTensors(c Config, ts *TensorSet) error {
 	}
 	for _, name := range ts.Names() {
 		if surplus[name] {
-			return fmt.Errorf("tensor %s is surplus: config.json asks for no such tensor", name)
+			return fmt.Errorf("tensor %s is not part of the model that config.json describes", name)
 		}
 	}
 	return nil
@@ -237,16 +200,16 @@ func checkTensors(c Config, ts *TensorSet) error {
 
 // FolderFiles are the small files of a Hugging Face folder, by name: everything
 // but the weights. tok may be nil.
-func FolderFiles(c Config, tok *Tokenizer) (map[string][]byte, error) {
+func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
 	generation := map[string]any{
 		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
 	}
 	files := map[string][]byte{}
 	if tok != nil {
-		maps.Copy(files, tok.files)
+		files = tok.Files()
 	}
 	for name, v := range map[string]any{"config.json": c, "generation_config.json": generation} {
-		data, err := indented(v)
+		data, err := jsonfile.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -255,35 +218,7 @@ func FolderFiles(c Config, tok *Tokenizer) (map[string][]byte, error) {
 	return files, nil
 }
 
-// indented is JSON as transformers writes it: two spaces, a final line end, no
-// escapes for HTML.
-func indented(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
-	return b.Bytes(), err
-}
-
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// readSmallFile reads a JSON file of bounded size.
-func readSmallFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSmallFile {
-		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxSmallFile>>20)
-	}
-	return data, nil
 }

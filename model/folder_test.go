@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model/text"
 )
 
 // readAll opens a folder and reads every tensor, as Load does.
@@ -90,6 +91,17 @@ func (r refusal) check(err error) string {
 		return "must mention one of " + strings.Join(r.MustMentionAny, ", ")
 	}
 	return ""
+}
+
+func readJSON(t testing.TB, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
 }
 
 func glob(t testing.TB, dir, pattern string) []string {
@@ -201,7 +213,7 @@ func sameJSON(a, b json.RawMessage) bool {
 func tinyFolder(t testing.TB) map[string][]byte {
 	t.Helper()
 	c := tinyConfig(t, "llama")
-	tok, err := NewWords([]string{wordsPAD, wordsEOS, "0", "1", "+", "="})
+	tok, err := text.NewWords([]string{"<pad>", "<eos>", "0", "1", "+", "="})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,11 +275,11 @@ func TestGenerationConfig(t *testing.T) {
 
 func TestTokenizerLargerThanModel(t *testing.T) {
 	files := tinyFolder(t)
-	tok, err := NewWords([]string{wordsPAD, wordsEOS, "0", "1", "+", "=", "-"})
+	tok, err := text.NewWords([]string{"<pad>", "<eos>", "0", "1", "+", "=", "-"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	files["tokenizer.json"] = tok.files["tokenizer.json"]
+	files["tokenizer.json"] = tok.Files()["tokenizer.json"]
 	dir := t.TempDir()
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
@@ -296,7 +308,7 @@ func TestCheckTensors(t *testing.T) {
 		{"tied with a head of its own", tied, append(Tensors(tied), head), ""},
 		{"stored frequencies", tied, append(Tensors(tied), inverse), ""},
 		{"untied without head", untied, Tensors(tied), "tie_word_embeddings"},
-		{"surplus", tied, append(Tensors(tied), TensorSpec{"model.layers.0.self_attn.q_norm.weight", []int{4}}), "q_norm.weight is surplus"},
+		{"surplus", tied, append(Tensors(tied), TensorSpec{"model.layers.0.self_attn.q_norm.weight", []int{4}}), "q_norm.weight is not part of the model that config.json describes"},
 		{"transposed", tied, append([]TensorSpec{{embedName, []int{tied.Width, tied.Vocab}}}, Tensors(tied)[1:]...), "found shape [8 6]"},
 	} {
 		set := &TensorSet{tensors: map[string]storedTensor{}}

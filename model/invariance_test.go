@@ -206,7 +206,7 @@ func train(t *testing.T, m *Model, ps [][]int, of []Completion, rows int) []Comp
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	stats, err := tr.Forward(sequences(ps, of), 0.9)
+	stats, err := tr.Forward(sequences(ps, of))
 	return restated(t, of, stats, err)
 }
 
@@ -217,14 +217,14 @@ func score(t *testing.T, m *Model, ps [][]int, of []Completion, rows int) []Comp
 		t.Fatal(err)
 	}
 	defer sc.Close()
-	stats, err := sc.Score(sequences(ps, of), 0.9)
+	stats, err := sc.Score(sequences(ps, of))
 	return restated(t, of, stats, err)
 }
 
 func sequences(ps [][]int, of []Completion) []Sequence {
 	seqs := make([]Sequence, len(ps))
 	for i, p := range ps {
-		seqs[i] = Sequence{IDs: slices.Concat(p, of[i].IDs), From: len(p)}
+		seqs[i] = Predict(slices.Concat(p, of[i].IDs), len(p), 0.9)
 	}
 	return seqs
 }
@@ -249,18 +249,21 @@ func TestGradientBits(t *testing.T) {
 			var seqs []Sequence
 			for _, p := range prompts(20, 40) {
 				p = append(p, 3, 4, 5)
-				seqs = append(seqs, Sequence{IDs: p, From: max(1, len(p)/3)})
+				seqs = append(seqs, Predict(p, max(1, len(p)/3), 1))
 			}
+			seqs[3].Spans = []Span{{2, 4}, {4, 4}, {6, 7}} // tokens between two turns are read, not learnt
 			var want []float32
 			for _, rows := range []int{2000, 130, 43} {
-				got := flatGradient(t, m, seqs, rows)
-				if want == nil {
-					want = got
-					continue
-				}
-				for i := range want {
-					if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
-						t.Fatalf("batches of %d rows: element %d is %v, was %v", rows, i, got[i], want[i])
+				for _, pass := range []func(*testing.T, *Trainer, []Sequence){twoPasses, onePass} {
+					got := flatGradient(t, m, seqs, rows, pass)
+					if want == nil {
+						want = got
+						continue
+					}
+					for i := range want {
+						if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
+							t.Fatalf("batches of %d rows: element %d is %v, was %v", rows, i, got[i], want[i])
+						}
 					}
 				}
 			}
@@ -268,21 +271,42 @@ func TestGradientBits(t *testing.T) {
 	}
 }
 
-func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int) []float32 {
+func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int, pass func(*testing.T, *Trainer, []Sequence)) []float32 {
 	t.Helper()
 	tr, err := m.NewTrainer(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	if _, err := tr.Forward(seqs, 1); err != nil {
+	pass(t, tr, seqs)
+	return gradientOf(t, tr)
+}
+
+// someWeights differ by sequence and token.
+func someWeights(seqs []Sequence) []TokenWeights {
+	return tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 })
+}
+
+func twoPasses(t *testing.T, tr *Trainer, seqs []Sequence) {
+	t.Helper()
+	if _, err := tr.Forward(seqs); err != nil {
 		t.Fatal(err)
 	}
-	err = tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 }))
+	if err := tr.Backward(someWeights(seqs)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onePass goes batch by batch.
+func onePass(t *testing.T, tr *Trainer, seqs []Sequence) {
+	t.Helper()
+	weights := someWeights(seqs)
+	err := tr.Accumulate(seqs, func(first int, stats []TokenStats) ([]TokenWeights, error) {
+		return weights[first : first+len(stats)], nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gradientOf(t, tr)
 }
 
 func gradientOf(t *testing.T, tr *Trainer) []float32 {

@@ -3,9 +3,11 @@ package verify
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/settings"
 )
 
@@ -43,25 +45,12 @@ func Entries() []Entry {
 	return all
 }
 
-// Lookup finds a verifier by name; the error has names that begin like it.
+// Lookup finds a verifier by name; the error's hint has the nearest name.
 func Lookup(name string) (Entry, error) {
 	if e, ok := registry[name]; ok {
 		return e, nil
 	}
-	const most = 5
-	var near []string
-	for begin := name; begin != "" && near == nil; begin = begin[:len(begin)-1] {
-		for _, e := range Entries() {
-			if len(near) < most && strings.HasPrefix(e.Name, begin) {
-				near = append(near, e.Name)
-			}
-		}
-	}
-	hint := ""
-	if near != nil {
-		hint = "; near it are " + strings.Join(near, ", ")
-	}
-	return Entry{}, fmt.Errorf("unknown verifier %q%s; rlzero verifiers lists all", shown(name), hint)
+	return Entry{}, hint.Unknown("verifier", name, slices.Sorted(maps.Keys(registry)), "rlzero verifiers")
 }
 
 // New makes the named verifier. Options are its settings as a recipe gives

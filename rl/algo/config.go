@@ -90,3 +90,15 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Needs lists the facts about tokens that the method reads and that another model
+// than the policy supplies.
+func (c Config) Needs() []string {
+	if c.KLCoef > 0 {
+		return []string{"ref"}
+	}
+	return nil
+}
+
+// Penalises says whether a KL is taken off the rewards.
+func (c Config) Penalises() bool { return c.KLCoef > 0 && c.KLIn == "reward" }

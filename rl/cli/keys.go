@@ -16,7 +16,11 @@ and its default, by kind of stage where that differs. The settings of a task are
 by rlzero tasks show NAME, the options of a verifier by rlzero verifiers show NAME.
 
 With --json, a line for each key: table, key, kinds (of stage), type, unit, accepted,
-defaults (TOML text, by kind of stage; "" outside of stages), about.`
+defaults (TOML text, by kind of stage; "" outside of stages), about.
+
+Examples:
+   rlzero recipes keys
+   rlzero recipes keys --json`
 
 func recipeKeysCommand() *cli.Command {
 	return &cli.Command{

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/settings"
 )
 
@@ -57,7 +58,7 @@ func Load(name string, overrides []string) (*Recipe, error) {
 		}
 		return Parse(name, text, overrides)
 	}
-	text, err := os.ReadFile(name)
+	text, err := files.Read(name, settings.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
 		_, err = Source(name)
 		return nil, err

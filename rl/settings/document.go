@@ -43,6 +43,9 @@ type fault struct {
 // Parse reads a TOML text; file is its name in errors. The error is for text that
 // is no TOML and has file, line and column.
 func Parse(file, text string) (*Document, error) {
+	if line, column, err := bounded(text); err != nil {
+		return nil, fmt.Errorf("%s:%d:%d: %w", file, line, column, err)
+	}
 	d := &Document{file: file, text: text, tree: map[string]any{}}
 	if _, err := toml.Decode(text, &d.tree); err != nil {
 		var parse toml.ParseError
@@ -75,6 +78,9 @@ func (d *Document) Override(text string) Path {
 		return nil
 	}
 	name, value, ok := strings.Cut(text, "=")
+	if _, _, err := bounded(name); err != nil {
+		return reject("%v", err)
+	}
 	keys := strings.Split(strings.TrimSpace(name), ".")
 	if !ok || slices.Contains(keys, "") {
 		return reject("write PATH=VALUE, such as seed=2 or stage.rl.steps=10")
@@ -144,6 +150,9 @@ func elementName(t map[string]any) string {
 // valueOf reads a value as TOML. What is no TOML is a string, so that quotes may be
 // left out; so is a date, which no setting is.
 func valueOf(text string) any {
+	if _, _, err := bounded(text); err != nil {
+		return text
+	}
 	var v map[string]any
 	if _, err := toml.Decode("v = "+text, &v); err != nil || len(v) != 1 {
 		return text

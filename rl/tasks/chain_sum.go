@@ -30,8 +30,8 @@ not checked.
 Demonstrations: a careless worker, who misreads each sign with probability careless
 (where the total stays in range) and then adds correctly.
 
-` + describeSettings(&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}),
-		New: func() Task { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} },
+` + describeSettings(defaultChainSum()),
+		New: func() Task { return defaultChainSum() },
 	}, verify.Entry{
 		Summary: "the task chain_sum: the right total",
 		Doc: `task:chain_sum: right when the completion gives the chain's total.
@@ -47,6 +47,10 @@ Option extract as for the verifier number; a running total is the whole completi
 			return chainSumVerifier{number}, err
 		},
 	})
+}
+
+func defaultChainSum() *ChainSum {
+	return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}
 }
 
 // ChainSum is the task "chain_sum".
@@ -177,8 +181,14 @@ func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
 // chainSumVerifier is "task:chain_sum".
 type chainSumVerifier struct{ number verify.Verifier }
 
+// Check implements [verify.Checker].
+func (v chainSumVerifier) Check(row verify.Problem) error { return verify.Check(v.number, row) }
+
 // Verify implements [verify.Verifier].
 func (v chainSumVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
+	if err := v.Check(row); err != nil {
+		return verify.Abstain("%v", err)
+	}
 	var form string
 	if found, err := row.Field("form", &form); found && err == nil && form == verify.FormRunningTotal {
 		return verify.JudgeLastTotal(strings.TrimSpace(completion), row.Answer)

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -95,11 +95,11 @@ func Families() []Family {
 	return all
 }
 
-// Lookup finds a family by name; the error lists the names there are.
+// Lookup finds a family by name; the error's hint has the nearest name.
 func Lookup(name string) (Family, error) {
 	f, ok := families[name]
 	if !ok {
-		return f, fmt.Errorf("unknown task %q: accepted are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		return f, hint.Unknown("task", name, slices.Sorted(maps.Keys(families)), "rlzero tasks")
 	}
 	return f, nil
 }
@@ -147,10 +147,11 @@ const HeldOutSeed = 12345
 // package rl). A run may use the same seed: its training draws cannot meet the
 // held-out problems all the same.
 const (
-	streamHeldOut = 0
-	streamSample  = 1
-	streamProbe   = 2
-	streamTrain   = 3
+	streamHeldOut  = 0
+	streamSample   = 1
+	streamProbe    = 2
+	streamTrain    = 3
+	streamConstant = 4
 )
 
 // HeldOutRows is the test set: the first n different held-out problems of one

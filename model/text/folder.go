@@ -1,0 +1,47 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/rlzero/rlzero/model/internal/jsonfile"
+)
+
+const tokenizerFile = "tokenizer.json"
+
+// companions are files beside tokenizer.json that go through unchanged from the
+// folder that was read to those that are written.
+var companions = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	"chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "tokenizer.model"}
+
+// ReadFolder reads the tokenizer of a folder, which needs to hold no more than
+// tokenizer.json. Without that file the error is [os.ErrNotExist].
+func ReadFolder(dir string) (*Tokenizer, error) {
+	path := filepath.Join(dir, tokenizerFile)
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := ParseTokenizer(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, name := range companions {
+		data, err := jsonfile.Read(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.files[name] = data
+	}
+	return t, nil
+}
+
+// Files are the files of a tokenizer by name: tokenizer.json, and those beside it
+// that a copy of its folder keeps.
+func (t *Tokenizer) Files() map[string][]byte { return maps.Clone(t.files) }

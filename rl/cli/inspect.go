@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+func inspectCommand() *cli.Command {
+	return &cli.Command{
+		Name: "inspect", Usage: "look into the parts of a model",
+		Description: "Example:\n   echo '{\"text\":\"20 13 7 4 > 10:\"}' | rlzero inspect tokens --model runs/first --in -",
+		Subcommands: []*cli.Command{tokensCommand()},
+	}
+}
+
+func tokensCommand() *cli.Command {
+	return &cli.Command{
+		Name: "tokens", Usage: "turn text into token ids and back",
+		Description: `Reads {"text":"..."} lines and writes {"ids":[...],"decoded":"..."}. --text gives one text
+on the command line. The folder of --model needs a tokenizer.json and nothing else.
+
+Examples:
+   rlzero inspect tokens --model runs/first --text '20 13 7 4 > 10:'
+   echo '{"text":"20 13 7 4 > 10:"}' | rlzero inspect tokens --model runs/first --in -`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run, checkpoint, or folder with a tokenizer.json"},
+			&cli.StringFlag{Name: "text", Usage: "the text, in place of --in"},
+			inFlag,
+		},
+		Action: inspectTokens,
+	}
+}
+
+func inspectTokens(c *cli.Context) error {
+	if _, err := positional(c); err != nil {
+		return err
+	}
+	if c.String("model") == "" {
+		return hint.With(usagef("%s needs --model DIR", c.Command.HelpName), "DIR is a model, a run, a checkpoint, or a folder with a tokenizer.json")
+	}
+	if c.IsSet("text") == c.IsSet("in") {
+		return hint.With(usagef("%s needs --text TEXT or --in FILE, one of the two", c.Command.HelpName), `FILE holds {"text":"..."} lines; - is standard input`)
+	}
+	var in io.ReadCloser
+	var err error
+	name := "--text"
+	if c.IsSet("text") {
+		in, err = oneLine("text", c.String("text"))
+	} else {
+		name = c.String("in")
+		in, err = input(c, name)
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	folder, warnings, err := store.FindModel(c.String("model"))
+	warn(c, warnings)
+	if err != nil {
+		return err
+	}
+	return infer.Tokens(folder, name, in, bufio.NewWriter(c.App.Writer))
+}
