@@ -51,13 +51,14 @@ var layers = []layer{
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/rollout", imports: "rl/random rl/terminal verify"},
-	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward verify"},
-	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
-	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random verify", tests: "internal/fixtures"},
-	{folder: "rl/algo", imports: "rl/formula", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random rl/settings verify", tests: "internal/fixtures"},
+	{folder: "rl/algo", imports: "rl/formula rl/settings", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/formula"},
+	{folder: "rl/settings", imports: "internal/hint", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/random"},
@@ -68,7 +69,7 @@ var layers = []layer{
 	{folder: "rl/terminal"},
 	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
-	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
+	{folder: "verify", imports: "internal/hint rl/settings verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "verify/program", imports: "internal/worker verify verify/box verify/program/internal/*"},

@@ -42,8 +42,8 @@ Not scored when the row's answer names no choice.
 
 // MultipleChoice is the verifier "multiple_choice".
 type MultipleChoice struct {
-	Letters string `json:"letters"` // capitals, in order
-	Extract string `json:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
+	Letters string `toml:"letters"` // capitals, in order
+	Extract string `toml:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
 }
 
 func (m MultipleChoice) validate() error {

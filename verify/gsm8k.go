@@ -44,7 +44,7 @@ Not scored when the row's answer is not a number.
 
 // GSM8K is the verifier "gsm8k".
 type GSM8K struct {
-	Extract string `json:"extract"` // ExtractHashes or ExtractFlexible
+	Extract string `toml:"extract"` // ExtractHashes or ExtractFlexible
 }
 
 // Check implements [Checker].

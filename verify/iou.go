@@ -45,10 +45,10 @@ const maxBoxesIoU = 64
 
 // IoU is the verifier "iou".
 type IoU struct {
-	Kind    string  `json:"kind"`   // "box" or "span"
-	Format  string  `json:"format"` // of boxes: "xyxy" or "xywh"
-	MinIoU  float64 `json:"min_iou"`
-	Extract string  `json:"extract"` // ExtractJSON or ExtractNone
+	Kind    string  `toml:"kind"`   // "box" or "span"
+	Format  string  `toml:"format"` // of boxes: "xyxy" or "xywh"
+	MinIoU  float64 `toml:"min_iou"`
+	Extract string  `toml:"extract"` // ExtractJSON or ExtractNone
 }
 
 func (v IoU) validate() error {

@@ -42,8 +42,8 @@ type jsonSchema struct {
 
 func newJSONSchema(options json.RawMessage) (Verifier, error) {
 	o := struct {
-		Schema  json.RawMessage `json:"schema"`
-		Extract string          `json:"extract"`
+		Schema  json.RawMessage `toml:"schema"`
+		Extract string          `toml:"extract"`
 	}{nil, ExtractJSON}
 	if err := DecodeOptions(options, &o); err != nil {
 		return nil, err

@@ -82,11 +82,11 @@ func init() {
 // Math is the verifier "math". Its fields are its options; use [New] for their
 // defaults.
 type Math struct {
-	Extract     string `json:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
-	Precision   int    `json:"precision"` // decimals
-	Percent     bool   `json:"percent"`
-	Strict      bool   `json:"strict"`
-	SetRelation bool   `json:"allow_set_relation_comp"`
+	Extract     string `toml:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
+	Precision   int    `toml:"precision"` // decimals
+	Percent     bool   `toml:"percent"`
+	Strict      bool   `toml:"strict"`
+	SetRelation bool   `toml:"allow_set_relation_comp"`
 }
 
 const maxMathPrecision = 100

@@ -41,9 +41,9 @@ Not scored when the row's answer is not a number.
 // Number is the verifier "number". Its fields are its options; the zero value
 // is not valid, use [New] or set Extract and Tolerance.
 type Number struct {
-	Extract   string `json:"extract"`   // one of the Extract constants
-	Tolerance string `json:"tolerance"` // exact decimal or fraction, at least 0
-	Plain     bool   `json:"plain"`     // refuse fractions
+	Extract   string `toml:"extract"`   // one of the Extract constants
+	Tolerance string `toml:"tolerance"` // exact decimal or fraction, at least 0
+	Plain     bool   `toml:"plain"`     // refuse fractions
 }
 
 func (n Number) validate() error {

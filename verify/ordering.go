@@ -47,8 +47,8 @@ const maxOrdered = 1000
 
 // Ordering is the verifier "ordering".
 type Ordering struct {
-	Score   string `json:"score"`   // "exact", "pairs" or "positions"
-	Extract string `json:"extract"` // "answer" or ExtractNone
+	Score   string `toml:"score"`   // "exact", "pairs" or "positions"
+	Extract string `toml:"extract"` // "answer" or ExtractNone
 }
 
 // Check implements [Checker].

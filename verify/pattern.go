@@ -41,9 +41,9 @@ Not scored when the row and the options have no expression, or one that is not R
 
 // Regex is the verifier "regex".
 type Regex struct {
-	Pattern  string `json:"pattern"`
-	Anchored bool   `json:"anchored"`
-	Extract  string `json:"extract"`
+	Pattern  string `toml:"pattern"`
+	Anchored bool   `toml:"anchored"`
+	Extract  string `toml:"extract"`
 }
 
 func (v Regex) compile(pattern string) (*regexp.Regexp, error) {

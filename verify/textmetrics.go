@@ -114,7 +114,7 @@ func pythonFields(text string) []string { return strings.FieldsFunc(text, isPyth
 
 // metricOptions are the options that all text metrics share.
 type metricOptions struct {
-	Extract string `json:"extract"`
+	Extract string `toml:"extract"`
 }
 
 func (o metricOptions) validate() error {

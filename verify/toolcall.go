@@ -44,9 +44,9 @@ const maxCalls = 64
 
 // ToolCall is the verifier "tool_call".
 type ToolCall struct {
-	Ordered bool   `json:"ordered"`
-	Partial bool   `json:"partial"`
-	Extract string `json:"extract"` // ExtractJSON or ExtractNone
+	Ordered bool   `toml:"ordered"`
+	Partial bool   `toml:"partial"`
+	Extract string `toml:"extract"` // ExtractJSON or ExtractNone
 }
 
 // toolCall is one call: arguments is a decoded JSON value.

@@ -60,9 +60,9 @@ func part(b Batch, from, to int) Batch {
 func everyComposition(t *testing.T) map[string]Config {
 	t.Helper()
 	all, covered := map[string]Config{}, map[string]bool{}
-	for _, loss := range choices["loss"] {
-		for _, level := range choices["ratio_level"] {
-			for _, normalize := range choices["normalize"] {
+	for _, loss := range choices("loss") {
+		for _, level := range choices("ratio_level") {
+			for _, normalize := range choices("normalize") {
 				c := Default()
 				c.Loss, c.RatioLevel, c.Normalize, c.MaxCompletionTokens = loss, level, normalize, 6
 				c.KLCoef, c.EntropyCoef, c.TopEntropyShare, c.OffPolicyKLMax = 0.05, 0.01, 0.8, 0.2
@@ -75,10 +75,10 @@ func everyComposition(t *testing.T) map[string]Config {
 		}
 	}
 	for _, part := range []string{"loss", "ratio_level", "normalize"} {
-		if len(choices[part]) == 0 {
+		if len(choices(part)) == 0 {
 			t.Fatalf("there is no %s to test", part)
 		}
-		for _, name := range choices[part] {
+		for _, name := range choices(part) {
 			if !covered[part+" "+name] {
 				t.Fatalf("no composition that Validate accepts has %s = %s", part, name)
 			}

@@ -127,7 +127,7 @@ func TestDataErrors(t *testing.T) {
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problems to train on and 0 that are held out"},
 		{"verifier = \"number\"\n", "", "", "FILE:3:2: task.verifier is missing"},
 		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
-		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": option: unknown field "extrakt"`},
+		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": unknown key extrakt; did you mean extract?`},
 		{"eval_problems = 3", `name = "countdown"`, "", "FILE:7:1: task.name does not go with task.data: remove one of them"},
 		{"eval_problems = 3", "[task.settings]", "", "FILE:7:7: task.settings does not go with task.data: remove one of them"},
 		{"data = \"sums.jsonl\"\n", "name = \"countdown\"\n", "", "FILE:5:1: task.verifier does not go with task.name: remove one of them"},

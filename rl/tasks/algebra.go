@@ -499,7 +499,7 @@ func init() {
 			// All angles but one are given: they have to be able to leave less than
 			// 180 degrees, so a polygon of n sides needs (n-1) max_angle > (n-3) 180.
 			if n := s.MaxSides; (n-1)*s.MaxAngle <= (n-3)*180 {
-				return &SettingError{"max_angle", strconv.Itoa(s.MaxAngle), fmt.Sprintf("a whole number above %d for %d sides", (n-3)*180/(n-1), n)}
+				return outOfRange("max_angle", s.MaxAngle, fmt.Sprintf("a whole number above %d for %d sides", (n-3)*180/(n-1), n))
 			}
 			return nil
 		},

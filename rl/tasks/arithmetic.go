@@ -337,7 +337,7 @@ case.`,
 		check: sameFold,
 		valid: func(s *settings) error {
 			if s.MinBase == s.MaxBase {
-				return &SettingError{"max_base", strconv.Itoa(s.MaxBase), "a whole number above min_base"}
+				return outOfRange("max_base", s.MaxBase, "a whole number above min_base")
 			}
 			return nil
 		},

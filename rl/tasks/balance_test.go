@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Of two answers one is right for half of the problems at least. Where there are more,
@@ -92,7 +93,7 @@ func TestBalanceImpossible(t *testing.T) {
 	if err := Set(task, "p_blocked", "0"); err != nil {
 		t.Fatal(err)
 	}
-	var wrong *SettingError
+	var wrong *settings.Error
 	if err := task.Validate(); !errors.As(err, &wrong) || wrong.Key != "balanced" || !strings.Contains(err.Error(), "false: under these settings no problem without a way") {
 		t.Errorf("%v", err)
 	}

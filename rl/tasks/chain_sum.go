@@ -3,12 +3,12 @@ package tasks
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -30,7 +30,7 @@ not checked.
 Demonstrations: a careless worker, who misreads each sign with probability careless
 (where the total stays in range) and then adds correctly.
 
-` + describeSettings(defaultChainSum().settings()),
+` + describeSettings(defaultChainSum()),
 		New: func() Task { return defaultChainSum() },
 	}, verify.Entry{
 		Summary: "the task chain_sum: the right total",
@@ -66,12 +66,13 @@ var _ Demonstrator = (*ChainSum)(nil)
 // Name implements [Task].
 func (c *ChainSum) Name() string { return "chain_sum" }
 
-func (c *ChainSum) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
-
 // Validate implements [Task].
 func (c *ChainSum) Validate() error {
-	if err := checkSettings(c.settings(), atLeast{"max_total", 2*c.MaxNumber - 1}); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
+	}
+	if least := 2*c.MaxNumber - 1; c.MaxTotal < least {
+		return outOfRange("max_total", c.MaxTotal, fmt.Sprintf("at least 2 max_number - 1 = %d", least))
 	}
 	return probe(c.attempt)
 }

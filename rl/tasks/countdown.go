@@ -3,12 +3,12 @@ package tasks
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -32,7 +32,7 @@ once, in any order, and its last result is the target.
 Demonstrations: with probability aimed the working that made the target; otherwise a
 random working of the same numbers that never looks at the target and hits it by chance.
 
-` + describeSettings(defaultCountdown().settings()),
+` + describeSettings(defaultCountdown()),
 		New: func() Task { return defaultCountdown() },
 	}, verify.Entry{
 		Summary: "the task countdown: every number once, + - * / or a running total",
@@ -65,12 +65,13 @@ var _ Demonstrator = (*Countdown)(nil)
 // Name implements [Task].
 func (c *Countdown) Name() string { return "countdown" }
 
-func (c *Countdown) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
-
 // Validate implements [Task].
 func (c *Countdown) Validate() error {
-	if err := checkSettings(c.settings(), atLeast{"max_total", c.MaxNumber}); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
+	}
+	if c.MaxTotal < c.MaxNumber {
+		return outOfRange("max_total", c.MaxTotal, fmt.Sprintf("at least max_number = %d", c.MaxNumber))
 	}
 	return probe(c.attempt)
 }

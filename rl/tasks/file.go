@@ -99,7 +99,6 @@ func (t *File) Verify(row verify.Problem, completion string, ended bool) verify.
 }
 
 func (t *File) instruction() string { return "" }
-func (t *File) settings() []setting { return nil }
 
 // ReadRows calls do for each row of a file of JSON lines, and returns the file's SHA-256
 // as hexadecimal digits. A row has a question (or prompt), which is plain text. Errors

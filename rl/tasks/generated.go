@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -55,8 +55,7 @@ const maxAnswerBytes = 1 << 19
 
 // generate registers a family and its verifier. Called from init.
 func generate[S any](f family[S]) {
-	settings := settingsOf(reflect.ValueOf(&f.defaults).Elem())
-	doc := f.name + ": " + strings.TrimSpace(f.about) + "\n\n" + describeSettings(settings) + describeCurriculum(f.curriculum)
+	doc := f.name + ": " + strings.TrimSpace(f.about) + "\n\n" + describeSettings(f.defaults) + describeCurriculum(f.curriculum)
 	newTask := func() *generated[S] { return &generated[S]{Settings: f.defaults, family: &f} }
 	register(Family{
 		Name: f.name, Summary: f.summary, Doc: doc, Curriculum: f.curriculum,
@@ -64,7 +63,7 @@ func generate[S any](f family[S]) {
 		at: func(level int) Task {
 			t := newTask()
 			for _, a := range f.curriculum {
-				a.set(settingsOf(reflect.ValueOf(&t.Settings).Elem()), level)
+				a.set(t, level)
 			}
 			return t
 		},
@@ -77,7 +76,7 @@ number. Default "announced".
 `, f.name, strings.TrimSpace(f.about)),
 		New: func(options json.RawMessage) (verify.Verifier, error) {
 			o := struct {
-				Extract string `json:"extract"`
+				Extract string `toml:"extract"`
 			}{verify.ExtractAnnounced}
 			if err := verify.DecodeOptions(options, &o); err != nil {
 				return nil, err
@@ -96,13 +95,9 @@ type generated[S any] struct {
 // Name implements [Task].
 func (g *generated[S]) Name() string { return g.family.name }
 
-func (g *generated[S]) settings() []setting {
-	return settingsOf(reflect.ValueOf(&g.Settings).Elem())
-}
-
 // Validate implements [Task].
 func (g *generated[S]) Validate() error {
-	if err := checkSettings(g.settings()); err != nil {
+	if err := settings.Check(g); err != nil {
 		return err
 	}
 	if g.family.valid != nil {
@@ -123,8 +118,8 @@ func (g *generated[S]) Validate() error {
 // Difficulty implements [Task].
 func (g *generated[S]) Difficulty() string {
 	var parts []string
-	for _, s := range g.settings() {
-		parts = append(parts, s.key+" = "+s.text())
+	for _, f := range settings.Fields(g) {
+		parts = append(parts, f.Key+" = "+f.Text())
 	}
 	if parts == nil {
 		return "there are no settings"

@@ -37,7 +37,7 @@ func init() {
 		check: sameFold,
 		valid: func(s *settings) error {
 			if s.MaxCycleLength > s.MinNumCourses {
-				return &SettingError{"max_cycle_length", strconv.Itoa(s.MaxCycleLength), fmt.Sprintf("a whole number from 3 to min_num_courses = %d", s.MinNumCourses)}
+				return outOfRange("max_cycle_length", s.MaxCycleLength, fmt.Sprintf("a whole number from 3 to min_num_courses = %d", s.MinNumCourses))
 			}
 			return nil
 		},

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
@@ -108,7 +107,7 @@ size.`,
 		},
 		valid: func(s *settings) error {
 			if cells := s.GridSizeX * s.GridSizeY; s.FilledCells > cells {
-				return &SettingError{"filled_cells", strconv.Itoa(s.FilledCells), fmt.Sprintf("a whole number from 1 to %d, the cells there are", cells)}
+				return outOfRange("filled_cells", s.FilledCells, fmt.Sprintf("a whole number from 1 to %d, the cells there are", cells))
 			}
 			return nil
 		},

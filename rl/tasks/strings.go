@@ -151,7 +151,7 @@ func init() {
 		check: sameFold,
 		valid: func(s *settings) error {
 			if s.MaxMagazineLength <= s.MaxNoteLength {
-				return &SettingError{"max_magazine_length", strconv.Itoa(s.MaxMagazineLength), "a whole number above max_note_length"}
+				return outOfRange("max_magazine_length", s.MaxMagazineLength, "a whole number above max_note_length")
 			}
 			return nil
 		},

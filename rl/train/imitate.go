@@ -116,7 +116,7 @@ func (s *imitation) rate(step int) float64 {
 		rate = math.Min(1, float64(step+1)/float64(ramp))
 	}
 	if s.holdEnd >= 0 {
-		rate *= 1 - (1-s.stage.SFT.FinalLRFrac)*float64(step-s.holdEnd)/float64(s.stage.SFT.DecaySteps)
+		rate *= 1 - (1-s.stage.SFT.FinalLRShare)*float64(step-s.holdEnd)/float64(s.stage.SFT.DecaySteps)
 	}
 	return rate
 }

@@ -126,7 +126,7 @@ type verifier struct {
 
 func newVerifier(name string, k kind, options json.RawMessage) (verify.Verifier, error) {
 	o := struct {
-		Mode string `json:"mode"`
+		Mode string `toml:"mode"`
 	}{"strict"}
 	if err := verify.DecodeOptions(options, &o); err != nil {
 		return nil, err

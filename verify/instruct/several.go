@@ -36,8 +36,8 @@ type several struct{ loose, share bool }
 
 func newSeveral(options json.RawMessage) (verify.Verifier, error) {
 	o := struct {
-		Mode  string `json:"mode"`
-		Score string `json:"score"`
+		Mode  string `toml:"mode"`
+		Score string `toml:"score"`
 	}{"strict", "all"}
 	if err := verify.DecodeOptions(options, &o); err != nil {
 		return nil, err

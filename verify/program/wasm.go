@@ -62,10 +62,10 @@ const (
 // module is the verifier "code:wasm".
 type module struct {
 	options
-	Runtime  string   `json:"runtime"`
-	Language string   `json:"language"`
-	Argv     []string `json:"argv"`
-	Folder   string   `json:"folder"`
+	Runtime  string   `toml:"runtime"`
+	Language string   `toml:"language"`
+	Argv     []string `toml:"argv"`
+	Folder   string   `toml:"folder"`
 }
 
 var wasmPool = worker.NewPool(wasmEngine)

@@ -1,4 +1,4 @@
-package recipe
+package settings
 
 import (
 	"fmt"
@@ -8,56 +8,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/rlzero/rlzero/rl/reward"
 )
 
-// Resolved writes the recipe as TOML with every value, defaults included.
-// Parse of it gives the same recipe.
-func (r *Recipe) Resolved() string {
+// Print writes a struct as TOML with every value, defaults included. Decoded over
+// any values it gives the same struct.
+func Print(v any) string {
 	var w strings.Builder
-	printTable(&w, "", reflect.ValueOf(r).Elem(), "")
+	printTable(&w, "", structOf(v), "")
 	return strings.TrimLeft(w.String(), "\n")
 }
 
 // printTable writes the values of a table first, then the tables in it, as TOML
 // asks for.
-func printTable(w *strings.Builder, name string, v reflect.Value, kind string) {
-	only := []string(nil) // keys, where not all go together
-	switch t := v.Interface().(type) {
-	case Model:
-		if t.Path != "" {
-			only = besidePath
-		}
-	case Task:
-		if only = besideName; t.Data != "" {
-			only = besideData
-		}
-	case reward.Verifier:
-		if only = []string{"name", "verifier", "options"}; t.Scripted() {
-			only = []string{"name", "starlark", "range", "source"}
-		}
-	}
-	var tables []field
+func printTable(w *strings.Builder, name string, v reflect.Value, around string) {
+	kind := kindOf(v, around)
+	variant, _ := v.Interface().(Variant)
+	var tables []Field
 	for _, f := range fieldsOf(v) {
 		for f.value.Kind() == reflect.Interface || f.value.Kind() == reflect.Pointer {
 			f.value = f.value.Elem()
 		}
 		switch {
-		case !f.in(kind), only != nil && !slices.Contains(only, f.key):
+		case !f.In(kind), variant != nil && !variant.HasKey(f.Key):
 		case f.value.Kind() == reflect.Struct, f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Struct:
 			tables = append(tables, f)
 		default:
-			fmt.Fprintf(w, "%s = %s\n", f.key, printValue(f.value))
+			fmt.Fprintf(w, "%s = %s\n", f.Key, printValue(f.value))
 		}
 	}
 	for _, f := range tables {
-		inner := strings.TrimPrefix(name+"."+f.key, ".")
+		inner := strings.TrimPrefix(name+"."+f.Key, ".")
 		if f.value.Kind() == reflect.Slice {
 			for i := range f.value.Len() {
-				if stage, ok := f.value.Index(i).Interface().(Stage); ok {
-					kind = stage.Kind
-				}
 				fmt.Fprintf(w, "\n[[%s]]\n", inner)
 				printTable(w, inner, f.value.Index(i), kind)
 			}

@@ -1,4 +1,4 @@
-package recipe
+package settings
 
 import (
 	"errors"
@@ -12,21 +12,23 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// source is a recipe's text with the name it goes by in errors.
-type source struct{ file, text string }
-
 // find is the line and column, from 1, of the key at p, or of the nearest table
 // around it if the text has no such key.
-func (s source) find(p path) (line, col int) {
-	text, key := s.text, make([]string, 0, len(p))
+func (d *Document) find(p Path) (line, col int) {
+	text, key := d.text, make([]string, 0, len(p))
 	var counts []int
+	value := any(d.tree)
 	for _, part := range p {
-		if n, err := strconv.Atoi(part); err == nil && (slices.Equal(key, path{"stage"}) || slices.Equal(key, path{"stage", "verifier"})) {
-			counts = append(counts, n+1)
-			text = through(text, key, counts)
-			continue
+		if list := Tables(value); list != nil {
+			if n, err := strconv.Atoi(part); err == nil && n >= 0 && n < len(list) {
+				counts = append(counts, n+1)
+				text, value = through(text, key, counts), list[n]
+				continue
+			}
 		}
 		key = append(key, part)
+		table, _ := value.(map[string]any)
+		value = table[part]
 	}
 	var tree map[string]any
 	if _, err := toml.Decode(text, &tree); err != nil {
@@ -34,7 +36,7 @@ func (s source) find(p path) (line, col int) {
 	}
 	for ; len(key) > 0; key = key[:len(key)-1] {
 		if at := positionOf(text, tree, key); at.Line > 0 {
-			return s.keyAt(at, key[len(key)-1])
+			return keyAt(d.text, at, key[len(key)-1])
 		}
 	}
 	return 1, 1
@@ -142,9 +144,9 @@ func holderOf(value any, key []string) (reflect.Type, any, bool) {
 
 // keyAt is where the key itself begins: on the line of its value, or where a
 // value of several lines began, which the parser places at its end.
-func (s source) keyAt(at toml.Position, key string) (line, col int) {
-	lines := strings.Split(s.text, "\n")
-	text := lines[at.Line-1]
+func keyAt(text string, at toml.Position, key string) (line, col int) {
+	lines := strings.Split(text, "\n")
+	text = lines[at.Line-1]
 	end := min(len(text), max(0, at.Col-1))
 	for _, i := range []int{strings.LastIndex(text[:end], key), strings.Index(text, key)} {
 		if i >= 0 {
