@@ -44,7 +44,7 @@ var layers = []layer{
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
 	{folder: "rl/random"},
-	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
+	{folder: "rl/tasks", imports: "internal/files rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
@@ -63,7 +63,7 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model", imports: "gpu internal/files", tests: "gpu/gputest internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 
 	{folder: "gpu", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
 	{folder: "gpu/vulkan", imports: "gpu gpu/internal/check gpu/internal/host gpu/internal/vk shaders"},

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/files"
 )
 
 // Folder is an opened Hugging Face model folder. Close Tensors after use.
@@ -272,18 +273,4 @@ func exists(path string) bool {
 }
 
 // readSmallFile reads a JSON file of bounded size.
-func readSmallFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSmallFile {
-		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxSmallFile>>20)
-	}
-	return data, nil
-}
+func readSmallFile(path string) ([]byte, error) { return files.Read(path, maxSmallFile) }

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/files"
 )
 
 // The safetensors format: 8 bytes little-endian length of the header, the
@@ -132,7 +134,7 @@ func (ts *TensorSet) matchIndex(fileOf map[string]string) error {
 
 // add opens a file and takes in its tensors.
 func (ts *TensorSet) add(path string) error {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return err
 	}
@@ -140,9 +142,6 @@ func (ts *TensorSet) add(path string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", path)
 	}
 	tensors, err := readHeader(f, info.Size())
 	if err != nil {

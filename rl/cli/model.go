@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/lines"
 )
 
 func samplingFlags() []cli.Flag {
@@ -117,32 +118,35 @@ func sample(c *cli.Context) error {
 	if c.IsSet("in") || c.Bool("json") {
 		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
-	var lines bytes.Buffer
-	if err := rl.Sample(c.Context, m, name, in, &lines, o); err != nil {
+	var out bytes.Buffer
+	if err := rl.Sample(c.Context, m, name, in, &out, o); err != nil {
 		return err
 	}
-	for _, line := range splitLines(lines.String()) {
-		var out struct{ Text string }
-		if err := json.Unmarshal([]byte(line), &out); err != nil {
+	for _, line := range splitLines(out.String()) {
+		var completion struct{ Text string }
+		if err := json.Unmarshal([]byte(line), &completion); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.App.Writer, out.Text)
+		fmt.Fprintln(c.App.Writer, completion.Text)
 	}
 	return nil
 }
 
 // prompts are the JSON lines to sample from: those of --in, or a line made of
 // --prompt, or of the text on standard input.
-func prompts(c *cli.Context) (name string, lines io.ReadCloser, err error) {
+func prompts(c *cli.Context) (name string, in io.ReadCloser, err error) {
 	if c.IsSet("in") {
-		lines, err = input(c, c.String("in"))
-		return c.String("in"), lines, err
+		in, err = input(c, c.String("in"))
+		return c.String("in"), in, err
 	}
 	name, text := "--prompt", c.String("prompt")
 	if !c.IsSet("prompt") {
-		raw, err := io.ReadAll(c.App.Reader)
+		raw, err := io.ReadAll(io.LimitReader(c.App.Reader, lines.MaxBytes+1))
 		if err != nil {
 			return "", nil, fmt.Errorf("standard input: %w", err)
+		}
+		if len(raw) > lines.MaxBytes {
+			return "", nil, fmt.Errorf("%w: standard input has more than %d bytes; accepted: a prompt of at most that many", rl.ErrInput, lines.MaxBytes)
 		}
 		name, text = "standard input", strings.TrimRight(string(raw), "\r\n")
 	}
