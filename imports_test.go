@@ -37,7 +37,7 @@ var layers = []layer{
 
 	{folder: "rl/cli", imports: "gpu model rl rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl", imports: "gpu model rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl", imports: "gpu internal/files model rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
 
 	// Of the run, but of no device and no model.
@@ -48,7 +48,7 @@ var layers = []layer{
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
-	{folder: "rl/store"},
+	{folder: "rl/store", imports: "internal/files"},
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines"},
 	{folder: "rl/lines"},

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/audit"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -133,7 +133,7 @@ func AuditRun(dir string, o AuditOptions) (*audit.Report, error) {
 		return nil, err
 	}
 	name := filepath.Join(dir, "completions.jsonl")
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/rlzero/rlzero/internal/files"
 )
 
 // FS is the package's only door to the disk. Errors wrap those of io/fs and
@@ -68,7 +70,7 @@ func (osFS) Append(path string) (File, error) {
 	return open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
-func (osFS) Open(path string) (io.ReadCloser, error) { return os.Open(path) }
+func (osFS) Open(path string) (io.ReadCloser, error) { return files.Open(path) }
 
 func (osFS) ReadDir(path string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(path)
