@@ -32,6 +32,7 @@ const (
 	textHeight   = 14
 	glyph        = 6.7
 	tickEvery    = 56 // a horizontal line for about so much height
+	dotRoom      = 16 // dots closer than this are small: their rims would cut the line to pieces
 )
 
 // Points a line is thinned to: about one per unit of width, and fewer for the
@@ -217,9 +218,13 @@ func (p *plot) drawLine(b *bytes.Buffer, i int) {
 			}
 		}
 		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, l.class, p.path(thin(l.points, maxDrawn)))
+		r := 3.0
+		if float64(len(l.points))*dotRoom > p.x1-p.x0 {
+			r = 2
+		}
 		for _, pt := range thin(l.points, maxDrawn/4) {
 			if finite(pt.y) {
-				fmt.Fprintf(b, `<circle class="dot %s" cx="%.1f" cy="%.1f" r="3"/>`, l.class, p.px(pt.step), p.py(pt.y))
+				fmt.Fprintf(b, `<circle class="dot %s" cx="%.1f" cy="%.1f" r="%.0f"/>`, l.class, p.px(pt.step), p.py(pt.y), r)
 			}
 		}
 		b.WriteByte('\n')

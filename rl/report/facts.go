@@ -98,7 +98,7 @@ func (r *Run) facts(stages []stage) []fact {
 		total += t.seconds
 	}
 	if total > 0 {
-		out = append(out, fact{"Time", seconds(total), "start and checkpoints left out"})
+		out = append(out, fact{"Time", seconds(total), "in steps"})
 	}
 	var steps []string
 	for _, s := range stages {
