@@ -80,9 +80,9 @@ func pack(seqs []Sequence, maxRows, maxPos int) ([]batch, error) {
 		rows := len(s.IDs) - 1
 		switch {
 		case rows > maxRows:
-			return nil, fmt.Errorf("sequence %d has %d tokens, the workspace holds %d: raise micro_batch_tokens", i, len(s.IDs), maxRows+1)
+			return nil, fmt.Errorf("sequence %d has %d tokens, but the workspace holds %d: raise micro_batch_tokens", i, len(s.IDs), maxRows+1)
 		case rows > maxPos:
-			return nil, fmt.Errorf("sequence %d has %d tokens, the model was opened for %d positions", i, len(s.IDs), maxPos)
+			return nil, fmt.Errorf("sequence %d has %d tokens, but the model was opened for %d positions", i, len(s.IDs), maxPos)
 		}
 		if n := len(out); n == 0 || out[n-1].T+rows > maxRows {
 			out = append(out, batch{})
@@ -262,7 +262,7 @@ func (m *Model) check(seqs []Sequence) error {
 func (m *Model) checkIDs(ids []int) error {
 	for i, id := range ids {
 		if id < 0 || id >= m.Config.Vocab {
-			return fmt.Errorf("token %d has id %d, the vocabulary is 0 to %d", i, id, m.Config.Vocab-1)
+			return fmt.Errorf("token %d has id %d, but the vocabulary is 0 to %d", i, id, m.Config.Vocab-1)
 		}
 	}
 	return nil

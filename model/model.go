@@ -133,7 +133,7 @@ func longestSequence(cfg Config, caps gpu.Caps) int {
 
 func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, error) {
 	if longest := longestSequence(cfg, dev.Caps()); positions > longest {
-		return nil, fmt.Errorf("sequences of %d tokens: this device ends shaders after %d loop iterations, which is enough for %d tokens of this model: %w",
+		return nil, fmt.Errorf("sequences of %d tokens are too long: this device stops a shader after %d loop iterations, enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
 	}
 	l, err := newLayout(cfg, dev.Caps().MaxBinding)
@@ -204,7 +204,7 @@ func (m *Model) CopyFrom(src *Model) error {
 	return nil
 }
 
-var errFrozen = errors.New("the model was opened frozen: what training needs of its parameters is not there")
+var errFrozen = errors.New("the model was opened frozen, without what training needs")
 
 // writeParts fills a store from the tensors get returns, region by region.
 // row0 is the first row of the file's tensor that the part holds.

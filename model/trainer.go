@@ -139,7 +139,7 @@ func (t *Trainer) Accumulate(seqs []Sequence, weigh func(first int, stats []Toke
 			return err
 		}
 		if len(weights) != len(b.seqs) {
-			return fmt.Errorf("weights for %d sequences, the batch has %d", len(weights), len(b.seqs))
+			return fmt.Errorf("weights for %d sequences, but the batch has %d", len(weights), len(b.seqs))
 		}
 		t.resident = true
 		if err := t.backward(b, weights); err != nil {
@@ -170,7 +170,7 @@ func (t *Trainer) Backward(weights []TokenWeights) error {
 	n := 0
 	for _, b := range t.batches {
 		if len(weights) < n+len(b.seqs) {
-			return fmt.Errorf("weights for %d sequences, the last forward had more", len(weights))
+			return fmt.Errorf("weights for %d sequences, but the last forward pass had more", len(weights))
 		}
 		ws := weights[n : n+len(b.seqs)]
 		n += len(b.seqs)
@@ -179,7 +179,7 @@ func (t *Trainer) Backward(weights []TokenWeights) error {
 		}
 	}
 	if n != len(weights) {
-		return fmt.Errorf("weights for %d sequences, the last forward had %d", len(weights), n)
+		return fmt.Errorf("weights for %d sequences, but the last forward pass had %d", len(weights), n)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (t *Trainer) backward(b batch, weights []TokenWeights) error {
 		n := s.predicted()
 		for _, v := range [][]float64{w.Logprob, w.Entropy, w.MeanLogprob} {
 			if v != nil && len(v) != n {
-				return fmt.Errorf("sequence %d of the batch: %d weights for %d predicted tokens", i, len(v), n)
+				return fmt.Errorf("sequence %d of the batch has %d weights for %d predicted tokens", i, len(v), n)
 			}
 		}
 		for j := range n {

@@ -7,9 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/audit"
-	"github.com/rlzero/rlzero/rl/progress"
 )
 
 const auditHelp = `Says how far a reward can be trusted. It reads the completions of a run, or a file of
@@ -23,8 +22,8 @@ lines as rlzero verify reads them (- is standard input), and needs no device:
 
 Three things are problems and end in exit code 1: an attack that cannot be right and is
 paid by the grader or by the one that --against names; a stored verdict that is not the
-same again; a problem that cannot be drawn again. What is right by chance, such as an
-empty completion where the answer is empty, is counted apart.
+same again; a problem that cannot be drawn again. Attacks that are right by chance, such
+as an empty completion where the answer is empty, are counted separately.
 
 Examples:
    rlzero audit runs/first
@@ -79,7 +78,7 @@ func auditRewards(c *cli.Context) error {
 		return err
 	}
 	if c.Int("limit") < 0 {
-		return usagef("--limit is %d: accepted are 0 and more", c.Int("limit"))
+		return badValue("limit", c.Int("limit"), "whole numbers from 0")
 	}
 	if err := checkVerifier(c); err != nil {
 		return err
@@ -94,23 +93,23 @@ func auditRewards(c *cli.Context) error {
 		err = report.Text(c.App.Writer)
 	}
 	if problems := report.Problems(); err == nil && len(problems) > 0 {
-		return hint.With(fmt.Errorf("the audit found %s", progress.Count(len(problems), "problem", "")), "the end of its report lists them")
+		return hint.With(fmt.Errorf("the audit found %s", plain.Count(len(problems), "problem", "")), "the end of its report lists them")
 	}
 	return err
 }
 
 func audited(c *cli.Context, path string) (*audit.Report, error) {
-	o := rl.AuditOptions{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
+	o := audit.Options{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if o.Verifier != "" {
 			return nil, hint.With(usagef("--verifier does not go with a run, whose recipe names its verifier"), "--against names a second grader")
 		}
-		return rl.AuditRun(path, o)
+		return audit.Run(path, o)
 	}
 	in, err := input(c, path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	return rl.AuditFile(path, in, o)
+	return audit.File(path, in, o)
 }

@@ -10,25 +10,29 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/bench"
 )
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "bench", Usage: "measure the device", ArgsUsage: "matmul|decode|train|step|all",
-		Description: `matmul: GFLOP/s of the matrix kernel beside a naive one, in turns
-decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape;
-   decode runs in turns with the same model whose products may choose their order of
-   sums by the batch: the ratio is the price of log-probs that do not depend on it
-step: seconds of one whole RL step of a preset (--preset), with its phases
+		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: "matmul|decode|train|step|all",
+		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
+decode   tokens per second of sampling, for the demo's model and a SmolLM2-135M shape,
+         compared with kernels that may choose their order of sums by the batch: the
+         cost of log-probs that do not depend on the batch
+train    tokens per second of training, for the same models
+step     seconds of one whole RL step of a preset (--preset), with its phases
+all      all of these
 
-Decode prints medians and the quartiles of the ratio, the others the best of several
-repetitions. Example:
-   rlzero bench --json matmul`,
+The two sides of a comparison are measured in turns. decode prints medians and the
+quartiles of the ratio, the others the best of several repetitions.
+
+Examples:
+   rlzero bench matmul --json
+   rlzero bench step --preset countdown-short`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
-			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the step bench runs"},
-			&cli.BoolFlag{Name: "small", Usage: "leave the SmolLM2-135M shape out"}},
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
+			&cli.BoolFlag{Name: "small", Usage: "leave out the SmolLM2-135M shape"}},
 		Action: runBench,
 	}
 }
@@ -53,7 +57,7 @@ func runBench(c *cli.Context) error {
 		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
 		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
 		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
-		"step":   func(d gpu.Device) error { return rl.BenchStep(c.Context, d, c.String("preset"), emit) },
+		"step":   func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), emit) },
 	}
 	names := []string{args[0]}
 	if args[0] == "all" {

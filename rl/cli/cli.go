@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -18,8 +19,9 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -41,6 +43,14 @@ func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, 
 
 // usage marks an error as one of the command line.
 func usage(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
+
+// badValue refuses the value of a flag.
+func badValue(flag string, found any, accepted string, args ...any) error {
+	if text, ok := found.(string); ok {
+		found = strconv.Quote(text)
+	}
+	return usagef("--%s is %v; accepted: %s", flag, found, fmt.Sprintf(accepted, args...))
+}
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -74,7 +84,7 @@ func stoppable(action cli.ActionFunc) cli.ActionFunc {
 		defer stop()
 		unused := context.AfterFunc(ctx, func() {
 			stop()
-			fmt.Fprintln(c.App.ErrWriter, "stopping as soon as everything is safe; once more to stop at once")
+			fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; interrupt again to stop at once")
 		})
 		defer unused()
 		c.Context = ctx
@@ -107,9 +117,9 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			"   rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'\n\n" +
 			"Flags may stand before or behind arguments; -- ends them. rlzero help COMMAND explains\n" +
 			"a command.\n\n" +
-			"Exit codes: 0 done; 1 failed, or a check found something; 2 wrong usage or input;\n" +
-			"3 no usable device; 130 interrupted, with a checkpoint. Progress goes to standard\n" +
-			"error, results to standard output.",
+			"Exit codes: 0 done; 1 failed, or a check found a problem; 2 wrong usage or bad input;\n" +
+			"3 no usable device; 130 interrupted, after a checkpoint. Results go to standard\n" +
+			"output, progress and messages to standard error.",
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
@@ -133,6 +143,11 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 // prepare gives a command what all have in common.
 func prepare(parent string, c *cli.Command) {
 	c.HideHelpCommand = true
+	for _, f := range c.Flags {
+		if b, ok := f.(*cli.BoolFlag); ok {
+			b.DisableDefaultText = true // it is always false
+		}
+	}
 	name := parent + " " + c.Name
 	c.OnUsageError = wrongFlag(name, c.Flags)
 	for _, sub := range c.Subcommands {
@@ -177,7 +192,7 @@ var moved = map[string]string{
 // what to do.
 func explain(err error) (text string, hints []string) {
 	text = err.Error()
-	for _, prefix := range []string{errUsage.Error() + ": ", rl.ErrInput.Error() + ": "} {
+	for _, prefix := range []string{errUsage.Error() + ": ", lines.ErrInput.Error() + ": "} {
 		text = strings.ReplaceAll(text, prefix, "")
 	}
 	if errors.Is(err, context.Canceled) {
@@ -188,11 +203,11 @@ func explain(err error) (text string, hints []string) {
 
 func code(err error) int {
 	switch {
-	case errors.Is(err, rl.ErrInterrupted), errors.Is(err, context.Canceled):
+	case errors.Is(err, run.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
-	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
+	case errors.Is(err, errUsage), errors.Is(err, lines.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EROFS),
 		errors.Is(err, gpu.ErrOutOfMemory), errors.Is(err, gpu.ErrDeviceName):
 		return exitUsage
@@ -202,7 +217,7 @@ func code(err error) int {
 
 // Flags that several commands have.
 var (
-	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu or ref; vulkan:N and webgpu:N as rlzero devices lists them", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
+	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or one that rlzero devices lists, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
 	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "write JSON, for programs"}
 	inFlag     = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
 	// Of lines, which may name their own.
@@ -219,7 +234,7 @@ func input(c *cli.Context, path string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", rl.ErrInput, err)
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return f, nil
 }

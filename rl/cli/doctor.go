@@ -10,7 +10,7 @@ import (
 
 func doctorCommand() *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Usage: "check that this device computes right",
+		Name: "doctor", Usage: "check that this device computes correctly",
 		Description: `Checks a device: every kernel against a float64 oracle, gradients against finite
 differences, losses against golden values, sampler = trainer = scorer to the bit, a run
 at learning rate 0 that must not change the weights, two equal runs that must write equal
@@ -25,7 +25,7 @@ The exit code is 1 when a check failed, 3 when there is no device.
 "checks":[{"name":"...","ok":true,"detail":"..."}]}. A failed check has "advice" too;
 "left_out" names what was not checked, and why.`,
 		Flags: []cli.Flag{deviceFlag, jsonFlag,
-			&cli.BoolFlag{Name: "quick", Usage: "leave the training runs out"},
+			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs"},
 		},
 		Action: stoppable(runDoctor),
 	}

@@ -15,13 +15,15 @@ import (
 func devicesCommand() *cli.Command {
 	return &cli.Command{
 		Name: "devices", Usage: "list the devices that can be used, best first",
-		Description: `Discrete GPUs come before integrated, virtual and software ones, Vulkan before
-WebGPU where both reach the same device. Each has the reason for its place.
+		Description: `Discrete GPUs come before integrated, virtual and software devices. Where Vulkan and
+WebGPU reach the same device, Vulkan comes first. Each device is listed with the reason
+for its place.
 
-Example:
+Examples:
+   rlzero devices
    rlzero devices --json
 
-Exit code 3 when there is none but the plain-Go device.`,
+The exit code is 3 when only the plain-Go device is there.`,
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/lines"
 	pages "github.com/rlzero/rlzero/rl/report" // report is a helper of this package's tests
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -28,7 +28,7 @@ Example:
 			}
 			r, err := pages.Read(args[0])
 			if err != nil {
-				return fmt.Errorf("%w: %w", rl.ErrInput, err)
+				return fmt.Errorf("%w: %w", lines.ErrInput, err)
 			}
 			files, err := r.Files()
 			if err != nil {

@@ -38,12 +38,12 @@ func tasksCommand() *cli.Command {
 	command := taskCatalogue.lister("list the procedural tasks, show one, draw problems", "countdown", listTasks, showTask)
 	command.Description = tasksHelp
 	command.ArgsUsage = "[show NAME | draw NAME]"
-	command.Subcommands[0].Usage = "settings, curriculum and three problems of a task"
+	command.Subcommands[0].Usage = "show the settings, curriculum and three problems of a task"
 	command.Subcommands[0].Flags = append(settingFlags(), formFlag, jsonFlag)
 	command.Subcommands = append(command.Subcommands, &cli.Command{
 		Name: "draw", Usage: "write problems of a task as JSON lines", ArgsUsage: "NAME", Description: drawHelp,
 		Flags: append(settingFlags(), formFlag,
-			&cli.IntFlag{Name: "n", Usage: "how many problems", Value: 10},
+			&cli.IntFlag{Name: "n", Usage: "number of problems", Value: 10},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of the draws", Value: tasks.HeldOutSeed},
 			&cli.StringFlag{Name: "split", Usage: "train or held-out", Value: tasks.Train.String()},
 		),
@@ -54,7 +54,7 @@ func tasksCommand() *cli.Command {
 
 func settingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, from 0", DefaultText: "the default settings"},
+		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, counted from 0", DefaultText: "the default settings"},
 		&cli.StringSliceFlag{Name: "set", Usage: "change a setting: `KEY=VALUE` (repeatable; applied after --level)"},
 	}
 }
@@ -79,15 +79,18 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 		for _, a := range f.Curriculum {
 			levels = max(levels, len(a.Levels))
 		}
+		if levels == 0 {
+			return f, nil, usagef("--level does not go with the task %s, which has no levels", name)
+		}
 		if level := c.Int("level"); level < 0 || level >= levels {
-			return f, nil, usagef("--level is %d: task %s has %d levels, counted from 0", level, name, levels)
+			return f, nil, badValue("level", level, "0 to %d for the task %s", levels-1, name)
 		}
 		t = f.Level(c.Int("level"))
 	}
 	for _, pair := range c.StringSlice("set") {
 		key, value, found := strings.Cut(pair, "=")
 		if !found {
-			return f, nil, usagef("--set is %q: accepted is key=value", pair)
+			return f, nil, badValue("set", pair, "KEY=VALUE")
 		}
 		if err := tasks.Set(t, strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
 			return f, nil, usagef("--set %s: %v", pair, err)
@@ -97,7 +100,7 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 		return f, nil, usagef("task %s: %v", name, err)
 	}
 	if form := c.String("form"); form != "text" && form != "chat" {
-		return f, nil, usagef("--form is %q: accepted are text and chat", form)
+		return f, nil, badValue("form", form, "text, chat")
 	}
 	return f, t, nil
 }
@@ -207,10 +210,10 @@ func drawTask(c *cli.Context) error {
 	case tasks.HeldOut.String():
 		split = tasks.HeldOut
 	default:
-		return usagef("--split is %q: accepted are train and held-out", c.String("split"))
+		return badValue("split", c.String("split"), "train, held-out")
 	}
 	if c.Int("n") < 1 {
-		return usagef("--n is %d: accepted are 1 and more", c.Int("n"))
+		return badValue("n", c.Int("n"), "whole numbers from 1")
 	}
 	rows, err := tasks.Rows(t, split, c.Uint64("seed"), c.Int("n"))
 	if err != nil {

@@ -208,7 +208,7 @@ func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) err
 			got[i] = model.Completion{IDs: sampled[i].IDs, Logprob: st.Logprob, Entropy: st.Entropy}
 		}
 		if err := equalCompletions(got, sampled); err != nil {
-			return fmt.Errorf("%s in batches of %d tokens against the sampler: %w", by.name, rows, err)
+			return fmt.Errorf("the %s, in batches of %d tokens, differs from the sampler: %w", by.name, rows, err)
 		}
 	}
 	return nil

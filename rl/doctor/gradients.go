@@ -143,7 +143,7 @@ func (s *slope) gradient() (grads [][]float32, noise float64, err error) {
 	}
 	for k, g := range named {
 		if g.Name != s.names[k] {
-			return nil, 0, fmt.Errorf("gradient %s stands in the place of %s", g.Name, s.names[k])
+			return nil, 0, fmt.Errorf("found the gradient of %s, expected that of %s", g.Name, s.names[k])
 		}
 		data, err := g.Data()
 		if err != nil {
@@ -199,7 +199,7 @@ func (s *slope) compare(k int, grad []float32, noise float64) (float64, error) {
 	bound := math.Abs(two-one)/3*2 + noise/h
 	share := math.Abs(one-want) / bound
 	if !(share <= 1) {
-		return 0, fmt.Errorf("derivative %.6g, difference quotient %.6g, apart %.3g, bound %.3g", want, one, math.Abs(one-want), bound)
+		return 0, fmt.Errorf("derivative %.6g and finite difference %.6g differ by %.3g, more than the bound %.3g", want, one, math.Abs(one-want), bound)
 	}
 	return share, nil
 }

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // ErrExists: the folder of a new run holds something already.
-var ErrExists = errors.New("run exists")
+var ErrExists = errors.New("the folder is not empty")
 
 // ErrNotRun: the folder is not that of a run.
 var ErrNotRun = errors.New("not a run folder")
@@ -68,7 +70,11 @@ func (r *Run) begin() error {
 		if begun && strings.HasSuffix(info.Name(), tmpSuffix) {
 			continue
 		}
-		return fmt.Errorf("%w: %s already holds %s: continue that run with --resume, or choose another folder with --run", ErrExists, r.dir, info.Name())
+		err := fmt.Errorf("%w: %s already holds %s", ErrExists, r.dir, info.Name())
+		if isRun(r.fs, r.dir) == nil {
+			return hint.With(err, "continue that run with --resume, or choose another folder with --run")
+		}
+		return hint.With(err, "choose another folder with --run")
 	}
 	return makeDir(r.fs, r.path(checkpointsDir))
 }
@@ -103,7 +109,7 @@ func isRun(fsys FS, dir string) error {
 func locked(fsys FS, dir string) (*Run, error) {
 	lock, err := fsys.Lock(filepath.Join(dir, lockFile))
 	if errors.Is(err, ErrLocked) {
-		return nil, fmt.Errorf("run %s: %w: wait for it or stop it, or choose another folder with --run", dir, err)
+		return nil, hint.With(fmt.Errorf("run %s: %w", dir, err), "wait for that process or stop it, or choose another folder with --run")
 	}
 	if err != nil {
 		return nil, failed("lock", filepath.Join(dir, lockFile), err)
