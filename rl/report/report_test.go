@@ -303,7 +303,7 @@ func TestPairs(t *testing.T) {
 // TestChangedPairs: beyond the first problems, three that were learnt and three that
 // were lost are shown.
 func TestChangedPairs(t *testing.T) {
-	before, after := &Evaluation{Stage: "a"}, &Evaluation{Stage: "b"}
+	before, after := &Evaluation{Step: 1, Stage: "a"}, &Evaluation{Step: 2, Stage: "b"}
 	for i := range maxPairs + 10 {
 		was, is := "right", "right"
 		if i >= maxPairs {
@@ -330,7 +330,7 @@ func TestChangedPairs(t *testing.T) {
 		}
 	}
 	before.Samples, after.Samples = after.Samples, nil // the stage has not ended
-	if p := newPairs(before, after); p.StageB != "a" || p.StageA != "" || len(p.Sets) != 1 {
+	if p := newPairs(before, after); p.To != "after a" || p.From != "" || len(p.Sets) != 1 {
 		t.Errorf("in a run in progress: %+v, want what the stage before wrote", p)
 	}
 }
