@@ -77,6 +77,26 @@ func TestStackFillsTheWhole(t *testing.T) {
 	t.Fatal("no chart of groups")
 }
 
+// TestTicksDiffer: two lines of a scale never have one label.
+func TestTicksDiffer(t *testing.T) {
+	for _, most := range []float64{1, 0.3, 0.07, 0.002, 0.00013} {
+		r := &Run{Name: "small"}
+		for i := range 30 {
+			r.Metrics = append(r.Metrics, Point{i + 1, "rl", map[string]float64{"policy/clip_fraction": most * float64(i) / 29}})
+		}
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(`text-anchor="end">([^<]*)<`).FindAllStringSubmatch(string(Curves(r)["clip.svg"]), -1) {
+			if seen[m[1]] {
+				t.Errorf("up to %v: %q stands at two lines", most, m[1])
+			}
+			seen[m[1]] = true
+		}
+		if len(seen) < 3 {
+			t.Errorf("up to %v: ticks %v", most, seen)
+		}
+	}
+}
+
 // TestOverlap: two intervals that overlap are said to.
 func TestOverlap(t *testing.T) {
 	for _, c := range []struct {
