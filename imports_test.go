@@ -41,20 +41,20 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/plain rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout verify"},
-	{folder: "rl/eval", imports: "internal/plain model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/run", imports: "gpu rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/lines"},
 	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
-	{folder: "rl/receipt", imports: "gpu internal/plain rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks verify", tests: "internal/fixtures verify/instruct verify/program"},
+	{folder: "rl/receipt", imports: "gpu rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/rollout", imports: "rl/random verify"},
-	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward verify"},
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/rollout", imports: "rl/random rl/terminal verify"},
+	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
-	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
+	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
@@ -64,14 +64,15 @@ var layers = []layer{
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
-	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
+	{folder: "rl/terminal"},
+	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
-	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},
+	{folder: "verify/program", imports: "internal/worker verify verify/box verify/program/internal/*"},
 	{folder: "verify/box", modules: "golang.org/x/sys"},
-	{folder: "verify/program/internal/*", imports: "verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
+	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
 	{folder: "model", imports: "gpu model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
 	{folder: "model/text", imports: "model/internal/jsonfile", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
@@ -92,9 +93,10 @@ var layers = []layer{
 	{folder: "shaders/internal/spirv"},
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
+	{folder: "internal/files"},
 	{folder: "internal/fixtures"},
-	{folder: "internal/plain"},
 	{folder: "internal/hint"},
+	{folder: "internal/worker"},
 }
 
 // guardedImports are packages of the standard library that few may use.
@@ -110,7 +112,7 @@ var guardedImports = []struct {
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate verify/box verify/program verify/program/internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 

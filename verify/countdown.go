@@ -104,6 +104,12 @@ func (c Countdown) problem(row Problem) (countdownRow, error) {
 	return p, oneOf("form of the row", p.Form, FormExpression, FormRunningTotal)
 }
 
+// Check implements [Checker].
+func (c Countdown) Check(row Problem) error {
+	_, err := c.problem(row)
+	return err
+}
+
 // Verify implements [Verifier].
 func (c Countdown) Verify(row Problem, completion string) Verdict {
 	p, err := c.problem(row)

@@ -70,8 +70,14 @@ type region struct {
 	label     string
 }
 
-// Verify implements [Verifier].
-func (v IoU) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v IoU) Check(row Problem) error {
+	_, err := v.reference(row)
+	return err
+}
+
+// reference is the row's regions.
+func (v IoU) reference(row Problem) ([]region, error) {
 	reference := row.Answer
 	for _, name := range []string{"boxes", "spans"} {
 		if raw, ok := row.Metadata[name]; ok {
@@ -80,7 +86,16 @@ func (v IoU) Verify(row Problem, completion string) Verdict {
 	}
 	want, err := v.regions(reference)
 	if err != nil {
-		return Abstain("the row's boxes: %v", err)
+		err = fmt.Errorf("the row's boxes: %w", err)
+	}
+	return want, err
+}
+
+// Verify implements [Verifier].
+func (v IoU) Verify(row Problem, completion string) Verdict {
+	want, err := v.reference(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	text, rule, err := extractJSON(completion, v.Extract)
 	if err != nil {

@@ -56,11 +56,26 @@ func (n Number) validate() error {
 	return nil
 }
 
-// Verify implements [Verifier].
-func (n Number) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (n Number) Check(row Problem) error {
+	_, err := numberOf(row)
+	return err
+}
+
+// numberOf is the row's answer as a number.
+func numberOf(row Problem) (*big.Rat, error) {
 	reference, err := parseNumber(row.Answer, false)
 	if err != nil {
-		return Abstain("the row's answer: %v", err)
+		err = fmt.Errorf("the row's answer: %w", err)
+	}
+	return reference, err
+}
+
+// Verify implements [Verifier].
+func (n Number) Verify(row Problem, completion string) Verdict {
+	reference, err := numberOf(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	tolerance, err := parseNumber(n.Tolerance, false)
 	if err != nil {

@@ -30,6 +30,12 @@ type metric struct {
 	pairwise bool
 }
 
+// Check implements [Checker].
+func (m metric) Check(row Problem) error {
+	_, err := rowReferences(row)
+	return err
+}
+
 // Verify implements [Verifier].
 func (m metric) Verify(row Problem, completion string) Verdict {
 	references, err := rowReferences(row)

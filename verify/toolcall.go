@@ -57,15 +57,30 @@ type toolCall struct {
 
 var toolCallTag = regexp.MustCompile(`(?s)<tool_call>(.*?)</tool_call>`)
 
-// Verify implements [Verifier].
-func (v ToolCall) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v ToolCall) Check(row Problem) error {
+	_, err := callsOf(row)
+	return err
+}
+
+// callsOf are the calls that a row wants.
+func callsOf(row Problem) ([]toolCall, error) {
 	reference := row.Answer
 	if raw, ok := row.Metadata["tool_calls"]; ok {
 		reference = textOf(raw)
 	}
 	want, err := readCalls(reference)
 	if err != nil {
-		return Abstain("the row's calls: %v", err)
+		err = fmt.Errorf("the row's calls: %w", err)
+	}
+	return want, err
+}
+
+// Verify implements [Verifier].
+func (v ToolCall) Verify(row Problem, completion string) Verdict {
+	want, err := callsOf(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	text, rule, err := extractJSON(completion, v.Extract)
 	if err != nil {

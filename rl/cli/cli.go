@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +22,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // Version of the program; set at link time.
@@ -54,7 +54,7 @@ func badValue(flag string, found any, accepted string, args ...any) error {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ignoreFileSizeSignal()
+	failedWritesAreErrors()
 	out := &writer{Writer: stdout}
 	a := app(stdin, out, stderr)
 	args, err := arrange(a, args)
@@ -68,28 +68,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 0
 	}
 	text, hints := explain(err)
-	fmt.Fprintf(stderr, "rlzero: error: %s\n", text)
+	fmt.Fprintf(stderr, "rlzero: error: %s\n", terminal.Message(text))
 	for _, h := range hints {
-		fmt.Fprintf(stderr, "rlzero: hint: %s\n", h)
+		fmt.Fprintf(stderr, "rlzero: hint: %s\n", terminal.Message(h))
 	}
 	return code(err)
-}
-
-// stoppable is for commands that have something to save or to remove: the first
-// interrupt cancels their context, the second ends the program at once, as the
-// first does in all other commands.
-func stoppable(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		defer stop()
-		unused := context.AfterFunc(ctx, func() {
-			stop()
-			fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; interrupt again to stop at once")
-		})
-		defer unused()
-		c.Context = ctx
-		return action(c)
-	}
 }
 
 // writer remembers the first error, so that a result that did not reach its
@@ -256,6 +239,6 @@ func openDevice(c *cli.Context) (gpu.Device, error) { return gpu.Open(c.String("
 
 func warn(c *cli.Context, warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", w)
+		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", terminal.Message(w))
 	}
 }

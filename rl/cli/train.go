@@ -13,12 +13,12 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 func trainCommand() *cli.Command {
@@ -48,7 +48,7 @@ Examples:
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			deviceFlag,
 		},
-		Action: stoppable(train),
+		Action: train,
 	}
 }
 
@@ -69,10 +69,12 @@ func train(c *cli.Context) error {
 	caps := dev.Caps()
 	fmt.Fprintln(show, strings.TrimSuffix(r.Name+": "+r.About, ": "))
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
+	ctx, done := interruptible(c)
+	defer done()
 	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir = at
-		sum, err = run.Train(c.Context, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+		sum, err = run.Train(ctx, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
 		return err
 	}
 	if dir != "" {
@@ -81,14 +83,18 @@ func train(c *cli.Context) error {
 		err = firstFree(filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405")), start)
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", plain.Quote(dir))
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", plain.Quote(sum.Example), plain.Quote(dir))
+	example := "PROMPT"
+	if terminal.Printable(sum.Example, 200) {
+		example = terminal.ShellWord(sum.Example)
+	}
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", example, terminal.ShellWord(dir))
 	return nil
 }
 

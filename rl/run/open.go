@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
@@ -17,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -140,7 +140,7 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) {
 			other = asked[i]
 		}
-		return fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the one given %q. Continue with rlzero train --resume --run %s alone, or start another run", lines.ErrInput, file, line, other, plain.Quote(dir))
+		return fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the one given %q. Continue with rlzero train --resume --run %s alone, or start another run", lines.ErrInput, file, line, other, terminal.ShellWord(dir))
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func readable(o *resolve.Opened, tokenizer rollout.Tokenizer) error {
 			return fmt.Errorf("%w: %w", lines.ErrInput, &rollout.PromptError{Prompt: row.Question, Err: err})
 		}
 		if most := o.Recipe.Task.MaxPromptTokens; len(ids) > most {
-			return fmt.Errorf("%w: prompt %.200q has %d tokens, [task] max_prompt_tokens accepts %d: raise it", lines.ErrInput, row.Question, len(ids), most)
+			return fmt.Errorf("%w: prompt %s has %d tokens, [task] max_prompt_tokens accepts %d: raise it", lines.ErrInput, terminal.Quote(row.Question), len(ids), most)
 		}
 	}
 	return nil

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
 )
 
@@ -183,7 +183,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	}
 	again := "start a new run"
 	if r.state.At.Total > 0 {
-		again += " with --set model.path=" + plain.Quote(r.folder.Dir())
+		again += " with --set model.path=" + terminal.ShellWord(r.folder.Dir())
 	}
 	return fmt.Errorf("%w; they are the last in completions.jsonl. If the cause is this machine (no Python, an unreadable database), fix it and continue with --resume. If it is the recipe, a script or the data, %s",
 		cause, again)

@@ -22,10 +22,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/rl/lines"
-	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 // smallRun makes countdown-short a run of a second that still has everything
@@ -261,9 +259,9 @@ func TestUnreadable(t *testing.T) {
 	}
 
 	r = shortRecipe(t)
-	o := &resolve.Opened{Recipe: r, Source: prompts.Of(r.Task.Settings)}
 	r.Task.MaxPromptTokens--
-	if _, err := Plan(o, tester(t).Caps()); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
+	_, err = Train(context.Background(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
 		t.Errorf("a prompt that is too long: error %v", err)
 	}
 }

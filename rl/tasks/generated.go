@@ -23,6 +23,7 @@ type family[S any] struct {
 	check         check
 	empty         bool                                       // an empty answer is right where the row's answer is empty
 	valid         func(s *S) error                           // settings that do not go together; may be nil
+	balance       *balance[S]                                // nil: no constant answer is right often
 	draw          func(s *S, r *random.Rand) (problem, bool) // one try; false: try again
 }
 
@@ -109,10 +110,14 @@ func (g *generated[S]) Validate() error {
 			return err
 		}
 	}
-	return probe(func(r *random.Rand) (verify.Problem, bool) {
+	err := probe(func(r *random.Rand) (verify.Problem, bool) {
 		p, ok := g.family.draw(&g.Settings, r)
 		return verify.Problem{ID: p.id(g.family.name)}, ok
 	})
+	if err != nil {
+		return err
+	}
+	return g.family.balance.probe(&g.Settings, g.family.draw)
 }
 
 // Difficulty implements [Task].
@@ -129,10 +134,11 @@ func (g *generated[S]) Difficulty() string {
 
 // Draw implements [Task].
 func (g *generated[S]) Draw(r *random.Rand, split Split) verify.Problem {
+	kind := g.family.balance.pick(r, &g.Settings)
 	for {
 		p, ok := g.family.draw(&g.Settings, r)
 		id := p.id(g.family.name)
-		if !ok || SplitOf(id) != split {
+		if !ok || SplitOf(id) != split || kind >= 0 && g.family.balance.kind(p) != kind {
 			continue
 		}
 		if p.finish != nil {
@@ -177,6 +183,18 @@ type answerVerifier struct {
 	check   check
 	empty   bool
 	extract string
+}
+
+// Check implements [verify.Checker].
+func (v answerVerifier) Check(row verify.Problem) error {
+	if v.empty && row.Answer == "" && row.Question != "" {
+		return nil
+	}
+	var lacking *rowError
+	if err := v.check(row, row.Answer); errors.As(err, &lacking) {
+		return err
+	}
+	return nil
 }
 
 // Verify implements [verify.Verifier].

@@ -82,10 +82,19 @@ func (s setting) text() string {
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// checkSettings is a *SettingError for the first setting out of its range, or a
-// max_x below its min_x.
-func checkSettings(settings []setting) error {
+// atLeast raises the least value of a setting, where another one asks for it.
+type atLeast struct {
+	key string
+	low int
+}
+
+// checkSettings is a *SettingError for the first setting out of its range, which raised
+// may narrow, or a max_x below its min_x.
+func checkSettings(settings []setting, raised ...atLeast) error {
 	lows := map[string]float64{}
+	for _, r := range raised {
+		lows[r.key] = float64(r.low)
+	}
 	for _, s := range settings {
 		low := s.low
 		if least, ok := lows[s.key]; ok {

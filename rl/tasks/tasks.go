@@ -125,20 +125,6 @@ func (e *SettingError) Error() string {
 	return fmt.Sprintf("%s is %s: accepted is %s", e.Key, e.Found, e.Accepted)
 }
 
-func intBetween(key string, value, low, high int) error {
-	if value < low || value > high {
-		return &SettingError{key, strconv.Itoa(value), fmt.Sprintf("a whole number from %d to %d", low, high)}
-	}
-	return nil
-}
-
-func share(key string, value float64) error {
-	if !(0 <= value && value <= 1) { // NaN included
-		return &SettingError{key, strconv.FormatFloat(value, 'g', -1, 64), "a share from 0 to 1"}
-	}
-	return nil
-}
-
 // Split is a part of all problems.
 type Split int
 
@@ -173,10 +159,11 @@ const HeldOutSeed = 12345
 // package rl). A run may use the same seed: its training draws cannot meet the
 // held-out problems all the same.
 const (
-	streamHeldOut = 0
-	streamSample  = 1
-	streamProbe   = 2
-	streamTrain   = 3
+	streamHeldOut  = 0
+	streamSample   = 1
+	streamProbe    = 2
+	streamTrain    = 3
+	streamConstant = 4
 )
 
 // HeldOutRows is the test set: the first n different held-out problems of one

@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // imitation imitates the task's demonstrations: its loss is the mean negative log-prob
@@ -145,7 +146,7 @@ func demonstrated(tok rollout.Tokenizer, question, completion string, eos int) (
 	}
 	answer, err := tok.Encode(completion)
 	if err != nil {
-		return rollout.View{}, fmt.Errorf("demonstration %.200q: %w", completion, err)
+		return rollout.View{}, fmt.Errorf("demonstration %s: %w", terminal.Quote(completion), err)
 	}
 	ids := append(append(append([]int(nil), prompt...), answer...), eos)
 	return rollout.View{IDs: ids, Spans: []rollout.Span{{From: len(prompt), To: len(ids)}}, Temperature: 1}, nil

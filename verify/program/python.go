@@ -63,6 +63,12 @@ type python struct {
 	UnsafeLocal bool   `json:"unsafe_local"`
 }
 
+// Check implements [verify.Checker].
+func (v python) Check(row verify.Problem) error {
+	_, err := readSuite(row)
+	return err
+}
+
 // Verify implements [verify.Verifier].
 func (v python) Verify(row verify.Problem, completion string) verify.Verdict {
 	s, err := readSuite(row)

@@ -1,14 +1,14 @@
 //go:build unix
 
-package plain
+package terminal
 
 import (
 	"os/exec"
 	"testing"
 )
 
-// TestQuote: a shell reads back what was quoted, and plain names stay as they are.
-func TestQuote(t *testing.T) {
+// TestShellWord: a shell reads back what was quoted, and plain names stay as they are.
+func TestShellWord(t *testing.T) {
 	for text, want := range map[string]string{
 		"runs/first-20260101": "runs/first-20260101",
 		"my runs/first":       "'my runs/first'",
@@ -19,11 +19,11 @@ func TestQuote(t *testing.T) {
 		"é\nx":                "'é\nx'",
 		`a\b`:                 `'a\b'`,
 	} {
-		if got := Quote(text); got != want {
+		if got := ShellWord(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
-		if out, err := exec.Command("sh", "-c", "printf %s "+Quote(text)).Output(); err != nil || string(out) != text {
-			t.Errorf("the shell reads %s as %q, %v, want %q", Quote(text), out, err, text)
+		if out, err := exec.Command("sh", "-c", "printf %s "+ShellWord(text)).Output(); err != nil || string(out) != text {
+			t.Errorf("the shell reads %s as %q, %v, want %q", ShellWord(text), out, err, text)
 		}
 	}
 }
