@@ -30,7 +30,7 @@ func Grade(name string, in io.Reader, out io.Writer, verifier string) error {
 
 // Tokens writes the token ids of {"text":"..."} lines and their decoding.
 func Tokens(path, name string, in io.Reader, w *bufio.Writer) (warnings []string, err error) {
-	dir, warnings, err := ModelDir(path)
+	dir, warnings, err := tokenizerDir(path)
 	if err != nil {
 		return warnings, err
 	}

@@ -20,22 +20,31 @@ func ModelDir(path string) (dir string, warnings []string, err error) {
 		return "", nil, fmt.Errorf("%w: model %s: %w", ErrInput, path, err)
 	}
 	if !info.IsDir() {
-		return "", nil, fmt.Errorf("%w: model %s is a file: give a Hugging Face folder, a run folder or a checkpoint folder", ErrInput, path)
+		return "", nil, fmt.Errorf("%w: model %s is a file; accepted: a Hugging Face folder, a run, a checkpoint folder", ErrInput, path)
 	}
 	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
 		return path, nil, nil
 	}
 	ckpt, warnings, err := store.Latest(store.OS(), path)
 	if errors.Is(err, store.ErrNotRun) {
-		return "", nil, fmt.Errorf("%w: model %s holds neither a config.json nor a run's checkpoints: %w", ErrInput, path, err)
+		return "", nil, fmt.Errorf("%w: model %s has no config.json, and no checkpoints of a run: %w", ErrInput, path, err)
 	}
 	if err != nil {
 		return "", warnings, err
 	}
 	if ckpt == nil {
-		return "", warnings, fmt.Errorf("%w: run %s has no whole checkpoint yet", ErrInput, path)
+		return "", warnings, fmt.Errorf("%w: run %s has no complete checkpoint yet", ErrInput, path)
 	}
 	return ckpt.Dir(), warnings, nil
+}
+
+// tokenizerDir finds the folder of a tokenizer: one with a tokenizer.json, which
+// needs nothing else, or that of a MODEL argument.
+func tokenizerDir(path string) (dir string, warnings []string, err error) {
+	if _, err := os.Stat(filepath.Join(path, "tokenizer.json")); err == nil {
+		return path, nil, nil
+	}
+	return ModelDir(path)
 }
 
 // OpenModel loads a MODEL argument onto a device, frozen. It is kept as it was
