@@ -91,7 +91,7 @@ func (s *session) restore() error {
 		return err
 	}
 	if ckpt == nil {
-		s.show.Line("no checkpoint yet: beginning anew")
+		s.show.Line("no checkpoint yet: starting over")
 		if err := s.begin(); err != nil {
 			return err
 		}
