@@ -35,26 +35,35 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "internal/hint gpu model rl rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
-	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl", imports: "gpu model model/text rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
+	{folder: "rl/cli", imports: "gpu internal/* model rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl"}, // the overview
+
+	// A run, from its loop down.
+	{folder: "rl/run", imports: "gpu internal/plain rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout verify"},
+	{folder: "rl/eval", imports: "internal/plain model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/infer", imports: "model model/text rl/lines"},
+	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
+	{folder: "rl/receipt", imports: "gpu internal/plain rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
+	{folder: "rl/rollout", imports: "rl/random verify"},
 	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward verify"},
 	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
-	{folder: "rl/random"},
 	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
-	{folder: "rl/store", imports: "internal/hint"},
+	{folder: "rl/random"},
+	{folder: "rl/store", imports: "internal/hint rl/lines"},
 	{folder: "rl/metrics"},
-	{folder: "rl/report", imports: "rl/lines"},
+	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
-	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
 	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
 	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
@@ -84,6 +93,7 @@ var layers = []layer{
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
 	{folder: "internal/fixtures"},
+	{folder: "internal/plain"},
 	{folder: "internal/hint"},
 }
 
@@ -127,15 +137,14 @@ var guardedCalls = []struct {
 		calls: "time.Now time.Since time.Until time.After time.AfterFunc time.Sleep time.Tick time.NewTicker time.NewTimer",
 		where: []exception{
 			{"rl/progress", "display"},
-			{"rl/session.go", "tokens per second on the display"},
-			{"rl/run.go", "timing.jsonl, and the time at the end of a run"},
-			{"rl/finish.go", "the same"},
-			{"rl/reinforce.go", "timing.jsonl"},
-			{"rl/sft.go", "timing.jsonl"},
+			{"rl/run/display.go", "tokens per second on the display"},
+			{"rl/run/run.go", "the time at the end of a run"},
+			{"rl/run/finish.go", "the same"},
+			{"rl/train/imitate.go", "timing.jsonl"},
+			{"rl/train/reinforce.go", "timing.jsonl"},
 			{"main_test.go", "waits for a program to write a file, with a bound"},
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
-			{"rl/benchstep.go", "a benchmark"},
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},

@@ -30,7 +30,7 @@ var idioms = []struct {
 	{regexp.MustCompile(`\blikeliest\b`), "most likely"},
 	{regexp.MustCompile(`\bwhosoever\b|\bwhatsoever\b|\bheretofore\b|\bthereof\b|\bperchance\b`), "a word in use"},
 	{regexp.MustCompile(`\b(that|which) (is|are) none\b`), "say what it is"},
-	{regexp.MustCompile(`\b\d+ \w+\(s\)|%d \w+\(s\)`), "progress.Count: 1 problem, 2 problems"},
+	{regexp.MustCompile(`\b\d+ \w+\(s\)|%d \w+\(s\)`), "plain.Count: 1 problem, 2 problems"},
 }
 
 func TestPlainText(t *testing.T) {

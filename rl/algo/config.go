@@ -147,3 +147,6 @@ func (c Config) Needs() []string {
 	}
 	return nil
 }
+
+// Penalises says whether a KL is taken off the rewards.
+func (c Config) Penalises() bool { return c.KLCoef > 0 && c.KLIn == "reward" }

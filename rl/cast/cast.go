@@ -1,13 +1,11 @@
 package cast
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
@@ -29,17 +27,18 @@ type Keeper interface {
 	Load(dir string) error
 }
 
-// Open makes the models that a recipe needs. It plans their memory first and refuses
-// what does not fit.
-func Open(r *recipe.Recipe, dev gpu.Device) (*Cast, error) {
-	plan, err := Plan(r, dev.Caps())
+// Open makes the models that a recipe needs. folder is the Hugging Face folder behind its
+// model.path; "": random weights. It plans their memory first and refuses what does not
+// fit.
+func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
+	plan, err := Plan(r, folder, dev.Caps())
 	if err != nil {
 		return nil, err
 	}
 	if err := plan.Fits(dev.Caps()); err != nil {
 		return nil, err
 	}
-	c := &Cast{Policy: &Policy{}}
+	c := &Cast{Policy: &Policy{}, Folder: folder}
 	if err := c.build(r, dev); err != nil {
 		c.Close()
 		return nil, err
@@ -48,23 +47,20 @@ func Open(r *recipe.Recipe, dev gpu.Device) (*Cast, error) {
 }
 
 func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
-	cfg, dir, err := configOf(r)
+	b, err := read(r, c.Folder)
 	if err != nil {
 		return err
 	}
 	s, p := sizesOf(r), c.Policy
-	if c.Folder = dir; dir != "" {
-		p.Model, err = load(dev, dir, model.LoadOptions{Positions: s.positions, Dtype: cfg.Dtype, KVDtype: cfg.KVDtype})
+	if c.Folder != "" {
+		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype})
 	} else {
 		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
-		if p.Model, err = model.New(dev, cfg, seed, s.positions); err == nil {
-			p.Model.Tokenizer, err = text.NewWords(r.Task.Demonstrator().Vocabulary())
+		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
+			p.Model.Tokenizer = b.tokenizer
 		}
 	}
 	if err != nil {
-		return err
-	}
-	if err := usable(p.Model, r.Model.Path); err != nil {
 		return err
 	}
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows); err != nil {
@@ -75,20 +71,9 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	if roles(r)["reference"] {
-		c.reference, err = openReference(dev, cfg, s)
+		c.reference, err = openReference(dev, b.config, s)
 	}
 	return err
-}
-
-// usable refuses a model that cannot read or end a text.
-func usable(m *model.Model, path string) error {
-	if m.Tokenizer == nil {
-		return fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, path)
-	}
-	if len(m.Config.EOS) == 0 {
-		return fmt.Errorf("%w: model %s names no eos_token_id", lines.ErrInput, path)
-	}
-	return nil
 }
 
 // Tokenizer is the policy's.

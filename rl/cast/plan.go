@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
@@ -42,39 +43,60 @@ func sizesOf(r *recipe.Recipe) sizes {
 	return s
 }
 
-// Plan is the device memory that a recipe needs.
-func Plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
-	cfg, _, err := configOf(r)
+// Plan is the device memory that a recipe needs. folder is the Hugging Face folder
+// behind its model.path; "": random weights.
+func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
+	b, err := read(r, folder)
 	if err != nil {
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
-	plan, err := model.Plan(cfg, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: roles(r)["reference"], Engine: &s.engine})
+	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: roles(r)["reference"], Engine: &s.engine})
 	if errors.Is(err, gpu.ErrUnsupported) { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
 	return plan, err
 }
 
-// configOf is the model that a recipe trains, and the folder it is read from: that of
-// its path, or "" and a fresh model of the dimensions it names.
-func configOf(r *recipe.Recipe) (cfg model.Config, dir string, err error) {
-	if r.Model.Path != "" {
-		dir, _, err := Find(r.Model.Path)
-		if err != nil {
-			return cfg, "", err
-		}
-		f, err := model.ReadFolder(dir)
-		if err != nil {
-			return cfg, "", fmt.Errorf("%w: %w", lines.ErrInput, err)
-		}
-		cfg = f.Config
-		cfg.Dtype, cfg.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
-		return cfg, dir, f.Tensors.Close()
+// blueprint is what is known of a model before it lies on a device.
+type blueprint struct {
+	config    model.Config
+	tokenizer *text.Tokenizer
+}
+
+// Tokenizer is that of the model that a recipe trains. No device is needed.
+func Tokenizer(r *recipe.Recipe, folder string) (*text.Tokenizer, error) {
+	b, err := read(r, folder)
+	return b.tokenizer, err
+}
+
+// read finds out what model a recipe trains: that of a folder, or a fresh one of the
+// dimensions it names. A model that cannot read or end a text is refused.
+func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
+	if folder == "" {
+		return planned(r)
 	}
+	f, err := model.ReadFolder(folder)
+	if err != nil {
+		return b, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	b.config, b.tokenizer = f.Config, f.Tokenizer
+	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
+	switch {
+	case b.tokenizer == nil:
+		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
+	case len(b.config.EOS) == 0:
+		err = fmt.Errorf("%w: model %s names no eos_token_id", lines.ErrInput, folder)
+	}
+	return b, errors.Join(err, f.Tensors.Close())
+}
+
+// planned is a fresh model.
+func planned(r *recipe.Recipe) (b blueprint, err error) {
 	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
-	if cfg, err = model.NewConfig(m.Family); err != nil {
-		return cfg, "", fmt.Errorf("%w: [model] family: %w", lines.ErrInput, err)
+	cfg, err := model.NewConfig(m.Family)
+	if err != nil {
+		return b, fmt.Errorf("%w: [model] family: %w", lines.ErrInput, err)
 	}
 	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(t.Vocabulary()), m.Width, m.Layers, m.Heads, m.KVHeads
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
@@ -82,7 +104,8 @@ func configOf(r *recipe.Recipe) (cfg model.Config, dir string, err error) {
 	cfg.Dtype, cfg.KVDtype = model.Dtype(m.Dtype), model.Dtype(m.KVDtype)
 	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+t.CompletionTokens())
 	if err := cfg.Complete(); err != nil {
-		return cfg, "", fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
+		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
-	return cfg, "", nil
+	words, err := text.NewWords(t.Vocabulary())
+	return blueprint{config: cfg, tokenizer: words}, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/internal/plain"
 )
 
 // arrange puts a command line into the order that the flag package reads: the
@@ -112,7 +112,7 @@ func positional(c *cli.Context, names ...string) ([]string, error) {
 	}
 	takes, found := "no arguments", "none"
 	if len(names) > 0 {
-		takes = progress.Count(len(names), "argument", "") + ", " + strings.Join(names, " ")
+		takes = plain.Count(len(names), "argument", "") + ", " + strings.Join(names, " ")
 	}
 	if len(args) > 0 {
 		found = fmt.Sprintf("%q", args)

@@ -7,9 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/audit"
-	"github.com/rlzero/rlzero/rl/progress"
 )
 
 const auditHelp = `Says how far a reward can be trusted. It reads the completions of a run, or a file of
@@ -94,23 +93,23 @@ func auditRewards(c *cli.Context) error {
 		err = report.Text(c.App.Writer)
 	}
 	if problems := report.Problems(); err == nil && len(problems) > 0 {
-		return hint.With(fmt.Errorf("the audit found %s", progress.Count(len(problems), "problem", "")), "the end of its report lists them")
+		return hint.With(fmt.Errorf("the audit found %s", plain.Count(len(problems), "problem", "")), "the end of its report lists them")
 	}
 	return err
 }
 
 func audited(c *cli.Context, path string) (*audit.Report, error) {
-	o := rl.AuditOptions{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
+	o := audit.Options{Verifier: c.String("verifier"), Against: c.String("against"), Limit: c.Int("limit")}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if o.Verifier != "" {
 			return nil, hint.With(usagef("--verifier does not go with a run, whose recipe names its verifier"), "--against names a second grader")
 		}
-		return rl.AuditRun(path, o)
+		return audit.Run(path, o)
 	}
 	in, err := input(c, path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	return rl.AuditFile(path, in, o)
+	return audit.File(path, in, o)
 }

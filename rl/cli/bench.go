@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/bench"
 )
 
@@ -25,7 +24,8 @@ train    tokens per second of training, for the same models
 step     seconds of one whole RL step of a preset (--preset), with its phases
 all      all of these
 
-The two sides of a comparison are measured in turns; the best repetition counts.
+The two sides of a comparison are measured in turns. decode prints medians and the
+quartiles of the ratio, the others the best of several repetitions.
 
 Examples:
    rlzero bench matmul --json
@@ -57,7 +57,7 @@ func runBench(c *cli.Context) error {
 		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
 		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
 		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
-		"step":   func(d gpu.Device) error { return rl.BenchStep(c.Context, d, c.String("preset"), emit) },
+		"step":   func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), emit) },
 	}
 	names := []string{args[0]}
 	if args[0] == "all" {
@@ -67,6 +67,9 @@ func runBench(c *cli.Context) error {
 		if runs[name] == nil {
 			return usage(hint.Unknown("benchmark", name, []string{"matmul", "decode", "train", "step", "all"}, ""))
 		}
+	}
+	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
+		return err
 	}
 	dev, err := openDevice(c)
 	if err != nil {
@@ -95,6 +98,9 @@ func beside(r bench.Result) string {
 		return ""
 	}
 	text := fmt.Sprintf("   %.3g times %s (%s)", r.Ratio, r.Baseline, figure(r.BaselineValue))
+	if r.Turns > 0 {
+		text += fmt.Sprintf(", quartiles %.3g to %.3g over %d turns", r.RatioLow, r.RatioHigh, r.Turns)
+	}
 	if r.Detail != "" {
 		text += ", " + r.Detail
 	}

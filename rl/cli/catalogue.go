@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,6 +29,9 @@ var (
 	recipeCatalogue   = catalogue{"recipes", "recipe", recipe.Names}
 	metricCatalogue   = catalogue{"metrics", "metric", metricNames}
 
+	// Where a task is asked for, a recipe may be given, whose task is meant.
+	taskOrRecipe = catalogue{"tasks", "task", func() []string { return append(taskNames(), recipe.Names()...) }}
+
 	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue}
 )
 
@@ -37,6 +42,14 @@ func (k catalogue) check(name string) error {
 		return nil
 	}
 	return usage(hint.Unknown(k.kind, name, known, "rlzero "+k.command))
+}
+
+// checkFile is check for a name in whose place a file may be given.
+func (k catalogue) checkFile(name string) error {
+	if _, err := os.Stat(name); err == nil || strings.ContainsAny(name, `/\.`) {
+		return nil
+	}
+	return k.check(name)
 }
 
 // shown are the names that "rlzero COMMAND show" takes.

@@ -19,8 +19,9 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -128,7 +129,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			auditCommand(), receiptCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
+			auditCommand(), receiptCommand(), reportCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
 			rewardsCommand(), metricsCommand(), inspectCommand()},
 		Action: cli.ShowAppHelp,
 	}
@@ -191,7 +192,7 @@ var moved = map[string]string{
 // what to do.
 func explain(err error) (text string, hints []string) {
 	text = err.Error()
-	for _, prefix := range []string{errUsage.Error() + ": ", rl.ErrInput.Error() + ": "} {
+	for _, prefix := range []string{errUsage.Error() + ": ", lines.ErrInput.Error() + ": "} {
 		text = strings.ReplaceAll(text, prefix, "")
 	}
 	if errors.Is(err, context.Canceled) {
@@ -202,11 +203,11 @@ func explain(err error) (text string, hints []string) {
 
 func code(err error) int {
 	switch {
-	case errors.Is(err, rl.ErrInterrupted), errors.Is(err, context.Canceled):
+	case errors.Is(err, run.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
-	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
+	case errors.Is(err, errUsage), errors.Is(err, lines.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EROFS),
 		errors.Is(err, gpu.ErrOutOfMemory), errors.Is(err, gpu.ErrDeviceName):
 		return exitUsage
@@ -233,9 +234,21 @@ func input(c *cli.Context, path string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", rl.ErrInput, err)
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return f, nil
+}
+
+// checkRun is nil for a folder that is there; whether it is a run shows later.
+func checkRun(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return hint.With(usagef("run %s is a file", dir), "give the folder of the run")
+	}
+	if err != nil {
+		return usagef("run %s: there is no such folder", dir)
+	}
+	return nil
 }
 
 // oneLine is a text as a JSON line {key: text}.

@@ -7,7 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 func inspectCommand() *cli.Command {
@@ -59,7 +60,10 @@ func inspectTokens(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	warnings, err := rl.Tokens(c.String("model"), name, in, bufio.NewWriter(c.App.Writer))
+	folder, warnings, err := store.FindTokenizer(c.String("model"))
 	warn(c, warnings)
-	return err
+	if err != nil {
+		return err
+	}
+	return infer.Tokens(folder, name, in, bufio.NewWriter(c.App.Writer))
 }

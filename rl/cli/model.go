@@ -14,8 +14,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 func samplingFlags() []cli.Flag {
@@ -116,15 +120,15 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	o := rl.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
+	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
 	if c.IsSet("in") || c.Bool("json") {
-		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
+		return infer.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
-	var lines bytes.Buffer
-	if err := rl.Sample(c.Context, m, name, in, &lines, o); err != nil {
+	var sampled bytes.Buffer
+	if err := infer.Sample(c.Context, m, name, in, &sampled, o); err != nil {
 		return err
 	}
-	for _, line := range splitLines(lines.String()) {
+	for _, line := range splitLines(sampled.String()) {
 		var out struct{ Text string }
 		if err := json.Unmarshal([]byte(line), &out); err != nil {
 			return err
@@ -180,15 +184,16 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil, fmt.Errorf("%w: model: %w", rl.ErrInput, err)
+	folder, warnings, err := store.FindModel(path)
+	warn(c, warnings)
+	if err != nil {
+		return nil, nil, err
 	}
 	dev, err := openDevice(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, warnings, err := rl.OpenModel(dev, path, dtype, kvDtype)
-	warn(c, warnings)
+	m, err := cast.OpenModel(dev, folder, dtype, kvDtype)
 	if err != nil {
 		dev.Close()
 		return nil, nil, err
@@ -228,7 +233,7 @@ Example:
 				return err
 			}
 			defer done()
-			return rl.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
+			return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
 		},
 	}
 }
@@ -257,11 +262,11 @@ Examples:
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
 			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
-		Action: eval,
+		Action: evaluate,
 	}
 }
 
-func eval(c *cli.Context) error {
+func evaluate(c *cli.Context) error {
 	args, err := positional(c, "MODEL")
 	if err != nil {
 		return err
@@ -278,15 +283,24 @@ func eval(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			return fmt.Errorf("%w: model %s: no such file or folder", rl.ErrInput, args[0])
+			_, _, err := store.FindModel(args[0])
+			return err
 		}
 		if task != "" {
 			return usagef("--task and --data do not go together: give one of them")
 		}
 		return usagef("%s needs --task NAME or --data FILE for a model that is not a run", c.Command.HelpName)
 	}
-	o := rl.EvalOptions{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
-		Sampling: s, MaxTokens: c.Int("max-tokens")}
+	if c.IsSet("task") {
+		if err := taskOrRecipe.checkFile(task); err != nil {
+			return err
+		}
+	}
+	if err := checkVerifier(c); err != nil {
+		return err
+	}
+	o := eval.Options{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
+		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
 	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
 		return err
 	}
@@ -308,7 +322,7 @@ func eval(c *cli.Context) error {
 	defer done()
 	show := progress.New(c.App.ErrWriter)
 	o.Progress = shownBy(show, "eval", "completions")
-	res, err := rl.Eval(c.Context, m, o)
+	res, err := eval.Model(c.Context, m, o)
 	show.End()
 	if err != nil {
 		return err

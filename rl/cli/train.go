@@ -13,9 +13,11 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/plain"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -67,10 +69,10 @@ func train(c *cli.Context) error {
 	caps := dev.Caps()
 	fmt.Fprintln(show, strings.TrimSuffix(r.Name+": "+r.About, ": "))
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
-	var sum *rl.Summary
+	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir = at
-		sum, err = rl.Train(c.Context, rl.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+		sum, err = run.Train(c.Context, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
 		return err
 	}
 	if dir != "" {
@@ -78,15 +80,15 @@ func train(c *cli.Context) error {
 	} else {
 		err = firstFree(filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405")), start)
 	}
-	if errors.Is(err, rl.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", rl.Word(dir))
+	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", plain.Quote(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", rl.Word(sum.Example), rl.Word(dir))
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", plain.Quote(sum.Example), plain.Quote(dir))
 	return nil
 }
 
@@ -98,7 +100,7 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 			return nil, "", hint.With(usagef("--resume needs --run DIR"), "DIR is the folder of the run to continue")
 		}
 		if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err != nil {
-			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", rl.ErrInput, dir, err)
+			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", lines.ErrInput, dir, err)
 		}
 	}
 	var name string
@@ -110,6 +112,9 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 			return nil, "", err
 		}
 		name = args[0]
+		if err := recipeCatalogue.checkFile(name); err != nil {
+			return nil, "", err
+		}
 	}
 	sets := c.StringSlice("set")
 	if c.IsSet("seed") {
@@ -144,7 +149,7 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 		return err
 	}
 	r = opened.Recipe
-	plan, err := rl.Plan(r, caps)
+	plan, err := run.Plan(opened, caps)
 	if err != nil {
 		return err
 	}

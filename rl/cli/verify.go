@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/eval"
 	_ "github.com/rlzero/rlzero/verify/instruct" // its verifiers register themselves
 	_ "github.com/rlzero/rlzero/verify/program"  // the same
 )
@@ -35,7 +35,7 @@ func verifyCommand() *cli.Command {
 				return err
 			}
 			defer in.Close()
-			return rl.Grade(c.String("in"), in, c.App.Writer, c.String("verifier"))
+			return eval.Grade(c.String("in"), in, c.App.Writer, c.String("verifier"))
 		},
 	}
 }

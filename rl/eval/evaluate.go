@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/algo/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
@@ -180,10 +181,6 @@ func (r *Result) Line() string {
 	}
 	put("greedy", r.Greedy)
 	put("right form", r.Form)
-	noun := "problems"
-	if len(r.Groups) == 1 {
-		noun = "problem"
-	}
-	fmt.Fprintf(&b, "(%d held-out %s x %d samples)", len(r.Groups), noun, r.Samples)
+	fmt.Fprintf(&b, "(%s x %s)", plain.Count(len(r.Groups), "held-out problem", ""), plain.Count(r.Samples, "sample", ""))
 	return b.String()
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
+// File is the name of the resolved recipe in a run folder.
+const File = "recipe.toml"
+
 // ErrInvalid marks a recipe that cannot be run as it is written.
 var ErrInvalid = errors.New("invalid recipe")
 

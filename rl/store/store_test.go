@@ -338,3 +338,21 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 }
+
+// TestWriteBeside: another process holds the run.
+func TestWriteBeside(t *testing.T) {
+	m := NewMem()
+	r := newRun(t, m)
+	must(t, WriteBeside(m, "runs/a", "curves/loss.svg", []byte("one")))
+	must(t, r.WriteFile("curves/loss.svg", []byte("two")))
+	must(t, WriteBeside(m, "runs/a", "curves/loss.svg", []byte("three")))
+	if got := read(t, m, "runs/a/curves/loss.svg"); got != "three" {
+		t.Errorf("the file is %q", got)
+	}
+	if got := list(t, m, "runs/a/curves"); !slices.Equal(got, []string{"loss.svg"}) {
+		t.Errorf("left %v", got)
+	}
+	if err := WriteBeside(m, "runs", "report.html", nil); !errors.Is(err, ErrNotRun) {
+		t.Errorf("into a folder that is no run's: %v", err)
+	}
+}
