@@ -51,10 +51,10 @@ var layers = []layer{
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/rollout", imports: "rl/random verify"},
-	{folder: "rl/resolve", imports: "rl/prompts rl/recipe rl/reward verify"},
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
-	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
+	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", tests: "internal/fixtures"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
@@ -69,9 +69,9 @@ var layers = []layer{
 	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
-	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},
+	{folder: "verify/program", imports: "internal/worker verify verify/box verify/program/internal/*"},
 	{folder: "verify/box", modules: "golang.org/x/sys"},
-	{folder: "verify/program/internal/*", imports: "verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
+	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
 	{folder: "model", imports: "gpu model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
 	{folder: "model/text", imports: "model/internal/jsonfile", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
@@ -92,9 +92,11 @@ var layers = []layer{
 	{folder: "shaders/internal/spirv"},
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
+	{folder: "internal/files"},
 	{folder: "internal/fixtures"},
 	{folder: "internal/plain"},
 	{folder: "internal/hint"},
+	{folder: "internal/worker"},
 }
 
 // guardedImports are packages of the standard library that few may use.
@@ -110,7 +112,7 @@ var guardedImports = []struct {
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate verify/box verify/program verify/program/internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strconv"
@@ -42,12 +43,15 @@ func runBench(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var unwritten error
 	emit := func(r bench.Result) {
+		var err error
 		if c.Bool("json") {
-			_ = printJSON(c, r) // a broken pipe ends the program anyway
-			return
+			err = printJSON(c, r)
+		} else {
+			_, err = fmt.Fprintf(c.App.Writer, "%-7s %-34s %10s %s%s%s\n", r.Bench, r.Case, figure(r.Value), r.Unit, beside(r), phases(r))
 		}
-		fmt.Fprintf(c.App.Writer, "%-7s %-34s %10s %s%s%s\n", r.Bench, r.Case, figure(r.Value), r.Unit, beside(r), phases(r))
+		unwritten = cmp.Or(unwritten, err)
 	}
 	shapes := bench.Shapes()
 	if c.Bool("small") {
@@ -77,7 +81,7 @@ func runBench(c *cli.Context) error {
 	}
 	defer dev.Close()
 	for _, name := range names {
-		if err := runs[name](dev); err != nil {
+		if err := cmp.Or(runs[name](dev), unwritten); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,7 +53,7 @@ func badValue(flag string, found any, accepted string, args ...any) error {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ignoreFileSizeSignal()
+	failedWritesAreErrors()
 	out := &writer{Writer: stdout}
 	a := app(stdin, out, stderr)
 	args, err := arrange(a, args)
@@ -73,23 +72,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "rlzero: hint: %s\n", h)
 	}
 	return code(err)
-}
-
-// stoppable is for commands that have something to save or to remove: the first
-// interrupt cancels their context, the second ends the program at once, as the
-// first does in all other commands.
-func stoppable(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		defer stop()
-		unused := context.AfterFunc(ctx, func() {
-			stop()
-			fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; interrupt again to stop at once")
-		})
-		defer unused()
-		c.Context = ctx
-		return action(c)
-	}
 }
 
 // writer remembers the first error, so that a result that did not reach its

@@ -27,7 +27,7 @@ The exit code is 1 when a check failed, 3 when there is no device.
 		Flags: []cli.Flag{deviceFlag, jsonFlag,
 			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs"},
 		},
-		Action: stoppable(runDoctor),
+		Action: runDoctor,
 	}
 }
 
@@ -40,7 +40,9 @@ func runDoctor(c *cli.Context) error {
 		return err
 	}
 	defer dev.Close()
-	r, err := doctor.Run(c.Context, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
+	ctx, done := interruptible(c)
+	defer done()
+	r, err := doctor.Run(ctx, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
 	if err != nil {
 		return err
 	}

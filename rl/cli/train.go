@@ -48,7 +48,7 @@ Examples:
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			deviceFlag,
 		},
-		Action: stoppable(train),
+		Action: train,
 	}
 }
 
@@ -69,10 +69,12 @@ func train(c *cli.Context) error {
 	caps := dev.Caps()
 	fmt.Fprintln(show, strings.TrimSuffix(r.Name+": "+r.About, ": "))
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
+	ctx, done := interruptible(c)
+	defer done()
 	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir = at
-		sum, err = run.Train(c.Context, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+		sum, err = run.Train(ctx, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
 		return err
 	}
 	if dir != "" {

@@ -44,6 +44,9 @@ type set struct {
 }
 
 func newDecoder(file, text string) (*decoder, error) {
+	if line, column, err := bounded(text); err != nil {
+		return nil, fmt.Errorf("%w: %s:%d:%d: %w", ErrInvalid, file, line, column, err)
+	}
 	d := &decoder{src: source{file: file, text: text}, tree: map[string]any{}}
 	if _, err := toml.Decode(text, &d.tree); err != nil {
 		var parse toml.ParseError

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/internal/files"
 )
 
 //go:embed presets/*.toml
@@ -53,7 +55,7 @@ func Load(name string, overrides []string) (*Recipe, error) {
 		}
 		return Parse(name, text, overrides)
 	}
-	text, err := os.ReadFile(name)
+	text, err := files.Read(name, MaxBytes)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
 		_, err = Source(name)
 		return nil, err
@@ -77,18 +79,19 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	for _, o := range overrides {
 		d.override(o)
 	}
-	if len(d.faults) == 0 {
-		r := d.recipe()
-		r.Name = cmpOr(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
-		if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\") {
-			d.fail(path{"name"}, "name = %s is not accepted: it becomes part of a folder's name: no / or \\, and no dot in front", show(r.Name))
-		}
-		if len(d.faults) == 0 {
-			r.origin = d
-			return r, nil
-		}
+	if len(d.faults) > 0 {
+		return nil, d.err()
 	}
-	return nil, d.err()
+	r := d.recipe()
+	r.Name = cmpOr(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
+	if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\") {
+		d.fail(path{"name"}, "name = %s is not accepted: it becomes part of a folder's name: no / or \\, and no dot in front", show(r.Name))
+	}
+	if len(d.faults) > 0 {
+		return nil, d.err()
+	}
+	r.origin = d
+	return r, nil
 }
 
 func cmpOr(s, fallback string) string {

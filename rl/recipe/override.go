@@ -17,6 +17,10 @@ func (d *decoder) override(text string) {
 		d.faults = append(d.faults, fault{where: "--set " + text, text: why})
 	}
 	name, value, ok := strings.Cut(text, "=")
+	if _, _, err := bounded(name); err != nil {
+		reject(err.Error())
+		return
+	}
 	p := path(strings.Split(strings.TrimSpace(name), "."))
 	if !ok || slices.Contains(p, "") {
 		reject("accepted is PATH=VALUE, such as seed=2 or stage.rl.steps=10")
@@ -80,6 +84,9 @@ func (d *decoder) stageAt(p path) (i int, why string) {
 // parseValue reads a value as TOML; what is not TOML is a string, so that
 // quotes may be left out.
 func parseValue(text string) any {
+	if _, _, err := bounded(text); err != nil {
+		return text
+	}
 	var v map[string]any
 	if _, err := toml.Decode("v = "+text, &v); err != nil || len(v) != 1 {
 		return text

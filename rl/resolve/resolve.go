@@ -3,12 +3,12 @@ package resolve
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -41,6 +41,9 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
+	}
+	if n := len(full.Resolved()); n > recipe.MaxBytes { // the run could not read it again
+		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, recipe.MaxBytes)
 	}
 	return &Opened{Recipe: &full, Source: source}, nil
 }
@@ -93,16 +96,7 @@ func readScripts(st *recipe.Stage, stage int, faults *recipe.Faults) bool {
 }
 
 func readScript(file string) (string, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a regular file", file)
-	case info.Size() > reward.MaxScriptBytes:
-		return "", fmt.Errorf("%s has %d bytes; accepted: at most %d", file, info.Size(), reward.MaxScriptBytes)
-	}
-	text, err := os.ReadFile(file)
+	text, err := files.Read(file, reward.MaxScriptBytes)
 	if err == nil && !utf8.Valid(text) {
 		err = fmt.Errorf("%s is not UTF-8 text", file)
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/js"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 func init() {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 // The verifier "sql" judges in a child of this binary: SQLite looks at its limits

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/wasm"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 func init() {

@@ -21,5 +21,5 @@ func processorTime() time.Duration {
 	return ticks(system) + ticks(user)
 }
 
-// LimitMemory does nothing here.
-func LimitMemory(int) {}
+// limitData does nothing here: there is no such limit.
+func limitData(int) {}

@@ -19,14 +19,12 @@ func processorTime() time.Duration {
 // least is for limits, which are signed on some systems.
 func least[T int64 | uint64](most T, bytes int64) T { return min(most, T(bytes)) }
 
-// LimitMemory bounds what this process may allocate, for what an engine's own limit
-// does not count, such as tables of WebAssembly: memory is that limit in bytes, and the
-// bound a few times that. A process that meets it ends.
-func LimitMemory(memory int) {
-	const engine = 2 << 30 // of code being compiled, and of Go
+// limitData bounds the memory that this process may write to. Linux counts all of it;
+// https://man7.org/linux/man-pages/man2/getrlimit.2.html.
+func limitData(bytes int) {
 	limit := syscall.Rlimit{}
 	if syscall.Getrlimit(syscall.RLIMIT_DATA, &limit) == nil {
-		limit.Cur = least(limit.Max, engine+3*int64(memory))
+		limit.Cur = least(limit.Max, int64(bytes))
 		syscall.Setrlimit(syscall.RLIMIT_DATA, &limit)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -18,10 +19,14 @@ type order struct {
 
 func init() { Register("test", obey) }
 
-var served int
+var (
+	served int
+	kept   []byte
+)
 
 func obey(o order) Report {
 	served++
+	LimitMemory(256 << 20)
 	var stopped atomic.Bool
 	done := Guard(50*time.Millisecond, func() { stopped.Store(true) })
 	switch o.Do {
@@ -35,6 +40,18 @@ func obey(o order) Report {
 		select {}
 	case "die":
 		os.Exit(7)
+	case "take at once":
+		kept = make([]byte, 16<<30)
+	case "take bit by bit":
+		for {
+			kept = append(kept, make([]byte, 1<<20)...)
+		}
+	case "interrupt": // as a terminal does, which tells all processes of the program
+		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+			if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(s) != nil {
+				os.Exit(7)
+			}
+		}
 	case "die first":
 		if served == 1 {
 			if os.Remove(o.Text) == nil { // of two children, one finds it
@@ -67,6 +84,9 @@ func TestPool(t *testing.T) {
 		{order{"hang", ""}, time.Hour, Report{}, ErrTime},
 		{order{"sleep", ""}, 100 * time.Millisecond, Report{}, ErrTime},
 		{order{"die", ""}, time.Hour, Report{}, ErrDied},
+		{order{"take at once", ""}, time.Hour, Report{}, ErrDied},
+		{order{"take bit by bit", ""}, time.Hour, Report{}, ErrDied},
+		{order{"interrupt", "on"}, time.Hour, Report{Result: "on"}, nil},
 		{order{"die first", mark}, time.Hour, Report{Result: mark}, nil},
 		{order{"say", "again"}, time.Hour, Report{Result: "again"}, nil},
 	} {

@@ -13,8 +13,10 @@
 // A [Guard] counts the processor time of the child: at the limit it asks the engine
 // to stop, and ends the process when that takes more than a fifth of a second more. The
 // clock of the parent is the backstop for a child that does not use its processor.
-// Memory and reach are the engine's to limit: a child is an ordinary process, with an
-// empty environment. [LimitMemory] is a backstop where the system has one.
+// [LimitMemory] bounds what the process takes, for what an engine's own limit does not
+// count. What an engine may reach is its own to limit: a child is an ordinary process,
+// with an empty environment. It ignores interrupts, which a terminal sends to all
+// processes of the program: its parent says when it ends.
 //
 // # Threads
 //
