@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -188,9 +189,6 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil, fmt.Errorf("%w: model: %w", lines.ErrInput, err)
-	}
 	folder, warnings, err := store.FindModel(path)
 	warn(c, warnings)
 	if err != nil {
@@ -290,12 +288,21 @@ func evaluate(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			return fmt.Errorf("%w: model %s: no such file or folder", lines.ErrInput, args[0])
+			_, _, err := store.FindModel(args[0])
+			return err
 		}
 		if task != "" {
 			return usagef("--task and --data do not go together: give one of them")
 		}
 		return usagef("%s needs --task NAME or --data FILE for a model that is not a run", c.Command.HelpName)
+	}
+	if c.IsSet("task") {
+		if err := taskOrRecipe.checkFile(task); err != nil {
+			return err
+		}
+	}
+	if err := checkVerifier(c); err != nil {
+		return err
 	}
 	o := eval.Options{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
 		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
