@@ -106,7 +106,7 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 }
 
 // constantProblems is how many problems the best constant answer is looked for on.
-const constantProblems = 200
+const constantProblems = 100
 
 func showTask(c *cli.Context, name string) error {
 	f, t, err := taskOf(c, name)
