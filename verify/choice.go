@@ -17,8 +17,8 @@ func init() {
 
 The letter counts where the completion announces it: "The answer is (B)", "Answer: B",
 \boxed{B}, <answer>B</answer>, or a completion that is "B", "(b)", "B." or "B) Paris".
-Letters in running text are never looked for. Where the row has choices, the text of a
-choice is an answer as well. "A or B", "(A) (B)" and the like are wrong.
+Letters elsewhere in a sentence do not count. If the row has choices, the text of a choice
+is an answer as well. "A or B", "(A) (B)", "B) Paris or C) Rome" and the like are wrong.
 
 Row: answer: a letter ("B"), a choice's text, or its index from 0 where the answer is a
 number and choices are given. choices: the texts in order (optional).
