@@ -64,6 +64,8 @@ var mathFound = []mathCase{
 	{`$\int_0^1 2x dx$`, `$\int_0^12x dx$`}, {`\sum_{k=1}^{10} a_k`, `\sum_{k=1}^10 a_k`},
 	// an x between numbers
 	{"1500000000000", "1.5 x 10^12"}, {"1500000000000", "1.5x10^12"}, {"12", "3 x 4"}, {"3x^2", "3x^2"}, {"6x", "3x 2"},
+	// a function over a function
+	{`\log_2 3`, "ln 3/ln 2"}, {`\tan x`, "sin x/cos x"}, {`\sin\frac{\pi}{3}`, `\sin\pi/3`}, {`\frac{\sqrt3}{2}`, "sin pi/3"},
 	// true equations
 	{"42", "40+2=42"}, {"3.14", "22/7=3.14"}, {"7", "7=x"}, {"7", "x = 3+4 = 7"}, {"2", `\sqrt{4}=2`}, {`1\text{ hour}`, `60\text{ minutes} = 1\text{ hour}`},
 	// words behind a value
@@ -74,7 +76,7 @@ var mathPaid = []mathCase{
 	{"2", "2^1,0"}, {"20", `2^10`}, {"x^1", "x^10"}, {`\log_2 1`, `\log_2 128`},
 	{"7", "8=7"}, {"7", `\boxed{8=7}`}, {"7", "$8=7$"}, {"7", "The answer is 8=7."}, {"7", "<answer>8=7</answer>"}, {"7", "3=x=7"}, {"3", "3=x=7"}, {"8", "8=7=8"}, {"2", `\sqrt{5}=2`}, {"5", "2+2=5"},
 	{"7", `7\text{ or anything}`}, {"7", `\boxed{7\text{ or anything}}`}, {"7", `\boxed{7 \mbox{or 8}}`}, {"7", `\boxed{7 \mbox{ or eight}}`}, {"7", "The answer is 7 or eight."},
-	{"7", `\boxed{7\text{ and also eight}}`}, {"7", `\boxed{7\text{ is wrong}}`}, {"7", `\boxed{7\text{ not}}`}, {"7", `\boxed{7\text{ tenths}}`}, {"7", `\boxed{7\text{ squared}}`}, {"7", "7 thousandths"},
+	{"7", `\boxed{7\text{ and also eight}}`}, {"7", `\boxed{7\text{ is wrong}}`}, {"7", `\boxed{7\text{ not}}`}, {"7", `\boxed{7\text{ tenths}}`}, {"7", `\boxed{7\text{ halves}}`}, {"7", `\boxed{7\text{ minus something}}`}, {"7", `\boxed{7\text{ squared}}`}, {"7", "7 thousandths"},
 }
 
 // mathDifferent holds wrong answers, many of which other graders accept.

@@ -139,3 +139,17 @@ func TestNumberOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestNumberMarks: TeX around a number is no part of it.
+func TestNumberMarks(t *testing.T) {
+	checkLines(t, "number", []judged{
+		{`{"answer":"7","completion":"The answer is \\(7\\)."}`, Right, 0},
+		{`{"answer":"7","completion":"\\[7\\]"}`, Right, 0},
+		{`{"answer":"7","completion":"<answer>\\boxed{7}</answer>"}`, Right, 0},
+		{`{"answer":"7","completion":"<answer>$\\boxed{ 7 }$</answer>"}`, Right, 0},
+		{`{"answer":"1234","completion":"\\boxed{1{,}234}"}`, Right, 0},
+		{`{"answer":"7","completion":"<answer>\\boxed{8}\\boxed{7}</answer>"}`, Wrong, 0},
+		{`{"answer":"7","completion":"<answer>\\(8\\) \\(7\\)</answer>"}`, Wrong, 0},
+		{`{"answer":"7","completion":"<answer>\\boxed{7}}</answer>"}`, Wrong, 0},
+	})
+}

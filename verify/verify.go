@@ -52,11 +52,11 @@ func marshal(v any) ([]byte, error) {
 }
 
 // Guard is the verdict of judge, or not scored where that panics. A fault of a verifier
-// is no reason to lose a run of days: it is counted and told.
+// is no reason to lose a run of days: it is counted and reported.
 func Guard(judge func() Verdict) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			v = Abstain("the verifier broke, which is a fault of this program: %v", p)
+			v = Abstain("the verifier failed, which is a bug in rlzero: %v", p)
 		}
 	}()
 	return judge()

@@ -189,7 +189,7 @@ func TestGrade(t *testing.T) {
 // TestGuard: a verifier that panics has not scored.
 func TestGuard(t *testing.T) {
 	got := Guard(func() Verdict { var none []int; return Accept("", "", "%d", none[len(none)]) })
-	if got.Verdict != NotScored || !math.IsNaN(got.Score) || !strings.Contains(got.Reason, "the verifier broke") {
+	if got.Verdict != NotScored || !math.IsNaN(got.Score) || !strings.Contains(got.Reason, "the verifier failed") {
 		t.Errorf("%+v", got)
 	}
 	if got := Guard(func() Verdict { return Accept("", "", "fine") }); got.Verdict != Right {

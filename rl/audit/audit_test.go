@@ -160,7 +160,7 @@ func TestCounts(t *testing.T) {
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"audit of test: 5 completions", "6: of another recipe", "2 of 4 do not come out again", "agree on 20.0 %", "not scored 40.0 %", " ! ", "PROBLEM: digits pays the attack"} {
+	for _, part := range []string{"audit of test: 5 completions", "6: of another recipe", "2 of 4 are not reproduced", "agree on 20.0 %", "not scored 40.0 %", " ! ", "PROBLEM: digits pays the attack"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
 		}

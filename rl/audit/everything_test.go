@@ -16,8 +16,13 @@ import (
 	_ "github.com/rlzero/rlzero/verify/program"
 )
 
-// rowsEach is how many rows of each family and verifier are attacked.
-const rowsEach = 10
+// rowsEach is how many rows of each family and verifier are attacked; with -short fewer.
+func rowsEach() int {
+	if testing.Short() {
+		return 2
+	}
+	return 10
+}
 
 // unpaid fails the test for every hopeless attack that is paid, and for a
 // reference that no form of an answer makes right.
@@ -56,7 +61,7 @@ func TestEveryFamily(t *testing.T) {
 				t.Fatal(err)
 			}
 			var rows []verify.Problem
-			for i := range rowsEach {
+			for i := range rowsEach() {
 				rows = append(rows, task.Draw(random.At(31, 0, uint64(i)), tasks.Train))
 			}
 			name := "task:" + f.Name
@@ -65,7 +70,7 @@ func TestEveryFamily(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			unpaid(t, bare, rows[:3])
+			unpaid(t, bare, rows[:min(3, len(rows))])
 		})
 	}
 }
@@ -166,7 +171,7 @@ func TestEveryInstruction(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := suite + ":" + line.Instruction
-			if row.Metadata["error"] == nil && len(rows[name]) < rowsEach {
+			if row.Metadata["error"] == nil && len(rows[name]) < rowsEach() {
 				rows[name] = append(rows[name], row)
 			}
 		}
@@ -238,7 +243,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range rowsEach {
+		for i := range rowsEach() {
 			row := f.New().Draw(random.At(32, 0, uint64(i)), tasks.Train)
 			if err := verify.Check(v, row); err != nil {
 				t.Errorf("%s cannot judge %q: %v", f.Name, row.Question, err)

@@ -40,7 +40,7 @@ func (r *Report) lostText(w io.Writer) {
 	if r.Lost.N == 0 {
 		return
 	}
-	fmt.Fprintf(w, "left out: %d completions whose problem cannot be drawn again\n", r.Lost.N)
+	fmt.Fprintf(w, "left out: %d completions whose problem cannot be reconstructed\n", r.Lost.N)
 	for _, e := range r.Lost.Examples {
 		fmt.Fprintf(w, "  %s\n", clip(e))
 	}
@@ -51,10 +51,10 @@ func (r *Report) storedText(w io.Writer) {
 	case r.Stored.N == 0:
 		return
 	case r.Stored.Differ == 0:
-		fmt.Fprintf(w, "stored verdicts: all %d come out again\n", r.Stored.N)
+		fmt.Fprintf(w, "stored verdicts: all %d are reproduced\n", r.Stored.N)
 		return
 	}
-	fmt.Fprintf(w, "stored verdicts: %d of %d do not come out again\n", r.Stored.Differ, r.Stored.N)
+	fmt.Fprintf(w, "stored verdicts: %d of %d are not reproduced\n", r.Stored.Differ, r.Stored.N)
 	for _, d := range r.Stored.Examples {
 		stored := d.Stored
 		if d.StoredScore != nil {
@@ -86,7 +86,7 @@ func (p *Pair) text(w io.Writer) {
 	if len(p.Graders) == 2 {
 		p.agreementText(w)
 	} else {
-		fmt.Fprintln(w, "there is no second grader of its kind: name one with --against")
+		fmt.Fprintln(w, "there is no second grader to compare with; name one with --against")
 	}
 	p.attacksText(w)
 }
@@ -137,7 +137,7 @@ func (p *Pair) attacksText(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w, " ? may be right; shown for comparison    ! paid, and cannot be right")
+	fmt.Fprintln(w, " ? may be right, shown for comparison    ! paid, though it cannot be right")
 	for _, a := range p.Attacks {
 		for i, e := range a.Earned {
 			if a.Hopeless && e.Example != nil {

@@ -105,6 +105,9 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 	return f, t, nil
 }
 
+// constantProblems is how many problems the best constant answer is looked for on.
+const constantProblems = 100
+
 func showTask(c *cli.Context, name string) error {
 	f, t, err := taskOf(c, name)
 	if err != nil {
@@ -122,6 +125,7 @@ func showTask(c *cli.Context, name string) error {
 	if c.IsSet("level") || c.IsSet("set") {
 		fmt.Fprintf(w, "\nHere: %s\n", t.Difficulty())
 	}
+	fmt.Fprintf(w, "\nBest constant answer, a baseline: %s\n", tasks.BestConstant(t, constantProblems))
 	_, teaches := t.(tasks.Demonstrator)
 	what := "the reference answer"
 	if teaches {
@@ -170,8 +174,9 @@ func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Pr
 		Doc        string          `json:"doc"`
 		Settings   []tasks.Setting `json:"settings"`
 		Curriculum []attribute     `json:"curriculum"`
+		Constant   tasks.Constant  `json:"best_constant"`
 		Samples    []taskRow       `json:"samples"`
-	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, samples})
+	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, tasks.BestConstant(t, constantProblems), samples})
 }
 
 // taskRow is a line of rlzero tasks draw.

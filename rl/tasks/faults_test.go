@@ -27,7 +27,7 @@ func TestKnownFaults(t *testing.T) {
 		{"string_insertion", `{"answer":"ABCDAE"}`, [][2]string{right("ABCDAE "), wrong("'ABCDAE'"), wrong("open('x','w')")}},
 		{"countdown", `{"metadata":{"numbers":[2,3],"target":6}}`, [][2]string{right("2 × 3"), right("2*3 = 6"), right(`2 \times 3`), wrong("open('x','w')"), wrong("9**9**9"), wrong("")}},
 		{"puzzle24", `{"answer":"2*10 - 6 + 10"}`, [][2]string{right("10*2-6+10"), right("2×10 - 6 + 10 = 24"), wrong("6*4*1*1"), wrong("6*4 + 1/2"), wrong("(9*5+4)/2"), wrong("8*3*(1**9)"), wrong("open('x','w')"), wrong("")}},
-		{"polynomial_multiplication", `{"answer":"x**2 + 3*x + 2"}`, [][2]string{right("(x + 1)*(x + 2)"), right("x^2+3x+2"), right("2 + 3*x + x**2"), wrong("x**2 + 3*x + 2 + len('')"), wrong("open('x','w')"), wrong("(x+1)**99999999")}},
+		{"polynomial_multiplication", `{"answer":"x**2 + 3*x + 2"}`, [][2]string{right("(x + 1)*(x + 2)"), right("x^2+3x+2"), right("2 + 3*x + x**2"), wrong("x**2 + 3*x + 2 + len('')"), wrong("open('x','w')"), wrong("(x+1)**99999999"), wrong("x**2 + 3*x + 2\x00"), wrong("x**2 + 3*x + 2\x00more")}},
 		// Wrong answers that are paid.
 		{"game_of_life_halting", `{"answer":"True"}`, [][2]string{right("True"), right("true"), wrong("False"), wrong("banana"), wrong("not True"), wrong("True False")}},
 		{"coin_flip", `{"answer":"0.03125"}`, [][2]string{right("1/32"), right("2/64"), right(`\frac{1}{32}`), right("3.125%"), right("0.03125"), wrong("0"), wrong("0."), wrong("0.0"), wrong("3.125")}},
@@ -46,6 +46,8 @@ func TestKnownFaults(t *testing.T) {
 		{"time_intervals", `{"answer":"05:16:42.000"}`, [][2]string{right("5:16:42"), wrong("05:16:42.001"), wrong("12:00")}},
 		{"time_intervals", `{"answer":"13:02"}`, [][2]string{wrong("12:00"), right("13:02:00"), wrong("-13:02")}},
 		{"fraction_simplification", `{"answer":"$\\frac{1}{3}$","metadata":{}}`, [][2]string{right("1/3"), right(`\tfrac{1}{3}`), wrong(`\frac{1}{3}\frac{2}{5}`), wrong("$1/3$ 2/5"), wrong("2/6"), wrong("0.3333")}},
+		{"fraction_simplification", `{"answer":"$\\frac{1}{3}$","metadata":{}}`, [][2]string{right("(1/3)"), wrong("(1/3"), wrong("1/3)")}},
+		{"fraction_simplification", `{"answer":"-1/3","metadata":{}}`, [][2]string{right(`-\frac{1}{3}`), right(`\frac{-1}{3}`), wrong(`-\frac{-1}{3}`), wrong(`\frac{1}{3}`)}},
 		{"quantum_lock", lock, [][2]string{right("A → A"), right("a, a"), wrong("Press A, A"), wrong("A → B → B → B"), wrong("B → A → A")}},
 		{"decimal_arithmetic", `{"answer":"-3.77383623056"}`, [][2]string{right("-3.77383623056"), wrong("-3.77283623056"), wrong("-3.774")}},
 		{"number_format", `{"answer":"183167528.881"}`, [][2]string{right("1.83167528881e8"), right("183,167,528.881"), wrong("183167528.891"), wrong("183167528.88")}},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
@@ -54,8 +55,8 @@ func OpenFile(file, verifier string, options map[string]any) (*File, string, err
 		return nil
 	})
 	if err == nil && (len(t.rows[Train]) == 0 || len(t.rows[HeldOut]) == 0) {
-		err = fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed. Give more problems: of %d different questions about one is held out, by its text",
-			file, len(t.rows[Train]), len(t.rows[HeldOut]), heldOutShare)
+		err = fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed", file, len(t.rows[Train]), len(t.rows[HeldOut]))
+		err = hint.With(err, "give more problems: one in %d is held out, by the text of its question", heldOutShare)
 	}
 	return t, sum, err
 }
@@ -141,7 +142,8 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		case '"', 'n': // a string, or null, which is missing
 			continue
 		case '[':
-			return row, fmt.Errorf("%q is a list, as of chat messages: prompts are plain text until chat templates are supported; write the messages as one string", key)
+			err := fmt.Errorf("%q is a list: prompts are plain text until chat templates are supported", key)
+			return row, hint.With(err, "write the messages of a chat as one string")
 		case '{':
 			kind = "an object"
 		case 't', 'f':

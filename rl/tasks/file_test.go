@@ -37,7 +37,7 @@ func TestOpenFileRefuses(t *testing.T) {
 		`{"question":"1 + 1?","answer":null}`:                        "cannot judge this line",
 		`{"question":"1 + 1?","answer":""}`:                          "cannot judge this line",
 		`{"question":"1 + 1?","answer":"two"}`:                       `"two"`,
-		`{"prompt":[{"role":"user","content":"1 + 1?"}],"answer":2}`: `"prompt" is a list, as of chat messages: prompts are plain text until chat templates are supported`,
+		`{"prompt":[{"role":"user","content":"1 + 1?"}],"answer":2}`: `"prompt" is a list: prompts are plain text until chat templates are supported`,
 		`{"prompt":7,"answer":"7"}`:                                  `"prompt" is a number: accepted is a string`,
 		`{"question":{"text":"1 + 1?"},"answer":"2"}`:                `"question" is an object: accepted is a string`,
 		`{"question":true,"answer":"2"}`:                             `"question" is true or false: accepted is a string`,

@@ -128,8 +128,7 @@ func (p *parser) functionArgument() (*node, error) {
 	}
 	n, err := p.postfix()
 	for err == nil && p.startsFactor() && !p.is("(", "[", `\{`) {
-		t := p.peek()
-		if t.kind == tWord || t.kind == tCommand && functions[t.text] && t.text != "sqrt" {
+		if p.peek().kind == tWord || p.isFunction(p.at) {
 			break
 		}
 		var next *node
@@ -137,7 +136,7 @@ func (p *parser) functionArgument() (*node, error) {
 			n = product(n, next)
 		}
 	}
-	if err == nil && p.is("/") && n.kind != kCall { // sin pi/3
+	if err == nil && p.is("/") && n.kind != kCall && !p.isFunction(p.at+1) { // sin pi/3, but not sin x/cos x
 		p.at++
 		var under *node
 		if under, err = p.postfix(); err == nil {
@@ -145,6 +144,11 @@ func (p *parser) functionArgument() (*node, error) {
 		}
 	}
 	return n, err
+}
+
+// isFunction: the name of a function stands there.
+func (p *parser) isFunction(at int) bool {
+	return at < len(p.tokens) && p.tokens[at].kind == tCommand && functions[p.tokens[at].text] && p.tokens[at].text != "sqrt"
 }
 
 // bigOperator reads \sum_{…}^{…} body: an opaque call of its limits and body,

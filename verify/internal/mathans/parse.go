@@ -433,8 +433,8 @@ func (p *parser) wordAfter(left *node) (*node, error) {
 	}
 }
 
-// negation is a word that no answer has behind its value.
-var negation = regexp.MustCompile(`(?i)\b(?:not|never|wrong|incorrect|false)\b`)
+// negation is a word that takes back or changes the value in front of it.
+var negation = regexp.MustCompile(`(?i)\b(?:not|never|wrong|incorrect|false|plus|minus|mod|modulo)\b`)
 
 // withWords is a value with the words behind it: a unit, an operation, or words that
 // say nothing of the value.

@@ -35,7 +35,7 @@ func init() {
 		{"m/s", 1609344, 3600000, "mph"}, {"m/s", 1000, 3600, "kmh kph"},
 		{"1", 1000, 1, "thousand"}, {"1", 1_000_000, 1, "million"}, {"1", 1_000_000_000, 1, "billion"},
 		{"1", 1_000_000_000_000, 1, "trillion"}, {"1", 100, 1, "hundred"}, {"1", 12, 1, "dozen"},
-		{"1", 1, 10, "tenth tenths"}, {"1", 1, 100, "hundredth hundredths"}, {"1", 1, 1000, "thousandth thousandths"},
+		{"1", 1, 2, "half halves"}, {"1", 1, 10, "tenth tenths"}, {"1", 1, 100, "hundredth hundredths"}, {"1", 1, 1000, "thousandth thousandths"},
 	} {
 		for _, word := range strings.Fields(row.words) {
 			units[word] = unit{row.base, big.NewRat(row.over, row.under)}
