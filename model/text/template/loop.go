@@ -100,8 +100,8 @@ func (l *loop) fetch() bool {
 		return false
 	}
 	item, ok, err := l.next()
-	if err == nil && ok {
-		err = l.r.grow(valueSize)
+	if err == nil {
+		err = l.r.grow(valueSize * min(1, len(l.ahead))) // one item at a time needs no room, and is a step
 	}
 	if err != nil || !ok {
 		l.ended, l.failed = true, err
