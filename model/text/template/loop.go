@@ -94,6 +94,9 @@ func (st *forStmt) filtered(r *run, s *scope, it *iterator) func() (any, bool, e
 	}
 }
 
+// iterationWork makes an iteration four steps: it costs as much as that.
+const iterationWork = 3 * 32
+
 // fetch reads one item ahead.
 func (l *loop) fetch() bool {
 	if l.ended {
@@ -101,7 +104,10 @@ func (l *loop) fetch() bool {
 	}
 	item, ok, err := l.next()
 	if err == nil {
-		err = l.r.grow(valueSize * min(1, len(l.ahead))) // one item at a time needs no room, and is a step
+		err = l.r.work(iterationWork)
+	}
+	if err == nil && len(l.ahead) > 0 { // one item at a time needs no room
+		err = l.r.grow(valueSize)
 	}
 	if err != nil || !ok {
 		l.ended, l.failed = true, err
