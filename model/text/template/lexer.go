@@ -1,6 +1,7 @@
 package template
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -449,6 +450,9 @@ func unescape(s string) (string, error) {
 			b.WriteRune(rune(v))
 			i += n - 1
 			continue
+		}
+		if c == 'N' {
+			return "", errors.New(`the escape \N is not supported; write the character, or \u and its number`)
 		}
 		width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
 		if width == 0 {

@@ -94,13 +94,19 @@ func (st *forStmt) filtered(r *run, s *scope, it *iterator) func() (any, bool, e
 	}
 }
 
+// iterationWork makes an iteration four steps: it costs as much as that.
+const iterationWork = 3 * 32
+
 // fetch reads one item ahead.
 func (l *loop) fetch() bool {
 	if l.ended {
 		return false
 	}
 	item, ok, err := l.next()
-	if err == nil && ok {
+	if err == nil {
+		err = l.r.work(iterationWork)
+	}
+	if err == nil && len(l.ahead) > 0 { // one item at a time needs no room
 		err = l.r.grow(valueSize)
 	}
 	if err != nil || !ok {

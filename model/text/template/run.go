@@ -23,12 +23,12 @@ type run struct {
 
 // Limits bound a rendering. Zero fields have the default.
 type Limits struct {
-	Steps int // evaluations, and 32 bytes that are looked at count as one; 20,000,000 if 0
+	Steps int // evaluations, and 32 bytes that are looked at count as one; 10,000,000 if 0
 	Bytes int // strings and lists that are made, together; 256 MiB if 0
 }
 
 const (
-	defaultSteps = 20_000_000
+	defaultSteps = 10_000_000
 	defaultBytes = 256 << 20
 	maxDepth     = 3000 // of nested evaluation: macros that call themselves, lists in lists
 	valueSize    = 16   // bytes that an item of a list counts
@@ -39,22 +39,42 @@ const (
 
 // scope holds the variables of a block. Names are looked up outwards.
 type scope struct {
-	vars   map[string]any
+	vars   []variable     // few: a search beats a map
+	given  map[string]any // what the template was given; of the outermost scopes
 	parent *scope
+}
+
+type variable struct {
+	name  string
+	value any
 }
 
 func (s *scope) inner() *scope { return &scope{parent: s} }
 
 func (s *scope) set(name string, v any) {
-	if s.vars == nil {
-		s.vars = map[string]any{}
+	for i := range s.vars {
+		if s.vars[i].name == name {
+			s.vars[i].value = v
+			return
+		}
 	}
-	s.vars[name] = v
+	s.vars = append(s.vars, variable{name, v})
+}
+
+// own is the variable of that name of this scope alone.
+func (s *scope) own(name string) (any, bool) {
+	for i := range s.vars {
+		if s.vars[i].name == name {
+			return s.vars[i].value, true
+		}
+	}
+	v, ok := s.given[name]
+	return v, ok
 }
 
 func (s *scope) get(name string) any {
 	for ; s != nil; s = s.parent {
-		if v, ok := s.vars[name]; ok {
+		if v, ok := s.own(name); ok {
 			return v
 		}
 	}

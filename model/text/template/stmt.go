@@ -153,7 +153,7 @@ func (t *target) assign(r *run, s *scope, v any) error {
 	default:
 		s.set(t.name, v)
 	}
-	return at(t.pos, r.grow(valueSize))
+	return nil
 }
 
 func (st *setStmt) exec(r *run, s *scope) error {
@@ -281,7 +281,7 @@ func (m *macro) run(r *run, s *scope, c call) (any, error) {
 			s.set(param, c.args[i])
 			continue
 		}
-		if _, ok := s.vars[param]; ok {
+		if _, ok := s.own(param); ok {
 			continue
 		}
 		s.set(param, undefinedf("parameter '%s' was not provided", param))

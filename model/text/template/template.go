@@ -75,7 +75,7 @@ func (t *Template) Render(vars map[string]any, o Options) (Result, error) {
 	}
 	var out strings.Builder
 	r := &run{t: t, limits: o.Limits, now: o.Now, out: &out}
-	r.root = &scope{parent: &scope{vars: vars, parent: &scope{vars: globals()}}}
+	r.root = &scope{parent: &scope{given: vars, parent: &scope{given: globals()}}}
 	if err := r.exec(t.body, r.root); err != nil {
 		return Result{}, t.fault(err)
 	}
