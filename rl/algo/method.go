@@ -185,6 +185,13 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 		a.metrics = append(a.metrics, name)
 	}
 	used := program.Parts()
+	there := map[string]bool{"logp": true, "old": true, "entropy": true} // a metric makes no run compute another fact
+	for _, fact := range program.Needs() {
+		there[fact] = true
+	}
+	for _, f := range formula.Structure() {
+		there[f.Name] = true
+	}
 	beside := merged(general, nil)
 	for _, p := range presetTexts().library {
 		if slices.Contains(used, p.Name) {
@@ -197,7 +204,8 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 		}
 		one := text
 		one.Parts = merged(text.Parts, map[string]string{name: beside[name]})
-		if _, err := formula.Compile(one, facts); err == nil {
+		p, err := formula.Compile(one, facts)
+		if err == nil && !slices.ContainsFunc(p.Needs(name), func(fact string) bool { return !there[fact] }) {
 			text = one
 			a.metrics = append(a.metrics, name)
 		}

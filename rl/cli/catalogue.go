@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -25,15 +26,16 @@ type catalogue struct {
 }
 
 var (
-	taskCatalogue     = catalogue{command: "tasks", kind: "task", names: taskNames}
-	verifierCatalogue = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
-	recipeCatalogue   = catalogue{command: "recipes", kind: "recipe", names: recipe.Names}
-	metricCatalogue   = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
+	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
+	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
+	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: recipe.Names}
+	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames}
+	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
 
 	// Where a task is asked for, a recipe may be given, whose task is meant.
 	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), recipe.Names()...) }}
 
-	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue}
+	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue}
 )
 
 // check is nil for a known name.
