@@ -35,28 +35,30 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu internal/* model rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/cli", imports: "gpu internal/* model model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/plain rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout verify"},
-	{folder: "rl/eval", imports: "internal/plain model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/run", imports: "gpu rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/lines"},
 	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
-	{folder: "rl/receipt", imports: "gpu internal/plain rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks verify", tests: "internal/fixtures verify/instruct verify/program"},
+	{folder: "rl/receipt", imports: "gpu rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/audit", imports: "rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/rollout", imports: "rl/random verify"},
-	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward verify"},
-	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/tasks verify", tests: "verify/program", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/rollout", imports: "rl/random rl/terminal verify"},
+	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
 	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
-	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random verify", tests: "internal/fixtures"},
-	{folder: "rl/algo", tests: "internal/fixtures"},
+	{folder: "rl/tasks", imports: "internal/hint rl/lines rl/random rl/settings verify", tests: "internal/fixtures"},
+	{folder: "rl/algo", imports: "rl/formula rl/settings", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/formula"},
+	{folder: "rl/settings", imports: "internal/hint", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/random"},
@@ -64,9 +66,10 @@ var layers = []layer{
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
-	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
+	{folder: "rl/terminal"},
+	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
-	{folder: "verify", imports: "internal/hint verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
+	{folder: "verify", imports: "internal/hint rl/settings verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "verify/program", imports: "internal/worker verify verify/box verify/program/internal/*"},
@@ -74,7 +77,8 @@ var layers = []layer{
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
 	{folder: "model", imports: "gpu model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
-	{folder: "model/text", imports: "model/internal/jsonfile", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model/text", imports: "model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/internal/jsonfile"},
 
 	{folder: "gpu", imports: "internal/hint", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
@@ -94,7 +98,6 @@ var layers = []layer{
 
 	{folder: "internal/files"},
 	{folder: "internal/fixtures"},
-	{folder: "internal/plain"},
 	{folder: "internal/hint"},
 	{folder: "internal/worker"},
 }

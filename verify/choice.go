@@ -42,8 +42,8 @@ Not scored when the row's answer names no choice.
 
 // MultipleChoice is the verifier "multiple_choice".
 type MultipleChoice struct {
-	Letters string `json:"letters"` // capitals, in order
-	Extract string `json:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
+	Letters string `toml:"letters"` // capitals, in order
+	Extract string `toml:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
 }
 
 func (m MultipleChoice) validate() error {
@@ -58,24 +58,39 @@ func (m MultipleChoice) validate() error {
 	return oneOf("extract", m.Extract, ExtractAnnounced, ExtractLastLine, ExtractNone)
 }
 
-// Verify implements [Verifier].
-func (m MultipleChoice) Verify(row Problem, completion string) Verdict {
-	var choices []string
+// Check implements [Checker].
+func (m MultipleChoice) Check(row Problem) error {
+	_, _, _, err := m.read(row)
+	return err
+}
+
+// read is the verifier with the letters of the row's choices, the choices, and the place
+// of the right one.
+func (m MultipleChoice) read(row Problem) (_ MultipleChoice, choices []string, gold int, err error) {
 	if _, err := row.Field("choices", &choices); err != nil {
-		return Abstain("%v", err)
+		return m, nil, 0, err
 	}
 	if len(choices) > len(m.Letters) {
-		return Abstain("the row has %d choices: there are %d letters", len(choices), len(m.Letters))
+		return m, nil, 0, fmt.Errorf("the row has %d choices: there are %d letters", len(choices), len(m.Letters))
 	}
 	if choices != nil {
 		m.Letters = m.Letters[:len(choices)]
 	}
-	gold, err := m.pick(row.Answer, choices)
+	gold, err = m.pick(row.Answer, choices)
 	if i, notIndex := strconv.Atoi(row.Answer); err != nil && notIndex == nil && 0 <= i && i < len(choices) {
 		gold, err = i, nil
 	}
 	if err != nil {
-		return Abstain("the row's answer: %v", err)
+		err = fmt.Errorf("the row's answer: %w", err)
+	}
+	return m, choices, gold, err
+}
+
+// Verify implements [Verifier].
+func (m MultipleChoice) Verify(row Problem, completion string) Verdict {
+	m, choices, gold, err := m.read(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	answer, rule, err := extractAnswer(completion, m.Extract)
 	if err != nil {

@@ -82,11 +82,11 @@ func init() {
 // Math is the verifier "math". Its fields are its options; use [New] for their
 // defaults.
 type Math struct {
-	Extract     string `json:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
-	Precision   int    `json:"precision"` // decimals
-	Percent     bool   `json:"percent"`
-	Strict      bool   `json:"strict"`
-	SetRelation bool   `json:"allow_set_relation_comp"`
+	Extract     string `toml:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
+	Precision   int    `toml:"precision"` // decimals
+	Percent     bool   `toml:"percent"`
+	Strict      bool   `toml:"strict"`
+	SetRelation bool   `toml:"allow_set_relation_comp"`
 }
 
 const maxMathPrecision = 100
@@ -111,15 +111,30 @@ func (v Math) forRow(row Problem) (Math, error) {
 	return v, v.validate()
 }
 
-// Verify implements [Verifier].
-func (v Math) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v Math) Check(row Problem) error {
+	_, _, err := v.read(row)
+	return err
+}
+
+// read is the options and the reference of a row.
+func (v Math) read(row Problem) (Math, found, error) {
 	v, err := v.forRow(row)
 	if err != nil {
-		return Abstain("%v", err)
+		return v, found{}, err
 	}
 	gold, err := goldAnswer(row.Answer)
 	if err != nil {
-		return Abstain("the row's answer: %v", err)
+		err = fmt.Errorf("the row's answer: %w", err)
+	}
+	return v, gold, err
+}
+
+// Verify implements [Verifier].
+func (v Math) Verify(row Problem, completion string) Verdict {
+	v, gold, err := v.read(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	answer, err := extractMath(completion, v.Extract)
 	if err != nil {

@@ -127,8 +127,8 @@ func TestNumberOptions(t *testing.T) {
 		`{"extract":"guess"}`:    `option extract is "guess": accepted are ["announced" "last_line" "last_number" "none"]`,
 		`{"tolerance":"-1"}`:     `option tolerance is "-1"`,
 		`{"tolerance":"a"}`:      `option tolerance is "a"`,
-		`{"tolerence":"0"}`:      `unknown field "tolerence"; accepted are extract (string), tolerance (string), plain (bool)`,
-		`{"plain":"yes please"}`: `accepted are extract (string)`,
+		`{"tolerence":"0"}`:      `unknown key tolerence; did you mean tolerance?`,
+		`{"plain":"yes please"}`: `plain = "yes please" is a string; accepted: true or false`,
 	} {
 		e, err := Lookup("number")
 		if err != nil {

@@ -1,15 +1,14 @@
 package verify
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Entry describes a verifier by name.
@@ -76,25 +75,11 @@ func New(name string, options map[string]any) (Verifier, error) {
 	return v, nil
 }
 
-// DecodeOptions reads options into dst, a pointer to a struct with json tags
-// that holds the defaults. It refuses options that the struct does not have.
+// DecodeOptions reads options into dst, a pointer to a struct that holds the
+// defaults, with the tags of package settings. It refuses options that the struct
+// does not have and values that its tags do not accept.
 func DecodeOptions(options json.RawMessage, dst any) error {
-	dec := json.NewDecoder(bytes.NewReader(options))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(dst); err != nil {
-		return fmt.Errorf("option: %s; accepted are %s", strings.TrimPrefix(err.Error(), "json: "), optionNames(dst))
-	}
-	return nil
-}
-
-func optionNames(dst any) string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(dst).Elem()) {
-		if tag := f.Tag.Get("json"); tag != "" {
-			names = append(names, fmt.Sprintf("%s (%s)", tag, f.Type))
-		}
-	}
-	return strings.Join(names, ", ")
+	return settings.DecodeJSON(options, dst)
 }
 
 // oneOf checks an option that has a fixed set of values.

@@ -174,9 +174,9 @@ func TestGrade(t *testing.T) {
 		`{"completion":"7"}`:                   "no verifier is named",
 		`{"verifier":"nope","completion":"7"}`: `unknown verifier "nope"`,
 		`{"verifier":"number","completion":"7","extract":"all"}`:     `verifier "number": option extract is "all"`,
-		`{"verifier":"number","completion":"7","options":{"a":1}}`:   `unknown field "a"`,
+		`{"verifier":"number","completion":"7","options":{"a":1}}`:   `unknown key a; known here: extract, tolerance, plain`,
 		`{"verifier":"number","completion":"7","task":[]}`:           "a task row is a JSON object",
-		`{"verifier":"format","completion":"7","extract":"none"}`:    `unknown field "extract"`,
+		`{"verifier":"format","completion":"7","extract":"none"}`:    `unknown key extract; known here: tags, pattern`,
 		`{"verifier":"number","completion":"7","metadata":"{}"}`:     `"metadata" of a task row`,
 		`{"verifier":["number"],"completion":"7","metadata":"none"}`: "not a line to grade",
 	} {

@@ -46,9 +46,6 @@ func trlConfig(h hyper) Config {
 // tokens of all processes' micro-batches.
 func trlScale(h hyper, tokens int) float64 {
 	accumulation := h.num("gradient_accumulation_steps")
-	if h.str("mode") == "eval" {
-		return 1
-	}
 	switch h.str("loss_type") {
 	case "dapo", "cispo":
 		items := h.or("num_items_in_batch", float64(tokens))
@@ -77,11 +74,7 @@ func TestTRLLosses(t *testing.T) {
 					}
 				}
 			}
-			accumulation := h.num("gradient_accumulation_steps")
-			if h.str("mode") == "eval" {
-				accumulation = 1
-			}
-			cfg.EntropyCoef *= float64(totals.Tokens) / float64(kept) / accumulation / scale
+			cfg.EntropyCoef *= float64(totals.Tokens) / float64(kept) / h.num("gradient_accumulation_steps") / scale
 		}
 		if h.str("loss_type") == "gmpo" {
 			dropEmptyRows(t, g, b, scale)

@@ -96,6 +96,17 @@ func TestByChance(t *testing.T) {
 			}
 		}
 	}
+	for _, answer := range []string{"49", "49.0", "7"} {
+		g, err := NewGrader("math", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range Attacks([]Grader{g}, []verify.Problem{{Question: "What is it?", Answer: answer}}) {
+			if r.Hopeless && r.Earned[0].Paid > 0 {
+				t.Errorf("math on the answer %s: %d tries of %q are paid: %+v", answer, r.Earned[0].Paid, r.Name, r.Earned[0].Example)
+			}
+		}
+	}
 	for _, same := range [][2]string{{"5", "5.0"}, {"1/2", "0.5"}, {" A. ", "a"}, {"inf", `\infty`}, {"", "  "}, {"9^9", "99"}} {
 		if !sameAnswer(same[0], same[1]) {
 			t.Errorf("%q and %q are one answer", same[0], same[1])

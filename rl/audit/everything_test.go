@@ -208,3 +208,61 @@ func TestSecond(t *testing.T) {
 		}
 	}
 }
+
+// TestCheck: every verifier says of a row without an answer that it cannot judge it, and
+// of its own rows that it can. Only format needs nothing; an instruction may do without
+// arguments, and a text that is empty may be the right one of a task.
+func TestCheck(t *testing.T) {
+	for spec, lines := range sampleRows {
+		name, options, err := ParseGrader(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := verify.New(name, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			var row verify.Problem
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			if err := verify.Check(v, row); err != nil {
+				t.Errorf("%s cannot judge %s: %v", spec, line, err)
+			}
+		}
+	}
+	emptyAnswers := map[string]bool{}
+	for _, f := range tasks.Families() {
+		v, err := verify.New("task:"+f.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rowsEach {
+			row := f.New().Draw(random.At(32, 0, uint64(i)), tasks.Train)
+			if err := verify.Check(v, row); err != nil {
+				t.Errorf("%s cannot judge %q: %v", f.Name, row.Question, err)
+			}
+			emptyAnswers["task:"+f.Name] = emptyAnswers["task:"+f.Name] || v.Verify(verify.Problem{Question: "?"}, "").Verdict == verify.Right
+		}
+	}
+	for _, e := range verify.Entries() {
+		suite, _, _ := strings.Cut(e.Name, ":")
+		if suite == "format" || suite == "ifeval" || suite == "ifrlvr" || suite == "ifbench" || emptyAnswers[e.Name] {
+			continue
+		}
+		v, err := e.New(json.RawMessage("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{`{"question":"?"}`, `{"question":"?","answer":""}`, `{"question":"?","answer":null}`, `{"question":"?","answer":null,"metadata":null}`} {
+			var row verify.Problem
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			if verify.Check(v, row) == nil {
+				t.Errorf("%s can judge %s", e.Name, line)
+			}
+		}
+	}
+}

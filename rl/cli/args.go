@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/plain"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // arrange puts a command line into the order that the flag package reads: the
@@ -133,7 +133,7 @@ func positional(c *cli.Context, names ...string) ([]string, error) {
 	}
 	takes, found := "no arguments", "none"
 	if len(names) > 0 {
-		takes = plain.Count(len(names), "argument", "") + ", " + strings.Join(names, " ")
+		takes = terminal.Count(len(names), "argument", "") + ", " + strings.Join(names, " ")
 	}
 	if len(args) > 0 {
 		found = fmt.Sprintf("%q", args)

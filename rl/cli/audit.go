@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/audit"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 const auditHelp = `Says how far a reward can be trusted. It reads the completions of a run, or a file of
@@ -93,7 +93,7 @@ func auditRewards(c *cli.Context) error {
 		err = report.Text(c.App.Writer)
 	}
 	if problems := report.Problems(); err == nil && len(problems) > 0 {
-		return hint.With(fmt.Errorf("the audit found %s", plain.Count(len(problems), "problem", "")), "the end of its report lists them")
+		return hint.With(fmt.Errorf("the audit found %s", terminal.Count(len(problems), "problem", "")), "the end of its report lists them")
 	}
 	return err
 }

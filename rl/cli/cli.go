@@ -24,6 +24,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // Version of the program; set at link time.
@@ -69,9 +70,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 0
 	}
 	text, hints := explain(err)
-	fmt.Fprintf(stderr, "rlzero: error: %s\n", text)
+	fmt.Fprintf(stderr, "rlzero: error: %s\n", terminal.Message(text))
 	for _, h := range hints {
-		fmt.Fprintf(stderr, "rlzero: hint: %s\n", h)
+		fmt.Fprintf(stderr, "rlzero: hint: %s\n", terminal.Message(h))
 	}
 	return code(err)
 }
@@ -278,6 +279,6 @@ func openDevice(c *cli.Context) (gpu.Device, error) { return gpu.Open(c.String("
 
 func warn(c *cli.Context, warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", w)
+		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", terminal.Message(w))
 	}
 }

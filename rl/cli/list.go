@@ -92,7 +92,10 @@ func recipesCommand() *cli.Command {
 			Text string `json:"text"`
 		}{line, text})
 	}
-	return recipeCatalogue.lister("list the built-in recipes", "countdown-tiny", list, show)
+	command := recipeCatalogue.lister("list the built-in recipes, show one, list the keys of recipes", "countdown-tiny", list, show)
+	command.ArgsUsage = "[show NAME | keys]"
+	command.Subcommands = append(command.Subcommands, recipeKeysCommand())
+	return command
 }
 
 // recipeEntry is a line of rlzero recipes --json.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 func trainCommand() *cli.Command {
@@ -83,14 +83,18 @@ func train(c *cli.Context) error {
 		err = firstFree(filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405")), start)
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", plain.Quote(dir))
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", plain.Quote(sum.Example), plain.Quote(dir))
+	example := "PROMPT"
+	if terminal.Printable(sum.Example, 200) {
+		example = terminal.ShellWord(sum.Example)
+	}
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", example, terminal.ShellWord(dir))
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/internal/plain"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -73,7 +73,7 @@ func listVerifiers(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "%s\n", g.title)
 		for _, name := range g.names {
 			if what, many := families[name]; many {
-				fmt.Fprintf(c.App.Writer, "   %-16s %s: %s\n", name+"NAME", plain.Count(len(below(name)), "verifier", ""), what)
+				fmt.Fprintf(c.App.Writer, "   %-16s %s: %s\n", name+"NAME", terminal.Count(len(below(name)), "verifier", ""), what)
 			} else {
 				fmt.Fprintf(c.App.Writer, "   %-16s %s\n", name, summaries[name])
 			}

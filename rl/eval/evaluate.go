@@ -6,11 +6,11 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/algo/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -181,6 +181,6 @@ func (r *Result) Line() string {
 	}
 	put("greedy", r.Greedy)
 	put("right form", r.Form)
-	fmt.Fprintf(&b, "(%s x %s)", plain.Count(len(r.Groups), "held-out problem", ""), plain.Count(r.Samples, "sample", ""))
+	fmt.Fprintf(&b, "(%s x %s)", terminal.Count(len(r.Groups), "held-out problem", ""), terminal.Count(r.Samples, "sample", ""))
 	return b.String()
 }

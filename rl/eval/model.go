@@ -9,7 +9,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -20,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -87,7 +87,7 @@ func (r Report) Table() string {
 	line := func(name string, v float64, note string) {
 		fmt.Fprintf(&b, "%-12s %6.1f %%  %s\n", name, 100*v, note)
 	}
-	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, plain.Count(len(r.Groups), "problem", ""), plain.Count(r.Samples, "sample", ""))
+	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, terminal.Count(len(r.Groups), "problem", ""), terminal.Count(r.Samples, "sample", ""))
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
@@ -218,6 +218,9 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 				return err
 			}
 			verifiers[name] = v
+		}
+		if err := verify.Check(verifiers[name], row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", name, err)
 		}
 		if len(rows) < o.Problems {
 			rows = append(rows, row)

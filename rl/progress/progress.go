@@ -10,6 +10,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // lineEvery is the least time between two plain lines of one stage.
@@ -89,9 +91,10 @@ func (r *Reporter) Extend(total int) {
 	}
 }
 
-// Line prints a line of its own, above the bar.
+// Line prints a line of its own, above the bar. Text of others in it is shown as
+// [terminal.Message] shows it.
 func (r *Reporter) Line(format string, args ...any) {
-	text := fmt.Sprintf(format, args...) + "\n"
+	text := terminal.Message(fmt.Sprintf(format, args...)) + "\n"
 	if r.bars != nil {
 		io.WriteString(r.bars, text) // mpb prints it above its bars
 		return

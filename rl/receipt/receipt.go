@@ -16,10 +16,10 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/internal/plain"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -164,7 +164,7 @@ func Read(dir string) (*Receipt, error) {
 	file := filepath.Join(dir, File)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", lines.ErrInput, dir, File, plain.Quote(dir))
+		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", lines.ErrInput, dir, File, terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)

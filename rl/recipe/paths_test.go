@@ -6,14 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/rlzero/rlzero/verify/program"
+	"github.com/rlzero/rlzero/verify"
 )
+
+func init() {
+	verify.Register(verify.Entry{Name: "test:files", Paths: map[string]string{"folder": ".", "runtime": ""}})
+}
 
 const withPaths = `[model]
 path = "start"
 [task]
 data = "rows.jsonl"
-verifier = "sql"
+verifier = "test:files"
 max_prompt_tokens = 9
 [[stage]]
 kind = "rl"
@@ -24,8 +28,8 @@ name = "mine"
 starlark = "sub/mine.star"
 [[stage.verifier]]
 name = "program"
-verifier = "code:wasm"
-options = {runtime = "python.wasm"}
+verifier = "test:files"
+options = {runtime = "python.wasm", folder = "sub"}
 `
 
 // TestPaths: every path in a file begins at the file's folder, every path in an
@@ -59,15 +63,15 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	same(paths(r), in(dir, "start", "rows.jsonl", "", "sub/mine.star", "python.wasm"))
-	if _, there := r.Stages[0].Verifiers[1].Options["folder"]; there {
-		t.Error("an option that is off by default was given a path")
+	if _, there := r.Task.Options["runtime"]; there {
+		t.Error("an option without a default was given a path")
 	}
 	t.Chdir(t.TempDir())
 	sameAgain(t, r)
 
 	t.Chdir(here)
 	r, err = Load(file, []string{"model.path=start", "task.options.folder=dbs", "task.data=rows.jsonl",
-		`stage.rl.verifier=[{name = "mine", starlark = "sub/mine.star"}, {name = "program", verifier = "code:wasm", options = {runtime = "python.wasm"}}]`})
+		`stage.rl.verifier=[{name = "mine", starlark = "sub/mine.star"}, {name = "program", verifier = "test:files", options = {runtime = "python.wasm"}}]`})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -42,8 +43,8 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	if n := len(full.Resolved()); n > recipe.MaxBytes { // the run could not read it again
-		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, recipe.MaxBytes)
+	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
+		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
 	return &Opened{Recipe: &full, Source: source}, nil
 }
@@ -115,7 +116,7 @@ func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
 		}
 		hint := ""
 		if e.Unknown != "" {
-			hint = recipe.DidYouMean(e.Unknown, e.Known)
+			hint = settings.DidYouMean(e.Unknown, e.Known)
 		}
 		faults.Fail(key, "%v%s", e, hint)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -80,7 +81,9 @@ type PromptError struct {
 	Err    error
 }
 
-func (e *PromptError) Error() string { return fmt.Sprintf("prompt %.200q: %v", e.Prompt, e.Err) }
+func (e *PromptError) Error() string {
+	return fmt.Sprintf("prompt %s: %v", terminal.Quote(e.Prompt), e.Err)
+}
 
 // Unwrap is the tokenizer's error.
 func (e *PromptError) Unwrap() error { return e.Err }

@@ -75,7 +75,6 @@ sampling.max_completion_tokens = 12
 
 	refused := filepath.Join(t.TempDir(), "run")
 	for want, row := range map[string]string{
-		"of the first 100 rows of ":        `{"prompt":"1 1 > %d:"}`,
 		"prompt \"a question in words 0\"": `{"prompt":"a question in words %d","answer":"1"}`,
 		"raise it":                         `{"prompt":"1 1 1 1 1 1 1 1 1 1 1 1 1 1 %d","answer":"1"}`,
 	} {

@@ -22,10 +22,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/rl/lines"
-	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 // smallRun makes countdown-short a run of a second that still has everything
@@ -153,7 +151,13 @@ func firstDifference(got, want string) string {
 // metricRows are the lines of metrics.jsonl that have a metric.
 func metricRows(t *testing.T, dir, name string) []map[string]any {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	return slices.DeleteFunc(linesOf(t, filepath.Join(dir, "metrics.jsonl")), func(row map[string]any) bool { _, there := row[name]; return !there })
+}
+
+// linesOf are the objects of a file of JSON lines.
+func linesOf(t *testing.T, file string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +167,7 @@ func metricRows(t *testing.T, dir, name string) []map[string]any {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := row[name]; ok {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
 	return rows
 }
@@ -261,9 +263,9 @@ func TestUnreadable(t *testing.T) {
 	}
 
 	r = shortRecipe(t)
-	o := &resolve.Opened{Recipe: r, Source: prompts.Of(r.Task.Settings)}
 	r.Task.MaxPromptTokens--
-	if _, err := Plan(o, tester(t).Caps()); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
+	_, err = Train(context.Background(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
 		t.Errorf("a prompt that is too long: error %v", err)
 	}
 }

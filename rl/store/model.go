@@ -11,15 +11,6 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 )
 
-// FindTokenizer is the folder of a tokenizer: one with a tokenizer.json, which needs
-// nothing else, or that of a MODEL argument.
-func FindTokenizer(path string) (dir string, warnings []string, err error) {
-	if _, err := os.Stat(filepath.Join(path, "tokenizer.json")); err == nil {
-		return path, nil, nil
-	}
-	return FindModel(path)
-}
-
 // FindModel is the Hugging Face folder behind a MODEL argument: such a folder, a
 // checkpoint, or a run (its newest complete checkpoint). There is a warning for each
 // checkpoint that was skipped.
@@ -50,4 +41,15 @@ func FindModel(path string) (dir string, warnings []string, err error) {
 		return "", warnings, fmt.Errorf("%w: run %s has no complete checkpoint yet", lines.ErrInput, path)
 	}
 	return ckpt.Dir(), warnings, nil
+}
+
+// FindText is FindModel for those who need no weights: a folder that has a tokenizer or
+// a chat template and no config.json will do.
+func FindText(path string) (dir string, warnings []string, err error) {
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return path, nil, nil
+		}
+	}
+	return FindModel(path)
 }

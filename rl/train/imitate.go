@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // imitation imitates the task's demonstrations: its loss is the mean negative log-prob
@@ -115,7 +116,7 @@ func (s *imitation) rate(step int) float64 {
 		rate = math.Min(1, float64(step+1)/float64(ramp))
 	}
 	if s.holdEnd >= 0 {
-		rate *= 1 - (1-s.stage.SFT.FinalLRFrac)*float64(step-s.holdEnd)/float64(s.stage.SFT.DecaySteps)
+		rate *= 1 - (1-s.stage.SFT.FinalLRShare)*float64(step-s.holdEnd)/float64(s.stage.SFT.DecaySteps)
 	}
 	return rate
 }
@@ -145,7 +146,7 @@ func demonstrated(tok rollout.Tokenizer, question, completion string, eos int) (
 	}
 	answer, err := tok.Encode(completion)
 	if err != nil {
-		return rollout.View{}, fmt.Errorf("demonstration %.200q: %w", completion, err)
+		return rollout.View{}, fmt.Errorf("demonstration %s: %w", terminal.Quote(completion), err)
 	}
 	ids := append(append(append([]int(nil), prompt...), answer...), eos)
 	return rollout.View{IDs: ids, Spans: []rollout.Span{{From: len(prompt), To: len(ids)}}, Temperature: 1}, nil

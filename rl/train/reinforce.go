@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // reinforcement samples groups, judges them and learns from them, step by step.
@@ -191,15 +192,8 @@ func (s *reinforcement) notes(at Position, e *Event) {
 	if every := s.stage.SampleEvery; every > 0 && at.Step%every == 0 {
 		c := &e.Completions[0]
 		v := c.Verdict()
-		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, c.From.Problem.Question, clip(c.Path().Text, 120), v.Verdict, clip(v.Reason, 60)))
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60)))
 	}
-}
-
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
 
 // failed explains an update that was refused.

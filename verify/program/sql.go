@@ -81,18 +81,18 @@ or the reference cannot be read, is over a limit, or is not settled.
 
 // sql is the verifier "sql".
 type sql struct {
-	Order    string  `json:"order"`
-	Columns  string  `json:"columns"`
-	Digits   int     `json:"digits"`
-	Partial  string  `json:"partial"`
-	MustRead bool    `json:"must_read"`
-	Settled  bool    `json:"settled"`
-	NonEmpty bool    `json:"nonempty"`
-	Extract  string  `json:"extract"`
-	Folder   string  `json:"folder"`
-	Steps    int64   `json:"steps"`
-	MaxRows  int     `json:"max_rows"`
-	Timeout  float64 `json:"timeout"` // seconds of processor time, of each query
+	Order    string  `toml:"order"`
+	Columns  string  `toml:"columns"`
+	Digits   int     `toml:"digits"`
+	Partial  string  `toml:"partial"`
+	MustRead bool    `toml:"must_read"`
+	Settled  bool    `toml:"settled"`
+	NonEmpty bool    `toml:"nonempty"`
+	Extract  string  `toml:"extract"`
+	Folder   string  `toml:"folder"`
+	Steps    int64   `toml:"steps"`
+	MaxRows  int     `toml:"max_rows"`
+	Timeout  float64 `toml:"timeout"` // seconds of processor time, of each query
 
 	prepared *recent[[]referenced]
 }

@@ -59,6 +59,15 @@ type sqlInChild struct {
 	options json.RawMessage
 }
 
+// Check implements [verify.Checker]: the child opens the row's databases and runs the
+// reference.
+func (v sqlInChild) Check(row verify.Problem) error {
+	if verdict := v.Verify(row, ""); verdict.Verdict == verify.NotScored {
+		return errors.New(verdict.Reason)
+	}
+	return nil
+}
+
 // Verify implements [verify.Verifier]. Where a child has to be ended, a second one says
 // whether the row is to blame: it gets the row with a completion that has no query.
 func (v sqlInChild) Verify(row verify.Problem, completion string) verify.Verdict {

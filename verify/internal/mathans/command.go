@@ -79,11 +79,11 @@ func (p *parser) function(name string) (*node, error) {
 	var err error
 	for range 2 {
 		if power == nil && p.accept("^") {
-			if power, err = p.arg(); err != nil {
+			if power, err = p.functionScript(); err != nil {
 				return nil, err
 			}
 		} else if base == nil && p.accept("_") {
-			if base, err = p.arg(); err != nil {
+			if base, err = p.functionScript(); err != nil {
 				return nil, err
 			}
 		}
@@ -154,9 +154,9 @@ func (p *parser) bigOperator(name string) (*node, error) {
 	var err error
 	for range 2 {
 		if p.accept("_") {
-			low, err = p.arg()
+			low, err = p.tightScript()
 		} else if p.accept("^") {
-			high, err = p.arg()
+			high, err = p.tightScript()
 		}
 		if err != nil {
 			return nil, err
