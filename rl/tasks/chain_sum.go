@@ -151,7 +151,7 @@ func chainTerms(row verify.Problem) ([]int, error) {
 // Verify implements [Task].
 func (c *ChainSum) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
-		return unended(completion)
+		return Unended(completion)
 	}
 	return verify.JudgeLastTotal(completion, row.Answer)
 }

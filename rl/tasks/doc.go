@@ -21,11 +21,6 @@
 // answers it tests what is asked, not a text. Answers are read up to 512 KiB, by
 // parsers with limits on depth and steps; none is ever run as code.
 //
-// # Files
-//
-// A [File] has its problems from JSON lines and its verdicts from any verifier of
-// package verify. It belongs to no family and has no demonstrations.
-//
 // # Splits
 //
 // A problem belongs to the training or to the held-out split by its text alone:
