@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -134,7 +135,7 @@ func (ts *TensorSet) matchIndex(fileOf map[string]string) error {
 
 // add opens a file and takes in its tensors.
 func (ts *TensorSet) add(path string) error {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return err
 	}
@@ -142,9 +143,6 @@ func (ts *TensorSet) add(path string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", path)
 	}
 	tensors, err := readHeader(f, info.Size())
 	if err != nil {

@@ -219,6 +219,9 @@ func FuzzSafetensorsHeader(f *testing.F) {
 	f.Add(stored(`{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}`, 0, 0))
 	f.Add(stored(`{"w":{"dtype":"F32","shape":[],"data_offsets":[-4,0]}}`))
 	f.Add(bytes.Repeat([]byte{0xff}, 9))
+	f.Add(stored(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 0, 0, 0, 0))
+	f.Add(stored(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775800,9223372036854775804]}}`, 0, 0, 0, 0))
+	f.Add(stored(`{"a":{"dtype":"F32","shape":[4294967295,4294967295],"data_offsets":[0,4]},"a":null,"__metadata__":[]}`, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tensors, err := readHeader(bytes.NewReader(data), int64(len(data)))
 		if err != nil {

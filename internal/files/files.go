@@ -10,6 +10,9 @@ import (
 // Open opens a regular file, or a link to one.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
+	if failed, ok := err.(*fs.PathError); ok {
+		failed.Op = "open" // as errors name it to people
+	}
 	if err != nil {
 		return nil, err
 	}

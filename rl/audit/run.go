@@ -2,10 +2,10 @@ package audit
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
@@ -41,7 +41,7 @@ func Run(dir string, o Options) (*Report, error) {
 		return nil, err
 	}
 	name := filepath.Join(dir, "completions.jsonl")
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

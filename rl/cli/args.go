@@ -19,9 +19,13 @@ import (
 // Of a flag with one value that is given several times, the last one counts, so
 // that an alias of a shell can be overridden.
 func arrange(a *cli.App, args []string) ([]string, error) {
-	words, flags, rest := splitFlags(valueFlags(a), args[1:])
+	line, err := split(valueFlags(a), args[1:])
+	if err != nil {
+		return nil, err
+	}
+	words, rest := line.words, line.rest
 	if len(words) > 0 && (words[0] == "help" || words[0] == "h") {
-		words, flags = words[1:], append(flags, "--help")
+		words, line.help = words[1:], true
 	}
 	commands, path := a.Commands, []string{a.Name}
 	for len(words) > 0 && len(commands) > 0 {
@@ -35,28 +39,42 @@ func arrange(a *cli.App, args []string) ([]string, error) {
 	if len(commands) > 0 && len(rest) > 0 { // a command with subcommands takes nothing else
 		return nil, unknownCommand(path, rest[0], commands)
 	}
-	return slices.Concat(args[:1], path[1:], flags, []string{"--"}, rest), nil
+	if line.help {
+		return slices.Concat(args[:1], path[1:], []string{"--help"}), nil
+	}
+	return slices.Concat(args[:1], path[1:], line.flags, []string{"--"}, rest), nil
 }
 
-// splitFlags separates the flags of a command line, each with its value, from
-// its other words. What stands behind "--" is rest.
-func splitFlags(valued map[string]bool, args []string) (words, flags, rest []string) {
+// commandLine is a command line taken apart.
+type commandLine struct {
+	words []string // commands and arguments in front of "--"
+	flags []string // each followed by its value
+	rest  []string // what stands behind "--"
+	help  bool     // --help is among the flags
+}
+
+// split takes a command line apart, given the flags whose value is the next word.
+func split(valued map[string]bool, args []string) (commandLine, error) {
+	var l commandLine
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		switch {
+		switch name := flagName(arg); {
 		case arg == "--":
-			return words, flags, slices.Clone(args[i+1:])
+			l.rest = slices.Clone(args[i+1:])
+			return l, nil
 		case !strings.HasPrefix(arg, "-") || arg == "-": // - is standard input
-			words = append(words, arg)
+			l.words = append(l.words, arg)
+		case valued[name] && i+1 == len(args):
+			return l, usagef("flag --%s needs a value", name)
+		case valued[name]:
+			i++
+			l.flags = append(l.flags, arg, args[i]) // whatever the value begins with
 		default:
-			flags = append(flags, arg)
-			if valued[flagName(arg)] && i+1 < len(args) {
-				i++
-				flags = append(flags, args[i]) // whatever it begins with
-			}
+			l.flags = append(l.flags, arg)
+			l.help = l.help || name == "help" || name == "h"
 		}
 	}
-	return words, flags, nil
+	return l, nil
 }
 
 // flagName is the name in --name, or in the shorter -name that the flag package
@@ -93,6 +111,9 @@ func unknownCommand(path []string, word string, commands []*cli.Command) error {
 	var known []string
 	for _, c := range commands {
 		known = append(known, full(c.Name))
+		if c.HasName(word) {
+			return hint.With(usagef("command %q stands behind --", full(word)), "-- ends commands and flags; write it behind them")
+		}
 		if c.Name == "show" && slices.Contains(shown(path[1]), word) {
 			return hint.With(usagef("unknown command %q", full(word)), "did you mean rlzero %s?", full("show "+word))
 		}

@@ -72,6 +72,9 @@ func runBench(c *cli.Context) error {
 			return usage(hint.Unknown("benchmark", name, []string{"matmul", "decode", "train", "step", "all"}, ""))
 		}
 	}
+	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
+		return err
+	}
 	dev, err := openDevice(c)
 	if err != nil {
 		return err

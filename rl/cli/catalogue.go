@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,13 +21,17 @@ type catalogue struct {
 	command string // "tasks"
 	kind    string // "task"
 	names   func() []string
+	entry   func(name string) string // the name of the entry for other spellings; nil: there are none
 }
 
 var (
-	taskCatalogue     = catalogue{"tasks", "task", taskNames}
-	verifierCatalogue = catalogue{"verifiers", "verifier", verifierNames}
-	recipeCatalogue   = catalogue{"recipes", "recipe", recipe.Names}
-	metricCatalogue   = catalogue{"metrics", "metric", metricNames}
+	taskCatalogue     = catalogue{command: "tasks", kind: "task", names: taskNames}
+	verifierCatalogue = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
+	recipeCatalogue   = catalogue{command: "recipes", kind: "recipe", names: recipe.Names}
+	metricCatalogue   = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
+
+	// Where a task is asked for, a recipe may be given, whose task is meant.
+	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), recipe.Names()...) }}
 
 	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue}
 )
@@ -37,6 +43,14 @@ func (k catalogue) check(name string) error {
 		return nil
 	}
 	return usage(hint.Unknown(k.kind, name, known, "rlzero "+k.command))
+}
+
+// checkFile is check for a name in whose place a file may be given.
+func (k catalogue) checkFile(name string) error {
+	if _, err := os.Stat(name); err == nil || strings.ContainsAny(name, `/\.`) {
+		return nil
+	}
+	return k.check(name)
 }
 
 // shown are the names that "rlzero COMMAND show" takes.
@@ -62,13 +76,17 @@ func (k catalogue) lister(usage, example string, list func(*cli.Context) error, 
 			Flags:       []cli.Flag{jsonFlag},
 			Action: func(c *cli.Context) error {
 				args, err := positional(c, "NAME")
-				if err == nil {
-					err = k.check(args[0])
-				}
 				if err != nil {
 					return err
 				}
-				return show(c, args[0])
+				name := args[0]
+				if k.entry != nil {
+					name = k.entry(name)
+				}
+				if err := k.check(name); err != nil {
+					return err
+				}
+				return show(c, name)
 			},
 		}},
 	}
@@ -105,6 +123,14 @@ func taskNames() []string {
 		names = append(names, f.Name)
 	}
 	return names
+}
+
+// metricEntry is eval/pass@K for eval/pass@8.
+func metricEntry(name string) string {
+	if m, ok := metrics.Find(name); ok {
+		return m.Name
+	}
+	return name
 }
 
 func metricNames() []string {

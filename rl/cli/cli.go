@@ -10,6 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,7 +151,7 @@ func wrongFlag(command string, flags []cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
 		name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 		if !unknown {
-			return hint.With(usage(err), "%s --help shows its flags", command)
+			return hint.With(usage(wrongValue(err, flags)), "%s --help shows its flags", command)
 		}
 		if now := moved[strings.TrimPrefix(command, "rlzero ")+" --"+name]; now != "" {
 			return hint.With(usagef("%s --%s is now a command of its own", command, name), "write %s", now)
@@ -163,6 +165,32 @@ func wrongFlag(command string, flags []cli.Flag) cli.OnUsageErrorFunc {
 		return usage(hint.Unknown("flag", "--"+name, names, command+" --help"))
 	}
 }
+
+// wrongValue says what a flag takes whose value the flag package has refused.
+func wrongValue(err error, flags []cli.Flag) error {
+	parts := refusedValue.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return err
+	}
+	value, name, accepted := parts[1], parts[2], "true, false"
+	for _, f := range flags {
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag:
+			accepted = "a whole number"
+		case *cli.Uint64Flag:
+			accepted = "a whole number from 0"
+		case *cli.Float64Flag:
+			accepted = "a number"
+		}
+	}
+	return fmt.Errorf("--%s is %s; accepted: %s", name, value, accepted)
+}
+
+// refusedValue is what package flag says of a value that does not parse.
+var refusedValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]+): `)
 
 // moved has the commands that took the place of flags.
 var moved = map[string]string{
@@ -220,6 +248,18 @@ func input(c *cli.Context, path string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return f, nil
+}
+
+// checkRun is nil for a folder that is there; whether it is a run shows later.
+func checkRun(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return hint.With(usagef("run %s is a file", dir), "give the folder of the run")
+	}
+	if err != nil {
+		return usagef("run %s: there is no such folder", dir)
+	}
+	return nil
 }
 
 // oneLine is a text as a JSON line {key: text}.

@@ -15,7 +15,7 @@ func inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name: "inspect", Usage: "look into the parts of a model",
 		Description: "Example:\n   echo '{\"text\":\"20 13 7 4 > 10:\"}' | rlzero inspect tokens --model runs/first --in -",
-		Subcommands: []*cli.Command{tokensCommand()},
+		Subcommands: []*cli.Command{tokensCommand(), templateCommand()},
 	}
 }
 
@@ -60,7 +60,7 @@ func inspectTokens(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	folder, warnings, err := store.FindModel(c.String("model"))
+	folder, warnings, err := store.FindText(c.String("model"))
 	warn(c, warnings)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -132,8 +131,7 @@ func metricsCommand() *cli.Command {
 		return nil
 	}
 	show := func(c *cli.Context, name string) error {
-		table := metrics.Table()
-		m := table[slices.IndexFunc(table, func(m metrics.Metric) bool { return m.Name == name })]
+		m, _ := metrics.Find(name)
 		if c.Bool("json") {
 			return printJSON(c, m)
 		}

@@ -125,39 +125,42 @@ func sample(c *cli.Context) error {
 	if c.IsSet("in") || c.Bool("json") {
 		return infer.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
-	var sampled bytes.Buffer
-	if err := infer.Sample(c.Context, m, name, in, &sampled, o); err != nil {
+	var out bytes.Buffer
+	if err := infer.Sample(c.Context, m, name, in, &out, o); err != nil {
 		return err
 	}
-	for _, line := range splitLines(sampled.String()) {
-		var out struct{ Text string }
-		if err := json.Unmarshal([]byte(line), &out); err != nil {
+	for _, line := range splitLines(out.String()) {
+		var completion struct{ Text string }
+		if err := json.Unmarshal([]byte(line), &completion); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.App.Writer, out.Text)
+		fmt.Fprintln(c.App.Writer, completion.Text)
 	}
 	return nil
 }
 
 // prompts are the JSON lines to sample from: those of --in, or a line made of
 // --prompt, or of the text on standard input.
-func prompts(c *cli.Context) (name string, lines io.ReadCloser, err error) {
+func prompts(c *cli.Context) (name string, in io.ReadCloser, err error) {
 	switch {
 	case c.IsSet("in"):
 		name = c.String("in")
-		lines, err = input(c, name)
+		in, err = input(c, name)
 	case c.IsSet("prompt"):
 		name = "--prompt"
-		lines, err = oneLine("prompt", c.String("prompt"))
+		in, err = oneLine("prompt", c.String("prompt"))
 	default:
 		name = "standard input"
-		text, failed := io.ReadAll(c.App.Reader)
+		text, failed := io.ReadAll(io.LimitReader(c.App.Reader, lines.MaxBytes+1))
 		if failed != nil {
 			return "", nil, fmt.Errorf("standard input: %w", failed)
 		}
-		lines, err = oneLine("prompt", strings.TrimRight(string(text), "\r\n"))
+		if len(text) > lines.MaxBytes {
+			return "", nil, fmt.Errorf("%w: standard input has more than %d bytes; accepted: a prompt of at most that many", lines.ErrInput, lines.MaxBytes)
+		}
+		in, err = oneLine("prompt", strings.TrimRight(string(text), "\r\n"))
 	}
-	return name, lines, err
+	return name, in, err
 }
 
 // How the model is kept on the device.
@@ -184,9 +187,6 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	kvDtype, err := dtypeOf(c, kvDtypeFlag)
 	if err != nil {
 		return nil, nil, err
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil, fmt.Errorf("%w: model: %w", lines.ErrInput, err)
 	}
 	folder, warnings, err := store.FindModel(path)
 	warn(c, warnings)
@@ -287,12 +287,21 @@ func evaluate(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			return fmt.Errorf("%w: model %s: no such file or folder", lines.ErrInput, args[0])
+			_, _, err := store.FindModel(args[0])
+			return err
 		}
 		if task != "" {
 			return usagef("--task and --data do not go together: give one of them")
 		}
 		return usagef("%s needs --task NAME or --data FILE for a model that is not a run", c.Command.HelpName)
+	}
+	if c.IsSet("task") {
+		if err := taskOrRecipe.checkFile(task); err != nil {
+			return err
+		}
+	}
+	if err := checkVerifier(c); err != nil {
+		return err
 	}
 	o := eval.Options{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
 		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}

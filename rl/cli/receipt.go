@@ -34,6 +34,9 @@ func receipt(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkRun(args[0]); err != nil {
+		return err
+	}
 	dev, err := openDevice(c)
 	if err == nil {
 		defer dev.Close()

@@ -118,6 +118,9 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 			return nil, "", err
 		}
 		name = args[0]
+		if err := recipeCatalogue.checkFile(name); err != nil {
+			return nil, "", err
+		}
 	}
 	sets := c.StringSlice("set")
 	if c.IsSet("seed") {

@@ -118,6 +118,19 @@ var table = []Metric{
 // Table is every metric, in the order in which rows are written.
 func Table() []Metric { return slices.Clone(table) }
 
+// Find is the entry of a name as it stands in the table or in metrics.jsonl:
+// eval/pass@8 finds eval/pass@K.
+func Find(name string) (Metric, bool) {
+	i, ok := entries[name]
+	if p, concrete := find(name); !ok && concrete {
+		i, ok = p.entry, true
+	}
+	if !ok {
+		return Metric{}, false
+	}
+	return table[i], true
+}
+
 // position is a metric's place in a row: its entry, then K or NAME.
 type position struct {
 	entry, k int

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -111,13 +111,7 @@ func (d drawer) Draw(r *random.Rand, split tasks.Split) verify.Problem {
 // as hexadecimal digits. A row has a question (or prompt), which is plain text. Errors
 // name file and line.
 func ReadRows(file string, do func(verify.Problem) error) (sum string, err error) {
-	switch info, err := os.Stat(file); {
-	case err == nil && !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no file", file)
-	case err == nil && info.Size() > maxFileBytes:
-		return "", fmt.Errorf("%s has %d bytes: at most %d are read", file, info.Size(), maxFileBytes)
-	}
-	data, err := os.ReadFile(file)
+	data, err := files.Read(file, maxFileBytes)
 	if err != nil {
 		return "", err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
@@ -147,7 +148,7 @@ func Sum(data []byte) string {
 }
 
 func fileHash(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -162,7 +163,8 @@ func fileHash(path string) (string, error) {
 // Read reads the receipt of a run folder.
 func Read(dir string) (*Receipt, error) {
 	file := filepath.Join(dir, File)
-	data, err := os.ReadFile(file)
+	const most = 64 << 20 // bytes: far more than one of the longest run
+	data, err := files.Read(file, most)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", lines.ErrInput, dir, File, terminal.ShellWord(dir))
 	}

@@ -29,9 +29,10 @@ const (
 	marginTop    = 20
 	marginBottom = 22
 	marginLabel  = 10 // between plot and labels, and right of these
-	textHeight   = 14
+	textHeight   = 15
 	glyph        = 6.7
 	tickEvery    = 56 // a horizontal line for about so much height
+	dotRoom      = 16 // dots closer than this are small: their rims would cut the line to pieces
 )
 
 // Points a line is thinned to: about one per unit of width, and fewer for the
@@ -186,7 +187,7 @@ func (p *plot) drawAxes(b *bytes.Buffer) {
 		y := p.py(v)
 		label := tick(v)
 		if p.share {
-			label = tick(math.Round(1000*v)/10) + " %"
+			label = tick(math.Round(1e6*v)/1e4) + " %" // 100*0.3 is not 30
 		}
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f %.1fH%.1f"/><text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n",
 			p.x0, y, p.x1, p.x0-7, y+4, label)
@@ -217,9 +218,13 @@ func (p *plot) drawLine(b *bytes.Buffer, i int) {
 			}
 		}
 		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, l.class, p.path(thin(l.points, maxDrawn)))
+		r := 3.0
+		if float64(len(l.points))*dotRoom > p.x1-p.x0 {
+			r = 2
+		}
 		for _, pt := range thin(l.points, maxDrawn/4) {
 			if finite(pt.y) {
-				fmt.Fprintf(b, `<circle class="dot %s" cx="%.1f" cy="%.1f" r="3"/>`, l.class, p.px(pt.step), p.py(pt.y))
+				fmt.Fprintf(b, `<circle class="dot %s" cx="%.1f" cy="%.1f" r="%.0f"/>`, l.class, p.px(pt.step), p.py(pt.y), r)
 			}
 		}
 		b.WriteByte('\n')

@@ -12,7 +12,7 @@ import (
 type headline struct {
 	Verb             string // rose, fell or stayed; empty: there is no before
 	Before, After    string
-	StageA, StageB   string
+	From, To, When   string // when Before and After were measured
 	Gain             string // signed, in percentage points
 	Better, Measured bool
 	Problems, PerOne int    // held-out problems, and samples of each; 0: unknown
@@ -25,11 +25,11 @@ func newHeadline(before, after *Evaluation, ks []int) headline {
 	if after == nil || !finite(after.at(1)) {
 		return headline{}
 	}
-	h := headline{After: percent(after.at(1)), StageB: after.Stage, Measured: true, Problems: after.Problems, PerOne: after.PerOne, Interval: after.interval()}
+	h := headline{After: percent(after.at(1)), To: after.moment(), When: after.when(), Measured: true, Problems: after.Problems, PerOne: after.PerOne, Interval: after.interval()}
 	if before == nil || before == after || !finite(before.at(1)) {
 		return h
 	}
-	h.Before, h.StageA = percent(before.at(1)), before.Stage
+	h.Before, h.From = percent(before.at(1)), before.moment()
 	gain := after.at(1) - before.at(1)
 	h.Gain, h.Better = difference(gain), gain > 0
 	h.Overlap = before.Low <= after.High && after.Low <= before.High
@@ -98,7 +98,7 @@ func (r *Run) facts(stages []stage) []fact {
 		total += t.seconds
 	}
 	if total > 0 {
-		out = append(out, fact{"Time", seconds(total), "start and checkpoints left out"})
+		out = append(out, fact{"Time", seconds(total), "in steps"})
 	}
 	var steps []string
 	for _, s := range stages {
@@ -146,8 +146,11 @@ func (m Machine) details() string {
 
 // progress says where an unfinished run stands.
 func (r *Run) progress(stages []stage) string {
-	if r.Finished || len(stages) == 0 {
+	if r.Finished || len(r.Metrics) == 0 {
 		return ""
+	}
+	if len(stages) == 0 {
+		return "unfinished: no step done"
 	}
 	s := stages[len(stages)-1]
 	text := "unfinished: " + stepName(stages, s.last)
@@ -278,8 +281,8 @@ func seconds(v float64) string {
 
 // row is a line of the table of evaluations.
 type row struct {
-	Stage, Step, Size, Interval string
-	Cells                       []cell
+	When, Step, Size, Interval string
+	Cells                      []cell
 }
 
 type cell struct {
@@ -302,7 +305,7 @@ func (r *Run) rows(ks []int, form bool) []row {
 		if form {
 			values = append(values, e.Valid)
 		}
-		line := row{Stage: e.Stage, Step: group(fmt.Sprint(e.Step)), Interval: e.interval()}
+		line := row{When: e.when(), Step: group(fmt.Sprint(e.Step)), Interval: e.interval()}
 		if e.Problems > 0 {
 			line.Size = fmt.Sprintf("%s × %d", group(fmt.Sprint(e.Problems)), e.PerOne)
 		}

@@ -141,7 +141,8 @@ func appendPoint(points []Point, p Point) []Point {
 	return points
 }
 
-// evaluations are the last measured accuracy of each stage.
+// evaluations are the accuracy before the first step, and the last that was measured
+// in each stage.
 func evaluations(points []Point) []Evaluation {
 	var out []Evaluation
 	for _, p := range points {
@@ -156,7 +157,7 @@ func evaluations(points []Point) []Evaluation {
 		}
 		e.Problems, e.PerOne = int(p.Values["eval/problems"]), int(p.Values["eval/samples"])
 		e.Low, e.High = p.interval()
-		if n := len(out); n > 0 && out[n-1].Stage == e.Stage {
+		if n := len(out); n > 0 && out[n-1].Stage == e.Stage && out[n-1].Step > 0 {
 			out[n-1] = e
 		} else {
 			out = append(out, e)

@@ -110,6 +110,36 @@ func TestReadReceipt(t *testing.T) {
 	}
 }
 
+// TestReadBeforeTraining: a model that exists is measured before its first step, and
+// compared with that.
+func TestReadBeforeTraining(t *testing.T) {
+	const start = `{"step":0,"stage":"rl","eval/pass@1":0.25}` + "\n"
+	samples := map[string]string{"metrics.jsonl": start, "evaluations.jsonl": `{"step":0,"stage":"rl","prompt":"p","completion":"c","verdict":"wrong","reason":""}` + "\n"}
+	r, err := Read(write(t, samples))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, _ := check(t, r); !strings.Contains(page, "unfinished: no step done") || !strings.Contains(page, "Held-out accuracy before training: <b>25.0 %") {
+		t.Error("the page of a run that has not trained does not say so")
+	}
+	samples["metrics.jsonl"] += `{"step":1,"stage":"rl","reward/mean":0.3}
+{"step":2,"stage":"rl","reward/mean":0.4}
+{"step":2,"stage":"rl","eval/pass@1":0.5}
+`
+	if r, err = Read(write(t, samples)); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.stages(); len(s) != 1 || s[0] != (stage{"rl", 0, 2, true}) {
+		t.Errorf("stages %+v, want one of steps 1 and 2", s)
+	}
+	if before, after := r.beforeAfter(); len(r.Evaluations) != 2 || before.at(1) != 0.25 || after.at(1) != 0.5 || len(before.Samples) != 1 {
+		t.Errorf("evaluations %+v, want that before the first step and that after the last", r.Evaluations)
+	}
+	if page, _ := check(t, r); !strings.Contains(strings.Join(strings.Fields(readable(page)), " "), "+25.0 points of pass@1 between the start and the newest evaluation") {
+		t.Error("the page does not compare with the start")
+	}
+}
+
 func TestReadMetricsAlone(t *testing.T) {
 	r, err := Read(write(t, map[string]string{"metrics.jsonl": metricsFile}))
 	if err != nil {

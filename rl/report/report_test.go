@@ -303,7 +303,7 @@ func TestPairs(t *testing.T) {
 // TestChangedPairs: beyond the first problems, three that were learnt and three that
 // were lost are shown.
 func TestChangedPairs(t *testing.T) {
-	before, after := &Evaluation{Stage: "a"}, &Evaluation{Stage: "b"}
+	before, after := &Evaluation{Step: 1, Stage: "a"}, &Evaluation{Step: 2, Stage: "b"}
 	for i := range maxPairs + 10 {
 		was, is := "right", "right"
 		if i >= maxPairs {
@@ -330,7 +330,7 @@ func TestChangedPairs(t *testing.T) {
 		}
 	}
 	before.Samples, after.Samples = after.Samples, nil // the stage has not ended
-	if p := newPairs(before, after); p.StageB != "a" || p.StageA != "" || len(p.Sets) != 1 {
+	if p := newPairs(before, after); p.To != "after a" || p.From != "" || len(p.Sets) != 1 {
 		t.Errorf("in a run in progress: %+v, want what the stage before wrote", p)
 	}
 }
@@ -340,7 +340,7 @@ func TestPageTellsWhatHappened(t *testing.T) {
 	for _, want := range []string{
 		"rose from 25.0 % to 75.0 %", "+50.0 points of pass@1 between the end of warm-up and the end of grpo, on 512 problems kept out of training, 8 samples each.",
 		"95 % interval: 71.0 to 78.0 %.", "pass@8 fell by 5.0 points: the samples of a problem have become less varied.",
-		"Device Card driver 7, tier TL", "Time 3 min 30 s", "100 warm-up + 40 grpo", "10,240 completions 143,360 tokens",
+		"Device Card driver 7, tier TL", "Time 3 min 30 s in steps", "100 warm-up + 40 grpo", "10,240 completions 143,360 tokens",
 		"Completion length 14.0 tokens at every step; the limit is 20; none was cut off",
 		"71,680 of 71,680 compared tokens have the same log-prob", "50 % of the tokens sampled", "Arithmetic version 3.",
 		"warm-up 2 min 30 s training 100 % 1,000 tokens/s trained", "grpo 1 min sampling and grading 33 % training 67 % 7,168 tokens/s sampled",

@@ -19,7 +19,7 @@ type Run struct {
 	Plan        map[string]Plan // what the recipe says of a stage, by its name
 	Metrics     []Point         // one per step, in order
 	Timing      []Point         // the same steps' wall times
-	Evaluations []Evaluation    // one after each stage, in order
+	Evaluations []Evaluation    // one after each stage, in order; before them, one of the start
 	Groups      []Group         // of the last stage that learns from rewards, one for each quarter of it
 	Notes       []string        // what could not be read, for the foot of the page
 }
@@ -46,10 +46,10 @@ type Point struct {
 	Values map[string]float64
 }
 
-// Evaluation is the accuracy on held-out problems after a stage. NaN: not
-// measured.
+// Evaluation is the accuracy on held-out problems after a stage, or before the
+// first step. NaN: not measured.
 type Evaluation struct {
-	Step      int
+	Step      int // 0: before the first step
 	Stage     string
 	Problems  int             // 0: the run did not say
 	PerOne    int             // samples of each problem; 0: the run did not say
@@ -94,6 +94,9 @@ type stage struct {
 func (r *Run) stages() []stage {
 	var out []stage
 	for _, p := range r.Metrics {
+		if p.Step < 1 { // measured before the first step
+			continue
+		}
 		if n := len(out); n == 0 || out[n-1].name != p.Stage {
 			after := p.Step - 1
 			if n > 0 {
@@ -194,6 +197,22 @@ func (e *Evaluation) at(k int) float64 {
 		return v
 	}
 	return math.NaN()
+}
+
+// when says when an evaluation was.
+func (e *Evaluation) when() string {
+	if e.Step < 1 {
+		return "before training"
+	}
+	return "after " + e.Stage
+}
+
+// moment is the same as a point in time.
+func (e *Evaluation) moment() string {
+	if e.Step < 1 {
+		return "the start"
+	}
+	return "the end of " + e.Stage
 }
 
 // interval is the 95 % interval of a point's pass@1. What a run records is that of

@@ -13,11 +13,11 @@ const (
 // pairs is the same held-out problems before and after the rewards: the first of
 // them, unselected, and what became of all.
 type pairs struct {
-	StageA, StageB string // StageA is empty if there is only an after
-	Sets           []pairSet
-	Total          int // problems in both
-	Learned, Lost  int // wrong before and right after; the reverse
-	Kept, Missed   int // right in both; right in neither
+	From, To      string // when the completions were sampled; From is empty if there is only one time
+	Sets          []pairSet
+	Total         int // problems in both
+	Learned, Lost int // wrong before and right after; the reverse
+	Kept, Missed  int // right in both; right in neither
 }
 
 // pairSet is some of the problems and how they were chosen.
@@ -32,7 +32,7 @@ type pair struct {
 }
 
 type answer struct {
-	Stage        string
+	When         string // empty in a group
 	Text, Reason string
 	Verdict      string // as the verifier named it, in words
 	Mark         string
@@ -46,16 +46,16 @@ func newPairs(before, after *Evaluation) pairs {
 	if after == nil || len(after.Samples) == 0 {
 		return pairs{}
 	}
-	p := pairs{StageB: after.Stage}
+	p := pairs{To: after.when()}
 	if before == nil || before == after || len(before.Samples) == 0 {
 		first := pairSet{}
 		for _, s := range after.Samples[:min(len(after.Samples), maxPairs)] {
-			first.Pairs = append(first.Pairs, pair{Prompt: clip(s.Prompt), After: newAnswer(after.Stage, s)})
+			first.Pairs = append(first.Pairs, pair{Prompt: clip(s.Prompt), After: newAnswer(after.when(), s)})
 		}
 		p.Total, p.Sets = len(after.Samples), []pairSet{first}
 		return p
 	}
-	p.StageA = before.Stage
+	p.From = before.when()
 	earlier := map[string]Sample{}
 	for _, s := range before.Samples {
 		if _, seen := earlier[s.Prompt]; !seen {
@@ -69,7 +69,7 @@ func newPairs(before, after *Evaluation) pairs {
 			continue
 		}
 		p.Total++
-		both := pair{clip(s.Prompt), newAnswer(before.Stage, b), newAnswer(after.Stage, s)}
+		both := pair{clip(s.Prompt), newAnswer(before.when(), b), newAnswer(after.when(), s)}
 		was, is := b.Verdict == "right", s.Verdict == "right"
 		shown := len(first) < maxPairs
 		if shown {
@@ -98,8 +98,8 @@ func newPairs(before, after *Evaluation) pairs {
 	return p
 }
 
-func newAnswer(stage string, s Sample) answer {
-	a := answer{Stage: stage, Text: clip(s.Completion), Reason: clip(s.Reason), Verdict: strings.ReplaceAll(s.Verdict, "_", " "), Mark: "·", Class: "other"}
+func newAnswer(when string, s Sample) answer {
+	a := answer{When: when, Text: clip(s.Completion), Reason: clip(s.Reason), Verdict: strings.ReplaceAll(s.Verdict, "_", " "), Mark: "·", Class: "other"}
 	switch s.Verdict {
 	case "right":
 		a.Mark, a.Class = "✓", "right"

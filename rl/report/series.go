@@ -115,8 +115,9 @@ func (c *chart) dropOld() {
 	c.lines = slices.DeleteFunc(c.lines, func(l line) bool { return l.points[len(l.points)-1].stage < newest })
 }
 
-// steady is how little a figure may vary, as a share of it, to be told as a number.
-const steady = 0.01
+// steady is how little a figure may vary, as a share of it, to be told as a number:
+// about the width of the line that it would be.
+const steady = 0.02
 
 // constant is the median of the chart's only line, if it hardly varies.
 func (c *chart) constant() (float64, bool) {

@@ -117,7 +117,7 @@ func TestData(t *testing.T) {
 func TestDataErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, data, want string }{
 		{"sums.jsonl", "none.jsonl", "", "FILE:4:1: task.data: open "},
-		{`"sums.jsonl"`, `"."`, "", "is no file"},
+		{`"sums.jsonl"`, `"."`, "", "is a folder; accepted: a regular file"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}` + "\n\n[]", "sums.jsonl: line 3: a task row is a JSON object: "},
 		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt")`},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"` + "\xff" + `"}`, "sums.jsonl: line 1: not UTF-8 text"},

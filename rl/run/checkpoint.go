@@ -10,7 +10,7 @@ import (
 
 // keepers are all that has state besides the run itself.
 func (r *run) keepers() []cast.Keeper {
-	keepers := r.cast.Keepers()
+	keepers := r.parts.Cast.Keepers()
 	if r.stage != nil {
 		keepers = append(keepers, r.stage)
 	}
@@ -33,7 +33,7 @@ func (r *run) save(end bool) error {
 	if end {
 		state.At.Stage++
 		state.At.Step, state.Began = 0, false
-		keepers = r.cast.Keepers()
+		keepers = r.parts.Cast.Keepers()
 	}
 	files := map[string]func(io.Writer) error{stateFile: state.write}
 	for _, k := range keepers {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/report"
 )
@@ -27,7 +28,7 @@ type StageResult struct {
 }
 
 // finish writes the report, the curves and the receipt, and sums the run up.
-func (r *run) finish(o Options, began time.Time) (*Summary, error) {
+func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, error) {
 	if err := r.tell(Event{Kind: Ended}); err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (r *run) finish(o Options, began time.Time) (*Summary, error) {
 		return nil, err
 	}
 	heldOut := r.parts.HeldOut.Problems
-	done, err := receipt.Of(o.Dir, r.opened.Recipe.Task, heldOut, r.state.Model, o.Device.Caps(), o.Version)
+	done, err := receipt.Of(r.folder.Dir(), r.parts.Recipe.Task, heldOut, r.state.Model, caps, version)
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
 	}
@@ -58,7 +59,7 @@ func (r *run) finish(o Options, began time.Time) (*Summary, error) {
 	for _, e := range page.Evaluations {
 		results = append(results, StageResult{e.Stage, e.PassAt, e.Greedy, e.Valid})
 	}
-	return &Summary{Dir: o.Dir, Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Results: results, Elapsed: time.Since(began)}, nil
+	return &Summary{Dir: r.folder.Dir(), Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Results: results, Elapsed: time.Since(began)}, nil
 }
 
 // report writes the report and the curves of what has been logged.
@@ -66,6 +67,9 @@ func (r *run) report() (*report.Run, error) {
 	page, err := report.Read(r.folder.Dir())
 	if err != nil {
 		return nil, err
+	}
+	if !page.Finished { // it has no receipt yet, which says this
+		page.Machine = r.machine
 	}
 	files, err := page.Files()
 	if err != nil {

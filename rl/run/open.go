@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -23,8 +24,8 @@ import (
 
 // open makes the models and the run folder, or continues the one that is there. What
 // cannot be run leaves no folder behind.
-func (r *run) open(o Options) error {
-	recipe := r.opened.Recipe
+func (r *run) open(o Options, opened *resolve.Opened) error {
+	recipe := opened.Recipe
 	text := []byte(recipe.Resolved())
 	if o.Resume {
 		var err error
@@ -36,14 +37,13 @@ func (r *run) open(o Options) error {
 	if err != nil {
 		return err
 	}
-	if r.cast, err = cast.Open(recipe, folder, o.Device); err != nil {
+	if r.parts.Cast, err = cast.Open(recipe, folder, o.Device); err != nil {
 		return err
 	}
-	if err := readable(r.opened, r.cast.Tokenizer()); err != nil {
+	if err := readable(opened, r.parts.Cast.Tokenizer()); err != nil {
 		return err
 	}
-	r.parts = train.Parts{Recipe: recipe, Source: r.opened.Source, Cast: r.cast}
-	if r.parts.HeldOut, err = train.NewHeldOut(recipe, r.opened.Source, r.cast); err != nil {
+	if r.parts.HeldOut, err = train.NewHeldOut(recipe, opened.Source, r.parts.Cast); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
 	for i := range recipe.Stages {
@@ -53,10 +53,12 @@ func (r *run) open(o Options) error {
 			}
 		}
 	}
-	r.want = fresh(o.Device.Caps())
+	caps := o.Device.Caps()
+	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
+	r.want = fresh(caps)
 	r.want.Recipe = identityOf(string(text))
-	if r.state = r.want; r.cast.Folder != "" {
-		if r.state.Model, err = receipt.OriginOf(r.cast.Folder); err != nil {
+	if r.state = r.want; r.parts.Cast.Folder != "" {
+		if r.state.Model, err = receipt.OriginOf(r.parts.Cast.Folder); err != nil {
 			return err
 		}
 	}
@@ -74,7 +76,7 @@ func (r *run) openFolder(o Options, text []byte) error {
 	if err != nil {
 		return err
 	}
-	r.folder.Keep(r.opened.Recipe.Checkpoint.Keep)
+	r.folder.Keep(r.parts.Recipe.Checkpoint.Keep)
 	if !o.Resume {
 		if err := r.folder.WriteFile(recipe.File, text); err != nil {
 			return err

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -32,9 +32,8 @@ type Options struct {
 
 // run is a run in progress.
 type run struct {
-	opened    *resolve.Opened
-	cast      *cast.Cast
 	parts     train.Parts
+	machine   report.Machine
 	folder    *store.Run
 	logs      *logs
 	observers []Observer // the logs among them
@@ -57,9 +56,9 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{opened: opened}
+	r := &run{parts: train.Parts{Recipe: opened.Recipe, Source: opened.Source}}
 	defer r.close()
-	if err := r.open(o); err != nil {
+	if err := r.open(o, opened); err != nil {
 		return nil, err
 	}
 	stages := opened.Recipe.Stages
@@ -73,7 +72,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	return r.finish(o, began)
+	return r.finish(o.Version, o.Device.Caps(), began)
 }
 
 // next goes to the stage after.
@@ -135,12 +134,12 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		}
 	}
 	if !r.state.Began {
-		if r.state.At.Total == 0 && r.cast.Folder != "" && r.stage.Steps() > 0 {
+		if r.state.At.Total == 0 && r.parts.Cast.Folder != "" && r.stage.Steps() > 0 {
 			if err := r.measure(ctx, 0, "before "+st.Name); err != nil {
 				return err
 			}
 		}
-		if err := r.cast.Begin(); err != nil {
+		if err := r.parts.Cast.Begin(); err != nil {
 			return err
 		}
 		r.state.Began = true
@@ -159,7 +158,7 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 	if err != nil {
 		return err
 	}
-	err = r.tell(Event{Kind: Measured, Stage: r.opened.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
+	err = r.tell(Event{Kind: Measured, Stage: r.parts.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
 	if err != nil {
 		return err
 	}
@@ -209,8 +208,8 @@ func (r *run) close() {
 	if r.folder != nil {
 		r.folder.Close()
 	}
-	if r.cast != nil {
-		r.cast.Close()
+	if r.parts.Cast != nil {
+		r.parts.Cast.Close()
 	}
 }
 

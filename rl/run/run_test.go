@@ -151,7 +151,13 @@ func firstDifference(got, want string) string {
 // metricRows are the lines of metrics.jsonl that have a metric.
 func metricRows(t *testing.T, dir, name string) []map[string]any {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	return slices.DeleteFunc(linesOf(t, filepath.Join(dir, "metrics.jsonl")), func(row map[string]any) bool { _, there := row[name]; return !there })
+}
+
+// linesOf are the objects of a file of JSON lines.
+func linesOf(t *testing.T, file string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +167,7 @@ func metricRows(t *testing.T, dir, name string) []map[string]any {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := row[name]; ok {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
 	return rows
 }

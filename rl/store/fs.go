@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 )
 
@@ -70,7 +71,7 @@ func (osFS) Append(path string) (File, error) {
 	return open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
-func (osFS) Open(path string) (io.ReadCloser, error) { return os.Open(path) }
+func (osFS) Open(path string) (io.ReadCloser, error) { return files.Open(path) }
 
 func (osFS) ReadDir(path string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(path)

@@ -482,9 +482,8 @@ func init() {
 	}
 	generate(family[settings]{
 		name: "jugs", summary: "measure water with jugs",
-		about: `fill, empty and pour jugs until one holds the target. Right is every list of moves that ends
-so; a move that is none makes the list wrong. Pouring a jug into
-itself is none.`,
+		about: `fill, empty and pour jugs until one holds the target. Every list of moves that
+ends so is right. An invalid move makes the list wrong; pouring a jug into itself is invalid.`,
 		format:   `The answer is a JSON list of moves, such as ["fill A", "pour A->B", "empty B"].`,
 		defaults: settings{3, 6},
 		curriculum: []Attribute{
