@@ -1,29 +1,165 @@
 package prompts
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Open reads the problems of a file, to be judged by a verifier with options.
+// file is a Source whose problems are the lines of a file, judged by one verifier.
+// A problem is held out by its question. Its "id" plays no part, as the file may have
+// one question under two.
+type file struct {
+	name     string
+	sum      string              // SHA-256 of the file, hexadecimal digits
+	rows     [2][]verify.Problem // by split, in the order of the file
+	verifier verify.Verifier
+	grader   string
+	options  map[string]any
+}
+
+// maxFileBytes bounds a file of problems, which is kept in memory.
+const maxFileBytes = 4 << 30
+
+// Open reads the problems of a file (see [ReadRows]) for a verifier of package
+// verify's registry. A line that the verifier cannot judge is an error. Every line
+// counts in training, also one that is there twice.
 func Open(name, verifier string, options map[string]any) (Source, error) {
-	f, sum, err := tasks.OpenFile(name, verifier, options)
+	v, err := verify.New(verifier, options)
 	if err != nil {
 		return nil, err
 	}
-	return file{f, sum}, nil
+	f := &file{name: name, verifier: v, grader: verifier, options: options}
+	f.sum, err = ReadRows(name, func(row verify.Problem) error {
+		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", verifier) {
+			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, verifier)
+		}
+		if err := verify.Check(v, row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", verifier, err)
+		}
+		if row.ID == "" {
+			row.ID = row.Question
+		}
+		split := tasks.SplitOf(row.Question)
+		f.rows[split] = append(f.rows[split], row)
+		return nil
+	})
+	if train, heldOut := len(f.rows[tasks.Train]), len(f.rows[tasks.HeldOut]); err == nil && min(train, heldOut) == 0 {
+		err = fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed", name, train, heldOut)
+		err = hint.With(err, "give more problems: one in %d is held out, by the text of its question", tasks.HeldOutShare)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
-type file struct {
-	*tasks.File
-	sum string
+// Name implements [Source].
+func (f *file) Name() string { return f.name }
+
+// Hash implements [Source].
+func (f *file) Hash() string { return f.sum }
+
+// Grader implements [Source].
+func (f *file) Grader() (name string, options map[string]any) { return f.grader, f.options }
+
+// Rows implements [Source].
+func (f *file) Rows() []verify.Problem {
+	return slices.Concat(f.rows[tasks.Train], f.rows[tasks.HeldOut])
 }
 
-func (f file) Hash() string { return f.sum }
+// HeldOut implements [Source].
+func (f *file) HeldOut(n int) ([]verify.Problem, error) {
+	ids := map[string]bool{}
+	for _, row := range f.rows[tasks.HeldOut] {
+		ids[row.ID] = true
+	}
+	return tasks.HeldOutRows(drawer{f}, min(n, len(ids)))
+}
 
-func (f file) Draw(r *random.Rand) verify.Problem { return f.File.Draw(r, tasks.Train) }
+// Draw implements [Source]: any line, as likely as every other.
+func (f *file) Draw(r *random.Rand) verify.Problem { return drawer{f}.Draw(r, tasks.Train) }
 
-func (f file) HeldOut(n int) ([]verify.Problem, error) {
-	return tasks.HeldOutRows(f.File, min(n, f.File.HeldOut()))
+// Verify implements [Source].
+func (f *file) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
+	if !ended {
+		return tasks.Unended(completion)
+	}
+	return f.verifier.Verify(row, completion)
+}
+
+// drawer draws lines of either split.
+type drawer struct{ *file }
+
+func (d drawer) Draw(r *random.Rand, split tasks.Split) verify.Problem {
+	rows := d.rows[split]
+	return rows[r.Between(0, len(rows)-1)]
+}
+
+// ReadRows calls do for each row of a file of JSON lines, and returns the file's SHA-256
+// as hexadecimal digits. A row has a question (or prompt), which is plain text. Errors
+// name file and line.
+func ReadRows(file string, do func(verify.Problem) error) (sum string, err error) {
+	data, err := files.Read(file, maxFileBytes)
+	if err != nil {
+		return "", err
+	}
+	hash, found := sha256.Sum256(data), false
+	err = lines.Each(file, bytes.NewReader(data), func(_ int, line []byte) error {
+		found = true
+		row, err := readRow(line)
+		if err != nil {
+			return err
+		}
+		return do(row)
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s has no rows", file)
+	}
+	return hex.EncodeToString(hash[:]), err
+}
+
+func readRow(line []byte) (row verify.Problem, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &row); err != nil {
+		return row, err
+	}
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return row, err
+	}
+	for _, key := range []string{"question", "prompt"} {
+		raw, there := fields[key]
+		if !there {
+			continue
+		}
+		kind := "a number"
+		switch raw[0] {
+		case '"', 'n': // a string, or null, which is missing
+			continue
+		case '[':
+			err := fmt.Errorf("%q is a list: prompts are plain text until chat templates are supported", key)
+			return row, hint.With(err, "write the messages of a chat as one string")
+		case '{':
+			kind = "an object"
+		case 't', 'f':
+			kind = "true or false"
+		}
+		return row, fmt.Errorf("%q is %s: accepted is a string", key, kind)
+	}
+	if strings.TrimSpace(row.Question) == "" {
+		return row, errors.New(`the line has no "question" (or "prompt")`)
+	}
+	return row, nil
 }

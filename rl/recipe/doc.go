@@ -1,5 +1,5 @@
-// Package recipe reads what a run is to do: a strict TOML file of at most some
-// sixty lines, or one of the presets in presets/.
+// Package recipe reads recipes. A recipe says what a run does: it is a strict TOML
+// file, usually of less than sixty lines, or one of the presets in presets/.
 //
 //	name, about, seed, micro_batch_tokens, sampler_sequences
 //	[model]       a path, or the dimensions of a model made from random weights
@@ -10,11 +10,11 @@
 //
 //	text ─parse─> tree ─overrides─> tree ─table by table, over the defaults─> Recipe ─Resolved─> text
 //
-// An unknown key is an error with its line, column and the nearest known name;
-// so are a wrong type, a value out of range, and a key that its kind of stage
-// does not have. Overrides (path=value) go through the same checks. Everything
-// that is wrong is told at once. Resolved writes the recipe with every default,
-// which loads to the same recipe.
+// An unknown key, a wrong type, a value out of range and a key of another kind of
+// stage are errors with line and column, or with the override (path=value) that
+// caused them. All errors are reported at once. Resolved writes the recipe with
+// every default; the text loads to the same recipe. [Keys] is a reference of all
+// keys. Package settings does the decoding.
 //
 // A Recipe is plain data, safe for concurrent reading. Loading opens none of the
 // files that it names and compiles no reward: package resolve does, when a run

@@ -235,7 +235,7 @@ warmup_steps = 5
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"top key", "seed = 1", "sede = 1", "FILE:2:1: unknown key sede; did you mean seed?"},
-		{"renamed key", "mlp = 256", "mlp_width = 256", "FILE:4:2: [model] lacks mlp: a model from random weights needs it (or give path)\nFILE:10:1: unknown key model.mlp_width; did you mean width?"},
+		{"renamed key", "mlp = 256", "mlp_width = 256", "FILE:4:2: [model] has no mlp: a model from random weights needs it. For a model that exists, give path\nFILE:10:1: unknown key model.mlp_width; did you mean width?"},
 		{"table", "[stage.algorithm]", "[stage.algoritm]", "FILE:35:8: unknown key stage.rl.algoritm; did you mean algorithm?"},
 		{"key of the first of two stages", "batch_size = 32", "batchsize = 32", "FILE:24:1: unknown key stage.warm-up.batchsize; did you mean batch_size?"},
 		{"key that both stages have", "lr = 3e-3", "lr = true", "FILE:26:1: stage.warm-up.optimizer.lr = true is a boolean; accepted: a number from 0 to 10"},
@@ -253,7 +253,7 @@ func TestErrors(t *testing.T) {
 		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.PresetNames(), ", ")},
 		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown?; rlzero tasks lists them`},
 		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:38:1: stage.rl.algorithm.normalize = "tokens" is not known; did you mean token_sum?; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
-		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family does not go with model.path = \"a\", whose config.json says it: remove one of them"},
+		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family cannot be set together with model.path = \"a\", whose config.json has it: remove one of them"},
 		{"table without a place", "[task.settings]", "[tasks.settings]", "FILE:17:2: unknown key tasks; did you mean task?"},
 		{"settings that do not go together", "numbers = 4", "max_number = 800", "FILE:17:7: task.settings.max_total = 45 is out of range; accepted: at least max_number = 800"},
 		{"no problems left", "numbers = 4", "max_number = 1\nmax_total = 1", "FILE:17:7: task.settings: these settings leave no problems"},

@@ -59,7 +59,7 @@ func (d decoder) model(m *Model) {
 	if p, there := t["path"]; there && p != "" {
 		for key := range t {
 			if !slices.Contains(besidePath, key) {
-				d.Fail(at.With(key), "model.%s does not go with model.path = %s, whose config.json says it: remove one of them", key, fmt.Sprintf("%q", p))
+				d.Fail(at.With(key), "model.%s cannot be set together with model.path = %s, whose config.json has it: remove one of them", key, fmt.Sprintf("%q", p))
 			}
 		}
 		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: d.absolute(at.With("path"), m.Path)}
@@ -72,7 +72,7 @@ func (d decoder) model(m *Model) {
 		}
 	}
 	if missing != nil {
-		d.Fail(at, "[model] lacks %s: a model from random weights needs it (or give path)", strings.Join(missing, ", "))
+		d.Fail(at, "[model] has no %s: a model from random weights needs it. For a model that exists, give path", strings.Join(missing, ", "))
 		return
 	}
 	if m.KVHeads == 0 {
@@ -102,7 +102,7 @@ func (d decoder) task(task *Task) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(t)) {
 		if !slices.Contains(accepted, key) && slices.Contains(slices.Concat(besideName, besideData), key) {
-			d.Fail(at.With(key), "task.%s does not go with task.%s: remove one of them", key, with)
+			d.Fail(at.With(key), "task.%s cannot be set together with task.%s: remove one of them", key, with)
 		}
 	}
 	if task.Data != "" {
@@ -251,9 +251,9 @@ func (d decoder) teaching(r *Recipe) {
 		switch st := &r.Stages[i]; {
 		case st.Kind == KindSFT:
 			p := at.With("kind")
-			d.Fail(p, "%s = %q does not go with task %s, which has no demonstrations: leave the stage out, or take one of %s", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
+			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, or use one of the tasks %s", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
 		case st.Kind == KindEval && r.MaxCompletion(st) == 0:
-			d.Fail(at, "how long completions may be is not known: a recipe of task %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
+			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func TestData(t *testing.T) {
 		t.Errorf("%d held-out problems, %v; the recipe says %d", len(rows), err, all.Recipe.Task.EvalProblems)
 	}
 	_, err = load("countdown-short", "model.path=x", "task.verifier=number", "task.data="+file)
-	if err == nil || strings.Contains(err.Error(), "task.name") || !strings.Contains(err.Error(), "does not go with task "+file+", which has no demonstrations") {
+	if err == nil || strings.Contains(err.Error(), "task.name") || !strings.Contains(err.Error(), "needs demonstrations, which task "+file+" does not have") {
 		t.Errorf("a preset with a warm-up on a file: %v", err)
 	}
 
@@ -128,9 +128,9 @@ func TestDataErrors(t *testing.T) {
 		{"verifier = \"number\"\n", "", "", "FILE:3:2: task.verifier is missing"},
 		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
 		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": unknown key extrakt; did you mean extract?`},
-		{"eval_problems = 3", `name = "countdown"`, "", "FILE:7:1: task.name does not go with task.data: remove one of them"},
-		{"eval_problems = 3", "[task.settings]", "", "FILE:7:7: task.settings does not go with task.data: remove one of them"},
-		{"data = \"sums.jsonl\"\n", "name = \"countdown\"\n", "", "FILE:5:1: task.verifier does not go with task.name: remove one of them"},
+		{"eval_problems = 3", `name = "countdown"`, "", "FILE:7:1: task.name cannot be set together with task.data: remove one of them"},
+		{"eval_problems = 3", "[task.settings]", "", "FILE:7:7: task.settings cannot be set together with task.data: remove one of them"},
+		{"data = \"sums.jsonl\"\n", "name = \"countdown\"\n", "", "FILE:5:1: task.verifier cannot be set together with task.name: remove one of them"},
 		{"eval_problems = 3", `sha256 = "12"`, "", `sums.jsonl has changed: its SHA-256 is `},
 		{"max_prompt_tokens = 20\n", "", "", "task.max_prompt_tokens is missing"},
 	} {

@@ -56,9 +56,9 @@ func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	}
 	switch {
 	case d.Verifier != "" && d.Scripted():
-		fail("verifier", "verifier and starlark are both given; accepted is one of them")
+		fail("verifier", "verifier and starlark cannot be set together: remove one of them")
 	case d.Verifier == "" && !d.Scripted():
-		fail("verifier", "it says not what to check: give verifier = \"NAME\" (rlzero verifiers lists them) or starlark = \"FILE\"")
+		fail("verifier", "it does not say what to check: give verifier = \"NAME\" (rlzero verifiers lists them) or starlark = \"FILE\"")
 	case d.Scripted() && d.Options != nil:
 		fail("options", "options go with verifier, not with starlark")
 	case d.Scripted():

@@ -115,7 +115,7 @@ func (d *Document) scalar(v reflect.Value, value any, at Path, f Field) {
 			read = reflect.ValueOf(b)
 		}
 	case reflect.Int, reflect.Int64, reflect.Uint64:
-		if n, ok := value.(int64); ok && (n >= 0 || v.Kind() != reflect.Uint64) {
+		if n, ok := value.(int64); ok {
 			read = reflect.ValueOf(n)
 		}
 	case reflect.Float64:
@@ -142,7 +142,7 @@ func (f Field) problem(value any, t reflect.Type) string {
 		}
 		return fmt.Sprintf("is not known%s; accepted: %s", DidYouMean(s, f.Choice), strings.Join(f.Choice, ", "))
 	}
-	if x, ok := number(value); ok && !f.span.has(x) {
+	if x, ok := number(value); ok && (!f.span.has(x) || t.Kind() == reflect.Uint64 && x < 0) {
 		return "is out of range; accepted: " + f.accepted(t)
 	}
 	return ""

@@ -141,7 +141,12 @@ func (f Field) accepted(t reflect.Type) string {
 		return "a string in quotes"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64, reflect.Uint64:
+	case reflect.Uint64:
+		if f.span == everything {
+			return "a whole number, at least 0"
+		}
+		return f.span.describe("a whole number")
+	case reflect.Int, reflect.Int64:
 		return f.span.describe("a whole number")
 	case reflect.Float64:
 		return f.span.describe("a number")

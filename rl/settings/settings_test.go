@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 		{"size = 3", "size = 1e9", "f.toml:2:1: size = 1e+09 is written as a float; write 1000000000"},
 		{"size = 3", "size = 3.5", "f.toml:2:1: size = 3.5 is a number with a fraction; accepted: a whole number from 0 to 9"},
 		{"size = 3", "width = 3", "f.toml:2:1: width is now called size; rename the key"},
-		{"size = 3", "seed = -1", "f.toml:2:1: seed = -1 is a whole number; accepted: a whole number"},
+		{"size = 3", "seed = -1", "f.toml:2:1: seed = -1 is out of range; accepted: a whole number, at least 0"},
 		{"size = 3", "sise = 3", "f.toml:2:1: unknown key sise; did you mean size?"},
 		{"most = inf", "most = -1", "f.toml:3:1: most = -1 is out of range; accepted: a number, above -1, or inf"},
 		{"most = inf", "free = inf", "f.toml:3:1: free = inf is out of range; accepted: a finite number"},

@@ -49,25 +49,25 @@ Option extract as for the verifier number; a running total is the whole completi
 	})
 }
 
-func defaultChainSum() *ChainSum {
-	return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}
+func defaultChainSum() *chainSum {
+	return &chainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}
 }
 
-// ChainSum is the task "chain_sum".
-type ChainSum struct {
+// chainSum is the task "chain_sum".
+type chainSum struct {
 	Terms     int     `toml:"terms" range:"[2,8]" about:"how many terms"`
 	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest term"`
 	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"the largest total, not below 2 max_number - 1"`
 	Careless  float64 `toml:"careless" range:"[0,1]" about:"probability of misreading a sign in a demonstration"`
 }
 
-var _ Demonstrator = (*ChainSum)(nil)
+var _ Demonstrator = (*chainSum)(nil)
 
 // Name implements [Task].
-func (c *ChainSum) Name() string { return "chain_sum" }
+func (c *chainSum) Name() string { return "chain_sum" }
 
 // Validate implements [Task].
-func (c *ChainSum) Validate() error {
+func (c *chainSum) Validate() error {
 	if err := settings.Check(c); err != nil {
 		return err
 	}
@@ -78,15 +78,15 @@ func (c *ChainSum) Validate() error {
 }
 
 // Difficulty implements [Task].
-func (c *ChainSum) Difficulty() string {
+func (c *chainSum) Difficulty() string {
 	return fmt.Sprintf("%d terms from 1 to %d, + and -, totals from 0 to %d; demonstrations misread %.4g %% of signs",
 		c.Terms, c.MaxNumber, c.MaxTotal, 100*c.Careless)
 }
 
 // Draw implements [Task]. The row's answer is the total.
-func (c *ChainSum) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
+func (c *chainSum) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, c.attempt) }
 
-func (c *ChainSum) attempt(r *random.Rand) (verify.Problem, bool) {
+func (c *chainSum) attempt(r *random.Rand) (verify.Problem, bool) {
 	total := r.Between(1, c.MaxNumber)
 	terms := []int{total} // signed
 	chain := strconv.Itoa(total)
@@ -109,10 +109,10 @@ func (c *ChainSum) attempt(r *random.Rand) (verify.Problem, bool) {
 	}, true
 }
 
-func (c *ChainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }
+func (c *chainSum) inRange(total int) bool { return 0 <= total && total <= c.MaxTotal }
 
 // Demonstration implements [Demonstrator].
-func (c *ChainSum) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
+func (c *chainSum) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
 	terms, err := chainTerms(row)
 	if err != nil {
 		return "", err
@@ -149,15 +149,15 @@ func chainTerms(row verify.Problem) ([]int, error) {
 }
 
 // Verify implements [Task].
-func (c *ChainSum) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
+func (c *chainSum) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
-		return unended(completion)
+		return Unended(completion)
 	}
 	return verify.JudgeLastTotal(completion, row.Answer)
 }
 
 // Valid implements [Demonstrator]: the terms stand in their order, with any signs.
-func (c *ChainSum) Valid(row verify.Problem, completion string, ended bool) bool {
+func (c *chainSum) Valid(row verify.Problem, completion string, ended bool) bool {
 	terms, err := chainTerms(row)
 	if err != nil || !ended {
 		return false
@@ -170,13 +170,13 @@ func (c *ChainSum) Valid(row verify.Problem, completion string, ended bool) bool
 }
 
 // Vocabulary implements [Demonstrator].
-func (c *ChainSum) Vocabulary() []string { return vocabulary(c.MaxTotal) }
+func (c *chainSum) Vocabulary() []string { return vocabulary(c.MaxTotal) }
 
 // PromptTokens implements [Demonstrator].
-func (c *ChainSum) PromptTokens() int { return 2 * c.Terms }
+func (c *chainSum) PromptTokens() int { return 2 * c.Terms }
 
 // CompletionTokens implements [Demonstrator].
-func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
+func (c *chainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
 
 // chainSumVerifier is "task:chain_sum".
 type chainSumVerifier struct{ number verify.Verifier }

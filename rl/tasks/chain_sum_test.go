@@ -11,7 +11,7 @@ import (
 )
 
 // chains enumerates every problem of c.
-func (c *ChainSum) chains(visit func(chain string, terms []int)) {
+func (c *chainSum) chains(visit func(chain string, terms []int)) {
 	terms := make([]int, 0, c.Terms)
 	var grow func(chain string, total int)
 	grow = func(chain string, total int) {
@@ -35,7 +35,7 @@ func (c *ChainSum) chains(visit func(chain string, terms []int)) {
 }
 
 // rightShare is the exact chance that a demonstration of terms ends in total.
-func (c *ChainSum) rightShare(terms []int, total int) float64 {
+func (c *chainSum) rightShare(terms []int, total int) float64 {
 	var walk func(i, reached int) float64
 	walk = func(i, reached int) float64 {
 		if i == len(terms) {
@@ -106,7 +106,7 @@ func TestChainSumProblems(t *testing.T) {
 // TestChainSumVerify: the careful worker's answer is right, 10,000 others that
 // end elsewhere are not.
 func TestChainSumVerify(t *testing.T) {
-	careful := &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40}
+	careful := &chainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40}
 	r := random.At(8, 0, 0)
 	for range 10_000 {
 		row := careful.Draw(r, Train)

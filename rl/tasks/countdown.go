@@ -154,7 +154,7 @@ func (c *Countdown) Demonstration(r *random.Rand, row verify.Problem) (string, e
 // Verify implements [Task].
 func (c *Countdown) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
-		return unended(completion)
+		return Unended(completion)
 	}
 	return verify.Countdown{Form: verify.FormRunningTotal, UseAll: true, Extract: verify.ExtractNone}.Verify(row, completion)
 }

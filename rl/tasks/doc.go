@@ -28,12 +28,6 @@
 // the setting balanced, which is on by default and fixes how often each kind of problem
 // is drawn; others keep names and labels random, so that no answer fits many problems.
 //
-// # Files
-//
-// A [File] has its problems from JSON lines and its verdicts from any verifier of
-// package verify. Each line is checked by the verifier when the file is read. It
-// belongs to no family and has no demonstrations.
-//
 // # Splits
 //
 // A problem belongs to the training or to the held-out split by its text alone:

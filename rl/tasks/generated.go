@@ -147,7 +147,7 @@ func (g *generated[S]) Draw(r *random.Rand, split Split) verify.Problem {
 // Verify implements [Task].
 func (g *generated[S]) Verify(row verify.Problem, completion string, ended bool) verify.Verdict {
 	if !ended {
-		return unended(completion)
+		return Unended(completion)
 	}
 	return g.family.verifier(verify.ExtractAnnounced).Verify(row, completion)
 }

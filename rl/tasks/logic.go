@@ -209,36 +209,37 @@ func init() {
 
 func isPrimeCount(n int) bool { return slices.Contains([]int{2, 3, 5, 7}, n) }
 
+// selfStatement draws one of n statements about each other: its text and its truth,
+// given which are true and how many.
+func selfStatement(r *random.Rand, n int) (string, func(truth uint, count int) bool) {
+	k, i, j := r.Between(0, n), r.Between(0, n-1), r.Between(0, n-1)
+	about, false_ := "true", r.Chance(0.5)
+	if false_ {
+		about = "false"
+	}
+	of := func(count int) int {
+		if false_ {
+			return n - count
+		}
+		return count
+	}
+	switch r.Between(0, 4) {
+	case 0:
+		return fmt.Sprintf("At least %d of these statements are %s.", k, about), func(_ uint, c int) bool { return of(c) >= k }
+	case 1:
+		return fmt.Sprintf("At most %d of these statements are %s.", k, about), func(_ uint, c int) bool { return of(c) <= k }
+	case 2:
+		return fmt.Sprintf("Exactly %d of these statements are %s.", k, about), func(_ uint, c int) bool { return of(c) == k }
+	case 3:
+		return fmt.Sprintf("The number of %s statements is 2, 3, 5 or 7.", about), func(_ uint, c int) bool { return isPrimeCount(of(c)) }
+	}
+	return fmt.Sprintf("Of statement %d and statement %d exactly one is true.", i+1, j+1), func(t uint, _ int) bool { return t>>i&1 != t>>j&1 }
+}
+
 func init() {
 	type settings struct {
 		Difficulty int  `toml:"difficulty" range:"[1,10]" about:"statements: 4 + difficulty / 2"`
 		Balanced   bool `toml:"balanced" about:"draw problems with 0, 1, 2 and more ways equally often; false: as chance has it"`
-	}
-	// statement draws one of n statements: its text and its truth, given which
-	// are true.
-	statement := func(r *random.Rand, n int) (string, func(truth uint, count int) bool) {
-		k, i, j := r.Between(0, n), r.Between(0, n-1), r.Between(0, n-1)
-		about, false_ := "true", r.Chance(0.5)
-		if false_ {
-			about = "false"
-		}
-		of := func(count int) int {
-			if false_ {
-				return n - count
-			}
-			return count
-		}
-		switch r.Between(0, 4) {
-		case 0:
-			return fmt.Sprintf("At least %d of these statements are %s.", k, about), func(_ uint, c int) bool { return of(c) >= k }
-		case 1:
-			return fmt.Sprintf("At most %d of these statements are %s.", k, about), func(_ uint, c int) bool { return of(c) <= k }
-		case 2:
-			return fmt.Sprintf("Exactly %d of these statements are %s.", k, about), func(_ uint, c int) bool { return of(c) == k }
-		case 3:
-			return fmt.Sprintf("The number of %s statements is 2, 3, 5 or 7.", about), func(_ uint, c int) bool { return isPrimeCount(of(c)) }
-		}
-		return fmt.Sprintf("Of statement %d and statement %d exactly one is true.", i+1, j+1), func(t uint, _ int) bool { return t>>i&1 != t>>j&1 }
 	}
 	generate(family[settings]{
 		name: "self_reference", summary: "count the ways in which statements about themselves hold",
@@ -267,7 +268,7 @@ func init() {
 			lines, holds := make([]string, n), make([]func(uint, int) bool, n)
 			for i := range n {
 				var text string
-				text, holds[i] = statement(r, n)
+				text, holds[i] = selfStatement(r, n)
 				lines[i] = fmt.Sprintf("%d. %s", i+1, text)
 			}
 			ways := 0

@@ -129,12 +129,12 @@ func (s Split) String() string {
 	return "train"
 }
 
-// heldOutShare: one problem in so many is held out.
-const heldOutShare = 16
+// HeldOutShare: one problem in so many is held out.
+const HeldOutShare = 16
 
 // SplitOf is the split of the problem with this canonical form.
 func SplitOf(id string) Split {
-	if crc32.ChecksumIEEE([]byte(id))%heldOutShare == 0 {
+	if crc32.ChecksumIEEE([]byte(id))%HeldOutShare == 0 {
 		return HeldOut
 	}
 	return Train
@@ -154,14 +154,20 @@ const (
 	streamConstant = 4
 )
 
+// drawer is what problems are drawn from: a Task, or the lines of a file.
+type drawer interface {
+	Name() string
+	Draw(r *random.Rand, split Split) verify.Problem
+}
+
 // HeldOutRows is the test set: the first n different held-out problems of one
 // fixed seed, so that the first rows of a bigger set are the smaller set. The
 // error says that the settings have fewer.
-func HeldOutRows(t Task, n int) ([]verify.Problem, error) { return Rows(t, HeldOut, HeldOutSeed, n) }
+func HeldOutRows(t drawer, n int) ([]verify.Problem, error) { return Rows(t, HeldOut, HeldOutSeed, n) }
 
 // Rows are the first n different problems of a split and a seed. The error says
 // that the settings have fewer.
-func Rows(t Task, split Split, seed uint64, n int) ([]verify.Problem, error) {
+func Rows(t drawer, split Split, seed uint64, n int) ([]verify.Problem, error) {
 	stream := uint64(streamTrain)
 	if split == HeldOut {
 		stream = streamHeldOut
@@ -239,8 +245,8 @@ func vocabulary(max int) []string {
 	return tokens
 }
 
-// unended is the verdict on a completion that was cut off.
-func unended(completion string) verify.Verdict {
+// Unended is the verdict on a completion that was cut off.
+func Unended(completion string) verify.Verdict {
 	return verify.Reject(completion, verify.FormRunningTotal, "the completion does not end within its length limit")
 }
 

@@ -30,7 +30,7 @@ func countdownTiny() *Countdown {
 func countdownBlind() *Countdown {
 	return &Countdown{Numbers: 3, MaxNumber: 30, MaxTotal: 60, Aimed: 0}
 }
-func chainSumTiny() *ChainSum { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} }
+func chainSumTiny() *chainSum { return &chainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} }
 
 // someTasks are the demo's three and the corners of the settings.
 func someTasks() map[string]Demonstrator {
@@ -40,8 +40,8 @@ func someTasks() map[string]Demonstrator {
 		"chain-sum-tiny":  chainSumTiny(),
 		"countdown-small": &Countdown{Numbers: 2, MaxNumber: 9, MaxTotal: 9, Aimed: 1},
 		"countdown-large": &Countdown{Numbers: 8, MaxNumber: 999, MaxTotal: 9999, Aimed: 0.5},
-		"chain-sum-small": &ChainSum{Terms: 2, MaxNumber: 9, MaxTotal: 17, Careless: 1},
-		"chain-sum-large": &ChainSum{Terms: 8, MaxNumber: 999, MaxTotal: 1997, Careless: 0.5},
+		"chain-sum-small": &chainSum{Terms: 2, MaxNumber: 9, MaxTotal: 17, Careless: 1},
+		"chain-sum-large": &chainSum{Terms: 8, MaxNumber: 999, MaxTotal: 1997, Careless: 0.5},
 	}
 }
 
@@ -276,10 +276,10 @@ func TestValidate(t *testing.T) {
 		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 21}, "max_total = 21 is out of range; accepted: at least max_number = 22"},
 		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 1.5}, "aimed = 1.5 is out of range; accepted: a number from 0 to 1"},
 		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: math.NaN()}, "aimed = nan"},
-		{&ChainSum{Terms: 1, MaxNumber: 20, MaxTotal: 40}, "terms = 1 is out of range; accepted: a whole number from 2 to 8"},
-		{&ChainSum{Terms: 4, MaxNumber: 1000, MaxTotal: 40}, "max_number = 1000"},
-		{&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 38}, "max_total = 38 is out of range; accepted: at least 2 max_number - 1 = 39"},
-		{&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: -1}, "careless = -1.0 is out of range; accepted: a number from 0 to 1"},
+		{&chainSum{Terms: 1, MaxNumber: 20, MaxTotal: 40}, "terms = 1 is out of range; accepted: a whole number from 2 to 8"},
+		{&chainSum{Terms: 4, MaxNumber: 1000, MaxTotal: 40}, "max_number = 1000"},
+		{&chainSum{Terms: 4, MaxNumber: 20, MaxTotal: 38}, "max_total = 38 is out of range; accepted: at least 2 max_number - 1 = 39"},
+		{&chainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: -1}, "careless = -1.0 is out of range; accepted: a number from 0 to 1"},
 	} {
 		err := c.task.Validate()
 		var setting *settings.Error

@@ -1,4 +1,4 @@
-package tasks
+package prompts
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -48,15 +49,15 @@ func TestOpenFileRefuses(t *testing.T) {
 	} {
 		lines := append(additions(60), "", line)
 		file := writtenFile(t, lines...)
-		_, _, err := OpenFile(file, "number", nil)
+		_, err := Open(file, "number", nil)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), file+": line 62: ") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
-	if _, _, err := OpenFile(writtenFile(t, additions(60)...), "number", nil); err != nil {
+	if _, err := Open(writtenFile(t, additions(60)...), "number", nil); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := OpenFile(writtenFile(t, additions(1)...), "number", nil); err == nil || !strings.Contains(err.Error(), "at least one of each is needed") {
+	if _, err := Open(writtenFile(t, additions(1)...), "number", nil); err == nil || !strings.Contains(err.Error(), "at least one of each is needed") {
 		t.Errorf("a single problem: %v", err)
 	}
 }
@@ -67,16 +68,17 @@ func TestSplitByQuestion(t *testing.T) {
 	for i := range 200 {
 		lines = append(lines, fmt.Sprintf(`{"id":"%d","question":"%d + 1?","answer":"%d"}`, i, i%50, i%50+1))
 	}
-	file, _, err := OpenFile(writtenFile(t, lines...), "number", nil)
+	source, err := Open(writtenFile(t, lines...), "number", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range file.rows[HeldOut] {
-		if slices.ContainsFunc(file.rows[Train], func(o verify.Problem) bool { return o.Question == row.Question }) {
+	file := source.(*file)
+	for _, row := range file.rows[tasks.HeldOut] {
+		if slices.ContainsFunc(file.rows[tasks.Train], func(o verify.Problem) bool { return o.Question == row.Question }) {
 			t.Errorf("%q is in both splits", row.Question)
 		}
 	}
-	if n := len(file.rows[Train]) + len(file.rows[HeldOut]); n != 200 {
+	if n := len(file.rows[tasks.Train]) + len(file.rows[tasks.HeldOut]); n != 200 {
 		t.Errorf("%d of 200 rows are left", n)
 	}
 }
