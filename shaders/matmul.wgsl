@@ -30,9 +30,9 @@
 // 16x32 25; 512^3: 16x64 30, 12x64 28, two teams of 12x32 26.
 // Rows inside, k outside (what was there before): times of now = 1, in turns, by CPU
 // time on a busy Xeon with 2 MB of L2: NT 512^3 1.12, NN 512^3 1.15, NN 256x1536x576
-// 1.33, 2560x96x512 1.17, NT 8x3072x576 1.1, fewer rows equal. On a quiet EPYC, with
-// that: NT with 32 rows 1.02, NN with 24 rows 1.2; rows outside for TN, 4 rows of k at
-// once, 1.3 (too much is live).
+// 1.33, 2560x96x512 1.19, NT 32x3072x576 1.19, 8x3072x576 1.1, fewer rows equal. On a
+// quiet EPYC, with that: NT with 32 rows 1.02, NN with 24 rows 1.2; rows outside for TN,
+// 4 rows of k at once, 1.3 (too much is live).
 // b in bf16, as vec4<u32> and as vec2<u64>, times of f32 = 1, in turns, by CPU time:
 // NT 1x3072x576 0.88, 0.68; 8x3072x576 0.93, 0.83; 512^3 0.88, 0.83; NN 64x512x576
 // 0.87, 0.85; 512^3 0.81, 0.83. T0 loads b element by element; it has run on lavapipe
