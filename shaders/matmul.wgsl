@@ -30,8 +30,8 @@
 // 16x32 25; 512^3: 16x64 30, 12x64 28, two teams of 12x32 26.
 // Rows inside, k outside (what was there before): times of now = 1, in turns, by CPU
 // time on a busy Xeon with 2 MB of L2: NT 512^3 1.12, NN 512^3 1.15, NN 256x1536x576
-// 1.33, 2560x96x512 1.17, NT 8x3072x576 1.1, fewer rows equal. On a quiet EPYC, with
-// that: NT with 32 rows 1.02, NN with 24 rows 1.2; rows outside for TN,
+// 1.33, 2560x96x512 1.19, NT 32x3072x576 1.19, 8x3072x576 1.1, fewer rows equal. On a
+// quiet EPYC, with that: NT with 32 rows 1.02, NN with 24 rows 1.2; rows outside for TN,
 // 4 rows of k at once, 1.3 (too much is live).
 // b in bf16, as vec4<u32> and as vec2<u64>, times of f32 = 1, in turns, by CPU time:
 // NT 1x3072x576 0.88, 0.68; 8x3072x576 0.93, 0.83; 512^3 0.88, 0.83; NN 64x512x576
@@ -42,11 +42,11 @@
 // NN where b is larger than a cache: a tile reads 256 bytes of each of K rows of b that
 // lie apart, so that nothing is fetched ahead, and K rows of 64 columns are more than
 // the second-level cache. Going down the rows of c first helps where b has more than
-// 96 K elements; cutting K into panels of 512 (package model does) helps the more, the
-// longer K is. Both, GFLOP/s of one core, EPYC with 1 MB of L2: 256x576x3072 7.7 to 25,
-// 256x1536x576 10 to 21, K = 16384 7 to 26; panels of 256, 1024, 2048 26, 24, 23; panels
-// alone 12; going down where b is small, 2560x96x512, 21 to 15. Busy Xeon with 2 MB:
-// 10 to 17, 10 to 15, 8 to 15. Huge pages: nothing.
+// 98304 elements (384 KB); cutting the sums into panels of 512 (package model does)
+// helps the more, the longer they are. Both, GFLOP/s of one core, EPYC with 1 MB of L2:
+// 256x576x3072 7.7 to 25, 256x1536x576 10 to 21, K = 16384 7 to 26; panels of 256, 1024,
+// 2048 26, 24, 23; panels alone 12; going down where b is small, 2560x96x512, 21 to 15.
+// Busy Xeon with 2 MB: 10 to 17, 10 to 15, 8 to 15. Huge pages: nothing.
 // TN in panels of 512 rows, times of one dispatch = 1: EPYC, demo's shapes 0.68, panels
 // of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
 // 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
