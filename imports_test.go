@@ -35,41 +35,55 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu model model/text model/text/template rl rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
-	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl", imports: "gpu model model/text rl/* verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model", tests: "gpu/gputest"},
+	{folder: "rl/cli", imports: "gpu internal/* model model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl"}, // the overview
+
+	// A run, from its loop down.
+	{folder: "rl/run", imports: "gpu rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/infer", imports: "model model/text rl/lines"},
+	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
+	{folder: "rl/receipt", imports: "gpu internal/files rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/recipe", imports: "rl/algo rl/algo/schedule rl/reward rl/tasks verify", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/reward", imports: "verify", modules: "go.starlark.net"},
-	{folder: "rl/random"},
-	{folder: "rl/tasks", imports: "rl/lines rl/random verify", tests: "internal/fixtures"},
-	{folder: "rl/algo", tests: "internal/fixtures"},
+	{folder: "rl/rollout", imports: "rl/random rl/terminal verify"},
+	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
+	{folder: "rl/prompts", imports: "rl/random rl/tasks verify"},
+	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
+	{folder: "rl/tasks", imports: "internal/files internal/hint rl/lines rl/random rl/settings verify", tests: "internal/fixtures"},
+	{folder: "rl/algo", imports: "rl/formula rl/settings", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/formula"},
+	{folder: "rl/settings", imports: "internal/hint", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/algo/schedule", tests: "internal/fixtures"},
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
-	{folder: "rl/store"},
+	{folder: "rl/random"},
+	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
-	{folder: "rl/report", imports: "rl/lines"},
+	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
-	{folder: "rl/audit", imports: "verify", tests: "internal/fixtures rl/random rl/tasks verify/instruct verify/program"},
-	{folder: "rl/progress", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
+	{folder: "rl/terminal"},
+	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
 
-	{folder: "verify", imports: "verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
+	{folder: "verify", imports: "internal/hint rl/settings verify/internal/*", tests: "internal/fixtures", modules: "github.com/santhosh-tekuri/jsonschema/v6 golang.org/x/text"},
 	{folder: "verify/internal/*", imports: "verify/internal/*", tests: "internal/fixtures"},
 	{folder: "verify/instruct", imports: "verify", tests: "internal/fixtures", modules: "golang.org/x/text"},
-	{folder: "verify/program", imports: "verify verify/box verify/program/internal/*"},
+	{folder: "verify/program", imports: "internal/worker verify verify/box verify/program/internal/*"},
 	{folder: "verify/box", modules: "golang.org/x/sys"},
-	{folder: "verify/program/internal/*", imports: "verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
+	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model", imports: "gpu internal/files model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
 	{folder: "model/text", imports: "model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
-	{folder: "model/internal/jsonfile"},
+	{folder: "model/internal/jsonfile", imports: "internal/files"},
 
-	{folder: "gpu", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
-	{folder: "gpu/vulkan", imports: "gpu gpu/internal/check gpu/internal/host gpu/internal/vk shaders"},
-	{folder: "gpu/webgpu", imports: "gpu gpu/internal/check gpu/internal/host gpu/webgpu/internal/wgpu shaders"},
+	{folder: "gpu", imports: "internal/hint", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
+	{folder: "gpu/vulkan", imports: "internal/hint gpu gpu/internal/check gpu/internal/host gpu/internal/vk shaders"},
+	{folder: "gpu/webgpu", imports: "internal/hint gpu gpu/internal/check gpu/internal/host gpu/webgpu/internal/wgpu shaders"},
 	{folder: "gpu/webgpu/internal/wgpu", modules: "github.com/cogentcore/webgpu"},
 	{folder: "gpu/refdev", imports: "gpu gpu/internal/check shaders"},
 	{folder: "gpu/internal/check", imports: "gpu shaders"},
@@ -82,7 +96,10 @@ var layers = []layer{
 	{folder: "shaders/internal/spirv"},
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
+	{folder: "internal/files"},
 	{folder: "internal/fixtures"},
+	{folder: "internal/hint"},
+	{folder: "internal/worker"},
 }
 
 // guardedImports are packages of the standard library that few may use.
@@ -98,7 +115,7 @@ var guardedImports = []struct {
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate verify/box verify/program verify/program/internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
@@ -125,15 +142,14 @@ var guardedCalls = []struct {
 		calls: "time.Now time.Since time.Until time.After time.AfterFunc time.Sleep time.Tick time.NewTicker time.NewTimer",
 		where: []exception{
 			{"rl/progress", "display"},
-			{"rl/session.go", "tokens per second on the display"},
-			{"rl/run.go", "timing.jsonl, and the time at the end of a run"},
-			{"rl/finish.go", "the same"},
-			{"rl/reinforce.go", "timing.jsonl"},
-			{"rl/sft.go", "timing.jsonl"},
+			{"rl/run/display.go", "tokens per second on the display"},
+			{"rl/run/run.go", "the time at the end of a run"},
+			{"rl/run/finish.go", "the same"},
+			{"rl/train/imitate.go", "timing.jsonl"},
+			{"rl/train/reinforce.go", "timing.jsonl"},
 			{"main_test.go", "waits for a program to write a file, with a bound"},
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
-			{"rl/benchstep.go", "a benchmark"},
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
@@ -182,7 +198,7 @@ func eachFile(do func(name string) error) error {
 			return err
 		case entry.IsDir() && slices.Contains([]string{".git", "testdata", "runs", "dist"}, entry.Name()):
 			return fs.SkipDir
-		case !entry.Type().IsRegular() || name == "rlzero":
+		case !entry.Type().IsRegular() || name == "rlzero" || name == ".git": // a file in a worktree
 			return nil
 		}
 		return do(name)

@@ -47,7 +47,7 @@ var rowwiseKernels = []rowwise{
 	{"matmul_nt", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
 	{"matmul_nt_residual", 0, func(p []int) []int { return []int{p[3], 0, p[5], p[5]} }},
 	{"matmul_nn", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
-	{"matmul_nn_add", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
+	{"matmul_nn_acc", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
 	{"matmul_tn_acc", 2, func(p []int) []int { return []int{p[3], p[4], 0} }},
 	{"matmul_free", 0, func(p []int) []int { return []int{p[3], 0, p[5]} }},
 	{"matmul_free_residual", 0, func(p []int) []int { return []int{p[3], 0, p[5], p[5]} }},
@@ -171,6 +171,34 @@ func TestColumnsDoNotDependOnSlab(t *testing.T) {
 					if oracle.Hash(got[i*ldc:][:hi-lo]) != oracle.Hash(want[i*ldc+lo:][:hi-lo]) {
 						t.Fatalf("%s: columns %d to %d of row %d differ", c.Name, lo, hi, i)
 					}
+				}
+			}
+		}
+	})
+}
+
+// TestSumsDoNotDependOnPanels: a product whose operands are cut along the sum, and
+// whose chain goes on from part to part, is that of the whole.
+func TestSumsDoNotDependOnPanels(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		for _, suffix := range []string{"", "_bf16"} {
+			for _, c := range oracle.Cases("matmul_nn" + suffix) {
+				k := int(c.Params[2])
+				want := gputest.Run(t, dev, c)[2]
+				part := c
+				part.Bind = slices.Clone(c.Bind)
+				for lo := 0; lo < k; lo += 24 {
+					hi := min(lo+24, k)
+					part.Params = slices.Clone(c.Params)
+					part.Params[2] = uint32(hi - lo)
+					part.Bind[0] = slice(c.Bind[0], lo, reflect.ValueOf(c.Bind[0]).Len())
+					words := reflect.ValueOf(c.Bind[1]).Len() / k // in a row
+					part.Bind[1] = slice(c.Bind[1], lo*words, hi*words)
+					part.Bind[2] = gputest.Run(t, dev, part)[2]
+					part.Kernel = "matmul_nn_acc" + suffix
+				}
+				if oracle.Hash(part.Bind[2]) != oracle.Hash(want) {
+					t.Errorf("%s: cut into parts of 24 products the sums differ", c.Name)
 				}
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // TestMethodCount keeps the contract small enough that a backend is a week's
@@ -74,7 +76,7 @@ func TestOpen(t *testing.T) {
 		{laptop, "vulkan:1", "vulkan:1"},
 		{laptop, "vulkan:0", "vulkan:0"},
 		{laptop, "vulkan:4", "compute queue"},
-		{laptop, "vulkan:5", "5 device(s)"},
+		{laptop, "vulkan:5", "vulkan:5 does not exist"},
 		{laptop, "ref", "ref:0"},
 		{laptop, "ref:0", "ref:0"},
 		{ci, "auto", "vulkan:0"},
@@ -109,10 +111,10 @@ func TestOpen(t *testing.T) {
 func TestWrongName(t *testing.T) {
 	backends := []Backend{fake{name: "ref"}, fake{name: "vulkan", infos: []Info{device("vulkan:0", CPU, 1)}}}
 	for spec, want := range map[string]string{
-		"cuda": "ref, vulkan", "auto:1": "ref, vulkan", "vulkan:x": "number from 0", "vulkan:-1": "number from 0", "vulkan:": "number from 0", ":0": "ref, vulkan",
+		"cuda": "accepted: auto, ref, vulkan", "auto:1": "did you mean auto?", "vulcan": "did you mean vulkan?", "vulkan:x": "number from 0", "vulkan:-1": "number from 0", "vulkan:": "number from 0", ":0": "accepted: auto",
 	} {
 		_, err := open(backends, spec)
-		if !errors.Is(err, ErrDeviceName) || errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, ErrDeviceName) || errors.Is(err, ErrNoDevice) || !strings.Contains(fmt.Sprint(err, hint.All(err)), want) {
 			t.Errorf("%q: %v, want ErrDeviceName with %q", spec, err, want)
 		}
 	}
@@ -140,7 +142,7 @@ func TestListOrder(t *testing.T) {
 	var got []string
 	for i, info := range infos {
 		got = append(got, info.ID)
-		if taken := strings.HasPrefix(info.Reason, "taken by auto: "); info.Reason == "" || taken != (i == 0) {
+		if taken := strings.HasPrefix(info.Reason, "chosen by auto: "); info.Reason == "" || taken != (i == 0) {
 			t.Errorf("%s has its place for the reason %q", info.ID, info.Reason)
 		}
 	}
@@ -224,7 +226,7 @@ func TestPlanFits(t *testing.T) {
 		{80, []string{"any of these", "micro_batch_tokens"}, []string{"slab", "recompute"}},
 		{69, []string{"together", "micro_batch_tokens", "recompute"}, []string{"slab"}},
 		{56, []string{"together", "micro_batch_tokens", "recompute", "slab"}, nil},
-		{50, []string{"6.0 MiB would still be missing", "smaller model"}, []string{"makes it fit", "make it fit"}},
+		{50, []string{"6.0 MiB too little; use", "smaller model"}, []string{"makes it fit", "make it fit"}},
 	} {
 		err := p.Fits(Caps{ID: "vulkan:0", Name: "a GPU", Memory: c.memory * mib})
 		if c.want == nil {
@@ -237,7 +239,7 @@ func TestPlanFits(t *testing.T) {
 			t.Errorf("%d MiB: %v, want ErrOutOfMemory", c.memory, err)
 			continue
 		}
-		for _, part := range append(c.want, "vulkan:0", "a GPU", "weights", "100.0 MiB", fmt.Sprintf("%d.0 MiB are missing", 100-c.memory)) {
+		for _, part := range append(c.want, "vulkan:0", "a GPU", "weights", "100.0 MiB", fmt.Sprintf("%d.0 MiB too little", 100-c.memory)) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%d MiB: no %q in\n%v", c.memory, part, err)
 			}

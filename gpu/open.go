@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Backend makes devices of one kind of driver. A backend registers itself when
@@ -98,7 +100,8 @@ func open(backends []Backend, spec string) (Device, error) {
 	}
 	at := slices.IndexFunc(backends, func(b Backend) bool { return b.Name() == name })
 	if at < 0 {
-		return nil, fmt.Errorf("%q is %w; accepted are auto, %s, and one of the latter with :N, counted from 0", spec, ErrDeviceName, strings.Join(names(backends), ", "))
+		known := append([]string{"auto"}, names(backends)...)
+		return nil, hint.With(fmt.Errorf("%w %q", ErrDeviceName, spec), "%s", hint.Names(name, known, "rlzero devices"))
 	}
 	backend := backends[at]
 	if !numbered {
@@ -106,14 +109,14 @@ func open(backends []Backend, spec string) (Device, error) {
 	}
 	index, err := strconv.Atoi(number)
 	if err != nil || index < 0 {
-		return nil, fmt.Errorf("%q is %w: a number from 0 must follow the colon, as in %s:0", spec, ErrDeviceName, name)
+		return nil, hint.With(fmt.Errorf("%w %q: a number from 0 must follow the colon, as in %s:0", ErrDeviceName, spec, name), "rlzero devices lists the devices")
 	}
 	infos, err := backend.List()
 	if err != nil {
 		return nil, err
 	}
 	if index >= len(infos) {
-		return nil, fmt.Errorf("%w: %q: %s has %d device(s), counted from 0", ErrNoDevice, spec, name, len(infos))
+		return nil, hint.With(fmt.Errorf("%w: %s does not exist", ErrNoDevice, spec), "rlzero devices lists the devices")
 	}
 	if info := infos[index]; !info.Usable {
 		return nil, fmt.Errorf("%w: %s (%s): %s", ErrNoDevice, info.ID, info.Name, info.Reason)
@@ -140,7 +143,7 @@ func openBest(backends []Backend, wanted func(Info) bool) (Device, error) {
 	case listErr != nil:
 		return nil, listErr
 	default:
-		return nil, fmt.Errorf("%w: no backend has one (compiled in: %s)", ErrNoDevice, strings.Join(names(backends), ", "))
+		return nil, fmt.Errorf("%w: no backend found one (this program has %s)", ErrNoDevice, strings.Join(names(backends), ", "))
 	}
 }
 
@@ -205,11 +208,11 @@ func rank(infos []Info) {
 // explainPlaces says of each usable device why it stands where rank has put it.
 func explainPlaces(infos []Info) {
 	places := map[Kind]string{
-		Discrete:   "a GPU with memory of its own",
-		Integrated: "a GPU in the system's memory, behind those with their own",
-		Virtual:    "a virtual GPU, behind real ones",
-		CPU:        "software on the CPU, behind every GPU",
-		Reference:  "plain Go, only when it is named",
+		Discrete:   "a GPU with its own memory",
+		Integrated: "a GPU that shares the system's memory; GPUs with their own come first",
+		Virtual:    "a virtual GPU; real ones come first",
+		CPU:        "software on the CPU; every GPU comes first",
+		Reference:  "plain Go, without a driver; used only with --device ref",
 	}
 	for i := range infos {
 		d := &infos[i]
@@ -222,7 +225,7 @@ func explainPlaces(infos []Info) {
 			d.Reason = places[d.Kind]
 		}
 		if i == 0 && d.Kind != Reference {
-			d.Reason = "taken by auto: " + d.Reason
+			d.Reason = "chosen by auto: " + d.Reason
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (p Plan) Fits(c Caps) error {
 	if missing <= 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: the run needs %s, %s (%s) has %s, %s are missing\n%s%s",
+	return fmt.Errorf("%w: the run needs %s; %s (%s) has %s, %s too little\n%s%s",
 		ErrOutOfMemory, formatBytes(p.Total()), c.ID, c.Name, formatBytes(c.Memory), formatBytes(missing), p, p.advice(missing))
 }
 
@@ -74,7 +74,7 @@ func (p Plan) String() string {
 
 // advice names the changes that would save the missing bytes.
 func (p Plan) advice(missing int) string {
-	const most = 3 // more is a catalogue, not advice
+	const most = 3 // a longer list would not help to choose
 	changes := p.changes()
 	if len(changes) == 0 {
 		return "use a smaller model or a device with more memory"
@@ -93,7 +93,7 @@ func (p Plan) advice(missing int) string {
 		}
 	}
 	changes = changes[:min(most, len(changes))]
-	return fmt.Sprintf("these save most, but %s would still be missing; use a smaller model or a device with more memory:\n%s",
+	return fmt.Sprintf("these save most, but the device would still have %s too little; use a smaller model or a device with more memory:\n%s",
 		formatBytes(missing-saved), formatSavings(changes))
 }
 

@@ -358,7 +358,7 @@ func (r *configReader) windows(rule windowRule, layers int) {
 	switch rule {
 	case windowAlways:
 		if window && !given {
-			r.err = r.missing("sliding_window", "null; absent it means 4096, and sliding windows are not supported yet")
+			r.err = r.missing("sliding_window", "null (an absent key means 4096, and sliding windows are not supported yet)")
 		} else if window {
 			r.refuse("sliding_window", "null: "+accepted)
 		}

@@ -94,7 +94,7 @@ func TestConfigSpellings(t *testing.T) {
 func TestConfigRefused(t *testing.T) {
 	for _, c := range []struct{ family, more, want string }{
 		{"mamba7", "", `line 2: model_type: found "mamba7"`},
-		{"gemma3_text", "", "family gemma3_text is known but not supported yet"},
+		{"gemma3_text", "", "family gemma3_text is not supported yet: it needs"},
 		{"qwen2", "", "supported: llama, mistral, qwen3"},
 		{"llama", `, "hidden_size": 64`, `key "hidden_size" is already in line 3`},
 		{"llama", `, "head_dim": 2.5`, `line 4: head_dim: found 2.5, accepted: a positive integer`},

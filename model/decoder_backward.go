@@ -50,7 +50,7 @@ func (p *pool) backwardSpace(d dims, rows, predicted int) *backwardSpace {
 // the gradient of the residual stream in bs.dx. If the logits of the only block
 // are still in the workspace they are not made again.
 func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *gradients, T, R int) {
-	d, h := m.layout.dims, &ws.head
+	d, h, dtype := m.layout.dims, &ws.head, m.Config.Dtype
 	h.blocks(R, func(r0, n int) {
 		if R > h.block {
 			m.logits(r, ws, r0, n)
@@ -58,13 +58,9 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 		r.op("vocab_backward", d.vocabp, n, []gpu.View{h.logits, at(h.target, r0), at(h.invTemp, r0), at(h.stats, r0*4), at(bs.weights, r0*4)},
 			u(n), u(d.vocab), u(d.vocabp))
 		for i, s := range m.layout.head {
-			kernel := m.Config.Dtype.kernel("matmul_nn")
-			if i > 0 {
-				kernel = m.Config.Dtype.kernel("matmul_nn_add")
-			}
 			dl := at(h.logits, s.row0)
-			r.matmul(kernel, n, d.ld, s.rows, d.vocabp, d.ld, d.ld, dl, m.params.matrix(s.region), at(bs.dhead, r0*d.ld))
-			r.matmul("matmul_tn_acc", s.rows, d.ld, n, d.vocabp, d.ld, d.ld, dl, at(h.h, r0*d.ld), g.view(s.region))
+			r.matmulNN(dtype, i > 0, n, d.ld, s.rows, d.vocabp, d.ld, d.ld, dl, m.params.matrix(s.region), at(bs.dhead, r0*d.ld))
+			r.matmulTN(s.rows, d.ld, n, d.vocabp, d.ld, d.ld, dl, at(h.h, r0*d.ld), g.view(s.region))
 		}
 	})
 	w := m.layout.norm
@@ -87,12 +83,12 @@ func (m *Model) backward(r *recorder, ws *workspace, bs *backwardSpace, g *gradi
 }
 
 func (m *Model) backwardMLP(r *recorder, a *layerActs, w layerRegions, bs *backwardSpace, g *gradients, T int) {
-	d, matrix, product := m.layout.dims, m.params.matrix, m.Config.Dtype.kernel("matmul_nn")
-	r.matmul("matmul_tn_acc", d.ld, d.mlpp, T, d.ld, d.mlpp, d.mlpp, bs.dx, a.act, g.view(w.down))
-	r.matmul(product, T, d.mlpp, d.ld, d.ld, d.mlpp, d.mlpp, bs.dx, matrix(w.down), bs.dact)
+	d, matrix, dtype := m.layout.dims, m.params.matrix, m.Config.Dtype
+	r.matmulTN(d.ld, d.mlpp, T, d.ld, d.mlpp, d.mlpp, bs.dx, a.act, g.view(w.down))
+	r.matmulNN(dtype, false, T, d.mlpp, d.ld, d.ld, d.mlpp, d.mlpp, bs.dx, matrix(w.down), bs.dact)
 	r.op("swiglu_backward", d.mlpp, T, []gpu.View{a.gu, bs.dact, bs.dgu}, u(T), u(d.mlpp))
-	r.matmul("matmul_tn_acc", 2*d.mlpp, d.ld, T, 2*d.mlpp, d.ld, d.ld, bs.dgu, a.h2, g.view(w.gateUp))
-	r.matmul(product, T, d.ld, 2*d.mlpp, 2*d.mlpp, d.ld, d.ld, bs.dgu, matrix(w.gateUp), bs.dh)
+	r.matmulTN(2*d.mlpp, d.ld, T, 2*d.mlpp, d.ld, d.ld, bs.dgu, a.h2, g.view(w.gateUp))
+	r.matmulNN(dtype, false, T, d.ld, 2*d.mlpp, 2*d.mlpp, d.ld, d.ld, bs.dgu, matrix(w.gateUp), bs.dh)
 	m.backwardNorm(r, bs, a.mid, a.rstd2, w.norm2, g, T)
 }
 
@@ -106,7 +102,7 @@ func (m *Model) backwardNorm(r *recorder, bs *backwardSpace, x, rstd gpu.View, w
 
 func (m *Model) backwardAttention(r *recorder, ws *workspace, i int, bs *backwardSpace, g *gradients, T int) {
 	d, a, w := m.layout.dims, &ws.layers[i], m.layout.layers[i]
-	matrix, product := m.params.matrix, m.Config.Dtype.kernel("matmul_nn")
+	matrix, dtype := m.params.matrix, m.Config.Dtype
 	k, v := a.k, a.v
 	if m.Config.KVDtype == BF16 {
 		k, v = bs.k, bs.v
@@ -115,8 +111,8 @@ func (m *Model) backwardAttention(r *recorder, ws *workspace, i int, bs *backwar
 		r.op("expand_bf16", n, 1, []gpu.View{a.v, v}, u(n))
 	}
 	nq, att := d.qkv(), d.heads*d.hdp
-	r.matmul("matmul_tn_acc", d.ld, att, T, d.ld, att, att, bs.dx, a.att, g.view(w.o))
-	r.matmul(product, T, att, d.ld, d.ld, att, att, bs.dx, matrix(w.o), bs.datt)
+	r.matmulTN(d.ld, att, T, d.ld, att, att, bs.dx, a.att, g.view(w.o))
+	r.matmulNN(dtype, false, T, att, d.ld, d.ld, att, att, bs.dx, matrix(w.o), bs.datt)
 	r.op("attention_delta", d.heads, T, []gpu.View{a.att, bs.datt, a.stat}, u(T), u(d.heads), u(d.hdp))
 	r.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, k, v, bs.datt, a.stat, ws.keys, bs.dq}, m.attentionParams(T)...)
 	r.op("attention_backward_dkv", d.kv, T, []gpu.View{a.q, k, v, bs.datt, a.stat, bs.ends, bs.dk, bs.dv}, m.attentionParams(T)...)
@@ -127,7 +123,7 @@ func (m *Model) backwardAttention(r *recorder, ws *workspace, i int, bs *backwar
 		r.op("qk_norm_backward_dw", d.hdp, 1, []gpu.View{bs.dq, a.qkv, a.rstdQK, dw}, u(T), u(d.heads), u(d.hdp), u(nq), 0, ldr, 0, 0)
 		r.op("qk_norm_backward_dw", d.hdp, 1, []gpu.View{bs.dk, a.qkv, a.rstdQK, dw}, u(T), u(d.kv), u(d.hdp), u(nq), u(att), ldr, u(d.heads), u(d.hdp))
 	}
-	r.matmul("matmul_tn_acc", nq, d.ld, T, nq, d.ld, d.ld, bs.dqkv, a.h1, g.view(w.qkv))
-	r.matmul(product, T, d.ld, nq, nq, d.ld, d.ld, bs.dqkv, matrix(w.qkv), bs.dh)
+	r.matmulTN(nq, d.ld, T, nq, d.ld, d.ld, bs.dqkv, a.h1, g.view(w.qkv))
+	r.matmulNN(dtype, false, T, d.ld, nq, nq, d.ld, d.ld, bs.dqkv, matrix(w.qkv), bs.dh)
 	m.backwardNorm(r, bs, a.x, a.rstd1, w.norm1, g, T)
 }

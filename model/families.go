@@ -76,7 +76,7 @@ func lookupFamily(name string) (family, error) {
 		return f, fmt.Errorf("model_type: found %q, an unknown architecture; supported: %s", name, supported)
 	}
 	if f.missing != "" {
-		return f, fmt.Errorf("model_type: family %s is known but not supported yet, for want of %s; supported: %s", name, f.missing, supported)
+		return f, fmt.Errorf("model_type: family %s is not supported yet: it needs %s; supported: %s", name, f.missing, supported)
 	}
 	return f, nil
 }

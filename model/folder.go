@@ -192,7 +192,7 @@ func checkTensors(c Config, ts *TensorSet) error {
 	}
 	for _, name := range ts.Names() {
 		if surplus[name] {
-			return fmt.Errorf("tensor %s is surplus: config.json asks for no such tensor", name)
+			return fmt.Errorf("tensor %s is not part of the model that config.json describes", name)
 		}
 	}
 	return nil

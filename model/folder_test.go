@@ -308,7 +308,7 @@ func TestCheckTensors(t *testing.T) {
 		{"tied with a head of its own", tied, append(Tensors(tied), head), ""},
 		{"stored frequencies", tied, append(Tensors(tied), inverse), ""},
 		{"untied without head", untied, Tensors(tied), "tie_word_embeddings"},
-		{"surplus", tied, append(Tensors(tied), TensorSpec{"model.layers.0.self_attn.q_norm.weight", []int{4}}), "q_norm.weight is surplus"},
+		{"surplus", tied, append(Tensors(tied), TensorSpec{"model.layers.0.self_attn.q_norm.weight", []int{4}}), "q_norm.weight is not part of the model that config.json describes"},
 		{"transposed", tied, append([]TensorSpec{{embedName, []int{tied.Width, tied.Vocab}}}, Tensors(tied)[1:]...), "found shape [8 6]"},
 	} {
 		set := &TensorSet{tensors: map[string]storedTensor{}}

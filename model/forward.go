@@ -6,15 +6,60 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 )
 
-// Sequence is a token sequence of which the tokens From .. len(IDs)-1 are
-// predicted, each from all before it. From is at least 1.
+// Span is the range of places From to To-1 in a sequence of tokens.
+type Span struct{ From, To int }
+
+// Sequence is a token sequence. The tokens of its spans are predicted, each from
+// all tokens before it, by logits divided by the temperature.
 type Sequence struct {
-	IDs  []int
-	From int
+	IDs         []int
+	Spans       []Span  // ascending and disjoint, within 1 to len(IDs)
+	Temperature float64 // above 0
+}
+
+// Predict is the sequence whose tokens from a place on are predicted.
+func Predict(ids []int, from int, temperature float64) Sequence {
+	return Sequence{ids, []Span{{from, len(ids)}}, temperature}
+}
+
+// predicted is the number of tokens in the spans.
+func (s Sequence) predicted() int {
+	n := 0
+	for _, span := range s.Spans {
+		n += span.To - span.From
+	}
+	return n
+}
+
+// rows calls do for each row of the sequence: its input token's place, and
+// whether the token behind it is predicted.
+func (s Sequence) rows(do func(place int, predicts bool)) {
+	spans := s.Spans
+	for p := range len(s.IDs) - 1 {
+		for len(spans) > 0 && spans[0].To <= p+1 {
+			spans = spans[1:]
+		}
+		do(p, len(spans) > 0 && spans[0].From <= p+1)
+	}
+}
+
+// check refuses spans that are not ranges of predictable tokens.
+func (s Sequence) check() error {
+	end := 1
+	for _, span := range s.Spans {
+		if span.From < end || span.To < span.From || span.To > len(s.IDs) {
+			return fmt.Errorf("span %d to %d: accepted are ascending, disjoint spans within 1 to %d", span.From, span.To, len(s.IDs))
+		}
+		end = span.To
+	}
+	if !(s.Temperature > 0) {
+		return fmt.Errorf("temperature %v: accepted are numbers above 0", s.Temperature)
+	}
+	return nil
 }
 
 // TokenStats are what the device computes for each predicted token of a
-// sequence, in order: entry i is about IDs[From+i]. Nats.
+// sequence: entry i is about the i-th token of its spans. Nats.
 type TokenStats struct {
 	Logprob     []float32 // log-prob of the token itself
 	Entropy     []float32 // of the whole distribution
@@ -34,12 +79,10 @@ func pack(seqs []Sequence, maxRows, maxPos int) ([]batch, error) {
 	for i, s := range seqs {
 		rows := len(s.IDs) - 1
 		switch {
-		case s.From < 1 || s.From > len(s.IDs):
-			return nil, fmt.Errorf("sequence %d: first predicted token %d, want 1 to %d", i, s.From, len(s.IDs))
 		case rows > maxRows:
-			return nil, fmt.Errorf("sequence %d has %d tokens, the workspace holds %d: raise micro_batch_tokens", i, len(s.IDs), maxRows+1)
+			return nil, fmt.Errorf("sequence %d has %d tokens, but the workspace holds %d: raise micro_batch_tokens", i, len(s.IDs), maxRows+1)
 		case rows > maxPos:
-			return nil, fmt.Errorf("sequence %d has %d tokens, the model was opened for %d positions", i, len(s.IDs), maxPos)
+			return nil, fmt.Errorf("sequence %d has %d tokens, but the model was opened for %d positions", i, len(s.IDs), maxPos)
 		}
 		if n := len(out); n == 0 || out[n-1].T+rows > maxRows {
 			out = append(out, batch{})
@@ -47,32 +90,30 @@ func pack(seqs []Sequence, maxRows, maxPos int) ([]batch, error) {
 		b := &out[len(out)-1]
 		b.seqs = append(b.seqs, s)
 		b.T += rows
-		b.R += len(s.IDs) - s.From
+		b.R += s.predicted()
 	}
 	return out, nil
 }
 
 // upload writes a batch's token ids, positions and key ranges.
-func (ws *workspace) upload(b batch, invTemp float32) error {
+func (ws *workspace) upload(b batch) error {
 	ids := make([]uint32, 0, b.T)
 	place, keys := make([]uint32, 0, 2*b.T), make([]uint32, 0, 2*b.T)
 	idx, target := make([]uint32, 0, b.R), make([]uint32, 0, b.R)
-	temps := make([]float32, b.R)
+	temps := make([]float32, 0, b.R)
 	for _, s := range b.seqs {
 		first := len(ids)
-		for p := range len(s.IDs) - 1 {
+		s.rows(func(p int, predicts bool) {
 			row := len(ids)
 			ids = append(ids, u(s.IDs[p]))
 			place = append(place, u(p), u(row))
 			keys = append(keys, u(first), u(p+1))
-			if p+1 >= s.From {
+			if predicts {
 				idx = append(idx, u(row))
 				target = append(target, u(s.IDs[p+1]))
+				temps = append(temps, float32(1/s.Temperature))
 			}
-		}
-	}
-	for i := range temps {
-		temps[i] = invTemp
+		})
 	}
 	h := &ws.head
 	return writeAll(
@@ -137,7 +178,7 @@ func (ws *workspace) readStats(b batch, out []TokenStats) ([]TokenStats, error) 
 		return nil, err
 	}
 	for _, s := range b.seqs {
-		n := len(s.IDs) - s.From
+		n := s.predicted()
 		st := TokenStats{make([]float32, n), make([]float32, n), make([]float32, n)}
 		for i := range n {
 			st.Logprob[i], st.Entropy[i], st.MeanLogprob[i] = raw[4*i], raw[4*i+1], raw[4*i+2]
@@ -169,10 +210,9 @@ func (m *Model) NewScorer(rows int) (*Scorer, error) {
 	return s, nil
 }
 
-// Score returns the statistics of every predicted token, of logits divided by
-// the temperature.
-func (s *Scorer) Score(seqs []Sequence, temperature float64) ([]TokenStats, error) {
-	if err := s.m.check(seqs, temperature); err != nil {
+// Score returns the statistics of every predicted token.
+func (s *Scorer) Score(seqs []Sequence) ([]TokenStats, error) {
+	if err := s.m.check(seqs); err != nil {
 		return nil, err
 	}
 	batches, err := pack(seqs, s.ws.maxRows, s.m.maxPos)
@@ -182,7 +222,7 @@ func (s *Scorer) Score(seqs []Sequence, temperature float64) ([]TokenStats, erro
 	var out []TokenStats
 	for _, b := range batches {
 		if b.R > 0 {
-			if err := s.ws.upload(b, float32(1/temperature)); err != nil {
+			if err := s.ws.upload(b); err != nil {
 				return nil, err
 			}
 			err := s.progs.run(fmt.Sprintf("score %d %d", b.T, b.R), func(r *recorder) { s.m.recordScores(r, s.ws, b.T, b.R) })
@@ -206,12 +246,12 @@ func (s *Scorer) Close() {
 	s.pool.free()
 }
 
-// check refuses token ids outside the vocabulary.
-func (m *Model) check(seqs []Sequence, temperature float64) error {
-	if temperature <= 0 {
-		return fmt.Errorf("temperature %v, want above 0", temperature)
-	}
+// check refuses what cannot be predicted, and token ids outside the vocabulary.
+func (m *Model) check(seqs []Sequence) error {
 	for i, s := range seqs {
+		if err := s.check(); err != nil {
+			return fmt.Errorf("sequence %d: %w", i, err)
+		}
 		if err := m.checkIDs(s.IDs); err != nil {
 			return fmt.Errorf("sequence %d: %w", i, err)
 		}
@@ -222,7 +262,7 @@ func (m *Model) check(seqs []Sequence, temperature float64) error {
 func (m *Model) checkIDs(ids []int) error {
 	for i, id := range ids {
 		if id < 0 || id >= m.Config.Vocab {
-			return fmt.Errorf("token %d has id %d, the vocabulary is 0 to %d", i, id, m.Config.Vocab-1)
+			return fmt.Errorf("token %d has id %d, but the vocabulary is 0 to %d", i, id, m.Config.Vocab-1)
 		}
 	}
 	return nil

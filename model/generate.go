@@ -62,6 +62,9 @@ type EngineOptions struct {
 	// never for a run: kernels of another order give other log-probs than the
 	// trainer's.
 	Edit func([]gpu.Op) []gpu.Op
+	// Finished, if it is set, is told of the completions of each request that has
+	// ended, for a display. The engine calls it from one goroutine at a time.
+	Finished func(completions int)
 }
 
 func (o EngineOptions) withDefaults() EngineOptions {
@@ -121,7 +124,7 @@ type sequence struct {
 func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
 	opt = opt.withDefaults()
 	if opt.Context > m.maxPos {
-		return nil, fmt.Errorf("engine context of %d tokens, the model was opened for %d positions", opt.Context, m.maxPos)
+		return nil, fmt.Errorf("the engine's context of %d tokens exceeds the %d positions that the model was opened for", opt.Context, m.maxPos)
 	}
 	e := &Engine{m: m, opt: opt, pool: &pool{dev: m.dev, label: "sampler"}, progs: newPrograms(m.dev, 128)}
 	e.plan(m.layout.dims, m.dev.Caps().MaxBinding)
@@ -199,16 +202,16 @@ func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 		return nil, errors.New("empty prompt: give at least one token")
 	}
 	if req.MaxTokens < 1 {
-		return nil, fmt.Errorf("at most %d new tokens asked for, want at least 1", req.MaxTokens)
+		return nil, fmt.Errorf("the request allows %d new tokens; it needs at least 1", req.MaxTokens)
 	}
 	if len(req.StopText) > 0 && e.m.Tokenizer == nil {
-		return nil, errors.New("stop text needs a tokenizer, the model has none")
+		return nil, errors.New("a stop text needs a tokenizer, and the model has none")
 	}
 	if err := e.m.checkIDs(req.Prompt); err != nil {
 		return nil, fmt.Errorf("prompt: %w", err)
 	}
 	if req.N > e.opt.Sequences {
-		return nil, fmt.Errorf("%d completions of a prompt, the engine holds %d sequences", req.N, e.opt.Sequences)
+		return nil, fmt.Errorf("%d completions of a prompt are more than the engine's %d sequences", req.N, e.opt.Sequences)
 	}
 	if _, err := e.cache.fits(len(req.Prompt), req.MaxTokens, req.N, 2*e.opt.Sequences); err != nil {
 		return nil, err
@@ -314,6 +317,9 @@ func (e *Engine) end(g *group, err error) {
 		if s.list != nil {
 			e.cache.close(s.list)
 		}
+	}
+	if e.opt.Finished != nil {
+		e.opt.Finished(g.req.N)
 	}
 	g.done <- err
 }

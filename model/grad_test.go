@@ -23,7 +23,7 @@ func TestFiniteDifferences(t *testing.T) {
 			m := small(t, dev, 64)
 			var seqs []Sequence
 			for _, p := range prompts(6, 30) {
-				seqs = append(seqs, Sequence{IDs: append(p, 1, 2, 3), From: 1})
+				seqs = append(seqs, Predict(append(p, 1, 2, 3), 1, 1))
 			}
 			weight := func(i, j int) (a, b, c float64) {
 				return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
@@ -35,7 +35,7 @@ func TestFiniteDifferences(t *testing.T) {
 			defer tr.Close()
 			ws := tokenWeights(seqs, weight)
 			value := func() (loss, terms float64) {
-				st, err := tr.Forward(seqs, 1)
+				st, err := tr.Forward(seqs)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +50,7 @@ func TestFiniteDifferences(t *testing.T) {
 				}
 				return loss, terms
 			}
-			if _, err := tr.Forward(seqs, 1); err != nil {
+			if _, err := tr.Forward(seqs); err != nil {
 				t.Fatal(err)
 			}
 			if err := tr.Backward(ws); err != nil {

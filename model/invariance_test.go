@@ -206,7 +206,7 @@ func train(t *testing.T, m *Model, ps [][]int, of []Completion, rows int) []Comp
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	stats, err := tr.Forward(sequences(ps, of), 0.9)
+	stats, err := tr.Forward(sequences(ps, of))
 	return restated(t, of, stats, err)
 }
 
@@ -217,14 +217,14 @@ func score(t *testing.T, m *Model, ps [][]int, of []Completion, rows int) []Comp
 		t.Fatal(err)
 	}
 	defer sc.Close()
-	stats, err := sc.Score(sequences(ps, of), 0.9)
+	stats, err := sc.Score(sequences(ps, of))
 	return restated(t, of, stats, err)
 }
 
 func sequences(ps [][]int, of []Completion) []Sequence {
 	seqs := make([]Sequence, len(ps))
 	for i, p := range ps {
-		seqs[i] = Sequence{IDs: slices.Concat(p, of[i].IDs), From: len(p)}
+		seqs[i] = Predict(slices.Concat(p, of[i].IDs), len(p), 0.9)
 	}
 	return seqs
 }
@@ -249,18 +249,21 @@ func TestGradientBits(t *testing.T) {
 			var seqs []Sequence
 			for _, p := range prompts(20, 40) {
 				p = append(p, 3, 4, 5)
-				seqs = append(seqs, Sequence{IDs: p, From: max(1, len(p)/3)})
+				seqs = append(seqs, Predict(p, max(1, len(p)/3), 1))
 			}
+			seqs[3].Spans = []Span{{2, 4}, {4, 4}, {6, 7}} // tokens between two turns are read, not learnt
 			var want []float32
 			for _, rows := range []int{2000, 130, 43} {
-				got := flatGradient(t, m, seqs, rows)
-				if want == nil {
-					want = got
-					continue
-				}
-				for i := range want {
-					if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
-						t.Fatalf("batches of %d rows: element %d is %v, was %v", rows, i, got[i], want[i])
+				for _, pass := range []func(*testing.T, *Trainer, []Sequence){twoPasses, onePass} {
+					got := flatGradient(t, m, seqs, rows, pass)
+					if want == nil {
+						want = got
+						continue
+					}
+					for i := range want {
+						if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
+							t.Fatalf("batches of %d rows: element %d is %v, was %v", rows, i, got[i], want[i])
+						}
 					}
 				}
 			}
@@ -268,21 +271,147 @@ func TestGradientBits(t *testing.T) {
 	}
 }
 
-func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int) []float32 {
+// narrow is a device whose bindings are smaller.
+type narrow struct {
+	gpu.Device
+	maxBinding int
+}
+
+func (n narrow) Caps() gpu.Caps {
+	c := n.Device.Caps()
+	c.MaxBinding = n.maxBinding
+	return c
+}
+
+// TestSlabGradientBits: the gradient has the same bits whether the vocabulary's
+// table fits one binding or is cut into slabs. One slab has 2048 rows, one 452.
+func TestSlabGradientBits(t *testing.T) {
+	for _, dev := range gputest.Devices(t) {
+		t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) {
+			cfg := smallConfig(F32, F32)
+			cfg.Vocab = 2500
+			var seqs []Sequence
+			for _, p := range prompts(3, 20) {
+				seqs = append(seqs, Predict(append(p, 2300, 4, 2499), 1, 1))
+			}
+			whole, cut := modelOn(t, dev, cfg), modelOn(t, narrow{dev, 2048 * newDims(cfg).ld * 4}, cfg)
+			if n := len(cut.layout.head); n != 2 || len(whole.layout.head) != 1 {
+				t.Fatalf("the table is cut into %d slabs, the test wants 2", n)
+			}
+			copyTensors(t, cut, whole) // a slab has a random stream of its own
+			want, got := flatGradient(t, whole, seqs, 100, twoPasses), flatGradient(t, cut, seqs, 100, twoPasses)
+			for i := range want {
+				if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
+					t.Fatalf("element %d is %v in slabs, %v in one table", i, got[i], want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestPanelGradientBits: the gradient has the same bits in however many dispatches
+// long sums are added up.
+func TestPanelGradientBits(t *testing.T) {
+	for _, dev := range gputest.Devices(t) {
+		for _, dtype := range []Dtype{F32, BF16} {
+			t.Run(fmt.Sprint(dev.Caps().ID, " ", dev.Caps().Tier, " ", dtype), func(t *testing.T) {
+				cfg := smallConfig(dtype, F32)
+				cfg.Vocab, cfg.MLP = 200, 60
+				m := modelOn(t, dev, cfg)
+				var seqs []Sequence
+				for _, p := range prompts(12, 40) {
+					seqs = append(seqs, Predict(append(p, 199, 4, 5), 1, 1))
+				}
+				var want []float32
+				for _, panel := range []int{0, 64, 128} {
+					tr := trainerOf(t, m, 1000)
+					tr.progs.panel = panel
+					twoPasses(t, tr, seqs)
+					got := gradientOf(t, tr)
+					if want == nil {
+						want = got
+					}
+					for i := range want {
+						if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
+							t.Fatalf("panels of %d products: element %d is %v, is %v without", panel, i, got[i], want[i])
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// modelOn is a model with random weights for 64 positions.
+func modelOn(t *testing.T, dev gpu.Device, cfg Config) *Model {
+	t.Helper()
+	m, err := New(dev, cfg, 7, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// copyTensors gives a model the weights of another whose table is cut otherwise.
+func copyTensors(t *testing.T, to, from *Model) {
+	t.Helper()
+	tensors := map[string]NamedTensor{}
+	for _, n := range from.Tensors() {
+		tensors[n.Name] = n
+	}
+	err := to.writeParts(to.params, func(p part, row0 int) ([]float32, error) {
+		data, err := tensors[p.name].Data()
+		rows, cols := p.size()
+		return data[row0*cols:][:rows*cols], err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int, pass func(*testing.T, *Trainer, []Sequence)) []float32 {
+	t.Helper()
+	tr := trainerOf(t, m, rows)
+	pass(t, tr, seqs)
+	return gradientOf(t, tr)
+}
+
+func trainerOf(t *testing.T, m *Model, rows int) *Trainer {
 	t.Helper()
 	tr, err := m.NewTrainer(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
-	if _, err := tr.Forward(seqs, 1); err != nil {
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// someWeights differ by sequence and token.
+func someWeights(seqs []Sequence) []TokenWeights {
+	return tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 })
+}
+
+func twoPasses(t *testing.T, tr *Trainer, seqs []Sequence) {
+	t.Helper()
+	if _, err := tr.Forward(seqs); err != nil {
 		t.Fatal(err)
 	}
-	err = tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 }))
+	if err := tr.Backward(someWeights(seqs)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onePass goes batch by batch.
+func onePass(t *testing.T, tr *Trainer, seqs []Sequence) {
+	t.Helper()
+	weights := someWeights(seqs)
+	err := tr.Accumulate(seqs, func(first int, stats []TokenStats) ([]TokenWeights, error) {
+		return weights[first : first+len(stats)], nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gradientOf(t, tr)
 }
 
 func gradientOf(t *testing.T, tr *Trainer) []float32 {

@@ -120,20 +120,31 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 	})
 }
 
-// longestSequence is how many tokens the attention kernels can take on a device:
-// they loop over 8 keys or rows at a time, hd/4+1 iterations each, the backward
-// pass for every query head of a group.
+// longestSequence is how many tokens the attention kernels can take on a device that
+// ends shaders after so many loop iterations. They go through keys in blocks, the
+// gradient of a key through the rows that read it, once for each query head of its
+// group; a loop costs one iteration more than it has turns.
 func longestSequence(cfg Config, caps gpu.Caps) int {
 	if caps.MaxLoop == 0 {
 		return math.MaxInt
 	}
-	hd := 2 * pad4(cfg.HeadDim/2)
-	return 8 * caps.MaxLoop / (hd/4 + 3) * cfg.KVHeads / cfg.Heads
+	hd, group := 2*pad4(cfg.HeadDim/2), cfg.Heads/cfg.KVHeads
+	perHead := (caps.MaxLoop-1)/group - 2
+	if caps.Tier == gpu.TierLanes {
+		// Blocks of 8 with two loops over hd/8. The rows that read a key begin up to 7
+		// before it.
+		return perHead/(1+2*(hd/8+1))*8 - 7
+	}
+	// Blocks of 32. Scores: half of hd/4, then three loops over the block. Gradients:
+	// hd/4, then one.
+	forward := (caps.MaxLoop - 1) / (1 + (hd/8 + 1) + 33 + 9 + 33)
+	backward := perHead / (1 + (hd/4 + 1) + 33)
+	return 32 * min(forward, backward)
 }
 
 func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, error) {
 	if longest := longestSequence(cfg, dev.Caps()); positions > longest {
-		return nil, fmt.Errorf("sequences of %d tokens: this device ends shaders after %d loop iterations, which is enough for %d tokens of this model: %w",
+		return nil, fmt.Errorf("sequences of %d tokens are too long: this device stops a shader after %d loop iterations, enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
 	}
 	l, err := newLayout(cfg, dev.Caps().MaxBinding)
@@ -204,7 +215,7 @@ func (m *Model) CopyFrom(src *Model) error {
 	return nil
 }
 
-var errFrozen = errors.New("the model was opened frozen: what training needs of its parameters is not there")
+var errFrozen = errors.New("the model was opened frozen, without what training needs")
 
 // writeParts fills a store from the tensors get returns, region by region.
 // row0 is the first row of the file's tensor that the part holds.

@@ -150,7 +150,7 @@ func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 			}
 			rows, cols := p.size()
 			if len(data) < (row0+rows)*cols {
-				return nil, fmt.Errorf("optimizer state: tensor %s%s has %d elements, want at least %d", prefix, p.name, len(data), (row0+rows)*cols)
+				return nil, fmt.Errorf("optimizer state: tensor %s%s has %d elements, expected at least %d", prefix, p.name, len(data), (row0+rows)*cols)
 			}
 			return data[row0*cols : (row0+rows)*cols], nil
 		})

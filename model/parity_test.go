@@ -111,7 +111,7 @@ func parity(t *testing.T, dev gpu.Device, dir string) {
 
 	var seqs []Sequence
 	for _, s := range want.Sequences {
-		seqs = append(seqs, Sequence{IDs: s.IDs, From: 1})
+		seqs = append(seqs, Predict(s.IDs, 1, 1))
 	}
 	checkScores(t, tr, seqs, &want)
 	checkGradients(t, tr, seqs, &want, dir)
@@ -119,7 +119,7 @@ func parity(t *testing.T, dev gpu.Device, dir string) {
 }
 
 func checkScores(t *testing.T, tr *Trainer, seqs []Sequence, want *expected) {
-	got, err := tr.Forward(seqs, 1)
+	got, err := tr.Forward(seqs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,9 @@ func checkScores(t *testing.T, tr *Trainer, seqs []Sequence, want *expected) {
 	within(t, "L2", math.Abs(l2-want.L2.Value), want.Bounds.L2)
 
 	worst = [3]float64{}
-	hot, err := tr.Forward(seqs[want.Temperature.Sequence:][:1], want.Temperature.Temperature)
+	warm := seqs[want.Temperature.Sequence]
+	warm.Temperature = want.Temperature.Temperature
+	hot, err := tr.Forward([]Sequence{warm})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func checkGradients(t *testing.T, tr *Trainer, seqs []Sequence, want *expected, 
 		weight func(i, j int) (a, b, c float64)
 		rel    float64
 	}{{"l1", l1, want.Bounds.GradRel}, {"l2", l2, want.Bounds.GradRelL2}} {
-		if _, err := tr.Forward(seqs, 1); err != nil {
+		if _, err := tr.Forward(seqs); err != nil {
 			t.Fatal(err)
 		}
 		if err := tr.Backward(tokenWeights(seqs, loss.weight)); err != nil {
@@ -195,7 +197,7 @@ func checkGradients(t *testing.T, tr *Trainer, seqs []Sequence, want *expected, 
 func tokenWeights(seqs []Sequence, weight func(i, j int) (a, b, c float64)) []TokenWeights {
 	out := make([]TokenWeights, len(seqs))
 	for i, s := range seqs {
-		for j := range len(s.IDs) - s.From {
+		for j := range s.predicted() {
 			a, b, c := weight(i, j)
 			out[i].Logprob = append(out[i].Logprob, a)
 			out[i].Entropy = append(out[i].Entropy, b)

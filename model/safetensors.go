@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -55,7 +56,7 @@ func OpenTensors(dir string) (*TensorSet, error) {
 	}
 	index, err := jsonfile.Read(filepath.Join(dir, indexFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no weights: found neither %s nor %s", dir, weightsFile, indexFile)
+		return nil, fmt.Errorf("%s has no weights: %s and %s are missing", dir, weightsFile, indexFile)
 	}
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func openShards(dir string, index []byte) (*TensorSet, error) {
 func (ts *TensorSet) matchIndex(fileOf map[string]string) error {
 	for _, name := range ts.Names() {
 		if _, ok := fileOf[name]; !ok {
-			return fmt.Errorf("tensor %s lies in %s and not in the index", name, filepath.Base(ts.tensors[name].file.Name()))
+			return fmt.Errorf("tensor %s is in %s but not in the index", name, filepath.Base(ts.tensors[name].file.Name()))
 		}
 	}
 	for name, file := range fileOf {
@@ -126,7 +127,7 @@ func (ts *TensorSet) matchIndex(fileOf map[string]string) error {
 			return fmt.Errorf("tensor %s is not in %s", name, file)
 		}
 		if found := filepath.Base(t.file.Name()); found != file {
-			return fmt.Errorf("tensor %s lies in %s, the index says %s", name, found, file)
+			return fmt.Errorf("tensor %s is in %s, but the index says %s", name, found, file)
 		}
 	}
 	return nil
@@ -134,7 +135,7 @@ func (ts *TensorSet) matchIndex(fileOf map[string]string) error {
 
 // add opens a file and takes in its tensors.
 func (ts *TensorSet) add(path string) error {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return err
 	}
@@ -143,16 +144,13 @@ func (ts *TensorSet) add(path string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", path)
-	}
 	tensors, err := readHeader(f, info.Size())
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	for name, t := range tensors {
 		if other, ok := ts.tensors[name]; ok {
-			return fmt.Errorf("tensor %s lies in two files, %s and %s", name, filepath.Base(other.file.Name()), filepath.Base(path))
+			return fmt.Errorf("tensor %s is in two files, %s and %s", name, filepath.Base(other.file.Name()), filepath.Base(path))
 		}
 		t.file = f
 		ts.tensors[name] = t
@@ -250,7 +248,7 @@ func checkTiling(tensors map[string]storedTensor, begin, end int64) error {
 			return fmt.Errorf("tensor %s overlaps %s", t.name, last)
 		}
 		if t.offset > begin {
-			return fmt.Errorf("%d bytes between %s and tensor %s belong to none", t.offset-begin, last, t.name)
+			return fmt.Errorf("%d bytes between %s and tensor %s belong to no tensor", t.offset-begin, last, t.name)
 		}
 		begin, last = t.offset+t.size, "tensor "+t.name
 	}
@@ -377,7 +375,7 @@ func encodeHeader(tensors []NamedTensor) ([]byte, error) {
 	offset := 0
 	for _, t := range tensors {
 		if seen[t.Name] {
-			return nil, fmt.Errorf("tensor %s: the name is taken", t.Name)
+			return nil, fmt.Errorf("tensor %s: there are two of this name", t.Name)
 		}
 		seen[t.Name] = true
 		end := offset + 4*product(t.Shape)

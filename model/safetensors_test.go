@@ -94,7 +94,7 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 		want    string
 	}{
 		{[]NamedTensor{floats("a", []int{2}, 1)}, "tensor a: found 1 elements"},
-		{[]NamedTensor{floats("a", []int{1}, 1), floats("a", []int{1}, 1)}, "tensor a: the name is taken"},
+		{[]NamedTensor{floats("a", []int{1}, 1), floats("a", []int{1}, 1)}, "tensor a: there are two of this name"},
 		{[]NamedTensor{{"a", []int{1}, func() ([]float32, error) { return nil, broken }}}, "tensor a: device lost"},
 	} {
 		if err := WriteSafetensors(&bytes.Buffer{}, c.tensors); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -186,7 +186,7 @@ func TestShards(t *testing.T) {
 		{`{"a": "1.safetensors", "b": "2.safetensors"}`, ""},
 		{`{"a": "2.safetensors", "b": "1.safetensors"}`, "the index says"},
 		{`{"a": "1.safetensors", "b": "2.safetensors", "c": "2.safetensors"}`, "tensor c is not in 2.safetensors"},
-		{`{"b": "2.safetensors", "c": "1.safetensors"}`, "tensor a lies in 1.safetensors and not in the index"},
+		{`{"b": "2.safetensors", "c": "1.safetensors"}`, "tensor a is in 1.safetensors but not in the index"},
 		{`{"a": "../1.safetensors"}`, "a file of the same folder"},
 		{`["a"]`, "weight_map"},
 	} {
@@ -219,6 +219,9 @@ func FuzzSafetensorsHeader(f *testing.F) {
 	f.Add(stored(`{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}`, 0, 0))
 	f.Add(stored(`{"w":{"dtype":"F32","shape":[],"data_offsets":[-4,0]}}`))
 	f.Add(bytes.Repeat([]byte{0xff}, 9))
+	f.Add(stored(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 0, 0, 0, 0))
+	f.Add(stored(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[9223372036854775800,9223372036854775804]}}`, 0, 0, 0, 0))
+	f.Add(stored(`{"a":{"dtype":"F32","shape":[4294967295,4294967295],"data_offsets":[0,4]},"a":null,"__metadata__":[]}`, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tensors, err := readHeader(bytes.NewReader(data), int64(len(data)))
 		if err != nil {

@@ -31,9 +31,9 @@ func (w TokenWeights) zero() bool {
 
 // Trainer computes log-probs, gradients and updates of one model.
 //
-// One update is Forward, Backward with the weights the loss gives, Step.
-// Backward may be called several times before Step; gradients add up, and the
-// sum has the same bits however the sequences were cut into batches.
+// One update is Accumulate, or Forward and Backward, and then Step. Gradients add up
+// until Step, and the sum has the same bits however the sequences were cut into
+// batches.
 type Trainer struct {
 	m     *Model
 	pool  *pool
@@ -44,9 +44,7 @@ type Trainer struct {
 	opt   optimizer
 
 	batches  []batch // of the last Forward
-	weights  []TokenWeights
-	invTemp  float32
-	resident bool // the only batch's activations are still there
+	resident bool    // the only batch's activations are still there
 }
 
 // NewTrainer makes a trainer whose batches hold at most rows tokens.
@@ -86,17 +84,15 @@ func (t *Trainer) allocate(rows int) error {
 	return t.opt.allocate(t)
 }
 
-// Forward computes the statistics of every predicted token, of logits divided
-// by the temperature.
-func (t *Trainer) Forward(seqs []Sequence, temperature float64) ([]TokenStats, error) {
-	if err := t.m.check(seqs, temperature); err != nil {
-		return nil, err
-	}
-	batches, err := pack(seqs, t.ws.maxRows, t.m.maxPos)
+// Forward computes the statistics of every predicted token. It is for losses that
+// need those of all sequences before the first gradient; Accumulate computes half
+// as much.
+func (t *Trainer) Forward(seqs []Sequence) ([]TokenStats, error) {
+	batches, err := t.cut(seqs)
 	if err != nil {
 		return nil, err
 	}
-	t.batches, t.invTemp, t.resident = batches, float32(1/temperature), false
+	t.batches, t.resident = batches, false
 	var out []TokenStats
 	for _, b := range batches {
 		if err := t.forward(b); err != nil {
@@ -110,11 +106,55 @@ func (t *Trainer) Forward(seqs []Sequence, temperature float64) ([]TokenStats, e
 	return out, nil
 }
 
+// cut checks sequences and cuts them into batches that fit the memory.
+func (t *Trainer) cut(seqs []Sequence) ([]batch, error) {
+	if err := t.m.check(seqs); err != nil {
+		return nil, err
+	}
+	return pack(seqs, t.ws.maxRows, t.m.maxPos)
+}
+
+// Accumulate adds the gradient of a loss whose weights for a sequence depend on
+// that sequence's statistics alone: one forward and one backward pass for each
+// batch. weigh gets the statistics of the sequences first, first+1, ... and returns
+// their weights; it is called in the order of the sequences. The gradient has the
+// bits that Forward and Backward give.
+func (t *Trainer) Accumulate(seqs []Sequence, weigh func(first int, stats []TokenStats) ([]TokenWeights, error)) error {
+	batches, err := t.cut(seqs)
+	if err != nil {
+		return err
+	}
+	t.batches = nil
+	first := 0
+	for _, b := range batches {
+		if err := t.forward(b); err != nil {
+			return err
+		}
+		stats, err := t.ws.readStats(b, nil)
+		if err != nil {
+			return err
+		}
+		weights, err := weigh(first, stats)
+		if err != nil {
+			return err
+		}
+		if len(weights) != len(b.seqs) {
+			return fmt.Errorf("weights for %d sequences, but the batch has %d", len(weights), len(b.seqs))
+		}
+		t.resident = true
+		if err := t.backward(b, weights); err != nil {
+			return err
+		}
+		first += len(b.seqs)
+	}
+	return nil
+}
+
 func (t *Trainer) forward(b batch) error {
 	if b.R == 0 {
 		return nil
 	}
-	if err := t.ws.upload(b, t.invTemp); err != nil {
+	if err := t.ws.upload(b); err != nil {
 		return err
 	}
 	err := t.progs.run(fmt.Sprintf("forward %d %d", b.T, b.R), func(r *recorder) { t.m.recordScores(r, t.ws, b.T, b.R) })
@@ -130,7 +170,7 @@ func (t *Trainer) Backward(weights []TokenWeights) error {
 	n := 0
 	for _, b := range t.batches {
 		if len(weights) < n+len(b.seqs) {
-			return fmt.Errorf("weights for %d sequences, the last forward had more", len(weights))
+			return fmt.Errorf("weights for %d sequences, but the last forward pass had more", len(weights))
 		}
 		ws := weights[n : n+len(b.seqs)]
 		n += len(b.seqs)
@@ -139,7 +179,7 @@ func (t *Trainer) Backward(weights []TokenWeights) error {
 		}
 	}
 	if n != len(weights) {
-		return fmt.Errorf("weights for %d sequences, the last forward had %d", len(weights), n)
+		return fmt.Errorf("weights for %d sequences, but the last forward pass had %d", len(weights), n)
 	}
 	return nil
 }
@@ -150,10 +190,10 @@ func (t *Trainer) backward(b batch, weights []TokenWeights) error {
 	for i, s := range b.seqs {
 		w := weights[i]
 		zero = zero && w.zero()
-		n := len(s.IDs) - s.From
+		n := s.predicted()
 		for _, v := range [][]float64{w.Logprob, w.Entropy, w.MeanLogprob} {
 			if v != nil && len(v) != n {
-				return fmt.Errorf("sequence %d of the batch: %d weights for %d predicted tokens", i, len(v), n)
+				return fmt.Errorf("sequence %d of the batch has %d weights for %d predicted tokens", i, len(v), n)
 			}
 		}
 		for j := range n {
@@ -198,16 +238,16 @@ func (t *Trainer) uploadBackward(b batch, weights []float32) error {
 	predicted := 0
 	for _, s := range b.seqs {
 		end := len(ids) + len(s.IDs) - 1
-		for p := range len(s.IDs) - 1 {
+		s.rows(func(p int, predicts bool) {
 			ids = append(ids, s.IDs[p])
 			ends = append(ends, u(end))
-			if p+1 >= s.From {
+			if predicts {
 				predicted++
 				inv = append(inv, u(predicted))
 			} else {
 				inv = append(inv, 0)
 			}
-		}
+		})
 	}
 	rows, start, order := buckets(ids, min(b.T, t.m.Config.Vocab))
 	return writeAll(

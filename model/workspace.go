@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -139,8 +140,18 @@ func (p *pool) activations(d dims, rows int, keep bool, cache []kvLayer) ([]laye
 	return acts, last
 }
 
+// panel is how many products of each sum one dispatch of the backward pass adds up
+// on a CPU: what a tile reads of 512 rows of an operand stays in the second-level
+// cache, where longer columns are read from memory by every tile anew
+// (shaders/matmul.wgsl has the figures). The next dispatch continues the chains, so
+// no bit depends on it. A multiple of 64: views start at multiples of 256 bytes.
+const panel = 512
+
 // recorder collects dispatches.
-type recorder struct{ ops []gpu.Op }
+type recorder struct {
+	ops   []gpu.Op
+	panel int // products that a dispatch adds up, see panel; 0: all
+}
 
 func (r *recorder) op(kernel string, x, y int, bind []gpu.View, params ...uint32) {
 	r.ops = append(r.ops, gpu.Op{Kernel: kernel, Bind: bind, Params: params, Size: [3]int{x, y, 1}})
@@ -155,28 +166,72 @@ func at(v gpu.View, n int) gpu.View {
 	return gpu.View{Buffer: v.Buffer, Offset: v.Offset + n*4, Size: size}
 }
 
-// matmul records c[M][N] = a[M][K] b[N][K]^T and the like; strides are the widths.
+// matmul records a product of a kind that is never cut, c[M][N] = a[M][K] b[N][K]^T
+// and the like; strides are the widths.
 func (r *recorder) matmul(kernel string, m, n, k, lda, ldb, ldc int, bind ...gpu.View) {
 	r.op(kernel, n, m, bind, u(m), u(n), u(k), u(lda), u(ldb), u(ldc))
 }
 
+// matmulNN records c[M][N] = a[M][K] b[K][N], where b is stored as t says. If continues
+// is true the sums go on from what c holds.
+func (r *recorder) matmulNN(t Dtype, continues bool, m, n, k, lda, ldb, ldc int, a, b, c gpu.View) {
+	words := ldb // of a row of b
+	if t == BF16 {
+		words /= 2
+	}
+	for k0, count := range r.panels(k) {
+		kernel := "matmul_nn"
+		if continues || k0 > 0 {
+			kernel = "matmul_nn_acc"
+		}
+		r.matmul(t.kernel(kernel), m, n, count, lda, ldb, ldc, at(a, k0), at(b, k0*words), c)
+	}
+}
+
+// matmulTN records c[M][N] += a[K][M]^T b[K][N]: the sums go on from what c holds.
+func (r *recorder) matmulTN(m, n, k, lda, ldb, ldc int, a, b, c gpu.View) {
+	for k0, count := range r.panels(k) {
+		r.matmul("matmul_tn_acc", m, n, count, lda, ldb, ldc, at(a, k0*lda), at(b, k0*ldb), c)
+	}
+}
+
+// panels cuts a sum of k products: where each panel starts, and its length.
+func (r *recorder) panels(k int) iter.Seq2[int, int] {
+	size := r.panel
+	if size == 0 {
+		size = k
+	}
+	return func(yield func(int, int) bool) {
+		for k0 := 0; k0 < k; k0 += size {
+			if !yield(k0, min(size, k-k0)) {
+				return
+			}
+		}
+	}
+}
+
 // programs keeps recorded programs by key; the oldest go first.
 type programs struct {
-	dev  gpu.Device
-	max  int
-	keys []string
-	made map[string]gpu.Program
+	dev   gpu.Device
+	panel int // see recorder
+	max   int
+	keys  []string
+	made  map[string]gpu.Program
 }
 
 func newPrograms(dev gpu.Device, max int) *programs {
-	return &programs{dev: dev, max: max, made: map[string]gpu.Program{}}
+	p := &programs{dev: dev, max: max, made: map[string]gpu.Program{}}
+	if dev.Caps().Tier == gpu.TierLanes {
+		p.panel = panel
+	}
+	return p
 }
 
 // run submits the program of a key, recording it first if it is new.
 func (p *programs) run(key string, record func(r *recorder)) error {
 	prog, ok := p.made[key]
 	if !ok {
-		var r recorder
+		r := recorder{panel: p.panel}
 		record(&r)
 		var err error
 		if prog, err = p.dev.Record(key, r.ops); err != nil {

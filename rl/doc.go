@@ -1,27 +1,28 @@
-// Package rl trains language models by reinforcement learning with verifiable
-// rewards. A run goes through the stages of its recipe; a reinforcement
-// learning step goes through these parts, in this order:
+// Package rl is the overview of a run; its code is in the packages below it.
 //
 //	recipe → prompts → rollout → verify → reward → advantage → loss → train step → checkpoint and metrics
 //
-// prompts: rows of a procedural task (package tasks), a function of seed, stage
-// and step. rollout: a group of completions of each prompt, sampled by
-// model.Engine. verify: verdicts for each completion (package verify), several
-// completions side by side. reward: an expression over them and the whole step
-// (package reward); what could not be scored is left out, never counted as 0, and
-// a step with too much of it stops the run. advantage and loss:
-// package algo, plain Go in float64; the device gets weights for each token.
-// train step: model.Trainer. Nothing edits a completion after its rollout.
+//	recipe    what a run is a function of: plain data, strictly read (settings: the tags that describe keys)
+//	resolve   opens what a recipe names
+//	prompts   where problems come from: a procedural family (tasks), a file of rows
+//	random    keyed random numbers and their purposes
+//	rollout   the record of what was sampled: groups, segments, paths; and its collection
+//	reward    a reward as an expression over verdicts, the group and the step
+//	algo      advantages and losses in plain Go, float64
+//	cast      the models of a run, by role; the lowest package that knows package model
+//	train     what one step of each kind of stage does
+//	eval      measures models on held-out problems
+//	run       steps, observers, checkpoints, receipt
+//	infer     sample, score, tokens
+//	audit     how far a reward can be trusted
+//	receipt   what a run was made of, as hashes
+//	store     the only door to the disk
+//	metrics, report, progress, doctor, bench, lines, cli
 //
-// # Randomness
+// Imports go down: settings, random, lines → reward, algo, tasks, prompts → rollout →
+// cast → train → run → cli. Nothing below run imports store's runs or progress, and
+// nothing below cast imports package model.
 //
-// Every random number is a function of the recipe's seed and of what it is for
-// (stage, step, prompt, completion, position), never of time or scheduling. So
-// a run is a function of recipe, seed and device, and a resumed run continues
-// to the same bytes.
-//
-// # Threads
-//
-// A run belongs to one goroutine. Cancel its context to stop it: it writes a
-// checkpoint of the last step done, if there is none, and returns ErrInterrupted.
+// Nothing edits a completion after its rollout: what a step makes of it stands in a
+// record of package train.
 package rl

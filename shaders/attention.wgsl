@@ -14,15 +14,23 @@
 // sum = sum*shrink + block, o = o*shrink and then one chain over the block's keys.
 // The last block multiplies o by 1/sum.
 //
-// TL: a lane is a query row, a workgroup 8 rows of one head. lavapipe's loads cost
-// per active lane, so lanes without a key are nearly free and no lane exchanges
-// anything. o is its own accumulator in memory. lavapipe ends a shader after 65535
-// loop iterations: a row may have 8*65535/(hd/4+1) keys, 30000 for hd = 64.
+// TL: a lane is a query row, a workgroup 8 rows of one head; o is its own
+// accumulator in memory. Where the 8 rows have one list of keys (training, prompts)
+// lane l loads key l of a block and subgroupShuffle hands it to all rows: 2 loads for
+// 9. The loop then runs to the longest row's end; a key that a row does not see counts
+// as a zero, whatever it holds, and a block past its end changes nothing. Otherwise
+// (decoding) each lane loads the keys of its row, which costs per active lane, so that
+// lanes without a key are nearly free. lavapipe ends a shader after 65535 loop
+// iterations: a row may have 8*65535/(hd/4+3) keys, 27500 for hd = 64.
 //
 // Variants tried, lavapipe 22.3, 2 cores, best of 10: blocks of 8 keys (kept) 4.0
 // ms for 256 sequences of 20, H = KV = 3, hd = 32; 38 ms for one of 512, H = 9, KV =
 // 3, hd = 64; 0.36 ms to decode one row of 512 keys. Blocks of 4: 5.0, 46, 0.44 ms.
-// Eight chains interleaved element by element: no gain.
+// Eight chains interleaved element by element: no gain. All that with each lane loading
+// the keys of its row; with shared loads, times of that = 1, in turns, by CPU time on a
+// busy Xeon: sequences of 20, 3 heads of 32, 0.65; one of 128, H = 3, KV = 1, hd = 64,
+// 0.42; of 256, H = 9, KV = 3, 0.41 (EPYC, 512: 0.33); decoding equal. Zeroing the keys
+// that a row does not see costs nothing that shows.
 //
 //variant attention TL tile=1,8
 //variant attention T0
@@ -50,58 +58,105 @@ fn chain(sum: f32, a_lo: vec4<f32>, a_hi: vec4<f32>, b: {{wide "k"}}) -> f32 {
 {{- end}}
   return s;
 }
+{{template "greatest"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let h = group.x;
-  let t = group.y * 8u + lane;
-  if (t >= pc.T) { return; }
+  let live = group.y * 8u + lane < pc.T;
+  let t = min(group.y * 8u + lane, pc.T - 1u);
   let width = pc.hd / 8u;
   let stride = pc.KV * width;
   let column = h / (pc.H / pc.KV) * width;
   let row = (t * pc.H + h) * width;
   let start = ranges[t].x;
-  let count = ranges[t].y;
+  let count = select(0u, ranges[t].y, live);
   var top = -1.7e38;
   var sum = 0.0;
-  for (var b = 0u; b < count; b += 8u) {
+  if (greatest(u32(start != subgroupShuffle(start, 0u))) == 0u) {
+    // One list: lane l has key b+l for all 8 rows.
+    let longest = greatest(count);
+    for (var b = 0u; b < longest; b += 8u) {
+      let at = kvidx[start + min(b + lane, longest - 1u)] * stride + column;
 {{- range seq 8}}
-    let at{{.}} = kvidx[start + min(b + {{.}}u, count - 1u)] * stride + column;
-    var s{{.}} = 0.0;
+      var s{{.}} = 0.0;
 {{- end}}
-    for (var c = 0u; c < width; c++) {
-      let a = q[row + c];
-      let a_lo = even(a);
-      let a_hi = odd(a);
-{{- range seq 8}}
-      s{{.}} = chain(s{{.}}, a_lo, a_hi, k[at{{.}} + c]);
+      for (var c = 0u; c < width; c++) {
+        let a = q[row + c];
+        let a_lo = even(a);
+        let a_hi = odd(a);
+        let y = k[at + c];
+        let y_lo = {{even "k"}}(y);
+        let y_hi = {{odd "k"}}(y);
+{{- range $j := seq 8}}
+{{- range $e := seq 8}}
+        s{{$j}} = fma({{lane "a" $e}}, subgroupShuffle({{lane "y" $e}}, {{$j}}u), s{{$j}});
 {{- end}}
+{{- end}}
+      }
+{{- template "weigh"}}
+      for (var c = 0u; c < width; c++) {
+{{- template "rescale"}}
+        let z = v[at + c];
+        let z_lo = {{even "v"}}(z);
+        let z_hi = {{odd "v"}}(z);
+{{- range $j := seq 8}}
+        lo = fma(vec4<f32>(p{{$j}}), select(vec4<f32>(), subgroupShuffle(z_lo, {{$j}}u), seen{{$j}}), lo);
+        hi = fma(vec4<f32>(p{{$j}}), select(vec4<f32>(), subgroupShuffle(z_hi, {{$j}}u), seen{{$j}}), hi);
+{{- end}}
+        if (b < count) { o[row + c] = join(lo * finish, hi * finish); }
+      }
     }
+  } else {
+    for (var b = 0u; b < count; b += 8u) {
 {{- range seq 8}}
-    s{{.}} = select(-1.7e38, s{{.}} * pc.scale, b + {{.}}u < count);
+      let at{{.}} = kvidx[start + min(b + {{.}}u, count - 1u)] * stride + column;
+      var s{{.}} = 0.0;
 {{- end}}
-    let old = top;
-    top = max(top, max(max(max(s0, s1), max(s2, s3)), max(max(s4, s5), max(s6, s7))));
-    let shrink = select(exp(old - top), 0.0, b == 0u);
+      for (var c = 0u; c < width; c++) {
+        let a = q[row + c];
+        let a_lo = even(a);
+        let a_hi = odd(a);
 {{- range seq 8}}
-    let p{{.}} = select(0.0, exp(s{{.}} - top), b + {{.}}u < count);
+        s{{.}} = chain(s{{.}}, a_lo, a_hi, k[at{{.}} + c]);
 {{- end}}
-    sum = sum * shrink + (((p0 + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + p7)));
-    let finish = select(1.0, 1.0 / sum, b + 8u >= count);
-    for (var c = 0u; c < width; c++) {
-      let before = o[row + c];
-      var lo = select(even(before) * shrink, vec4<f32>(), b == 0u);
-      var hi = select(odd(before) * shrink, vec4<f32>(), b == 0u);
+      }
+{{- template "weigh"}}
+      for (var c = 0u; c < width; c++) {
+{{- template "rescale"}}
 {{- range seq 8}}
-      let v{{.}} = v[at{{.}} + c];
-      lo = fma(vec4<f32>(p{{.}}), {{even "v"}}(v{{.}}), lo);
-      hi = fma(vec4<f32>(p{{.}}), {{odd "v"}}(v{{.}}), hi);
+        let v{{.}} = v[at{{.}} + c];
+        lo = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), {{even "v"}}(v{{.}}), seen{{.}}), lo);
+        hi = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), {{odd "v"}}(v{{.}}), seen{{.}}), hi);
 {{- end}}
-      o[row + c] = join(lo * finish, hi * finish);
+        o[row + c] = join(lo * finish, hi * finish);
+      }
     }
   }
-  stat[(t * pc.H + h) * 2u] = top + ln(sum);
+  if (live) { stat[(t * pc.H + h) * 2u] = top + ln(sum); }
 }
 {{end}}
+
+{{define "weigh"}}
+      // Weights p of a block's scores s; a block past the end of a row changes nothing.
+{{- range seq 8}}
+      let seen{{.}} = b + {{.}}u < count;
+      s{{.}} = select(-1.7e38, s{{.}} * pc.scale, seen{{.}});
+{{- end}}
+      let old = top;
+      top = max(top, max(max(max(s0, s1), max(s2, s3)), max(max(s4, s5), max(s6, s7))));
+      let shrink = select(exp(old - top), 0.0, b == 0u);
+{{- range seq 8}}
+      let p{{.}} = select(0.0, exp(s{{.}} - top), seen{{.}});
+{{- end}}
+      sum = sum * shrink + (((p0 + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + p7)));
+      let finish = select(1.0, 1.0 / sum, b + 8u >= count);
+{{- end}}
+
+{{define "rescale"}}
+        let before = o[row + c];
+        var lo = select(even(before) * shrink, vec4<f32>(), b == 0u);
+        var hi = select(odd(before) * shrink, vec4<f32>(), b == 0u);
+{{- end}}
 
 {{define "attention T0"}}
 {{params}}

@@ -14,15 +14,22 @@
 // tree, on T0 64 (d mod 64) added by halving.
 //
 // TL: a lane is a query row (dq) or a key row (dkv) and takes 8 rows of the other
-// side at a time; outputs are their own accumulators in memory. lavapipe ends a
-// shader after 65535 loop iterations: keys of a row, and rows of a sequence times
-// H/KV, are bounded by 8*65535/(hd/4+1), 30000 for hd = 64.
+// side at a time; outputs are their own accumulators in memory. Lane l loads row l of
+// those 8 and subgroupShuffle hands it to all lanes: in dkv always, from the first
+// lane's row to the last one that any lane needs, in dq where the 8 rows belong to
+// one sequence. A row that a lane does not need counts as a zero, whatever it holds,
+// and adding products with 0 leaves a chain that started from 0 as it is. lavapipe
+// ends a shader after 65535 loop iterations: keys of a row, and rows of a sequence
+// times H/KV, are bounded by 8*65535/(hd/4+3), 27500 for hd = 64.
 // T0: 64 invocations do one row; the lower 32 take q.k of 32 rows, the upper 32
 // do.v, then each holds the columns i, i+64, ..
 //
-// Variants tried, lavapipe 22.3, 2 cores, best of 10: 256 sequences of 20, H = KV =
-// 3, hd = 32: delta 0.37 ms, dq 4.8 ms, dkv 6.5 ms; one of 512, H = 9, KV = 3, hd =
-// 64: 0.18, 53 and 79 ms.
+// Variants tried, lavapipe 22.3, 2 cores of an EPYC, best of 10: 256 sequences of 20, H
+// = KV = 3, hd = 32: delta 0.37 ms, dq 4.8 ms, dkv 6.5 ms; one of 512, H = 9, KV = 3, hd
+// = 64: 0.18, 53 and 79 ms. All that with each lane loading what it needs; with shared
+// loads, times of that = 1, in turns, by CPU time on a busy Xeon: sequences of 20, 3
+// heads of 32, dq 0.63, dkv 0.44; one of 128, H = 3, KV = 1, hd = 64, and one of 256, H =
+// 9, KV = 3, 0.40 and 0.38.
 //
 //variant attention_delta TL tile=1,8
 //variant attention_delta T0
@@ -94,49 +101,104 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{bind "meta" "vec2<u32>" "ranges"}}
 {{bind "dq" "vec4<u64>"}}
 {{template "wide"}}
+{{template "greatest"}}
 {{template "chain"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let h = group.x;
-  let t = group.y * 8u + lane;
-  if (t >= pc.T) { return; }
+  let live = group.y * 8u + lane < pc.T;
+  let t = min(group.y * 8u + lane, pc.T - 1u);
   let width = pc.hd / 8u;
   let stride = pc.KV * width;
   let row = (t * pc.H + h) * width;
-  let count = ranges[t].y;
-  let first = ranges[t].x * stride + h / (pc.H / pc.KV) * width;
+  let start = ranges[t].x;
+  let count = select(0u, ranges[t].y, live);
+  let first = start * stride + h / (pc.H / pc.KV) * width;
   let saved = stat[t * pc.H + h];
-  for (var b = 0u; b < count; b += 8u) {
+  if (greatest(u32(start != subgroupShuffle(start, 0u))) == 0u) {
+    // One sequence: lane l has key b+l for all 8 rows.
+    let longest = greatest(count);
+    for (var b = 0u; b < longest; b += 8u) {
+      let at = first + min(b + lane, longest - 1u) * stride;
 {{- range seq 8}}
-    let at{{.}} = first + min(b + {{.}}u, count - 1u) * stride;
-    var s{{.}} = 0.0;
-    var d{{.}} = 0.0;
+      var s{{.}} = 0.0;
+      var d{{.}} = 0.0;
 {{- end}}
-    for (var c = 0u; c < width; c++) {
-      let a = q[row + c];
-      let g = dout[row + c];
+      for (var c = 0u; c < width; c++) {
+        let a = q[row + c];
+        let a_lo = even(a);
+        let a_hi = odd(a);
+        let g = dout[row + c];
+        let g_lo = even(g);
+        let g_hi = odd(g);
+        let y = k[at + c];
+        let y_lo = even(y);
+        let y_hi = odd(y);
+        let z = v[at + c];
+        let z_lo = even(z);
+        let z_hi = odd(z);
+{{- range $j := seq 8}}
+{{- range $e := seq 8}}
+        s{{$j}} = fma({{lane "a" $e}}, subgroupShuffle({{lane "y" $e}}, {{$j}}u), s{{$j}});
+        d{{$j}} = fma({{lane "g" $e}}, subgroupShuffle({{lane "z" $e}}, {{$j}}u), d{{$j}});
+{{- end}}
+{{- end}}
+      }
+{{- template "score gradients"}}
+      for (var c = 0u; c < width; c++) {
+{{- template "continue dq"}}
+        let y = k[at + c];
+        let y_lo = even(y);
+        let y_hi = odd(y);
 {{- range seq 8}}
-      s{{.}} = chain(s{{.}}, even(a), odd(a), k[at{{.}} + c]);
-      d{{.}} = chain(d{{.}}, even(g), odd(g), v[at{{.}} + c]);
+        lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_lo, {{.}}u), seen{{.}}), lo);
+        hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_hi, {{.}}u), seen{{.}}), hi);
 {{- end}}
+        if (b < count) { dq[row + c] = join(lo, hi); }
+      }
     }
+  } else {
+    for (var b = 0u; b < count; b += 8u) {
 {{- range seq 8}}
-    d{{.}} = select(0.0, exp(s{{.}} * pc.scale - saved.x) * (d{{.}} - saved.y) * pc.scale, b + {{.}}u < count);
+      let at{{.}} = first + min(b + {{.}}u, count - 1u) * stride;
+      var s{{.}} = 0.0;
+      var d{{.}} = 0.0;
 {{- end}}
-    for (var c = 0u; c < width; c++) {
-      let before = dq[row + c];
-      var lo = select(even(before), vec4<f32>(), b == 0u);
-      var hi = select(odd(before), vec4<f32>(), b == 0u);
+      for (var c = 0u; c < width; c++) {
+        let a = q[row + c];
+        let g = dout[row + c];
 {{- range seq 8}}
-      let k{{.}} = k[at{{.}} + c];
-      lo = fma(vec4<f32>(d{{.}}), even(k{{.}}), lo);
-      hi = fma(vec4<f32>(d{{.}}), odd(k{{.}}), hi);
+        s{{.}} = chain(s{{.}}, even(a), odd(a), k[at{{.}} + c]);
+        d{{.}} = chain(d{{.}}, even(g), odd(g), v[at{{.}} + c]);
 {{- end}}
-      dq[row + c] = join(lo, hi);
+      }
+{{- template "score gradients"}}
+      for (var c = 0u; c < width; c++) {
+{{- template "continue dq"}}
+{{- range seq 8}}
+        let k{{.}} = k[at{{.}} + c];
+        lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), even(k{{.}}), seen{{.}}), lo);
+        hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), odd(k{{.}}), seen{{.}}), hi);
+{{- end}}
+        dq[row + c] = join(lo, hi);
+      }
     }
   }
 }
 {{end}}
+
+{{define "score gradients"}}
+{{- range seq 8}}
+      let seen{{.}} = b + {{.}}u < count;
+      d{{.}} = select(0.0, exp(s{{.}} * pc.scale - saved.x) * (d{{.}} - saved.y) * pc.scale, seen{{.}});
+{{- end}}
+{{- end}}
+
+{{define "continue dq"}}
+        let before = dq[row + c];
+        var lo = select(even(before), vec4<f32>(), b == 0u);
+        var hi = select(odd(before), vec4<f32>(), b == 0u);
+{{- end}}
 
 {{define "attention_backward_dkv TL"}}
 {{params}}
@@ -149,37 +211,53 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{bind "dk" "vec4<u64>"}}
 {{bind "dv" "vec4<u64>"}}
 {{template "wide"}}
-{{template "chain"}}
+{{template "greatest"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let t = group.y * 8u + lane;
-  if (t >= pc.T) { return; }
+  let t0 = group.y * 8u;
+  let live = t0 + lane < pc.T;
+  let t = min(t0 + lane, pc.T - 1u);
+  let end = ends[t];
+  let last = greatest(end);
   let heads = pc.H / pc.KV;
   let width = pc.hd / 8u;
   let row = (t * pc.KV + group.x) * width;
-  let count = ends[t] - t;
   for (var h = group.x * heads; h < group.x * heads + heads; h++) {
-    for (var b = 0u; b < count; b += 8u) {
+    for (var b = t0; b < last; b += 8u) {
+      // Lane l has query row b+l for all 8 key rows.
+      let reader = min(b + lane, last - 1u) * pc.H + h;
+      let at = reader * width;
 {{- range seq 8}}
-      let i{{.}} = (t + min(b + {{.}}u, count - 1u)) * pc.H + h;
-      let at{{.}} = i{{.}} * width;
       var p{{.}} = 0.0;
       var d{{.}} = 0.0;
 {{- end}}
       for (var c = 0u; c < width; c++) {
         let a = k[row + c];
+        let a_lo = even(a);
+        let a_hi = odd(a);
         let g = v[row + c];
-{{- range seq 8}}
-        p{{.}} = chain(p{{.}}, even(a), odd(a), q[at{{.}} + c]);
-        d{{.}} = chain(d{{.}}, even(g), odd(g), dout[at{{.}} + c]);
+        let g_lo = even(g);
+        let g_hi = odd(g);
+        let y = q[at + c];
+        let y_lo = even(y);
+        let y_hi = odd(y);
+        let z = dout[at + c];
+        let z_lo = even(z);
+        let z_hi = odd(z);
+{{- range $j := seq 8}}
+{{- range $e := seq 8}}
+        p{{$j}} = fma({{lane "a" $e}}, subgroupShuffle({{lane "y" $e}}, {{$j}}u), p{{$j}});
+        d{{$j}} = fma({{lane "g" $e}}, subgroupShuffle({{lane "z" $e}}, {{$j}}u), d{{$j}});
+{{- end}}
 {{- end}}
       }
+      let saved = stat[reader];
 {{- range seq 8}}
-      let saved{{.}} = stat[i{{.}}];
-      p{{.}} = select(0.0, exp(p{{.}} * pc.scale - saved{{.}}.x), b + {{.}}u < count);
-      d{{.}} = p{{.}} * (d{{.}} - saved{{.}}.y) * pc.scale;
+      let reads{{.}} = t <= b + {{.}}u && b + {{.}}u < end;
+      p{{.}} = select(0.0, exp(p{{.}} * pc.scale - subgroupShuffle(saved.x, {{.}}u)), reads{{.}});
+      d{{.}} = select(0.0, p{{.}} * (d{{.}} - subgroupShuffle(saved.y, {{.}}u)) * pc.scale, reads{{.}});
 {{- end}}
-      let first = b == 0u && h == group.x * heads;
+      let first = b == t0 && h == group.x * heads;
       for (var c = 0u; c < width; c++) {
         let k_before = dk[row + c];
         let v_before = dv[row + c];
@@ -187,16 +265,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         var k_hi = select(odd(k_before), vec4<f32>(), first);
         var v_lo = select(even(v_before), vec4<f32>(), first);
         var v_hi = select(odd(v_before), vec4<f32>(), first);
+        let y = q[at + c];
+        let y_lo = even(y);
+        let y_hi = odd(y);
+        let z = dout[at + c];
+        let z_lo = even(z);
+        let z_hi = odd(z);
 {{- range seq 8}}
-        let g{{.}} = dout[at{{.}} + c];
-        v_lo = fma(vec4<f32>(p{{.}}), even(g{{.}}), v_lo);
-        v_hi = fma(vec4<f32>(p{{.}}), odd(g{{.}}), v_hi);
-        let a{{.}} = q[at{{.}} + c];
-        k_lo = fma(vec4<f32>(d{{.}}), even(a{{.}}), k_lo);
-        k_hi = fma(vec4<f32>(d{{.}}), odd(a{{.}}), k_hi);
+        v_lo = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), subgroupShuffle(z_lo, {{.}}u), reads{{.}}), v_lo);
+        v_hi = fma(vec4<f32>(p{{.}}), select(vec4<f32>(), subgroupShuffle(z_hi, {{.}}u), reads{{.}}), v_hi);
+        k_lo = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_lo, {{.}}u), reads{{.}}), k_lo);
+        k_hi = fma(vec4<f32>(d{{.}}), select(vec4<f32>(), subgroupShuffle(y_hi, {{.}}u), reads{{.}}), k_hi);
 {{- end}}
-        dk[row + c] = join(k_lo, k_hi);
-        dv[row + c] = join(v_lo, v_hi);
+        if (live) {
+          dk[row + c] = join(k_lo, k_hi);
+          dv[row + c] = join(v_lo, v_hi);
+        }
       }
     }
   }

@@ -78,3 +78,13 @@ fn pairs(even: vec4<u32>, odd: vec4<u32>) -> vec4<u32> {
   return (nearest(even) >> vec4<u32>(16u)) | (nearest(odd) & vec4<u32>(upper));
 }
 {{end}}
+{{/* greatest: the largest x of the 8 lanes of a TL workgroup. */}}
+{{define "greatest"}}
+fn greatest(x: u32) -> u32 {
+  var y = x;
+{{- range list 1 2 4}}
+  y = max(y, subgroupShuffleXor(y, {{.}}u));
+{{- end}}
+  return y;
+}
+{{end}}

@@ -53,7 +53,7 @@ func bf16Kernels() []Kernel {
 		switch k.Name {
 		case "embed":
 			operands = []string{"table"}
-		case "matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_add":
+		case "matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_acc":
 			operands = []string{"b"}
 		case "qk_rope", "attention":
 			operands = []string{"k", "v"}
@@ -97,9 +97,9 @@ var rows = []Kernel{
 	{"matmul_nn", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[K][ldb]"}, {"c", Write, "[M][ldc]"}},
 		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
 		"c[i][j] = sum over k ascending, from 0, of fma(a[i][k], b[k][j], acc)"},
-	{"matmul_nn_add", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[K][ldb]"}, {"c", ReadWrite, "[M][ldc]"}},
+	{"matmul_nn_acc", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[K][ldb]"}, {"c", ReadWrite, "[M][ldc]"}},
 		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
-		"c[i][j] = c[i][j] + the sum of matmul_nn"},
+		"c[i][j] continues its own chain: acc = c[i][j]; for k ascending acc = fma(a[i][k], b[k][j], acc); so K may be cut anywhere"},
 	{"matmul_tn_acc", []Binding{{"a", Read, "[K][lda]"}, {"b", Read, "[K][ldb]"}, {"c", ReadWrite, "[M][ldc]"}},
 		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
 		"c[i][j] continues its own chain: acc = c[i][j]; for k ascending acc = fma(a[k][i], b[k][j], acc); so a batch of rows may be cut anywhere"},

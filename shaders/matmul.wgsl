@@ -1,6 +1,6 @@
 // Matrix products of row-major f32 matrices: matmul_nt, matmul_nt_residual,
-// matmul_nn, matmul_nn_add, matmul_tn_acc, and with b in bf16 matmul_nt_bf16,
-// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_add_bf16; matmul_naive is the
+// matmul_nn, matmul_nn_acc, matmul_tn_acc, and with b in bf16 matmul_nt_bf16,
+// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_acc_bf16; matmul_naive is the
 // baseline of the benchmark.
 //
 // Bindings: a, b, c as the names say (n: [rows][k], t: the operand that is read
@@ -8,16 +8,17 @@
 // has the shape of c. The extent is N (columns of c), M (rows of c).
 //
 // Order: every element of c is one chain acc = fma(a, b, acc) over k ascending,
-// whatever K is and whoever computes it, from 0 or (tn_acc) from c; r or c is
-// added last. So an element does not depend on the tile, on the other rows of
-// the batch, or on where a batch of rows is cut.
+// whatever K is and whoever computes it, from 0 or, in the kernels that end in acc,
+// from what c holds; r is added last. So an element does not depend on the tile, on
+// the other rows of the batch, or on where K is cut.
 //
 // TL, NT: lane l has column n0+8j+l and reads 8 floats of its row of b; a row of
 // a is loaded once by all lanes and handed around by subgroupShuffle. The tile is
 // transposed in registers (log2(8) exchanges), so that a lane stores 8 adjacent
 // columns. TL, NN and TN: lane l has the 8 adjacent columns n0+8l; for a narrow NN
 // two teams of 4 lanes have rows of their own. What limits all is the number of
-// loads, so tiles are large enough to spill.
+// loads, so tiles are large enough to spill. NT and NN load 8 values of k of b, then
+// take the rows one by one, so that a row's accumulators stay in registers for 8 k.
 // T0: tiles of a and b in workgroup memory, a rectangle of c in registers.
 //
 // Variants tried (GFLOP/s of one core of an EPYC, lavapipe 22.3; in brackets the
@@ -27,12 +28,28 @@
 // 26, 16x48 27, 32x32 25. Storing floats and not the transposed tile: 22 [200].
 // NN 640x96x512: 16x64 22 [220], 12x64 24, two teams of 8x32 26, 12x32 28 [165],
 // 16x32 25; 512^3: 16x64 30, 12x64 28, two teams of 12x32 26.
+// Rows inside, k outside (what was there before): times of now = 1, in turns, by CPU
+// time on a busy Xeon with 2 MB of L2: NT 512^3 1.12, NN 512^3 1.15, NN 256x1536x576
+// 1.33, 2560x96x512 1.17, NT 8x3072x576 1.1, fewer rows equal. On a quiet EPYC, with
+// that: NT with 32 rows 1.02, NN with 24 rows 1.2; rows outside for TN,
+// 4 rows of k at once, 1.3 (too much is live).
 // b in bf16, as vec4<u32> and as vec2<u64>, times of f32 = 1, in turns, by CPU time:
 // NT 1x3072x576 0.88, 0.68; 8x3072x576 0.93, 0.83; 512^3 0.88, 0.83; NN 64x512x576
 // 0.87, 0.85; 512^3 0.81, 0.83. T0 loads b element by element; it has run on lavapipe
 // alone, where its rate says nothing about a GPU.
 // TN 288x96x3584: 8x64 16, 16x64 22, 24x64 26, 32x64 28 [270], two teams of 16x32
 // 26; 512^3: 20, 28, 32, 36, 26.
+// NN where b is larger than a cache: a tile reads 256 bytes of each of K rows of b that
+// lie apart, so that nothing is fetched ahead, and K rows of 64 columns are more than
+// the second-level cache. Going down the rows of c first helps where b has more than
+// 96 K elements; cutting K into panels of 512 (package model does) helps the more, the
+// longer K is. Both, GFLOP/s of one core, EPYC with 1 MB of L2: 256x576x3072 7.7 to 25,
+// 256x1536x576 10 to 21, K = 16384 7 to 26; panels of 256, 1024, 2048 26, 24, 23; panels
+// alone 12; going down where b is small, 2560x96x512, 21 to 15. Busy Xeon with 2 MB:
+// 10 to 17, 10 to 15, 8 to 15. Huge pages: nothing.
+// TN in panels of 512 rows, times of one dispatch = 1: EPYC, demo's shapes 0.68, panels
+// of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
+// 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
 //
 // lavapipe ends a shader after 65535 loop iterations (package doc); matmul_tn_acc
 // on TL needs 10 for 8 values of k, so K is limited.
@@ -55,9 +72,9 @@
 //variant matmul_nn TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
 //variant matmul_nn TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
 //variant matmul_nn TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_add TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_add TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_add TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_acc TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_acc TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_acc TL r16 tile=64,16 use=nn_lanes rows=16 across=8
 //variant matmul_tn_acc TL tile=64,32 limit=K:52424 use=tn_lanes rows=32 across=8
 //variant matmul_nt T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
@@ -65,8 +82,8 @@
 //variant matmul_nt_residual T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nn T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nn T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_add T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_add T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_acc T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_tn_acc T0 r16 tile=64,16 max=512,512 use=tiles rows=16 cols=64 each=4 wide=4
 //variant matmul_tn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_bf16 TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
@@ -82,17 +99,17 @@
 //variant matmul_nn_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
 //variant matmul_nn_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
 //variant matmul_nn_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_add_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_add_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_add_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_acc_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_acc_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_acc_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
 //variant matmul_nt_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_residual_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt_residual_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nn_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nn_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_add_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_add_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_acc_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_acc_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_naive TL tile=64,1 limit=K:65534 use=naive
 //variant matmul_naive T0 tile=64,1 use=naive
 
@@ -125,7 +142,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $j := seq .cols}}      let b{{$j}} = b[col{{$j}} + k + q];
       let b{{$j}}_lo = {{even "b"}}(b{{$j}});
       let b{{$j}}_hi = {{odd "b"}}(b{{$j}});
-{{end}}{{range $e := seq 8}}{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
+{{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
 {{range $j := seq $.cols}}      c{{$i}}_{{$j}} = fma(t{{$e}}_{{$i}}, {{lane (print "b" $j) $e}}, c{{$i}}_{{$j}});
 {{end}}{{end}}{{end}}    }
   }
@@ -179,14 +196,22 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 {{bind "b" (wide "b")}}
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  // lavapipe takes the workgroups row by row. Where b is larger than a cache they go
+  // down its columns, so that one panel of b serves all rows before the next.
+  let number = id.y * groups.x + id.x;
+  let down = pc.K * pc.N > 98304u;
+  let group = select(id.xy, vec2<u32>(number / groups.y, number % groups.y), down);
 {{template "place" .}}
   let steps = pc.K / 8u;
   let ldb = pc.ldb / 8u;
 {{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
-  var c{{$i}}_lo = vec4<f32>();
+{{if eq $.Kernel "matmul_nn_acc"}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * (pc.ldc / 8u) + col];
+  var c{{$i}}_lo = even(old{{$i}});
+  var c{{$i}}_hi = odd(old{{$i}});
+{{else}}  var c{{$i}}_lo = vec4<f32>();
   var c{{$i}}_hi = vec4<f32>();
-{{end}}  for (var k = 0u; k < steps; k += {{.across}}u) {
+{{end}}{{end}}  for (var k = 0u; k < steps; k += {{.across}}u) {
     let at = min(k + l - team, steps - 1u);
 {{range $i := seq .rows}}    let a{{$i}} = a[row{{$i}} + at];
     let a{{$i}}_lo = even(a{{$i}});
@@ -198,18 +223,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
       let b{{$e}}_lo = {{even "b"}}(b{{$e}});
       let b{{$e}}_hi = {{odd "b"}}(b{{$e}});
-{{range $i := seq $.rows}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
+{{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
       c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
 {{end}}{{end}}    }
   }
   if (n < pc.N / 8u) {
 {{range $i := seq .rows}}    if (m0 + {{$i}}u < pc.M) {
-      let at = (m0 + {{$i}}u) * (pc.ldc / 8u) + n;
-{{if eq $.Kernel "matmul_nn_add"}}      let old = c[at];
-      c[at] = join(even(old) + c{{$i}}_lo, odd(old) + c{{$i}}_hi);
-{{else}}      c[at] = join(c{{$i}}_lo, c{{$i}}_hi);
-{{end}}    }
+      c[(m0 + {{$i}}u) * (pc.ldc / 8u) + n] = join(c{{$i}}_lo, c{{$i}}_hi);
+    }
 {{end}}  }
 }
 {{end}}
@@ -279,7 +301,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let n0 = group.x * {{.cols}}u;
   let m = thread / {{$across}}u * {{.each}}u;
   let n = thread % {{$across}}u * {{.wide}}u;
-{{range $i := seq .each}}{{range $j := seq $.wide}}  var c{{$i}}_{{$j}} = {{if eq $.Kernel "matmul_tn_acc"}}c[min(m0 + m + {{$i}}u, pc.M - 1u) * pc.ldc + min(n0 + n + {{$j}}u, pc.N - 1u)]{{else}}0.0{{end}};
+{{range $i := seq .each}}{{range $j := seq $.wide}}  var c{{$i}}_{{$j}} = {{if or (eq $.Kernel "matmul_nn_acc") (eq $.Kernel "matmul_tn_acc")}}c[min(m0 + m + {{$i}}u, pc.M - 1u) * pc.ldc + min(n0 + n + {{$j}}u, pc.N - 1u)]{{else}}0.0{{end}};
 {{end}}{{end}}  for (var k0 = 0u; k0 < pc.K; k0 += 16u) {
     // Past the edges the last row, column or k is read; it reaches no result.
 {{range $s := seq (div (mul 16 .rows) $threads)}}    {
@@ -318,7 +340,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{range $i := seq .each}}  if (m0 + m + {{$i}}u < pc.M) {
     let at = (m0 + m + {{$i}}u) * pc.ldc + n0 + n;
 {{range $j := seq $.wide}}    if (n0 + n + {{$j}}u < pc.N) {
-      c[at + {{$j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{$j}}u] + {{else if eq $.Kernel "matmul_nn_add"}}c[at + {{$j}}u] + {{end}}c{{$i}}_{{$j}};
+      c[at + {{$j}}u] = {{if eq $.Kernel "matmul_nt_residual"}}r[at + {{$j}}u] + {{end}}c{{$i}}_{{$j}};
     }
 {{end}}  }
 {{end}}}

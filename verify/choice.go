@@ -17,8 +17,8 @@ func init() {
 
 The letter counts where the completion announces it: "The answer is (B)", "Answer: B",
 \boxed{B}, <answer>B</answer>, or a completion that is "B", "(b)", "B." or "B) Paris".
-Letters in running text are never looked for. Where the row has choices, the text of a
-choice is an answer as well. "A or B", "(A) (B)" and the like are wrong.
+Letters elsewhere in a sentence do not count. If the row has choices, the text of a choice
+is an answer as well. "A or B", "(A) (B)", "B) Paris or C) Rome" and the like are wrong.
 
 Row: answer: a letter ("B"), a choice's text, or its index from 0 where the answer is a
 number and choices are given. choices: the texts in order (optional).
@@ -42,8 +42,8 @@ Not scored when the row's answer names no choice.
 
 // MultipleChoice is the verifier "multiple_choice".
 type MultipleChoice struct {
-	Letters string `json:"letters"` // capitals, in order
-	Extract string `json:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
+	Letters string `toml:"letters"` // capitals, in order
+	Extract string `toml:"extract"` // ExtractAnnounced, ExtractLastLine or ExtractNone
 }
 
 func (m MultipleChoice) validate() error {
@@ -58,24 +58,39 @@ func (m MultipleChoice) validate() error {
 	return oneOf("extract", m.Extract, ExtractAnnounced, ExtractLastLine, ExtractNone)
 }
 
-// Verify implements [Verifier].
-func (m MultipleChoice) Verify(row Problem, completion string) Verdict {
-	var choices []string
+// Check implements [Checker].
+func (m MultipleChoice) Check(row Problem) error {
+	_, _, _, err := m.read(row)
+	return err
+}
+
+// read is the verifier with the letters of the row's choices, the choices, and the place
+// of the right one.
+func (m MultipleChoice) read(row Problem) (_ MultipleChoice, choices []string, gold int, err error) {
 	if _, err := row.Field("choices", &choices); err != nil {
-		return Abstain("%v", err)
+		return m, nil, 0, err
 	}
 	if len(choices) > len(m.Letters) {
-		return Abstain("the row has %d choices: there are %d letters", len(choices), len(m.Letters))
+		return m, nil, 0, fmt.Errorf("the row has %d choices: there are %d letters", len(choices), len(m.Letters))
 	}
 	if choices != nil {
 		m.Letters = m.Letters[:len(choices)]
 	}
-	gold, err := m.pick(row.Answer, choices)
+	gold, err = m.pick(row.Answer, choices)
 	if i, notIndex := strconv.Atoi(row.Answer); err != nil && notIndex == nil && 0 <= i && i < len(choices) {
 		gold, err = i, nil
 	}
 	if err != nil {
-		return Abstain("the row's answer: %v", err)
+		err = fmt.Errorf("the row's answer: %w", err)
+	}
+	return m, choices, gold, err
+}
+
+// Verify implements [Verifier].
+func (m MultipleChoice) Verify(row Problem, completion string) Verdict {
+	m, choices, gold, err := m.read(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	answer, rule, err := extractAnswer(completion, m.Extract)
 	if err != nil {
@@ -92,11 +107,16 @@ func (m MultipleChoice) Verify(row Problem, completion string) Verdict {
 }
 
 var (
-	choiceMark  = regexp.MustCompile(`^(?:\\text\{|\\textbf\{|\\mathrm\{)?(?:(?i:option|choice|answer)\s+)?([(\[]?)\s*([A-Za-z])\s*([)\]]?)\s*\}?(?:([.:)\]\-–—,])\s*(.*))?$`)
-	bracketed   = regexp.MustCompile(`^((?:\\(?:text|textbf|mathrm)\{)?\([A-Za-z]\))([\s~]*\}|\s)\s*(\S.*)$`)
-	secondMark  = regexp.MustCompile(`^\s*(?:and|or|[/&,;])|[(\[][A-Za-z][)\]]`)
+	choiceMark  = regexp.MustCompile(`^(?:` + choiceFont + `\{)?(?:(?i:(?:the\s+)?(?:(?:correct|right|best)\s+)?(?:option|choice|answer)\s+(?:is:?\s+)?))?([(\[]?)\s*([A-Za-z])\s*([)\]]?)\s*\}?(?:([.:)\]\-–—,])\s*(.*))?$`)
+	bracketed   = regexp.MustCompile(`^((?:` + choiceFont + `\{)?\([A-Za-z]\))([\s~]*\}|\s)\s*(\S.*)$`)
+	secondMark  = regexp.MustCompile(`^\s*(?:(?:and|or)\b|[/&,;])|[(\[][A-Za-z][)\]]|(?:\b(?:or|and)\b|[,;/&])\s*[A-Z]\)|\bor\s+[A-Z]\.(?:\s|$)|(?:\b(?:or|no)\b|[,;])\s*[A-Z]$`)
+	letterAlone = regexp.MustCompile(`^[(\[]?[A-Za-z][)\].:]?$`)
+	explanation = regexp.MustCompile(`(?i)[\s,;]+(?:because|since|as)\s.*$`)
 	choiceMarks = strings.NewReplacer("**", "", "$", "", "`", "")
 )
+
+// choiceFont is a command that a letter may be set in.
+const choiceFont = `\\(?:text|textbf|textrm|textit|textsf|mathrm|mathbf|mathsf)`
 
 // pick is the index of the choice that an answer names.
 func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
@@ -106,6 +126,7 @@ func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
 			return i, nil
 		}
 	}
+	answer = explanation.ReplaceAllString(answer, "")
 	answer = bracketed.ReplaceAllString(answer, "$1: $3") // (B) Paris, \textbf{(B) }12
 	p := choiceMark.FindStringSubmatch(answer)
 	if p == nil {
@@ -115,12 +136,15 @@ func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
 	if (open == "") != (closing == "") && !(open == "" && mark == "") {
 		return 0, fmt.Errorf("%s names no choice", quote(answer))
 	}
-	if mark == "," || secondMark.MatchString(rest) {
-		return 0, fmt.Errorf("%s may name several choices", quote(answer))
-	}
 	i := strings.Index(m.Letters, strings.ToUpper(letter))
 	if i < 0 {
 		return 0, fmt.Errorf("%s is none of the letters %s", quote(letter), m.Letters)
+	}
+	if rest != "" && len(choices) > 0 && squadNormal(rest) == squadNormal(choices[i]) {
+		return i, nil // whatever is in the choice's own text: "vitamins A and C"
+	}
+	if mark == "," || secondMark.MatchString(rest) || letterAlone.MatchString(rest) {
+		return 0, fmt.Errorf("%s may name several choices", quote(answer))
 	}
 	if rest != "" && len(choices) > 0 && slices.ContainsFunc(choices, func(c string) bool {
 		return squadNormal(c) == squadNormal(rest) && squadNormal(c) != squadNormal(choices[i])

@@ -57,9 +57,9 @@ Not scored when the row gives no numbers or no target.
 // Countdown is the verifier "countdown". Its fields are its options; the zero
 // value is not valid, use [New] or set Form and Extract.
 type Countdown struct {
-	Form    string `json:"form"`    // FormExpression or FormRunningTotal
-	UseAll  bool   `json:"use_all"` // every number exactly once, not at most once
-	Extract string `json:"extract"` // one of the Extract constants but ExtractLastNumber
+	Form    string `toml:"form"`    // FormExpression or FormRunningTotal
+	UseAll  bool   `toml:"use_all"` // every number exactly once, not at most once
+	Extract string `toml:"extract"` // one of the Extract constants but ExtractLastNumber
 }
 
 func (c Countdown) validate() error {
@@ -102,6 +102,12 @@ func (c Countdown) problem(row Problem) (countdownRow, error) {
 		return p, fmt.Errorf("the row has no target")
 	}
 	return p, oneOf("form of the row", p.Form, FormExpression, FormRunningTotal)
+}
+
+// Check implements [Checker].
+func (c Countdown) Check(row Problem) error {
+	_, err := c.problem(row)
+	return err
 }
 
 // Verify implements [Verifier].

@@ -19,6 +19,10 @@
 // writes leads to right, wrong or graded: a model cannot talk itself out of
 // being scored.
 //
+// A row that cannot be judged is better found when its file is read than when a run
+// meets it: [Check] asks a verifier, and each that needs something of a row is a
+// [Checker].
+//
 // # Budgets
 //
 // limits.go holds the caps in bytes, digits and nesting. Every parser is one

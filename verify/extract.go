@@ -30,8 +30,8 @@ const extractDoc = `extract   how the answer is taken out of the completion:
           "last_line"    as announced, else the last line that is not blank
           "last_number"  as announced, else the last number in the text
           "none"         the completion is the bare answer
-          All but "none" read only what follows the last </think>, and drop the marks
-          ** $ and backquotes around the answer and a full stop behind it.`
+          All but "none" read only what follows the last </think>. They drop ** $ \( \)
+          \[ \], backquotes and a \boxed{…} around the answer, and a full stop behind it.`
 
 // extractAnswer takes the answer out of a completion. rule names what matched:
 // "answer_tag", "boxed", "phrase", "whole", "last_line" or "last_number". The
@@ -72,11 +72,46 @@ func findAnswer(text, how string) (answer, rule string, err error) {
 	return "", "", fmt.Errorf("no announced answer")
 }
 
-// unmark removes white space, Markdown and TeX marks around an answer, and full
-// stops behind it.
+// unmark removes white space, Markdown and TeX marks and a box around an answer, and
+// full stops behind it.
 func unmark(answer string) string {
 	const marks = " \t\r\n*`$"
-	return strings.TrimRight(strings.TrimLeft(answer, marks), marks+".")
+	for {
+		answer = strings.TrimRight(strings.TrimLeft(answer, marks), marks+".")
+		inside, ok := unwrapped(answer)
+		if !ok {
+			return answer
+		}
+		answer = inside
+	}
+}
+
+// unwrapped takes \(…\), \[…\] and \boxed{…} off a text that is nothing else.
+func unwrapped(text string) (string, bool) {
+	for _, w := range [][2]string{{`\(`, `\)`}, {`\[`, `\]`}, {`\boxed{`, "}"}} {
+		inside, opened := strings.CutPrefix(text, w[0])
+		inside, closed := strings.CutSuffix(inside, w[1])
+		if opened && closed && !strings.Contains(inside, w[0]) && (w[1] != "}" || balanced(inside)) {
+			return inside, true
+		}
+	}
+	return text, false
+}
+
+// balanced: every brace of the text has its partner.
+func balanced(text string) bool {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth < 0 {
+				return false
+			}
+		}
+	}
+	return depth == 0
 }
 
 // cutLast is strings.Cut at the last occurrence of sep.

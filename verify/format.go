@@ -27,8 +27,8 @@ pattern   RE2 regular expression that the whole completion has to match; a dot m
 }
 
 type formatOptions struct {
-	Tags    []string `json:"tags"`
-	Pattern string   `json:"pattern"`
+	Tags    []string `toml:"tags"`
+	Pattern string   `toml:"pattern"`
 }
 
 var tagName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)

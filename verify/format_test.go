@@ -48,9 +48,9 @@ func TestFormat(t *testing.T) {
 		`{"tags":["<a>"]}`:                                      `option tags holds "<a>"`,
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:       "5000 bytes",
 		`{"tags":["` + strings.Repeat(`a","`, 17) + `b"]}`:      "18 names",
-		`{"tags":"think"}`:                                      "accepted are tags ([]string), pattern (string)",
+		`{"tags":"think"}`:                                      `tags = "think" is a string; accepted: a list, each a string in quotes`,
 		`{"tags":["` + strings.Repeat("a", 100) + `"]}`:         "option tags holds",
-		`{"pattern":"\\p{Greek}","taggs":["a"]}`:                `unknown field "taggs"`,
+		`{"pattern":"\\p{Greek}","taggs":["a"]}`:                `unknown key taggs; did you mean tags?`,
 		`{"pattern":"(?:(?:(?:a{100}){100}){100}){100}b"}`:      "option pattern",
 		`{"pattern":"` + strings.Repeat("(", 1001) + `a` + `"}`: "option pattern",
 	} {

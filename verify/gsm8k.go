@@ -44,16 +44,28 @@ Not scored when the row's answer is not a number.
 
 // GSM8K is the verifier "gsm8k".
 type GSM8K struct {
-	Extract string `json:"extract"` // ExtractHashes or ExtractFlexible
+	Extract string `toml:"extract"` // ExtractHashes or ExtractFlexible
+}
+
+// Check implements [Checker].
+func (v GSM8K) Check(row Problem) error {
+	_, err := v.reference(row)
+	return err
+}
+
+// reference is the number of a row's solution, or its answer as a number.
+func (v GSM8K) reference(row Problem) (*big.Rat, error) {
+	if reference, _, err := behindHashes(row.Answer); err == nil {
+		return reference, nil
+	}
+	return numberOf(row)
 }
 
 // Verify implements [Verifier].
 func (v GSM8K) Verify(row Problem, completion string) Verdict {
-	reference, _, err := behindHashes(row.Answer)
+	reference, err := v.reference(row)
 	if err != nil {
-		if reference, err = parseNumber(row.Answer, false); err != nil {
-			return Abstain("the row's answer: %v", err)
-		}
+		return Abstain("%v", err)
 	}
 	if len(completion) > maxCompletionBytes {
 		return Reject("", "", "the completion has %d bytes: at most %d are read", len(completion), maxCompletionBytes)

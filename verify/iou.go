@@ -45,10 +45,10 @@ const maxBoxesIoU = 64
 
 // IoU is the verifier "iou".
 type IoU struct {
-	Kind    string  `json:"kind"`   // "box" or "span"
-	Format  string  `json:"format"` // of boxes: "xyxy" or "xywh"
-	MinIoU  float64 `json:"min_iou"`
-	Extract string  `json:"extract"` // ExtractJSON or ExtractNone
+	Kind    string  `toml:"kind"`   // "box" or "span"
+	Format  string  `toml:"format"` // of boxes: "xyxy" or "xywh"
+	MinIoU  float64 `toml:"min_iou"`
+	Extract string  `toml:"extract"` // ExtractJSON or ExtractNone
 }
 
 func (v IoU) validate() error {
@@ -70,8 +70,14 @@ type region struct {
 	label     string
 }
 
-// Verify implements [Verifier].
-func (v IoU) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v IoU) Check(row Problem) error {
+	_, err := v.reference(row)
+	return err
+}
+
+// reference is the row's regions.
+func (v IoU) reference(row Problem) ([]region, error) {
 	reference := row.Answer
 	for _, name := range []string{"boxes", "spans"} {
 		if raw, ok := row.Metadata[name]; ok {
@@ -80,7 +86,16 @@ func (v IoU) Verify(row Problem, completion string) Verdict {
 	}
 	want, err := v.regions(reference)
 	if err != nil {
-		return Abstain("the row's boxes: %v", err)
+		err = fmt.Errorf("the row's boxes: %w", err)
+	}
+	return want, err
+}
+
+// Verify implements [Verifier].
+func (v IoU) Verify(row Problem, completion string) Verdict {
+	want, err := v.reference(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	text, rule, err := extractJSON(completion, v.Extract)
 	if err != nil {

@@ -42,8 +42,8 @@ type jsonSchema struct {
 
 func newJSONSchema(options json.RawMessage) (Verifier, error) {
 	o := struct {
-		Schema  json.RawMessage `json:"schema"`
-		Extract string          `json:"extract"`
+		Schema  json.RawMessage `toml:"schema"`
+		Extract string          `toml:"extract"`
 	}{nil, ExtractJSON}
 	if err := DecodeOptions(options, &o); err != nil {
 		return nil, err
@@ -85,21 +85,36 @@ func compileSchema(text string) (*jsonschema.Schema, error) {
 	return schema, err
 }
 
+// Check implements [Checker].
+func (v jsonSchema) Check(row Problem) error {
+	_, err := v.schemaOf(row)
+	return err
+}
+
+// schemaOf is the schema of the options, else the row's.
+func (v jsonSchema) schemaOf(row Problem) (*jsonschema.Schema, error) {
+	if v.schema != nil {
+		return v.schema, nil
+	}
+	text := row.Answer
+	if raw, ok := row.Metadata["schema"]; ok {
+		text = textOf(raw)
+	}
+	if text == "" {
+		return nil, errors.New("the row has no schema and no answer")
+	}
+	schema, err := compileSchema(text)
+	if err != nil {
+		err = fmt.Errorf("the row's schema: %w", err)
+	}
+	return schema, err
+}
+
 // Verify implements [Verifier].
 func (v jsonSchema) Verify(row Problem, completion string) Verdict {
-	schema := v.schema
-	if schema == nil {
-		text := row.Answer
-		if raw, ok := row.Metadata["schema"]; ok {
-			text = textOf(raw)
-		}
-		if text == "" {
-			return Abstain("the row has no schema and no answer")
-		}
-		var err error
-		if schema, err = compileSchema(text); err != nil {
-			return Abstain("the row's schema: %v", err)
-		}
+	schema, err := v.schemaOf(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	text, rule, err := extractJSON(completion, v.extract)
 	if err != nil {

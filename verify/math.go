@@ -27,14 +27,18 @@ code. Compared are
   assignments   x = 5 answers 5, p = 5, q = 2 answers (5,2); a + b = 0 does not answer 0
   inequalities  an interval answers an inequality, an inequality no interval
   words         Evelyn, \text{yes}, B: white space and case aside (single letters: case counts)
+A number without braces is raised or lowered whole: 2^10 is 1024, and a_10 has one index.
+An equation that begins with a constant has to be true: 8 = 7 does not answer 7. Words with
+"or" are alternatives: 7\text{ or anything} does not answer 7.
 Units behind a number are dropped unless both sides have one: then they have to be of
 one kind, and are converted (length, time, mass, volume, speed and other rates, money,
 angles). Degrees are π/180 in sines and against an answer in π. Other words behind a
-number are dropped. A decimal agrees with an exact value when both round to
-the same, see precision. What cannot be proven equal within the budget is wrong.
+number are dropped, but for "not" and the like. A decimal agrees with an exact value when
+both round to the same number, see precision. What cannot be proven equal within the budget
+is wrong.
 
-Row: answer (the reference, as a formula, words, or a solution with \boxed{…}).
-precision, strict and allow_set_relation_comp of the row stand above the options.
+Row: answer (the reference: a formula, words, or a solution with \boxed{…}).
+precision, strict and allow_set_relation_comp of the row take precedence over the options.
 
 Options
 extract   how the answer is taken out of the completion:
@@ -44,11 +48,13 @@ extract   how the answer is taken out of the completion:
                      sentence what follows its last "is", else its last formula or its
                      only number); else the whole text if it is nothing but an answer;
                      else the only number behind a last "Therefore"; else the last
-                     formula in $…$, $$…$$, \(…\) or \[…\]; else the last number. Neither
-                     where the completion ends in the question; and of words between
-                     tags a number counts that is the only one.
+                     formula in $…$, $$…$$, \(…\) or \[…\]; else the last number. The
+                     last two do not count where the completion ends in the question.
+                     Of words between tags a number counts if it is the only one.
                      Boxes and formulas close together ("… and …") are one list.
-          "strict"   the one \boxed{…} or <answer>…</answer>; different ones are wrong
+          "strict"   the one \boxed{…} or <answer>…</answer>, whatever the text says
+                     beside it. The same answer may stand there several times; two
+                     different ones are wrong
           "none"     the completion is the bare answer
           All but "none" read only what follows the last </think>. Default "lenient";
           for rewards "strict" is the safer choice.
@@ -82,11 +88,11 @@ func init() {
 // Math is the verifier "math". Its fields are its options; use [New] for their
 // defaults.
 type Math struct {
-	Extract     string `json:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
-	Precision   int    `json:"precision"` // decimals
-	Percent     bool   `json:"percent"`
-	Strict      bool   `json:"strict"`
-	SetRelation bool   `json:"allow_set_relation_comp"`
+	Extract     string `toml:"extract"`   // ExtractLenient, ExtractStrict or ExtractNone
+	Precision   int    `toml:"precision"` // decimals
+	Percent     bool   `toml:"percent"`
+	Strict      bool   `toml:"strict"`
+	SetRelation bool   `toml:"allow_set_relation_comp"`
 }
 
 const maxMathPrecision = 100
@@ -111,15 +117,30 @@ func (v Math) forRow(row Problem) (Math, error) {
 	return v, v.validate()
 }
 
-// Verify implements [Verifier].
-func (v Math) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v Math) Check(row Problem) error {
+	_, _, err := v.read(row)
+	return err
+}
+
+// read is the options and the reference of a row.
+func (v Math) read(row Problem) (Math, found, error) {
 	v, err := v.forRow(row)
 	if err != nil {
-		return Abstain("%v", err)
+		return v, found{}, err
 	}
 	gold, err := goldAnswer(row.Answer)
 	if err != nil {
-		return Abstain("the row's answer: %v", err)
+		err = fmt.Errorf("the row's answer: %w", err)
+	}
+	return v, gold, err
+}
+
+// Verify implements [Verifier].
+func (v Math) Verify(row Problem, completion string) Verdict {
+	v, gold, err := v.read(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	answer, err := extractMath(completion, v.Extract)
 	if err != nil {

@@ -1,6 +1,9 @@
 package verify
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // mathCase is a comparison under the default options.
 type mathCase struct{ gold, pred string }
@@ -51,6 +54,31 @@ var mathEqual = []mathCase{
 	{"42", "So we get 42"}, {"9", `Answer \( 9 \)`}, {"9", "Answer \\[ \n 9 \n \\]"}, {"1/3", "The final answer is \\(\\frac{1}{3}\\)."}, {"7/9", "we get 7/9"}, {"5", "answer: 5 dollars"}, {"-2", "The final answer is -2."},
 }
 
+// mathFound holds right answers that were once refused, and mathPaid wrong ones that
+// were once paid.
+var mathFound = []mathCase{
+	// an exponent or a base of several digits without braces
+	{"1024", "2^10"}, {"1024", "$2^10$"}, {"10000000000", "10^10"}, {"x^{10}", "x^10"}, {"x^{10}y^{12}", "x^10y^12"}, {"1500000000000", "1.5*10^12"},
+	{"1.5e-12", "1.5*10^-12"}, {"10^{12}", "10^+12"}, {"10^{-10}", "10^−10"}, {"2^{3^{10}}", "2^3^10"}, {"a_{10}", "a_10"}, {"35_{10}", "35_10"},
+	{"2", "log_10(100)"}, {"2", "log_10 100"}, {"7", `\log_2 128`}, {`\log_{10}x`, `\log_10x`}, {`\sin^{10} x`, `\sin^10 x`}, {`\cos^2 2x`, `\cos^22x`}, {"3", `\log_28`},
+	{`$\int_0^1 2x dx$`, `$\int_0^12x dx$`}, {`\sum_{k=1}^{10} a_k`, `\sum_{k=1}^10 a_k`},
+	// an x between numbers
+	{"1500000000000", "1.5 x 10^12"}, {"1500000000000", "1.5x10^12"}, {"12", "3 x 4"}, {"3x^2", "3x^2"}, {"6x", "3x 2"},
+	// a function over a function
+	{`\log_2 3`, "ln 3/ln 2"}, {`\tan x`, "sin x/cos x"}, {`\sin\frac{\pi}{3}`, `\sin\pi/3`}, {`\frac{\sqrt3}{2}`, "sin pi/3"},
+	// true equations
+	{"42", "40+2=42"}, {"3.14", "22/7=3.14"}, {"7", "7=x"}, {"7", "x = 3+4 = 7"}, {"2", `\sqrt{4}=2`}, {`1\text{ hour}`, `60\text{ minutes} = 1\text{ hour}`},
+	// words behind a value
+	{"7", `7\text{ cm}`}, {"7", `\boxed{7\text{ boys and girls}}`}, {"12", `12 \text{ Oregon miles}`}, {"0.7", "7 tenths"}, {"49", `7\text{ squared}`}, {`60 \frac{\text{km}}{\text{h}}`, "60"},
+}
+
+var mathPaid = []mathCase{
+	{"2", "2^1,0"}, {"20", `2^10`}, {"x^1", "x^10"}, {`\log_2 1`, `\log_2 128`},
+	{"7", "8=7"}, {"7", `\boxed{8=7}`}, {"7", "$8=7$"}, {"7", "The answer is 8=7."}, {"7", "<answer>8=7</answer>"}, {"7", "3=x=7"}, {"3", "3=x=7"}, {"8", "8=7=8"}, {"2", `\sqrt{5}=2`}, {"5", "2+2=5"},
+	{"7", `7\text{ or anything}`}, {"7", `\boxed{7\text{ or anything}}`}, {"7", `\boxed{7 \mbox{or 8}}`}, {"7", `\boxed{7 \mbox{ or eight}}`}, {"7", "The answer is 7 or eight."},
+	{"7", `\boxed{7\text{ and also eight}}`}, {"7", `\boxed{7\text{ is wrong}}`}, {"7", `\boxed{7\text{ not}}`}, {"7", `\boxed{7\text{ tenths}}`}, {"7", `\boxed{7\text{ halves}}`}, {"7", `\boxed{7\text{ minus something}}`}, {"7", `\boxed{7\text{ squared}}`}, {"7", "7 thousandths"},
+}
+
 // mathDifferent holds wrong answers, many of which other graders accept.
 var mathDifferent = []mathCase{
 	{`\frac{1}{2004!}`, `\frac{1}{2006!}`}, {`\frac{1}{2^{99}}`, `\frac{1}{2^{98}}`}, {"4", `4\sqrt{2}`}, {`1-\frac1e`, `1+\frac1e`},
@@ -73,12 +101,12 @@ func TestMathTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range mathEqual {
+	for _, c := range slices.Concat(mathEqual, mathFound) {
 		if got := v.Verify(Problem{Answer: c.gold}, c.pred); got.Verdict != Right {
 			t.Errorf("%q is refused for %q: %+v", c.pred, c.gold, got)
 		}
 	}
-	for _, c := range mathDifferent {
+	for _, c := range slices.Concat(mathDifferent, mathPaid) {
 		if got := v.Verify(Problem{Answer: c.gold}, c.pred); got.Verdict != Wrong {
 			t.Errorf("%q is accepted for %q: %+v", c.pred, c.gold, got)
 		}

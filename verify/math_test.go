@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
@@ -93,6 +94,22 @@ func TestMathHoles(t *testing.T) {
 	} {
 		if got := v.Verify(row, c.completion); got.Verdict != c.want {
 			t.Errorf("%d: %q: %+v, want %s", i, c.completion, got, c.want)
+		}
+	}
+}
+
+// TestMathStrict: one answer, boxed or between tags, and no other beside it.
+func TestMathStrict(t *testing.T) {
+	v := made(t, "math", map[string]any{"extract": ExtractStrict})
+	for completion, want := range map[string]string{
+		`\boxed{7}`: Right, `\fbox{7}`: Right, `<answer>7</answer>`: Right, `<answer>$7$</answer>`: Right, "<answer> **7** </answer>": Right,
+		`\boxed{7}, so \boxed{ 7 }`: Right, `\boxed{\boxed{7}}`: Right, `<answer>\boxed{7}</answer>`: Right, `<answer>7</answer>\boxed{7}`: Right,
+		`<answer>7</answer>\boxed{8}`: Wrong, `\boxed{8}<answer>7</answer>`: Wrong, `\boxed{8}<answer>\boxed{7}</answer>`: Wrong, `\boxed{7}\boxed{8}`: Wrong,
+		`\boxed{8}` + strings.Repeat(`\boxed{7}`, maxBoxes): Wrong, `</answer>\boxed{7}<answer>`: Wrong, "<answer>7</answer></answer>": Wrong, "<answer>7": Wrong,
+		"<answer>8</answer><answer>7</answer>": Wrong, `\boxed{7`: Wrong, "7": Wrong,
+	} {
+		if got := v.Verify(Problem{Answer: "7"}, completion); got.Verdict != want {
+			t.Errorf("%s: %+v, want %s", completion, got, want)
 		}
 	}
 }

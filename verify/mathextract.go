@@ -64,36 +64,6 @@ func extractMath(completion, how string) (found, error) {
 	return lenientMath(text)
 }
 
-// strictMath accepts one boxed or tagged answer: with two different ones it
-// cannot know which is meant, and says so.
-func strictMath(text string) (found, error) {
-	if n := strings.Count(text, "<answer>"); n > 0 {
-		_, inside, _ := strings.Cut(text, "<answer>")
-		inside, rest, closed := strings.Cut(inside, "</answer>")
-		if n > 1 || !closed || strings.Contains(rest, "</answer>") {
-			return found{}, errors.New("<answer> and </answer> do not stand there once each")
-		}
-		if boxes := lastBoxes(inside); len(boxes) > 0 {
-			text = inside
-		} else {
-			return readWhole(strings.Trim(strings.TrimSpace(inside), "$"), "answer_tag"), nil
-		}
-	}
-	boxes := lastBoxes(text)
-	if len(boxes) == 0 {
-		return found{}, errors.New("there is no boxed answer")
-	}
-	for _, b := range boxes {
-		if !b.closed {
-			return found{}, errors.New("the braces of the boxed answer do not match")
-		}
-		if b.content != boxes[0].content {
-			return found{}, fmt.Errorf("%s and %s are both boxed", quote(b.content), quote(boxes[0].content))
-		}
-	}
-	return readWhole(boxes[0].content+boxes[0].percent, "boxed"), nil
-}
-
 var finalAnswer = regexp.MustCompile(`(?i)^final\s+answer\W{0,4}(?:\s*(?:is|:|=)[\s:]*)`)
 
 // lastFinalAnswer is where the text behind the last "final answer is" begins.
@@ -171,84 +141,6 @@ func lenientParts(text string) (found, bool) {
 	return lastPlainNumber(plain)
 }
 
-// box is a \boxed{…} or \fbox{…} in a text.
-type box struct {
-	start, end int // of the whole command
-	content    string
-	percent    string // "\%" where a percent sign or word stands behind the box
-	closed     bool
-}
-
-var percentBehind = regexp.MustCompile(`^[\s$}]*(?:\\?%|percent\b|percentage\b|pct\b)`)
-
-// lastBoxes are the boxes of a text, the last one first.
-func lastBoxes(text string) []box {
-	var all []box
-	for end := len(text); len(all) < maxBoxes; {
-		at := max(strings.LastIndex(text[:end], `\boxed`), strings.LastIndex(text[:end], `\fbox`))
-		if at < 0 {
-			break
-		}
-		end = at
-		b := box{start: at}
-		rest := strings.TrimLeft(strings.TrimLeft(text[at+1:], "boxedf"), " ")
-		from := len(text) - len(rest)
-		if !strings.HasPrefix(rest, "{") { // \boxed 5
-			b.content, _, _ = strings.Cut(rest, " ")
-			b.content = strings.TrimRight(b.content, ".$\n")
-			b.end = from + len(b.content)
-		} else {
-			b.content, b.closed = braced(rest)
-			b.end = min(from+len(b.content)+2, len(text))
-			if percentBehind.MatchString(text[b.end:min(b.end+20, len(text))]) && !strings.Contains(b.content, "%") {
-				b.percent = `\%`
-			}
-		}
-		b.content = strings.TrimSpace(b.content)
-		all = append(all, b)
-	}
-	return all
-}
-
-// braced is the content of the group that text begins with; without its closing
-// brace, the rest of the text.
-func braced(text string) (content string, closed bool) {
-	depth := 0
-	for i := range min(len(text), maxAnswerBytes) {
-		switch text[i] {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return text[1:i], true
-			}
-		}
-	}
-	return text[1:min(len(text), maxAnswerBytes)], false
-}
-
-var listWords = regexp.MustCompile(`\b(?:and|or)\b|[,;]`)
-
-// readBoxes joins the last box with those before it that belong to one answer.
-func readBoxes(text string, boxes []box) found {
-	last := boxes[0]
-	parts, start := []string{last.content + last.percent}, last.start
-	for _, b := range boxes[1:] {
-		if b.end > start { // it holds the other one
-			continue
-		}
-		gap := text[b.end:start]
-		if len(gap) >= boxGap && (len(gap) >= wordyBoxGap || !listWords.MatchString(gap)) {
-			break
-		}
-		if content := b.content + b.percent; content != parts[0] {
-			parts = append([]string{content}, parts...)
-		}
-		start = b.start
-	}
-	return readWhole(strings.Join(parts, ","), "boxed")
-}
-
 // readWhole reads text as an answer, else what follows its last =, else as words.
 func readWhole(text, rule string) found {
 	text = strings.TrimSpace(text)
@@ -297,14 +189,29 @@ func announced(text, rule string) (found, bool) {
 		f.rule = rule
 		return f, true
 	}
-	f, ok := found{}, false
-	if m := leadingNumber.FindStringSubmatch(sentence); m != nil {
-		f, ok = readProseNumber(m[1] + m[2])
-	} else {
+	f, ok := leading(sentence)
+	if !ok {
 		f, ok = stated(sentence)
 	}
 	f.rule = rule
 	return f, ok
+}
+
+// leading is the number that a sentence begins with. A sentence that goes on with "or"
+// is words.
+func leading(sentence string) (found, bool) {
+	m := leadingNumber.FindStringSubmatchIndex(sentence)
+	if m == nil {
+		return found{}, false
+	}
+	if alternative.MatchString(sentence[m[3]:]) {
+		return found{answer: mathans.Words(sentence), text: sentence}, true
+	}
+	percent := ""
+	if m[4] >= 0 {
+		percent = sentence[m[4]:m[5]]
+	}
+	return readProseNumber(sentence[m[2]:m[3]] + percent)
 }
 
 var isWord = regexp.MustCompile(`\s(?:is|are|equals|was|were)\s+(?:equal to\s+)?`)
@@ -321,8 +228,8 @@ func stated(sentence string) (found, bool) {
 		if f, ok := readBare(sentence[end:]); ok {
 			return f, true
 		}
-		if m := leadingNumber.FindStringSubmatch(sentence[end:]); m != nil {
-			return readProseNumber(m[1] + m[2])
+		if f, ok := leading(sentence[end:]); ok {
+			return f, true
 		}
 	}
 	if f, ok := lastFormula(sentence, segments); ok {
@@ -357,6 +264,7 @@ func onlyNumber(text string) (found, bool) {
 var (
 	sentenceEnd   = regexp.MustCompile(`[.!?](?:\s|$|\*|")|\n`)
 	leadingNumber = regexp.MustCompile(`^[$€£¥]?\s?(-?[\d.,]*\d)(\s?(?:\\?%|percent\b|pct\b))?(?:\W|$)`)
+	alternative   = regexp.MustCompile(`^\W*(?i:or|and/or)\b`)
 	proseWord     = regexp.MustCompile(`(^|[^\\A-Za-z{])([A-Za-z]{2,})`)
 	allLetters    = regexp.MustCompile(`^[\p{L}][\p{L}\s'-]*[.!]?$`)
 )
@@ -380,7 +288,7 @@ func readBare(text string) (found, bool) {
 		return found{}, false
 	}
 	answer, err := mathans.Parse(text)
-	if err != nil || answer.HasWords() && !answer.IsWords() {
+	if err != nil || answer.HasWords() && !answer.IsWords() && !textGroup.MatchString(text) {
 		return found{}, false
 	}
 	return found{answer, text, "whole"}, true

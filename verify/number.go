@@ -41,9 +41,9 @@ Not scored when the row's answer is not a number.
 // Number is the verifier "number". Its fields are its options; the zero value
 // is not valid, use [New] or set Extract and Tolerance.
 type Number struct {
-	Extract   string `json:"extract"`   // one of the Extract constants
-	Tolerance string `json:"tolerance"` // exact decimal or fraction, at least 0
-	Plain     bool   `json:"plain"`     // refuse fractions
+	Extract   string `toml:"extract"`   // one of the Extract constants
+	Tolerance string `toml:"tolerance"` // exact decimal or fraction, at least 0
+	Plain     bool   `toml:"plain"`     // refuse fractions
 }
 
 func (n Number) validate() error {
@@ -56,11 +56,26 @@ func (n Number) validate() error {
 	return nil
 }
 
-// Verify implements [Verifier].
-func (n Number) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (n Number) Check(row Problem) error {
+	_, err := numberOf(row)
+	return err
+}
+
+// numberOf is the row's answer as a number.
+func numberOf(row Problem) (*big.Rat, error) {
 	reference, err := parseNumber(row.Answer, false)
 	if err != nil {
-		return Abstain("the row's answer: %v", err)
+		err = fmt.Errorf("the row's answer: %w", err)
+	}
+	return reference, err
+}
+
+// Verify implements [Verifier].
+func (n Number) Verify(row Problem, completion string) Verdict {
+	reference, err := numberOf(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	tolerance, err := parseNumber(n.Tolerance, false)
 	if err != nil {

@@ -127,8 +127,8 @@ func TestNumberOptions(t *testing.T) {
 		`{"extract":"guess"}`:    `option extract is "guess": accepted are ["announced" "last_line" "last_number" "none"]`,
 		`{"tolerance":"-1"}`:     `option tolerance is "-1"`,
 		`{"tolerance":"a"}`:      `option tolerance is "a"`,
-		`{"tolerence":"0"}`:      `unknown field "tolerence"; accepted are extract (string), tolerance (string), plain (bool)`,
-		`{"plain":"yes please"}`: `accepted are extract (string)`,
+		`{"tolerence":"0"}`:      `unknown key tolerence; did you mean tolerance?`,
+		`{"plain":"yes please"}`: `plain = "yes please" is a string; accepted: true or false`,
 	} {
 		e, err := Lookup("number")
 		if err != nil {
@@ -138,4 +138,18 @@ func TestNumberOptions(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", options, err, want)
 		}
 	}
+}
+
+// TestNumberMarks: TeX around a number is no part of it.
+func TestNumberMarks(t *testing.T) {
+	checkLines(t, "number", []judged{
+		{`{"answer":"7","completion":"The answer is \\(7\\)."}`, Right, 0},
+		{`{"answer":"7","completion":"\\[7\\]"}`, Right, 0},
+		{`{"answer":"7","completion":"<answer>\\boxed{7}</answer>"}`, Right, 0},
+		{`{"answer":"7","completion":"<answer>$\\boxed{ 7 }$</answer>"}`, Right, 0},
+		{`{"answer":"1234","completion":"\\boxed{1{,}234}"}`, Right, 0},
+		{`{"answer":"7","completion":"<answer>\\boxed{8}\\boxed{7}</answer>"}`, Wrong, 0},
+		{`{"answer":"7","completion":"<answer>\\(8\\) \\(7\\)</answer>"}`, Wrong, 0},
+		{`{"answer":"7","completion":"<answer>\\boxed{7}}</answer>"}`, Wrong, 0},
+	})
 }

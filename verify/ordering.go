@@ -47,29 +47,44 @@ const maxOrdered = 1000
 
 // Ordering is the verifier "ordering".
 type Ordering struct {
-	Score   string `json:"score"`   // "exact", "pairs" or "positions"
-	Extract string `json:"extract"` // "answer" or ExtractNone
+	Score   string `toml:"score"`   // "exact", "pairs" or "positions"
+	Extract string `toml:"extract"` // "answer" or ExtractNone
 }
 
-// Verify implements [Verifier].
-func (v Ordering) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v Ordering) Check(row Problem) error {
+	_, err := places(row)
+	return err
+}
+
+// places are the places of the row's items in the right order.
+func places(row Problem) (map[string]int, error) {
 	reference := row.Answer
 	if raw, ok := row.Metadata["items"]; ok {
 		reference = textOf(raw)
 	}
 	want, err := readItems(reference)
 	if err != nil {
-		return Abstain("the row's items: %v", err)
+		return nil, fmt.Errorf("the row's items: %w", err)
 	}
 	place := map[string]int{}
 	for i, item := range want {
 		if _, twice := place[item]; twice {
-			return Abstain("the row's items hold %s twice", quote(item))
+			return nil, fmt.Errorf("the row has the item %s twice", quote(item))
 		}
 		place[item] = i
 	}
 	if len(want) < 2 {
-		return Abstain("the row has %d items: an order takes two and more", len(want))
+		return nil, fmt.Errorf("the row has %d items: an order takes at least two", len(want))
+	}
+	return place, nil
+}
+
+// Verify implements [Verifier].
+func (v Ordering) Verify(row Problem, completion string) Verdict {
+	place, err := places(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	text, rule, err := v.extracted(completion)
 	if err != nil {
@@ -79,8 +94,8 @@ func (v Ordering) Verify(row Problem, completion string) Verdict {
 	if err != nil {
 		return Reject(text, rule, "%v", err)
 	}
-	if len(got) != len(want) {
-		return Reject(text, rule, "%d items are listed, not %d", len(got), len(want))
+	if len(got) != len(place) {
+		return Reject(text, rule, "%d items are listed, not %d", len(got), len(place))
 	}
 	order := make([]int, len(got))
 	seen := map[string]bool{}

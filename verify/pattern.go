@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 )
@@ -40,9 +41,9 @@ Not scored when the row and the options have no expression, or one that is not R
 
 // Regex is the verifier "regex".
 type Regex struct {
-	Pattern  string `json:"pattern"`
-	Anchored bool   `json:"anchored"`
-	Extract  string `json:"extract"`
+	Pattern  string `toml:"pattern"`
+	Anchored bool   `toml:"anchored"`
+	Extract  string `toml:"extract"`
 }
 
 func (v Regex) compile(pattern string) (*regexp.Regexp, error) {
@@ -56,21 +57,34 @@ func (v Regex) compile(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + pattern + `)\z`)
 }
 
-// Verify implements [Verifier].
-func (v Regex) Verify(row Problem, completion string) Verdict {
-	pattern := v.Pattern
-	if pattern == "" {
+// Check implements [Checker].
+func (v Regex) Check(row Problem) error {
+	_, _, err := v.patternOf(row)
+	return err
+}
+
+// patternOf is the expression of the options, else the row's, as written and compiled.
+func (v Regex) patternOf(row Problem) (pattern string, re *regexp.Regexp, err error) {
+	if pattern = v.Pattern; pattern == "" {
 		pattern = row.Answer
 		if _, err := row.Field("pattern", &pattern); err != nil {
-			return Abstain("%v", err)
+			return "", nil, err
 		}
 	}
 	if pattern == "" {
-		return Abstain("the row has no pattern and no answer")
+		return "", nil, errors.New("the row has no pattern and no answer")
 	}
-	re, err := v.compile(pattern)
+	if re, err = v.compile(pattern); err != nil {
+		err = fmt.Errorf("the row's pattern: %w", err)
+	}
+	return pattern, re, err
+}
+
+// Verify implements [Verifier].
+func (v Regex) Verify(row Problem, completion string) Verdict {
+	pattern, re, err := v.patternOf(row)
 	if err != nil {
-		return Abstain("the row's pattern: %v", err)
+		return Abstain("%v", err)
 	}
 	text, rule := completion, "whole"
 	if len(text) > maxCompletionBytes {

@@ -29,6 +29,7 @@ func parseNumber(text string, plain bool) (*big.Rat, error) {
 			break
 		}
 	}
+	s = strings.ReplaceAll(s, "{,}", ",") // TeX's comma without a space
 	over, under, isFraction := strings.Cut(s, "/")
 	if isFraction && plain {
 		return nil, fmt.Errorf("%s is a fraction: accepted is a decimal number", quote(text))

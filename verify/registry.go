@@ -1,12 +1,14 @@
 package verify
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Entry describes a verifier by name.
@@ -17,6 +19,9 @@ type Entry struct {
 	// New makes the verifier from options, a JSON object ("{}" for the
 	// defaults). Use [DecodeOptions] to read them.
 	New func(options json.RawMessage) (Verifier, error)
+	// Paths are the options that name a file or a folder, each with its default;
+	// "" is none. A recipe makes them absolute.
+	Paths map[string]string
 }
 
 var registry = map[string]Entry{}
@@ -40,25 +45,12 @@ func Entries() []Entry {
 	return all
 }
 
-// Lookup finds a verifier by name; the error has names that begin like it.
+// Lookup finds a verifier by name; the error's hint has the nearest name.
 func Lookup(name string) (Entry, error) {
 	if e, ok := registry[name]; ok {
 		return e, nil
 	}
-	const most = 5
-	var near []string
-	for begin := name; begin != "" && near == nil; begin = begin[:len(begin)-1] {
-		for _, e := range Entries() {
-			if len(near) < most && strings.HasPrefix(e.Name, begin) {
-				near = append(near, e.Name)
-			}
-		}
-	}
-	hint := ""
-	if near != nil {
-		hint = "; near it are " + strings.Join(near, ", ")
-	}
-	return Entry{}, fmt.Errorf("unknown verifier %q%s; rlzero verifiers lists all", shown(name), hint)
+	return Entry{}, hint.Unknown("verifier", name, slices.Sorted(maps.Keys(registry)), "rlzero verifiers")
 }
 
 // New makes the named verifier. Options are its settings as a recipe gives
@@ -83,25 +75,11 @@ func New(name string, options map[string]any) (Verifier, error) {
 	return v, nil
 }
 
-// DecodeOptions reads options into dst, a pointer to a struct with json tags
-// that holds the defaults. It refuses options that the struct does not have.
+// DecodeOptions reads options into dst, a pointer to a struct that holds the
+// defaults, with the tags of package settings. It refuses options that the struct
+// does not have and values that its tags do not accept.
 func DecodeOptions(options json.RawMessage, dst any) error {
-	dec := json.NewDecoder(bytes.NewReader(options))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(dst); err != nil {
-		return fmt.Errorf("option: %s; accepted are %s", strings.TrimPrefix(err.Error(), "json: "), optionNames(dst))
-	}
-	return nil
-}
-
-func optionNames(dst any) string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(dst).Elem()) {
-		if tag := f.Tag.Get("json"); tag != "" {
-			names = append(names, fmt.Sprintf("%s (%s)", tag, f.Type))
-		}
-	}
-	return strings.Join(names, ", ")
+	return settings.DecodeJSON(options, dst)
 }
 
 // oneOf checks an option that has a fixed set of values.

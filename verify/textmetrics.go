@@ -30,6 +30,12 @@ type metric struct {
 	pairwise bool
 }
 
+// Check implements [Checker].
+func (m metric) Check(row Problem) error {
+	_, err := rowReferences(row)
+	return err
+}
+
 // Verify implements [Verifier].
 func (m metric) Verify(row Problem, completion string) Verdict {
 	references, err := rowReferences(row)
@@ -108,7 +114,7 @@ func pythonFields(text string) []string { return strings.FieldsFunc(text, isPyth
 
 // metricOptions are the options that all text metrics share.
 type metricOptions struct {
-	Extract string `json:"extract"`
+	Extract string `toml:"extract"`
 }
 
 func (o metricOptions) validate() error {

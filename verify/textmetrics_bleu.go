@@ -36,9 +36,9 @@ Not scored when the row has neither.
 
 type bleuOptions struct {
 	metricOptions
-	Smoothing      string `json:"smoothing"`
-	Tokens         string `json:"tokens"`
-	EffectiveOrder bool   `json:"effective_order"`
+	Smoothing      string `toml:"smoothing"`
+	Tokens         string `toml:"tokens"`
+	EffectiveOrder bool   `toml:"effective_order"`
 }
 
 func newBLEU(options json.RawMessage) (Verifier, error) {

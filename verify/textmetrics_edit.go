@@ -25,7 +25,7 @@ Not scored when the row has neither.
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := struct {
 				metricOptions
-				Distance string `json:"distance"`
+				Distance string `toml:"distance"`
 			}{metricOptions{ExtractNone}, "levenshtein"}
 			if err := DecodeOptions(options, &o); err != nil {
 				return nil, err

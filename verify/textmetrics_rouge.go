@@ -31,7 +31,7 @@ Not scored when the row has neither.
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := struct {
 				metricOptions
-				Score string `json:"score"`
+				Score string `toml:"score"`
 			}{metricOptions{ExtractNone}, "f"}
 			if err := DecodeOptions(options, &o); err != nil {
 				return nil, err

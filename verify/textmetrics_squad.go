@@ -30,7 +30,7 @@ Not scored when the row has neither.
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := struct {
 				metricOptions
-				Normalize string `json:"normalize"`
+				Normalize string `toml:"normalize"`
 			}{metricOptions{ExtractNone}, "squad"}
 			if err := DecodeOptions(options, &o); err != nil {
 				return nil, err

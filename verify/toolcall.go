@@ -44,9 +44,9 @@ const maxCalls = 64
 
 // ToolCall is the verifier "tool_call".
 type ToolCall struct {
-	Ordered bool   `json:"ordered"`
-	Partial bool   `json:"partial"`
-	Extract string `json:"extract"` // ExtractJSON or ExtractNone
+	Ordered bool   `toml:"ordered"`
+	Partial bool   `toml:"partial"`
+	Extract string `toml:"extract"` // ExtractJSON or ExtractNone
 }
 
 // toolCall is one call: arguments is a decoded JSON value.
@@ -57,15 +57,30 @@ type toolCall struct {
 
 var toolCallTag = regexp.MustCompile(`(?s)<tool_call>(.*?)</tool_call>`)
 
-// Verify implements [Verifier].
-func (v ToolCall) Verify(row Problem, completion string) Verdict {
+// Check implements [Checker].
+func (v ToolCall) Check(row Problem) error {
+	_, err := callsOf(row)
+	return err
+}
+
+// callsOf are the calls that a row wants.
+func callsOf(row Problem) ([]toolCall, error) {
 	reference := row.Answer
 	if raw, ok := row.Metadata["tool_calls"]; ok {
 		reference = textOf(raw)
 	}
 	want, err := readCalls(reference)
 	if err != nil {
-		return Abstain("the row's calls: %v", err)
+		err = fmt.Errorf("the row's calls: %w", err)
+	}
+	return want, err
+}
+
+// Verify implements [Verifier].
+func (v ToolCall) Verify(row Problem, completion string) Verdict {
+	want, err := callsOf(row)
+	if err != nil {
+		return Abstain("%v", err)
 	}
 	text, rule, err := extractJSON(completion, v.Extract)
 	if err != nil {

@@ -52,11 +52,11 @@ func marshal(v any) ([]byte, error) {
 }
 
 // Guard is the verdict of judge, or not scored where that panics. A fault of a verifier
-// is no reason to lose a run of days: it is counted and told.
+// is no reason to lose a run of days: it is counted and reported.
 func Guard(judge func() Verdict) (v Verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			v = Abstain("the verifier broke, which is a fault of this program: %v", p)
+			v = Abstain("the verifier failed, which is a bug in rlzero: %v", p)
 		}
 	}()
 	return judge()
@@ -66,6 +66,24 @@ func Guard(judge func() Verdict) (v Verdict) {
 // construction and safe for concurrent use.
 type Verifier interface {
 	Verify(row Problem, completion string) Verdict
+}
+
+// Checker is a [Verifier] that needs something of a row.
+type Checker interface {
+	Verifier
+	// Check is the reason why Verify does not score completions of this row, whatever
+	// they say; nil where it does. Tests of programs are read and not run, so a row that
+	// passes may still have a setup that fails.
+	Check(row Problem) error
+}
+
+// Check tells whether a verifier can judge completions of a row: rows are checked when a
+// data file is read, so that a run does not find out one by one.
+func Check(v Verifier, row Problem) error {
+	if c, ok := v.(Checker); ok {
+		return c.Check(row)
+	}
+	return nil
 }
 
 // Problem is one task: what was asked and what a verifier needs to judge an answer.
@@ -80,7 +98,8 @@ type Problem struct {
 }
 
 // UnmarshalJSON reads an object with the optional keys id, question (or
-// prompt), answer and metadata; other keys go to Metadata.
+// prompt), answer and metadata; other keys go to Metadata, and so does prompt beside
+// question.
 func (r *Problem) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -95,12 +114,16 @@ func (r *Problem) UnmarshalJSON(data []byte) error {
 			r.Metadata = map[string]json.RawMessage{}
 		}
 	}
+	question := "question"
+	if _, ok := fields[question]; !ok {
+		question = "prompt"
+	}
 	for key, raw := range fields {
 		switch key {
 		case "metadata":
 		case "id":
 			r.ID = textOf(raw)
-		case "question", "prompt":
+		case question:
 			r.Question = textOf(raw)
 		case "answer":
 			r.Answer = textOf(raw)

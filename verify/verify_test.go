@@ -2,11 +2,14 @@ package verify
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -121,8 +124,8 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("verifier %q accepts an unknown option", e.Name)
 		}
 	}
-	if _, err := New("nunber", nil); err == nil || !strings.Contains(err.Error(), `unknown verifier "nunber"; near it are number; `) {
-		t.Errorf("unknown name: %v", err)
+	if _, err := New("nunber", nil); fmt.Sprint(err, hint.All(err)) != `unknown verifier "nunber" [did you mean number? rlzero verifiers lists them all]` {
+		t.Errorf("unknown name: %v, hints %q", err, hint.All(err))
 	}
 	defer func() {
 		if recover() == nil {
@@ -169,11 +172,11 @@ func TestGrade(t *testing.T) {
 		`{"answer":"7"}`:                       `no key "completion"`,
 		`{"completion":7}`:                     `"completion" is "7": accepted is a string or null`,
 		`{"completion":"7"}`:                   "no verifier is named",
-		`{"verifier":"nope","completion":"7"}`: `unknown verifier "nope"; near it are `,
+		`{"verifier":"nope","completion":"7"}`: `unknown verifier "nope"`,
 		`{"verifier":"number","completion":"7","extract":"all"}`:     `verifier "number": option extract is "all"`,
-		`{"verifier":"number","completion":"7","options":{"a":1}}`:   `unknown field "a"`,
+		`{"verifier":"number","completion":"7","options":{"a":1}}`:   `unknown key a; known here: extract, tolerance, plain`,
 		`{"verifier":"number","completion":"7","task":[]}`:           "a task row is a JSON object",
-		`{"verifier":"format","completion":"7","extract":"none"}`:    `unknown field "extract"`,
+		`{"verifier":"format","completion":"7","extract":"none"}`:    `unknown key extract; known here: tags, pattern`,
 		`{"verifier":"number","completion":"7","metadata":"{}"}`:     `"metadata" of a task row`,
 		`{"verifier":["number"],"completion":"7","metadata":"none"}`: "not a line to grade",
 	} {
@@ -186,7 +189,7 @@ func TestGrade(t *testing.T) {
 // TestGuard: a verifier that panics has not scored.
 func TestGuard(t *testing.T) {
 	got := Guard(func() Verdict { var none []int; return Accept("", "", "%d", none[len(none)]) })
-	if got.Verdict != NotScored || !math.IsNaN(got.Score) || !strings.Contains(got.Reason, "the verifier broke") {
+	if got.Verdict != NotScored || !math.IsNaN(got.Score) || !strings.Contains(got.Reason, "the verifier failed") {
 		t.Errorf("%+v", got)
 	}
 	if got := Guard(func() Verdict { return Accept("", "", "fine") }); got.Verdict != Right {

@@ -84,27 +84,20 @@ func nt[F real](d dims, a, b []F, put func(i, j int, s F)) {
 }
 
 // matmulNN: c[i][j] = sum of a[i][k]*b[k][j].
-func matmulNN[F real](c *call[F]) { nn(c, false) }
+func matmulNN[F real](c *call[F]) {
+	d := c.dims()
+	for i := range d.m {
+		clear(c.f[2][i*d.ldc:][:d.n])
+	}
+	matmulNNAcc(c)
+}
 
-// matmulNNAdd: c[i][j] += that sum.
-func matmulNNAdd[F real](c *call[F]) { nn(c, true) }
-
-func nn[F real](c *call[F], add bool) {
+// matmulNNAcc: the chain of c[i][j] goes on with a[i][k]*b[k][j].
+func matmulNNAcc[F real](c *call[F]) {
 	d := c.dims()
 	a, b, out := c.f[0], c.f[1], c.f[2]
 	tiles(d, func(i0, i1, j0, j1 int) {
-		rows, cols := i1-i0, j1-j0
-		sum := make([]F, rows*cols)
-		chain(sum, cols, rows, cols, d.k, a[i0*d.lda:], d.lda, 1, b[j0:], d.ldb)
-		for i := range rows {
-			y := out[(i0+i)*d.ldc+j0:][:cols]
-			for j, s := range sum[i*cols:][:cols] {
-				if add {
-					s = y[j] + s
-				}
-				y[j] = s
-			}
-		}
+		chain(out[i0*d.ldc+j0:], d.ldc, i1-i0, j1-j0, d.k, a[i0*d.lda:], d.lda, 1, b[j0:], d.ldb)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/internal/vk"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Device is a Vulkan device. See gpu.Device for what its methods do.
@@ -82,18 +83,18 @@ func openAny(index int) (gpu.Device, error) {
 func newInstance() (*vk.Instance, error) {
 	instance, err := vk.NewInstance("rlzero")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; %s", gpu.ErrNoDevice, err, installHint())
+		return nil, hint.With(fmt.Errorf("%w: %w", gpu.ErrNoDevice, err), "%s", installHint())
 	}
 	if instance.Devices() == 0 {
 		instance.Destroy()
-		return nil, fmt.Errorf("%w: the Vulkan library found no driver; %s", gpu.ErrNoDevice, installHint())
+		return nil, hint.With(fmt.Errorf("%w: the Vulkan library found no driver", gpu.ErrNoDevice), "%s", installHint())
 	}
 	return instance, nil
 }
 
 func newDevice(instance *vk.Instance, index int) (*Device, error) {
 	if index < 0 || index >= instance.Devices() {
-		return nil, fmt.Errorf("%w: there are %d Vulkan devices, counted from 0", gpu.ErrNoDevice, instance.Devices())
+		return nil, fmt.Errorf("%w: it does not exist", gpu.ErrNoDevice)
 	}
 	d := &Device{
 		instance:   instance,

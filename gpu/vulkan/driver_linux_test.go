@@ -7,10 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // TestNoDriver runs itself in a process whose Vulkan loader finds no driver: the
@@ -19,7 +20,7 @@ func TestNoDriver(t *testing.T) {
 	const child = "RLZERO_TEST_NO_DRIVER"
 	if os.Getenv(child) != "" {
 		_, err := List()
-		if !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), installHint()) {
+		if !errors.Is(err, gpu.ErrNoDevice) || !slices.Contains(hint.All(err), installHint()) {
 			t.Errorf("%v, want ErrNoDevice with %q", err, installHint())
 		}
 		if _, err := gpu.Open("vulkan"); !errors.Is(err, gpu.ErrNoDevice) {

@@ -36,7 +36,7 @@ func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
 	}
 	size = (size + 3) &^ 3
 	if size > d.traits.caps.MaxAllocation {
-		return nil, fmt.Errorf("%w: buffer %q is %d bytes, one buffer may have %d here; cut it into slabs",
+		return nil, fmt.Errorf("%w: buffer %q has %d bytes, more than the %d that this device allows; cut it into slabs",
 			gpu.ErrOutOfMemory, label, size, d.traits.caps.MaxAllocation)
 	}
 	b, err := d.allocate(label, size, d.traits.memoryType, d.traits.caps.Unified)

@@ -112,7 +112,7 @@ func (d *Device) kernel(name string) (*kernel, error) {
 	}
 	contract, ok := shaders.Lookup(name)
 	if !ok {
-		return nil, fmt.Errorf("there is no kernel %q; package shaders lists them", name)
+		return nil, fmt.Errorf("unknown kernel %q; shaders/kernels.go lists them", name)
 	}
 	l, err := d.layoutFor(layoutKey{bindings: len(contract.Bindings), params: len(contract.Params)})
 	if err != nil {
@@ -131,7 +131,7 @@ func (d *Device) layoutFor(key layoutKey) (layout, error) {
 		return l, nil
 	}
 	if 4*key.params > int(d.properties.MaxPushConstants) {
-		return layout{}, fmt.Errorf("%w: %d parameters, push constants hold %d", gpu.ErrUnsupported, key.params, d.properties.MaxPushConstants/4)
+		return layout{}, fmt.Errorf("%w: %d parameters, but push constants hold %d", gpu.ErrUnsupported, key.params, d.properties.MaxPushConstants/4)
 	}
 	label := fmt.Sprintf("a layout of %d buffers", key.bindings)
 	set, r := d.vk.CreateDescriptorSetLayout(key.bindings)

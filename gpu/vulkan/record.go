@@ -98,7 +98,7 @@ func (d *Device) resolve(op gpu.Op) (dispatch, error) {
 	next := dispatch{layout: k.layout, params: slices.Clone(op.Params), spans: make([]span, len(op.Bind))}
 	for i, n := range variant.Groups(op.Size) {
 		if limit := d.properties.MaxWorkgroups; n > int(limit[i]) {
-			return dispatch{}, fmt.Errorf("%w: size %v makes %v workgroups of shader %s, the limits are %v; cut the work",
+			return dispatch{}, fmt.Errorf("%w: size %v needs %v workgroups of shader %s, more than the limits %v; cut the work",
 				gpu.ErrUnsupported, op.Size, variant.Groups(op.Size), variant.ID, limit)
 		}
 		next.groups[i] = uint32(n)

@@ -49,7 +49,7 @@ func conclude(index int, p vk.Properties, memory int, tier string) traits {
 	}
 	var missing []string
 	if p.APIVersion < vk.Version(1, 1) {
-		missing = append(missing, "Vulkan 1.1 (update the driver)")
+		missing = append(missing, "Vulkan 1.1 (a newer driver may have it)")
 	}
 	if p.MaxStorageBuffers < minStorageBuffers || p.MaxInvocations < minInvocations || p.MaxSharedMemory < minSharedMemory {
 		missing = append(missing, "WebGPU's default limits")
@@ -61,7 +61,7 @@ func conclude(index int, p vk.Properties, memory int, tier string) traits {
 	t.memoryType, t.caps.Unified = bufferMemory(p, t.caps.Kind)
 	t.stagingType = stagingMemory(p.MemoryTypes)
 	if t.memoryType < 0 || t.stagingType < 0 {
-		missing = append(missing, "memory that the host can reach")
+		missing = append(missing, "memory that the CPU can reach")
 	} else {
 		t.caps.Memory = memorySize(p.Heaps[p.MemoryTypes[t.memoryType].Heap], t.caps.Kind, memory)
 	}
@@ -105,9 +105,9 @@ func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
 		if lanes {
 			return gpu.TierLanes, nil
 		}
-		return "", fmt.Errorf("RLZERO_TIER=TL needs subgroups of 8 with shuffle and 64-bit integers; the subgroup size is %d; unset it or use T0", p.SubgroupSize)
+		return "", fmt.Errorf("RLZERO_TIER=TL needs subgroups of 8 lanes with shuffle, and 64-bit integers; this device has subgroups of %d: unset RLZERO_TIER, or set it to T0", p.SubgroupSize)
 	default:
-		return "", fmt.Errorf("RLZERO_TIER=%s is not a tier; accepted are T0 and TL", override)
+		return "", fmt.Errorf("unknown tier RLZERO_TIER=%s; accepted: T0, TL", override)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Device is a WebGPU device. See gpu.Device for what its methods do.
@@ -61,7 +62,7 @@ func adapters() ([]wgpu.Adapter, error) {
 		return nil, fmt.Errorf("%w: WebGPU: %w", gpu.ErrNoDevice, err)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: WebGPU found no adapter; install the driver of your GPU's vendor or, on Linux, Mesa's Vulkan drivers", gpu.ErrNoDevice)
+		return nil, hint.With(fmt.Errorf("%w: WebGPU found no adapter", gpu.ErrNoDevice), "install your GPU vendor's driver or, on Linux, Mesa's Vulkan drivers")
 	}
 	return list, nil
 }
@@ -78,7 +79,7 @@ func Open(index int) (*Device, error) {
 		}
 	}()
 	if index < 0 || index >= len(list) {
-		return nil, fmt.Errorf("%w: there are %d WebGPU adapters, counted from 0", gpu.ErrNoDevice, len(list))
+		return nil, fmt.Errorf("%w: webgpu:%d does not exist", gpu.ErrNoDevice, index)
 	}
 	return open(index, list[index])
 }

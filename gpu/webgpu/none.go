@@ -8,7 +8,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 )
 
-const absent = "not compiled into this program; a release build has it for Linux and Windows on amd64 and Linux on arm64, CGO_ENABLED=1 go build -tags webgpu on every system"
+const absent = "not compiled into this program; release builds for Linux (amd64, arm64) and Windows (amd64) have it, and CGO_ENABLED=1 go build -tags webgpu adds it on every system"
 
 // List shows one device that cannot be used: this build has no WebGPU.
 func List() ([]gpu.Info, error) {

@@ -112,7 +112,7 @@ func (d *Device) layout(name string, shared bool) (wgpu.Layout, error) {
 		return l, nil
 	}
 	if len(readOnly) > defaults.StorageBuffers || 4*len(kernel.Params) > slot {
-		return wgpu.Layout{}, fmt.Errorf("%w: kernel %s has %d bindings and %d parameters, WebGPU takes %d and %d",
+		return wgpu.Layout{}, fmt.Errorf("%w: kernel %s has %d bindings and %d parameters, but WebGPU takes %d and %d",
 			gpu.ErrUnsupported, name, len(readOnly), len(kernel.Params), defaults.StorageBuffers, slot/4)
 	}
 	l, err := d.device.NewLayout(readOnly, 4*len(kernel.Params))

@@ -102,7 +102,7 @@ func (p *program) resolve(i int, op gpu.Op) (wgpu.Dispatch, error) {
 	next := wgpu.Dispatch{Groups: variant.Groups(op.Size)}
 	for _, n := range next.Groups {
 		if n > defaults.Groups {
-			return next, fmt.Errorf("%w: size %v makes %v workgroups of shader %s, the limit is %d in each dimension; cut the work",
+			return next, fmt.Errorf("%w: size %v needs %v workgroups of shader %s, more than %d in a dimension; cut the work",
 				gpu.ErrUnsupported, op.Size, next.Groups, variant.ID, defaults.Groups)
 		}
 	}

@@ -63,7 +63,7 @@ func (d *Device) measureTick() error {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if ticks[1] <= ticks[0] {
-		return fmt.Errorf("%w: the adapter's clock stands still", gpu.ErrUnsupported)
+		return fmt.Errorf("%w: the adapter's clock does not advance", gpu.ErrUnsupported)
 	}
 	d.tick = float64(at[1].Sub(at[0])) / float64(ticks[1]-ticks[0])
 	return nil

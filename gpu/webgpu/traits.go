@@ -61,7 +61,7 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 	if missing := lacks(a.Limits); len(missing) > 0 {
 		t.unusable = "lacks " + strings.Join(missing, ", ") + "; update the driver or choose another device"
 	} else if tier != "" && tier != string(gpu.TierBase) {
-		t.unusable = fmt.Sprintf("RLZERO_TIER=%s: WebGPU runs tier %s; unset it", tier, gpu.TierBase)
+		t.unusable = fmt.Sprintf("RLZERO_TIER=%s is not possible: WebGPU has tier %s only; unset RLZERO_TIER", tier, gpu.TierBase)
 	}
 	return t
 }

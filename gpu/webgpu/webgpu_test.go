@@ -4,12 +4,14 @@ package webgpu
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/shaders"
 )
 
@@ -93,7 +95,7 @@ func TestErrorsAreTyped(t *testing.T) {
 	_, err = d.device.NewPipeline("broken", "fn main() { let x = y; }", layout)
 	err = d.noted(explainShader(err, "broken"))
 	for _, part := range []string{"shader broken", "'y'", "update the driver"} {
-		if !errors.Is(err, gpu.ErrUnsupported) || !strings.Contains(err.Error(), part) {
+		if !errors.Is(err, gpu.ErrUnsupported) || !strings.Contains(fmt.Sprint(err, hint.All(err)), part) {
 			t.Errorf("a shader that does not compile: %v, want ErrUnsupported with %q", err, part)
 		}
 	}

@@ -188,14 +188,16 @@ func TestMetricsByHand(t *testing.T) {
 	res := mustLoss(t, Default(), b)
 	// −(1.2 − 0.8 + 1)/3: high clip at 1.2, low clip at 0.8, ratio 1.
 	want := map[string]float64{
-		"policy/loss":           -(1.2 - 0.8 + 1) / 3,
-		"policy/ratio_mean":     3.5 / 3,
-		"policy/clip_low_frac":  1. / 3,
-		"policy/clip_high_frac": 1. / 3,
-		"policy/clip_fraction":  2. / 3,
-		"policy/kl_ref":         (2 - ln2 - 1) / 3,
-		"policy/entropy":        2,
-		"policy/mismatch_kl":    (2 - ln2 - 1) / 2, // over the two tokens whose sampler value is known
+		"policy/loss":            -(1.2 - 0.8 + 1) / 3,
+		"policy/ratio_mean":      3.5 / 3,
+		"policy/clip_low_share":  1. / 3,
+		"policy/clip_high_share": 1. / 3,
+		"policy/clip_fraction":   2. / 3,
+		"policy/kl_ref":          (2 - ln2 - 1) / 3,
+		"policy/entropy":         2,
+		"policy/mismatch_kl":     (2 - ln2 - 1) / 2, // over the two tokens whose sampler value is known
+		"policy/compared":        2,
+		"policy/equal":           1,
 	}
 	got := res.Metrics.Means()
 	if len(got) != len(want) {

@@ -1,10 +1,14 @@
 package algo
 
 import (
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/settings"
 )
 
 func TestPresets(t *testing.T) {
@@ -57,36 +61,30 @@ times exp(old - sampler), token_truncate to [0, 2]; no sequence with A < 0 and m
 	}
 }
 
-// Every key has a snake_case name of its own, and every list of choices belongs
-// to a key and has the default in it.
+// choices are the accepted words of a key.
+func choices(key string) []string {
+	for _, f := range settings.Fields(Config{}) {
+		if f.Key == key && f.Choice != nil {
+			return f.Choice
+		}
+	}
+	panic("there is no key " + key + " that takes a word")
+}
+
+// Every field has a snake_case key of its own, and every loss a function.
 func TestKeys(t *testing.T) {
-	keys := map[string]reflect.Value{}
-	defaults := reflect.ValueOf(Default())
-	for i := range defaults.NumField() {
-		key := defaults.Type().Field(i).Tag.Get("toml")
-		if key == "" || key != strings.ToLower(key) {
-			t.Errorf("field %s has the key %q", defaults.Type().Field(i).Name, key)
+	keys := map[string]bool{}
+	for _, f := range settings.Fields(Config{}) {
+		if f.Key != strings.ToLower(f.Key) || keys[f.Key] {
+			t.Errorf("the key %q is not in snake_case, or two fields have it", f.Key)
 		}
-		if _, twice := keys[key]; twice {
-			t.Errorf("two fields have the key %q", key)
-		}
-		keys[key] = defaults.Field(i)
+		keys[f.Key] = true
 	}
-	for key, names := range choices {
-		field, there := keys[key]
-		if !there {
-			t.Errorf("choices for %q, which is no key", key)
-		} else if field.Kind() == reflect.String && !strings.Contains(strings.Join(names, " "), field.String()) {
-			t.Errorf("default %s = %q is not among %v", key, field.String(), names)
-		}
+	if n := reflect.TypeFor[Config]().NumField(); len(keys) != n {
+		t.Errorf("%d keys for %d fields", len(keys), n)
 	}
-	for _, name := range choices["loss"] {
-		if surrogates[name] == nil {
-			t.Errorf("loss %q has no function", name)
-		}
-	}
-	if len(surrogates) != len(choices["loss"]) {
-		t.Errorf("%d loss functions for %d names", len(surrogates), len(choices["loss"]))
+	if losses := choices("loss"); !slices.Equal(slices.Sorted(maps.Keys(surrogates)), slices.Sorted(slices.Values(losses))) {
+		t.Errorf("the losses are %v, the functions those of %v", losses, slices.Sorted(maps.Keys(surrogates)))
 	}
 }
 
@@ -99,9 +97,9 @@ func TestValidateNamesKeyFoundAndAccepted(t *testing.T) {
 		{func(c *Config) { c.Estimator = "group" }, []string{"estimator", `"group"`, "group_std"}},
 		{func(c *Config) { c.Normalize = "dapo" }, []string{"normalize", "token_mean"}},
 		{func(c *Config) { c.Filters = []string{"uniform_groups", "easy"} }, []string{"filters", `"easy"`, "all_wrong"}},
-		{func(c *Config) { c.ClipLow = -0.1 }, []string{"clip_low", "-0.1", ">= 0"}},
-		{func(c *Config) { c.ClipHigh = math.NaN() }, []string{"clip_high", "NaN"}},
-		{func(c *Config) { c.DualClip = 0 }, []string{"dual_clip = 0", "> 1", "inf = off"}},
+		{func(c *Config) { c.ClipLow = -0.1 }, []string{"clip_low", "-0.1", "at least 0, or inf"}},
+		{func(c *Config) { c.ClipHigh = math.NaN() }, []string{"clip_high", "nan"}},
+		{func(c *Config) { c.DualClip = 0 }, []string{"dual_clip = 0", "above 1, or inf"}},
 		{func(c *Config) { c.TopEntropyShare = 0 }, []string{"top_entropy_share", "above 0"}},
 		{func(c *Config) { c.MismatchMin, c.MismatchCap = 3, 2 }, []string{"mismatch_min = 3", "mismatch_cap"}},
 		{func(c *Config) { c.RewardScale = 0 }, []string{"reward_scale", "other than 0"}},

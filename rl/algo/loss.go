@@ -16,10 +16,42 @@ type Result struct {
 	Metrics      Metrics     // sums over the batch's tokens
 }
 
+// Local says whether a sequence's derivatives depend on that sequence and on counts
+// known in advance alone. A loss that is local can be computed in parts, see Sum.
+func (c Config) Local() bool {
+	return c.TopEntropyShare == 1 && c.Normalize != "micro_token_mean"
+}
+
+// Sum is a local loss that is computed in parts, each of which holds whole
+// sequences: values, derivatives and metrics have the bits of the loss in one part.
+type Sum struct {
+	cfg    Config
+	global Global
+	total  Result // loss and metrics alone
+}
+
+// NewSum begins the loss of a batch of sequences with so many tokens under the loss
+// mask.
+func NewSum(cfg Config, sequences, tokens int) *Sum {
+	return &Sum{cfg: cfg, global: Global{Tokens: tokens, Sequences: sequences, MicroBatches: 1, EntropyThreshold: math.Inf(-1)}}
+}
+
+// Add computes the next part. Of its result, loss and metrics are those of all parts
+// so far, derivatives those of this one.
+func (s *Sum) Add(b Batch) (Result, error) {
+	b.Global = &s.global
+	res, err := lossFrom(s.cfg, b, s.total)
+	s.total = Result{Loss: res.Loss, Metrics: res.Metrics}
+	return res, err
+}
+
 // Loss computes the loss that cfg describes over b. It returns an error for a
 // config that is not valid, a stream that is missing or of another shape, and
 // a value that is not finite (naming sequence and token).
-func Loss(cfg Config, b Batch) (Result, error) {
+func Loss(cfg Config, b Batch) (Result, error) { return lossFrom(cfg, b, Result{}) }
+
+// lossFrom continues the sums of a result.
+func lossFrom(cfg Config, b Batch, res Result) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
 	}
@@ -31,7 +63,7 @@ func Loss(cfg Config, b Batch) (Result, error) {
 	if b.Global != nil {
 		g = *b.Global
 	}
-	res := Result{DLogprob: zeros(b.Logprob)}
+	res.DLogprob = zeros(b.Logprob)
 	if cfg.EntropyCoef != 0 {
 		res.DEntropy = zeros(b.Logprob)
 	}

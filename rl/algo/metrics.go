@@ -13,9 +13,10 @@ type Metrics struct {
 	KLRef         float64 // Σ k3 toward the reference, nats
 	Entropy       float64 // Σ entropy, nats
 	MismatchKL    float64 // Σ k3 between sampler and policy now, nats
+	Equal         int     // tokens whose log-prob has the sampler's bits
 	RefTokens     int     // tokens KLRef is over
 	EntropyTokens int     // tokens Entropy is over
-	SamplerTokens int     // tokens MismatchKL is over
+	SamplerTokens int     // tokens MismatchKL and Equal are over
 }
 
 // Add returns the metrics of two parts of a batch together.
@@ -28,6 +29,7 @@ func (m Metrics) Add(o Metrics) Metrics {
 	m.KLRef += o.KLRef
 	m.Entropy += o.Entropy
 	m.MismatchKL += o.MismatchKL
+	m.Equal += o.Equal
 	m.RefTokens += o.RefTokens
 	m.EntropyTokens += o.EntropyTokens
 	m.SamplerTokens += o.SamplerTokens
@@ -39,8 +41,8 @@ func (m Metrics) Add(o Metrics) Metrics {
 //
 //	policy/loss            the loss of the global batch
 //	policy/ratio_mean      mean ratio π/π_old; exactly 1 on-policy
-//	policy/clip_low_frac   share of tokens with A < 0 whose ratio is below the range
-//	policy/clip_high_frac  share of tokens with A > 0 whose ratio is above it
+//	policy/clip_low_share   share of tokens with A < 0 whose ratio is below the range
+//	policy/clip_high_share  share of tokens with A > 0 whose ratio is above it
 //	policy/clip_fraction   their sum
 //	policy/kl_ref          mean k3 of log π − log π_ref, nats, whatever kl_estimator is
 //	policy/entropy         mean entropy, nats
@@ -49,6 +51,9 @@ func (m Metrics) Add(o Metrics) Metrics {
 //	                       rollout the weights are equal and it is the numerical
 //	                       mismatch of the two paths, exactly 0 if there is none;
 //	                       later updates add the policy's movement
+//	policy/compared        tokens that mismatch_kl is over, a count
+//	policy/equal           those whose two log-probs are the same float64, a count:
+//	                       opposite errors cannot cancel in it
 func (m Metrics) Means() map[string]float64 {
 	out := map[string]float64{"policy/loss": m.Loss}
 	mean := func(name string, sum float64, n int) {
@@ -57,12 +62,15 @@ func (m Metrics) Means() map[string]float64 {
 		}
 	}
 	mean("policy/ratio_mean", m.Ratio, m.Tokens)
-	mean("policy/clip_low_frac", float64(m.ClipLow), m.Tokens)
-	mean("policy/clip_high_frac", float64(m.ClipHigh), m.Tokens)
+	mean("policy/clip_low_share", float64(m.ClipLow), m.Tokens)
+	mean("policy/clip_high_share", float64(m.ClipHigh), m.Tokens)
 	mean("policy/clip_fraction", float64(m.ClipLow+m.ClipHigh), m.Tokens)
 	mean("policy/kl_ref", m.KLRef, m.RefTokens)
 	mean("policy/entropy", m.Entropy, m.EntropyTokens)
 	mean("policy/mismatch_kl", m.MismatchKL, m.SamplerTokens)
+	if m.SamplerTokens > 0 {
+		out["policy/compared"], out["policy/equal"] = float64(m.SamplerTokens), float64(m.Equal)
+	}
 	return out
 }
 
@@ -96,6 +104,9 @@ func (res *Result) observe(b Batch, i int) {
 		if b.SamplerLogprob != nil && !math.IsNaN(b.SamplerLogprob[i][t]) {
 			m.MismatchKL += k3(b.SamplerLogprob[i][t] - now)
 			m.SamplerTokens++
+			if math.Float64bits(b.SamplerLogprob[i][t]) == math.Float64bits(now) {
+				m.Equal++
+			}
 		}
 	}
 }

@@ -91,8 +91,7 @@ func openInstruct(cfg *Config, h hyper) {
 	}
 }
 
-// slime: the mean over sequences of the token mean; off-policy sequence mask,
-// then sampler correction.
+// slime: the mean over sequences of the token mean, with sampler correction.
 func slime(cfg *Config, h hyper) {
 	cfg.Normalize, cfg.ClipLow, cfg.ClipHigh = "seq_mean", h.num("eps_clip"), h.num("eps_clip_high")
 	cfg.DualClip = h.or("eps_clip_c", math.Inf(1))
@@ -102,7 +101,6 @@ func slime(cfg *Config, h hyper) {
 	case "slime_cispo":
 		cfg.Loss = "cispo"
 	}
-	cfg.OffPolicyKLMax = h.or("opsm_delta", math.Inf(1))
 	if h.has("tis") {
 		cfg.Mismatch = map[string]string{"tis": "token_truncate", "icepop": "token_mask"}[h.str("tis")]
 		cfg.MismatchMin, cfg.MismatchCap = h.num("tis_clip_low"), h.num("tis_clip")
@@ -133,4 +131,34 @@ func openRLHF(cfg *Config, h hyper, b *Batch) float64 {
 		cfg.MismatchMin, cfg.MismatchCap = bounds[0].(float64), bounds[1].(float64)
 	}
 	return factor
+}
+
+// TestTOPR: the mean over sequences of -w·A·Σ log π with w = 1 for A >= 0, else the
+// sequence's ratio kept between the bounds (arXiv 2503.14286).
+func TestTOPR(t *testing.T) {
+	b := randomBatch(5, 16)
+	for _, bounds := range [][2]float64{{0, 1}, {0, 0.5}, {0.1, 0.8}, {0.6, 0.9}} {
+		cfg := Default()
+		cfg.Loss, cfg.RatioLevel, cfg.Normalize = "topr", "sequence_sum", "seq_sum"
+		cfg.ClipLow, cfg.ClipHigh, cfg.RatioCap = 1-bounds[0], 0, bounds[1]
+		want, size := 0.0, 0.0
+		for i := range b.Logprob {
+			logRatio, logprob, w := 0.0, 0.0, 1.0
+			for k, counts := range b.Mask[i] {
+				if counts {
+					logRatio += b.Logprob[i][k] - b.OldLogprob[i][k]
+					logprob += b.Logprob[i][k]
+				}
+			}
+			if b.Advantage[i] < 0 {
+				w = math.Min(math.Max(math.Exp(logRatio), bounds[0]), bounds[1])
+			}
+			term := w * b.Advantage[i] * logprob / float64(len(b.Logprob))
+			want, size = want-term, size+math.Abs(term)
+		}
+		// Sums of some 16 x 16 numbers, whose rounding errors are at most 2^-53 of size each.
+		if res := mustLoss(t, cfg, b); math.Abs(res.Loss-want) > 512*0x1p-53*size {
+			t.Errorf("bounds %v: loss %v, want %v", bounds, res.Loss, want)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -53,20 +54,33 @@ func part(b Batch, from, to int) Batch {
 	return b
 }
 
-// everyComposition is each loss × level × normaliser that Validate accepts,
-// with all other parts on.
-func everyComposition() map[string]Config {
-	all := map[string]Config{}
-	for _, loss := range choices["loss"] {
-		for _, level := range choices["ratio_level"] {
-			for _, normalize := range choices["normalize"] {
+// everyComposition is each loss × level × normaliser that Validate accepts, with all
+// other parts on. It fails the test unless every loss, every level and every normaliser
+// is in one of them: tests over nothing would pass.
+func everyComposition(t *testing.T) map[string]Config {
+	t.Helper()
+	all, covered := map[string]Config{}, map[string]bool{}
+	for _, loss := range choices("loss") {
+		for _, level := range choices("ratio_level") {
+			for _, normalize := range choices("normalize") {
 				c := Default()
 				c.Loss, c.RatioLevel, c.Normalize, c.MaxCompletionTokens = loss, level, normalize, 6
 				c.KLCoef, c.EntropyCoef, c.TopEntropyShare, c.OffPolicyKLMax = 0.05, 0.01, 0.8, 0.2
 				c.Mismatch, c.MismatchMin, c.MismatchCap = "token_truncate", 0.95, 1.05
 				if c.Validate() == nil {
 					all[fmt.Sprintf("%s/%s/%s", loss, level, normalize)] = c
+					covered["loss "+loss], covered["ratio_level "+level], covered["normalize "+normalize] = true, true, true
 				}
+			}
+		}
+	}
+	for _, part := range []string{"loss", "ratio_level", "normalize"} {
+		if len(choices(part)) == 0 {
+			t.Fatalf("there is no %s to test", part)
+		}
+		for _, name := range choices(part) {
+			if !covered[part+" "+name] {
+				t.Fatalf("no composition that Validate accepts has %s = %s", part, name)
 			}
 		}
 	}
@@ -88,7 +102,7 @@ func mustLoss(t *testing.T, cfg Config, b Batch) Result {
 func TestSplitInvariance(t *testing.T) {
 	const n = 7
 	b := randomBatch(3, n)
-	for name, cfg := range everyComposition() {
+	for name, cfg := range everyComposition(t) {
 		if cfg.Normalize == "micro_token_mean" {
 			continue // depends on the cut by definition
 		}
@@ -122,6 +136,48 @@ func TestSplitInvariance(t *testing.T) {
 	}
 }
 
+// TestSum: a local loss in parts has the bits of the loss in one, its metrics and the
+// sum itself included.
+func TestSum(t *testing.T) {
+	const n = 7
+	b := randomBatch(3, n)
+	tried := 0
+	for name, cfg := range everyComposition(t) {
+		cfg.TopEntropyShare = 1
+		if !cfg.Local() {
+			continue
+		}
+		tried++
+		whole := mustLoss(t, cfg, b)
+		g := Totals(cfg, b)
+		for _, cuts := range [][]int{{0, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 3, 7}} {
+			sum := NewSum(cfg, g.Sequences, g.Tokens)
+			var last Result
+			for k := range cuts[1:] {
+				res, err := sum.Add(part(b, cuts[k], cuts[k+1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range res.DLogprob {
+					if !slices.Equal(res.DLogprob[i], whole.DLogprob[cuts[k]+i]) || !slices.Equal(res.DEntropy[i], whole.DEntropy[cuts[k]+i]) {
+						t.Fatalf("%s cut at %v: the derivatives of sequence %d differ from the whole batch's", name, cuts, cuts[k]+i)
+					}
+				}
+				last = res
+			}
+			if last.Loss != whole.Loss || last.Metrics != whole.Metrics {
+				t.Errorf("%s cut at %v: loss %v and metrics %+v, whole %v and %+v", name, cuts, last.Loss, last.Metrics, whole.Loss, whole.Metrics)
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("no loss is local")
+	}
+	if cfg := (Config{TopEntropyShare: 0.5}); cfg.Local() {
+		t.Error("a threshold over the batch's entropies is not local")
+	}
+}
+
 // micro_token_mean gives every micro-batch its own token mean and the same say,
 // so the cut matters; of one micro-batch it is token_mean.
 func TestMicroTokenMeanDependsOnTheCut(t *testing.T) {
@@ -148,13 +204,14 @@ func TestMicroTokenMeanDependsOnTheCut(t *testing.T) {
 
 // On the policy that sampled, ratio, clip and mismatch are exact, not close.
 func TestOnPolicyIsExact(t *testing.T) {
-	for name, cfg := range everyComposition() {
+	for name, cfg := range everyComposition(t) {
 		b := randomBatch(5, 6)
 		b.OldLogprob, b.SamplerLogprob = b.Logprob, b.Logprob
 		for _, old := range [][][]float64{b.Logprob, nil} {
 			b.OldLogprob = old
 			means := mustLoss(t, cfg, b).Metrics.Means()
-			want := map[string]float64{"policy/ratio_mean": 1, "policy/clip_low_frac": 0, "policy/clip_high_frac": 0, "policy/clip_fraction": 0, "policy/mismatch_kl": 0}
+			want := map[string]float64{"policy/ratio_mean": 1, "policy/clip_low_share": 0, "policy/clip_high_share": 0, "policy/clip_fraction": 0, "policy/mismatch_kl": 0}
+			want["policy/equal"] = means["policy/compared"]
 			for metric, w := range want {
 				if got, there := means[metric]; got != w || !there {
 					t.Errorf("%s: %s = %v, want exactly %v", name, metric, got, w)
@@ -170,7 +227,7 @@ func TestOnPolicyIsExact(t *testing.T) {
 // common ratio's derivative: there a whole row moves, and the shares add up.
 func TestFiniteDifferences(t *testing.T) {
 	b := randomBatch(11, 5)
-	for name, cfg := range everyComposition() {
+	for name, cfg := range everyComposition(t) {
 		cfg.Mismatch, cfg.OffPolicyKLMax = "off", math.Inf(1) // their weights move with old and policy
 		weighted := cfg.Loss == "cispo" || cfg.Loss == "topr"
 		cfg.KLTimesRatio = !weighted
@@ -246,7 +303,7 @@ func TestEntropyDerivative(t *testing.T) {
 // Tokens outside the mask are never read.
 func TestMaskedTokensAreNotRead(t *testing.T) {
 	b := randomBatch(7, 6)
-	for name, cfg := range everyComposition() {
+	for name, cfg := range everyComposition(t) {
 		want := mustLoss(t, cfg, b)
 		poisoned := randomBatch(7, 6)
 		for i := range poisoned.Mask {

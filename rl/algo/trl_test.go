@@ -46,9 +46,6 @@ func trlConfig(h hyper) Config {
 // tokens of all processes' micro-batches.
 func trlScale(h hyper, tokens int) float64 {
 	accumulation := h.num("gradient_accumulation_steps")
-	if h.str("mode") == "eval" {
-		return 1
-	}
 	switch h.str("loss_type") {
 	case "dapo", "cispo":
 		items := h.or("num_items_in_batch", float64(tokens))
@@ -77,11 +74,7 @@ func TestTRLLosses(t *testing.T) {
 					}
 				}
 			}
-			accumulation := h.num("gradient_accumulation_steps")
-			if h.str("mode") == "eval" {
-				accumulation = 1
-			}
-			cfg.EntropyCoef *= float64(totals.Tokens) / float64(kept) / accumulation / scale
+			cfg.EntropyCoef *= float64(totals.Tokens) / float64(kept) / h.num("gradient_accumulation_steps") / scale
 		}
 		if h.str("loss_type") == "gmpo" {
 			dropEmptyRows(t, g, b, scale)
@@ -110,12 +103,12 @@ func trlMetrics(t *testing.T, h hyper, got map[string]float64, want map[string]j
 		names["kl"] = "policy/kl_ref"
 	}
 	if h.str("importance_sampling_level") == "token" {
-		names["clip_ratio/low_mean"] = "policy/clip_low_frac"
+		names["clip_ratio/low_mean"] = "policy/clip_low_share"
 		if h.or("delta", math.Inf(1)) > 1+h.num("epsilon_high") { // TRL counts ratios after delta has cut them
-			names["clip_ratio/high_mean"] = "policy/clip_high_frac"
+			names["clip_ratio/high_mean"] = "policy/clip_high_share"
 			names["clip_ratio/region_mean"] = "policy/clip_fraction"
 		}
-		names["cispo_clip_ratio"] = "policy/clip_high_frac"
+		names["cispo_clip_ratio"] = "policy/clip_high_share"
 	}
 	for theirs, ours := range names {
 		if want[theirs] == nil {

@@ -96,6 +96,17 @@ func TestByChance(t *testing.T) {
 			}
 		}
 	}
+	for _, answer := range []string{"49", "49.0", "7"} {
+		g, err := NewGrader("math", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range Attacks([]Grader{g}, []verify.Problem{{Question: "What is it?", Answer: answer}}) {
+			if r.Hopeless && r.Earned[0].Paid > 0 {
+				t.Errorf("math on the answer %s: %d tries of %q are paid: %+v", answer, r.Earned[0].Paid, r.Name, r.Earned[0].Example)
+			}
+		}
+	}
 	for _, same := range [][2]string{{"5", "5.0"}, {"1/2", "0.5"}, {" A. ", "a"}, {"inf", `\infty`}, {"", "  "}, {"9^9", "99"}} {
 		if !sameAnswer(same[0], same[1]) {
 			t.Errorf("%q and %q are one answer", same[0], same[1])
@@ -149,7 +160,7 @@ func TestCounts(t *testing.T) {
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"audit of test: 5 completions", "6: of another recipe", "2 of 4 do not come out again", "agree on 20.0 %", "not scored 40.0 %", " ! ", "PROBLEM: digits pays the attack"} {
+	for _, part := range []string{"audit of test: 5 completions", "6: of another recipe", "2 of 4 are not reproduced", "agree on 20.0 %", "not scored 40.0 %", " ! ", "PROBLEM: digits pays the attack"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
 		}

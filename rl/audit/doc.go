@@ -4,7 +4,7 @@
 //
 //	samples {row, completion, stored verdict} ─> Auditor.Add ─┬─> agreement, disagreements
 //	                                                          ├─> shares by verdict and rule, reasons for not scoring
-//	                                                          ├─> stored verdicts that do not come out again
+//	                                                          ├─> stored verdicts that are not reproduced
 //	                                                          └─> some rows ─> attacks ─> what each earned
 //	                                                     Auditor.Report ─> Report.Text, Report.JSON
 //

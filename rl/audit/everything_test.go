@@ -16,8 +16,13 @@ import (
 	_ "github.com/rlzero/rlzero/verify/program"
 )
 
-// rowsEach is how many rows of each family and verifier are attacked.
-const rowsEach = 10
+// rowsEach is how many rows of each family and verifier are attacked; with -short fewer.
+func rowsEach() int {
+	if testing.Short() {
+		return 2
+	}
+	return 10
+}
 
 // unpaid fails the test for every hopeless attack that is paid, and for a
 // reference that no form of an answer makes right.
@@ -56,7 +61,7 @@ func TestEveryFamily(t *testing.T) {
 				t.Fatal(err)
 			}
 			var rows []verify.Problem
-			for i := range rowsEach {
+			for i := range rowsEach() {
 				rows = append(rows, task.Draw(random.At(31, 0, uint64(i)), tasks.Train))
 			}
 			name := "task:" + f.Name
@@ -65,7 +70,7 @@ func TestEveryFamily(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			unpaid(t, bare, rows[:3])
+			unpaid(t, bare, rows[:min(3, len(rows))])
 		})
 	}
 }
@@ -166,7 +171,7 @@ func TestEveryInstruction(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := suite + ":" + line.Instruction
-			if row.Metadata["error"] == nil && len(rows[name]) < rowsEach {
+			if row.Metadata["error"] == nil && len(rows[name]) < rowsEach() {
 				rows[name] = append(rows[name], row)
 			}
 		}
@@ -204,6 +209,64 @@ func TestSecond(t *testing.T) {
 		if again, back, _ := Second(name, with); name == e.Name {
 			if b, err := NewGrader(again, back); err != nil || b.Name == g.Name {
 				t.Errorf("the second grader of %s is itself: %v", g.Name, err)
+			}
+		}
+	}
+}
+
+// TestCheck: every verifier says of a row without an answer that it cannot judge it, and
+// of its own rows that it can. Only format needs nothing; an instruction may do without
+// arguments, and a text that is empty may be the right one of a task.
+func TestCheck(t *testing.T) {
+	for spec, lines := range sampleRows {
+		name, options, err := ParseGrader(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := verify.New(name, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			var row verify.Problem
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			if err := verify.Check(v, row); err != nil {
+				t.Errorf("%s cannot judge %s: %v", spec, line, err)
+			}
+		}
+	}
+	emptyAnswers := map[string]bool{}
+	for _, f := range tasks.Families() {
+		v, err := verify.New("task:"+f.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rowsEach() {
+			row := f.New().Draw(random.At(32, 0, uint64(i)), tasks.Train)
+			if err := verify.Check(v, row); err != nil {
+				t.Errorf("%s cannot judge %q: %v", f.Name, row.Question, err)
+			}
+			emptyAnswers["task:"+f.Name] = emptyAnswers["task:"+f.Name] || v.Verify(verify.Problem{Question: "?"}, "").Verdict == verify.Right
+		}
+	}
+	for _, e := range verify.Entries() {
+		suite, _, _ := strings.Cut(e.Name, ":")
+		if suite == "format" || suite == "ifeval" || suite == "ifrlvr" || suite == "ifbench" || emptyAnswers[e.Name] {
+			continue
+		}
+		v, err := e.New(json.RawMessage("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{`{"question":"?"}`, `{"question":"?","answer":""}`, `{"question":"?","answer":null}`, `{"question":"?","answer":null,"metadata":null}`} {
+			var row verify.Problem
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			if verify.Check(v, row) == nil {
+				t.Errorf("%s can judge %s", e.Name, line)
 			}
 		}
 	}

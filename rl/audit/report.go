@@ -28,7 +28,7 @@ type Stored struct {
 	Examples []Difference
 }
 
-// Difference is a recorded verdict that does not come out again.
+// Difference is a recorded verdict that is not reproduced.
 type Difference struct {
 	Where, Prompt, Completion string
 	Stored                    string   // the recorded verdict
@@ -151,10 +151,10 @@ func share(n, of int) float64 {
 func (r *Report) Problems() []string {
 	var out []string
 	if r.Lost.N > 0 {
-		out = append(out, fmt.Sprintf("%d completions have a problem that cannot be drawn again", r.Lost.N))
+		out = append(out, fmt.Sprintf("%d completions have a problem that cannot be reconstructed", r.Lost.N))
 	}
 	if r.Stored.Differ > 0 {
-		out = append(out, fmt.Sprintf("%d of %d stored verdicts do not come out again", r.Stored.Differ, r.Stored.N))
+		out = append(out, fmt.Sprintf("%d of %d stored verdicts are not reproduced", r.Stored.Differ, r.Stored.N))
 	}
 	if r.Samples == 0 {
 		out = append(out, "there is no completion to grade")

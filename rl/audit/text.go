@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -16,7 +17,7 @@ const mostShown = 200
 // Text writes the report for people.
 func (r *Report) Text(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "audit of %s: %d completions\n", r.Source, r.Samples)
+	fmt.Fprintf(w, "audit of %s: %d completions\n", clip(r.Source), r.Samples)
 	r.lostText(w)
 	r.storedText(w)
 	for _, p := range r.Pairs {
@@ -27,7 +28,7 @@ func (r *Report) Text(out io.Writer) error {
 		fmt.Fprintln(w, "\nno problem found")
 	}
 	for _, problem := range problems {
-		fmt.Fprintf(w, "\nPROBLEM: %s", problem)
+		fmt.Fprintf(w, "\nPROBLEM: %s", clip(problem))
 	}
 	if len(problems) > 0 {
 		fmt.Fprintln(w)
@@ -39,9 +40,9 @@ func (r *Report) lostText(w io.Writer) {
 	if r.Lost.N == 0 {
 		return
 	}
-	fmt.Fprintf(w, "left out: %d completions whose problem cannot be drawn again\n", r.Lost.N)
+	fmt.Fprintf(w, "left out: %d completions whose problem cannot be reconstructed\n", r.Lost.N)
 	for _, e := range r.Lost.Examples {
-		fmt.Fprintf(w, "  %s\n", e)
+		fmt.Fprintf(w, "  %s\n", clip(e))
 	}
 }
 
@@ -50,29 +51,29 @@ func (r *Report) storedText(w io.Writer) {
 	case r.Stored.N == 0:
 		return
 	case r.Stored.Differ == 0:
-		fmt.Fprintf(w, "stored verdicts: all %d come out again\n", r.Stored.N)
+		fmt.Fprintf(w, "stored verdicts: all %d are reproduced\n", r.Stored.N)
 		return
 	}
-	fmt.Fprintf(w, "stored verdicts: %d of %d do not come out again\n", r.Stored.Differ, r.Stored.N)
+	fmt.Fprintf(w, "stored verdicts: %d of %d are not reproduced\n", r.Stored.Differ, r.Stored.N)
 	for _, d := range r.Stored.Examples {
 		stored := d.Stored
 		if d.StoredScore != nil {
 			stored += fmt.Sprintf(" (%g)", *d.StoredScore)
 		}
-		fmt.Fprintf(w, "  %s: %s\n     completion  %s\n     stored      %s\n     now         %s\n", d.Where, clip(d.Prompt), clip(d.Completion), stored, said(d.Now))
+		fmt.Fprintf(w, "  %s: %s\n     completion  %s\n     stored      %s\n     now         %s\n", clip(d.Where), clip(d.Prompt), clip(d.Completion), clip(stored), said(d.Now))
 	}
 }
 
 func (p *Pair) text(w io.Writer) {
 	fmt.Fprintln(w)
 	for i, t := range p.Graders {
-		fmt.Fprintf(w, "grader %d: %s\n   mean %.3f", i+1, t.Name, t.Mean())
+		fmt.Fprintf(w, "grader %d: %s\n   mean %.3f", i+1, clip(t.Name), t.Mean())
 		for k, v := range Verdicts {
 			fmt.Fprintf(w, "   %s %s", name(v), percent(t.Verdicts[k], p.Samples))
 		}
 		fmt.Fprintln(w)
 		for _, c := range t.Rules {
-			fmt.Fprintf(w, "   found by %-14s %6d   right %s\n", c.Name, c.N, percent(c.Right, c.N))
+			fmt.Fprintf(w, "   found by %-14s %6d   right %s\n", clip(c.Name), c.N, percent(c.Right, c.N))
 		}
 		for k, c := range t.Reasons {
 			if k == 5 {
@@ -85,7 +86,7 @@ func (p *Pair) text(w io.Writer) {
 	if len(p.Graders) == 2 {
 		p.agreementText(w)
 	} else {
-		fmt.Fprintln(w, "there is no second grader of its kind: name one with --against")
+		fmt.Fprintln(w, "there is no second grader to compare with; name one with --against")
 	}
 	p.attacksText(w)
 }
@@ -107,7 +108,7 @@ func (p *Pair) agreementText(w io.Writer) {
 	}
 	for _, d := range p.Disagreements {
 		fmt.Fprintf(w, "   %s: %s\n      answer      %s\n      completion  %s\n      1 %s\n      2 %s\n",
-			d.Where, clip(d.Prompt), clip(d.Answer), clip(d.Completion), said(d.First), said(d.Second))
+			clip(d.Where), clip(d.Prompt), clip(d.Answer), clip(d.Completion), said(d.First), said(d.Second))
 	}
 }
 
@@ -136,7 +137,7 @@ func (p *Pair) attacksText(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w, " ? may be right; shown for comparison    ! paid, and cannot be right")
+	fmt.Fprintln(w, " ? may be right, shown for comparison    ! paid, though it cannot be right")
 	for _, a := range p.Attacks {
 		for i, e := range a.Earned {
 			if a.Hopeless && e.Example != nil {
@@ -154,19 +155,17 @@ func percent(n, of int) string { return fmt.Sprintf("%.1f %%", 100*share(n, of))
 func said(v verify.Verdict) string {
 	text := fmt.Sprintf("%-10s  %s", name(v.Verdict), clip(v.Reason))
 	if v.Rule != "" {
-		text += fmt.Sprintf(" [%s: %q]", v.Rule, clip(v.Extracted))
+		text += fmt.Sprintf(" [%s: %s]", clip(v.Rule), terminal.Quote(v.Extracted))
 	}
 	return text
 }
 
 // clip is a text on one line, cut to mostShown characters.
 func clip(text string) string {
-	if len(text) > mostShown {
-		cut := mostShown
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = fmt.Sprintf("%s… (%d bytes)", text[:cut], len(text))
+	start := text[:min(len(text), utf8.UTFMax*mostShown)]
+	shown := terminal.Line(strings.NewReplacer("\n", "⏎", "\r", "␍").Replace(start), mostShown)
+	if utf8.RuneCountInString(text) > mostShown {
+		shown += fmt.Sprintf(" (%d bytes)", len(text))
 	}
-	return strings.NewReplacer("\n", "⏎", "\r", "␍").Replace(text)
+	return shown
 }

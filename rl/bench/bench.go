@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -19,7 +20,10 @@ type Result struct {
 	Unit          string             `json:"unit"`
 	Baseline      string             `json:"baseline,omitempty"`
 	BaselineValue float64            `json:"baseline_value,omitempty"`
-	Ratio         float64            `json:"ratio,omitempty"`  // value / baseline_value
+	Ratio         float64            `json:"ratio,omitempty"`      // value / baseline_value; of turns, the median
+	RatioLow      float64            `json:"ratio_low,omitempty"`  // quartiles of the turns' ratios
+	RatioHigh     float64            `json:"ratio_high,omitempty"` //
+	Turns         int                `json:"turns,omitempty"`
 	Detail        string             `json:"detail,omitempty"` // about the baseline
 	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
 }
@@ -41,6 +45,35 @@ func best(n int, do func() error) (float64, error) {
 	}
 	return shortest, nil
 }
+
+// inTurns runs each of some functions once a turn, in at least so many turns and for
+// at least so long, and returns their times in seconds, [function][turn]. Every other
+// turn is in the opposite order, so that none always follows the same one.
+func inTurns(n int, long time.Duration, runs ...func() error) ([][]float64, error) {
+	times := make([][]float64, len(runs))
+	began := time.Now()
+	for turn := 0; turn < n || time.Since(began) < long; turn++ {
+		for i := range runs {
+			if turn%2 == 1 {
+				i = len(runs) - 1 - i
+			}
+			t, err := best(1, runs[i])
+			if err != nil {
+				return nil, err
+			}
+			times[i] = append(times[i], t)
+		}
+	}
+	return times, nil
+}
+
+// quantile is the value below which a share q of the values lie, one of them.
+func quantile(values []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
+
+func median(values []float64) float64 { return quantile(values, 0.5) }
 
 // Matmul measures square f32 products c = a b^T, and the naive kernel beside
 // them.
@@ -158,14 +191,14 @@ func Train(dev gpu.Device, s Shape, emit func(Result)) error {
 		for j := range ids {
 			ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
 		}
-		seqs[i] = model.Sequence{IDs: ids, From: 1}
+		seqs[i] = model.Predict(ids, 1, 1)
 		weights[i].Logprob = make([]float64, s.TrainTokens)
 		for j := range weights[i].Logprob {
 			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
 		}
 	}
 	sec, err := best(s.TrainRepeats+1, func() error {
-		if _, err := t.Forward(seqs, 1); err != nil {
+		if _, err := t.Forward(seqs); err != nil {
 			return err
 		}
 		if err := t.Backward(weights); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/rlzero/rlzero/model"
 )
 
-// decodeTime is how long each batch size is measured at least, in turns: where one
-// turn takes milliseconds, few of them fall into quiet moments.
+// decodeTime is how long each batch size is measured at least, in turns: one turn of
+// a small batch takes milliseconds, and single ones say little on a busy machine.
 const decodeTime = 3 * time.Second
 
 // Decode measures sampling in tokens per second, prompts excluded, and beside it
@@ -37,65 +36,60 @@ func Decode(dev gpu.Device, s Shape, emit func(Result)) error {
 // decode measures one batch size, both ways in turns.
 func decode(m *model.Model, s Shape, n int) (Result, error) {
 	f := freeOrder{dev: m.Device(), rows: n, faster: map[string]bool{}}
-	var speeds [2]speed
-	for i, edit := range []func([]gpu.Op) []gpu.Op{nil, f.edit} {
+	var runs []func() error
+	for _, edit := range []func([]gpu.Op) []gpu.Op{nil, f.edit} {
 		e, err := m.NewEngine(model.EngineOptions{Sequences: n, Context: s.Prompt + s.New, Edit: edit})
 		if err != nil {
 			return Result{}, err
 		}
 		defer e.Close()
-		speeds[i] = speed{engine: e, shape: s, batch: n, first: math.Inf(1), all: math.Inf(1)}
-	}
-	began := time.Now()
-	for round := 0; round <= s.Repetitions || time.Since(began) < decodeTime; round++ {
-		for i := range speeds {
-			if err := errors.Join(speeds[i].measure(), f.err); err != nil {
+		for _, tokens := range []int{1, s.New} {
+			generate := func() error { return errors.Join(generate(e, s, n, tokens), f.err) }
+			if err := generate(); err != nil { // records the programs, and tries products
 				return Result{}, err
 			}
+			runs = append(runs, generate)
 		}
 	}
-	r := result(m.Device(), "decode", fmt.Sprintf("%s, batch %d", s.Name, n), speeds[0].tokens(), "tok/s")
-	r.Baseline, r.BaselineValue = "free order of sums", speeds[1].tokens()
-	r.Ratio = r.Value / r.BaselineValue
-	r.Detail = fmt.Sprintf("%d of %d products are faster so; with all of them a step takes %.2f times as long", f.replaced, f.products, f.all)
+	times, err := inTurns(s.Repetitions, decodeTime, runs...)
+	if err != nil {
+		return Result{}, err
+	}
+	// The first token of each sequence comes out of its prompt, which is the same work
+	// both ways.
+	first := median(append(slices.Clone(times[0]), times[2]...))
+	exact, free := times[1], times[3]
+	ratios := make([]float64, len(exact))
+	for i := range ratios {
+		ratios[i] = (free[i] - first) / (exact[i] - first)
+	}
+	r := result(m.Device(), "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/(median(exact)-first), "tok/s")
+	// The two medians may come from different moments of a busy machine. The ratios are
+	// each of one turn.
+	r.Ratio, r.Turns = median(ratios), len(ratios)
+	r.Baseline, r.BaselineValue = "free order of sums", r.Value/r.Ratio
+	r.RatioLow, r.RatioHigh = quantile(ratios, 0.25), quantile(ratios, 0.75)
+	r.Detail = f.detail()
 	return r, nil
 }
 
-// speed is what one engine reaches: the shortest times for one token of each
-// sequence and for all.
-type speed struct {
-	engine     *model.Engine
-	shape      Shape
-	batch      int
-	first, all float64 // seconds
-}
-
-func (s *speed) measure() error {
-	for _, run := range []struct {
-		tokens   int
-		shortest *float64
-	}{{1, &s.first}, {s.shape.New, &s.all}} {
-		t, err := best(1, func() error { return s.generate(run.tokens) })
-		if err != nil {
-			return err
-		}
-		*run.shortest = min(*run.shortest, t)
+// detail says what the free order replaced.
+func (f *freeOrder) detail() string {
+	text := fmt.Sprintf("a free order is faster for %d of %d products", f.replaced, f.products)
+	if f.replaced == 0 {
+		text = fmt.Sprintf("a free order is faster for none of %d products, so both sides do the same work", f.products)
 	}
-	return nil
+	return text + fmt.Sprintf("; a step with all of them in a free order takes %.2f times as long", f.all)
 }
 
-func (s *speed) generate(tokens int) error {
-	reqs := make([]model.Request, s.batch)
+// generate samples so many tokens of each sequence of a batch.
+func generate(e *model.Engine, s Shape, batch, tokens int) error {
+	reqs := make([]model.Request, batch)
 	for i := range reqs {
-		reqs[i] = model.Request{Prompt: prompt(s.shape, i), MaxTokens: tokens, Stream: uint32(i), Sampling: model.Sampling{Temperature: 1, Seed: 1}}
+		reqs[i] = model.Request{Prompt: prompt(s, i), MaxTokens: tokens, Stream: uint32(i), Sampling: model.Sampling{Temperature: 1, Seed: 1}}
 	}
-	_, err := s.engine.GenerateAll(context.Background(), reqs)
+	_, err := e.GenerateAll(context.Background(), reqs)
 	return err
-}
-
-// tokens is the rate of the tokens after the first, per second.
-func (s *speed) tokens() float64 {
-	return float64(s.batch*(s.shape.New-1)) / (s.all - s.first)
 }
 
 // freeKernels are the products that there is a kernel of another order for.
@@ -170,27 +164,25 @@ const (
 	tryingFor = 300 * time.Millisecond
 )
 
-// compare is the shortest time of step a as a multiple of that of step b.
+// compare is the time of step a as a multiple of that of step b: the median over
+// turns.
 func (f *freeOrder) compare(a, b []gpu.Op) (float64, error) {
-	times := [2]float64{math.Inf(1), math.Inf(1)}
-	var runs [2]func() error
-	for i, ops := range [][]gpu.Op{a, b} {
+	var runs []func() error
+	for _, ops := range [][]gpu.Op{a, b} {
 		p, err := f.dev.Record("decode step", ops)
 		if err != nil {
 			return 0, err
 		}
 		defer p.Free()
-		runs[i] = func() error { return errors.Join(f.dev.Submit(p), f.dev.Wait()) }
+		runs = append(runs, func() error { return errors.Join(f.dev.Submit(p), f.dev.Wait()) })
 	}
-	began := time.Now()
-	for n := 0; n < tries || time.Since(began) < tryingFor; n++ {
-		for i, run := range runs {
-			t, err := best(1, run)
-			if err != nil {
-				return 0, err
-			}
-			times[i] = min(times[i], t)
-		}
+	times, err := inTurns(tries, tryingFor, runs...)
+	if err != nil {
+		return 0, err
 	}
-	return times[0] / times[1], nil
+	ratios := make([]float64, len(times[0]))
+	for i := range ratios {
+		ratios[i] = times[0][i] / times[1][i]
+	}
+	return median(ratios), nil
 }

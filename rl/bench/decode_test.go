@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -36,8 +37,12 @@ func TestDecode(t *testing.T) {
 		t.Fatalf("%d results, want one for each batch size", len(got))
 	}
 	r := got[0]
-	if r.Bench != "decode" || r.Case != "small, batch 2" || r.Unit != "tok/s" || r.Value <= 0 || r.BaselineValue <= 0 || r.Ratio != r.Value/r.BaselineValue {
+	// The product and the quotient are rounded, and so is the baseline.
+	if r.Bench != "decode" || r.Case != "small, batch 2" || r.Unit != "tok/s" || r.Value <= 0 || r.BaselineValue <= 0 || math.Abs(r.Ratio*r.BaselineValue/r.Value-1) > 4*0x1p-52 {
 		t.Errorf("result %+v", r)
+	}
+	if r.Turns < shape().Repetitions || r.RatioLow > r.Ratio || r.Ratio > r.RatioHigh {
+		t.Errorf("the ratio %v has the quartiles %v to %v over %d turns", r.Ratio, r.RatioLow, r.RatioHigh, r.Turns)
 	}
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -47,7 +52,7 @@ func TestDecode(t *testing.T) {
 	if err := json.Unmarshal(line, &keys); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"bench", "case", "device", "tier", "value", "unit", "baseline", "baseline_value", "ratio"} {
+	for _, key := range []string{"bench", "case", "device", "tier", "value", "unit", "baseline", "baseline_value", "ratio", "ratio_low", "ratio_high", "turns"} {
 		if keys[key] == nil {
 			t.Errorf("%s has no %q", line, key)
 		}
@@ -121,5 +126,48 @@ func TestEdit(t *testing.T) {
 	want := []string{"rmsnorm", "matmul_free", "matmul_free", "matmul_free_residual", "matmul_nt"}
 	if !slices.Equal(names, want) || f.products != 4 || f.replaced != 3 || f.err != nil {
 		t.Errorf("kernels %v, %d of %d replaced, error %v; want %v, 3 of 4", names, f.replaced, f.products, f.err, want)
+	}
+}
+
+// TestInTurns: what is compared runs alternately, and first in every other turn: a
+// slow moment of the machine falls on both.
+func TestInTurns(t *testing.T) {
+	order := ""
+	run := func(name string) func() error { return func() error { order += name; return nil } }
+	times, err := inTurns(4, 0, run("a"), run("b"))
+	if err != nil || order != "abbaabba" {
+		t.Errorf("order %q, error %v; want abbaabba", order, err)
+	}
+	if len(times) != 2 || len(times[0]) != 4 || len(times[1]) != 4 {
+		t.Errorf("times %v, want 4 of each", times)
+	}
+	failed := errors.New("lost")
+	if _, err := inTurns(4, 0, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	values := []float64{5, 1, 4, 2, 3}
+	for q, want := range map[float64]float64{0: 1, 0.25: 2, 0.5: 3, 0.75: 4, 1: 5} {
+		if got := quantile(values, q); got != want {
+			t.Errorf("quantile %v of %v is %v, want %v", q, values, got, want)
+		}
+	}
+	if values[0] != 5 {
+		t.Error("the values were sorted in place")
+	}
+}
+
+// TestDetail: where nothing is replaced, both sides do the same work, and the text
+// says so.
+func TestDetail(t *testing.T) {
+	f := freeOrder{products: 121, all: 1.4}
+	if got, want := f.detail(), "a free order is faster for none of 121 products, so both sides do the same work; a step with all of them in a free order takes 1.40 times as long"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.replaced = 30
+	if got, want := f.detail(), "a free order is faster for 30 of 121 products; a step with all of them in a free order takes 1.40 times as long"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,8 +1,11 @@
-// Package bench measures what a device reaches: matrix products against a naive
-// kernel in the same run, tokens per second of sampling, beside the same with sums
-// in a free order (the price of batch invariance), and of training, and one whole
-// reinforcement learning step. Every figure is the best of several
-// repetitions, in wall time, because machines are shared and noise only adds;
-// what is compared is measured in turns. Values are for reading side by side
-// within one run.
+// Package bench measures what a device reaches: matrix products beside a naive
+// kernel, tokens per second of sampling and of training, and one whole step of
+// reinforcement learning. Sampling is measured beside the same with sums in a free
+// order: the price of log-probs that do not depend on the batch.
+//
+// Times are wall times. What is compared is measured in turns, in the same run.
+// Products and training give the best of several repetitions, since noise on a
+// shared machine only adds; sampling gives medians, and the quartiles of the ratio
+// over the turns, which show how much of a difference is noise. Values are for
+// reading side by side within one run.
 package bench

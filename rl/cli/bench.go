@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strconv"
@@ -9,24 +10,30 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/bench"
 )
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "bench", Usage: "measure the device", ArgsUsage: "matmul|decode|train|step|all",
-		Description: `matmul: GFLOP/s of the matrix kernel beside a naive one, in turns
-decode, train: tokens per second of the demo's model and of a SmolLM2-135M shape;
-   decode beside the same with products free to choose their order of sums by the
-   batch, in turns: the price of log-probs that do not depend on it
-step: seconds of one whole RL step of a preset (--preset), with its phases
+		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: "matmul|decode|train|step|all",
+		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
+decode   tokens per second of sampling, for the demo's model and a SmolLM2-135M shape,
+         compared with kernels that may choose their order of sums by the batch: the
+         cost of log-probs that do not depend on the batch
+train    tokens per second of training, for the same models
+step     seconds of one whole RL step of a preset (--preset), with its phases
+all      all of these
 
-Best of several repetitions. Example:
-   rlzero bench --json matmul`,
+The two sides of a comparison are measured in turns. decode prints medians and the
+quartiles of the ratio, the others the best of several repetitions.
+
+Examples:
+   rlzero bench matmul --json
+   rlzero bench step --preset countdown-short`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
-			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the step bench runs"},
-			&cli.BoolFlag{Name: "small", Usage: "leave the SmolLM2-135M shape out"}},
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
+			&cli.BoolFlag{Name: "small", Usage: "leave out the SmolLM2-135M shape"}},
 		Action: runBench,
 	}
 }
@@ -36,12 +43,15 @@ func runBench(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var unwritten error
 	emit := func(r bench.Result) {
+		var err error
 		if c.Bool("json") {
-			_ = printJSON(c, r) // a broken pipe ends the program anyway
-			return
+			err = printJSON(c, r)
+		} else {
+			_, err = fmt.Fprintf(c.App.Writer, "%-7s %-34s %10s %s%s%s\n", r.Bench, r.Case, figure(r.Value), r.Unit, beside(r), phases(r))
 		}
-		fmt.Fprintf(c.App.Writer, "%-7s %-34s %10s %s%s%s\n", r.Bench, r.Case, figure(r.Value), r.Unit, beside(r), phases(r))
+		unwritten = cmp.Or(unwritten, err)
 	}
 	shapes := bench.Shapes()
 	if c.Bool("small") {
@@ -51,7 +61,7 @@ func runBench(c *cli.Context) error {
 		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
 		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
 		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
-		"step":   func(d gpu.Device) error { return rl.BenchStep(c.Context, d, c.String("preset"), emit) },
+		"step":   func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), emit) },
 	}
 	names := []string{args[0]}
 	if args[0] == "all" {
@@ -59,8 +69,11 @@ func runBench(c *cli.Context) error {
 	}
 	for _, name := range names {
 		if runs[name] == nil {
-			return usagef("unknown benchmark %q; accepted are matmul, decode, train, step, all", name)
+			return usage(hint.Unknown("benchmark", name, []string{"matmul", "decode", "train", "step", "all"}, ""))
 		}
+	}
+	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
+		return err
 	}
 	dev, err := openDevice(c)
 	if err != nil {
@@ -68,7 +81,7 @@ func runBench(c *cli.Context) error {
 	}
 	defer dev.Close()
 	for _, name := range names {
-		if err := runs[name](dev); err != nil {
+		if err := cmp.Or(runs[name](dev), unwritten); err != nil {
 			return err
 		}
 	}
@@ -89,6 +102,9 @@ func beside(r bench.Result) string {
 		return ""
 	}
 	text := fmt.Sprintf("   %.3g times %s (%s)", r.Ratio, r.Baseline, figure(r.BaselineValue))
+	if r.Turns > 0 {
+		text += fmt.Sprintf(", quartiles %.3g to %.3g over %d turns", r.RatioLow, r.RatioHigh, r.Turns)
+	}
 	if r.Detail != "" {
 		text += ", " + r.Detail
 	}

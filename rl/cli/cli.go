@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,17 +10,21 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // Version of the program; set at link time.
@@ -35,45 +41,40 @@ const (
 // errUsage marks a wrong command line.
 var errUsage = errors.New("wrong usage")
 
-func usagef(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errUsage, fmt.Sprintf(format, args...))
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// usage marks an error as one of the command line.
+func usage(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
+
+// badValue refuses the value of a flag.
+func badValue(flag string, found any, accepted string, args ...any) error {
+	if text, ok := found.(string); ok {
+		found = strconv.Quote(text)
+	}
+	return usagef("--%s is %v; accepted: %s", flag, found, fmt.Sprintf(accepted, args...))
 }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ignoreFileSizeSignal()
+	failedWritesAreErrors()
 	out := &writer{Writer: stdout}
 	a := app(stdin, out, stderr)
-	err := a.Run(flagsFirst(a, args))
+	args, err := arrange(a, args)
+	if err == nil {
+		err = a.Run(args)
+	}
 	if err == nil {
 		err = out.err
 	}
 	if err == nil {
 		return 0
 	}
-	text, hint := explain(err)
-	fmt.Fprintf(stderr, "rlzero: error: %s\n", text)
-	if hint != "" {
-		fmt.Fprintf(stderr, "rlzero: hint: %s\n", hint)
+	text, hints := explain(err)
+	fmt.Fprintf(stderr, "rlzero: error: %s\n", terminal.Message(text))
+	for _, h := range hints {
+		fmt.Fprintf(stderr, "rlzero: hint: %s\n", terminal.Message(h))
 	}
 	return code(err)
-}
-
-// stoppable is for commands that have something to save or to remove: the first
-// interrupt cancels their context, the second ends the program at once, as the
-// first does in all other commands.
-func stoppable(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		defer stop()
-		unused := context.AfterFunc(ctx, func() {
-			stop()
-			fmt.Fprintln(c.App.ErrWriter, "stopping as soon as everything is safe; once more to stop at once")
-		})
-		defer unused()
-		c.Context = ctx
-		return action(c)
-	}
 }
 
 // writer remembers the first error, so that a result that did not reach its
@@ -85,8 +86,9 @@ type writer struct {
 
 func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
-	if w.err == nil && err != nil {
-		w.err = fmt.Errorf("standard output: %w", err)
+	if err != nil {
+		err = fmt.Errorf("standard output: %w", err)
+		w.err = cmp.Or(w.err, err)
 	}
 	return n, err
 }
@@ -96,11 +98,13 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Name:  "rlzero",
 		Usage: "train language models by reinforcement learning with verifiable rewards, on any GPU",
 		Description: "Example: train the built-in model from random weights, then let it solve a problem.\n\n" +
-			"   rlzero train --run runs/first countdown-tiny\n" +
-			"   rlzero sample --prompt '20 13 7 4 > 10:' --greedy runs/first\n\n" +
-			"Exit codes: 0 done; 1 failed, or a check found something; 2 wrong usage or input;\n" +
-			"3 no usable device; 130 interrupted, with a checkpoint. Progress goes to standard\n" +
-			"error, results to standard output.",
+			"   rlzero train countdown-tiny --run runs/first\n" +
+			"   rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'\n\n" +
+			"Flags may stand before or behind arguments; -- ends them. rlzero help COMMAND explains\n" +
+			"a command.\n\n" +
+			"Exit codes: 0 done; 1 failed, or a check found a problem; 2 wrong usage or bad input;\n" +
+			"3 no usable device; 130 interrupted, after a checkpoint. Results go to standard\n" +
+			"output, progress and messages to standard error.",
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
@@ -110,13 +114,9 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(), rewardsCommand(), metricsCommand(), inspectCommand()},
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usagef("unknown command %q%s; rlzero --help lists the commands", c.Args().First(), recipe.DidYouMean(c.Args().First(), commandNames(c.App.Commands)))
-			}
-			return cli.ShowAppHelp(c)
-		},
+			auditCommand(), receiptCommand(), reportCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
+			rewardsCommand(), formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand()},
+		Action: cli.ShowAppHelp,
 	}
 	a.OnUsageError = wrongFlag(a.Name, a.Flags)
 	for _, c := range a.Commands {
@@ -128,10 +128,20 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 // prepare gives a command what all have in common.
 func prepare(parent string, c *cli.Command) {
 	c.HideHelpCommand = true
+	for _, f := range c.Flags {
+		if b, ok := f.(*cli.BoolFlag); ok {
+			b.DisableDefaultText = true // it is always false
+		}
+	}
 	name := parent + " " + c.Name
 	c.OnUsageError = wrongFlag(name, c.Flags)
 	for _, sub := range c.Subcommands {
 		prepare(name, sub)
+	}
+	if c.Action == nil {
+		c.Action = func(*cli.Context) error {
+			return hint.With(usagef("%s needs a subcommand", name), "%s --help lists its subcommands", name)
+		}
 	}
 }
 
@@ -139,48 +149,76 @@ func prepare(parent string, c *cli.Command) {
 // flag does not take.
 func wrongFlag(command string, flags []cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
-		text := err.Error()
-		if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
-			names := []string{"help"}
-			for _, f := range flags {
-				names = append(names, f.Names()...)
-			}
-			text = "unknown flag --" + name + recipe.DidYouMean(name, names)
+		name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+		if !unknown {
+			return hint.With(usage(wrongValue(err, flags)), "%s --help shows its flags", command)
 		}
-		return usagef("%s; see %s --help", text, command)
+		if now := moved[strings.TrimPrefix(command, "rlzero ")+" --"+name]; now != "" {
+			return hint.With(usagef("%s --%s is now a command of its own", command, name), "write %s", now)
+		}
+		names := []string{"--help"}
+		for _, f := range flags {
+			for _, n := range f.Names() {
+				names = append(names, "--"+n)
+			}
+		}
+		return usage(hint.Unknown("flag", "--"+name, names, command+" --help"))
 	}
 }
 
-func commandNames(commands []*cli.Command) []string {
-	var names []string
-	for _, c := range commands {
-		names = append(names, c.Name)
+// wrongValue says what a flag takes whose value the flag package has refused.
+func wrongValue(err error, flags []cli.Flag) error {
+	parts := refusedValue.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return err
 	}
-	return names
+	value, name, accepted := parts[1], parts[2], "true, false"
+	for _, f := range flags {
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag:
+			accepted = "a whole number"
+		case *cli.Uint64Flag:
+			accepted = "a whole number from 0"
+		case *cli.Float64Flag:
+			accepted = "a number"
+		}
+	}
+	return fmt.Errorf("--%s is %s; accepted: %s", name, value, accepted)
 }
 
-// explain turns an error into what a person reads.
-func explain(err error) (text, hint string) {
+// refusedValue is what package flag says of a value that does not parse.
+var refusedValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]+): `)
+
+// moved has the commands that took the place of flags.
+var moved = map[string]string{
+	"verify --audit":   "rlzero audit RUN, or rlzero audit FILE",
+	"verify --against": "rlzero audit RUN --against NAME",
+	"doctor --receipt": "rlzero receipt RUN",
+}
+
+// explain turns an error into what a person reads: the problem, and hints at
+// what to do.
+func explain(err error) (text string, hints []string) {
 	text = err.Error()
-	for _, prefix := range []string{errUsage.Error() + ": ", rl.ErrInput.Error() + ": "} {
+	for _, prefix := range []string{errUsage.Error() + ": ", lines.ErrInput.Error() + ": "} {
 		text = strings.ReplaceAll(text, prefix, "")
 	}
-	switch {
-	case errors.Is(err, gpu.ErrDeviceLost):
-		hint = "the driver reset the device, or it went away; start the command again, a training run with --resume"
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
-	return text, hint
+	return text, hint.All(err)
 }
 
 func code(err error) int {
 	switch {
-	case errors.Is(err, rl.ErrInterrupted), errors.Is(err, context.Canceled):
+	case errors.Is(err, run.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
-	case errors.Is(err, errUsage), errors.Is(err, rl.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
+	case errors.Is(err, errUsage), errors.Is(err, lines.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EROFS),
 		errors.Is(err, gpu.ErrOutOfMemory), errors.Is(err, gpu.ErrDeviceName):
 		return exitUsage
@@ -190,47 +228,44 @@ func code(err error) int {
 
 // Flags that several commands have.
 var (
-	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu or ref; vulkan:N and webgpu:N as rlzero devices lists them", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
-	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "one JSON object per line"}
+	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or one that rlzero devices lists, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
+	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "write JSON, for programs"}
+	inFlag     = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
+	// Of lines, which may name their own.
+	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier of lines that name none; rlzero verifiers lists them"}
 )
-
-// positional returns the command's arguments, exactly as many as names says.
-// The flag package stops at the first argument, so a flag behind it would pass
-// unseen: it is refused here.
-func positional(c *cli.Context, names ...string) ([]string, error) {
-	args := c.Args().Slice()
-	for i, a := range args {
-		if i > 0 && strings.HasPrefix(a, "-") && a != "-" {
-			return nil, usagef("flag %s stands after %q: flags come before the arguments: %s %s", a, args[i-1],
-				c.Command.HelpName, strings.Join(append(slices.Clone(args[i:]), args[:i]...), " "))
-		}
-	}
-	if len(args) != len(names) {
-		return nil, usagef("%s takes %s, found %d argument(s); see %s --help", c.Command.HelpName, countOf(names), len(args), c.Command.HelpName)
-	}
-	return args, nil
-}
-
-func countOf(names []string) string {
-	if len(names) == 0 {
-		return "no arguments"
-	}
-	return strings.Join(names, " ")
-}
 
 // input opens the file of --in; - and /dev/stdin mean standard input.
 func input(c *cli.Context, path string) (io.ReadCloser, error) {
 	if path == "" {
-		return nil, usagef("%s needs --in FILE of JSON lines, - for standard input; see %s --help", c.Command.HelpName, c.Command.HelpName)
+		return nil, hint.With(usagef("%s needs --in FILE", c.Command.HelpName), "FILE holds JSON lines; - is standard input; %s --help shows an example", c.Command.HelpName)
 	}
 	if path == "-" || path == "/dev/stdin" {
 		return io.NopCloser(c.App.Reader), nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", rl.ErrInput, err)
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return f, nil
+}
+
+// checkRun is nil for a folder that is there; whether it is a run shows later.
+func checkRun(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return hint.With(usagef("run %s is a file", dir), "give the folder of the run")
+	}
+	if err != nil {
+		return usagef("run %s: there is no such folder", dir)
+	}
+	return nil
+}
+
+// oneLine is a text as a JSON line {key: text}.
+func oneLine(key, text string) (io.ReadCloser, error) {
+	line, err := json.Marshal(map[string]string{key: text})
+	return io.NopCloser(bytes.NewReader(line)), err
 }
 
 func printJSON(c *cli.Context, v any) error {
@@ -244,6 +279,6 @@ func openDevice(c *cli.Context) (gpu.Device, error) { return gpu.Open(c.String("
 
 func warn(c *cli.Context, warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", w)
+		fmt.Fprintf(c.App.ErrWriter, "rlzero: warning: %s\n", terminal.Message(w))
 	}
 }

@@ -5,37 +5,29 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/doctor"
 )
 
 func doctorCommand() *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Usage: "certify this device, or check the receipt of a run",
-		Description: `Certifies a device: every kernel against a float64 oracle, gradients against finite
+		Name: "doctor", Usage: "check that this device computes correctly",
+		Description: `Checks a device: every kernel against a float64 oracle, gradients against finite
 differences, losses against golden values, sampler = trainer = scorer to the bit, a run
-at learning rate 0 that must not move, two equal runs that must write equal bytes.
-Failed checks come first, each with what to do about it.
-
-With --receipt, hashes a finished run's recipe, data, starting model, logs and
-checkpoints again, compares them with its receipt.json, and says whether this device
-would repeat it.
+at learning rate 0 that must not change the weights, two equal runs that must write equal
+bytes. Failed checks come first, each with what to do about it.
 
 Examples:
    rlzero doctor
    rlzero doctor --device vulkan:1 --json > doctor.json
-   rlzero doctor --receipt runs/first
 
-Exit code 1 when a check failed, 3 when there is no device.
+The exit code is 1 when a check failed, 3 when there is no device.
 --json prints one object: {"ok":true,"device":{...},"numerics":1,
-"checks":[{"name":"...","ok":true,"detail":"..."}]}; a failed check has "advice" too,
-"left_out" names what was not checked, and why; a receipt's object has "repeatable".`,
-		Flags: []cli.Flag{deviceFlag,
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON object"},
-			&cli.BoolFlag{Name: "quick", Usage: "leave the runs out"},
-			&cli.StringFlag{Name: "receipt", Usage: "check the receipt of the run in `RUN`"},
+"checks":[{"name":"...","ok":true,"detail":"..."}]}. A failed check has "advice" too;
+"left_out" names what was not checked, and why.`,
+		Flags: []cli.Flag{deviceFlag, jsonFlag,
+			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs"},
 		},
-		Action: stoppable(runDoctor),
+		Action: runDoctor,
 	}
 }
 
@@ -43,10 +35,23 @@ func runDoctor(c *cli.Context) error {
 	if _, err := positional(c); err != nil {
 		return err
 	}
-	r, err := examine(c)
+	dev, err := openDevice(c)
 	if err != nil {
 		return err
 	}
+	defer dev.Close()
+	ctx, done := interruptible(c)
+	defer done()
+	r, err := doctor.Run(ctx, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
+	if err != nil {
+		return err
+	}
+	return printReport(c, r)
+}
+
+// printReport writes a report; one with failed checks is an error.
+func printReport(c *cli.Context, r *doctor.Report) error {
+	var err error
 	if c.Bool("json") {
 		err = printJSON(c, r)
 	} else {
@@ -56,24 +61,4 @@ func runDoctor(c *cli.Context) error {
 		err = errors.New(r.Verdict())
 	}
 	return err
-}
-
-func examine(c *cli.Context) (*doctor.Report, error) {
-	dev, err := openDevice(c)
-	if err == nil {
-		defer dev.Close()
-	}
-	if run := c.String("receipt"); run != "" {
-		if c.Bool("quick") {
-			return nil, usagef("--quick does not go with --receipt")
-		}
-		if err != nil && (c.IsSet("device") || !errors.Is(err, gpu.ErrNoDevice)) {
-			return nil, err
-		}
-		return doctor.Receipt(run, dev, Version) // hashes need no device
-	}
-	if err != nil {
-		return nil, err
-	}
-	return doctor.Run(c.Context, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
 }

@@ -37,10 +37,10 @@ func rlzero(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// report runs doctor --json and reads the object it prints.
+// report runs doctor or receipt with --json and reads the object it prints.
 func report(t *testing.T, wantCode int, args ...string) (r doctor.Report, stderr string) {
 	t.Helper()
-	code, stdout, stderr := rlzero(t, append([]string{"doctor", "--json"}, args...)...)
+	code, stdout, stderr := rlzero(t, append(args, "--json")...)
 	if code != wantCode {
 		t.Fatalf("exit code %d, want %d: %s", code, wantCode, stderr)
 	}
@@ -56,10 +56,10 @@ func report(t *testing.T, wantCode int, args ...string) (r doctor.Report, stderr
 }
 
 func TestDoctor(t *testing.T) {
-	if r, _ := report(t, 0, "--device", "ref", "--quick"); !r.OK || r.Device.Tier != "ref" || r.Repeatable != nil {
+	if r, _ := report(t, 0, "doctor", "--device", "ref", "--quick"); !r.OK || r.Device.Tier != "ref" || r.Repeatable != nil {
 		t.Errorf("plain Go: %+v", r)
 	}
-	r, stderr := report(t, exitFailed, "--device", "broken", "--quick")
+	r, stderr := report(t, exitFailed, "doctor", "--device", "broken", "--quick")
 	if first := r.Checks[0]; r.OK || first.OK || first.Name != "kernel swiglu" || !strings.Contains(first.Advice, "driver") {
 		t.Errorf("broken: first row %+v", r.Checks[0])
 	}
@@ -72,8 +72,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestDoctorReceipt checks a run's receipt, then a changed run's.
-func TestDoctorReceipt(t *testing.T) {
+// TestReceipt checks a run's receipt, then a changed run's.
+func TestReceipt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"train", "--device", "ref", "--run", dir}
 	for _, set := range []string{"task.eval_problems=2", "stage.warm-up.skip=true", "stage.rl.steps=1", "stage.rl.prompts_per_step=2", "stage.rl.eval_every=0"} {
@@ -82,13 +82,13 @@ func TestDoctorReceipt(t *testing.T) {
 	if code, _, stderr := rlzero(t, append(args, "countdown-short")...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if r, _ := report(t, 0, "--device", "ref", "--receipt", dir); !r.OK || r.Repeatable == nil || !*r.Repeatable {
+	if r, _ := report(t, 0, "receipt", dir, "--device", "ref"); !r.OK || r.Repeatable == nil || !*r.Repeatable {
 		t.Errorf("%+v", r)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := report(t, exitFailed, "--device", "ref", "--receipt", dir)
+	r, _ := report(t, exitFailed, "receipt", "--device", "ref", dir)
 	if r.Checks[0].Name != "metrics.jsonl" || r.Checks[0].OK || !r.Checks[1].OK {
 		t.Errorf("%+v", r.Checks)
 	}
@@ -96,11 +96,12 @@ func TestDoctorReceipt(t *testing.T) {
 
 func TestDoctorUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"takes no arguments":       {"doctor", "runs/x"},
-		"--quick does not go with": {"doctor", "--device", "ref", "--quick", "--receipt", "x"},
-		"has no receipt.json":      {"doctor", "--device", "ref", "--receipt", t.TempDir()},
-		"unknown flag --receipts":  {"doctor", "--receipts", "x"},
-		`"nosuch" is not the name`: {"doctor", "--device", "nosuch"},
+		"rlzero doctor takes no arguments; found": {"doctor", "runs/x"},
+		"hint: write rlzero receipt RUN\n":        {"doctor", "--receipt", "runs/x"},
+		"unknown flag \"--quick\"":                {"receipt", "--device", "ref", "--quick", "x"},
+		"has no receipt.json":                     {"receipt", "--device", "ref", t.TempDir()},
+		"hint: did you mean --device?":            {"doctor", "--devices", "ref"},
+		`unknown device "nosuch"`:                 {"doctor", "--device", "nosuch"},
 	} {
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr)

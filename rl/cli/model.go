@@ -14,17 +14,23 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 func samplingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "greedy", Usage: "the most likely token at each place"},
-		&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits; 0 is greedy"},
-		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "keep the likeliest tokens of this total probability"},
-		&cli.IntFlag{Name: "top-k", Usage: "keep this many likeliest tokens; 0: all"},
-		&cli.Float64Flag{Name: "min-p", Usage: "keep tokens of at least this share of the largest probability"},
-		&cli.IntFlag{Name: "max-tokens", Usage: "new tokens at most (default: what the task asks for, else 64)"},
+		&cli.BoolFlag{Name: "greedy", Usage: "take the most likely token at each position"},
+		&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this; 0 is greedy"},
+		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "keep the most likely tokens up to this total probability"},
+		&cli.IntFlag{Name: "top-k", Usage: "keep this many of the most likely tokens", DefaultText: "all"},
+		&cli.Float64Flag{Name: "min-p", Usage: "keep tokens with at least this share of the largest probability"},
+		&cli.IntFlag{Name: "max-tokens", Usage: "largest number of new tokens", DefaultText: "what the task asks for, else 64"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of the draws"},
 	}
 }
@@ -33,15 +39,15 @@ func samplingOf(c *cli.Context) (model.Sampling, error) {
 	s := model.Sampling{Temperature: c.Float64("temperature"), TopP: c.Float64("top-p"), TopK: c.Int("top-k"), MinP: c.Float64("min-p"), Seed: c.Uint64("seed")}
 	switch {
 	case s.Temperature != 0 && !acceptedTemperature(s.Temperature):
-		return s, usagef("--temperature %v: accepted are 0 (greedy) and numbers from %v to %v", s.Temperature, minTemperature, maxTemperature)
+		return s, badValue("temperature", s.Temperature, "0 (greedy) and numbers from %v to %v", minTemperature, maxTemperature)
 	case !(s.TopP > 0 && s.TopP <= 1):
-		return s, usagef("--top-p %v: accepted are numbers above 0, up to 1", s.TopP)
+		return s, badValue("top-p", s.TopP, "numbers above 0, up to 1")
 	case s.TopK < 0:
-		return s, usagef("--top-k %d: accepted are whole numbers from 0", s.TopK)
+		return s, badValue("top-k", s.TopK, "whole numbers from 0")
 	case !(s.MinP >= 0 && s.MinP <= 1):
-		return s, usagef("--min-p %v: accepted are numbers from 0 to 1", s.MinP)
+		return s, badValue("min-p", s.MinP, "numbers from 0 to 1")
 	case c.IsSet("max-tokens") && c.Int("max-tokens") < 1:
-		return s, usagef("--max-tokens %d: accepted are whole numbers from 1", c.Int("max-tokens"))
+		return s, badValue("max-tokens", c.Int("max-tokens"), "whole numbers from 1")
 	}
 	if c.Bool("greedy") {
 		s = model.Sampling{}
@@ -59,7 +65,7 @@ func acceptedTemperature(t float64) bool { return t >= minTemperature && t <= ma
 func intFrom(c *cli.Context, flag string, low, high int) (int, error) {
 	n := c.Int(flag)
 	if n < low || n > high {
-		return 0, usagef("--%s %d: accepted are whole numbers from %d to %d", flag, n, low, high)
+		return 0, badValue(flag, n, "whole numbers from %d to %d", low, high)
 	}
 	return n, nil
 }
@@ -67,18 +73,20 @@ func intFrom(c *cli.Context, flag string, low, high int) (int, error) {
 func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
-		Description: `MODEL is a Hugging Face folder, a run folder (its newest checkpoint) or a
-checkpoint folder. The text after --prompt, or after the prompt on standard input,
-is printed; with --in FILE.jsonl (- for standard input) each line {"prompt":"..."} or {"ids":[...]} gives
-{"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
+		Description: `Prints what the model writes after --prompt, or after the prompt on standard input.
+MODEL is a Hugging Face folder, a run (its newest checkpoint) or a checkpoint folder.
 
-Example:
-   rlzero sample --greedy --prompt '20 13 7 4 > 10:' runs/first`,
+--in FILE reads {"prompt":"..."} or {"ids":[...]} lines and writes JSON lines, as --json
+does: {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
+
+Examples:
+   rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'
+   echo '{"prompt":"20 13 7 4 > 10:"}' | rlzero sample runs/first --n 4 --in -`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "prompt", Usage: "the text to continue"},
-			&cli.StringFlag{Name: "in", Usage: "JSON lines"},
-			&cli.IntFlag{Name: "n", Value: 1, Usage: "completions of each prompt"},
-			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion whose text contains this"},
+			inFlag,
+			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
+			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as its text contains this (repeatable)"},
 			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: sample,
 	}
@@ -94,10 +102,10 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("prompt") && c.IsSet("in") {
-		return usagef("give either --prompt TEXT or --in FILE")
+		return usagef("--prompt and --in do not go together: give one of them")
 	}
 	if slices.Contains(c.StringSlice("stop"), "") {
-		return usagef("--stop is empty: every text contains that")
+		return usagef("--stop is empty; every text contains an empty text")
 	}
 	n, err := intFrom(c, "n", 1, 1<<16)
 	if err != nil {
@@ -113,54 +121,59 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	o := rl.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
+	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
 	if c.IsSet("in") || c.Bool("json") {
-		return rl.Sample(c.Context, m, name, in, c.App.Writer, o)
+		return infer.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
-	var lines bytes.Buffer
-	if err := rl.Sample(c.Context, m, name, in, &lines, o); err != nil {
+	var out bytes.Buffer
+	if err := infer.Sample(c.Context, m, name, in, &out, o); err != nil {
 		return err
 	}
-	for _, line := range splitLines(lines.String()) {
-		var out struct{ Text string }
-		if err := json.Unmarshal([]byte(line), &out); err != nil {
+	for _, line := range splitLines(out.String()) {
+		var completion struct{ Text string }
+		if err := json.Unmarshal([]byte(line), &completion); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.App.Writer, out.Text)
+		fmt.Fprintln(c.App.Writer, completion.Text)
 	}
 	return nil
 }
 
 // prompts are the JSON lines to sample from: those of --in, or a line made of
 // --prompt, or of the text on standard input.
-func prompts(c *cli.Context) (name string, lines io.ReadCloser, err error) {
-	if c.IsSet("in") {
-		lines, err = input(c, c.String("in"))
-		return c.String("in"), lines, err
-	}
-	name, text := "--prompt", c.String("prompt")
-	if !c.IsSet("prompt") {
-		raw, err := io.ReadAll(c.App.Reader)
-		if err != nil {
-			return "", nil, fmt.Errorf("standard input: %w", err)
+func prompts(c *cli.Context) (name string, in io.ReadCloser, err error) {
+	switch {
+	case c.IsSet("in"):
+		name = c.String("in")
+		in, err = input(c, name)
+	case c.IsSet("prompt"):
+		name = "--prompt"
+		in, err = oneLine("prompt", c.String("prompt"))
+	default:
+		name = "standard input"
+		text, failed := io.ReadAll(io.LimitReader(c.App.Reader, lines.MaxBytes+1))
+		if failed != nil {
+			return "", nil, fmt.Errorf("standard input: %w", failed)
 		}
-		name, text = "standard input", strings.TrimRight(string(raw), "\r\n")
+		if len(text) > lines.MaxBytes {
+			return "", nil, fmt.Errorf("%w: standard input has more than %d bytes; accepted: a prompt of at most that many", lines.ErrInput, lines.MaxBytes)
+		}
+		in, err = oneLine("prompt", strings.TrimRight(string(text), "\r\n"))
 	}
-	line, err := json.Marshal(map[string]string{"prompt": text})
-	return name, io.NopCloser(bytes.NewReader(line)), err
+	return name, in, err
 }
 
 // How the model is kept on the device.
 var (
-	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32 or, in half the memory, bf16 (default: as the model was trained, else f32)"}
-	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16 (default: as the model was trained, else f32)"}
+	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32, or as bf16 in half the memory", DefaultText: "as the model was trained, else f32"}
+	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16", DefaultText: "as the model was trained, else f32"}
 )
 
 // dtypeOf reads one of them; "" where it is not given.
 func dtypeOf(c *cli.Context, f *cli.StringFlag) (model.Dtype, error) {
 	d := model.Dtype(c.String(f.Name))
 	if c.IsSet(f.Name) && d != model.F32 && d != model.BF16 {
-		return "", usagef("--%s %q: accepted are %s and %s", f.Name, d, model.F32, model.BF16)
+		return "", badValue(f.Name, string(d), "%s, %s", model.F32, model.BF16)
 	}
 	return d, nil
 }
@@ -175,15 +188,16 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil, fmt.Errorf("%w: model: %w", rl.ErrInput, err)
+	folder, warnings, err := store.FindModel(path)
+	warn(c, warnings)
+	if err != nil {
+		return nil, nil, err
 	}
 	dev, err := openDevice(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, warnings, err := rl.OpenModel(dev, path, dtype, kvDtype)
-	warn(c, warnings)
+	m, err := cast.OpenModel(dev, folder, dtype, kvDtype)
 	if err != nil {
 		dev.Close()
 		return nil, nil, err
@@ -193,16 +207,16 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 
 func scoreCommand() *cli.Command {
 	return &cli.Command{
-		Name: "score", Usage: "log-prob and entropy of each token of given sequences", ArgsUsage: "MODEL",
+		Name: "score", Usage: "compute the log-prob and entropy of each token of given sequences", ArgsUsage: "MODEL",
 		Description: `Reads {"ids":[...]} or {"text":"..."} lines and writes
-{"ids":[],"logprobs":[],"entropy":[],"mean_logsoftmax":[]}: entry i is about
-ids[i] given ids[:i], in nats; the first is null.
+{"ids":[],"logprobs":[],"entropy":[],"mean_logsoftmax":[]}. Entry i is about ids[i]
+given ids[:i], in nats; the first is null.
 
 Example:
-   echo '{"ids":[5,9,2]}' | rlzero score --in - runs/first`,
+   echo '{"ids":[5,9,2]}' | rlzero score runs/first --in -`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
-			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divides the logits first"},
+			inFlag,
+			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
 			dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -211,7 +225,7 @@ Example:
 				return err
 			}
 			if t := c.Float64("temperature"); !acceptedTemperature(t) {
-				return usagef("--temperature %v: accepted are numbers from %v to %v", t, minTemperature, maxTemperature)
+				return badValue("temperature", t, "numbers from %v to %v", minTemperature, maxTemperature)
 			}
 			in, err := input(c, c.String("in"))
 			if err != nil {
@@ -223,35 +237,40 @@ Example:
 				return err
 			}
 			defer done()
-			return rl.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
+			return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
 		},
 	}
 }
 
 func evalCommand() *cli.Command {
 	return &cli.Command{
-		Name: "eval", Usage: "score a model on held-out problems of a task, or on a file", ArgsUsage: "MODEL",
-		Description: `mean@n, unbiased pass@k (arXiv 2107.03374) and maj@k, with 95 % intervals.
+		Name: "eval", Usage: "measure a model on held-out problems of a task, or on a file", ArgsUsage: "MODEL",
+		Description: `Samples --n completions of each problem and prints mean@n with its 95 % interval, unbiased
+pass@k (arXiv 2107.03374), maj@k and the score of the most likely completions. A run is
+measured on its own task unless --task or --data names another.
 
-Example:
+Examples:
    rlzero eval runs/first
-   rlzero eval --task countdown-tiny --n 8 --k 1,8 --max-tokens 14 model-folder
-   rlzero eval --data problems.jsonl --verifier number --n 4 --k 1,4 model-folder`,
+   rlzero eval model-folder --task countdown-tiny --n 8 --k 1,8 --max-tokens 14
+   rlzero eval model-folder --data problems.jsonl --verifier number --n 4 --k 1,4
+
+--json prints one object: {"task":"...","n":512,"samples":8,"mean":0.41,"mean_ci95":[..],
+"pass@1":..,"pass@8":..,"maj@8":..,"greedy":..,"not_scored":0,"mean_tokens":..}`,
 		Flags: append(samplingFlags(),
-			&cli.StringFlag{Name: "task", Usage: "a task's name, or a recipe whose task is meant (default: that of the run)"},
-			&cli.StringSliceFlag{Name: "set", Usage: "override a key of that recipe, such as `task.settings.max_number=30`"},
+			&cli.StringFlag{Name: "task", Usage: "task, or recipe with the task", DefaultText: "the task of the run"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task: `PATH=VALUE` (repeatable), such as task.settings.max_number=30"},
 			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt) and answer"},
-			&cli.StringFlag{Name: "verifier", Usage: "verifier for --data; see rlzero verifiers"},
-			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems, or all where a file has fewer"},
-			&cli.IntFlag{Name: "n", Value: 8, Usage: "samples of each problem"},
-			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, with commas"},
-			&cli.StringFlag{Name: "out", Usage: "also write the result to this file"},
+			verifierFlag,
+			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all, if a file has fewer"},
+			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of samples of each problem"},
+			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
+			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
 			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
-		Action: eval,
+		Action: evaluate,
 	}
 }
 
-func eval(c *cli.Context) error {
+func evaluate(c *cli.Context) error {
 	args, err := positional(c, "MODEL")
 	if err != nil {
 		return err
@@ -268,26 +287,32 @@ func eval(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			return fmt.Errorf("%w: model %s: no such file or folder", rl.ErrInput, args[0])
+			_, _, err := store.FindModel(args[0])
+			return err
 		}
-		return usagef("give either --task NAME or --data FILE")
+		if task != "" {
+			return usagef("--task and --data do not go together: give one of them")
+		}
+		return usagef("%s needs --task NAME or --data FILE for a model that is not a run", c.Command.HelpName)
 	}
-	o := rl.EvalOptions{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
-		Sampling: s, MaxTokens: c.Int("max-tokens")}
+	if c.IsSet("task") {
+		if err := taskOrRecipe.checkFile(task); err != nil {
+			return err
+		}
+	}
+	if err := checkVerifier(c); err != nil {
+		return err
+	}
+	o := eval.Options{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
+		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
 	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
 		return err
 	}
 	if o.N, err = intFrom(c, "n", 1, 4096); err != nil {
 		return err
 	}
-	for _, k := range strings.Split(c.String("k"), ",") {
-		v, err := strconv.Atoi(strings.TrimSpace(k))
-		if err != nil || v < 1 || v > o.N {
-			return usagef("--k %q: accepted are whole numbers from 1 to --n %d, with commas", c.String("k"), o.N)
-		}
-		if !slices.Contains(o.K, v) {
-			o.K = append(o.K, v)
-		}
+	if o.K, err = ksOf(c, o.N); err != nil {
+		return err
 	}
 	if dir := filepath.Dir(c.String("out")); c.IsSet("out") {
 		if _, err := os.Stat(dir); err != nil {
@@ -299,7 +324,10 @@ func eval(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	res, err := rl.Eval(c.Context, m, o)
+	show := progress.New(c.App.ErrWriter)
+	o.Progress = shownBy(show, "eval", "completions")
+	res, err := eval.Model(c.Context, m, o)
+	show.End()
 	if err != nil {
 		return err
 	}
@@ -317,6 +345,34 @@ func eval(c *cli.Context) error {
 	}
 	_, err = fmt.Fprint(c.App.Writer, res.Table())
 	return err
+}
+
+// ksOf are the values of --k. Of the default ones, those above n are left out.
+func ksOf(c *cli.Context, n int) ([]int, error) {
+	var ks []int
+	for _, text := range strings.Split(c.String("k"), ",") {
+		k, err := strconv.Atoi(strings.TrimSpace(text))
+		switch {
+		case err == nil && k > n && !c.IsSet("k"):
+		case err != nil || k < 1 || k > n:
+			return nil, badValue("k", c.String("k"), "whole numbers from 1 to %d (the value of --n), separated by commas", n)
+		case !slices.Contains(ks, k):
+			ks = append(ks, k)
+		}
+	}
+	return ks, nil
+}
+
+// shownBy shows how much of a piece of work is done.
+func shownBy(show *progress.Reporter, what, unit string) func(done, all int) {
+	begun := false
+	return func(done, all int) {
+		if !begun {
+			show.Begin(what, 0, all)
+			begun = true
+		}
+		show.Step(done, unit)
+	}
 }
 
 func splitLines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

@@ -12,15 +12,15 @@ import (
 
 func rewardsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "rewards", Usage: "explain the language of rewards: names, functions, formulas, sources",
-		Description: `A reward is an expression over the completions of a step, the key reward of a stage:
+		Name: "rewards", Usage: "explain the reward language: names, functions, formulas, sources",
+		Description: `A reward is an expression over the completions of a step. It is the key reward of a stage:
 
    reward = "if(right(form), task + 0.1*shortest_right(right(task)), -1)"
    [[stage.verifier]]
    name = "form"
    verifier = "format"
 
-rlzero train --dry-run RECIPE checks it.
+rlzero train RECIPE --dry-run checks it.
 
 Examples:
    rlzero rewards

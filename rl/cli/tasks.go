@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -14,37 +13,38 @@ import (
 const tasksHelp = `Examples:
    rlzero tasks
    rlzero tasks show countdown
-   rlzero tasks show --form chat gcd
-   rlzero tasks draw --n 1000 --level 2 gcd >gcd.jsonl
+   rlzero tasks show gcd --form chat
+   rlzero tasks draw gcd --n 1000 --level 2 > gcd.jsonl
 
 With --json, rlzero tasks writes {"name":...,"summary":...} lines and rlzero tasks show
 one object: name, summary, doc, settings (key, about, accepted, value), curriculum (name,
 levels, settings), samples (rows as rlzero tasks draw writes them).`
 
-const drawHelp = `Writes a row per line, each problem once:
+const drawHelp = `Writes one row per line, each problem once:
    {"id":"...","verifier":"task:NAME","prompt":"...","answer":"...","metadata":{...}}
 and with --form chat "question" in place of "prompt", and
    "messages":[{"role":"system","content":"..."},{"role":"user","content":"..."}]
-besides. With a "completion" added, a line is one of rlzero verify --in:
+as well. With a "completion" added, a line is one that rlzero verify reads.
 
-   rlzero tasks draw --n 3 gcd | jq -c '. + {completion: ("It is <answer>" + .answer + "</answer>")}' | rlzero verify --in -
+Example:
+   rlzero tasks draw gcd --n 3 | jq -c '. + {completion: ("It is <answer>" + .answer + "</answer>")}' | rlzero verify --in -
 
-Problems of the two splits are never the same, whatever the seed. --split held-out with
-the default seed are the problems that rlzero eval --task NAME begins with.`
+The two splits never share a problem, whatever the seed. --split held-out with the default
+seed gives the problems that rlzero eval --task NAME begins with.`
 
-var formFlag = &cli.StringFlag{Name: "form", Usage: "text, or chat: messages with a system prompt", Value: "text"}
+var formFlag = &cli.StringFlag{Name: "form", Usage: "text, or chat for messages with a system prompt", Value: "text"}
 
 func tasksCommand() *cli.Command {
-	command := lister("tasks", "list the procedural tasks, show one, draw problems", "countdown", listTasks, showTask)
+	command := taskCatalogue.lister("list the procedural tasks, show one, draw problems", "countdown", listTasks, showTask)
 	command.Description = tasksHelp
 	command.ArgsUsage = "[show NAME | draw NAME]"
-	command.Subcommands[0].Usage = "settings, curriculum and three problems of a task"
+	command.Subcommands[0].Usage = "show the settings, curriculum and three problems of a task"
 	command.Subcommands[0].Flags = append(settingFlags(), formFlag, jsonFlag)
 	command.Subcommands = append(command.Subcommands, &cli.Command{
 		Name: "draw", Usage: "write problems of a task as JSON lines", ArgsUsage: "NAME", Description: drawHelp,
 		Flags: append(settingFlags(), formFlag,
-			&cli.IntFlag{Name: "n", Usage: "how many problems", Value: 10},
-			&cli.Uint64Flag{Name: "seed", Usage: "other problems", Value: tasks.HeldOutSeed},
+			&cli.IntFlag{Name: "n", Usage: "number of problems", Value: 10},
+			&cli.Uint64Flag{Name: "seed", Usage: "seed of the draws", Value: tasks.HeldOutSeed},
 			&cli.StringFlag{Name: "split", Usage: "train or held-out", Value: tasks.Train.String()},
 		),
 		Action: drawTask,
@@ -54,8 +54,8 @@ func tasksCommand() *cli.Command {
 
 func settingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, from 0", DefaultText: "the default settings"},
-		&cli.StringSliceFlag{Name: "set", Usage: "key=value: a setting; repeatable, above --level"},
+		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, counted from 0", DefaultText: "the default settings"},
+		&cli.StringSliceFlag{Name: "set", Usage: "change a setting: `KEY=VALUE` (repeatable; applied after --level)"},
 	}
 }
 
@@ -71,7 +71,7 @@ func listTasks(c *cli.Context) error {
 func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 	f, err := tasks.Lookup(name)
 	if err != nil {
-		return f, nil, usagef("unknown task %q%s", name, recipe.DidYouMean(name, taskNames()))
+		return f, nil, usage(err)
 	}
 	t := f.New()
 	if c.IsSet("level") {
@@ -79,15 +79,18 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 		for _, a := range f.Curriculum {
 			levels = max(levels, len(a.Levels))
 		}
+		if levels == 0 {
+			return f, nil, usagef("--level does not go with the task %s, which has no levels", name)
+		}
 		if level := c.Int("level"); level < 0 || level >= levels {
-			return f, nil, usagef("--level is %d: task %s has %d levels, counted from 0", level, name, levels)
+			return f, nil, badValue("level", level, "0 to %d for the task %s", levels-1, name)
 		}
 		t = f.Level(c.Int("level"))
 	}
 	for _, pair := range c.StringSlice("set") {
 		key, value, found := strings.Cut(pair, "=")
 		if !found {
-			return f, nil, usagef("--set is %q: accepted is key=value", pair)
+			return f, nil, badValue("set", pair, "KEY=VALUE")
 		}
 		if err := tasks.Set(t, strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
 			return f, nil, usagef("--set %s: %v", pair, err)
@@ -97,18 +100,13 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 		return f, nil, usagef("task %s: %v", name, err)
 	}
 	if form := c.String("form"); form != "text" && form != "chat" {
-		return f, nil, usagef("--form is %q: accepted are text and chat", form)
+		return f, nil, badValue("form", form, "text, chat")
 	}
 	return f, t, nil
 }
 
-func taskNames() []string {
-	var names []string
-	for _, f := range tasks.Families() {
-		names = append(names, f.Name)
-	}
-	return names
-}
+// constantProblems is how many problems the best constant answer is looked for on.
+const constantProblems = 100
 
 func showTask(c *cli.Context, name string) error {
 	f, t, err := taskOf(c, name)
@@ -127,6 +125,7 @@ func showTask(c *cli.Context, name string) error {
 	if c.IsSet("level") || c.IsSet("set") {
 		fmt.Fprintf(w, "\nHere: %s\n", t.Difficulty())
 	}
+	fmt.Fprintf(w, "\nBest constant answer, a baseline: %s\n", tasks.BestConstant(t, constantProblems))
 	_, teaches := t.(tasks.Demonstrator)
 	what := "the reference answer"
 	if teaches {
@@ -138,20 +137,20 @@ func showTask(c *cli.Context, name string) error {
 		case c.String("form") == "chat":
 			fmt.Fprintf(w, "\n%d.", i+1)
 			for _, m := range tasks.Chat(t, row) {
-				fmt.Fprintf(w, " %s: %s\n  ", m.Role, below(m.Content, 3))
+				fmt.Fprintf(w, " %s: %s\n  ", m.Role, indented(m.Content, 3))
 			}
-			fmt.Fprintf(w, " => %s\n", below(demonstrations[i], 6))
+			fmt.Fprintf(w, " => %s\n", indented(demonstrations[i], 6))
 		case teaches:
 			fmt.Fprintf(w, "   %s %s\n", row.Question, demonstrations[i])
 		default:
-			fmt.Fprintf(w, "\n%d. %s\n   => %s\n", i+1, below(row.Question, 3), below(demonstrations[i], 6))
+			fmt.Fprintf(w, "\n%d. %s\n   => %s\n", i+1, indented(row.Question, 3), indented(demonstrations[i], 6))
 		}
 	}
 	return nil
 }
 
-// below indents the lines behind the first.
-func below(text string, columns int) string {
+// indented indents the lines behind the first.
+func indented(text string, columns int) string {
 	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", columns))
 }
 
@@ -175,8 +174,9 @@ func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Pr
 		Doc        string          `json:"doc"`
 		Settings   []tasks.Setting `json:"settings"`
 		Curriculum []attribute     `json:"curriculum"`
+		Constant   tasks.Constant  `json:"best_constant"`
 		Samples    []taskRow       `json:"samples"`
-	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, samples})
+	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, tasks.BestConstant(t, constantProblems), samples})
 }
 
 // taskRow is a line of rlzero tasks draw.
@@ -215,10 +215,10 @@ func drawTask(c *cli.Context) error {
 	case tasks.HeldOut.String():
 		split = tasks.HeldOut
 	default:
-		return usagef("--split is %q: accepted are train and held-out", c.String("split"))
+		return badValue("split", c.String("split"), "train, held-out")
 	}
 	if c.Int("n") < 1 {
-		return usagef("--n is %d: accepted are 1 and more", c.Int("n"))
+		return badValue("n", c.Int("n"), "whole numbers from 1")
 	}
 	rows, err := tasks.Rows(t, split, c.Uint64("seed"), c.Int("n"))
 	if err != nil {

@@ -53,12 +53,17 @@ func TestDrawnRows(t *testing.T) {
 	}
 }
 
-// TestShownTasks: every task is shown with its settings and three problems, to
-// people and to programs.
+// TestShownTasks: every task is shown with its settings, its best constant answer and
+// three problems, to people and to programs; every eighth as chat, which is slower to make
+// than to test.
 func TestShownTasks(t *testing.T) {
-	for _, f := range tasks.Families() {
+	for i, f := range tasks.Families() {
 		var text, chat, line, errs bytes.Buffer
-		for form, out := range map[string]*bytes.Buffer{"--form=text": &text, "--form=chat": &chat, "--json": &line} {
+		forms := map[string]*bytes.Buffer{"--form=text": &text, "--json": &line}
+		if i%8 == 0 {
+			forms["--form=chat"] = &chat
+		}
+		for form, out := range forms {
 			if code := Main([]string{"rlzero", "tasks", "show", form, f.Name}, nil, out, &errs); code != 0 {
 				t.Fatalf("%s: exit code %d: %s", f.Name, code, errs.String())
 			}
@@ -71,7 +76,8 @@ func TestShownTasks(t *testing.T) {
 				Levels   []float64
 				Settings []string
 			}
-			Samples []verify.Problem
+			Constant tasks.Constant `json:"best_constant"`
+			Samples  []verify.Problem
 		}
 		if err := json.Unmarshal(line.Bytes(), &shown); err != nil {
 			t.Fatal(err)
@@ -84,7 +90,10 @@ func TestShownTasks(t *testing.T) {
 				t.Errorf("%s: setting %+v", f.Name, s)
 			}
 		}
-		if strings.Count(chat.String(), " system: ") != 3 || strings.Count(chat.String(), " => ") < 3 {
+		if shown.Constant.Of == 0 || !strings.Contains(text.String(), "\nBest constant answer, a baseline: ") {
+			t.Errorf("%s: best constant answer %+v", f.Name, shown.Constant)
+		}
+		if i%8 == 0 && (strings.Count(chat.String(), " system: ") != 3 || strings.Count(chat.String(), " => ") < 3) {
 			t.Errorf("%s: chat form %s", f.Name, chat.String())
 		}
 	}

@@ -6,13 +6,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/run"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 func trainCommand() *cli.Command {
@@ -22,22 +28,27 @@ func trainCommand() *cli.Command {
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
 completions.jsonl, checkpoints/ (Hugging Face folders), report.html, curves/.
-Ctrl-C writes a checkpoint and says how to continue. Progress goes to standard error.
+Ctrl-C saves a checkpoint and prints the command that continues the run. Progress goes
+to standard error.
 
 Examples:
    rlzero train countdown-tiny
-   rlzero train --set stage.rl.steps=120 --seed 2 --run runs/longer countdown-tiny
-   rlzero train --dry-run my.toml           the resolved recipe and the memory plan
-   rlzero train --resume --run runs/longer  goes on with the run's own recipe`,
+   rlzero train countdown-tiny --run runs/longer --set stage.rl.steps=120 --seed 2
+   rlzero train my.toml --dry-run           prints the resolved recipe and the memory plan
+   rlzero train --resume --run runs/longer  continues a run with its own recipe
+
+--dry-run --json prints one object: {"recipe":"...","device":"...","memory":...,
+"fits":true,"total":...,"items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "set", Usage: "override a key of the recipe: `PATH=VALUE` (repeatable)"},
-			&cli.StringFlag{Name: "run", Usage: "run folder (default runs/NAME-DATE)"},
-			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest whole checkpoint"},
-			&cli.Uint64Flag{Name: "seed", Usage: "seed of everything random (default: the recipe's)"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe and the memory plan, do nothing"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
+			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
+			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
+			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe and the memory plan, and stop"},
+			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			deviceFlag,
 		},
-		Action: stoppable(train),
+		Action: train,
 	}
 }
 
@@ -52,42 +63,50 @@ func train(c *cli.Context) error {
 	}
 	defer dev.Close()
 	if c.Bool("dry-run") {
-		plan, err := rl.Plan(r, dev.Caps())
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(c.App.Writer, "%s\n# memory on %s\n", r.Resolved(), dev.Caps().Name)
-		for _, line := range splitLines(plan.String()) {
-			fmt.Fprintf(c.App.Writer, "# %s\n", line)
-		}
-		return plan.Fits(dev.Caps())
+		return dryRun(c, r, dev.Caps())
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	fmt.Fprintf(show, "%s: %s\n", r.Name, r.About)
+	fmt.Fprintln(show, strings.TrimSuffix(r.Name+": "+r.About, ": "))
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
-	sum, err := rl.Train(c.Context, rl.Options{Recipe: r, Dir: dir, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
-	if errors.Is(err, rl.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", rl.Word(dir))
+	ctx, done := interruptible(c)
+	defer done()
+	var sum *run.Summary
+	start := func(at string) (err error) {
+		dir = at
+		sum, err = run.Train(ctx, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+		return err
+	}
+	if dir != "" {
+		err = start(dir)
+	} else {
+		err = firstFree(filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405")), start)
+	}
+	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", rl.Word(sum.Example), rl.Word(dir))
+	example := "PROMPT"
+	if terminal.Printable(sum.Example, 200) {
+		example = terminal.ShellWord(sum.Example)
+	}
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", example, terminal.ShellWord(dir))
 	return nil
 }
 
-// trainRecipe loads the recipe and settles the run folder.
+// trainRecipe loads the recipe. The folder is that of --run, "" if there is none.
 func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 	dir := c.String("run")
 	if c.Bool("resume") {
 		if dir == "" {
-			return nil, "", usagef("--resume needs --run DIR, the run to continue")
+			return nil, "", hint.With(usagef("--resume needs --run DIR"), "DIR is the folder of the run to continue")
 		}
 		if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err != nil {
-			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", rl.ErrInput, dir, err)
+			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", lines.ErrInput, dir, err)
 		}
 	}
 	var name string
@@ -99,11 +118,14 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 			return nil, "", err
 		}
 		name = args[0]
+		if err := recipeCatalogue.checkFile(name); err != nil {
+			return nil, "", err
+		}
 	}
 	sets := c.StringSlice("set")
 	if c.IsSet("seed") {
 		if c.Uint64("seed") > math.MaxInt64 { // TOML has no larger numbers
-			return nil, "", usagef("--seed %d: accepted are whole numbers from 0 to %d", c.Uint64("seed"), math.MaxInt64)
+			return nil, "", badValue("seed", c.Uint64("seed"), "whole numbers from 0 to %d", math.MaxInt64)
 		}
 		sets = append(sets, fmt.Sprintf("seed=%d", c.Uint64("seed")))
 	}
@@ -111,8 +133,64 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if dir == "" {
-		dir = filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405"))
-	}
 	return r, dir, nil
+}
+
+// firstFree starts a run in the folder dir or, where that holds a run already, in
+// the first free one of dir-2, dir-3 and so on: two runs may begin in the same
+// second. The lock of the folder decides between them.
+func firstFree(dir string, start func(dir string) error) error {
+	err := start(dir)
+	for n := 2; errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrLocked); n++ {
+		err = start(fmt.Sprintf("%s-%d", dir, n))
+	}
+	return err
+}
+
+// dryRun prints the resolved recipe and the memory that it takes. As text, the
+// plan is a comment below the recipe, so that the whole is a recipe.
+func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return err
+	}
+	r = opened.Recipe
+	plan, err := run.Plan(opened, caps)
+	if err != nil {
+		return err
+	}
+	refused := plan.Fits(caps)
+	if c.Bool("json") {
+		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan)})
+		return errors.Join(refused, err)
+	}
+	fmt.Fprintf(c.App.Writer, "%s\n# memory on %s\n", r.Resolved(), caps.Name)
+	for _, line := range splitLines(plan.String()) {
+		fmt.Fprintf(c.App.Writer, "# %s\n", line)
+	}
+	return refused
+}
+
+// planLine is what train --dry-run --json prints.
+type planLine struct {
+	Recipe string     `json:"recipe"` // resolved, TOML
+	Device string     `json:"device"`
+	Memory int        `json:"memory"` // of the device, bytes
+	Fits   bool       `json:"fits"`
+	Total  int        `json:"total"` // bytes
+	Items  []planItem `json:"items"`
+}
+
+type planItem struct {
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"`
+	From  string `json:"from"` // how the size comes about
+}
+
+func itemsOf(plan gpu.Plan) []planItem {
+	items := []planItem{}
+	for _, i := range plan.Items {
+		items = append(items, planItem{i.Name, i.Bytes, i.Hint})
+	}
+	return items
 }

@@ -183,7 +183,7 @@ func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) err
 	seqs := make([]model.Sequence, len(sampled))
 	for i, c := range sampled {
 		prompt := ps[i/samplesEach]
-		seqs[i] = model.Sequence{IDs: append(append([]int(nil), prompt...), c.IDs...), From: len(prompt)}
+		seqs[i] = model.Predict(append(append([]int(nil), prompt...), c.IDs...), len(prompt), temperature)
 	}
 	trainer, err := m.NewTrainer(rows)
 	if err != nil {
@@ -197,9 +197,9 @@ func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) err
 	defer scorer.Close()
 	for _, by := range []struct {
 		name    string
-		compute func([]model.Sequence, float64) ([]model.TokenStats, error)
+		compute func([]model.Sequence) ([]model.TokenStats, error)
 	}{{"trainer", trainer.Forward}, {"scorer", scorer.Score}} {
-		stats, err := by.compute(seqs, temperature)
+		stats, err := by.compute(seqs)
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) err
 			got[i] = model.Completion{IDs: sampled[i].IDs, Logprob: st.Logprob, Entropy: st.Entropy}
 		}
 		if err := equalCompletions(got, sampled); err != nil {
-			return fmt.Errorf("%s in batches of %d tokens against the sampler: %w", by.name, rows, err)
+			return fmt.Errorf("the %s, in batches of %d tokens, differs from the sampler: %w", by.name, rows, err)
 		}
 	}
 	return nil

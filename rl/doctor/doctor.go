@@ -10,8 +10,8 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/shaders"
 )
 
@@ -33,10 +33,10 @@ type subject struct {
 type part int
 
 const (
-	host   part = iota // this machine's processor alone
-	kernel             // a kernel
-	whole              // model, trainer, sampler
-	run                // a training run
+	host     part = iota // this machine's processor alone
+	kernel               // a kernel
+	whole                // model, trainer, sampler
+	training             // a training run
 )
 
 // step is one check.
@@ -54,8 +54,8 @@ var wholes = []step{
 	{"sampler = trainer = scorer", whole, samplerBits(model.F32, model.F32)},
 	{"sampler = trainer = scorer, bf16 weights", whole, samplerBits(model.BF16, model.F32)},
 	{"sampler = trainer = scorer, bf16 keys and values", whole, samplerBits(model.F32, model.BF16)},
-	{"learning rate 0", run, standStill},
-	{"equal runs, equal bytes", run, repeat},
+	{"learning rate 0", training, standStill},
+	{"equal runs, equal bytes", training, repeat},
 }
 
 func allSteps() []step {
@@ -66,7 +66,7 @@ func allSteps() []step {
 	return append(all, wholes...)
 }
 
-// Run certifies a device. The error says that it could not: rl.ErrInterrupted
+// Run certifies a device. The error says that it could not: run.ErrInterrupted
 // when the context was cancelled, or there is no temporary folder.
 func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 	dir, err := os.MkdirTemp("", "rlzero-doctor-")
@@ -86,7 +86,7 @@ func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 	for i, s := range steps {
 		why := ""
 		switch {
-		case s.part == run && o.Quick:
+		case s.part == training && o.Quick:
 			why = "quick"
 		case s.part != host && lost:
 			why = "the device was lost"
@@ -99,7 +99,7 @@ func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 		}
 		detail, err := s.guarded(p)
 		if ctx.Err() != nil {
-			return nil, rl.ErrInterrupted
+			return nil, run.ErrInterrupted
 		}
 		r.add(s.name, detail, err, advice(s.part, dev.Caps()))
 		wrong = wrong || err != nil && s.part == kernel
@@ -131,11 +131,11 @@ func (s step) guarded(p *subject) (detail string, err error) {
 func advice(at part, c gpu.Caps) string {
 	const tell = "report an issue with the output of rlzero doctor --json"
 	if at == host {
-		return "nothing of this happens on the device: the program or this machine's processor is at fault; " + tell
+		return "this check does not use the device, so the program or this machine's processor is at fault; " + tell
 	}
 	text := "update the driver"
 	if c.Tier != gpu.TierBase && c.Kind != gpu.Reference {
-		text += "; try the plainest kernels, RLZERO_TIER=T0"
+		text += "; try the portable kernels with RLZERO_TIER=T0"
 	}
 	return text + "; choose another device with --device (rlzero devices lists them); " + tell
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/run"
 )
 
 // ref is the plain-Go device.
@@ -148,7 +148,7 @@ func TestPanic(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Run(ctx, ref(t), Options{Show: io.Discard}); !errors.Is(err, rl.ErrInterrupted) {
+	if _, err := Run(ctx, ref(t), Options{Show: io.Discard}); !errors.Is(err, run.ErrInterrupted) {
 		t.Errorf("error %v, want ErrInterrupted", err)
 	}
 }

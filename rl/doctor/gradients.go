@@ -96,7 +96,7 @@ func newSlope(p *subject) (*slope, error) {
 	s := &slope{m: m, file: filepath.Join(p.dir, "moved.safetensors")}
 	for i, ids := range prompts(6, 30, m.Config.Vocab) {
 		ids = append(ids, 1, 2, 3)
-		s.seqs = append(s.seqs, model.Sequence{IDs: ids, From: 1})
+		s.seqs = append(s.seqs, model.Predict(ids, 1, 1))
 		var w model.TokenWeights
 		for j := range len(ids) - 1 {
 			w.Logprob = append(w.Logprob, 0.2*float64((i+j)%5-2))
@@ -143,7 +143,7 @@ func (s *slope) gradient() (grads [][]float32, noise float64, err error) {
 	}
 	for k, g := range named {
 		if g.Name != s.names[k] {
-			return nil, 0, fmt.Errorf("gradient %s stands in the place of %s", g.Name, s.names[k])
+			return nil, 0, fmt.Errorf("found the gradient of %s, expected that of %s", g.Name, s.names[k])
 		}
 		data, err := g.Data()
 		if err != nil {
@@ -157,7 +157,7 @@ func (s *slope) gradient() (grads [][]float32, noise float64, err error) {
 
 // loss is the loss and the sum of its absolute terms.
 func (s *slope) loss() (loss, terms float64, err error) {
-	stats, err := s.trainer.Forward(s.seqs, 1)
+	stats, err := s.trainer.Forward(s.seqs)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -199,7 +199,7 @@ func (s *slope) compare(k int, grad []float32, noise float64) (float64, error) {
 	bound := math.Abs(two-one)/3*2 + noise/h
 	share := math.Abs(one-want) / bound
 	if !(share <= 1) {
-		return 0, fmt.Errorf("derivative %.6g, difference quotient %.6g, apart %.3g, bound %.3g", want, one, math.Abs(one-want), bound)
+		return 0, fmt.Errorf("derivative %.6g and finite difference %.6g differ by %.3g, more than the bound %.3g", want, one, math.Abs(one-want), bound)
 	}
 	return share, nil
 }

@@ -12,7 +12,7 @@ import (
 func checkKernel(dev gpu.Device, name string) (string, error) {
 	cases := oracle.Cases(name)
 	if len(cases) == 0 {
-		return "", errors.New("the oracle has no case of it")
+		return "", errors.New("the oracle has no case for this kernel")
 	}
 	worst := 0.0
 	for _, c := range cases {

@@ -5,25 +5,25 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/receipt"
 )
 
 // Receipt checks the receipt of the run in dir. dev, nil if there is none, is
 // compared with the device of the run.
 func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
-	receipt, err := rl.ReadReceipt(dir)
+	made, err := receipt.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	audit, err := receipt.Audit(dir)
+	audit, err := made.Audit(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := newReport(version)
 	for _, a := range audit {
-		advice := "it is not what the run wrote: take the folder from where it was written, or repeat the run with rlzero train"
+		advice := "it has changed since the run wrote it: restore it, or repeat the run with rlzero train"
 		if a.Input {
-			advice = "it is not what the run started from: take the model from where it was, or the run cannot be repeated"
+			advice = "it has changed since the run read it: restore it, or the run cannot be repeated"
 		}
 		if a.LeftOut != "" {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s (%s)", a.Name, a.LeftOut))
@@ -34,15 +34,15 @@ func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
 	repeatable, detail := false, "no device to compare with"
 	if dev != nil {
 		r.about(dev.Caps())
-		if err := receipt.Repeatable(dev.Caps()); err != nil {
+		if err := made.Repeatable(dev.Caps()); err != nil {
 			detail = "this device would not write the same bytes: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 		} else {
 			repeatable = true
 			detail = "this device would write the same bytes: same name, driver, tier and numerics version"
 		}
 	}
-	if receipt.Program != version {
-		detail += fmt.Sprintf(" (run by rlzero %s, this is %s)", receipt.Program, version)
+	if made.Program != version {
+		detail += fmt.Sprintf(" (run by rlzero %s, this is %s)", made.Program, version)
 	}
 	r.Repeatable = &repeatable
 	r.add("this device", detail, nil, "")

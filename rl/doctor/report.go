@@ -107,7 +107,7 @@ func (r *Report) Print(out io.Writer) error {
 		return err
 	}
 	for _, text := range r.LeftOut {
-		fmt.Fprintf(out, "left out: %s\n", text)
+		fmt.Fprintf(out, "not checked: %s\n", text)
 	}
 	_, err := fmt.Fprintln(out, r.Verdict())
 	return err

@@ -9,8 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rlzero/rlzero/rl"
+	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
 )
 
 // preset is the recipe that the runs are cut from.
@@ -32,7 +33,7 @@ func (p *subject) train(name string, overrides ...string) (dir string, err error
 		return "", err
 	}
 	dir = filepath.Join(p.dir, name)
-	_, err = rl.Train(p.ctx, rl.Options{Recipe: r, Dir: dir, Device: p.dev, Show: io.Discard})
+	_, err = run.Train(p.ctx, run.Options{Recipe: r, Dir: dir, Device: p.dev, Show: io.Discard})
 	return dir, err
 }
 
@@ -74,7 +75,7 @@ func standStill(p *subject) (string, error) {
 		}
 	}
 	if updates < steps {
-		return "", fmt.Errorf("only %v updates in %d steps: the run did not test anything", updates, steps)
+		return "", fmt.Errorf("only %v updates in %d steps, too few to test anything", updates, steps)
 	}
 	before, err := weights(dir, 0)
 	if err != nil {
@@ -99,14 +100,14 @@ func weights(dir string, step int) (string, error) {
 // repeat trains twice, warm-up and reinforcement learning: the receipts, which
 // hash all that a run writes but times, must be equal.
 func repeat(p *subject) (string, error) {
-	var receipts [2]*rl.Receipt
+	var receipts [2]*receipt.Receipt
 	for i := range receipts {
 		dir, err := p.train(fmt.Sprintf("repeat-%d", i), "stage.warm-up.hold_steps=6", "stage.warm-up.decay_steps=2",
 			"stage.warm-up.test_every=6", "stage.warm-up.batch_size=8", "stage.rl.steps=6")
 		if err != nil {
 			return "", err
 		}
-		if receipts[i], err = rl.ReadReceipt(dir); err != nil {
+		if receipts[i], err = receipt.Read(dir); err != nil {
 			return "", err
 		}
 	}
@@ -121,7 +122,7 @@ func repeat(p *subject) (string, error) {
 }
 
 // everything lists what a receipt has hashes of, inputs first.
-func everything(r *rl.Receipt) []rl.Hash {
-	all := []rl.Hash{{Name: "recipe.toml", SHA256: r.Recipe}, {Name: "data", SHA256: r.Data}}
+func everything(r *receipt.Receipt) []receipt.Hash {
+	all := []receipt.Hash{{Name: "recipe.toml", SHA256: r.Recipe}, {Name: "data", SHA256: r.Data}}
 	return append(append(all, r.Logs...), r.Checkpoints...)
 }

@@ -127,11 +127,17 @@ func TestStableNames(t *testing.T) {
 	}
 }
 
-// Every name that the sources of rl and rl/algo write is in the table.
+// Every name that the sources of rl and of the packages below it write or read is in
+// the table. A name is a text that begins with an area of the table.
 func TestNamesInUse(t *testing.T) {
-	shape := regexp.MustCompile(`^[a-z]+/[a-z_]+(@(%d|[0-9]*))?$`)
+	areas := map[string]bool{}
+	for _, m := range Table() {
+		area, _, _ := strings.Cut(m.Name, "/")
+		areas[area] = true
+	}
+	shape := regexp.MustCompile(`^([a-z]+)/[a-z_]+(@(%d|[0-9]*))?$`)
 	names := 0
-	for _, pattern := range []string{"../*.go", "../algo/*.go"} {
+	for _, pattern := range []string{"../*.go", "../*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no sources at %s: %v", pattern, err)
@@ -141,7 +147,7 @@ func TestNamesInUse(t *testing.T) {
 				continue
 			}
 			for _, text := range literals(t, file) {
-				if !shape.MatchString(text) {
+				if m := shape.FindStringSubmatch(text); m == nil || !areas[m[1]] {
 					continue
 				}
 				names++
@@ -155,8 +161,23 @@ func TestNamesInUse(t *testing.T) {
 			}
 		}
 	}
-	if names == 0 {
-		t.Error("found no names in the sources")
+	if names < len(Table()) {
+		t.Errorf("found %d names in the sources, fewer than the table has", names)
+	}
+}
+
+// The texts are sentences, and use the words that people know.
+func TestTexts(t *testing.T) {
+	for _, m := range Table() {
+		if first := m.Reading[:1]; !strings.HasSuffix(m.Reading, ".") || first != strings.ToUpper(first) && !strings.HasPrefix(m.Reading, "pass@") {
+			t.Errorf("%s: how to read it is no sentence: %q", m.Name, m.Reading)
+		}
+		if strings.HasSuffix(m.Meaning, ".") {
+			t.Errorf("%s: the meaning is a phrase without a period: %q", m.Name, m.Meaning)
+		}
+		if strings.HasSuffix(m.Name, "_frac") {
+			t.Errorf("%s: a share ends in _share", m.Name)
+		}
 	}
 }
 

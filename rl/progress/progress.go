@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // lineEvery is the least time between two plain lines of one stage.
@@ -58,14 +60,18 @@ func (r *Reporter) Begin(stage string, first, total int) {
 }
 
 // Step reports that step (counted from 1) is done, with a few short figures
-// such as "reward 0.42".
+// such as "reward 0.42"; empty ones are left out.
 func (r *Reporter) Step(step int, figures ...string) {
-	left := "-"
-	if done := step - r.first; done > 0 {
-		per := time.Since(r.began) / time.Duration(done)
-		left = short(per * time.Duration(r.total-step))
+	text := fmt.Sprintf("%*d/%d", len(strconv.Itoa(r.total)), step, r.total)
+	for _, figure := range figures {
+		if figure != "" {
+			text += "  " + figure
+		}
 	}
-	text := fmt.Sprintf("%d/%d  %s  left %s", step, r.total, strings.Join(figures, "  "), left)
+	if done := step - r.first; done > 0 && step < r.total {
+		per := time.Since(r.began) / time.Duration(done)
+		text += "  " + short(per*time.Duration(r.total-step)) + " left"
+	}
 	if r.bar != nil {
 		r.figures = clip(" "+text, r.width-min(24, r.width/4)-12)
 		r.bar.SetCurrent(int64(step))
@@ -77,7 +83,7 @@ func (r *Reporter) Step(step int, figures ...string) {
 	}
 }
 
-// Extend changes the number of steps of the stage: some end by a condition.
+// Extend changes the number of steps of the stage: some stages end on a condition.
 func (r *Reporter) Extend(total int) {
 	r.total = total
 	if r.bar != nil {
@@ -85,9 +91,10 @@ func (r *Reporter) Extend(total int) {
 	}
 }
 
-// Line prints a line of its own, above the bar.
+// Line prints a line of its own, above the bar. Text of others in it is shown as
+// [terminal.Message] shows it.
 func (r *Reporter) Line(format string, args ...any) {
-	text := fmt.Sprintf(format, args...) + "\n"
+	text := terminal.Message(fmt.Sprintf(format, args...)) + "\n"
 	if r.bars != nil {
 		io.WriteString(r.bars, text) // mpb prints it above its bars
 		return

@@ -42,7 +42,7 @@ func TestTaskWithoutDemonstrations(t *testing.T) {
 		{`kind = "rl"`, "kind = \"sft\"\n[[stage]]\nkind = \"rl\"", `r.toml:11:1: stage.sft.kind = "sft" does not go with task gcd, which has no demonstrations: leave the stage out, or take one of chain_sum, countdown`},
 		{"kind = \"rl\"\n[stage.sampling]\nmax_completion_tokens = 64", `kind = "eval"`, "a recipe of task gcd needs a stage of kind rl with sampling.max_completion_tokens"},
 		{"max_value = 500", "max_value = 1", "task.settings.max_value = 1 is out of range; accepted: a whole number from 2 to 1000000"},
-		{"max_value = 500", "min_value = 50\nmax_value = 40", "task.settings.max_value = 40 is out of range; accepted: a whole number from 50 to 1000000"},
+		{"max_value = 500", "min_value = 50\nmax_value = 40", "task.settings.max_value = 40 is out of range; accepted: a whole number from 2 to 1000000, not below min_value = 50"},
 	} {
 		text := strings.Replace(wordy, c.old, c.new, 1)
 		if text == wordy {

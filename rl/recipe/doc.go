@@ -14,9 +14,13 @@
 // so are a wrong type, a value out of range, and a key that its kind of stage
 // does not have. Overrides (path=value) go through the same checks. Everything
 // that is wrong is told at once. Resolved writes the recipe with every default,
-// which loads to the same recipe; the text of scripts that it names stands in it
-// (key source), and the hash of a file of problems.
+// which loads to the same recipe.
 //
-// The package knows nothing of devices. A Recipe is plain data: safe for
-// concurrent reading.
+// A Recipe is plain data, safe for concurrent reading. Loading opens none of the
+// files that it names and compiles no reward: package resolve does, when a run
+// begins, and reports faults with [Recipe.Faults]. Relative paths begin at the
+// folder of the recipe's file, those in overrides and presets at the current
+// folder; the Recipe has absolute ones.
+//
+// The package knows nothing of devices.
 package recipe

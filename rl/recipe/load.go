@@ -1,14 +1,19 @@
 package recipe
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/settings"
 )
 
 //go:embed presets/*.toml
@@ -30,7 +35,7 @@ func Names() []string {
 // Source is the text of a preset.
 func Source(name string) (string, error) {
 	if !slices.Contains(Names(), name) {
-		return "", fmt.Errorf("%w: no preset is called %q%s; rlzero recipes lists them", ErrInvalid, name, DidYouMean(name, Names()))
+		return "", fmt.Errorf("%w: no preset is called %q%s; rlzero recipes lists them", ErrInvalid, name, settings.DidYouMean(name, Names()))
 	}
 	text, err := presets.ReadFile("presets/" + name + ".toml")
 	return string(text), err
@@ -53,7 +58,7 @@ func Load(name string, overrides []string) (*Recipe, error) {
 		}
 		return Parse(name, text, overrides)
 	}
-	text, err := os.ReadFile(name)
+	text, err := files.Read(name, settings.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
 		_, err = Source(name)
 		return nil, err
@@ -70,29 +75,65 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("%w: %s is not UTF-8 text: is it a recipe?", ErrInvalid, file)
 	}
-	d, err := newDecoder(file, text)
+	doc, err := settings.Parse(file, text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	d := decoder{doc, filepath.Dir(file)}
 	for _, o := range overrides {
 		d.override(o)
 	}
-	if len(d.faults) == 0 {
+	if d.Failed() == 0 {
 		r := d.recipe()
-		r.Name = cmpOr(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
+		r.Name = cmp.Or(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
 		if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\") {
-			d.fail(path{"name"}, "name = %s is not accepted: it becomes part of a folder's name: no / or \\, and no dot in front", show(r.Name))
+			d.Fail(settings.Path{"name"}, "name = %q is not accepted: it becomes part of a folder's name, so it has no / or \\ and no dot in front", r.Name)
 		}
-		if len(d.faults) == 0 {
+		if d.Failed() == 0 {
+			r.origin = doc
 			return r, nil
 		}
 	}
-	return nil, d.err()
+	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }
 
-func cmpOr(s, fallback string) string {
-	if s == "" {
-		return fallback
+// override applies PATH=VALUE. One of model.path stands in place of a model to make,
+// one of task.data in place of a family.
+func (d decoder) override(text string) {
+	p := d.Override(text)
+	if len(p) != 2 {
+		return
 	}
-	return s
+	if beside := map[string][]string{"model.path": besidePath, "task.data": besideData}[d.Name(p)]; beside != nil {
+		table, _ := d.Tree()[p[0]].(map[string]any)
+		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(beside, key) })
+	}
+}
+
+// Faults collects what is wrong with the keys of a recipe that was loaded, for
+// checks that need what the recipe names: data files, scripts, rewards.
+type Faults struct{ doc *settings.Document }
+
+// Faults returns an empty collection for the recipe.
+func (r *Recipe) Faults() *Faults {
+	if r.origin == nil {
+		return &Faults{&settings.Document{}}
+	}
+	return &Faults{r.origin.Again()}
+}
+
+// Fail records that a key's value is not accepted. The key is written with the
+// indices of its stage and verifier, as in task.data or stage.1.reward.
+func (f *Faults) Fail(key, format string, args ...any) {
+	p := settings.Path(strings.Split(key, "."))
+	f.doc.Fail(p, "%s: %s", f.doc.Name(p), fmt.Sprintf(format, args...))
+}
+
+// Err returns the collected faults as one error, which is ErrInvalid; nil: there
+// are none.
+func (f *Faults) Err() error {
+	if f.doc.Failed() == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, f.doc.Err())
 }

@@ -1,50 +1,56 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
+
+// File is the name of the resolved recipe in a run folder.
+const File = "recipe.toml"
 
 // ErrInvalid marks a recipe that cannot be run as it is written.
 var ErrInvalid = errors.New("invalid recipe")
 
-// Recipe is everything a run is a function of, besides the device.
-//
-// Tags: toml is the key, range the interval of accepted numbers, choice the
-// accepted words, in the kinds of stage that have the key (all if absent).
+// Recipe is everything a run is a function of, besides the device. Package settings
+// says what the tags mean.
 type Recipe struct {
-	Name             string     `toml:"name"`                                  // of the run; default: the preset's or file's
-	About            string     `toml:"about"`                                 // one line for people
-	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]"`  // of everything random; a TOML integer has 63 bits
-	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)"`    // tokens of one backward pass at most
-	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]"` // completions in flight at most, but always a whole group
-	Model            Model      `toml:"model"`
-	Task             Task       `toml:"task"`
-	Checkpoint       Checkpoint `toml:"checkpoint"`
-	Stages           []Stage    `toml:"stage"`
+	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
+	About            string     `toml:"about" about:"one line for people"`
+	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
+	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included; less needs less memory and changes no result"`
+	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
+	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
+	Task             Task       `toml:"task" about:"the problems: a procedural task (name, settings), or a file (data, verifier)"`
+	Checkpoint       Checkpoint `toml:"checkpoint" about:"which checkpoints are kept"`
+	Stages           []Stage    `toml:"stage" about:"the stages of the run, in order"`
+
+	origin *settings.Document // where it was read from; nil: it was made otherwise
 }
 
-// Model is the model to train: one that exists, or a fresh one of the
-// dimensions given here. A fresh model's vocabulary is its task's.
+// Model is the model to train: one that exists, or a new one of the dimensions given
+// here, whose vocabulary is its task's.
 type Model struct {
-	Path          string  `toml:"path"`                        // Hugging Face folder, run or checkpoint; but dtype and kv_dtype no other key goes with it
-	Family        string  `toml:"family"`                      // such as qwen3, llama
-	Layers        int     `toml:"layers" range:"[1,4096]"`     //
-	Width         int     `toml:"width" range:"[1,inf)"`       //
-	Heads         int     `toml:"heads" range:"[1,4096]"`      //
-	KVHeads       int     `toml:"kv_heads" range:"[1,4096]"`   // divides heads; default: heads
-	HeadDim       int     `toml:"head_dim" range:"[2,inf)"`    // even; default: width / heads
-	MLP           int     `toml:"mlp" range:"[1,inf)"`         // width of the feed-forward layer
-	RopeTheta     float64 `toml:"rope_theta" range:"(0,1e12]"` // base of the rotation frequencies
-	NormEps       float64 `toml:"norm_eps" range:"(0,1)"`      // added to a mean square
-	InitStd       float64 `toml:"init_std" range:"(0,10]"`     // of matrices; output projections get init_std / sqrt(2 layers)
-	TieEmbeddings bool    `toml:"tie_embeddings"`              // one table for input and output
-	Dtype         string  `toml:"dtype" choice:"f32,bf16"`     // of the matrices that forward and backward pass read; those the optimizer updates are f32
-	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16"`  // of keys and values, in sampler and trainer alike
+	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a run or a checkpoint; only dtype and kv_dtype go with it"`
+	Family        string  `toml:"family" about:"architecture of a new model, such as qwen3 or llama"`
+	Layers        int     `toml:"layers" range:"[1,4096]" about:"transformer blocks"`
+	Width         int     `toml:"width" range:"[1,inf)" about:"length of the vector of a token"`
+	Heads         int     `toml:"heads" range:"[1,4096]" about:"attention heads"`
+	KVHeads       int     `toml:"kv_heads" range:"[1,4096]" about:"heads of keys and values, which divides heads; default: heads"`
+	HeadDim       int     `toml:"head_dim" range:"[2,inf)" about:"length of the vectors of a head, an even number; default: width / heads"`
+	MLP           int     `toml:"mlp" range:"[1,inf)" about:"width of the feed-forward layer"`
+	RopeTheta     float64 `toml:"rope_theta" range:"(0,1e12]" about:"base of the rotation frequencies"`
+	NormEps       float64 `toml:"norm_eps" range:"(0,1)" about:"added to the mean square in a norm"`
+	InitStd       float64 `toml:"init_std" range:"(0,10]" about:"standard deviation of new matrices; that of output projections is divided by sqrt(2 layers)"`
+	TieEmbeddings bool    `toml:"tie_embeddings" about:"use one table for input and output embeddings"`
+	Dtype         string  `toml:"dtype" choice:"f32,bf16" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32"`
+	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16" about:"storage of keys and values, in sampler and trainer alike"`
 }
 
 // besidePath are the keys of a model that exists: the others are in its folder.
@@ -52,17 +58,15 @@ var besidePath = []string{"path", "dtype", "kv_dtype"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
-	Name         string         `toml:"name"`
-	Data         string         `toml:"data"`                              // JSON lines with question (or prompt), answer and what the verifier reads besides; relative to the recipe's file
-	Verifier     string         `toml:"verifier"`                          // of data
-	Options      map[string]any `toml:"options"`                           // of that verifier
-	SHA256       string         `toml:"sha256"`                            // of data, in hexadecimal digits; a resolved recipe has it
-	EvalProblems int            `toml:"eval_problems" range:"[1,1000000]"` // held-out problems of the evaluation after a stage
-	EvalSamples  int            `toml:"eval_samples" range:"[1,4096]"`     // samples of each: pass@1 and pass@this
-	// MaxPromptTokens bounds the prompts of a task whose texts have no fixed
-	// length; a demonstrator's (see tasks.Demonstrator) have, and it is the default.
-	MaxPromptTokens int        `toml:"max_prompt_tokens" range:"[1,16777216]"`
-	Settings        tasks.Task `toml:"settings"` // validated; a *tasks.File where there is data
+	Name            string         `toml:"name" about:"a procedural task; rlzero tasks lists them"`
+	Data            string         `toml:"data" about:"a file of JSON lines with prompt (or question), answer and what the verifier reads besides"`
+	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
+	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
+	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
+	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
+	EvalSamples     int            `toml:"eval_samples" range:"[1,4096]" unit:"samples" about:"samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples"`
+	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
+	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
@@ -71,11 +75,29 @@ var besideData = []string{"data", "verifier", "options", "sha256", "eval_problem
 // besideName are those of a family.
 var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
 
+// HasKey implements [settings.Variant].
+func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
+
+// HasKey implements [settings.Variant].
+func (t Task) HasKey(key string) bool {
+	if t.Data != "" {
+		return slices.Contains(besideData, key)
+	}
+	return slices.Contains(besideName, key)
+}
+
+// Resolved writes the recipe as TOML with every value, defaults included. Parse of
+// it gives the same recipe.
+func (r *Recipe) Resolved() string { return settings.Print(r) }
+
 // Demonstrator is the task if it has demonstrations and a vocabulary; nil if not.
 func (t Task) Demonstrator() tasks.Demonstrator {
 	demonstrator, _ := t.Settings.(tasks.Demonstrator)
 	return demonstrator
 }
+
+// label is what messages call the task.
+func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
 // training and in the evaluation after it. A stage that samples nothing itself
@@ -96,7 +118,7 @@ func (r *Recipe) MaxCompletion(st *Stage) int {
 // Checkpoint says which checkpoints stay on disk. The last one of each stage
 // always does.
 type Checkpoint struct {
-	Keep int `toml:"keep" range:"[1,inf)"` // the newest so many
+	Keep int `toml:"keep" range:"[1,inf)" unit:"checkpoints" about:"how many of the newest checkpoints are kept; the last one of each stage always is"`
 }
 
 // Kinds of stage.
@@ -108,15 +130,15 @@ const (
 
 // Stage is a part of a run, with an optimizer state of its own.
 type Stage struct {
-	Kind            string `toml:"kind" choice:"sft,rl,eval"`
-	Name            string `toml:"name"` // default: its kind
-	Skip            bool   `toml:"skip"` // leave it out, as where model.path has been through it already
+	Kind            string `toml:"kind" choice:"sft,rl,eval" about:"sft: imitation of the task's demonstrations; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
+	Name            string `toml:"name" about:"name of the stage in overrides and logs; default: its kind"`
+	Skip            bool   `toml:"skip" about:"leave the stage out, for example because model.path has been through it"`
 	SFT             `in:"sft"`
 	RL              `in:"rl"`
-	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)"` // steps; 0: only at the end
-	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl"`
-	Sampling        Sampling  `toml:"sampling" in:"rl"`
-	Algorithm       Algorithm `toml:"algorithm" in:"rl"`
+	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
+	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
+	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
+	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"how advantages and the loss are computed"`
 }
 
 // SFT are the keys of a supervised stage. The rate rises over
@@ -124,53 +146,53 @@ type Stage struct {
 // training problems have the form of an answer, or for hold_steps; then it falls
 // linearly for decay_steps.
 type SFT struct {
-	BatchSize   int     `toml:"batch_size" range:"[1,1048576]"` // demonstrations in a step
-	UntilValid  float64 `toml:"until_valid" range:"[0,1]"`      // share that ends the hold; 0: the first test does, 1: all must be valid
-	TestEvery   int     `toml:"test_every" range:"[1,inf)"`     // steps between two tests
-	HoldSteps   int     `toml:"hold_steps" range:"[1,inf)"`     // steps before the decay at most
-	DecaySteps  int     `toml:"decay_steps" range:"[1,inf)"`    // steps of the decay
-	FinalLRFrac float64 `toml:"final_lr_frac" range:"[0,1]"`    // share of the rate at its end
+	BatchSize    int     `toml:"batch_size" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations of a step"`
+	UntilValid   float64 `toml:"until_valid" range:"[0,1]" about:"share of valid samples that ends the hold of the learning rate; 0: the first test does; 1: all samples must be valid"`
+	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity"`
+	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"most steps before the learning rate decays"`
+	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
+	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
 }
 
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
-	Steps             int               `toml:"steps" range:"[1,inf)"`               // rollouts
-	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]"`  // groups of a rollout
-	GroupSize         int               `toml:"group_size" range:"[1,65536]"`        // completions of each prompt
-	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)"` // each on its share of the prompts
-	Reward            string            `toml:"reward"`                              // an expression, see package reward: "task" is the task's verdict; "random" and "one" are controls
-	Verifiers         []reward.Verifier `toml:"verifier"`                            // what the expression can name besides
-	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]"`        // share of a step's completions; a run that has more of them stops
-	EvalEvery         int               `toml:"eval_every" range:"[0,inf)"`          // steps between held-out tests; 0: none
-	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]"`   // problems of such a test, not above task.eval_problems
-	SampleEvery       int               `toml:"sample_every" range:"[0,inf)"`        // steps between completions shown; 0: none
+	Steps             int               `toml:"steps" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout"`
+	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
+	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
+	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
+	Reward            string            `toml:"reward" about:"expression that gives the reward of a completion; rlzero rewards explains the language"`
+	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`
+	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]" about:"share of a step's completions that may have no score; a run with more of them stops"`
+	EvalEvery         int               `toml:"eval_every" range:"[0,inf)" unit:"steps" about:"steps between two evaluations on held-out problems; 0: none before the end of the stage"`
+	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of such an evaluation, at most task.eval_problems"`
+	SampleEvery       int               `toml:"sample_every" range:"[0,inf)" unit:"steps" about:"steps between two completions that are shown; 0: none"`
 }
 
 // Sampling says how completions are drawn.
 type Sampling struct {
-	Temperature         float64 `toml:"temperature" range:"(0,100]"`                // divides the logits, in sampler and trainer alike
-	TopK                int     `toml:"top_k" range:"[0,inf)"`                      // the k most likely tokens; 0: off
-	TopP                float64 `toml:"top_p" range:"(0,1]"`                        // the most likely tokens that have this probability together; 1: off
-	MinP                float64 `toml:"min_p" range:"[0,1)"`                        // tokens at least min_p times as likely as the likeliest; 0: off
-	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]"` // the end token included; default: as long as the task's answers are
+	Temperature         float64 `toml:"temperature" range:"(0,100]" about:"divides the logits, in sampler and trainer alike"`
+	TopK                int     `toml:"top_k" range:"[0,inf)" unit:"tokens" about:"sample from the k most likely tokens; 0: off"`
+	TopP                float64 `toml:"top_p" range:"(0,1]" about:"sample from the most likely tokens whose probabilities sum to this; 1: off"`
+	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
+	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
 }
 
 // Optimizer is AdamW (arXiv 1711.05101) with clipping of the global gradient
 // norm.
 type Optimizer struct {
-	LR          float64    `toml:"lr" range:"[0,10]"`                                // learning rate
-	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)"`                     // of a linear rise; the last of them has the full rate
-	Schedule    string     `toml:"schedule" in:"rl" choice:"constant,linear,cosine"` // of the steps after; linear and cosine end near 0
-	Betas       [2]float64 `toml:"betas" range:"[0,1)"`                              // decay of the first and second moment
-	Eps         float64    `toml:"eps" range:"(0,1)"`                                // added to the root of the second moment
-	WeightDecay float64    `toml:"weight_decay" range:"[0,10]"`                      // times the rate, matrices only
-	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]"`                        // 0: no clipping
+	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
+	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
+	Schedule    string     `toml:"schedule" in:"rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
+	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
+	Eps         float64    `toml:"eps" range:"(0,1)" about:"added to the root of the second moment"`
+	WeightDecay float64    `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only"`
+	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
 }
 
 // Algorithm is a published method by name with changes: keys given besides
 // preset replace the preset's. max_completion_tokens defaults to that of sampling.
 type Algorithm struct {
-	Preset string `toml:"preset"` // see algo.PresetNames; "": algo.Default
+	Preset string `toml:"preset" about:"a published method; the other keys of the table change it; \"\": the defaults below"`
 	algo.Config
 }
 
@@ -201,7 +223,7 @@ func stageDefaults(kind string) Stage {
 	adamW := Optimizer{Betas: [2]float64{0.9, 0.99}, Eps: 1e-8, ClipNorm: 1}
 	switch kind {
 	case KindSFT:
-		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRFrac: 0.1}
+		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRShare: 0.1}
 		s.CheckpointEvery = 100
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01

@@ -4,26 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/rl/algo"
-	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
+// decoder turns a document into a recipe.
+type decoder struct {
+	*settings.Document
+	folder string // of the recipe's file
+}
+
 // recipe reads the whole tree over the defaults and checks what no single key
 // shows.
-func (d *decoder) recipe() *Recipe {
+func (d decoder) recipe() *Recipe {
 	r := defaults()
-	d.table(reflect.ValueOf(&r).Elem(), d.tree, nil, "", "stage", "task", "model")
+	d.Decode(&r, d.Tree(), nil, "stage", "task", "model")
 	d.model(&r.Model)
 	d.task(&r.Task)
 	d.stageList(&r)
@@ -33,33 +36,33 @@ func (d *decoder) recipe() *Recipe {
 
 // sub is the table at a key of the tree; nil, with a fault, if it is not there
 // or something else.
-func (d *decoder) sub(key, needed string) map[string]any {
-	value, there := d.tree[key]
+func (d decoder) sub(key, needed string) map[string]any {
+	value, there := d.Tree()[key]
 	if t, ok := value.(map[string]any); ok {
 		return t
 	}
 	if there {
-		d.wrongType(path{key}, value, "a table ["+key+"]")
+		d.WrongType(settings.Path{key}, value, "a table ["+key+"]")
 	} else {
-		d.fail(nil, "there is no table [%s]: %s", key, needed)
+		d.Fail(nil, "there is no table [%s]: %s", key, needed)
 	}
 	return nil
 }
 
-func (d *decoder) model(m *Model) {
+func (d decoder) model(m *Model) {
 	t := d.sub("model", `give path = "FOLDER", or family and dimensions of a model to make`)
 	if t == nil {
 		return
 	}
-	at := path{"model"}
-	d.table(reflect.ValueOf(m).Elem(), t, at, "")
+	at := settings.Path{"model"}
+	d.Decode(m, t, at)
 	if p, there := t["path"]; there && p != "" {
 		for key := range t {
 			if !slices.Contains(besidePath, key) {
-				d.fail(at.with(key), "model.%s does not go with model.path = %s, whose config.json says it: remove one of them", key, show(p))
+				d.Fail(at.With(key), "model.%s does not go with model.path = %s, whose config.json says it: remove one of them", key, fmt.Sprintf("%q", p))
 			}
 		}
-		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: m.Path}
+		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: d.absolute(at.With("path"), m.Path)}
 		return
 	}
 	var missing []string
@@ -69,7 +72,7 @@ func (d *decoder) model(m *Model) {
 		}
 	}
 	if missing != nil {
-		d.fail(at, "[model] lacks %s: a model from random weights needs it (or give path)", strings.Join(missing, ", "))
+		d.Fail(at, "[model] lacks %s: a model from random weights needs it (or give path)", strings.Join(missing, ", "))
 		return
 	}
 	if m.KVHeads == 0 {
@@ -79,36 +82,36 @@ func (d *decoder) model(m *Model) {
 		m.HeadDim = m.Width / m.Heads
 	}
 	if m.Heads > 0 && m.Heads%m.KVHeads != 0 {
-		d.fail(at.with("kv_heads"), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
+		d.Fail(at.With("kv_heads"), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
 	}
 	if m.Heads > 0 && (m.HeadDim < 2 || m.HeadDim%2 != 0) {
-		d.fail(at.with("head_dim"), "model.head_dim = %d; accepted: an even number from 2, as rotation takes pairs (default: width / heads)", m.HeadDim)
+		d.Fail(at.With("head_dim"), "model.head_dim = %d; accepted: an even number from 2, as rotation takes pairs (default: width / heads)", m.HeadDim)
 	}
 }
 
-func (d *decoder) task(task *Task) {
+func (d decoder) task(task *Task) {
 	t := d.sub("task", `give name = "NAME", see rlzero tasks, or data = "FILE"`)
 	if t == nil {
 		return
 	}
-	at := path{"task"}
-	d.table(reflect.ValueOf(task).Elem(), t, at, "", "settings")
+	at := settings.Path{"task"}
+	d.Decode(task, t, at, "settings")
 	accepted, with := besideName, "name"
 	if task.Data != "" {
 		accepted, with = besideData, "data"
 	}
 	for _, key := range slices.Sorted(maps.Keys(t)) {
 		if !slices.Contains(accepted, key) && slices.Contains(slices.Concat(besideName, besideData), key) {
-			d.fail(at.with(key), "task.%s does not go with task.%s: remove one of them", key, with)
+			d.Fail(at.With(key), "task.%s does not go with task.%s: remove one of them", key, with)
 		}
 	}
 	if task.Data != "" {
-		d.data(task, t, at)
+		d.data(task, at)
 		return
 	}
 	if task.Name == "" {
 		if _, there := t["name"]; !there {
-			d.fail(at, "task.name is missing: see rlzero tasks; or give data = \"FILE\"")
+			d.Fail(at, "task.name is missing: see rlzero tasks; or give data = \"FILE\"")
 		}
 		return
 	}
@@ -118,13 +121,13 @@ func (d *decoder) task(task *Task) {
 		for _, f := range tasks.Families() {
 			names = append(names, f.Name)
 		}
-		d.fail(at.with("name"), "task.name = %q is not known%s; rlzero tasks lists them", task.Name, DidYouMean(task.Name, names))
+		d.Fail(at.With("name"), "task.name = %q is not known%s; rlzero tasks lists them", task.Name, settings.DidYouMean(task.Name, names))
 		return
 	}
-	at = at.with("settings")
+	at = at.With("settings")
 	settings, ok := t["settings"].(map[string]any)
 	if value, there := t["settings"]; there && !ok {
-		d.wrongType(at, value, "a table [task.settings]")
+		d.WrongType(at, value, "a table [task.settings]")
 		return
 	}
 	if d.settings(made, settings, at) {
@@ -132,93 +135,80 @@ func (d *decoder) task(task *Task) {
 	}
 }
 
-// data opens the file of a task. The path becomes absolute, so that the resolved
-// recipe can lie elsewhere, and the hash tells when the file has changed.
-func (d *decoder) data(task *Task, t map[string]any, at path) {
+// data checks the keys of a task that is a file. The file is opened when a run
+// begins. Its path becomes absolute, so that the resolved recipe can lie
+// elsewhere.
+func (d decoder) data(task *Task, at settings.Path) {
+	task.Data = d.absolute(at.With("data"), task.Data)
 	if task.Verifier == "" {
-		d.fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
+		d.Fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
 		return
 	}
-	if _, err := verify.Lookup(task.Verifier); err != nil {
+	entry, err := verify.Lookup(task.Verifier)
+	if err != nil {
 		var known []string
 		for _, e := range verify.Entries() {
 			known = append(known, e.Name)
 		}
-		d.fail(at.with("verifier"), "task.verifier = %q is not known%s; rlzero verifiers lists them", task.Verifier, DidYouMean(task.Verifier, known))
+		d.Fail(at.With("verifier"), "task.verifier = %q is not known%s; rlzero verifiers lists them", task.Verifier, settings.DidYouMean(task.Verifier, known))
 		return
 	}
-	if _, err := verify.New(task.Verifier, task.Options); err != nil {
-		d.fail(at.with("options"), "task.options: %v", err)
-		return
-	}
-	file, err := filepath.Abs(besideRecipe(d.src.file, task.Data))
-	if err != nil {
-		d.fail(at.with("data"), "task.data: %v", err)
-		return
-	}
-	made, sum, err := tasks.OpenFile(file, task.Verifier, task.Options)
-	switch {
-	case err != nil:
-		d.fail(at.with("data"), "task.data: %v", err)
-		return
-	case task.SHA256 != "" && task.SHA256 != sum:
-		d.fail(at.with("sha256"), "task.sha256 = %q, but that of %s is %s: it has changed; put it back, or start a new run", task.SHA256, file, sum)
-		return
-	}
-	task.Data, task.SHA256, task.Settings = filepath.ToSlash(file), sum, made
-	switch most := made.HeldOut(); {
-	case task.EvalProblems <= most:
-	case t["eval_problems"] == nil:
-		task.EvalProblems = most
-	default:
-		d.fail(at.with("eval_problems"), "task.eval_problems = %d is out of range; accepted: at most %d, the problems of %s that are held out", task.EvalProblems, most, file)
-	}
+	task.Options = d.options(at.With("options"), entry, task.Options)
 }
 
 // settings reads a task's settings over its defaults and says whether they are
 // accepted.
-func (d *decoder) settings(task tasks.Task, t map[string]any, at path) bool {
-	before := len(d.faults)
-	d.table(reflect.ValueOf(task).Elem(), t, at, "")
-	if len(d.faults) > before {
-		return false
+func (d decoder) settings(task tasks.Task, t map[string]any, at settings.Path) bool {
+	before := d.Failed()
+	d.Decode(task, t, at)
+	if d.Failed() == before {
+		d.check(task.Validate(), at)
 	}
-	err := task.Validate()
-	var bad *tasks.SettingError
-	switch {
-	case errors.As(err, &bad):
-		p := at.with(bad.Key)
-		d.fail(p, "%s = %s is out of range; accepted: %s", d.name(p), bad.Found, bad.Accepted)
-	case err != nil:
-		d.fail(at, "%s: %v", d.name(at), err)
-	}
-	return err == nil
+	return d.Failed() == before
 }
 
-func (d *decoder) stageList(r *Recipe) {
-	stages := d.stages()
+// check records what a table's own check found: settings.Errors, or one error that
+// is about several keys.
+func (d decoder) check(err error, at settings.Path) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range many.Unwrap() {
+			d.check(err, at)
+		}
+		return
+	}
+	var wrong *settings.Error
+	if errors.As(err, &wrong) {
+		p := at.With(wrong.Key)
+		d.Fail(p, "%s %s", d.Name(p), wrong.Problem)
+	} else if err != nil {
+		d.Fail(at, "%s: %v", d.Name(at), err)
+	}
+}
+
+func (d decoder) stageList(r *Recipe) {
+	stages := settings.Tables(d.Tree()["stage"])
 	if len(stages) == 0 {
-		if value, there := d.tree["stage"]; there {
-			d.wrongType(path{"stage"}, value, "tables headed [[stage]]")
+		if value, there := d.Tree()["stage"]; there {
+			d.WrongType(settings.Path{"stage"}, value, "tables headed [[stage]]")
 		} else {
-			d.fail(nil, "there is no [[stage]]: a run needs one or more, of kind %s, %s or %s", KindSFT, KindRL, KindEval)
+			d.Fail(nil, "there is no [[stage]]: a run needs one or more, of kind %s, %s or %s", KindSFT, KindRL, KindEval)
 		}
 	}
 	names := map[string]bool{}
 	for i, t := range stages {
-		at := path{"stage", strconv.Itoa(i)}
+		at := settings.Path{"stage", strconv.Itoa(i)}
 		kind, _ := t["kind"].(string)
 		if !slices.Contains([]string{KindSFT, KindRL, KindEval}, kind) {
 			if _, there := t["kind"]; !there {
-				d.fail(at, "stage %d has no kind; accepted: %s, %s, %s", i, KindSFT, KindRL, KindEval)
+				d.Fail(at, "stage %d has no kind; accepted: %s, %s, %s", i, KindSFT, KindRL, KindEval)
 				continue
 			}
 			kind = "" // the field's own check reports it
 		}
 		s := stageDefaults(kind)
-		d.stage(&s, t, at, r.Task.Settings)
+		d.stage(&s, t, at, r.Task)
 		if kind != "" && names[s.Name] {
-			d.fail(at.with("name"), "two stages are called %q: give each a name = \"...\" of its own", s.Name)
+			d.Fail(at.With("name"), "two stages are called %q: give each a name = \"...\" of its own", s.Name)
 		}
 		names[s.Name] = true
 		r.Stages = append(r.Stages, s)
@@ -226,9 +216,9 @@ func (d *decoder) stageList(r *Recipe) {
 	for i := range r.Stages {
 		s := &r.Stages[i]
 		if s.Kind == KindRL && s.EvalProblems > r.Task.EvalProblems {
-			p := path{"stage", strconv.Itoa(i), "eval_problems"}
+			p := settings.Path{"stage", strconv.Itoa(i), "eval_problems"}
 			if _, given := stages[i]["eval_problems"]; given {
-				d.fail(p, "%s = %d is out of range; accepted: at most task.eval_problems = %d", d.name(p), s.EvalProblems, r.Task.EvalProblems)
+				d.Fail(p, "%s = %d is out of range; accepted: at most task.eval_problems = %d", d.Name(p), s.EvalProblems, r.Task.EvalProblems)
 			}
 			s.EvalProblems = r.Task.EvalProblems
 		}
@@ -237,33 +227,33 @@ func (d *decoder) stageList(r *Recipe) {
 
 // teaching checks what only a task with demonstrations and a fixed vocabulary
 // can be asked for.
-func (d *decoder) teaching(r *Recipe) {
-	if r.Task.Settings == nil {
+func (d decoder) teaching(r *Recipe) {
+	if r.Task.Settings == nil && r.Task.Data == "" {
 		return
 	}
-	name, maxPrompt := r.Task.Settings.Name(), path{"task", "max_prompt_tokens"}
+	name, maxPrompt := r.Task.label(), settings.Path{"task", "max_prompt_tokens"}
 	if t := r.Task.Demonstrator(); t != nil {
 		if r.Task.MaxPromptTokens == 0 {
 			r.Task.MaxPromptTokens = t.PromptTokens()
 		} else if r.Task.MaxPromptTokens < t.PromptTokens() {
-			d.fail(maxPrompt, "task.max_prompt_tokens = %d is out of range; accepted: at least %d, the length of the prompts of task %s", r.Task.MaxPromptTokens, t.PromptTokens(), name)
+			d.Fail(maxPrompt, "task.max_prompt_tokens = %d is out of range; accepted: at least %d, the length of the prompts of task %s", r.Task.MaxPromptTokens, t.PromptTokens(), name)
 		}
 		return
 	}
 	if r.Task.MaxPromptTokens == 0 {
-		d.fail(path{"task", "name"}, "task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name)
+		d.Fail(settings.Path{"task", "name"}, "task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name)
 	}
 	if r.Model.Path == "" {
-		d.fail(path{"model"}, "model.path is missing: task %s has no vocabulary for a model from random weights", name)
+		d.Fail(settings.Path{"model"}, "model.path is missing: task %s has no vocabulary for a model from random weights", name)
 	}
 	for i := range r.Stages {
-		at := path{"stage", strconv.Itoa(i)}
+		at := settings.Path{"stage", strconv.Itoa(i)}
 		switch st := &r.Stages[i]; {
 		case st.Kind == KindSFT:
-			p := at.with("kind")
-			d.fail(p, "%s = %q does not go with task %s, which has no demonstrations: leave the stage out, or take one of %s", d.name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
+			p := at.With("kind")
+			d.Fail(p, "%s = %q does not go with task %s, which has no demonstrations: leave the stage out, or take one of %s", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
 		case st.Kind == KindEval && r.MaxCompletion(st) == 0:
-			d.fail(at, "how long completions may be is not known: a recipe of task %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
+			d.Fail(at, "how long completions may be is not known: a recipe of task %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
 		}
 	}
 }
@@ -282,142 +272,146 @@ func demonstrators() []string {
 // stageNames are words that an override cannot take for an index.
 var stageNames = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*$`)
 
-func (d *decoder) stage(s *Stage, t map[string]any, at path, task tasks.Task) {
+func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) {
 	if s.Kind == "" { // which keys are right is not known
-		d.table(reflect.ValueOf(s).Elem(), map[string]any{"kind": t["kind"]}, at, "")
+		d.Decode(s, map[string]any{"kind": t["kind"]}, at)
 		return
 	}
-	before := len(d.faults)
-	d.table(reflect.ValueOf(s).Elem(), t, at, s.Kind, "algorithm")
+	before := d.Failed()
+	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
-		d.fail(at.with("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
+		d.Fail(at.With("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
 	}
-	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && task != nil {
-		demonstrator, ok := task.(tasks.Demonstrator)
-		if !ok {
-			p := at.with("sampling").with("max_completion_tokens")
-			d.fail(p, "%s is missing: the answers of task %s have no fixed length", d.name(p), task.Name())
+	known := task.Settings != nil || task.Data != ""
+	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
+		demonstrator := task.Demonstrator()
+		if demonstrator == nil {
+			p := at.With("sampling").With("max_completion_tokens")
+			d.Fail(p, "%s is missing: the answers of task %s have no fixed length", d.Name(p), task.label())
 			return
 		}
 		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()
 	}
-	if s.Kind == KindRL && task != nil || t["algorithm"] != nil {
+	if s.Kind == KindRL && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
 	}
 	if s.Kind == KindRL {
-		d.reward(s, at)
+		d.verifiers(s, at)
 	}
-	if len(d.faults) > before || s.Kind != KindRL {
+	if d.Failed() > before || s.Kind != KindRL {
 		return
 	}
 	if estimator := s.Algorithm.Estimator; s.GroupSize == 1 && slices.Contains([]string{"group_mean", "group_std", "leave_one_out"}, estimator) {
-		p := at.with("group_size")
-		d.fail(p, "%s = 1 is out of range; accepted: at least 2, as the estimator %s compares the completions of one prompt", d.name(p), estimator)
+		p := at.With("group_size")
+		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, as the estimator %s compares the completions of one prompt", d.Name(p), estimator)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
-		p := at.with("updates_per_rollout")
-		d.fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.name(p), s.UpdatesPerRollout, s.PromptsPerStep)
+		p := at.With("updates_per_rollout")
+		d.Fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.Name(p), s.UpdatesPerRollout, s.PromptsPerStep)
 	}
 }
 
-// reward checks a stage's reward: the verifiers that it declares, and the
-// expression. Scripts are read here, so that the recipe needs no other file.
-func (d *decoder) reward(s *Stage, at path) {
+// verifiers completes the verifiers that a stage declares. The reward is compiled
+// when a run begins.
+func (d decoder) verifiers(s *Stage, at settings.Path) {
 	for i := range s.Verifiers {
-		v := &s.Verifiers[i]
-		if v.Starlark != "" && v.Source == "" && v.Verifier == "" {
-			text, err := readScript(besideRecipe(d.src.file, v.Starlark))
-			if err != nil {
-				p := at.with("verifier").with(strconv.Itoa(i)).with("starlark")
-				d.fail(p, "%s: %v", d.name(p), err)
-				return
-			}
-			v.Source = text
+		v, inner := &s.Verifiers[i], at.With("verifier").With(strconv.Itoa(i))
+		if v.Starlark != "" && v.Source == "" {
+			v.Starlark = d.absolute(inner.With("starlark"), v.Starlark)
 		}
 		if v.Scripted() && v.Range == [2]float64{} {
 			v.Range = [2]float64{0, 1}
 		}
-	}
-	_, err := reward.Compile(s.Reward, s.Verifiers)
-	var wrong reward.Errors
-	errors.As(err, &wrong)
-	for _, e := range wrong {
-		p := at.with("reward")
-		if e.Verifier >= 0 {
-			p = at.with("verifier").with(strconv.Itoa(e.Verifier)).with(e.Key)
+		if entry, err := verify.Lookup(v.Verifier); err == nil {
+			v.Options = d.options(inner.With("options"), entry, v.Options)
 		}
-		hint := ""
-		if e.Unknown != "" {
-			hint = DidYouMean(e.Unknown, e.Known)
-		}
-		d.fail(p, "%s: %v%s", d.name(p), e, hint)
 	}
 }
 
-// besideRecipe is the file that a recipe names: a relative one lies beside it.
-func besideRecipe(recipe, name string) string {
+// options makes the paths among a verifier's options absolute.
+func (d decoder) options(at settings.Path, entry verify.Entry, options map[string]any) map[string]any {
+	for _, key := range slices.Sorted(maps.Keys(entry.Paths)) {
+		fallback := entry.Paths[key]
+		name, given := options[key].(string)
+		if _, there := options[key]; !there && fallback != "" {
+			name, given = fallback, true
+		}
+		if given && name != "" {
+			options = maps.Clone(options)
+			if options == nil {
+				options = map[string]any{}
+			}
+			options[key] = d.absolute(at.With(key), name)
+		}
+	}
+	return options
+}
+
+// absolute is the path of a file or folder that a recipe names. A relative one
+// begins at the recipe's folder; in an override and in a preset, at the current
+// folder.
+func (d decoder) absolute(at settings.Path, name string) string {
 	file := filepath.FromSlash(name)
-	if filepath.IsAbs(file) {
-		return file
+	if !filepath.IsAbs(file) && !d.Overridden(at) {
+		file = filepath.Join(d.folder, file)
 	}
-	return filepath.Join(filepath.Dir(recipe), file)
-}
-
-func readScript(file string) (string, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > reward.MaxScriptBytes:
-		return "", fmt.Errorf("%s is not a file of at most %d bytes", file, reward.MaxScriptBytes)
+	file, err := filepath.Abs(file)
+	if err != nil { // the current folder is gone
+		d.Fail(at, "%s = %q is a relative path, and the current folder cannot be found: %v", d.Name(at), name, err)
 	}
-	text, err := os.ReadFile(file)
-	if err == nil && !utf8.Valid(text) {
-		err = fmt.Errorf("%s is not UTF-8 text", file)
-	}
-	return string(text), err
+	return filepath.ToSlash(file)
 }
 
 // algorithm reads the table over the values of its preset.
-func (d *decoder) algorithm(s *Stage, t map[string]any, at path) {
-	at = at.with("algorithm")
+func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
+	at = at.With("algorithm")
 	value, there := t["algorithm"]
 	table, ok := value.(map[string]any)
 	switch {
 	case s.Kind != KindRL:
-		d.fail(at, "%s is a table of %s stages; this one is of kind %s", d.name(at), KindRL, s.Kind)
+		d.Fail(at, "%s is a table of %s stages; this one is of kind %s", d.Name(at), KindRL, s.Kind)
 		return
 	case there && !ok:
-		d.wrongType(at, value, "a table [stage.algorithm]")
+		d.WrongType(at, value, "a table [stage.algorithm]")
 		return
 	}
 	if preset, ok := table["preset"].(string); ok && preset != "" {
 		cfg, err := algo.Preset(preset)
 		if err != nil {
 			known := algo.PresetNames()
-			d.fail(at.with("preset"), "%s = %q is not known%s; accepted: %s", d.name(at.with("preset")), preset, DidYouMean(preset, known), strings.Join(known, ", "))
+			d.Fail(at.With("preset"), "%s = %q is not known%s; accepted: %s", d.Name(at.With("preset")), preset, settings.DidYouMean(preset, known), strings.Join(known, ", "))
 			return
 		}
 		s.Algorithm.Config = cfg
 	}
 	s.Algorithm.MaxCompletionTokens = s.Sampling.MaxCompletionTokens
-	before := len(d.faults)
-	d.table(reflect.ValueOf(&s.Algorithm).Elem(), table, at, s.Kind)
-	if len(d.faults) > before {
-		return
-	}
-	for _, err := range unjoin(s.Algorithm.Validate()) {
-		key, _, _ := strings.Cut(err.Error(), " ") // Validate's errors begin with the key
-		d.fail(at.with(key), "%s.%v", d.name(at), err)
+	before := d.Failed()
+	d.Decode(&s.Algorithm, table, at)
+	if d.Failed() == before {
+		d.check(s.Algorithm.Validate(), at)
+		d.idle(&s.Algorithm, table, at)
 	}
 }
 
-func unjoin(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return many.Unwrap()
+// idle refuses what a run could not act on, although its formula would say so.
+func (d decoder) idle(a *Algorithm, table map[string]any, at settings.Path) {
+	if a.Normalize == "micro_token_mean" {
+		key := "normalize"
+		if table[key] == nil {
+			key = "preset"
+		}
+		p := at.With(key)
+		d.Fail(p, `%s = %q would do nothing: an update of a run is normalised as a whole, however it is cut into micro-batches; write normalize = "token_mean", which is what would be computed`, d.Name(p), table[key])
 	}
-	if err != nil {
-		return []error{err}
+	for _, f := range settings.Fields(&a.Config) {
+		if plain, p := algo.Default(), at.With(f.Key); strings.HasPrefix(f.Key, "mismatch") && f.Text() != textOf(plain, f.Key) {
+			d.Fail(p, "%s = %s would do nothing: the sampler of a run computes the same log-probs as the trainer, to the last bit; leave the key out", d.Name(p), f.Text())
+		}
 	}
-	return nil
+}
+
+// textOf is the value of a key as TOML.
+func textOf(table any, key string) string {
+	fields := settings.Fields(table)
+	return fields[slices.IndexFunc(fields, func(f settings.Field) bool { return f.Key == key })].Text()
 }

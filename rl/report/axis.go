@@ -31,12 +31,12 @@ type axis struct {
 // shows more than a linear one.
 const logSpan = 20
 
-// labelRoom is the share of the height that a first value above its line needs.
-const labelRoom = 0.1
+// logRoom is what a log scale leaves free above and below, as a share of the span.
+const logRoom = 0.06
 
-// yAxis is the axis for values between lo and hi: from zero, unless a log scale
-// was asked for and pays.
-func yAxis(lo, hi float64, log, share bool) axis {
+// yAxis is the axis for values between lo and hi, with about n parts: from zero,
+// unless a log scale was asked for and pays.
+func yAxis(lo, hi float64, n int, log bool) axis {
 	if log && lo > 0 && hi/lo >= logSpan {
 		return logAxis(lo, hi)
 	}
@@ -44,11 +44,8 @@ func yAxis(lo, hi float64, log, share bool) axis {
 	if lo == hi {
 		hi = 1
 	}
-	step := niceStep(hi-lo, 5)
+	step := niceStep(hi-lo, n)
 	a := axis{lo: step * math.Floor(lo/step), hi: step * math.Ceil(hi/step)}
-	if room := labelRoom * (a.hi - a.lo); hi > a.hi-room && !(share && a.hi >= 1) {
-		a.hi += step / 2
-	}
 	for i := math.Round(a.lo / step); i*step <= a.hi*(1+1e-9); i++ {
 		a.ticks = append(a.ticks, i*step)
 	}
@@ -58,7 +55,7 @@ func yAxis(lo, hi float64, log, share bool) axis {
 func logAxis(lo, hi float64) axis {
 	a := axis{lo: math.Log(lo), hi: math.Log(hi), log: true}
 	room := a.hi - a.lo
-	a.lo, a.hi = a.lo-labelRoom/2*room, a.hi+labelRoom*room
+	a.lo, a.hi = a.lo-logRoom*room, a.hi+logRoom*room
 	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		a.ticks = a.ticks[:0]
 		for e := math.Floor(math.Log10(lo)) - 1; e <= math.Ceil(math.Log10(hi)); e++ {
@@ -86,8 +83,7 @@ func (a *axis) at(v float64) float64 {
 // span is the part of a stage that a chart shows: steps (from, to] at places x0..x1
 // of the unit interval.
 type span struct {
-	name     string
-	rl       bool
+	stage
 	from, to float64
 	x0, x1   float64
 }
@@ -102,8 +98,11 @@ func spans(stages []stage, from, to int) []span {
 	}
 	var out []span
 	for _, s := range stages {
+		if from == s.after+1 {
+			from-- // a whole stage begins at its step 0
+		}
 		if lo, hi := max(s.after, from), min(s.last, to); lo < hi {
-			out = append(out, span{name: s.name, rl: s.rl, from: float64(lo), to: float64(hi)})
+			out = append(out, span{stage: s, from: float64(lo), to: float64(hi)})
 		}
 	}
 	if len(out) == 0 {
@@ -133,15 +132,19 @@ func place(spans []span, step float64) float64 {
 	return 0
 }
 
-// stepTicks are round steps in each span, about so many for the whole width.
-func stepTicks(spans []span, n int) []float64 {
-	var out []float64
+// stepTick is a mark under a chart: a step through all stages, and the same step
+// counted in its stage.
+type stepTick struct{ at, inStage float64 }
+
+// stepTicks are round steps of each stage, about so many for the whole width.
+func stepTicks(spans []span, n int) []stepTick {
+	var out []stepTick
 	for _, s := range spans {
 		share := max(1, int(math.Round(float64(n)*(s.x1-s.x0))))
 		step := math.Max(1, niceStep(s.to-s.from, share))
-		for v := step * math.Ceil(s.from/step); v <= s.to; v += step {
-			if len(out) == 0 || v > out[len(out)-1] {
-				out = append(out, v)
+		for v := step * math.Ceil((s.from-float64(s.after))/step); v <= s.to-float64(s.after); v += step {
+			if len(out) == 0 || v > 0 { // the end of the stage before stands there already
+				out = append(out, stepTick{v + float64(s.after), v})
 			}
 		}
 	}

@@ -27,21 +27,21 @@ func TestNumber(t *testing.T) {
 func TestYAxis(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
+		n      int
 		log    bool
-		share  bool
 		ticks  []float64
 	}{
-		{0.3, 0.62, false, false, []float64{0, 0.2, 0.4, 0.6, 0.8}},
-		{0.25, 0.87, false, true, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
-		{1, 1, false, true, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
-		{-1, 1, false, false, []float64{-1, -0.5, 0, 0.5, 1}},
-		{0, 0, false, false, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
-		{14, 14, false, false, []float64{0, 5, 10, 15}},
-		{0.06, 4, true, false, []float64{0.1, 0.3, 1, 3}},
-		{0.004, 40, true, false, []float64{0.01, 0.1, 1, 10, 100}},
-		{0.5, 4, true, false, []float64{0, 1, 2, 3, 4}},
+		{0.3, 0.62, 4, false, []float64{0, 0.2, 0.4, 0.6, 0.8}},
+		{0.25, 0.87, 6, false, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{1, 1, 3, false, []float64{0, 0.5, 1}},
+		{-1, 1, 4, false, []float64{-1, -0.5, 0, 0.5, 1}},
+		{0, 0, 3, false, []float64{0, 0.5, 1}},
+		{14, 14, 3, false, []float64{0, 5, 10, 15}},
+		{0.06, 4, 4, true, []float64{0.1, 0.3, 1, 3}},
+		{0.004, 40, 4, true, []float64{0.01, 0.1, 1, 10}},
+		{0.5, 4, 4, true, []float64{0, 1, 2, 3, 4}},
 	} {
-		a := yAxis(c.lo, c.hi, c.log, c.share)
+		a := yAxis(c.lo, c.hi, c.n, c.log)
 		same := func(x, y float64) bool { return math.Abs(x-y) <= 4*0x1p-52*math.Abs(y) } // a product and a power of ten, each rounded
 		if !slices.EqualFunc(a.ticks, c.ticks, same) {
 			t.Errorf("%v..%v: ticks %v, want %v", c.lo, c.hi, a.ticks, c.ticks)
@@ -86,18 +86,39 @@ func TestStepTicks(t *testing.T) {
 			t.Errorf("%d steps: ticks %v", steps, ticks)
 		}
 		for _, v := range ticks {
-			if v != math.Trunc(v) || v < 0 || v > float64(steps) {
+			if v.at != math.Trunc(v.at) || v.at < 0 || v.at > float64(steps) || v.at != v.inStage {
 				t.Errorf("%d steps: tick %v is no step", steps, v)
 			}
 		}
 	}
 }
 
+// TestTicksCountInTheStage: a chart counts steps as the console does, from the start
+// of each stage.
+func TestTicksCountInTheStage(t *testing.T) {
+	ticks := stepTicks(spans([]stage{{"a", 0, 1750, false}, {"b", 1750, 1950, true}}, 1, 1950), 6)
+	var second []float64
+	for _, v := range ticks {
+		if v.at > 1750 {
+			if v.at-1750 != v.inStage {
+				t.Errorf("step %v of the run is called %v, want %v", v.at, v.inStage, v.at-1750)
+			}
+			second = append(second, v.inStage)
+		}
+	}
+	if len(second) == 0 || second[len(second)-1] != 200 {
+		t.Errorf("ticks of the second stage %v, want some, the last of them 200", second)
+	}
+}
+
+// at is a point without an interval.
+func at(step, stage int, y float64) point { return point{step, stage, y, math.NaN(), math.NaN()} }
+
 func TestSmooth(t *testing.T) {
 	const n = 100
 	var l line
 	for i := range 2 * n {
-		l.points = append(l.points, point{i + 1, i / n, float64(i / n)}) // 0 in one stage, 1 in the next
+		l.points = append(l.points, at(i+1, i/n, float64(i/n))) // 0 in one stage, 1 in the next
 	}
 	for i, p := range l.smooth() {
 		if p.y != l.points[i].y {
@@ -106,7 +127,7 @@ func TestSmooth(t *testing.T) {
 	}
 	noisy := line{}
 	for i := range n {
-		noisy.points = append(noisy.points, point{i + 1, 0, float64(i % 2)})
+		noisy.points = append(noisy.points, at(i+1, 0, float64(i%2)))
 	}
 	noisy.points[40].y = math.NaN()
 	s := noisy.smooth()
@@ -130,7 +151,7 @@ func TestSmooth(t *testing.T) {
 func TestThin(t *testing.T) {
 	var points []point
 	for i := range 10000 {
-		points = append(points, point{i + 1, 0, math.Sin(float64(i) / 500)})
+		points = append(points, at(i+1, 0, math.Sin(float64(i)/500)))
 	}
 	points[0].y, points[7001].y, points[3003].y = math.NaN(), 9, -9
 	points[5000].y = math.NaN()
@@ -155,7 +176,7 @@ func TestThin(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	labels := []label{{0, 0, 50, "a"}, {1, 0, 52, "b"}, {2, 0, 51, "c"}, {3, 0, 200, "d"}}
+	labels := []label{{"", 50, "a"}, {"", 52, "b"}, {"", 51, "c"}, {"", 200, "d"}}
 	spread(labels, 10, 100)
 	for i := range labels {
 		if i > 0 && labels[i].y-labels[i-1].y < textHeight {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // chart is one picture: what is measured, and its lines.
@@ -13,205 +14,154 @@ type chart struct {
 	hero  bool // drawn larger, at the head of the page
 	share bool // 0..1, shown as percent
 	log   bool // a log scale where the values span enough of it
+	stack bool // shares of one whole, as areas above each other
 	lines []line
 }
 
-// line is one measured quantity over the steps.
-type line struct {
-	label  string
-	points []point
-	dots   bool // measured now and then: dots, joined by straight lines
-}
+// maxLines is how many lines a chart of terms has at most: the style sheet knows so
+// many.
+const maxLines = 4
 
-// point is a value at a step. NaN is a gap.
-type point struct {
-	step  int
-	stage int // index of the stage
-	y     float64
-}
-
-// charts are the run's charts in the order of the page, those without data left
-// out.
-func (r *Run) charts(stages []stage) []chart {
+// charts are the run's charts in the order of the page. Those without data are
+// left out, and those of a constant become facts.
+func (r *Run) charts(stages []stage) (charts []chart, constants []fact) {
 	metric := func(label, name string) line { return series(label, name, r.Metrics, stages) }
-	accuracy := chart{file: "accuracy", title: "Held-out accuracy", unit: "share of problems solved", hero: true, share: true}
-	if ks := r.passKs(); len(ks) > 0 {
-		accuracy.lines = append(accuracy.lines, metric(fmt.Sprintf("pass@%d", ks[0]), fmt.Sprint(passAt, ks[0])))
-		if k := ks[len(ks)-1]; len(ks) > 1 {
-			accuracy.lines = append(accuracy.lines, metric(fmt.Sprintf("pass@%d", k), fmt.Sprint(passAt, k)))
-		}
-	}
-	accuracy.lines = append(accuracy.lines, metric("greedy", "eval/greedy"))
-	form := metric("", "eval/valid")
-	form.dots = true
-	for i := range accuracy.lines {
-		accuracy.lines[i].dots = true
-	}
 	all := []chart{
-		accuracy,
-		{file: "reward", title: "Reward", unit: "mean over a step’s completions", hero: true, lines: []line{metric("", "reward/mean")}},
+		r.accuracyChart(stages),
+		r.rewardChart(stages),
+		{file: "groups", title: "Groups by reward", unit: "all right, mixed, all wrong; share of groups", share: true, stack: true, lines: r.groupLines(stages)},
 		{file: "loss", title: "Warm-up loss", unit: "nats per token", log: true, lines: []line{metric("", "sft/loss")}},
-		{file: "form", title: "Right form", unit: "share of samples", share: true, lines: []line{form}},
+		{file: "form", title: "Right form", unit: "share of samples", share: true, lines: []line{dotted(metric("", "eval/valid"))}},
 		{file: "entropy", title: "Entropy", unit: "nats per token", log: true, lines: []line{metric("", "policy/entropy")}},
 		{file: "kl", title: "KL to the reference", unit: "nats per token", lines: []line{metric("", "policy/kl_ref")}},
+		{file: "clip", title: "Clipped tokens", unit: "share of tokens", share: true, lines: []line{metric("", "policy/clip_fraction")}},
 		{file: "length", title: "Completion length", unit: "tokens, mean", lines: []line{metric("", "rollout/length_mean")}},
-		{file: "throughput", title: "Throughput", unit: "tokens per second", lines: r.throughput(stages)},
+		{file: "truncated", title: "Cut off at the limit", unit: "share of completions", share: true, lines: []line{metric("", "rollout/truncated_share")}},
+		{file: "not_scored", title: "Not scored", unit: "completions of a step", lines: []line{metric("", "rollout/not_scored")}},
 		{file: "grad_norm", title: "Gradient norm", unit: "before clipping", log: true, lines: []line{metric("", "policy/grad_norm")}},
 	}
-	kept := all[:0]
 	for _, c := range all {
-		if c.prune(); len(c.lines) > 0 {
-			kept = append(kept, c)
-		}
-	}
-	return kept
-}
-
-// throughput is the tokens per second as timing.jsonl has them. Where it has none
-// for sampling, they are the step's sampled tokens over the seconds of its rollout.
-func (r *Run) throughput(stages []stage) []line {
-	sampling := series("sampling", "rollout/tokens_per_s", r.Timing, stages)
-	if !sampling.drawn() {
-		tokens := map[int]float64{}
-		for _, p := range r.Metrics {
-			tokens[p.Step] = value(p, "rollout/tokens")
-		}
-		var rate []Point
-		for _, p := range r.Timing {
-			if s, n := value(p, "time/rollout_s"), tokens[p.Step]; s > 0 && n > 0 {
-				rate = append(rate, Point{p.Step, p.Stage, map[string]float64{"rate": n / s}})
+		c.prune()
+		switch v, constant := c.constant(); {
+		case len(c.lines) == 0, c.stack && len(c.lines[0].points) < 2:
+		case constant && c.file != "accuracy" && c.file != "reward": // what a run is for is always drawn
+			if f := r.constantFact(&c, v, stages); f.Text != "" {
+				constants = append(constants, f)
 			}
+		default:
+			c.breakGaps(stages)
+			charts = append(charts, c)
 		}
-		sampling = series("sampling", "rate", rate, stages)
 	}
-	return []line{sampling, series("training", "train/tokens_per_s", r.Timing, stages)}
+	return charts, constants
 }
 
-// series is a named value over the steps. A step without it is passed over; NaN,
-// and an infinite value, is a gap.
-func series(label, name string, points []Point, stages []stage) line {
-	l := line{label: label}
-	at := 0
-	for _, p := range points {
-		y, ok := p.Values[name]
-		if !ok {
-			continue
+// accuracyChart is pass@1 with its intervals, the largest pass@k, greedy, and the
+// reward behind them where it can be read on the same scale.
+func (r *Run) accuracyChart(stages []stage) chart {
+	c := chart{file: "accuracy", title: "Held-out accuracy", unit: "share of problems solved", hero: true, share: true}
+	if ks := r.passKs(); len(ks) > 0 {
+		first := series(fmt.Sprintf("pass@%d", ks[0]), fmt.Sprint(passAt, ks[0]), r.Metrics, stages)
+		if ks[0] == 1 {
+			first.addIntervals(r.Metrics)
 		}
-		if !finite(y) {
-			y = math.NaN()
+		c.lines = append(c.lines, dotted(first))
+		if k := ks[len(ks)-1]; len(ks) > 1 {
+			c.lines = append(c.lines, dotted(series(fmt.Sprintf("pass@%d", k), fmt.Sprint(passAt, k), r.Metrics, stages)))
 		}
-		for at < len(stages)-1 && p.Step > stages[at].last {
-			at++
-		}
-		l.points = append(l.points, point{p.Step, at, y})
 	}
-	return l
+	c.lines = append(c.lines, dotted(series("greedy", "eval/greedy", r.Metrics, stages)))
+	c.dropOld()
+	c.unit += r.sizeText()
+	reward := series("reward", "reward/mean", r.Metrics, stages)
+	reward.ghost, reward.plain, reward.class = true, true, "ghost"
+	if len(c.lines) > 0 && reward.within(0, 1) {
+		c.lines = append(c.lines, reward)
+	}
+	return c
 }
 
-// drawn reports whether the line has anything to show.
-func (l *line) drawn() bool {
-	for _, p := range l.points {
-		if finite(p.y) {
-			return true
+// sizeText says how many problems are behind the points of the accuracy.
+func (r *Run) sizeText() string {
+	low, high, bars := math.Inf(1), 0.0, false
+	for _, p := range r.Metrics {
+		if n := value(p, "eval/problems"); n > 0 {
+			low, high = math.Min(low, n), math.Max(high, n)
+			from, to := p.interval()
+			bars = bars || finite(from) && finite(to)
 		}
 	}
-	return false
+	text := ""
+	switch {
+	case high == 0:
+	case low == high:
+		text = fmt.Sprintf("; %s problems", tick(high))
+	default:
+		text = fmt.Sprintf("; %s problems during a stage, %s after it", tick(low), tick(high))
+	}
+	if bars {
+		text += "; bars: 95 % interval"
+	}
+	return text
 }
 
-// prune drops the lines without data, and gaps at the ends of the others.
-func (c *chart) prune() {
-	kept := make([]line, 0, len(c.lines))
-	for _, l := range c.lines {
-		if !l.drawn() {
-			continue
-		}
-		for !finite(l.points[0].y) {
-			l.points = l.points[1:]
-		}
-		for !finite(l.points[len(l.points)-1].y) {
-			l.points = l.points[:len(l.points)-1]
-		}
-		kept = append(kept, l)
+// rewardChart is the mean reward and, where it is composed, its first terms.
+func (r *Run) rewardChart(stages []stage) chart {
+	c := chart{file: "reward", title: "Reward", unit: "mean over a step’s completions", lines: []line{series("", "reward/mean", r.Metrics, stages)}}
+	terms := r.termNames()
+	for _, name := range terms[:min(len(terms), maxLines-1)] {
+		c.lines = append(c.lines, series(name, termPrefix+name, r.Metrics, stages))
 	}
-	c.lines = kept
+	if len(c.lines) > 1 {
+		c.lines[0].label = "total"
+	}
+	return c
 }
 
-// smoothMin is the least number of points in a stage that is smoothed, and
-// smoothShare the kernel's standard deviation as a share of them: wide enough to
-// show the trend, narrow enough to leave every bend.
-const (
-	smoothMin   = 20
-	smoothShare = 1.0 / 50
-)
-
-// smooth is a Gaussian average of the line over its points, each stage on its own.
-// The window is cut alike on both sides near an end, so that a stage's first and
-// last values are the data's own. A gap stays a gap and weighs nothing.
-func (l *line) smooth() []point {
-	out := append([]point(nil), l.points...)
-	if l.dots {
-		return out
-	}
-	for lo := 0; lo < len(out); {
-		hi := lo
-		for hi < len(out) && out[hi].stage == out[lo].stage {
-			hi++
+// groupLines are the shares of groups by what their rewards are. They add up to 1.
+func (r *Run) groupLines(stages []stage) []line {
+	shares := make([]Point, 0, len(r.Metrics))
+	for _, p := range r.Metrics {
+		uniform, right, wrong := value(p, "groups/uniform_share"), value(p, "groups/all_right_share"), value(p, "groups/all_wrong_share")
+		if finite(uniform + right + wrong) {
+			other := math.Max(0, uniform-right-wrong)
+			shares = append(shares, Point{p.Step, p.Stage, map[string]float64{"wrong": wrong, "equal": other, "mixed": 1 - right - wrong - other, "right": right}})
 		}
-		if n := hi - lo; n >= smoothMin {
-			gauss(out[lo:hi], l.points[lo:hi], math.Max(1, smoothShare*float64(n)))
-		}
-		lo = hi
 	}
-	return out
+	var lines []line
+	for _, l := range []struct{ label, name string }{{"wrong", "wrong"}, {"alike", "equal"}, {"mixed", "mixed"}, {"right", "right"}} {
+		if s := series(l.label, l.name, shares, stages); !s.within(0, 0) {
+			s.class = l.name
+			lines = append(lines, s)
+		}
+	}
+	return lines
 }
 
-func gauss(out, in []point, sigma float64) {
-	reach := int(3 * sigma) // beyond three deviations a point weighs under 1.2 %
-	for i := range in {
-		if !finite(in[i].y) {
-			continue
+// constantFact is a chart whose line is one value all along, as a fact. One that
+// is 0 because nothing happened is told with the figure it belongs to.
+func (r *Run) constantFact(c *chart, v float64, stages []stage) fact {
+	switch c.file {
+	case "length":
+		return fact{Name: c.title, Text: number(v) + " tokens", More: r.limitText(stages)}
+	case "truncated", "not_scored", "clip", "groups":
+		if v == 0 || c.stack {
+			return fact{}
 		}
-		sum, weights := 0.0, 0.0
-		near := min(reach, i, len(in)-1-i)
-		for j := i - near; j <= i+near; j++ {
-			if d := float64(j-i) / sigma; finite(in[j].y) {
-				w := math.Exp(-d * d / 2)
-				sum, weights = sum+w*in[j].y, weights+w
-			}
-		}
-		out[i].y = sum / weights
 	}
+	return fact{Name: c.title, Text: c.text(0, v), More: c.unit}
 }
 
-// thin leaves about n points of a line: of each run of neighbours the smallest and
-// the largest, so that no peak is lost, one gap if there is any, and the ends.
-func thin(points []point, n int) []point {
-	if len(points) <= n {
-		return points
-	}
-	size := (2*len(points) + n - 1) / n
-	out := points[:0:0]
-	for lo := 0; lo < len(points); lo += size {
-		cell := points[lo:min(lo+size, len(points))]
-		low, high, gap := -1, -1, -1
-		for i, p := range cell {
-			switch {
-			case !finite(p.y):
-				gap = i
-			case low < 0:
-				low, high = i, i
-			case p.y < cell[low].y:
-				low = i
-			case p.y > cell[high].y:
-				high = i
-			}
-		}
-		for i, p := range cell {
-			first, last := lo == 0 && i == 0, lo+i == len(points)-1
-			if i == low || i == high || i == gap || first || last {
-				out = append(out, p)
-			}
+// limitText says how long completions may be, and how many were cut off.
+func (r *Run) limitText(stages []stage) string {
+	text := ""
+	for _, s := range stages {
+		if limit := r.Plan[s.name].MaxCompletion; s.rl && limit > 0 {
+			text = fmt.Sprintf("at every step; the limit is %d", limit)
 		}
 	}
-	return out
+	if cut := series("", "rollout/truncated_share", r.Metrics, stages); cut.within(0, 0) {
+		text += "; none was cut off"
+	}
+	return strings.TrimPrefix(text, "; ")
 }

@@ -11,8 +11,8 @@ var chartCSS string
 
 // Layout of the SVG files, in SVG units.
 const (
-	headHeight = 44 // title and unit above a chart
-	gutter     = 16
+	headHeight = 44 // title and caption above a chart
+	gutter     = 24
 	columns    = 3
 )
 
@@ -22,16 +22,18 @@ func Curves(r *Run) map[string][]byte {
 	stages := r.stages()
 	files := map[string][]byte{}
 	var all bytes.Buffer
-	charts := r.charts(stages)
+	charts, _ := r.charts(stages)
 	for i := range charts {
 		c := &charts[i]
-		s := c.size()
+		s := smallSize
+		if c.hero {
+			s = heroSize
+		}
 		var one, small bytes.Buffer
-		c.panel(&one, stages)
+		c.panel(&one, stages, s)
 		files[c.file+".svg"] = document(c.title, s.w, s.h+headHeight, one.Bytes())
 
-		c.hero = false // all of one size
-		c.panel(&small, stages)
+		c.panel(&small, stages, smallSize)
 		x, y := float64(i%columns)*(smallSize.w+gutter), float64(i/columns)*(smallSize.h+headHeight+gutter)
 		fmt.Fprintf(&all, "<g transform=\"translate(%.1f %.1f)\">\n%s</g>\n", x, y, small.Bytes())
 	}
@@ -43,20 +45,12 @@ func Curves(r *Run) map[string][]byte {
 }
 
 // panel is a chart under its title.
-func (c *chart) panel(b *bytes.Buffer, stages []stage) {
-	p := c.layout(stages)
-	fmt.Fprintf(b, `<text class="title" x="8" y="20">%s</text><text class="unit" x="8" y="36">%s</text>`+"\n", escape(c.title), escape(p.unitText()))
+func (c *chart) panel(b *bytes.Buffer, stages []stage, s size) {
+	p := c.layout(stages, s)
+	fmt.Fprintf(b, `<text class="title" x="8" y="18">%s</text><text class="unit" x="8" y="35">%s</text>`+"\n", escape(c.title), escape(p.caption()))
 	fmt.Fprintf(b, `<g transform="translate(0 %d)">`+"\n", headHeight)
 	p.draw(b)
 	b.WriteString("</g>\n")
-}
-
-// unitText is the unit, with what else the reader has to know of the scale.
-func (p *plot) unitText() string {
-	if p.y.log {
-		return p.unit + ", log scale"
-	}
-	return p.unit
 }
 
 func document(title string, w, h float64, body []byte) []byte {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -13,26 +14,25 @@ import (
 // size is a chart's drawing area in SVG units; the page scales it.
 type size struct{ w, h float64 }
 
+// The hero has a second size for narrow screens, where the first would shrink its
+// text beyond reading.
 var (
-	heroSize  = size{500, 270}
-	smallSize = size{390, 225}
+	heroSize   = size{760, 380}
+	narrowSize = size{400, 300}
+	smallSize  = size{372, 204}
 )
-
-func (c *chart) size() size {
-	if c.hero {
-		return heroSize
-	}
-	return smallSize
-}
 
 // Margins round the plot, and the text in it, in SVG units. glyph is a generous
 // mean width of a 12-unit digit or letter in the system's sans-serif fonts.
 const (
-	marginLeft   = 50
-	marginTop    = 22
-	marginBottom = 24
-	textHeight   = 14
-	glyph        = 6.9
+	marginLeft   = 44
+	marginTop    = 20
+	marginBottom = 22
+	marginLabel  = 10 // between plot and labels, and right of these
+	textHeight   = 15
+	glyph        = 6.7
+	tickEvery    = 56 // a horizontal line for about so much height
+	dotRoom      = 16 // dots closer than this are small: their rims would cut the line to pieces
 )
 
 // Points a line is thinned to: about one per unit of width, and fewer for the
@@ -52,80 +52,121 @@ type plot struct {
 	last           int // step
 }
 
-func (c *chart) layout(stages []stage) *plot {
+// layout fits a chart into a size.
+func (c *chart) layout(stages []stage, s size) *plot {
 	p := &plot{chart: c}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	first := math.MaxInt
-	widest := 0
 	for i := range c.lines {
 		l := &c.lines[i]
 		p.smooth = append(p.smooth, l.smooth())
 		for _, pt := range l.points {
-			if finite(pt.y) {
-				lo, hi = math.Min(lo, pt.y), math.Max(hi, pt.y)
+			for _, v := range []float64{pt.y, pt.lo, pt.hi} {
+				if finite(v) {
+					lo, hi = math.Min(lo, v), math.Max(hi, v)
+				}
 			}
 		}
-		first = min(first, l.points[0].step)
 		p.last = max(p.last, l.points[len(l.points)-1].step)
-		widest = max(widest, len([]rune(c.endLabel(i, p.smooth[i]))))
+		if !l.ghost {
+			first = min(first, l.points[0].step)
+		}
+	}
+	if c.stack {
+		lo, hi = 0, 1
 	}
 	p.spans = spans(stages, first, p.last)
-	p.y = yAxis(lo, hi, c.log, c.share)
-	s := c.size()
-	p.x0, p.x1 = marginLeft, s.w-glyph*float64(widest)-14
+	p.y = yAxis(lo, hi, int(s.h/tickEvery), c.log)
+	p.x0, p.x1 = marginLeft, s.w-c.labelWidth()-2*marginLabel
 	p.y0, p.y1 = marginTop, s.h-marginBottom
 	return p
+}
+
+// labelWidth is the width of the widest label beside a chart's lines, but a number's
+// at least, so that most charts end on one edge.
+func (c *chart) labelWidth() float64 {
+	widest := len("100.0 %")
+	for i := range c.lines {
+		widest = max(widest, len([]rune(c.endLabel(i))))
+	}
+	return glyph * float64(widest)
 }
 
 func (p *plot) px(step int) float64  { return p.x0 + (p.x1-p.x0)*place(p.spans, float64(step)) }
 func (p *plot) py(y float64) float64 { return p.y1 - (p.y1-p.y0)*p.y.at(y) }
 
-// text writes a value of the chart.
-func (c *chart) text(v float64) string {
-	if c.share {
+// text writes a value of a line.
+func (c *chart) text(i int, v float64) string {
+	switch {
+	case c.stack:
+		return fmt.Sprintf("%.0f %%", 100*v)
+	case c.share && !c.lines[i].plain:
 		return percent(v)
 	}
 	return number(v)
 }
 
-func (c *chart) endLabel(i int, points []point) string {
-	return strings.TrimSpace(c.lines[i].label + " " + c.text(points[len(points)-1].y))
+func (c *chart) endLabel(i int) string {
+	points := c.lines[i].points
+	return strings.TrimSpace(c.lines[i].label + " " + c.text(i, points[len(points)-1].y))
+}
+
+// caption says what the vertical axis is and where the lines begin.
+func (p *plot) caption() string {
+	text := p.unit
+	if p.y.log {
+		text += ", log scale"
+	}
+	if len(p.lines) == 1 && len(p.lines[0].points) > 1 {
+		text += "; from " + p.text(0, p.lines[0].points[0].y)
+	}
+	return text
 }
 
 // summary says what the chart shows, for readers that do not see it.
 func (p *plot) summary() string {
 	var parts []string
 	for i, l := range p.lines {
-		s := p.smooth[i]
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s from %s to %s", l.label, p.text(s[0].y), p.text(s[len(s)-1].y))))
+		n := len(l.points)
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s from %s to %s", l.label, p.text(i, l.points[0].y), p.text(i, l.points[n-1].y))))
 	}
-	return fmt.Sprintf("%s (%s): %s, steps %s to %s", p.title, p.unit, strings.Join(parts, "; "),
-		tick(math.Max(1, p.spans[0].from)), tick(float64(p.last)))
+	return fmt.Sprintf("%s (%s): %s, until %s", p.title, p.unit, strings.Join(parts, "; "), p.stepText(p.last))
+}
+
+// stepText names a step as the chart counts it.
+func (p *plot) stepText(step int) string {
+	var stages []stage
+	for _, s := range p.spans {
+		stages = append(stages, s.stage)
+	}
+	return stepName(stages, step)
 }
 
 // draw writes the inside of the chart's svg element.
 func (p *plot) draw(b *bytes.Buffer) {
 	fmt.Fprintf(b, "<title>%s</title>\n", escape(p.summary()))
-	p.drawBands(b)
-	p.drawAxes(b)
-	for i := range p.lines {
-		p.drawLine(b, i)
+	if p.stack {
+		p.drawStack(b)
+		p.drawAxes(b)
+	} else {
+		p.drawAxes(b)
+		for i := range p.lines {
+			p.drawLine(b, len(p.lines)-1-i) // the first on top
+		}
 	}
+	p.drawStages(b)
 	p.drawLabels(b)
 }
 
-func (p *plot) drawBands(b *bytes.Buffer) {
+// drawStages names the stages above the plot, with a border between two.
+func (p *plot) drawStages(b *bytes.Buffer) {
 	for _, s := range p.spans {
-		class, x0, x1 := "band", p.x0+(p.x1-p.x0)*s.x0, p.x0+(p.x1-p.x0)*s.x1
-		if s.rl {
-			class = "band rl"
-		}
-		fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, class, x0, p.y0-16, x1-x0, p.y1-p.y0+16)
+		x0, x1 := p.x0+(p.x1-p.x0)*s.x0, p.x0+(p.x1-p.x0)*s.x1
 		if s.x0 > 0 {
 			fmt.Fprintf(b, `<path class="border" d="M%.1f %.1fV%.1f"/>`, x0, p.y0-16, p.y1)
+			x0 += 5
 		}
-		name := fit(s.name, x1-x0-10)
-		fmt.Fprintf(b, `<text class="stage" x="%.1f" y="%.1f">%s</text>`+"\n", x0+6, p.y0-4, escape(name))
+		fmt.Fprintf(b, `<text class="stage" x="%.1f" y="%.1f">%s</text>`+"\n", x0, p.y0-7, escape(fit(s.name, x1-x0)))
 	}
 }
 
@@ -146,7 +187,7 @@ func (p *plot) drawAxes(b *bytes.Buffer) {
 		y := p.py(v)
 		label := tick(v)
 		if p.share {
-			label = tick(math.Round(100*v)) + " %"
+			label = tick(math.Round(1e6*v)/1e4) + " %" // 100*0.3 is not 30
 		}
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f %.1fH%.1f"/><text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n",
 			p.x0, y, p.x1, p.x0-7, y+4, label)
@@ -154,7 +195,7 @@ func (p *plot) drawAxes(b *bytes.Buffer) {
 	fmt.Fprintf(b, `<path class="axis" d="M%.1f %.1fH%.1f"/>`, p.x0, p.y1, p.x1)
 	free := math.Inf(-1) // right end of the last label
 	for _, v := range stepTicks(p.spans, int((p.x1-p.x0)/50)) {
-		x, label := p.x0+(p.x1-p.x0)*place(p.spans, v), tick(v)
+		x, label := p.x0+(p.x1-p.x0)*place(p.spans, v.at), tick(v.inStage)
 		half := glyph * float64(len(label)) / 2
 		if x-half < free+8 {
 			continue
@@ -167,20 +208,58 @@ func (p *plot) drawAxes(b *bytes.Buffer) {
 
 func (p *plot) drawLine(b *bytes.Buffer, i int) {
 	l := &p.lines[i]
-	if l.dots {
-		fmt.Fprintf(b, `<path class="line s%d" d="%s"/>`, i, p.path(thin(l.points, maxDrawn)))
+	switch {
+	case l.ghost:
+		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`+"\n", l.class, p.path(thin(p.smooth[i], maxDrawn)))
+	case l.dots:
+		for _, pt := range thin(l.points, maxDrawn/4) {
+			if finite(pt.lo) && finite(pt.hi) {
+				fmt.Fprintf(b, `<path class="whisker %s" d="M%.1f %.1fV%.1f"/>`, l.class, p.px(pt.step), p.py(pt.lo), p.py(pt.hi))
+			}
+		}
+		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, l.class, p.path(thin(l.points, maxDrawn)))
+		r := 3.0
+		if float64(len(l.points))*dotRoom > p.x1-p.x0 {
+			r = 2
+		}
 		for _, pt := range thin(l.points, maxDrawn/4) {
 			if finite(pt.y) {
-				fmt.Fprintf(b, `<circle class="dot s%d" cx="%.1f" cy="%.1f" r="2.6"/>`, i, p.px(pt.step), p.py(pt.y))
+				fmt.Fprintf(b, `<circle class="dot %s" cx="%.1f" cy="%.1f" r="%.0f"/>`, l.class, p.px(pt.step), p.py(pt.y), r)
 			}
 		}
 		b.WriteByte('\n')
-		return
+	default:
+		fmt.Fprintf(b, `<path class="raw %s" d="%s"/>`, l.class, p.path(thin(l.points, maxDrawn)))
+		fmt.Fprintf(b, `<path class="line %s" d="%s"/>`, l.class, p.path(thin(p.smooth[i], maxDrawn)))
+		end := p.smooth[i][len(p.smooth[i])-1]
+		fmt.Fprintf(b, `<circle class="dot %s" cx="%.1f" cy="%.1f" r="3"/>`+"\n", l.class, p.px(end.step), p.py(end.y))
 	}
-	fmt.Fprintf(b, `<path class="raw s%d" d="%s"/>`, i, p.path(thin(l.points, maxDrawn)))
-	fmt.Fprintf(b, `<path class="line s%d" d="%s"/>`, i, p.path(thin(p.smooth[i], maxDrawn)))
-	end := p.smooth[i][len(p.smooth[i])-1]
-	fmt.Fprintf(b, `<circle class="dot s%d" cx="%.1f" cy="%.1f" r="3"/>`+"\n", i, p.px(end.step), p.py(end.y))
+}
+
+// drawStack draws the lines as areas above each other. Their points are at the same
+// steps.
+func (p *plot) drawStack(b *bytes.Buffer) {
+	base := make([]float64, len(p.smooth[0])) // [point], upper edge of the areas so far
+	for i, l := range p.lines {
+		top := slices.Clone(base)
+		for j, pt := range p.smooth[i] {
+			top[j] += pt.y
+		}
+		var d strings.Builder
+		for _, piece := range pieces(p.smooth[i], maxDrawn/2) {
+			move := 'M'
+			for _, j := range piece {
+				fmt.Fprintf(&d, "%c%.1f %.1f", move, p.px(l.points[j].step), p.py(top[j]))
+				move = 'L'
+			}
+			for _, j := range slices.Backward(piece) {
+				fmt.Fprintf(&d, "L%.1f %.1f", p.px(l.points[j].step), p.py(base[j]))
+			}
+			d.WriteByte('Z')
+		}
+		fmt.Fprintf(b, `<path class="area %s" d="%s"/>`+"\n", l.class, d.String())
+		base = top
+	}
 }
 
 // path is the points as path data; a gap starts a new piece, and a point with gaps
@@ -203,77 +282,38 @@ func (p *plot) path(points []point) string {
 	return b.String()
 }
 
-// drawLabels writes each line's first value inside the plot and its name and last
-// value beside its end.
+// drawLabels writes each line's name and last value beside its end, a line that
+// ends early included.
 func (p *plot) drawLabels(b *bytes.Buffer) {
-	var firsts, lasts []label
-	for i := range p.lines {
+	var labels []label
+	base := 0.0
+	for i, l := range p.lines {
 		s := p.smooth[i]
 		end := s[len(s)-1]
-		x := p.px(end.step) + 8
-		if end.step < p.last && p.px(end.step) < p.x1-2 {
-			x = p.x1 + 8 // a line that ends early is still named at the edge
+		y := end.y
+		if p.stack { // in the middle of its area
+			y = base + end.y/2
+			base += end.y
 		}
-		lasts = append(lasts, label{i, x, p.py(end.y) + 4, p.endLabel(i, s)})
-		if len(s) > 1 {
-			firsts = append(firsts, p.firstLabel(i, s))
-		}
+		labels = append(labels, label{l.class, p.py(y) + 4, p.endLabel(i)})
 	}
-	for _, set := range [][]label{firsts, lasts} {
-		spread(set, p.y0+10, p.y1-3)
-		for _, l := range set {
-			fmt.Fprintf(b, `<text class="label s%d" x="%.1f" y="%.1f">%s</text>`+"\n", l.line, l.x, l.y, escape(l.text))
-		}
+	spread(labels, p.y0+4, p.y1+2)
+	for _, l := range labels {
+		fmt.Fprintf(b, `<text class="label %s" x="%.1f" y="%.1f">%s</text>`+"\n", l.class, p.x1+marginLabel, l.y, escape(l.text))
 	}
-}
-
-// firstLabel sets a line's first value where the line does not run: below it if it
-// rises, else above, or right of the start if it falls steeply.
-func (p *plot) firstLabel(i int, s []point) label {
-	y := p.py(s[0].y)
-	l := label{line: i, x: p.px(s[0].step) + 5, text: p.text(s[0].y)}
-	width := glyph * float64(len([]rune(l.text)))
-	sum, n, upper, lower := 0.0, 0.0, y, y // of the data over the label's width
-	for _, pt := range p.lines[i].points {
-		if p.px(pt.step) > l.x+width {
-			break
-		}
-		if finite(pt.y) {
-			at := p.py(pt.y)
-			sum, n, upper, lower = sum+at, n+1, math.Min(upper, at), math.Max(lower, at)
-		}
-	}
-	mean, below := sum/n, lower+textHeight+1
-	switch {
-	case mean > y+2*textHeight:
-		l.x, l.y = l.x+6, y+5
-	case mean < y-1 && below < p.y1-2:
-		l.y = below
-	default:
-		l.y = math.Max(upper-7, y-3*textHeight)
-	}
-	return l
 }
 
 // label is a text beside a line; y is its baseline.
 type label struct {
-	line int
-	x, y float64
-	text string
+	class string
+	y     float64
+	text  string
 }
 
 // spread moves labels apart until none covers another, in their order from top to
 // bottom and between two edges.
 func spread(labels []label, top, bottom float64) {
-	slices.SortStableFunc(labels, func(a, b label) int {
-		switch {
-		case a.y < b.y:
-			return -1
-		case a.y > b.y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(labels, func(a, b label) int { return cmp.Compare(a.y, b.y) })
 	for i := range labels {
 		least := top
 		if i > 0 {
@@ -292,24 +332,40 @@ func spread(labels []label, top, bottom float64) {
 
 // cursor is what the page's script needs to show values under the pointer.
 type cursor struct {
-	Top    float64      `json:"top"`
-	Bottom float64      `json:"bottom"`
-	Lines  []cursorLine `json:"lines"`
+	Top    float64       `json:"top"`
+	Bottom float64       `json:"bottom"`
+	Stages []cursorStage `json:"stages"`
+	Lines  []cursorLine  `json:"lines"`
+}
+
+type cursorStage struct {
+	Name  string `json:"name"`
+	After int    `json:"after"` // step
 }
 
 type cursorLine struct {
 	Name   string  `json:"name"`
+	Class  string  `json:"class"`
 	Points [][]any `json:"points"` // step, x, y, value as text
 }
 
 func (p *plot) cursor() (string, error) {
-	c := cursor{Top: p.y0 - 16, Bottom: p.y1}
-	for _, l := range p.lines {
-		cl := cursorLine{Name: l.label}
+	c := cursor{Top: p.y0, Bottom: p.y1}
+	for _, s := range p.spans {
+		c.Stages = append(c.Stages, cursorStage{s.name, s.after})
+	}
+	base := make([]float64, len(p.lines[0].points)) // of a stack
+	for i, l := range p.lines {
+		cl := cursorLine{Name: l.label, Class: l.class}
 		every := (len(l.points) + maxCursor - 1) / maxCursor
-		for i, pt := range l.points {
-			if finite(pt.y) && (i%every == 0 || i == len(l.points)-1) {
-				cl.Points = append(cl.Points, []any{pt.step, round(p.px(pt.step)), round(p.py(pt.y)), p.text(pt.y)})
+		for j, pt := range l.points {
+			y := pt.y
+			if p.stack {
+				base[j] += pt.y
+				y = base[j]
+			}
+			if finite(pt.y) && (j%every == 0 || j == len(l.points)-1) {
+				cl.Points = append(cl.Points, []any{pt.step, round(p.px(pt.step)), round(p.py(y)), p.text(i, pt.y)})
 			}
 		}
 		c.Lines = append(c.Lines, cl)

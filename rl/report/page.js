@@ -22,13 +22,13 @@
   var charts = Array.prototype.map.call(document.querySelectorAll("svg[data-cursor]"), function (svg) {
     var c = JSON.parse(svg.getAttribute("data-cursor"));
     c.svg = svg;
-    c.output = svg.parentNode.querySelector("output");
+    c.output = svg.closest("figure").querySelector("output");
     c.unit = c.output.textContent;
     c.first = Math.min.apply(null, c.lines.map(function (l) { return l.points[0][0]; }));
     c.last = Math.max.apply(null, c.lines.map(function (l) { return l.points[l.points.length - 1][0]; }));
     c.rule = svg.appendChild(make("path", "cursor"));
-    c.lines.forEach(function (l, i) {
-      l.dot = svg.appendChild(make("circle", "dot s" + i));
+    c.lines.forEach(function (l) {
+      l.dot = svg.appendChild(make("circle", "dot " + l.class));
       l.dot.setAttribute("r", 4);
     });
     var title = svg.querySelector("title"); // the cursor says more than the browser's tooltip
@@ -48,15 +48,16 @@
   function show(c, at) {
     c.rule.setAttribute("d", "M" + at[1] + " " + c.top + "V" + c.bottom);
     c.rule.style.display = "";
-    c.output.textContent = "step " + at[0].toLocaleString("en") + "  ";
-    c.lines.forEach(function (l, i) {
+    var stage = c.stages.filter(function (s) { return s.after < at[0]; }).pop() || c.stages[0];
+    c.output.textContent = (stage.name + ", step ").replace(/^, /, "") + (at[0] - stage.after).toLocaleString("en") + "  ";
+    c.lines.forEach(function (l) {
       var p = nearest(l.points, 0, at[0]);
       l.dot.style.display = p[0] === at[0] ? "" : "none";
       if (p[0] !== at[0]) return;
       l.dot.setAttribute("cx", p[1]);
       l.dot.setAttribute("cy", p[2]);
       var b = document.createElement("b");
-      b.className = "c" + i;
+      b.className = l.class;
       b.textContent = (l.name ? " " + l.name : "") + " " + p[3];
       c.output.appendChild(b);
     });

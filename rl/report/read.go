@@ -11,20 +11,22 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 // Read collects a run folder. metrics.jsonl has to be there; of the other files,
-// one that is missing is passed over, and a line that cannot be read becomes a
-// note on the page. Name is the folder's name; About, Device, Formula, Version and
-// Elapsed are the caller's to fill in.
+// one that is missing is passed over, and one that cannot be read becomes a note
+// on the page. A last line without its end is passed over: a run in progress is
+// writing it. Such a run has no receipt yet, and so no Machine: a caller that knows
+// it fills it in.
 func Read(dir string) (*Run, error) {
-	r := &Run{Name: filepath.Base(filepath.Clean(dir))}
+	r := &Run{Name: filepath.Base(filepath.Clean(dir)), Plan: map[string]Plan{}}
 	file := filepath.Join(dir, "metrics.jsonl")
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("a report needs the run's metrics: %w", err)
 	}
-	err = lines.Each(file, bytes.NewReader(raw), func(_ int, line []byte) error {
+	err = lines.Each(file, bytes.NewReader(whole(raw)), func(_ int, line []byte) error {
 		p, err := parsePoint(line)
 		if err == nil {
 			r.Metrics = appendPoint(r.Metrics, p)
@@ -39,7 +41,7 @@ func Read(dir string) (*Run, error) {
 	}
 	r.Evaluations = evaluations(r.Metrics)
 
-	r.Recipe = string(r.optional(dir, "recipe.toml"))
+	r.readRecipe(r.optional(dir, "recipe.toml"))
 	r.noted("timing.jsonl", r.optional(dir, "timing.jsonl"), func(line []byte) error {
 		p, err := parsePoint(line)
 		if err == nil {
@@ -48,22 +50,54 @@ func Read(dir string) (*Run, error) {
 		return err
 	})
 	r.noted("evaluations.jsonl", r.optional(dir, "evaluations.jsonl"), r.addSample)
+	r.readGroups(dir)
+	if receipt := r.optional(dir, "receipt.json"); receipt != nil {
+		r.Finished = true
+		if err := json.Unmarshal(receipt, &r.Machine); err != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("receipt.json cannot be read: %v", err))
+		}
+	}
 	return r, nil
 }
 
-// optional reads a file that a run may lack.
+// whole is a log without a last line that has no end.
+func whole(raw []byte) []byte { return raw[:bytes.LastIndexByte(raw, '\n')+1] }
+
+// optional reads a file that a run may lack; nil: there is none.
 func (r *Run) optional(dir, name string) []byte {
 	raw, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s could not be read: %v", name, err))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %v", name, err))
 	}
 	return raw
 }
 
-// noted reads the lines of an optional file up to the first bad one.
+// readRecipe takes from the recipe what the logs do not tell.
+func (r *Run) readRecipe(raw []byte) {
+	if raw == nil {
+		return
+	}
+	r.Recipe = string(raw)
+	rec, err := recipe.Parse("recipe.toml", r.Recipe, nil)
+	if err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the recipe cannot be read, so its formula is missing: %v", err))
+		return
+	}
+	r.Name, r.About = rec.Name, rec.About
+	for i := range rec.Stages {
+		st := &rec.Stages[i]
+		plan := Plan{MaxCompletion: rec.MaxCompletion(st)}
+		if st.Kind == recipe.KindRL {
+			plan.Steps, r.Formula = st.RL.Steps, st.Algorithm.Formula()
+		}
+		r.Plan[st.Name] = plan
+	}
+}
+
+// noted reads the whole lines of an optional file up to the first bad one.
 func (r *Run) noted(name string, raw []byte, do func([]byte) error) {
-	if err := lines.Each(name, bytes.NewReader(raw), func(_ int, line []byte) error { return do(line) }); err != nil {
-		r.Notes = append(r.Notes, err.Error()+"; the rest of the file was left out")
+	if err := lines.Each(name, bytes.NewReader(whole(raw)), func(_ int, line []byte) error { return do(line) }); err != nil {
+		r.Notes = append(r.Notes, err.Error()+"; the rest of the file is left out")
 	}
 }
 
@@ -107,7 +141,8 @@ func appendPoint(points []Point, p Point) []Point {
 	return points
 }
 
-// evaluations are the last measured accuracy of each stage.
+// evaluations are the accuracy before the first step, and the last that was measured
+// in each stage.
 func evaluations(points []Point) []Evaluation {
 	var out []Evaluation
 	for _, p := range points {
@@ -120,7 +155,9 @@ func evaluations(points []Point) []Evaluation {
 		if len(e.PassAt) == 0 {
 			continue
 		}
-		if n := len(out); n > 0 && out[n-1].Stage == e.Stage {
+		e.Problems, e.PerOne = int(p.Values["eval/problems"]), int(p.Values["eval/samples"])
+		e.Low, e.High = p.interval()
+		if n := len(out); n > 0 && out[n-1].Stage == e.Stage && out[n-1].Step > 0 {
 			out[n-1] = e
 		} else {
 			out = append(out, e)

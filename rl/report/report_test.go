@@ -4,42 +4,53 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
+	"flag"
 	"fmt"
+	"html"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
-// fake is a run of so many warm-up and RL steps with every metric the page knows.
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// fake is a finished run of so many warm-up and RL steps with every metric the page
+// knows.
 func fake(sft, rl int) *Run {
-	r := &Run{Name: "fake", About: "A run that never was.", Device: "none", Formula: "loss = 0", Recipe: "seed = 1\n", Version: "rlzero test", Elapsed: 307 * time.Second}
+	r := &Run{Name: "fake", About: "A run that never was.", Formula: "loss = 0", Recipe: "seed = 1\n", Finished: true,
+		Machine: Machine{"Card (long name)", "Card driver 7 (build 3)", "TL", 3, "test"}, Plan: map[string]Plan{"grpo": {rl, 20}}}
 	for i := range sft {
 		r.Metrics = append(r.Metrics, Point{i + 1, "warm-up", map[string]float64{
 			"sft/loss": 4 / float64(i+1), "policy/entropy": 4 / float64(i+1), "policy/grad_norm": 1 + float64(i%3)}})
+		r.Timing = append(r.Timing, Point{i + 1, "warm-up", map[string]float64{"time/train_s": 0.5, "train/tokens_per_s": 1000}})
 	}
 	if sft > 0 {
-		r.Evaluations = append(r.Evaluations, Evaluation{Step: sft, Stage: "warm-up", PassAt: map[int]float64{1: 0.25, 8: 0.75}, Greedy: 0.5, Valid: 0.9,
+		r.Evaluations = append(r.Evaluations, Evaluation{Step: sft, Stage: "warm-up", Problems: 512, PerOne: 8, PassAt: map[int]float64{1: 0.25, 8: 0.85}, Low: 0.22, High: 0.28, Greedy: 0.5, Valid: 0.9,
 			Samples: []Sample{{"p1", "c1", "wrong", "no"}, {"p2", "c2", "right", "yes"}, {"p3", "c3", "not_scored", "odd"}}})
 		last := r.Metrics[sft-1].Values
-		last["eval/pass@1"], last["eval/pass@8"], last["eval/greedy"], last["eval/valid"] = 0.25, 0.75, 0.5, 0.9
+		last["eval/pass@1"], last["eval/pass@8"], last["eval/greedy"], last["eval/valid"] = 0.25, 0.85, 0.5, 0.9
+		last["eval/mean"], last["eval/mean_low"], last["eval/mean_high"], last["eval/problems"] = 0.25, 0.22, 0.28, 512
 	}
 	for i := range rl {
-		step := sft + i + 1
+		step, part := sft+i+1, float64(i+1)/float64(rl)
 		r.Metrics = append(r.Metrics, Point{step, "grpo", map[string]float64{
-			"reward/mean": float64(i) / float64(rl), "policy/entropy": 0.1, "policy/kl_ref": 0.01 * float64(i), "rollout/length_mean": 14,
-			"rollout/tokens": 3584, "policy/grad_norm": 0.3, "eval/pass@1": 0.25 + 0.5*float64(i+1)/float64(rl), "eval/pass@8": 0.8, "eval/valid": 0.9}})
-		r.Timing = append(r.Timing, Point{step, "grpo", map[string]float64{"time/rollout_s": 0.5, "time/train_s": 1}})
+			"reward/mean": 0.2 + 0.5*part, "policy/entropy": 0.1 + 0.1*part, "policy/kl_ref": 0.01 * part, "rollout/length_mean": 14, "rollout/truncated_share": 0,
+			"rollout/tokens": 3584, "policy/grad_norm": 0.3 + part, "policy/compared": 1792, "policy/equal": 1792,
+			"groups/uniform_share": 0.5, "groups/all_right_share": 0.5 * part, "groups/all_wrong_share": 0.5 - 0.5*part,
+			"eval/pass@1": 0.25 + 0.5*part, "eval/pass@8": 0.85 - 0.05*part, "eval/valid": 0.8 + 0.1*part, "eval/problems": 128}})
+		r.Timing = append(r.Timing, Point{step, "grpo", map[string]float64{"time/rollout_s": 0.5, "time/train_s": 1, "rollout/tokens_per_s": 7168}})
 	}
 	if rl > 0 {
-		r.Evaluations = append(r.Evaluations, Evaluation{Step: sft + rl, Stage: "grpo", PassAt: map[int]float64{1: 0.75, 8: 0.8}, Greedy: math.NaN(), Valid: 0.9,
+		r.Timing[0].Values["time/train_s"], r.Timing[0].Values["train/tokens_per_s"] = 100, 5 // the first step compiles
+		r.Evaluations = append(r.Evaluations, Evaluation{Step: sft + rl, Stage: "grpo", Problems: 512, PerOne: 8, PassAt: map[int]float64{1: 0.75, 8: 0.8}, Low: 0.71, High: 0.78, Greedy: math.NaN(), Valid: 0.9,
 			Samples: []Sample{{"p1", "d1", "right", "yes"}, {"p2", "d2", "wrong", "no"}, {"p3", "d3", "wrong", "no"}}})
+		r.Groups = []Group{{sft + rl, "grpo", "q", []Completion{
+			{Sample{"q", "a", "wrong", "no"}, 0, -0.5}, {Sample{"q", "b", "right", "yes"}, 1, 1.5}, {Sample{"q", "a", "wrong", "no"}, 0, -0.5}, {Sample{"q", "c", "not_scored", "odd"}, math.NaN(), math.NaN()}}}}
 	}
 	return r
 }
@@ -85,7 +96,7 @@ func check(t *testing.T, r *Run) (string, map[string][]byte) {
 	for i, svg := range figures {
 		wellFormed(t, fmt.Sprintf("chart %d of the page", i), svg)
 	}
-	if len(curves) > 0 && len(figures) != len(curves)-1 {
+	if heroes := strings.Count(html, `class="hero"`); len(curves) > 0 && len(figures) != len(curves)-1+heroes { // a hero is drawn twice
 		t.Errorf("%d charts on the page, %d files and curves.svg", len(figures), len(curves)-1)
 	}
 	if strings.Contains(html, "http") {
@@ -109,7 +120,7 @@ func loadsNothing(t *testing.T, name, text string) {
 
 func files(curves map[string][]byte) string {
 	var names []string
-	for _, n := range []string{"accuracy", "reward", "loss", "form", "entropy", "kl", "length", "throughput", "grad_norm", "curves"} {
+	for _, n := range []string{"accuracy", "reward", "groups", "loss", "form", "entropy", "kl", "clip", "length", "truncated", "not_scored", "grad_norm", "curves"} {
 		if _, ok := curves[n+".svg"]; ok {
 			names = append(names, n)
 		}
@@ -124,11 +135,11 @@ func TestStages(t *testing.T) {
 		files   string
 		head    string
 	}{
-		{"both", 100, 40, "accuracy reward loss form entropy kl length throughput grad_norm curves", "Held-out accuracy rose from"},
-		{"sft only", 100, 0, "accuracy loss form entropy grad_norm curves", "Held-out accuracy after warm-up"},
-		{"rl only", 0, 40, "accuracy reward form entropy kl length throughput grad_norm curves", "Held-out accuracy after grpo"},
-		{"one step", 0, 1, "accuracy reward form entropy kl length throughput grad_norm curves", "Held-out accuracy after grpo"},
-		{"one step each", 1, 1, "accuracy reward loss form entropy kl length throughput grad_norm curves", "Held-out accuracy rose from"},
+		{"both", 100, 40, "accuracy reward groups loss form entropy kl grad_norm curves", "Held-out accuracy rose from"},
+		{"sft only", 100, 0, "accuracy loss entropy grad_norm curves", "Held-out accuracy after warm-up"},
+		{"rl only", 0, 40, "accuracy reward groups form entropy kl grad_norm curves", "Held-out accuracy after grpo"},
+		{"one step", 0, 1, "accuracy reward curves", "Held-out accuracy after grpo"},
+		{"one step each", 1, 1, "accuracy reward entropy grad_norm curves", "Held-out accuracy rose from"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			html, curves := check(t, fake(c.sft, c.rl))
@@ -177,7 +188,7 @@ func TestHostileText(t *testing.T) {
 	if got := clip(evil); strings.Contains(got, "\u202e") {
 		t.Errorf("%q reads backwards", got)
 	}
-	r.Name, r.About, r.Device, r.Formula, r.Recipe, r.Version = evil, evil, evil, evil, evil, evil
+	r.Name, r.About, r.Formula, r.Recipe, r.Machine = evil, evil, evil, evil, Machine{evil, evil, evil, 1, evil}
 	r.Notes = []string{evil}
 	for i := range r.Metrics {
 		r.Metrics[i].Stage += evil
@@ -187,6 +198,13 @@ func TestHostileText(t *testing.T) {
 		e.Stage = evil
 		for j := range e.Samples {
 			e.Samples[j] = Sample{evil, evil, evil, evil}
+		}
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		g.Prompt = evil
+		for j := range g.Completions {
+			g.Completions[j].Sample = Sample{evil, evil, evil, evil}
 		}
 	}
 	html, curves := render(t, r), Curves(r)
@@ -258,7 +276,7 @@ func TestHeadline(t *testing.T) {
 	}{
 		{0.262, 0.621, "rose", "+35.9"}, {0.5, 0.25, "fell", "−25.0"}, {0.5, 0.5, "stayed", "+0.0"}, {math.NaN(), 0.5, "", ""},
 	} {
-		if h := newHeadline(at(c.before), at(c.after)); h.Verb != c.verb || h.Gain != c.gain {
+		if h := newHeadline(at(c.before), at(c.after), nil); h.Verb != c.verb || h.Gain != c.gain {
 			t.Errorf("%v to %v: %q %q, want %q %q", c.before, c.after, h.Verb, h.Gain, c.verb, c.gain)
 		}
 	}
@@ -271,113 +289,237 @@ func TestPairs(t *testing.T) {
 	if p.Total != 3 || p.Learned != 1 || p.Lost != 1 || p.Kept != 0 || p.Missed != 1 {
 		t.Errorf("%+v", p)
 	}
-	if got := p.Shown[0]; got.Prompt != "p1" || got.Before.Text != "c1" || got.Before.Class != "wrong" || got.After.Text != "d1" || got.After.Class != "right" {
+	if len(p.Sets) != 1 {
+		t.Fatalf("%d sets of problems, want the first ones alone: they show what was learnt and lost", len(p.Sets))
+	}
+	if got := p.Sets[0].Pairs[0]; got.Prompt != "p1" || got.Before.Text != "c1" || got.Before.Class != "wrong" || got.After.Text != "d1" || got.After.Class != "right" {
 		t.Errorf("%+v", got)
 	}
-	if got := p.Shown[2].Before.Class; got != "other" {
+	if got := p.Sets[0].Pairs[2].Before.Class; got != "other" {
 		t.Errorf("a completion that was not scored is marked %q", got)
 	}
 }
 
+// TestChangedPairs: beyond the first problems, three that were learnt and three that
+// were lost are shown.
+func TestChangedPairs(t *testing.T) {
+	before, after := &Evaluation{Step: 1, Stage: "a"}, &Evaluation{Step: 2, Stage: "b"}
+	for i := range maxPairs + 10 {
+		was, is := "right", "right"
+		if i >= maxPairs {
+			was, is = "wrong", "right"
+			if i%2 == 0 {
+				was, is = is, was
+			}
+		}
+		before.Samples = append(before.Samples, Sample{Prompt: fmt.Sprint(i), Verdict: was})
+		after.Samples = append(after.Samples, Sample{Prompt: fmt.Sprint(i), Verdict: is})
+	}
+	p := newPairs(before, after)
+	if len(p.Sets) != 3 || p.Learned != 5 || p.Lost != 5 {
+		t.Fatalf("%+v", p)
+	}
+	for i, want := range []struct {
+		n           int
+		first       string
+		before, now string
+	}{{maxPairs, "0", "right", "right"}, {maxChanges, fmt.Sprint(maxPairs + 1), "wrong", "right"}, {maxChanges, fmt.Sprint(maxPairs), "right", "wrong"}} {
+		got := p.Sets[i].Pairs
+		if len(got) != want.n || got[0].Prompt != want.first || got[0].Before.Class != want.before || got[0].After.Class != want.now {
+			t.Errorf("%s: %+v", p.Sets[i].Title, got)
+		}
+	}
+	before.Samples, after.Samples = after.Samples, nil // the stage has not ended
+	if p := newPairs(before, after); p.To != "after a" || p.From != "" || len(p.Sets) != 1 {
+		t.Errorf("in a run in progress: %+v, want what the stage before wrote", p)
+	}
+}
+
 func TestPageTellsWhatHappened(t *testing.T) {
-	html := render(t, fake(100, 40))
-	for _, want := range []string{"25.0 %", "75.0 %", "+50.0", "5 min 7 s", "100 warm-up + 40 grpo", "10,240 completions, 143,360 tokens",
-		"pass@8", "greedy", "right form", "loss = 0", "seed = 1", "rlzero test", "1 wrong before and right after, 1 the reverse"} {
-		if !strings.Contains(strings.ReplaceAll(html, "&#43;", "+"), want) {
+	text := strings.Join(strings.Fields(readable(render(t, fake(100, 40)))), " ")
+	for _, want := range []string{
+		"rose from 25.0 % to 75.0 %", "+50.0 points of pass@1 between the end of warm-up and the end of grpo, on 512 problems kept out of training, 8 samples each.",
+		"95 % interval: 71.0 to 78.0 %.", "pass@8 fell by 5.0 points: the samples of a problem have become less varied.",
+		"Device Card driver 7, tier TL", "Time 3 min 30 s in steps", "100 warm-up + 40 grpo", "10,240 completions 143,360 tokens",
+		"Completion length 14.0 tokens at every step; the limit is 20; none was cut off",
+		"71,680 of 71,680 compared tokens have the same log-prob", "50 % of the tokens sampled", "Arithmetic version 3.",
+		"warm-up 2 min 30 s training 100 % 1,000 tokens/s trained", "grpo 1 min sampling and grading 33 % training 67 % 7,168 tokens/s sampled",
+		"512 × 8", "greedy", "right form", "22.0 to 28.0 %", "The run kept the first 3 problems", "1 wrong before and right after, 1 the reverse",
+		"grpo, step 40: q", "2 × 0 ▼ −0.50", "1 × 1 ▲ +1.50", "1 × – –", "loss = 0", "seed = 1", "rlzero test.",
+	} {
+		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	if strings.Contains(text, "on 3 problems") {
+		t.Error("the number of stored completions is told as that of evaluated problems")
+	}
+	if strings.Contains(text, "unfinished") {
+		t.Error("a finished run is called unfinished")
+	}
 }
 
-// write makes a run folder of the given files.
-func write(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "a-run")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+var (
+	notText = regexp.MustCompile(`(?s)<(style|script|svg).*?</(style|script|svg)>`)
+	inline  = regexp.MustCompile(`</?(b|bdi|code|em|i|small|span|strong)\b[^>]*>`)
+	tag     = regexp.MustCompile(`<[^>]*>`)
+)
+
+// readable is the text of a page.
+func readable(page string) string {
+	return strings.ReplaceAll(html.UnescapeString(tag.ReplaceAllString(inline.ReplaceAllString(notText.ReplaceAllString(page, " "), ""), " ")), "\u00a0", " ")
+}
+
+// TestPhoneAndKeyboard: the hero has a drawing of its own for narrow screens, and
+// what scrolls can be reached and has a name.
+func TestPhoneAndKeyboard(t *testing.T) {
+	page := render(t, fake(100, 40))
+	for _, want := range []string{`class="chart wide" viewBox="0 0 760 380"`, `class="chart narrow" viewBox="0 0 400 300"`} {
+		if strings.Count(page, want) != 1 {
+			t.Errorf("the page has not one %s", want)
 		}
 	}
-	return dir
-}
-
-const metricsFile = `{"step":1,"stage":"warm-up","sft/loss":2.5,"policy/entropy":null}
-{"step":2,"stage":"warm-up","sft/loss":1.5}
-
-{"step":2,"stage":"warm-up","eval/pass@1":0.25,"eval/pass@8":0.8,"eval/greedy":0.5,"eval/valid":0.9}
-{"step":3,"stage":"grpo","reward/mean":0.3,"eval/pass@1":0.3}
-{"step":4,"stage":"grpo","reward/mean":0.4,"tags":["a"]}
-{"step":4,"stage":"grpo","eval/pass@1":0.6,"eval/pass@8":0.9}
-`
-
-func TestRead(t *testing.T) {
-	r, err := Read(write(t, map[string]string{
-		"metrics.jsonl": metricsFile,
-		"timing.jsonl":  `{"step":3,"stage":"grpo","rollout/tokens_per_s":1200}` + "\n" + `{"step":4,"sta`,
-		"evaluations.jsonl": `{"step":2,"stage":"warm-up","prompt":"p","completion":"c","verdict":"wrong","reason":"no"}
-{"step":4,"stage":"grpo","prompt":"p","completion":"d","verdict":"right","reason":"yes"}`,
-		"recipe.toml": "seed = 7\n",
-	}))
-	if err != nil {
-		t.Fatal(err)
+	scrolls := regexp.MustCompile(`<div class="scroll"[^>]*>|<pre[^>]*>`).FindAllString(page, -1)
+	if len(scrolls) != 3 {
+		t.Fatalf("%d elements that may scroll, want the table, the formula and the recipe: %q", len(scrolls), scrolls)
 	}
-	if r.Name != "a-run" || r.Recipe != "seed = 7\n" || len(r.Metrics) != 4 || len(r.Timing) != 1 || len(r.Evaluations) != 2 {
-		t.Fatalf("%+v", r)
-	}
-	if !math.IsNaN(r.Metrics[0].Values["policy/entropy"]) {
-		t.Error("null is not NaN")
-	}
-	first, last := r.Evaluations[0], r.Evaluations[1]
-	if first.Step != 2 || first.PassAt[1] != 0.25 || first.PassAt[8] != 0.8 || first.Greedy != 0.5 || first.Valid != 0.9 || first.Samples[0].Completion != "c" {
-		t.Errorf("after the warm-up: %+v", first)
-	}
-	if last.Step != 4 || last.PassAt[1] != 0.6 || !math.IsNaN(last.Greedy) || last.Samples[0].Verdict != "right" {
-		t.Errorf("after RL: %+v", last)
-	}
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "timing.jsonl: line 2") {
-		t.Errorf("notes %q, want one on the torn line", r.Notes)
-	}
-	html, _ := check(t, r)
-	if !strings.Contains(html, "timing.jsonl: line 2") {
-		t.Error("the page does not say what was left out")
+	for _, e := range scrolls {
+		if !strings.Contains(e, "formula") && (!strings.Contains(e, `role="region"`) || !strings.Contains(e, `aria-label="`) || !strings.Contains(e, `tabindex="0"`)) {
+			t.Errorf("%s cannot be reached with the keyboard", e) // the formula is wrapped
+		}
 	}
 }
 
-func TestReadMetricsAlone(t *testing.T) {
-	r, err := Read(write(t, map[string]string{"metrics.jsonl": metricsFile}))
-	if err != nil {
-		t.Fatal(err)
+// TestContrast: text has the contrast to the page that WCAG 2.2 asks for, 4.5 to 1
+// (success criterion 1.4.3), in the light and in the dark scheme.
+func TestContrast(t *testing.T) {
+	color := regexp.MustCompile(`--([a-z0-9]+): #([0-9a-f]{6})`)
+	luminance := func(hex string) float64 { // WCAG 2.2, relative luminance
+		sum := 0.0
+		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+			v, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := float64(v) / 255
+			if c <= 0.04045 {
+				c /= 12.92
+			} else {
+				c = math.Pow((c+0.055)/1.055, 2.4)
+			}
+			sum += weight * c
+		}
+		return sum
 	}
-	if len(r.Notes) > 0 {
-		t.Errorf("a missing optional file is noted: %q", r.Notes)
+	light, dark, _ := strings.Cut(chartCSS, "@media (prefers-color-scheme: dark)")
+	pageLight, pageDark, _ := strings.Cut(pageCSS, "@media (prefers-color-scheme: dark)")
+	pageDark, _, _ = strings.Cut(pageDark, "\n")
+	_, print, _ := strings.Cut(pageCSS, "@media print")
+	for scheme, css := range map[string]string{"light": light + pageLight, "dark": dark + pageDark, "print": print} {
+		colors := map[string]float64{}
+		for _, m := range color.FindAllStringSubmatch(css, -1) {
+			colors[m[1]] = luminance(m[2])
+		}
+		for _, pair := range strings.Fields("ink/paper soft/paper s0/paper s1/paper s2/paper s3/paper good/paper bad/paper amber/paper ink/tint") {
+			text, back, _ := strings.Cut(pair, "/")
+			a, b := colors[text], colors[back]
+			if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
+				t.Errorf("%s: %s has the contrast %.2f, want 4.5", scheme, pair, ratio)
+			}
+		}
 	}
-	check(t, r)
 }
 
-func TestReadErrors(t *testing.T) {
-	if _, err := Read(write(t, nil)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "metrics.jsonl") {
-		t.Errorf("no metrics: %v", err)
+// TestNothingBetweenMeasurements: greedy is measured after each stage, pass@1 at
+// every tenth step, the right form until the warm-up has learnt it and after that.
+func TestNothingBetweenMeasurements(t *testing.T) {
+	r := &Run{Name: "sparse"}
+	for step := 1; step <= 400; step++ {
+		p := Point{step, "warm-up", map[string]float64{"sft/loss": 1 / float64(step)}}
+		if step > 200 {
+			p = Point{step, "rl", map[string]float64{"reward/mean": 0.3 + float64(step)/1000}}
+		}
+		if step <= 100 && step%20 == 0 {
+			p.Values["eval/valid"] = float64(step) / 200
+		}
+		if step >= 200 && step%10 == 0 {
+			p.Values["eval/pass@1"], p.Values["eval/mean"] = float64(step)/800, float64(step)/800
+			p.Values["eval/mean_low"], p.Values["eval/mean_high"] = float64(step)/800-0.05, float64(step)/800+0.05
+			p.Values["eval/valid"] = 0.9
+		}
+		if step%200 == 0 {
+			p.Values["eval/greedy"] = float64(step) / 700
+		}
+		r.Metrics = append(r.Metrics, p)
 	}
-	for _, c := range []struct{ name, text, want string }{
-		{"empty", "\n", "metrics.jsonl holds no step"},
-		{"torn", metricsFile + `{"step":5,`, "metrics.jsonl: line 8: not a JSON object"},
-		{"no step", `{"stage":"rl"}`, `metrics.jsonl: line 1: no "step"`},
-		{"text for a step", `{"step":"1"}`, "metrics.jsonl: line 1: not a JSON object with a whole step"},
+	_, curves := check(t, r)
+	for _, c := range []struct {
+		file, class       string
+		lines, dots, bars int
+	}{
+		{"accuracy", "s0", 1, 21, 21}, // joined: 10 steps lie between two
+		{"accuracy", "s1", 2, 2, 0},   // greedy: 200 steps lie between
+		{"form", "s0", 2, 26, 0},      // 5 in the warm-up, 21 from its end on
+		{"reward", "s0", 1, 1, 0},
 	} {
-		if _, err := Read(write(t, map[string]string{"metrics.jsonl": c.text})); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		svg := curves[c.file+".svg"]
+		m := regexp.MustCompile(`class="line ` + c.class + `" d="([^"]*)"`).FindSubmatch(svg)
+		if m == nil {
+			t.Fatalf("%s has no line %s", c.file, c.class)
+		}
+		lines, dots, bars := bytes.Count(m[1], []byte("M")), bytes.Count(svg, []byte(`class="dot `+c.class+`"`)), bytes.Count(svg, []byte(`class="whisker `+c.class+`"`))
+		if lines != c.lines || dots != c.dots || bars != c.bars {
+			t.Errorf("%s, %s: %d pieces, %d dots, %d intervals; want %d, %d, %d", c.file, c.class, lines, dots, bars, c.lines, c.dots, c.bars)
+		}
+		if n := bytes.Count(svg, []byte(`class="label `+c.class)); n != 1 {
+			t.Errorf("%s, %s: %d labels, want one at the end", c.file, c.class, n)
+		}
+	}
+	if n := strings.Count(string(curves["accuracy.svg"]), `class="line ghost"`); n != 1 {
+		t.Errorf("the reward is behind the accuracy %d times, want once", n)
+	}
+}
+
+// TestGoldenText pins what the page says. With -update it is written anew.
+func TestGoldenText(t *testing.T) {
+	unfinished := fake(20, 10)
+	unfinished.Finished, unfinished.Machine, unfinished.Plan["grpo"] = false, Machine{}, Plan{200, 20}
+	differing := fake(0, 2)
+	differing.Metrics[1].Values["policy/equal"] = 1790
+	for name, r := range map[string]*Run{"finished": fake(100, 40), "unfinished": unfinished, "differing": differing} {
+		var lines []string
+		for line := range strings.Lines(readable(render(t, r))) {
+			if line = strings.Join(strings.Fields(line), " "); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		got, file := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name+".txt")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(want), "\n") {
+			if i > len(lines) || i < len(lines) && lines[i] != line {
+				t.Errorf("%s, line %d: %q, want %q", file, i+1, strings.Join(lines[min(i, len(lines)):min(i+1, len(lines))], ""), line)
+				break
+			}
+		}
+		if len(want) != len(got) {
+			t.Errorf("%s has %d bytes, the page's text has %d", file, len(want), len(got))
 		}
 	}
 }
 
 func TestCursorHoldsTheData(t *testing.T) {
 	r := fake(0, 1000)
-	charts := r.charts(r.stages())
+	charts, _ := r.charts(r.stages())
 	for i := range charts {
-		raw, err := charts[i].layout(r.stages()).cursor()
+		raw, err := charts[i].layout(r.stages(), smallSize).cursor()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package reward turns the verdicts of a step into rewards: a small typed
-// language that a recipe's key reward is written in, checked when the recipe is
-// read and evaluated in plain float64.
+// language that a recipe's key reward is written in, checked when a run begins and
+// evaluated in plain float64.
 //
 //	"if(right(form), task + 0.1*brief, -1)"                 [[stage.verifier]]
 //	        │ parse: nodes with their place                        │ registry of package verify,
@@ -28,15 +28,19 @@
 //
 // # Scripts
 //
-// A user's script runs in this process: its author is trusted, the text that it
-// reads is not. Starlark has no files, clock, network or chance, and counts
-// steps; budget.go adds a bound on bytes by rewriting + * % << before a script
-// is compiled, and one on range(). What remains: join, replace and format can
-// make a text as long as the product of two texts that the budget allowed; int()
-// of millions of digits, and comparing or printing lists that hold the same list
-// many times over, can take long. A script that fails on a completion is not scored, so a model may learn
-// to make it fail: return 0 for what cannot be read, and look at
-// rollout/not_scored.
+// A user's script runs in a child of this binary (package worker), so that whatever it
+// does costs one completion its reward and never the run. Starlark has no files, clock,
+// network or chance. What can be counted is counted, which gives the same result on
+// every machine and names the line: steps, the length of a range(), and the bytes of
+// what + * % << make, which budget.go rewrites before a script is compiled. What cannot
+// is bounded from outside: join, replace and format multiply lengths, a list that holds
+// the same list many times over takes for ever to print or to hash, a search of a long
+// text is one step. The child has limits on processor time and memory
+// (maxScriptTime, maxScriptMemory) and is replaced when it meets one. A script
+// near these two limits may be scored on one machine and not on another.
+//
+// A script that fails on a completion is not scored, so a model may learn to make it
+// fail: return 0 for what cannot be read, and look at rollout/not_scored.
 //
 // A resolved recipe holds the text of its scripts (the key source), so its hash
 // in the receipt covers them and the run needs no other file.

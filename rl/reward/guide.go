@@ -28,14 +28,14 @@ and logged, whether the expression names it or not. metrics.jsonl has the mean o
 each term (reward/term/NAME), completions.jsonl its value.
 
 NOT SCORED
-What a verifier could not judge has no value, and neither has what is made of it,
-nor a division by 0, the root or logarithm of what has none, or a result that is not
-finite. Of if(c, x, y) the one that is not taken may lack a value, as may one side
-of "and" and "or" where the other decides; default(x, y) puts a value in place.
-Statistics leave such completions out. One whose reward has no value leaves its
-group: it is counted, never taken for 0. If the share of a step is above
-max_not_scored, or nothing is left, the run stops with a checkpoint and tells the
-commonest reason.
+What a verifier could not judge has no value, and anything computed from it has none.
+The same holds for a division by 0, a root or logarithm outside its domain, and a result
+that is not finite. In if(c, x, y), the branch that is not taken may lack a value, and in
+"and" and "or" the side that does not decide. default(x, y) is y where x has no value.
+Statistics leave such completions out. A completion whose reward has no value leaves its
+group: it is counted as not scored, never as 0. If the share of a step is above
+max_not_scored, or nothing is left, the run saves a checkpoint, prints the most common
+reason and stops.
 
 SCRIPTS
    [[stage.verifier]]

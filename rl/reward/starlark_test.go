@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -99,16 +98,9 @@ func TestScriptBudgets(t *testing.T) {
 		"return [1 for x in [0] * 3000 for y in [0] * 3000] == []":                       "more than 1000000 steps",
 		"def f(x):\n    return f(x)\nreturn f(1)":                                        "function f called recursively",
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		v := scripted(t, body, 0, 1).Verify(scriptRow, "")
-		runtime.ReadMemStats(&after)
 		if v.Verdict != verify.NotScored || !strings.Contains(v.Reason, want) {
 			t.Errorf("%q: %+v, want %s", body, v, want)
-		}
-		// The budget, what the last growth copied, and lists grown by halves.
-		if took := after.TotalAlloc - before.TotalAlloc; took > 8*maxGrowth {
-			t.Errorf("%q: took %d MiB", body, took>>20)
 		}
 	}
 	v := scripted(t, "return 5", -1, 5).Verify(scriptRow, strings.Repeat("a", maxTextBytes+1))

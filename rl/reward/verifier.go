@@ -13,16 +13,28 @@ const maxVerifiers = 16
 // what it stands for: an entry of package verify's registry with its options, or
 // a function that the user wrote in Starlark.
 type Verifier struct {
-	Name     string         `toml:"name"`
-	Verifier string         `toml:"verifier"` // see rlzero verifiers
-	Options  map[string]any `toml:"options"`  // of the verifier
-	Starlark string         `toml:"starlark"` // the script's file, relative to the recipe's; with source: its name in messages
-	Source   string         `toml:"source"`   // the script's text; a resolved recipe has it, so that it needs no other file
-	Range    [2]float64     `toml:"range"`    // of the script's results, least and greatest; default [0, 1]
+	Name     string         `toml:"name" about:"what the reward calls it"`
+	Verifier string         `toml:"verifier" about:"a verifier; rlzero verifiers lists them"`
+	Options  map[string]any `toml:"options" about:"options of the verifier; rlzero verifiers show NAME lists them"`
+	Starlark string         `toml:"starlark" about:"a file with a function reward(row, completion) in Starlark, in place of a verifier; with source: its name in messages"`
+	Source   string         `toml:"source" about:"text of the script; the recipe of a run has it and needs no other file"`
+	Range    [2]float64     `toml:"range" range:"(-inf,inf)" about:"smallest and largest score of the script; default: [0, 1]"`
 }
 
 // Scripted says whether it is written in Starlark.
 func (d Verifier) Scripted() bool { return d.Starlark != "" || d.Source != "" }
+
+// HasKey says whether it has a key as it is now: options go with a verifier, a
+// range and the source with a script.
+func (d Verifier) HasKey(key string) bool {
+	switch key {
+	case "verifier", "options":
+		return !d.Scripted()
+	case "starlark", "range", "source":
+		return d.Scripted()
+	}
+	return true
+}
 
 // build makes the i-th verifier; names are those that are taken already.
 func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {

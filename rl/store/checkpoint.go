@@ -126,7 +126,7 @@ func (r *Run) fill(dir string, m manifest, files map[string]func(io.Writer) erro
 	folders := []string{dir}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !fs.ValidPath(name) || strings.Count(name, "/") > 1 || name == "." || name == manifestFile {
-			return fmt.Errorf("checkpoint file name %q: want a name, or folder/name, other than %s", name, manifestFile)
+			return fmt.Errorf("checkpoint file name %q; accepted: NAME or FOLDER/NAME, except %s", name, manifestFile)
 		}
 		if sub := filepath.Join(dir, path.Dir(name)); !slices.Contains(folders, sub) {
 			if err := makeDir(r.fs, sub); err != nil {
@@ -276,12 +276,12 @@ func Latest(fsys FS, dir string) (*Checkpoint, []string, error) {
 	for _, f := range folders {
 		c, err := load(fsys, f.dir)
 		if err == nil && c.manifest.Step != f.step {
-			err = fmt.Errorf("%s is of step %d", manifestFile, c.manifest.Step)
+			err = fmt.Errorf("%s belongs to step %d", manifestFile, c.manifest.Step)
 		}
 		if err == nil {
 			return c, warnings, nil
 		}
-		warnings = append(warnings, fmt.Sprintf("checkpoint %s is not whole and was passed over: %v", f.dir, err))
+		warnings = append(warnings, fmt.Sprintf("checkpoint %s is incomplete or damaged and was skipped: %v", f.dir, err))
 	}
 	return nil, warnings, nil
 }
@@ -302,7 +302,7 @@ func load(fsys FS, dir string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%s is damaged: %w", manifestFile, err)
 	}
 	if c.manifest.Version > manifestVersion {
-		return nil, fmt.Errorf("%s has version %d, this program reads up to %d", manifestFile, c.manifest.Version, manifestVersion)
+		return nil, fmt.Errorf("%s has version %d; this program reads versions up to %d", manifestFile, c.manifest.Version, manifestVersion)
 	}
 	if !bytes.Equal(data, c.manifest.encode()) {
 		return nil, fmt.Errorf("%s is damaged: its checksum does not match", manifestFile)
@@ -326,7 +326,7 @@ func (c *Checkpoint) check(want fileEntry) error {
 		return failed("read", filepath.Join(c.dir, want.Name), err)
 	}
 	if count.n != want.Size {
-		return fmt.Errorf("%s has %d bytes, %d were written", want.Name, count.n, want.Size)
+		return fmt.Errorf("%s has a size of %d bytes, expected %d", want.Name, count.n, want.Size)
 	}
 	if count.sum() != want.SHA256 {
 		return fmt.Errorf("%s is damaged: its SHA-256 does not match", want.Name)

@@ -2,7 +2,7 @@
 // checkpoints, so that a process killed at any moment, or a disk that fails,
 // loses at most the work since the last checkpoint. It knows nothing of models.
 //
-//	RUN/lock                       held by the one process that writes the run
+//	RUN/lock                       there while a process writes the run, and locked by it
 //	RUN/NAME                       WriteFile: replaced as a whole or not at all
 //	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to
 //	RUN/checkpoints/step-NNNNNN/   SaveCheckpoint: complete from the moment it has this name

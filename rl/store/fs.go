@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // FS is the package's only door to the disk. Errors wrap those of io/fs and
@@ -21,7 +24,7 @@ type FS interface {
 	Rename(from, to string) error               // replaces a file, not a folder
 	Remove(path string) error                   // with all it holds; nil if absent
 	SyncDir(path string) error                  // makes the folder's names durable
-	Lock(path string) (io.Closer, error)        // ErrLocked if held; freed with its process
+	Lock(path string) (io.Closer, error)        // ErrLocked if held; Close removes it, and the end of its process frees it
 }
 
 // File is a file being written.
@@ -68,7 +71,7 @@ func (osFS) Append(path string) (File, error) {
 	return open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 }
 
-func (osFS) Open(path string) (io.ReadCloser, error) { return os.Open(path) }
+func (osFS) Open(path string) (io.ReadCloser, error) { return files.Open(path) }
 
 func (osFS) ReadDir(path string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(path)
@@ -93,8 +96,8 @@ func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
 
 func (osFS) Remove(path string) error { return os.RemoveAll(path) }
 
-// failed names the operation and the path of an error, and says what to do
-// where that is known.
+// failed names the operation and the path of an error, with a hint where there is
+// one.
 func failed(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -109,7 +112,7 @@ func failed(op, path string, err error) error {
 	}
 	err = fmt.Errorf("%s %s: %w", op, path, err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		err = fmt.Errorf("%w: free some space and continue with --resume", err)
+		err = hint.With(err, "free some space, then continue with --resume")
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func List(fsys FS, dir string) ([]Listed, error) {
 		}
 		l := Listed{Name: filepath.Base(f.dir)}
 		if l.Checkpoint, l.Err = load(fsys, f.dir); l.Err == nil && l.Checkpoint.manifest.Step != f.step {
-			l.Checkpoint, l.Err = nil, fmt.Errorf("%s is of step %d", manifestFile, l.Checkpoint.manifest.Step)
+			l.Checkpoint, l.Err = nil, fmt.Errorf("%s belongs to step %d", manifestFile, l.Checkpoint.manifest.Step)
 		}
 		out = append(out, l)
 	}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -45,9 +47,62 @@ func TestLock(t *testing.T) {
 			t.Errorf("%s: reading a run in use: %v", name, err)
 		}
 		must(t, r.Close())
+		noLockFile(t, fsys, dir)
 		r, err = Open(fsys, dir)
 		must(t, err)
+		must(t, r.WriteFile("recipe.toml", []byte("x")))
 		must(t, r.Close())
+		noLockFile(t, fsys, dir)
+		if _, err := Create(fsys, dir); !errors.Is(err, ErrExists) {
+			t.Errorf("%s: Create of a run that is there: %v", name, err)
+		}
+		noLockFile(t, fsys, dir)
+	}
+}
+
+// noLockFile: neither a finished run nor a refused one leaves the lock behind.
+func noLockFile(t *testing.T, fsys FS, dir string) {
+	t.Helper()
+	infos, err := fsys.ReadDir(dir)
+	must(t, err)
+	for _, info := range infos {
+		if info.Name() == lockFile {
+			t.Errorf("%s is still there", lockFile)
+		}
+	}
+}
+
+// One process at a time holds the lock, though its file comes and goes.
+func TestLockIsExclusive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), lockFile)
+	var holders, taken atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 2000 {
+				l, err := OS().Lock(path)
+				if errors.Is(err, ErrLocked) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d hold the lock", n)
+				}
+				taken.Add(1)
+				runtime.Gosched()
+				holders.Add(-1)
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() == 0 {
+		t.Error("nobody ever held the lock")
 	}
 }
 

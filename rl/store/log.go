@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Log is a file of JSON lines that is only appended to. A checkpoint records
@@ -90,7 +92,8 @@ func (r *Run) cut(l *Log, lines int) error {
 		return err
 	}
 	if n < lines {
-		return fmt.Errorf("log %s has %d lines, the checkpoint was made when it had %d: it was cut or replaced since; put the file back, or start a new run from the checkpoint with model.path", l.path, n, lines)
+		err := fmt.Errorf("log %s has %d lines, but it had %d when the checkpoint was saved", l.path, n, lines)
+		return hint.With(err, "the log was shortened or replaced since: put it back, or start a new run from the checkpoint with model.path")
 	}
 	if err := l.file.Truncate(end); err != nil {
 		return failed("truncate", l.path, err)

@@ -246,7 +246,7 @@ type memLock struct {
 
 func (l memLock) Close() error {
 	delete(l.m.locks, l.p)
-	return nil
+	return l.m.Remove(l.p)
 }
 
 type memFile struct {

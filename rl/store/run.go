@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // ErrExists: the folder of a new run holds something already.
-var ErrExists = errors.New("run exists")
+var ErrExists = errors.New("the folder is not empty")
 
 // ErrNotRun: the folder is not that of a run.
 var ErrNotRun = errors.New("not a run folder")
@@ -67,7 +70,11 @@ func (r *Run) begin() error {
 		if begun && strings.HasSuffix(info.Name(), tmpSuffix) {
 			continue
 		}
-		return fmt.Errorf("%w: %s already holds %s: continue that run with --resume, or choose another folder with --run", ErrExists, r.dir, info.Name())
+		err := fmt.Errorf("%w: %s already holds %s", ErrExists, r.dir, info.Name())
+		if isRun(r.fs, r.dir) == nil {
+			return hint.With(err, "continue that run with --resume, or choose another folder with --run")
+		}
+		return hint.With(err, "choose another folder with --run")
 	}
 	return makeDir(r.fs, r.path(checkpointsDir))
 }
@@ -102,7 +109,7 @@ func isRun(fsys FS, dir string) error {
 func locked(fsys FS, dir string) (*Run, error) {
 	lock, err := fsys.Lock(filepath.Join(dir, lockFile))
 	if errors.Is(err, ErrLocked) {
-		return nil, fmt.Errorf("run %s: %w: wait for it or stop it, or choose another folder with --run", dir, err)
+		return nil, hint.With(fmt.Errorf("run %s: %w", dir, err), "wait for that process or stop it, or choose another folder with --run")
 	}
 	if err != nil {
 		return nil, failed("lock", filepath.Join(dir, lockFile), err)
@@ -137,19 +144,35 @@ func (r *Run) Keep(n int) { r.keep = max(1, n) }
 // WriteFile writes a file of the run, replacing an older one as a whole. The
 // name may contain folders, separated by slashes.
 func (r *Run) WriteFile(name string, data []byte) error {
-	path := r.path(name)
-	if err := makeDir(r.fs, filepath.Dir(path)); err != nil {
+	return replace(r.fs, r.path(name), tmpSuffix, data)
+}
+
+// WriteBeside writes a file into a run's folder, replacing an older one as a whole,
+// without the run's lock: another process may be running it. It is for files that
+// no run reads, such as its report.
+func WriteBeside(fsys FS, dir, name string, data []byte) error {
+	if err := isRun(fsys, dir); err != nil {
 		return err
 	}
-	err := create(r.fs, path+tmpSuffix, func(w io.Writer) error { _, err := w.Write(data); return err })
+	// A name of this process's own: the run may be writing the same file.
+	return replace(fsys, filepath.Join(dir, filepath.FromSlash(name)), fmt.Sprintf(".%d%s", os.Getpid(), tmpSuffix), data)
+}
+
+// replace writes a file under another name and renames it.
+func replace(fsys FS, path, suffix string, data []byte) error {
+	if err := makeDir(fsys, filepath.Dir(path)); err != nil {
+		return err
+	}
+	tmp := path + suffix
+	err := create(fsys, tmp, func(w io.Writer) error { _, err := w.Write(data); return err })
 	if err == nil {
-		err = rename(r.fs, path+tmpSuffix, path)
+		err = rename(fsys, tmp, path)
 	}
 	if err != nil {
-		r.fs.Remove(path + tmpSuffix) // frees the space; the first error is the one to report
+		fsys.Remove(tmp) // frees the space; the first error is the one to report
 		return err
 	}
-	return syncDir(r.fs, filepath.Dir(path))
+	return syncDir(fsys, filepath.Dir(path))
 }
 
 // Latest is the newest whole checkpoint of the run.

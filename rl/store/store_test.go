@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 var (
@@ -104,8 +106,13 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	must(t, r.WriteFile("recipe.toml", []byte("seed = 1")))
 	must(t, r.Close())
 	_, err = Create(m, "runs/a")
-	if !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "recipe.toml") || !strings.Contains(err.Error(), "--resume") || !strings.Contains(err.Error(), "--run") {
-		t.Errorf("error %v: want ErrExists that names recipe.toml, --resume and --run", err)
+	if advice := fmt.Sprint(hint.All(err)); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "recipe.toml") || !strings.Contains(advice, "--resume") || !strings.Contains(advice, "--run") {
+		t.Errorf("error %v, hints %s: want ErrExists that names recipe.toml, --resume and --run", err, advice)
+	}
+	must(t, m.Mkdir("other"))
+	write(t, m, "other/notes.txt", "not a run")
+	if _, err = Create(m, "other"); !errors.Is(err, ErrExists) || strings.Contains(fmt.Sprint(hint.All(err)), "--resume") {
+		t.Errorf("a folder that is no run: error %v, hints %q", err, hint.All(err))
 	}
 	if got := read(t, m, "runs/a/recipe.toml"); got != "seed = 1" {
 		t.Errorf("recipe.toml is now %q", got)
@@ -225,7 +232,7 @@ func TestDamageIsDetected(t *testing.T) {
 			}
 			write(t, m, path, good[:i])
 			passedOver(fmt.Sprintf("%s cut to %d bytes", name, i), name)
-			if _, warnings, _ := r.Latest(); name != manifestFile && !strings.Contains(warnings[0], fmt.Sprintf("has %d bytes, %d were written", i, len(good))) {
+			if _, warnings, _ := r.Latest(); name != manifestFile && !strings.Contains(warnings[0], fmt.Sprintf("has a size of %d bytes, expected %d", i, len(good))) {
 				t.Errorf("the warning does not say what is missing: %s", warnings[0])
 			}
 		}
@@ -266,7 +273,7 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}
 	err := r.SaveCheckpoint(2, map[string]func(io.Writer) error{"model.safetensors": text("weights")})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "write runs/a/checkpoints/step-000002.tmp/model.safetensors") || !strings.Contains(err.Error(), "free some space") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "write runs/a/checkpoints/step-000002.tmp/model.safetensors") || !strings.Contains(fmt.Sprint(hint.All(err)), "free some space") {
 		t.Errorf("error %v: want ENOSPC, operation, path and what to do", err)
 	}
 	if got := list(t, m, "runs/a/checkpoints"); !slices.Equal(got, []string{"step-000001"}) {
@@ -329,5 +336,23 @@ func TestWriteFile(t *testing.T) {
 	}
 	if got := list(t, m, "runs/a/curves"); !slices.Equal(got, []string{"loss.svg"}) {
 		t.Errorf("left %v", got)
+	}
+}
+
+// TestWriteBeside: another process holds the run.
+func TestWriteBeside(t *testing.T) {
+	m := NewMem()
+	r := newRun(t, m)
+	must(t, WriteBeside(m, "runs/a", "curves/loss.svg", []byte("one")))
+	must(t, r.WriteFile("curves/loss.svg", []byte("two")))
+	must(t, WriteBeside(m, "runs/a", "curves/loss.svg", []byte("three")))
+	if got := read(t, m, "runs/a/curves/loss.svg"); got != "three" {
+		t.Errorf("the file is %q", got)
+	}
+	if got := list(t, m, "runs/a/curves"); !slices.Equal(got, []string{"loss.svg"}) {
+		t.Errorf("left %v", got)
+	}
+	if err := WriteBeside(m, "runs", "report.html", nil); !errors.Is(err, ErrNotRun) {
+		t.Errorf("into a folder that is no run's: %v", err)
 	}
 }

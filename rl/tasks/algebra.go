@@ -499,30 +499,31 @@ func init() {
 			// All angles but one are given: they have to be able to leave less than
 			// 180 degrees, so a polygon of n sides needs (n-1) max_angle > (n-3) 180.
 			if n := s.MaxSides; (n-1)*s.MaxAngle <= (n-3)*180 {
-				return &SettingError{"max_angle", strconv.Itoa(s.MaxAngle), fmt.Sprintf("a whole number above %d for %d sides", (n-3)*180/(n-1), n)}
+				return outOfRange("max_angle", s.MaxAngle, fmt.Sprintf("a whole number above %d for %d sides", (n-3)*180/(n-1), n))
 			}
 			return nil
 		},
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
+			// The last angle is drawn first: what the others leave is mostly 179.
 			n := r.Between(s.MinSides, s.MaxSides)
-			rest := (n - 2) * 180
-			given := make([]int, n-1)
+			sum, given := (n-2)*180, make([]int, n-1)
+			low, high := max(1, sum-len(given)*s.MaxAngle), min(179, sum-len(given)*s.MinAngle)
+			if low > high {
+				return problem{}, false
+			}
+			last := r.Between(low, high)
+			sum -= last
 			for i := range given {
 				left := n - 2 - i // given angles still to come
-				low := max(s.MinAngle, rest-179-left*s.MaxAngle)
-				high := min(s.MaxAngle, rest-1-left*s.MinAngle)
-				if low > high {
-					return problem{}, false
-				}
-				given[i] = r.Between(low, high)
-				rest -= given[i]
+				given[i] = r.Between(max(s.MinAngle, sum-left*s.MaxAngle), min(s.MaxAngle, sum-left*s.MinAngle))
+				sum -= given[i]
 			}
 			shuffle(r, given)
 			return problem{
 				key:      joined(slices.Sorted(slices.Values(given)), ","),
 				question: fmt.Sprintf("A convex polygon has %d sides. All its interior angles but one measure, in degrees, %s. How large is the last one?", n, joined(given, ", ")),
-				answer:   strconv.Itoa(rest),
-			}, rest > 0 && rest < 180
+				answer:   strconv.Itoa(last),
+			}, true
 		},
 	})
 }

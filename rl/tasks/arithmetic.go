@@ -144,41 +144,50 @@ func init() {
 	})
 }
 
-// primeParts parts factors: signs of multiplication in use, commas and spaces.
-var primeParts = regexp.MustCompile(`(?i)\\times|\\cdot|[×·*x,\s]+`)
+// A factor with its power, and what may stand between two: a sign, a comma, spaces.
+var (
+	primePower  = regexp.MustCompile(`^(\d+)(?:(?:\^|\*\*)(?:(\d+)|\{(\d+)\}))?`)
+	primeSign   = regexp.MustCompile(`^\s*,?\s*(?:\\times|\\cdot|[×·⋅*xX])?\s*,?\s*`)
+	superscript = strings.NewReplacer("⁰", "^0", "¹", "^1", "²", "^2", "³", "^3", "⁴", "^4", "⁵", "^5", "⁶", "^6", "⁷", "^7", "⁸", "^8", "⁹", "^9")
+)
 
-// primeFactors is what the text lists, with powers written out; the error says
-// what is no prime.
+// primeFactors is what the text lists, in rising order, with powers written out; the
+// error says what is no prime, or where the text is no list.
 func primeFactors(text string) ([]int, error) {
-	if _, after, found := strings.Cut(text, "="); found {
-		text = after
-	}
 	var primes []int
-	for _, part := range primeParts.Split(text, -1) {
-		if part == "" {
-			continue
+	for rest := superscript.Replace(strings.TrimSpace(text)); ; {
+		m := primePower.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, fmt.Errorf("%s stands where a prime number is expected", short(rest))
 		}
-		base, exponent, _ := strings.Cut(strings.NewReplacer("{", "", "}", "").Replace(part), "^")
-		p, err := strconv.Atoi(base)
-		if err != nil || p < 2 || p > 1<<40 || !isPrime(p) {
-			return nil, fmt.Errorf("%s is not a prime number", short(part))
+		p, err := strconv.Atoi(m[1])
+		if err != nil || p > 1<<40 || !isPrime(p) {
+			return nil, fmt.Errorf("%s is not a prime number", short(m[1]))
 		}
 		n := 1
-		if exponent != "" {
-			if n, err = strconv.Atoi(exponent); err != nil || n < 1 || n > 64 {
-				return nil, fmt.Errorf("%s is no power of a prime number", short(part))
+		if exponent := m[2] + m[3]; exponent != "" {
+			if n, err = strconv.Atoi(exponent); err != nil || n < 1 || n > mostPrimes {
+				return nil, fmt.Errorf("%s: accepted are powers from 1 to %d", short(m[0]), mostPrimes)
 			}
 		}
-		for range n {
-			primes = append(primes, p)
+		if len(primes)+n > mostPrimes {
+			return nil, fmt.Errorf("there are more than %d factors", mostPrimes)
 		}
-		if len(primes) > 64 {
-			return nil, fmt.Errorf("there are more than 64 factors")
+		primes = append(primes, slices.Repeat([]int{p}, n)...)
+		if rest = rest[len(m[0]):]; rest == "" {
+			slices.Sort(primes)
+			return primes, nil
 		}
+		sign := primeSign.FindString(rest)
+		if sign == "" {
+			return nil, fmt.Errorf("%s stands where a multiplication sign is expected", short(rest))
+		}
+		rest = rest[len(sign):]
 	}
-	slices.Sort(primes)
-	return primes, nil
 }
+
+// mostPrimes is how many factors a list may have: 2^63 has 63.
+const mostPrimes = 64
 
 // isPrime is exact below 2^64 (big.Int.ProbablyPrime with n = 0, Baillie-PSW).
 func isPrime(n int) bool { return big.NewInt(int64(n)).ProbablyPrime(0) }
@@ -200,18 +209,23 @@ whose product is the number; ×, *, x and commas part them, powers may be used.`
 			if err != nil || len(want) == 0 {
 				return lacks("the row's answer is no list of primes")
 			}
-			got, err := primeFactors(answer)
-			if err != nil {
-				return err
-			}
-			if left, _, found := strings.Cut(answer, "="); found {
+			if left, right, found := strings.Cut(answer, "="); found { // 12 = 2 × 2 × 3, or the other way round
 				n := 1
 				for _, p := range want {
 					n *= p
 				}
-				if strings.TrimSpace(left) != strconv.Itoa(n) {
+				switch number := strconv.Itoa(n); number {
+				case strings.TrimSpace(left):
+					answer = right
+				case strings.TrimSpace(right):
+					answer = left
+				default:
 					return fmt.Errorf("the number is %d", n)
 				}
+			}
+			got, err := primeFactors(answer)
+			if err != nil {
+				return err
 			}
 			return judged(row, slices.Equal(got, want))
 		},
@@ -323,7 +337,7 @@ case.`,
 		check: sameFold,
 		valid: func(s *settings) error {
 			if s.MinBase == s.MaxBase {
-				return &SettingError{"max_base", strconv.Itoa(s.MaxBase), "a whole number above min_base"}
+				return outOfRange("max_base", s.MaxBase, "a whole number above min_base")
 			}
 			return nil
 		},
@@ -477,7 +491,7 @@ func init() {
 		format:   wholeNumber,
 		defaults: settings{3, 10, 1, 15},
 		curriculum: []Attribute{
-			{"num_animals", []float64{1, 5, 10, 15, 20, 25, 30}, []string{"min_animals", "max_animals"}},
+			{"num_animals", []float64{3, 5, 10, 15, 20, 25, 30}, []string{"min_animals", "max_animals"}},
 			{"num_instances", []float64{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, []string{"min_instances", "max_instances"}},
 		},
 		check: sameNumber,

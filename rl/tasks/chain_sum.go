@@ -1,15 +1,14 @@
 package tasks
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -31,8 +30,8 @@ not checked.
 Demonstrations: a careless worker, who misreads each sign with probability careless
 (where the total stays in range) and then adds correctly.
 
-` + describeSettings((&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}).settings()),
-		New: func() Task { return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4} },
+` + describeSettings(defaultChainSum()),
+		New: func() Task { return defaultChainSum() },
 	}, verify.Entry{
 		Summary: "the task chain_sum: the right total",
 		Doc: `task:chain_sum: right when the completion gives the chain's total.
@@ -50,6 +49,10 @@ Option extract as for the verifier number; a running total is the whole completi
 	})
 }
 
+func defaultChainSum() *ChainSum {
+	return &ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: 0.4}
+}
+
 // ChainSum is the task "chain_sum".
 type ChainSum struct {
 	Terms     int     `toml:"terms" range:"[2,8]" about:"how many terms"`
@@ -63,17 +66,13 @@ var _ Demonstrator = (*ChainSum)(nil)
 // Name implements [Task].
 func (c *ChainSum) Name() string { return "chain_sum" }
 
-func (c *ChainSum) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
-
 // Validate implements [Task].
 func (c *ChainSum) Validate() error {
-	if err := cmp.Or(
-		intBetween("terms", c.Terms, 2, 8),
-		intBetween("max_number", c.MaxNumber, 1, 999),
-		intBetween("max_total", c.MaxTotal, 2*c.MaxNumber-1, 9999),
-		share("careless", c.Careless),
-	); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
+	}
+	if least := 2*c.MaxNumber - 1; c.MaxTotal < least {
+		return outOfRange("max_total", c.MaxTotal, fmt.Sprintf("at least 2 max_number - 1 = %d", least))
 	}
 	return probe(c.attempt)
 }
@@ -182,8 +181,14 @@ func (c *ChainSum) CompletionTokens() int { return runningTotalTokens(c.Terms) }
 // chainSumVerifier is "task:chain_sum".
 type chainSumVerifier struct{ number verify.Verifier }
 
+// Check implements [verify.Checker].
+func (v chainSumVerifier) Check(row verify.Problem) error { return verify.Check(v.number, row) }
+
 // Verify implements [verify.Verifier].
 func (v chainSumVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
+	if err := v.Check(row); err != nil {
+		return verify.Abstain("%v", err)
+	}
 	var form string
 	if found, err := row.Field("form", &form); found && err == nil && form == verify.FormRunningTotal {
 		return verify.JudgeLastTotal(strings.TrimSpace(completion), row.Answer)

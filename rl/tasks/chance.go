@@ -119,7 +119,7 @@ rounds it; 0 is right only for 0.`,
 		curriculum: []Attribute{{"num_trials", []float64{8, 10, 12, 15, 20, 30}, []string{"max_trials"}}},
 		valid: func(s *settings) error {
 			if !s.AllowExact && !s.AllowAtLeast {
-				return &SettingError{"allow_at_least", "false", "true, where allow_exact is false"}
+				return outOfRange("allow_at_least", false, "true, where allow_exact is false")
 			}
 			return nil
 		},

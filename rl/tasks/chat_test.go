@@ -88,10 +88,11 @@ func TestSet(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, c := range [][3]string{
-		{"num_colors", "4x", "num_colors is 4x: accepted is a whole number from 2 to 10"},
-		{"num_colors", "", "num_colors is : accepted is a whole number from 2 to 10"},
+		{"num_colors", "4x", `task graph_color: num_colors = "4x" is a string; accepted: a whole number from 2 to 10`},
+		{"num_colors", "", `num_colors = "" is a string; accepted: a whole number from 2 to 10`},
 		{"edge_probability", "1 2", "a number from 0.01 to 0.99"},
-		{"colors", "4", "has no setting \"colors\": accepted are num_colors, "},
+		{"num_colors", "11", "num_colors = 11 is out of range; accepted: a whole number from 2 to 10"},
+		{"colors", "4", "task graph_color: unknown key colors; did you mean num_colors?"},
 	} {
 		if err := Set(task, c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
 			t.Errorf("%s = %q: %v", c[0], c[1], err)

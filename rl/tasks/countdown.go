@@ -1,15 +1,14 @@
 package tasks
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -33,8 +32,8 @@ once, in any order, and its last result is the target.
 Demonstrations: with probability aimed the working that made the target; otherwise a
 random working of the same numbers that never looks at the target and hits it by chance.
 
-` + describeSettings((&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 0.3}).settings()),
-		New: func() Task { return &Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 0.3} },
+` + describeSettings(defaultCountdown()),
+		New: func() Task { return defaultCountdown() },
 	}, verify.Entry{
 		Summary: "the task countdown: every number once, + - * / or a running total",
 		Doc: `task:countdown: the verifier countdown with use_all = true. Rows of rlzero's own task
@@ -47,6 +46,10 @@ Option extract as for the verifier countdown; a running total is the whole compl
 			return taskVerifier("countdown", options, map[string]any{"use_all": true})
 		},
 	})
+}
+
+func defaultCountdown() *Countdown {
+	return &Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 0.3}
 }
 
 // Countdown is the task "countdown".
@@ -62,17 +65,13 @@ var _ Demonstrator = (*Countdown)(nil)
 // Name implements [Task].
 func (c *Countdown) Name() string { return "countdown" }
 
-func (c *Countdown) settings() []setting { return settingsOf(reflect.ValueOf(c).Elem()) }
-
 // Validate implements [Task].
 func (c *Countdown) Validate() error {
-	if err := cmp.Or(
-		intBetween("numbers", c.Numbers, 2, 8),
-		intBetween("max_number", c.MaxNumber, 1, 999),
-		intBetween("max_total", c.MaxTotal, c.MaxNumber, 9999),
-		share("aimed", c.Aimed),
-	); err != nil {
+	if err := settings.Check(c); err != nil {
 		return err
+	}
+	if c.MaxTotal < c.MaxNumber {
+		return outOfRange("max_total", c.MaxTotal, fmt.Sprintf("at least max_number = %d", c.MaxNumber))
 	}
 	return probe(c.attempt)
 }

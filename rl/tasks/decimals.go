@@ -18,7 +18,7 @@ import (
 
 // fractionForm is a fraction, plain or in TeX, in any case as the original
 // reads it.
-var fractionForm = regexp.MustCompile(`(?i)^\(?\s*(?:(-?\d+)\s*/\s*(\d+)|\\[dt]?frac\s*\{\s*(-?\d+)\s*\}\s*\{\s*(\d+)\s*\})\s*\)?$`)
+var fractionForm = regexp.MustCompile(`(?i)^(?:(-?\d+)\s*/\s*(\d+)|(-?)\s*\\[dt]?frac\s*\{\s*(-?\d+)\s*\}\s*\{\s*(\d+)\s*\})$`)
 
 var boxed = regexp.MustCompile(`^\\boxed\{(.*)\}$`)
 
@@ -32,12 +32,20 @@ func fractionOf(text string) (over, under *big.Int, ok bool) {
 	if m := boxed.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
+	if inside, open := strings.CutPrefix(text, "("); open {
+		if text, open = strings.CutSuffix(inside, ")"); !open {
+			return nil, nil, false
+		}
+	}
 	m := fractionForm.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return nil, nil, false
 	}
-	over, _ = new(big.Int).SetString(m[1]+m[3], 10) // digits only, so they cannot fail
-	under, _ = new(big.Int).SetString(m[2]+m[4], 10)
+	over, ok = new(big.Int).SetString(m[1]+m[3]+m[4], 10) // it fails on two signs
+	if !ok {
+		return nil, nil, false
+	}
+	under, _ = new(big.Int).SetString(m[2]+m[5], 10) // digits only
 	return over, under, under.Sign() != 0
 }
 

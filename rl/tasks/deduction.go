@@ -255,7 +255,9 @@ or some premises joined by ∧.`,
 		},
 		check: checkConclusion,
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
-			variables := strings.Split("ABCDEFGHIJ", "")[:r.Between(s.MinVars, s.MaxVars)]
+			// Any letters, as A → B would follow from most premises about A and B.
+			variables := sample(r, strings.Split("ABCDEFGHIJKLMNOPQRSTUVWXYZ", ""), r.Between(s.MinVars, s.MaxVars))
+			slices.Sort(variables)
 			premises := make([]string, r.Between(s.MinStatements, s.MaxStatements))
 			for i := range premises {
 				premises[i] = randomFormula(r, variables, r.Between(s.MinComplexity, s.MaxComplexity))

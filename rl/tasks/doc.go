@@ -21,17 +21,25 @@
 // answers it tests what is asked, not a text. Answers are read up to 512 KiB, by
 // parsers with limits on depth and steps; none is ever run as code.
 //
+// # Constant answers
+//
+// A model can learn to give one answer to every problem. [BestConstant] says what the
+// best constant answer earns. Families where some answer would come up too often have
+// the setting balanced, which is on by default and fixes how often each kind of problem
+// is drawn; others keep names and labels random, so that no answer fits many problems.
+//
 // # Files
 //
 // A [File] has its problems from JSON lines and its verdicts from any verifier of
-// package verify. It belongs to no family and has no demonstrations.
+// package verify. Each line is checked by the verifier when the file is read. It
+// belongs to no family and has no demonstrations.
 //
 // # Splits
 //
 // A problem belongs to the training or to the held-out split by its text alone:
 // held out when the CRC-32 (IEEE) of its canonical form, the row's ID, is 0 mod
-// 16. No draw for training ever returns a held-out problem, whatever the seed.
-// [HeldOutRows] is the fixed test set; [Rows] are problems of either split.
+// 16. A problem of a file is split by its question. No draw for training ever returns
+// a held-out problem, whatever the seed. [HeldOutRows] is the fixed test set; [Rows] are problems of either split.
 //
 // # Text and chat
 //

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
+	"strings"
 
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
@@ -17,7 +19,7 @@ import (
 
 // File is a task whose problems are the lines of a file, judged by one verifier.
 // It belongs to no family. As with families a problem is held out by its text: its
-// "id" or, without one, its question.
+// question. Its "id" plays no part, as one question may stand there under two.
 type File struct {
 	file     string
 	rows     [2][]verify.Problem // by split, in the order of the file
@@ -30,8 +32,8 @@ type File struct {
 const maxFileBytes = 4 << 30
 
 // OpenFile reads the problems of a file (see [ReadRows]) for a verifier of package
-// verify's registry, and returns the hash of the file with them. Every line counts
-// in training, also one that is there twice.
+// verify's registry, and returns the hash of the file with them. A line that the verifier
+// cannot judge is an error. Every line counts in training, also one that is there twice.
 func OpenFile(file, verifier string, options map[string]any) (*File, string, error) {
 	v, err := verify.New(verifier, options)
 	if err != nil {
@@ -42,16 +44,19 @@ func OpenFile(file, verifier string, options map[string]any) (*File, string, err
 		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", verifier) {
 			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, verifier)
 		}
+		if err := verify.Check(v, row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", verifier, err)
+		}
 		if row.ID == "" {
 			row.ID = row.Question
 		}
-		split := SplitOf(row.ID)
+		split := SplitOf(row.Question)
 		t.rows[split] = append(t.rows[split], row)
 		return nil
 	})
 	if err == nil && (len(t.rows[Train]) == 0 || len(t.rows[HeldOut]) == 0) {
-		err = fmt.Errorf("%s has %d problems to train on and %d that are held out (one in %d is, by its id or, without one, its question): both are needed; give more problems, or of a procedural task add those of rlzero tasks draw --split held-out",
-			file, len(t.rows[Train]), len(t.rows[HeldOut]), heldOutShare)
+		err = fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed", file, len(t.rows[Train]), len(t.rows[HeldOut]))
+		err = hint.With(err, "give more problems: one in %d is held out, by the text of its question", heldOutShare)
 	}
 	return t, sum, err
 }
@@ -95,19 +100,12 @@ func (t *File) Verify(row verify.Problem, completion string, ended bool) verify.
 }
 
 func (t *File) instruction() string { return "" }
-func (t *File) settings() []setting { return nil }
 
-// ReadRows calls do for each row of a file of JSON lines, which has to have a
-// question (or prompt), and returns the file's SHA-256 as hexadecimal digits. Errors
+// ReadRows calls do for each row of a file of JSON lines, and returns the file's SHA-256
+// as hexadecimal digits. A row has a question (or prompt), which is plain text. Errors
 // name file and line.
 func ReadRows(file string, do func(verify.Problem) error) (sum string, err error) {
-	switch info, err := os.Stat(file); {
-	case err == nil && !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no file", file)
-	case err == nil && info.Size() > maxFileBytes:
-		return "", fmt.Errorf("%s has %d bytes: at most %d are read", file, info.Size(), maxFileBytes)
-	}
-	data, err := os.ReadFile(file)
+	data, err := files.Read(file, maxFileBytes)
 	if err != nil {
 		return "", err
 	}
@@ -127,10 +125,33 @@ func ReadRows(file string, do func(verify.Problem) error) (sum string, err error
 }
 
 func readRow(line []byte) (row verify.Problem, err error) {
+	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &row); err != nil {
 		return row, err
 	}
-	if row.Question == "" {
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return row, err
+	}
+	for _, key := range []string{"question", "prompt"} {
+		raw, there := fields[key]
+		if !there {
+			continue
+		}
+		kind := "a number"
+		switch raw[0] {
+		case '"', 'n': // a string, or null, which is missing
+			continue
+		case '[':
+			err := fmt.Errorf("%q is a list: prompts are plain text until chat templates are supported", key)
+			return row, hint.With(err, "write the messages of a chat as one string")
+		case '{':
+			kind = "an object"
+		case 't', 'f':
+			kind = "true or false"
+		}
+		return row, fmt.Errorf("%q is %s: accepted is a string", key, kind)
+	}
+	if strings.TrimSpace(row.Question) == "" {
 		return row, errors.New(`the line has no "question" (or "prompt")`)
 	}
 	return row, nil

@@ -74,6 +74,7 @@ var (
 		"polynomial_equations":      {"other_then_ref", "twice*"}, // roots given twice or beside others
 		"polynomial_multiplication": {"attack_len"},               // a call of a function
 		"power_function":            {"plus_1", "minus_1", "cut_last", "digit_after"},
+		"prime_factorization":       {"trailing_x"},                                                                                    // a product that breaks off
 		"propositional_logic":       {"premise_*", "premises_and", "neg", "or", "and", "impl", "iff", "contra", "no_paren", "example"}, // repeated premises; anything from premises that contradict each other
 		"puzzle24":                  {"other_*", "attack_*"},
 		"quantum_lock":              {"quoted", "backticks", "fence", "bold", "dollars", "dot", "prose*"},

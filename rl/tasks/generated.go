@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -23,6 +23,7 @@ type family[S any] struct {
 	check         check
 	empty         bool                                       // an empty answer is right where the row's answer is empty
 	valid         func(s *S) error                           // settings that do not go together; may be nil
+	balance       *balance[S]                                // nil: no constant answer is right often
 	draw          func(s *S, r *random.Rand) (problem, bool) // one try; false: try again
 }
 
@@ -54,8 +55,7 @@ const maxAnswerBytes = 1 << 19
 
 // generate registers a family and its verifier. Called from init.
 func generate[S any](f family[S]) {
-	settings := settingsOf(reflect.ValueOf(&f.defaults).Elem())
-	doc := f.name + ": " + strings.TrimSpace(f.about) + "\n\n" + describeSettings(settings) + describeCurriculum(f.curriculum)
+	doc := f.name + ": " + strings.TrimSpace(f.about) + "\n\n" + describeSettings(f.defaults) + describeCurriculum(f.curriculum)
 	newTask := func() *generated[S] { return &generated[S]{Settings: f.defaults, family: &f} }
 	register(Family{
 		Name: f.name, Summary: f.summary, Doc: doc, Curriculum: f.curriculum,
@@ -63,7 +63,7 @@ func generate[S any](f family[S]) {
 		at: func(level int) Task {
 			t := newTask()
 			for _, a := range f.curriculum {
-				a.set(settingsOf(reflect.ValueOf(&t.Settings).Elem()), level)
+				a.set(t, level)
 			}
 			return t
 		},
@@ -76,7 +76,7 @@ number. Default "announced".
 `, f.name, strings.TrimSpace(f.about)),
 		New: func(options json.RawMessage) (verify.Verifier, error) {
 			o := struct {
-				Extract string `json:"extract"`
+				Extract string `toml:"extract"`
 			}{verify.ExtractAnnounced}
 			if err := verify.DecodeOptions(options, &o); err != nil {
 				return nil, err
@@ -95,13 +95,9 @@ type generated[S any] struct {
 // Name implements [Task].
 func (g *generated[S]) Name() string { return g.family.name }
 
-func (g *generated[S]) settings() []setting {
-	return settingsOf(reflect.ValueOf(&g.Settings).Elem())
-}
-
 // Validate implements [Task].
 func (g *generated[S]) Validate() error {
-	if err := checkSettings(g.settings()); err != nil {
+	if err := settings.Check(g); err != nil {
 		return err
 	}
 	if g.family.valid != nil {
@@ -109,17 +105,21 @@ func (g *generated[S]) Validate() error {
 			return err
 		}
 	}
-	return probe(func(r *random.Rand) (verify.Problem, bool) {
+	err := probe(func(r *random.Rand) (verify.Problem, bool) {
 		p, ok := g.family.draw(&g.Settings, r)
 		return verify.Problem{ID: p.id(g.family.name)}, ok
 	})
+	if err != nil {
+		return err
+	}
+	return g.family.balance.probe(&g.Settings, g.family.draw)
 }
 
 // Difficulty implements [Task].
 func (g *generated[S]) Difficulty() string {
 	var parts []string
-	for _, s := range g.settings() {
-		parts = append(parts, s.key+" = "+s.text())
+	for _, f := range settings.Fields(g) {
+		parts = append(parts, f.Key+" = "+f.Text())
 	}
 	if parts == nil {
 		return "there are no settings"
@@ -129,10 +129,11 @@ func (g *generated[S]) Difficulty() string {
 
 // Draw implements [Task].
 func (g *generated[S]) Draw(r *random.Rand, split Split) verify.Problem {
+	kind := g.family.balance.pick(r, &g.Settings)
 	for {
 		p, ok := g.family.draw(&g.Settings, r)
 		id := p.id(g.family.name)
-		if !ok || SplitOf(id) != split {
+		if !ok || SplitOf(id) != split || kind >= 0 && g.family.balance.kind(p) != kind {
 			continue
 		}
 		if p.finish != nil {
@@ -177,6 +178,18 @@ type answerVerifier struct {
 	check   check
 	empty   bool
 	extract string
+}
+
+// Check implements [verify.Checker].
+func (v answerVerifier) Check(row verify.Problem) error {
+	if v.empty && row.Answer == "" && row.Question != "" {
+		return nil
+	}
+	var lacking *rowError
+	if err := v.check(row, row.Answer); errors.As(err, &lacking) {
+		return err
+	}
+	return nil
 }
 
 // Verify implements [verify.Verifier].

@@ -6,10 +6,12 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -179,23 +181,23 @@ func TestLevels(t *testing.T) {
 // TestSettingsOfGenerated: what is out of range is named.
 func TestSettingsOfGenerated(t *testing.T) {
 	for _, f := range generatedFamilies() {
-		for _, s := range settingsOf(reflect.ValueOf(f.New()).Elem().FieldByName("Settings")) {
-			if s.about == "" || s.value.Kind() == reflect.Int && s.low == s.high {
-				t.Errorf("%s: setting %s has no text or range", f.Name, s.key)
+		task := f.New()
+		for i, s := range settings.Fields(task) {
+			if isNumber := strings.HasSuffix(s.Type(), "number"); s.About == "" || isNumber != (s.Range != "") {
+				t.Errorf("%s: setting %s has no text or range", f.Name, s.Key)
 			}
-			if _, isNumber := s.number(); !isNumber {
+			if s.Range == "" {
 				continue
 			}
-			task := f.New()
-			v := settingsOf(reflect.ValueOf(task).Elem().FieldByName("Settings"))
-			i := slices.IndexFunc(v, func(o setting) bool { return o.key == s.key })
-			if v[i].value.Kind() == reflect.Int {
-				v[i].value.SetInt(int64(s.high) + 1)
-			} else {
-				v[i].value.SetFloat(s.high + 1)
+			_, end, _ := strings.Cut(strings.Trim(s.Range, "[]"), ",")
+			high, err := strconv.ParseFloat(end, 64)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if err := task.Validate(); err == nil || !strings.HasPrefix(err.Error(), s.key+" is ") {
-				t.Errorf("%s: %s above its range: %v", f.Name, s.key, err)
+			above := f.New()
+			settings.Fields(above)[i].SetNumber(high + 1)
+			if err := above.Validate(); err == nil || !strings.Contains(err.Error(), s.Key+" = "+settings.Fields(above)[i].Text()+" is out of range") {
+				t.Errorf("%s: %s above its range: %v", f.Name, s.Key, err)
 			}
 		}
 	}

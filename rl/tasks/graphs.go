@@ -37,7 +37,7 @@ func init() {
 		check: sameFold,
 		valid: func(s *settings) error {
 			if s.MaxCycleLength > s.MinNumCourses {
-				return &SettingError{"max_cycle_length", strconv.Itoa(s.MaxCycleLength), fmt.Sprintf("a whole number from 3 to min_num_courses = %d", s.MinNumCourses)}
+				return outOfRange("max_cycle_length", s.MaxCycleLength, fmt.Sprintf("a whole number from 3 to min_num_courses = %d", s.MinNumCourses))
 			}
 			return nil
 		},
@@ -177,13 +177,14 @@ func init() {
 		MinCols  int     `toml:"min_cols" range:"[2,100]" about:"columns at least"`
 		MaxCols  int     `toml:"max_cols" range:"[2,100]" about:"columns at most"`
 		PBlocked float64 `toml:"p_blocked" range:"[0,0.95]" about:"share of blocked cells"`
+		Balanced bool    `toml:"balanced" about:"leave one grid in 10 without a way; false: as chance has it"`
 	}
 	generate(family[settings]{
 		name: "shortest_path", summary: "find a shortest way through a grid",
 		about: `find a shortest way from * to # around X. Right is every sequence of moves of least length
 that gets there, or infeasible where there is none.`,
 		format:   "The answer is moves such as: up left left down. If there is no way it is the word infeasible.",
-		defaults: settings{5, 8, 5, 8, 0.4},
+		defaults: settings{5, 8, 5, 8, 0.4, true},
 		curriculum: []Attribute{
 			{"rows", []float64{10, 25, 50, 100}, []string{"min_rows", "max_rows"}},
 			{"cols", []float64{10, 25, 50, 100}, []string{"min_cols", "max_cols"}},
@@ -199,6 +200,8 @@ that gets there, or infeasible where there is none.`,
 			}
 			return g.check(answer)
 		},
+		balance: halves("without a way", "with a way", func(p problem) bool { return p.answer == "infeasible" },
+			func(s *settings) (float64, bool) { return rareKind, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			cells := randomCells(r, r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols), s.PBlocked)
 			g, err := newGridPath(cells)
@@ -228,7 +231,7 @@ func init() {
 		format:   wholeNumber,
 		defaults: settings{5, 10, 5, 10, 0.3},
 		curriculum: []Attribute{
-			{"dist", []float64{5, 10, 15, 20}, []string{"min_dist", "max_dist"}},
+			{"dist", []float64{10, 15, 20, 25}, []string{"max_dist"}}, // from min_dist on: one distance alone is one answer
 			{"grid_size", []float64{10, 25, 50, 100}, []string{"min_grid_size", "max_grid_size"}},
 		},
 		check: sameNumber,
@@ -302,6 +305,12 @@ func init() {
 	})
 }
 
+// rareKind is the share of problems that have no solution, where the answer says so.
+const rareKind = 0.1
+
+// vertexLabels is how many labels vertices are given from.
+const vertexLabels = 1000
+
 // colouring is the row's part for graph_color.
 type colouring struct {
 	Vertices []int    `json:"vertices"`
@@ -352,17 +361,19 @@ of those allowed, as whole numbers, and does so.`,
 			return nil
 		},
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
-			p := colouring{Vertices: countTo(r.Between(s.MinNumVertices, s.MaxNumVertices)), Edges: [][2]int{}}
+			// Random labels, as a colouring of 0 to n-1 would be right for many graphs.
+			p := colouring{Vertices: sample(r, countTo(vertexLabels), r.Between(s.MinNumVertices, s.MaxNumVertices)), Edges: [][2]int{}}
+			slices.Sort(p.Vertices)
 			for c := range s.NumColors {
 				p.Options = append(p.Options, c+1)
 			}
 			planted := make([]string, len(p.Vertices))
 			colour := make([]int, len(p.Vertices))
-			for v := range p.Vertices {
-				colour[v] = pick(r, p.Options)
-				planted[v] = fmt.Sprintf(`"%d": %d`, v, colour[v])
-				for u := range v {
-					if colour[u] != colour[v] && r.Chance(s.EdgeProbability) {
+			for i, v := range p.Vertices {
+				colour[i] = pick(r, p.Options)
+				planted[i] = fmt.Sprintf(`"%d": %d`, v, colour[i])
+				for k, u := range p.Vertices[:i] {
+					if colour[k] != colour[i] && r.Chance(s.EdgeProbability) {
 						p.Edges = append(p.Edges, [2]int{u, v})
 					}
 				}
@@ -372,7 +383,7 @@ of those allowed, as whole numbers, and does so.`,
 				edges = append(edges, fmt.Sprintf("%d-%d", e[0], e[1]))
 			}
 			return problem{
-				question: fmt.Sprintf("Give each of the vertices 0 to %d one of the colours %s so that the two ends of every edge differ. The edges: %s.", len(p.Vertices)-1, joined(p.Options, ", "), strings.Join(edges, ", ")),
+				question: fmt.Sprintf("Give each of the vertices %s one of the colours %s so that the two ends of every edge differ. The edges: %s.", joined(p.Vertices, ", "), joined(p.Options, ", "), strings.Join(edges, ", ")),
 				answer:   "{" + strings.Join(planted, ", ") + "}", metadata: map[string]any{"puzzle": p},
 			}, len(edges) > 0
 		},
@@ -471,9 +482,8 @@ func init() {
 	}
 	generate(family[settings]{
 		name: "jugs", summary: "measure water with jugs",
-		about: `fill, empty and pour jugs until one holds the target. Right is every list of moves that ends
-so; a move that is none makes the list wrong. Pouring a jug into
-itself is none.`,
+		about: `fill, empty and pour jugs until one holds the target. Every list of moves that
+ends so is right. An invalid move makes the list wrong; pouring a jug into itself is invalid.`,
 		format:   `The answer is a JSON list of moves, such as ["fill A", "pour A->B", "empty B"].`,
 		defaults: settings{3, 6},
 		curriculum: []Attribute{

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/random"
@@ -108,7 +107,7 @@ size.`,
 		},
 		valid: func(s *settings) error {
 			if cells := s.GridSizeX * s.GridSizeY; s.FilledCells > cells {
-				return &SettingError{"filled_cells", strconv.Itoa(s.FilledCells), fmt.Sprintf("a whole number from 1 to %d, the cells there are", cells)}
+				return outOfRange("filled_cells", s.FilledCells, fmt.Sprintf("a whole number from 1 to %d, the cells there are", cells))
 			}
 			return nil
 		},
@@ -135,15 +134,16 @@ func init() {
 		GridSizeY          int     `toml:"grid_size_y" range:"[5,100]" about:"rows"`
 		Density            float64 `toml:"density" range:"[0.01,0.5]" about:"share of living cells at the beginning"`
 		MaxSimulationSteps int     `toml:"max_simulation_steps" range:"[1,200]" about:"steps looked at"`
+		Balanced           bool    `toml:"balanced" about:"draw boards that die out and others equally often; false: as chance has it"`
 	}
 	generate(family[settings]{
 		name: "game_of_life_halting", summary: "does a board of the Game of Life die out",
-		about: `tell whether a board has no living cell after some steps at most. Boards that die out and
-others are drawn in equal shares. Right is True or False, in any case.`,
+		about:      `tell whether a board has no living cell after some steps. Right is True or False, in any case.`,
 		format:     trueOrFalse,
-		defaults:   settings{12, 12, 0.08, 20},
+		defaults:   settings{12, 12, 0.08, 20, true},
 		curriculum: []Attribute{{"max_simulation_steps", []float64{20, 50, 100, 200}, []string{"max_simulation_steps"}}},
 		check:      sameFold,
+		balance:    truthBalance(func(s *settings) (float64, bool) { return 0.5, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			grid := digitLike(s.GridSizeY, s.GridSizeX)
 			for i := range grid {
@@ -163,7 +163,7 @@ others are drawn in equal shares. Right is True or False, in any case.`,
 				key:      gridText(grid) + fmt.Sprint(s.MaxSimulationSteps),
 				question: fmt.Sprintf("%s Is no cell alive after %d steps?\n%s", lifeRules, s.MaxSimulationSteps, gridText(grid)),
 				answer:   yesNo(halts),
-			}, halts == r.Chance(0.5)
+			}, true
 		},
 	})
 }

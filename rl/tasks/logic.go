@@ -159,17 +159,20 @@ func init() {
 		MinInputs int     `toml:"min_inputs" range:"[2,10]" about:"inputs of a gate at least"`
 		MaxInputs int     `toml:"max_inputs" range:"[2,10]" about:"inputs of a gate at most"`
 		NegProb   float64 `toml:"neg_prob" range:"[0,1]" about:"chance that an input is negated"`
+		Balanced  bool    `toml:"balanced" about:"draw both outputs equally often; false: as chance has it"`
 	}
 	generate(family[settings]{
 		name: "circuit_logic", summary: "the output of a circuit of gates",
-		about:    "find the output of a circuit, given as a list of gates and the values of its inputs. Right is 0 or 1. Both outputs are drawn in equal shares.",
+		about:    "find the output of a circuit, given as a list of gates and the values of its inputs. Right is 0 or 1.",
 		format:   "The answer is 0 or 1.",
-		defaults: settings{3, 5, 2, 4, 0.3},
+		defaults: settings{3, 5, 2, 4, 0.3, true},
 		curriculum: []Attribute{
 			{"terms", []float64{3, 5, 10, 20, 30}, []string{"min_terms", "max_terms"}},
 			{"inputs", []float64{2, 4, 6, 8, 10}, []string{"min_inputs", "max_inputs"}},
 		},
 		check: sameText,
+		balance: halves("with the answer 1", "with the answer 0", func(p problem) bool { return p.answer == "1" },
+			func(s *settings) (float64, bool) { return 0.5, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(max(2, s.MinInputs), max(2, s.MinInputs)+s.MaxInputs)
 			names, values := make([]string, n), make([]bool, n)
@@ -199,7 +202,7 @@ func init() {
 			return problem{
 				question: fmt.Sprintf("A circuit has the inputs %s and these gates; XOR is 1 if an odd number of its inputs is 1.\n%s\nWhat is %s?", strings.Join(given, ", "), strings.Join(lines, "\n"), names[len(names)-1]),
 				answer:   strconv.Itoa(map[bool]int{true: 1}[out]),
-			}, out == r.Chance(0.5)
+			}, true
 		},
 	})
 }
@@ -208,7 +211,8 @@ func isPrimeCount(n int) bool { return slices.Contains([]int{2, 3, 5, 7}, n) }
 
 func init() {
 	type settings struct {
-		Difficulty int `toml:"difficulty" range:"[1,10]" about:"statements: 4 + difficulty / 2"`
+		Difficulty int  `toml:"difficulty" range:"[1,10]" about:"statements: 4 + difficulty / 2"`
+		Balanced   bool `toml:"balanced" about:"draw problems with 0, 1, 2 and more ways equally often; false: as chance has it"`
 	}
 	// statement draws one of n statements: its text and its truth, given which
 	// are true.
@@ -240,9 +244,24 @@ func init() {
 		name: "self_reference", summary: "count the ways in which statements about themselves hold",
 		about:      "count in how many ways statements about each other can be true or false together. Right is a number equal to the count.",
 		format:     wholeNumber,
-		defaults:   settings{5},
+		defaults:   settings{5, true},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []string{"difficulty"}}},
 		check:      sameNumber,
+		balance: &balance[settings]{
+			kinds: []string{"with the answer 0", "with the answer 1", "with the answer 2", "with an answer above 2"},
+			kind: func(p problem) int {
+				if i := slices.Index([]string{"0", "1", "2"}, p.answer); i >= 0 {
+					return i
+				}
+				return 3
+			},
+			shares: func(s *settings) []float64 {
+				if !s.Balanced {
+					return nil
+				}
+				return []float64{0.25, 0.25, 0.25, 0.25}
+			},
+		},
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := 4 + s.Difficulty/2
 			lines, holds := make([]string, n), make([]func(uint, int) bool, n)
@@ -267,7 +286,7 @@ func init() {
 			return problem{
 				question: "In how many ways can each of these statements be true or false so that each is true exactly if what it says is so?\n" + strings.Join(lines, "\n"),
 				answer:   strconv.Itoa(ways),
-			}, ways > 0 || r.Chance(0.1)
+			}, true
 		},
 	})
 }

@@ -387,14 +387,17 @@ func init() {
 		MaxN     int     `toml:"max_n" range:"[2,100]" about:"rows and columns at most"`
 		POranges float64 `toml:"p_oranges" range:"[0.01,1]" about:"share of cells with an orange"`
 		PRotten  float64 `toml:"p_rotten" range:"[0.01,1]" about:"share of oranges that are rotten"`
+		Balanced bool    `toml:"balanced" about:"leave fresh oranges in one grid in 10; false: as chance has it"`
 	}
 	generate(family[settings]{
 		name: "rotten_oranges", summary: "how long until all oranges are rotten",
 		about:      "find after how many minutes no orange is fresh, or -1. Right is a number equal to it.",
 		format:     "The answer is the number of minutes, or -1 if some orange stays fresh.",
-		defaults:   settings{10, 30, 0.85, 0.1},
+		defaults:   settings{10, 30, 0.85, 0.1, true},
 		curriculum: []Attribute{{"n", []float64{10, 25, 50, 100}, []string{"min_n", "max_n"}}},
 		check:      sameNumber,
+		balance: halves("in which an orange stays fresh", "in which all oranges become rotten", func(p problem) bool { return p.answer == "-1" },
+			func(s *settings) (float64, bool) { return rareKind, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
 			grid := digitGrid(r, n, n, 0)

@@ -359,9 +359,11 @@ func follows(row verify.Problem, answer string) bool {
 		premises = append(premises, read(p))
 	}
 	fails := false
-	for world := range uint(1) << 26 {
-		if world >= 1<<10 { // the variables are A to J
-			break
+	variables := field[[]string](row, "variables")
+	for k := range uint(1) << len(variables) {
+		world := uint(0) // a bit for each letter
+		for i, name := range variables {
+			world |= (k >> i & 1) << (name[0] - 'A')
 		}
 		holds := holdsIn(world, conclusion)
 		all := !slices.ContainsFunc(premises, func(p ast.Expr) bool { return !holdsIn(world, p) })

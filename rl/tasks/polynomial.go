@@ -85,7 +85,7 @@ var algebraSigns = strings.NewReplacer("×", "*", "·", "*", "⋅", "*", "÷", "
 func (a *algebra) read(text string) (polynomial, error) {
 	a.text, a.at, a.depth, a.steps = algebraSigns.Replace(text), 0, 0, 0
 	p, err := a.sum()
-	if err == nil && a.peek() != 0 {
+	if a.peek(); err == nil && a.at < len(a.text) {
 		err = a.unexpected("an operator")
 	}
 	return p, err
@@ -285,7 +285,7 @@ func (a *algebra) peek() byte {
 }
 
 func (a *algebra) unexpected(wanted string) error {
-	if a.peek() == 0 {
+	if a.peek(); a.at >= len(a.text) {
 		return fmt.Errorf("it ends where %s is expected", wanted)
 	}
 	return fmt.Errorf("%s stands where %s is expected", short(a.text[a.at:min(len(a.text), a.at+8)]), wanted)

@@ -133,7 +133,7 @@ func init() {
 		check: checkQueens,
 		valid: func(s *settings) error {
 			if s.MinRemove > s.N {
-				return &SettingError{"min_remove", strconv.Itoa(s.MinRemove), fmt.Sprintf("a whole number from 1 to n = %d", s.N)}
+				return outOfRange("min_remove", s.MinRemove, fmt.Sprintf("a whole number from 1 to n = %d", s.N))
 			}
 			return nil
 		},

@@ -32,15 +32,18 @@ func init() {
 	type settings struct {
 		MinN      int     `toml:"min_n" range:"[3,2000]" about:"digits at least"`
 		MaxN      int     `toml:"max_n" range:"[3,2000]" about:"digits at most"`
-		PSolvable float64 `toml:"p_solvable" range:"[0,1]" about:"share of problems that can be solved"`
+		PSolvable float64 `toml:"p_solvable" range:"[0,1]" about:"share of problems that are made to have a solution"`
+		Balanced  bool    `toml:"balanced" about:"leave one problem in 10 without a solution; false: as p_solvable and chance have it"`
 	}
 	generate(family[settings]{
 		name: "binary_alternation", summary: "swaps that make zeros and ones alternate",
 		about:      "find the least number of swaps that makes a binary text alternate, or -1. Right is a number equal to it.",
 		format:     "The answer is that number, or -1 if no swaps will do.",
-		defaults:   settings{10, 30, 0.8},
-		curriculum: []Attribute{{"n", []float64{10, 50, 500, 1000}, []string{"min_n", "max_n"}}},
+		defaults:   settings{10, 30, 0.8, true},
+		curriculum: []Attribute{{"n", []float64{30, 50, 500, 1000}, []string{"max_n"}}},
 		check:      sameNumber,
+		balance: halves("without a solution", "with a solution", func(p problem) bool { return p.answer == "-1" },
+			func(s *settings) (float64, bool) { return rareKind, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinN, s.MaxN)
 			ones := (n + r.Between(0, 1)) / 2
@@ -88,15 +91,17 @@ func init() {
 	type settings struct {
 		MinStringLength int     `toml:"min_string_length" range:"[2,1000]" about:"letters at least"`
 		MaxStringLength int     `toml:"max_string_length" range:"[2,1000]" about:"letters at most"`
-		PSolvable       float64 `toml:"p_solvable" range:"[0,1]" about:"share of pairs made by renaming letters"`
+		PSolvable       float64 `toml:"p_solvable" range:"[0,1]" about:"share of pairs that renaming letters can make"`
+		Balanced        bool    `toml:"balanced" about:"keep to p_solvable exactly; false: other pairs may do by chance"`
 	}
 	generate(family[settings]{
 		name: "isomorphic_strings", summary: "can one text be had from another by renaming letters",
 		about:      "tell whether letters can be renamed one to one so that one text becomes the other. Right is True or False, in any case.",
 		format:     trueOrFalse,
-		defaults:   settings{2, 10, 0.5},
+		defaults:   settings{2, 10, 0.5, true},
 		curriculum: []Attribute{{"string_length", []float64{10, 50, 100, 1000}, []string{"min_string_length", "max_string_length"}}},
 		check:      sameFold,
+		balance:    truthBalance(func(s *settings) (float64, bool) { return s.PSolvable, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinStringLength, s.MaxStringLength)
 			a := letters(r, lowercase[:r.Between(2, min(26, max(2, n)))], n)
@@ -131,13 +136,14 @@ func init() {
 		MaxNoteLength     int     `toml:"max_note_length" range:"[1,1000]" about:"letters of the note at most"`
 		MinMagazineLength int     `toml:"min_magazine_length" range:"[2,2000]" about:"letters of the magazine at least"`
 		MaxMagazineLength int     `toml:"max_magazine_length" range:"[2,2000]" about:"letters of the magazine at most"`
-		PSolvable         float64 `toml:"p_solvable" range:"[0,1]" about:"share of notes made of the magazine's letters"`
+		PSolvable         float64 `toml:"p_solvable" range:"[0,1]" about:"share of notes that the magazine's letters are enough for"`
+		Balanced          bool    `toml:"balanced" about:"keep to p_solvable exactly; false: other notes come up less often, as some lengths leave none"`
 	}
 	generate(family[settings]{
 		name: "ransom_note", summary: "is a text made of another's letters",
 		about:    "tell whether the letters of a text are enough to write a note. Right is True or False, in any case.",
 		format:   trueOrFalse,
-		defaults: settings{1, 10, 2, 30, 0.5},
+		defaults: settings{1, 10, 2, 30, 0.5, true},
 		curriculum: []Attribute{
 			{"note_length", []float64{10, 50, 100, 500}, []string{"min_note_length", "max_note_length"}},
 			{"magazine_length", []float64{50, 100, 500, 1000}, []string{"min_magazine_length", "max_magazine_length"}},
@@ -145,24 +151,27 @@ func init() {
 		check: sameFold,
 		valid: func(s *settings) error {
 			if s.MaxMagazineLength <= s.MaxNoteLength {
-				return &SettingError{"max_magazine_length", strconv.Itoa(s.MaxMagazineLength), "a whole number above max_note_length"}
+				return outOfRange("max_magazine_length", s.MaxMagazineLength, "a whole number above max_note_length")
 			}
 			return nil
 		},
+		balance: truthBalance(func(s *settings) (float64, bool) { return s.PSolvable, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			n := r.Between(s.MinNoteLength, s.MaxNoteLength)
 			magazine := []byte(letters(r, lowercase, r.Between(max(n, s.MinMagazineLength), s.MaxMagazineLength)))
 			shuffle(r, magazine)
 			note := slices.Clone(magazine[:n])
-			if !r.Chance(s.PSolvable) {
-				note[r.Between(0, n-1)] = lowercase[r.Between(0, 25)]
+			enough := r.Chance(s.PSolvable)
+			if !enough { // of one letter the note has more
+				c := string(lowercase[r.Between(0, 25)])
+				more := strings.Count(string(magazine), c) + 1
+				if more > n {
+					return problem{}, false
+				}
+				copy(note, strings.Repeat(c, more))
 			}
 			shuffle(r, note)
 			shuffle(r, magazine)
-			enough, have := true, letterCounts(string(magazine))
-			for c, k := range letterCounts(string(note)) {
-				enough = enough && have[c] >= k
-			}
 			return problem{
 				question: fmt.Sprintf("Letters are cut out of the text %q, each once. Are they enough to lay the text %q?", magazine, note),
 				answer:   yesNo(enough),

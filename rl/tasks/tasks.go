@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -19,8 +19,8 @@ import (
 type Task interface {
 	// Name is the family's name, such as "countdown".
 	Name() string
-	// Validate returns a *SettingError for the first setting that is not
-	// accepted. The other methods need settings that passed.
+	// Validate returns a *settings.Error for each setting that is not accepted,
+	// joined. The other methods need settings that passed.
 	Validate() error
 	// Difficulty says in one sentence what the problems are under the present
 	// settings.
@@ -32,7 +32,6 @@ type Task interface {
 	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
 
 	instruction() string // the system message of Chat
-	settings() []setting
 }
 
 // Demonstrator is a Task over a fixed vocabulary that can show how an answer looks: a
@@ -96,11 +95,11 @@ func Families() []Family {
 	return all
 }
 
-// Lookup finds a family by name; the error lists the names there are.
+// Lookup finds a family by name; the error's hint has the nearest name.
 func Lookup(name string) (Family, error) {
 	f, ok := families[name]
 	if !ok {
-		return f, fmt.Errorf("unknown task %q: accepted are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+		return f, hint.Unknown("task", name, slices.Sorted(maps.Keys(families)), "rlzero tasks")
 	}
 	return f, nil
 }
@@ -112,31 +111,6 @@ func New(name string) (Task, error) {
 		return nil, err
 	}
 	return f.New(), nil
-}
-
-// SettingError says which setting of a task is not accepted.
-type SettingError struct {
-	Key      string // the setting's toml key
-	Found    string // its value
-	Accepted string // what would do
-}
-
-func (e *SettingError) Error() string {
-	return fmt.Sprintf("%s is %s: accepted is %s", e.Key, e.Found, e.Accepted)
-}
-
-func intBetween(key string, value, low, high int) error {
-	if value < low || value > high {
-		return &SettingError{key, strconv.Itoa(value), fmt.Sprintf("a whole number from %d to %d", low, high)}
-	}
-	return nil
-}
-
-func share(key string, value float64) error {
-	if !(0 <= value && value <= 1) { // NaN included
-		return &SettingError{key, strconv.FormatFloat(value, 'g', -1, 64), "a share from 0 to 1"}
-	}
-	return nil
 }
 
 // Split is a part of all problems.
@@ -173,10 +147,11 @@ const HeldOutSeed = 12345
 // package rl). A run may use the same seed: its training draws cannot meet the
 // held-out problems all the same.
 const (
-	streamHeldOut = 0
-	streamSample  = 1
-	streamProbe   = 2
-	streamTrain   = 3
+	streamHeldOut  = 0
+	streamSample   = 1
+	streamProbe    = 2
+	streamTrain    = 3
+	streamConstant = 4
 )
 
 // HeldOutRows is the test set: the first n different held-out problems of one
@@ -273,7 +248,7 @@ func unended(completion string) verify.Verdict {
 // only "extract" is accepted.
 func taskVerifier(name string, options json.RawMessage, fixed map[string]any) (verify.Verifier, error) {
 	var o struct {
-		Extract string `json:"extract"`
+		Extract string `toml:"extract"`
 	}
 	if err := verify.DecodeOptions(options, &o); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -269,19 +270,19 @@ func TestValidate(t *testing.T) {
 		task Task
 		want string
 	}{
-		{&Countdown{Numbers: 1, MaxNumber: 22, MaxTotal: 45}, "numbers is 1: accepted is a whole number from 2 to 8"},
-		{&Countdown{Numbers: 9, MaxNumber: 22, MaxTotal: 45}, "numbers is 9"},
-		{&Countdown{Numbers: 4, MaxNumber: 0, MaxTotal: 45}, "max_number is 0: accepted is a whole number from 1 to 999"},
-		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 21}, "max_total is 21: accepted is a whole number from 22 to 9999"},
-		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 1.5}, "aimed is 1.5: accepted is a share from 0 to 1"},
-		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: math.NaN()}, "aimed is NaN"},
-		{&ChainSum{Terms: 1, MaxNumber: 20, MaxTotal: 40}, "terms is 1: accepted is a whole number from 2 to 8"},
-		{&ChainSum{Terms: 4, MaxNumber: 1000, MaxTotal: 40}, "max_number is 1000"},
-		{&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 38}, "max_total is 38: accepted is a whole number from 39 to 9999"},
-		{&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: -1}, "careless is -1: accepted is a share from 0 to 1"},
+		{&Countdown{Numbers: 1, MaxNumber: 22, MaxTotal: 45}, "numbers = 1 is out of range; accepted: a whole number from 2 to 8"},
+		{&Countdown{Numbers: 9, MaxNumber: 22, MaxTotal: 45}, "numbers = 9"},
+		{&Countdown{Numbers: 4, MaxNumber: 0, MaxTotal: 45}, "max_number = 0 is out of range; accepted: a whole number from 1 to 999"},
+		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 21}, "max_total = 21 is out of range; accepted: at least max_number = 22"},
+		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: 1.5}, "aimed = 1.5 is out of range; accepted: a number from 0 to 1"},
+		{&Countdown{Numbers: 4, MaxNumber: 22, MaxTotal: 45, Aimed: math.NaN()}, "aimed = nan"},
+		{&ChainSum{Terms: 1, MaxNumber: 20, MaxTotal: 40}, "terms = 1 is out of range; accepted: a whole number from 2 to 8"},
+		{&ChainSum{Terms: 4, MaxNumber: 1000, MaxTotal: 40}, "max_number = 1000"},
+		{&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 38}, "max_total = 38 is out of range; accepted: at least 2 max_number - 1 = 39"},
+		{&ChainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Careless: -1}, "careless = -1.0 is out of range; accepted: a number from 0 to 1"},
 	} {
 		err := c.task.Validate()
-		var setting *SettingError
+		var setting *settings.Error
 		if !errors.As(err, &setting) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.task, err, c.want)
 		}

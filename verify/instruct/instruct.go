@@ -126,7 +126,7 @@ type verifier struct {
 
 func newVerifier(name string, k kind, options json.RawMessage) (verify.Verifier, error) {
 	o := struct {
-		Mode string `json:"mode"`
+		Mode string `toml:"mode"`
 	}{"strict"}
 	if err := verify.DecodeOptions(options, &o); err != nil {
 		return nil, err
@@ -145,24 +145,35 @@ func isLoose(mode string) (bool, error) {
 	return mode == "loose", nil
 }
 
-// Verify reads kwargs and mode from the row's metadata.
-func (v verifier) Verify(row verify.Problem, completion string) verify.Verdict {
-	loose := v.loose
+// Check implements [verify.Checker].
+func (v verifier) Check(row verify.Problem) error {
+	_, _, err := v.read(row)
+	return err
+}
+
+// read makes the check from a row's kwargs and mode.
+func (v verifier) read(row verify.Problem) (judge check, loose bool, err error) {
+	loose = v.loose
 	var mode string
 	found, err := row.Field("mode", &mode)
 	if err == nil && found {
 		loose, err = isLoose(mode)
 	}
 	if err != nil {
-		return verify.Abstain("%v", err)
+		return nil, false, err
 	}
 	k, err := readKwargs(row.Metadata["kwargs"])
 	if err != nil {
-		return verify.Abstain("%v", err)
+		return nil, false, err
 	}
-	judge := v.kind.build(k)
-	if k.err != nil {
-		return verify.Abstain("%v", k.err)
+	return v.kind.build(k), loose, k.err
+}
+
+// Verify implements [verify.Verifier].
+func (v verifier) Verify(row verify.Problem, completion string) verify.Verdict {
+	judge, loose, err := v.read(row)
+	if err != nil {
+		return verify.Abstain("%v", err)
 	}
 	rule := v.name + " strict"
 	if loose {

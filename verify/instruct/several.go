@@ -36,8 +36,8 @@ type several struct{ loose, share bool }
 
 func newSeveral(options json.RawMessage) (verify.Verifier, error) {
 	o := struct {
-		Mode  string `json:"mode"`
-		Score string `json:"score"`
+		Mode  string `toml:"mode"`
+		Score string `toml:"score"`
 	}{"strict", "all"}
 	if err := verify.DecodeOptions(options, &o); err != nil {
 		return nil, err
@@ -55,40 +55,66 @@ func newSeveral(options json.RawMessage) (verify.Verifier, error) {
 // maxInstructions bounds the work for one row.
 const maxInstructions = 64
 
-// Verify reads instruction_id_list, kwargs and mode from the row's metadata.
-func (s several) Verify(row verify.Problem, completion string) verify.Verdict {
+// single is one instruction of a list, with a row of its own.
+type single struct {
+	verifier
+	row verify.Problem
+}
+
+// read takes a row's instructions apart: instruction_id_list, kwargs and mode.
+func (s several) read(row verify.Problem) ([]single, error) {
 	var names []string
 	var arguments []json.RawMessage
 	if _, err := row.Field("instruction_id_list", &names); err != nil {
-		return verify.Abstain("%v", err)
+		return nil, err
 	}
 	if _, err := row.Field("kwargs", &arguments); err != nil {
-		return verify.Abstain("%v", err)
+		return nil, err
 	}
 	if len(names) == 0 || len(names) > maxInstructions || len(arguments) != len(names) {
-		return verify.Abstain("the row has %s and %d kwargs: accepted are 1 to %d and as many",
+		return nil, fmt.Errorf("the row has %s and %d kwargs: accepted are 1 to %d instructions, each with its kwargs",
 			count(len(names), "instruction"), len(arguments), maxInstructions)
 	}
-	rule := "all instructions"
-	var missed []string
+	var all []single
 	for i, name := range names {
 		v, ok := byName(name)
 		if !ok {
-			return verify.Abstain(`instruction %s is unknown; "rlzero verifiers" lists the names`, quote(name))
+			return nil, fmt.Errorf(`instruction %s is unknown; "rlzero verifiers" lists the names`, quote(name))
 		}
 		v.loose = s.loose
 		metadata := map[string]json.RawMessage{"kwargs": arguments[i]}
 		if mode, ok := row.Metadata["mode"]; ok {
 			metadata["mode"] = mode
 		}
-		switch one := v.Verify(verify.Problem{Metadata: metadata}, completion); one.Verdict {
-		case verify.NotScored:
-			return verify.Abstain("%s: %s", name, one.Reason)
-		case verify.Wrong:
-			missed = append(missed, name+": "+one.Reason)
+		one := single{v, verify.Problem{Metadata: metadata}}
+		if err := v.Check(one.row); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Check implements [verify.Checker].
+func (s several) Check(row verify.Problem) error {
+	_, err := s.read(row)
+	return err
+}
+
+// Verify implements [verify.Verifier].
+func (s several) Verify(row verify.Problem, completion string) verify.Verdict {
+	all, err := s.read(row)
+	if err != nil {
+		return verify.Abstain("%v", err)
+	}
+	rule := "all instructions"
+	var missed []string
+	for _, one := range all {
+		if v := one.Verify(one.row, completion); v.Verdict != verify.Right {
+			missed = append(missed, one.name+": "+v.Reason)
 		}
 	}
-	n := len(names)
+	n := len(all)
 	followed := n - len(missed)
 	reason := fmt.Sprintf("%d of %s followed", followed, count(n, "instruction"))
 	if len(missed) > 0 {

@@ -2,13 +2,14 @@ package program
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/js"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 func init() {
@@ -56,9 +57,32 @@ type javascript struct{ options }
 
 var javascriptPool = worker.NewPool(javascriptEngine)
 
+// Check implements [verify.Checker].
+func (v javascript) Check(row verify.Problem) error {
+	_, err := v.suite(row)
+	return err
+}
+
+// suite is the row's tests, which this engine has to be able to run.
+func (v javascript) suite(row verify.Problem) (suite, error) {
+	s, err := readSuite(row)
+	if err != nil {
+		return s, err
+	}
+	for i, t := range s.tests {
+		switch {
+		case len(t.kwargs) > 0:
+			return s, fmt.Errorf("test %d of the row has keyword arguments, which JavaScript does not have", i+1)
+		case t.assert != "" && checksNothing(t.assert):
+			return s, fmt.Errorf("test %d of the row is an expression and checks nothing: write assert(...)", i+1)
+		}
+	}
+	return s, nil
+}
+
 // Verify implements [verify.Verifier].
 func (v javascript) Verify(row verify.Problem, completion string) verify.Verdict {
-	s, err := readSuite(row)
+	s, err := v.suite(row)
 	if err != nil {
 		return verify.Abstain("%v", err)
 	}
@@ -67,12 +91,6 @@ func (v javascript) Verify(row verify.Problem, completion string) verify.Verdict
 		return verify.Reject(program, rule, "%v", err)
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
-		switch {
-		case len(t.kwargs) > 0:
-			return outcome{unscored: true, reason: "JavaScript has no keyword arguments"}
-		case t.assert != "" && checksNothing(t.assert):
-			return outcome{unscored: true, reason: "the row's test is an expression and checks nothing: write assert(...)"}
-		}
 		return v.engine(javascriptPool, t, js.Task{
 			Setup: s.setup, Program: program, Stdin: t.stdin, Call: t.call, Args: append([]json.RawMessage{}, t.args...), Assert: t.assert,
 			Time: v.processorTime(), Memory: v.MemoryMB << 20, Output: v.outputFor(t.stdout),

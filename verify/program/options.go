@@ -13,14 +13,14 @@ import (
 
 // options are common to the verifiers of programs with tests.
 type options struct {
-	Extract   string  `json:"extract"`
-	Score     string  `json:"score"`
-	MaxTests  int     `json:"max_tests"`
-	Compare   string  `json:"compare"`
-	Tolerance float64 `json:"tolerance"`
-	Timeout   float64 `json:"timeout"`   // seconds of processor time, of each test
-	MemoryMB  int     `json:"memory_mb"` // of each process
-	OutputKB  int     `json:"output_kb"` // that are kept of what a test prints
+	Extract   string  `toml:"extract"`
+	Score     string  `toml:"score"`
+	MaxTests  int     `toml:"max_tests"`
+	Compare   string  `toml:"compare"`
+	Tolerance float64 `toml:"tolerance"`
+	Timeout   float64 `toml:"timeout"`   // seconds of processor time, of each test
+	MemoryMB  int     `toml:"memory_mb"` // of each process
+	OutputKB  int     `toml:"output_kb"` // that are kept of what a test prints
 }
 
 func defaultOptions() options {

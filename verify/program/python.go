@@ -59,8 +59,14 @@ program. Needs Linux 5.13 with landlock; with unsafe_local any Unix, but never W
 // python is the verifier "code:python".
 type python struct {
 	options
-	Python      string `json:"python"`
-	UnsafeLocal bool   `json:"unsafe_local"`
+	Python      string `toml:"python"`
+	UnsafeLocal bool   `toml:"unsafe_local"`
+}
+
+// Check implements [verify.Checker].
+func (v python) Check(row verify.Problem) error {
+	_, err := readSuite(row)
+	return err
 }
 
 // Verify implements [verify.Verifier].

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
+	"github.com/rlzero/rlzero/internal/worker"
 )
 
 // processorTime is the limit of a test.

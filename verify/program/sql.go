@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/sqlite"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 func init() {
@@ -19,6 +19,7 @@ func init() {
 		Name:    "sql",
 		Summary: "a query whose result on a SQLite database equals the reference's",
 		Doc:     sqlDoc,
+		Paths:   map[string]string{"folder": "."},
 		New: func(raw json.RawMessage) (verify.Verifier, error) {
 			v, err := newSQL(raw)
 			return sqlInChild{v, raw}, err
@@ -66,7 +67,8 @@ nonempty   a reference without rows is not scored. Default false: no rows are ri
 extract    "block": the last block fenced as sql, else the last without a language.
            "lenient": that, else a text that begins with SELECT, WITH or VALUES.
            "none": the whole completion. Default "block". Only behind the last </think>.
-folder     where relative paths start. Default: the current folder.
+folder     where relative paths of databases start. Default: the recipe's folder, and
+           outside of a recipe the current one.
 steps      instructions of SQLite's machine that a query may take. Default 20000000,
            about a second.
 max_rows   rows that a result may have. Default 10000; 8 MiB in any case.
@@ -79,18 +81,18 @@ or the reference cannot be read, is over a limit, or is not settled.
 
 // sql is the verifier "sql".
 type sql struct {
-	Order    string  `json:"order"`
-	Columns  string  `json:"columns"`
-	Digits   int     `json:"digits"`
-	Partial  string  `json:"partial"`
-	MustRead bool    `json:"must_read"`
-	Settled  bool    `json:"settled"`
-	NonEmpty bool    `json:"nonempty"`
-	Extract  string  `json:"extract"`
-	Folder   string  `json:"folder"`
-	Steps    int64   `json:"steps"`
-	MaxRows  int     `json:"max_rows"`
-	Timeout  float64 `json:"timeout"` // seconds of processor time, of each query
+	Order    string  `toml:"order"`
+	Columns  string  `toml:"columns"`
+	Digits   int     `toml:"digits"`
+	Partial  string  `toml:"partial"`
+	MustRead bool    `toml:"must_read"`
+	Settled  bool    `toml:"settled"`
+	NonEmpty bool    `toml:"nonempty"`
+	Extract  string  `toml:"extract"`
+	Folder   string  `toml:"folder"`
+	Steps    int64   `toml:"steps"`
+	MaxRows  int     `toml:"max_rows"`
+	Timeout  float64 `toml:"timeout"` // seconds of processor time, of each query
 
 	prepared *recent[[]referenced]
 }

@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 // The verifier "sql" judges in a child of this binary: SQLite looks at its limits
@@ -57,6 +57,15 @@ func judgeSQL(t sqlTask) worker.Report {
 type sqlInChild struct {
 	sql
 	options json.RawMessage
+}
+
+// Check implements [verify.Checker]: the child opens the row's databases and runs the
+// reference.
+func (v sqlInChild) Check(row verify.Problem) error {
+	if verdict := v.Verify(row, ""); verdict.Verdict == verify.NotScored {
+		return errors.New(verdict.Reason)
+	}
+	return nil
 }
 
 // Verify implements [verify.Verifier]. Where a child has to be ended, a second one says

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/worker"
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/program/internal/wasm"
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
 )
 
 func init() {
@@ -21,6 +21,7 @@ func init() {
 		Name:    "code:wasm",
 		Summary: "a WebAssembly module, or a program in an interpreter that is one, that passes its tests",
 		Doc:     wasmDoc,
+		Paths:   map[string]string{"runtime": "", "folder": ""},
 		New:     newWasm,
 	})
 }
@@ -61,10 +62,10 @@ const (
 // module is the verifier "code:wasm".
 type module struct {
 	options
-	Runtime  string   `json:"runtime"`
-	Language string   `json:"language"`
-	Argv     []string `json:"argv"`
-	Folder   string   `json:"folder"`
+	Runtime  string   `toml:"runtime"`
+	Language string   `toml:"language"`
+	Argv     []string `toml:"argv"`
+	Folder   string   `toml:"folder"`
 }
 
 var wasmPool = worker.NewPool(wasmEngine)
@@ -89,12 +90,24 @@ func newWasm(raw json.RawMessage) (verify.Verifier, error) {
 	return v, nil
 }
 
-// Verify implements [verify.Verifier].
-func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
+// Check implements [verify.Checker].
+func (v module) Check(row verify.Problem) error {
+	_, err := v.suite(row)
+	return err
+}
+
+// suite is the row's tests, which a module has to be able to run.
+func (v module) suite(row verify.Problem) (suite, error) {
 	s, err := readSuite(row)
 	if err == nil {
 		err = v.runnable(s)
 	}
+	return s, err
+}
+
+// Verify implements [verify.Verifier].
+func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
+	s, err := v.suite(row)
 	if err != nil {
 		return verify.Abstain("%v", err)
 	}

@@ -62,31 +62,60 @@ func blocks(n int) int { return (n + 31) / 32 }
 // keyCounts are around the block of 32.
 var keyCounts = []int{1, 7, 31, 32, 33, 70}
 
+// keyLists are slots of keys and, for each row, where its list starts and how many
+// of it the row sees.
+type keyLists struct {
+	name        string
+	kvidx, meta []uint32
+}
+
+// apart gives each row a list of its own, as when tokens of many sequences are
+// sampled.
+func (d *data) apart(store int) keyLists {
+	l := keyLists{name: "rows apart"}
+	for _, n := range keyCounts {
+		l.meta = append(l.meta, uint32(len(l.kvidx)), uint32(n))
+		l.kvidx = append(l.kvidx, d.distinct(n, store)...)
+	}
+	return l
+}
+
+// together gives the rows of a sequence one list, of which each sees one key more
+// than the row before it.
+func (d *data) together(store int) keyLists {
+	l := keyLists{name: "sequences"}
+	for _, n := range packed {
+		for p := range n {
+			l.meta = append(l.meta, uint32(len(l.kvidx)), uint32(p+1))
+		}
+		l.kvidx = append(l.kvidx, d.distinct(n, store)...)
+	}
+	return l
+}
+
 func attentionCases(d *data) []Case {
-	const t, store = 6, 90
+	const store = 90
 	var cases []Case
 	for _, s := range attentionShapes {
-		q, k, v := d.normal(t*s.h*s.hd, 1), d.stored(store*s.kv*s.hd), d.stored(store*s.kv*s.hd)
-		stat := d.normal(t*s.h*2, 1)
-		var kvidx, meta []uint32
-		for _, n := range keyCounts {
-			meta = append(meta, uint32(len(kvidx)), uint32(n))
-			kvidx = append(kvidx, d.distinct(n, store)...)
-		}
-		c := d.newCase(s.name(), s.params(t), q, k, v, kvidx, meta, unwritten(t*s.h*s.hd), stat)
-		want := values(stat)
-		var o []Value
-		for row := range t {
-			keys := kvidx[meta[2*row]:][:meta[2*row+1]]
-			for h := range s.h {
-				var lse Value
-				out := s.attend(values(q), values(k), values(v), row, h, keys, &lse)
-				o = append(o, out...)
-				want[2*(row*s.h+h)] = lse
+		for _, l := range []keyLists{d.apart(store), d.together(store)} {
+			t := len(l.meta) / 2
+			q, k, v := d.normal(t*s.h*s.hd, 1), d.stored(store*s.kv*s.hd), d.stored(store*s.kv*s.hd)
+			stat := d.normal(t*s.h*2, 1)
+			c := d.newCase(s.name()+" "+l.name, s.params(t), q, k, v, l.kvidx, l.meta, unwritten(t*s.h*s.hd), stat)
+			want := values(stat)
+			var o []Value
+			for row := range t {
+				keys := l.kvidx[l.meta[2*row]:][:l.meta[2*row+1]]
+				for h := range s.h {
+					var lse Value
+					out := s.attend(values(q), values(k), values(v), row, h, keys, &lse)
+					o = append(o, out...)
+					want[2*(row*s.h+h)] = lse
+				}
 			}
+			c.Want[5], c.Want[6] = o, want
+			cases = append(cases, c)
 		}
-		c.Want[5], c.Want[6] = o, want
-		cases = append(cases, c)
 	}
 	return cases
 }
@@ -128,8 +157,9 @@ func attentionDeltaCases(d *data) []Case {
 }
 
 // packed are the lengths of sequences that lie in one batch, one after the
-// other; each token sees the ones before it.
-var packed = []int{1, 34, 5}
+// other; each token sees the ones before it. Of every 8 rows some belong to one
+// sequence and some do not, and the last ones are fewer than 8.
+var packed = []int{1, 34, 8}
 
 // packedBatch is what both backward kernels read.
 type packedBatch struct {

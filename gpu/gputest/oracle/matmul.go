@@ -30,9 +30,11 @@ func (o operand) chain(i, k int) []Value { return column(o.x[i*o.row:], o.step, 
 // outside stands where a product must not write.
 const outside = 7
 
-// sums puts the product's sums into the shape of c; mend turns the sum of one
-// element into what must be there.
-func (p product) sums(a, b operand, ldc int, mend func(at int, sum Value) Value) []Value {
+// finish makes element at of c from the factors of its products in order of k.
+type finish func(at int, x, y []Value) Value
+
+// sums puts the elements of the product into the shape of c.
+func (p product) sums(a, b operand, ldc int, element finish) []Value {
 	want := make([]Value, p.m*ldc)
 	for at := range want {
 		want[at] = Exact(outside)
@@ -45,7 +47,7 @@ func (p product) sums(a, b operand, ldc int, mend func(at int, sum Value) Value)
 		x := a.chain(i, p.k)
 		for j, y := range columns {
 			at := i*ldc + j
-			want[at] = mend(at, Dot(x, y))
+			want[at] = element(at, x, y)
 		}
 	}
 	return want
@@ -63,7 +65,15 @@ func (p product) output(ldc int, inside func(int) float32) []float32 {
 	return c
 }
 
-func asIs(_ int, sum Value) Value { return sum }
+// fromZero is a chain that starts from 0.
+func fromZero(_ int, x, y []Value) Value { return Dot(x, y) }
+
+// continuing is a chain that starts from what is there: one more term, times 1.
+func continuing(before []float32) finish {
+	return func(at int, x, y []Value) Value {
+		return Dot(append([]Value{Exact(before[at])}, x...), append([]Value{Exact(1)}, y...))
+	}
+}
 
 func ntCases(d *data) []Case {
 	var cases []Case
@@ -72,7 +82,7 @@ func ntCases(d *data) []Case {
 		a, b := d.normal(p.m*ld, 1), d.stored(p.n*ld)
 		nan := unwritten(1)[0]
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, p.output(ldc, func(int) float32 { return nan }))
-		c.Want[2] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, asIs)
+		c.Want[2] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, fromZero)
 		cases = append(cases, c)
 	}
 	return cases
@@ -85,8 +95,8 @@ func ntResidualCases(d *data) []Case {
 		a, b, r := d.normal(p.m*ld, 1), d.stored(p.n*ld), d.normal(p.m*ldc, 1)
 		nan := unwritten(1)[0]
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, r, p.output(ldc, func(int) float32 { return nan }))
-		c.Want[3] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, sum Value) Value {
-			return Add(Exact(r[at]), sum)
+		c.Want[3] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, x, y []Value) Value {
+			return Add(Exact(r[at]), Dot(x, y))
 		})
 		cases = append(cases, c)
 	}
@@ -95,22 +105,20 @@ func ntResidualCases(d *data) []Case {
 
 func nnCases(d *data) []Case {
 	nan := unwritten(1)[0]
-	return d.nn(func(int) float32 { return nan }, func([]float32) func(int, Value) Value { return asIs })
+	return d.nn(func(int) float32 { return nan }, func([]float32) finish { return fromZero })
 }
 
-func nnAddCases(d *data) []Case {
-	return d.nn(func(int) float32 { return float32(d.NormFloat64()) }, func(before []float32) func(int, Value) Value {
-		return func(at int, sum Value) Value { return Add(Exact(before[at]), sum) }
-	})
+func nnAccCases(d *data) []Case {
+	return d.nn(func(int) float32 { return float32(d.NormFloat64()) }, continuing)
 }
 
-func (d *data) nn(inside func(int) float32, mend func(before []float32) func(int, Value) Value) []Case {
+func (d *data) nn(inside func(int) float32, element func(before []float32) finish) []Case {
 	var cases []Case
 	for _, p := range products {
 		lda, ldb := p.k+p.pad, p.n+p.pad
 		a, b, before := d.normal(p.m*lda, 1), d.stored(p.k*ldb), p.output(ldb, inside)
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
-		c.Want[2] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, mend(before))
+		c.Want[2] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, element(before))
 		cases = append(cases, c)
 	}
 	return cases
@@ -123,16 +131,7 @@ func tnAccCases(d *data) []Case {
 		a, b := d.normal(p.k*lda, 1), d.normal(p.k*ldb, 1)
 		before := p.output(ldb, func(int) float32 { return float32(d.NormFloat64()) })
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
-		// The chain starts from what is there: one more term, times 1.
-		x, y := operand{values(a), 1, lda}, operand{values(b), 1, ldb}
-		want := p.sums(x, y, ldb, asIs)
-		for i := range p.m {
-			for j := range p.n {
-				at := i*ldb + j
-				want[at] = Dot(append(x.chain(i, p.k), Exact(before[at])), append(y.chain(j, p.k), Exact(1)))
-			}
-		}
-		c.Want[2] = want
+		c.Want[2] = p.sums(operand{values(a), 1, lda}, operand{values(b), 1, ldb}, ldb, continuing(before))
 		cases = append(cases, c)
 	}
 	return cases

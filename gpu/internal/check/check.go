@@ -18,7 +18,7 @@ const alignment = 256
 func Kernels(names []string) error {
 	for _, name := range names {
 		if _, ok := shaders.Lookup(name); !ok {
-			return fmt.Errorf("no kernel is called %q; see shaders/kernels.go", name)
+			return fmt.Errorf("unknown kernel %q; shaders/kernels.go lists them", name)
 		}
 	}
 	return nil
@@ -42,10 +42,10 @@ func checkOp(op gpu.Op, caps gpu.Caps, live func(gpu.Buffer) bool) error {
 	}
 	kernel, _ := shaders.Lookup(op.Kernel)
 	if len(op.Bind) != len(kernel.Bindings) {
-		return fmt.Errorf("has %d bindings, the kernel takes %d", len(op.Bind), len(kernel.Bindings))
+		return fmt.Errorf("has %d bindings, but the kernel takes %d", len(op.Bind), len(kernel.Bindings))
 	}
 	if len(op.Params) != len(kernel.Params) {
-		return fmt.Errorf("has %d parameters, the kernel takes %d (%s)", len(op.Params), len(kernel.Params), strings.Join(kernel.Params, ", "))
+		return fmt.Errorf("has %d parameters, but the kernel takes %d (%s)", len(op.Params), len(kernel.Params), strings.Join(kernel.Params, ", "))
 	}
 	for i, view := range op.Bind {
 		if err := checkView(view, caps, live); err != nil {
@@ -64,7 +64,7 @@ func checkOp(op gpu.Op, caps gpu.Caps, live func(gpu.Buffer) bool) error {
 		got[i] = max(got[i], 1)
 	}
 	if got != want {
-		return fmt.Errorf("size is %v, the parameters make it %v (%s)", got, want, kernel.Size)
+		return fmt.Errorf("the size is %v, but the parameters give %v (%s)", got, want, kernel.Size)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func checkView(view gpu.View, caps gpu.Caps, live func(gpu.Buffer) bool) error {
 	case view.Size < 0 || view.Size%4 != 0:
 		return fmt.Errorf("size %d is not a multiple of 4 bytes", view.Size)
 	case end > view.Buffer.Size() || end <= view.Offset:
-		return fmt.Errorf("bytes %d to %d are not inside a buffer of %d", view.Offset, end, view.Buffer.Size())
+		return fmt.Errorf("bytes %d to %d are outside the buffer of %d bytes", view.Offset, end, view.Buffer.Size())
 	case end-view.Offset > caps.MaxBinding:
 		return fmt.Errorf("%d bytes are more than a binding of this device may hold (%d): cut the table into slabs of whole rows", end-view.Offset, caps.MaxBinding)
 	}
@@ -177,7 +177,7 @@ func operand(text string, kernel *shaders.Kernel, params []uint32) (int, error) 
 func Range(offset, length, size int) error {
 	switch {
 	case offset < 0 || offset > size || length > size-offset:
-		return fmt.Errorf("bytes %d to %d are not inside its %d", offset, offset+length, size)
+		return fmt.Errorf("bytes %d to %d are outside its %d bytes", offset, offset+length, size)
 	case offset%4 != 0 || length%4 != 0:
 		return fmt.Errorf("offset %d and length %d must be multiples of 4", offset, length)
 	}

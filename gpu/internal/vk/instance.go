@@ -47,7 +47,7 @@ func NewInstance(application string) (*Instance, error) {
 		invoke(fn, uintptr(unsafe.Pointer(&version)))
 	}
 	if version < Version(1, 1) {
-		return nil, fmt.Errorf("%w: the installed one is Vulkan 1.0, 1.1 is needed", ErrNoLoader)
+		return nil, fmt.Errorf("%w: Vulkan 1.0 is installed, 1.1 is needed", ErrNoLoader)
 	}
 	if r := in.create(application); r != Success {
 		return nil, fmt.Errorf("vkCreateInstance: %s", r)

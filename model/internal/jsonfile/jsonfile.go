@@ -3,30 +3,15 @@ package jsonfile
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
+
+	"github.com/rlzero/rlzero/internal/files"
 )
 
 // maxSize bounds a file; the largest tokenizer.json in use is 35 MB.
 const maxSize = 256 << 20
 
-// Read reads a file of at most 256 MiB.
-func Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSize {
-		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxSize>>20)
-	}
-	return data, nil
-}
+// Read reads a regular file of at most 256 MiB.
+func Read(path string) ([]byte, error) { return files.Read(path, maxSize) }
 
 // Marshal is JSON as transformers writes it: two spaces, a final line end, no
 // escapes for HTML.

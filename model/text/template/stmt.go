@@ -320,7 +320,7 @@ func (m *macro) special(s *scope, c call, kw *Dict) error {
 	case m.uses["varargs"]:
 		s.set("varargs", &tuple{items: extra})
 	case len(extra) > 0:
-		return fmt.Errorf("macro '%s' takes not more than %d argument(s), found %d", m.name, len(m.params), len(c.args))
+		return fmt.Errorf("macro '%s': found %d arguments, accepted: at most %d", m.name, len(c.args), len(m.params))
 	}
 	return nil
 }

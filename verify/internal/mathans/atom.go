@@ -14,7 +14,7 @@ func (p *parser) postfix() (*node, error) {
 			n, err = p.power(n)
 		case p.accept("_"):
 			var index *node
-			if index, err = p.arg(); err == nil {
+			if index, err = p.script(); err == nil {
 				n = subscripted(n, index)
 			}
 		case p.is("!"):
@@ -69,7 +69,7 @@ func (p *parser) power(base *node) (*node, error) {
 		return nil, err
 	}
 	defer leave()
-	exponent, err := p.arg()
+	exponent, err := p.script()
 	if err == nil && p.accept("^") { // 2^3^2 is 2^(3^2)
 		exponent, err = p.power(exponent)
 	}
@@ -90,8 +90,57 @@ func subscripted(n, index *node) *node {
 	return call("subscript", n, index)
 }
 
-// arg reads the argument of a command, of ^ or of _: a group in braces, one
-// digit (\frac12) or one atom.
+// script reads what is raised or lowered: an argument, but a number as a whole. TeX
+// raises one digit of x^10, and nobody who writes x^10 means that.
+func (p *parser) script() (*node, error) {
+	if t := p.peek(); t.kind == tNumber {
+		p.at++
+		t.groups = nil
+		return p.number(t)
+	}
+	if p.is("-", "+") {
+		op := p.peek().text
+		leave, err := p.nest()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		p.at++
+		n, err := p.script()
+		if err == nil && op == "-" {
+			n = of(kNegative, n)
+		}
+		return n, err
+	}
+	return p.arg()
+}
+
+// tightScript is script where the argument of an operator follows: of digits that run
+// into it TeX's reading counts, \int_0^12x is the integral of 2x from 0 to 1.
+func (p *parser) tightScript() (*node, error) {
+	var next token
+	if p.at+1 < len(p.tokens) {
+		next = p.tokens[p.at+1]
+	}
+	apart := next.kind == tMark && strings.Contains("([{|^_", next.text) || next.kind != tMark && next.spaced
+	if p.peek().kind == tNumber && !apart {
+		return p.arg()
+	}
+	return p.script()
+}
+
+// functionScript is tightScript for the power of a function or the base of a logarithm:
+// \log_28 is log_2 8 and \cos^22x is cos^2 2x, but \log_10x is log_10 x, as neither is
+// ever 1.
+func (p *parser) functionScript() (*node, error) {
+	if strings.HasPrefix(p.peek().text, "1") {
+		return p.script()
+	}
+	return p.tightScript()
+}
+
+// arg reads the argument of a command: a group in braces, one digit (\frac12) or one
+// atom.
 func (p *parser) arg() (*node, error) {
 	t := p.peek()
 	switch {

@@ -79,11 +79,11 @@ func (p *parser) function(name string) (*node, error) {
 	var err error
 	for range 2 {
 		if power == nil && p.accept("^") {
-			if power, err = p.arg(); err != nil {
+			if power, err = p.functionScript(); err != nil {
 				return nil, err
 			}
 		} else if base == nil && p.accept("_") {
-			if base, err = p.arg(); err != nil {
+			if base, err = p.functionScript(); err != nil {
 				return nil, err
 			}
 		}
@@ -128,8 +128,7 @@ func (p *parser) functionArgument() (*node, error) {
 	}
 	n, err := p.postfix()
 	for err == nil && p.startsFactor() && !p.is("(", "[", `\{`) {
-		t := p.peek()
-		if t.kind == tWord || t.kind == tCommand && functions[t.text] && t.text != "sqrt" {
+		if p.peek().kind == tWord || p.isFunction(p.at) {
 			break
 		}
 		var next *node
@@ -137,7 +136,7 @@ func (p *parser) functionArgument() (*node, error) {
 			n = product(n, next)
 		}
 	}
-	if err == nil && p.is("/") && n.kind != kCall { // sin pi/3
+	if err == nil && p.is("/") && n.kind != kCall && !p.isFunction(p.at+1) { // sin pi/3, but not sin x/cos x
 		p.at++
 		var under *node
 		if under, err = p.postfix(); err == nil {
@@ -147,6 +146,11 @@ func (p *parser) functionArgument() (*node, error) {
 	return n, err
 }
 
+// isFunction: the name of a function stands there.
+func (p *parser) isFunction(at int) bool {
+	return at < len(p.tokens) && p.tokens[at].kind == tCommand && functions[p.tokens[at].text] && p.tokens[at].text != "sqrt"
+}
+
 // bigOperator reads \sum_{…}^{…} body: an opaque call of its limits and body,
 // unless evaluation can add it up.
 func (p *parser) bigOperator(name string) (*node, error) {
@@ -154,9 +158,9 @@ func (p *parser) bigOperator(name string) (*node, error) {
 	var err error
 	for range 2 {
 		if p.accept("_") {
-			low, err = p.arg()
+			low, err = p.tightScript()
 		} else if p.accept("^") {
-			high, err = p.arg()
+			high, err = p.tightScript()
 		}
 		if err != nil {
 			return nil, err

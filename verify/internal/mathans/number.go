@@ -17,6 +17,9 @@ func (l *lexer) number() error {
 	groups := []string{l.digits()}
 	used := ""
 	for _, sep := range separators {
+		if l.after("_", "^") { // \log_2 128
+			break
+		}
 		if groups[0] == "" || len(groups[0]) > 3 || groups[0][0] == '0' && len(groups[0]) > 0 {
 			break
 		}

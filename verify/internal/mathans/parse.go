@@ -3,6 +3,7 @@ package mathans
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -416,7 +417,7 @@ func (p *parser) wordAfter(left *node) (*node, error) {
 		words.WriteString(p.peek().text)
 		p.at++
 		if p.accept("^") {
-			power, err := p.arg()
+			power, err := p.script()
 			if err != nil {
 				return nil, err
 			}
@@ -425,11 +426,31 @@ func (p *parser) wordAfter(left *node) (*node, error) {
 			}
 		}
 		if !p.is("/") || p.at+1 == len(p.tokens) || p.tokens[p.at+1].kind != tWord {
-			return quantity(left, unitOf(words.String())), nil
+			return withWords(left, words.String())
 		}
 		words.WriteByte('/')
 		p.at++
 	}
+}
+
+// negation is a word that takes back or changes the value in front of it.
+var negation = regexp.MustCompile(`(?i)\b(?:not|never|wrong|incorrect|false|plus|minus|mod|modulo)\b`)
+
+// withWords is a value with the words behind it: a unit, an operation, or words that
+// say nothing of the value.
+func withWords(value *node, words string) (*node, error) {
+	switch strings.ToLower(words) {
+	case "squared":
+		return of(kPower, value, integer(2)), nil
+	case "cubed":
+		return of(kPower, value, integer(3)), nil
+	case "factorial":
+		return call("factorial", value), nil
+	}
+	if negation.MatchString(words) {
+		return nil, fmt.Errorf("%q stands behind a value", words)
+	}
+	return quantity(value, unitOf(words)), nil
 }
 
 // numberAfter reads a number right behind a value. Two numbers with nothing but

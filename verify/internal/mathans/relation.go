@@ -142,11 +142,11 @@ func (m *matcher) relationsInLists(g, p *node) bool {
 	} else if set, ok := m.asSet(p); ok {
 		return m.rules.SetRelation && m.equal(g, set)
 	}
-	gv, ok := values(g)
+	gv, ok := m.values(g)
 	if !ok {
 		return false
 	}
-	pv, ok := values(p)
+	pv, ok := m.values(p)
 	if !ok {
 		return false
 	}
@@ -203,11 +203,11 @@ func groupByName(items []*node) (map[string][]*node, bool) {
 
 // values takes assignments away: n=1,2,3 is 1,2,3, and p=5, q=2 is (5,2). Names
 // that differ in their subscripts alone leave the order free, as do equal ones.
-// ok is false if another relation is left.
-func values(n *node) (*node, bool) {
+// ok is false if another relation is left, or an equation that is false: 8 = 7.
+func (m *matcher) values(n *node) (*node, bool) {
 	if n.kind == kRelation {
 		_, v, ok := assigned(n)
-		return v, ok
+		return v, ok && m.holds(n)
 	}
 	if !isSetLike(n) || !holdsRelation(n) {
 		return n, true
@@ -216,7 +216,7 @@ func values(n *node) (*node, bool) {
 	names := map[string]bool{}
 	n = inCoordinates(n)
 	for _, arg := range n.args {
-		v, ok := values(arg)
+		v, ok := m.values(arg)
 		if !ok {
 			return nil, false
 		}
@@ -229,6 +229,44 @@ func values(n *node) (*node, bool) {
 		return of(kTuple, items...), true
 	}
 	return of(kList, items...), true
+}
+
+// holds is false for an equation that begins with a constant and has two different
+// ones, 8 = 7 or 3 = x = 7. A decimal may round the other: 22/7 = 3.14. Behind a name,
+// in x = 3 + 3 = 2, the last value counts and what leads to it does not.
+func (m *matcher) holds(n *node) bool {
+	first := n.args[0]
+	if len(variables(first)) > 0 || isName(first) {
+		return true
+	}
+	for i, arg := range n.args[1:] {
+		if n.ops[i] != "=" || len(variables(arg)) > 0 || isCollection(arg) || m.scalars(first, arg) {
+			continue
+		}
+		places := max(decimals(first), decimals(arg))
+		a, aReal := m.rationalNear(first)
+		b, bReal := m.rationalNear(arg)
+		if places < 0 || !aReal || !bReal || a.FloatString(places) != b.FloatString(places) {
+			return false
+		}
+	}
+	return true
+}
+
+// decimals is how many decimals a number is written with, zeros at the end aside; -1
+// for anything but a decimal.
+func decimals(n *node) int {
+	if (n.kind == kNegative || n.kind == kQuantity) && len(n.args) == 1 {
+		return decimals(n.args[0])
+	}
+	if n.kind != kNumber || !n.decimal {
+		return -1
+	}
+	places, exact := n.value.FloatPrec()
+	if !exact {
+		return -1
+	}
+	return places
 }
 
 // inCoordinates orders a list of assignments to x, y and z by these names: the

@@ -375,6 +375,13 @@ func (l *lexer) words(words string) error {
 		l.separator(bare)
 	case strings.HasSuffix(bare, " and") || strings.HasSuffix(bare, " or"): // "for part (a) and"
 		l.mark(",")
+	case alternative.MatchString(bare): // "or anything"
+		m := alternative.FindStringSubmatch(bare)
+		if err := l.words(m[1]); err != nil {
+			return err
+		}
+		l.separator(m[2] + m[3])
+		return l.words(m[4])
 	case unitOf(bare).base != "" && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]):
 		l.add(token{kind: tWord, text: bare})
 	case functions[bare] || utf8.RuneCountInString(bare) == 1 && unicode.IsLetter([]rune(bare)[0]):
@@ -397,6 +404,10 @@ func (l *lexer) words(words string) error {
 	}
 	return nil
 }
+
+// alternative parts words at "or", and at an "and" that they begin with: what follows
+// is an answer of its own, and no unit that may be dropped.
+var alternative = regexp.MustCompile(`(?i)^(?:(?:(.+?)[\s,]+)??(and/or|or)|(and))\b[\s,]*(\S.*)$`)
 
 // dated is a text that begins with a word and goes on with a number.
 var dated = regexp.MustCompile(`^([A-Za-z]{3,})[.,]? \d+[\d, ]*$`)
@@ -464,6 +475,11 @@ func (l *lexer) letters() {
 			return
 		}
 	}
+	if run == "x" && l.isTimes(rest[n:]) {
+		l.at += n
+		l.mark("*")
+		return
+	}
 	l.at += n
 	if after, ok := strings.CutPrefix(rest[n:], ".m"); ok && strings.Contains("apAP", run) { // 3:45 p.m.
 		l.at = len(l.text) - len(strings.TrimPrefix(after, "."))
@@ -493,6 +509,14 @@ func (l *lexer) letters() {
 			l.add(token{kind: tLetter, text: string(r)})
 		}
 	}
+}
+
+// isTimes: an x between two numbers, with a space on both sides or on none, is a sign:
+// 1.5 x 10^12, 2x3. after is what follows it.
+func (l *lexer) isTimes(after string) bool {
+	digits := strings.TrimLeft(after, " ")
+	return len(l.tokens) > 0 && l.tokens[len(l.tokens)-1].kind == tNumber &&
+		digits != "" && isDigit(digits[0]) && l.spaced == (len(digits) < len(after))
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

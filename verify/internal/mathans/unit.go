@@ -35,6 +35,7 @@ func init() {
 		{"m/s", 1609344, 3600000, "mph"}, {"m/s", 1000, 3600, "kmh kph"},
 		{"1", 1000, 1, "thousand"}, {"1", 1_000_000, 1, "million"}, {"1", 1_000_000_000, 1, "billion"},
 		{"1", 1_000_000_000_000, 1, "trillion"}, {"1", 100, 1, "hundred"}, {"1", 12, 1, "dozen"},
+		{"1", 1, 2, "half halves"}, {"1", 1, 10, "tenth tenths"}, {"1", 1, 100, "hundredth hundredths"}, {"1", 1, 1000, "thousandth thousandths"},
 	} {
 		for _, word := range strings.Fields(row.words) {
 			units[word] = unit{row.base, big.NewRat(row.over, row.under)}
@@ -109,7 +110,7 @@ func quantity(value *node, u unit) *node {
 
 // unitFraction is the unit in \frac{\text{km}}{\text{h}}, else the zero unit.
 func unitFraction(n *node) unit {
-	if n.kind != kQuotient || n.args[0].kind != kText || n.args[1].kind != kText {
+	if n.kind != kQuotient || n.args[0].kind != kText || n.args[1].kind != kText && n.args[1].kind != kSymbol {
 		return unit{}
 	}
 	return unitOf(n.args[0].name + "/" + n.args[1].name)

@@ -13,7 +13,7 @@ import (
 
 	"modernc.org/quickjs"
 
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
+	"github.com/rlzero/rlzero/internal/worker"
 )
 
 // Task is a program and one test of it. Exactly one of Call and Assert is set, or
@@ -43,7 +43,7 @@ const (
 // Run runs a task. It ends the process when the engine cannot be stopped, and a fault
 // of the engine ends it too: what is left of one cannot be trusted with another task.
 func Run(t Task) worker.Report {
-	worker.LimitMemory(t.Memory)
+	worker.LimitMemory(worker.EngineBytes + 3*t.Memory)
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return worker.Report{Broke: err.Error()}

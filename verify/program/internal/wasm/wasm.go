@@ -17,7 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/rlzero/rlzero/verify/program/internal/worker"
+	"github.com/rlzero/rlzero/internal/worker"
 )
 
 // Task is a module and one test of it. Without Call the module's _start reads Stdin
@@ -53,7 +53,7 @@ type compiled struct {
 // Run runs a task. It ends the process when the engine cannot be stopped, and a fault
 // of the engine ends it too: what is left of one cannot be trusted with another task.
 func Run(t Task) worker.Report {
-	worker.LimitMemory(t.Memory)
+	worker.LimitMemory(worker.EngineBytes + 3*t.Memory)
 	if t.Runtime != "" {
 		c, err := open(t)
 		if err != nil {

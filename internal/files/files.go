@@ -1,0 +1,63 @@
+package files
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens a regular file, or a link to one.
+func Open(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if failed, ok := err.(*fs.PathError); ok {
+		failed.Op = "open" // as errors name it to people
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is %s; accepted: a regular file", path, kind(info.Mode()))
+	}
+	return os.Open(path)
+}
+
+// Read reads a regular file of at most the given number of bytes.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, tooLarge(path, info.Size(), most)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1)) // it may grow, and files of /proc say that they are empty
+	if err == nil && int64(len(data)) > most {
+		err = tooLarge(path, int64(len(data)), most)
+	}
+	return data, err
+}
+
+func tooLarge(path string, found, most int64) error {
+	return fmt.Errorf("%s has %d bytes; accepted: at most %d", path, found, most)
+}
+
+// kind is what lies at a path in the place of a regular file.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "no regular file"
+}

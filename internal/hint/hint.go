@@ -1,0 +1,47 @@
+package hint
+
+import (
+	"fmt"
+	"slices"
+)
+
+type hinted struct {
+	error
+	hint string
+}
+
+func (h hinted) Unwrap() error { return h.error }
+
+// With returns err with a hint. The text of the error stays as it is; nil stays
+// nil.
+func With(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// All returns the hints of an error and of those that it wraps, each once, the
+// innermost first.
+func All(err error) []string {
+	var hints []string
+	add := func(more ...string) {
+		for _, h := range more {
+			if !slices.Contains(hints, h) {
+				hints = append(hints, h)
+			}
+		}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		add(All(e.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			add(All(inner)...)
+		}
+	}
+	if h, ok := err.(hinted); ok {
+		add(h.hint)
+	}
+	return hints
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// idioms are phrases that a reader has to guess at. They may not stand in what a
+// user reads: strings of the program, documents, recipes. A phrase that puzzled a
+// reader becomes a row here, with what to write in its place.
+var idioms = []struct {
+	pattern *regexp.Regexp
+	write   string
+}{
+	{regexp.MustCompile(`everything is safe|\bonce more to\b`), "say what happens next, and what to press"},
+	{regexp.MustCompile(`neither has what is`), "anything computed from it has none either"},
+	{regexp.MustCompile(`\bwithout a word\b`), "silently, or without a message"},
+	{regexp.MustCompile(`\bends? (a )?shaders?\b`), "stops a shader"},
+	{regexp.MustCompile(`\bfor want of\b`), "it needs, or because it lacks"},
+	{regexp.MustCompile(`\bis surplus\b`), "is not part of, or is not expected"},
+	{regexp.MustCompile(`\bstands? in the place of\b`), "found this, expected that"},
+	{regexp.MustCompile(`\b(begin|begins|beginning|begun) anew\b`), "start over"},
+	{regexp.MustCompile(`\blies (still|in two|and not)\b`), "is in"},
+	{regexp.MustCompile(`\blikeliest\b`), "most likely"},
+	{regexp.MustCompile(`\bwhosoever\b|\bwhatsoever\b|\bheretofore\b|\bthereof\b|\bperchance\b`), "a word in use"},
+	{regexp.MustCompile(`\b(that|which) (is|are) none\b`), "say what it is"},
+	{regexp.MustCompile(`\b\d+ \w+\(s\)|%d \w+\(s\)`), "plain.Count: 1 problem, 2 problems"},
+}
+
+func TestPlainText(t *testing.T) {
+	check := func(where, text string) {
+		for _, i := range idioms {
+			if found := i.pattern.FindString(text); found != "" {
+				t.Errorf("%s: %q puzzles readers; write: %s", where, found, i.write)
+			}
+		}
+	}
+	for _, f := range parsedFiles(t) {
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil {
+					check(position(lit), text)
+				}
+			}
+			return true
+		})
+	}
+	err := eachFile(func(name string) error {
+		if ext := path.Ext(name); ext != ".md" && ext != ".toml" {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.FromSlash(name))
+		check(name, string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestIdioms: the rows find such phrases, and plain text passes.
+func TestIdioms(t *testing.T) {
+	for text, want := range map[string]bool{
+		"stopping as soon as everything is safe; once more to stop at once": true,
+		"it has no value, and neither has what is made of it":               true,
+		"this device ends shaders after 65,535 iterations":                  true,
+		"has 5 device(s)": true,
+		"the model was not found; accepted: a folder": false,
+	} {
+		found := false
+		for _, i := range idioms {
+			found = found || i.pattern.MatchString(text)
+		}
+		if found != want {
+			t.Errorf("%q: found %v, want %v", text, found, want)
+		}
+	}
+}

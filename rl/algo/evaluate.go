@@ -1,0 +1,348 @@
+package algo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
+
+// Question is formulas and columns to evaluate them on, as rlzero formulas eval
+// reads it. A value that is missing is null, an infinity "inf" or "-inf".
+type Question struct {
+	Preset     string            `json:"preset"`     // a method by name; formulas and parameters replace its own
+	Parameters map[string]number `json:"parameters"` // by name
+	Formulas   map[string]string `json:"formulas"`   // by part
+	Metrics    map[string]string `json:"metrics"`    // by name
+
+	Group      []int             `json:"group"`      // [completion] its prompt; members need not be neighbours
+	Segments   [][]int           `json:"segments"`   // [completion][segment] tokens; absent: one segment each
+	Run        map[string]number `json:"run"`        // facts of the run
+	Prompt     map[string]list   `json:"prompt"`     // [prompt, in order of first appearance]
+	Completion map[string]list   `json:"completion"` // [completion]
+	Segment    map[string][]list `json:"segment"`    // [completion][segment]
+	Token      map[string][]list `json:"token"`      // [completion][token]; own tells those that the policy wrote, all if absent; start is old if absent
+}
+
+// Answer is what the formulas amount to. Derivatives are null for facts that were
+// not given. Values that are missing are null.
+type Answer struct {
+	Loss         any            `json:"loss"` // null: nothing is left to learn from
+	Dlogp        any            `json:"dlogp"`
+	Dentropy     any            `json:"dentropy"`
+	DuniformLogp any            `json:"duniform_logp"`
+	Dvalue       any            `json:"dvalue"`
+	Keep         []bool         `json:"keep"`  // [completion]
+	Parts        map[string]any `json:"parts"` // those asked for, and advantage; of an update, null where keep refused
+	Metrics      map[string]any `json:"metrics"`
+	Local        bool           `json:"local"`
+	Why          string         `json:"why,omitempty"` // it is not local
+}
+
+// number is a JSON number, true, false, null, "inf" or "-inf".
+type number struct {
+	v         float64
+	condition bool
+	text      string // any other text
+	isText    bool
+}
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	switch string(bytes.TrimSpace(data)) {
+	case "null":
+		n.v = math.NaN()
+	case "true":
+		n.v, n.condition = 1, true
+	case "false":
+		n.condition = true
+	case `"inf"`:
+		n.v = math.Inf(1)
+	case `"-inf"`:
+		n.v = math.Inf(-1)
+	default:
+		if len(data) > 0 && data[0] == '"' {
+			n.isText = true
+			return json.Unmarshal(data, &n.text)
+		}
+		return json.Unmarshal(data, &n.v)
+	}
+	return nil
+}
+
+type list []number
+
+// ReadQuestion reads one JSON object. Unknown keys are errors.
+func ReadQuestion(data []byte) (Question, error) {
+	var q Question
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return q, fmt.Errorf("%w; accepted is one object with formulas or preset, parameters, metrics, group, segments, run, prompt, completion, segment, token", err)
+	}
+	return q, nil
+}
+
+// columns is a table that is made from a question.
+type columns struct {
+	q     *Question
+	table *formula.Table
+	facts []formula.Fact
+	fault error
+}
+
+// Evaluate answers a question. The error says what is wrong with it, in a formula
+// with its place.
+func (q Question) Evaluate() (Answer, error) {
+	var m Method
+	if q.Preset != "" {
+		var err error
+		if m, err = LoadMethod(q.Preset); err != nil {
+			return Answer{}, err
+		}
+	}
+	parameters := map[string]float64{}
+	for name, n := range q.Parameters {
+		if n.isText || math.IsNaN(n.v) {
+			return Answer{}, fmt.Errorf("parameters.%s is no number; accepted: a number, \"inf\", \"-inf\"", name)
+		}
+		parameters[name] = n.v
+	}
+	m = m.With(parameters, q.Formulas, q.Metrics)
+	c := &columns{q: &q}
+	if err := c.build(); err != nil {
+		return Answer{}, err
+	}
+	a, err := m.Compile(c.facts)
+	if err != nil {
+		return Answer{}, err
+	}
+	step, err := a.Step(c.table)
+	if err != nil {
+		return Answer{}, err
+	}
+	u, err := step.Update(nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.answer(a, step, u)
+}
+
+// build lays out the frame and adds every column.
+func (c *columns) build() error {
+	q := c.q
+	tokens, own, err := q.shape()
+	if err != nil {
+		return err
+	}
+	frame, err := formula.NewFrame(q.Group, tokens, own)
+	if err != nil {
+		return err
+	}
+	c.table = formula.NewTable(frame)
+	for _, name := range slices.Sorted(maps.Keys(q.Run)) {
+		c.add("run", name, formula.Run, list{q.Run[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Prompt)) {
+		c.add("prompt", name, formula.Group, q.Prompt[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Completion)) {
+		c.add("completion", name, formula.Completion, q.Completion[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Segment)) {
+		c.add("segment", name, formula.Segment, slices.Concat(q.Segment[name]...))
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Token)) {
+		if name != "own" {
+			c.add("token", name, formula.Token, slices.Concat(q.Token[name]...))
+		}
+	}
+	if old, ok := q.Token["old"]; ok && q.Token["start"] == nil {
+		c.add("token", "start", formula.Token, slices.Concat(old...))
+	}
+	return c.fault
+}
+
+// shape is the number of tokens of each segment, and which tokens the policy wrote.
+func (q *Question) shape() (tokens [][]int, own []bool, err error) {
+	first := ""
+	for _, name := range slices.Sorted(maps.Keys(q.Token)) {
+		rows := q.Token[name]
+		if len(rows) != len(q.Group) {
+			return nil, nil, fmt.Errorf("token.%s has %d rows for %d completions in group", name, len(rows), len(q.Group))
+		}
+		for i, row := range rows {
+			if first != "" && len(row) != len(q.Token[first][i]) {
+				return nil, nil, fmt.Errorf("token.%s has %d values for completion %d, token.%s has %d", name, len(row), i+1, first, len(q.Token[first][i]))
+			}
+		}
+		first = name
+	}
+	for i := range q.Group {
+		n := 0
+		if first != "" {
+			n = len(q.Token[first][i])
+		}
+		cut := []int{n}
+		if q.Segments != nil {
+			if i >= len(q.Segments) {
+				return nil, nil, fmt.Errorf("segments has %d rows for %d completions in group", len(q.Segments), len(q.Group))
+			}
+			cut = q.Segments[i]
+			sum := 0
+			for _, s := range cut {
+				sum += s
+			}
+			if sum != n && first != "" {
+				return nil, nil, fmt.Errorf("segments of completion %d have %d tokens together, token.%s has %d", i+1, sum, first, n)
+			}
+		}
+		tokens = append(tokens, cut)
+	}
+	if rows, ok := q.Token["own"]; ok {
+		own = []bool{}
+		for _, n := range slices.Concat(rows...) {
+			own = append(own, n.v == 1)
+		}
+	}
+	return tokens, own, nil
+}
+
+// add puts a fact into the table. What every formula knows by its name has the
+// properties that it has in a run; another one is a constant.
+func (c *columns) add(section, name string, level formula.Level, values list) {
+	fact := formula.Fact{Name: name, Level: level, Condition: len(values) > 0}
+	column := formula.Column{Level: level, V: []float64{}}
+	for _, n := range values {
+		fact.Condition = fact.Condition && n.condition
+		fact.Text = fact.Text || n.isText
+		column.V = append(column.V, n.v)
+		column.Text = append(column.Text, n.text)
+	}
+	if !fact.Text {
+		column.Text = nil
+	}
+	if i := slices.IndexFunc(Facts(), func(f formula.Fact) bool { return f.Name == name }); i >= 0 {
+		known := Facts()[i]
+		fact.Now, fact.Slope = known.Now && level == formula.Token, known.Slope && level == formula.Token
+		fact.Condition = fact.Condition || known.Condition
+	}
+	if level == formula.Token && fact.Slope && slices.ContainsFunc(column.V, math.IsNaN) {
+		c.fault = errors.Join(c.fault, fmt.Errorf("token.%s has a missing value; what has a derivative has a value for every token", name))
+	}
+	if err := c.table.Add(name, column); err != nil {
+		c.fault = errors.Join(c.fault, fmt.Errorf("%s: %w", section, err))
+		return
+	}
+	c.facts = append(c.facts, fact)
+}
+
+// answer evaluates the update.
+func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (Answer, error) {
+	out := Answer{Keep: step.Keep, Parts: map[string]any{}, Metrics: map[string]any{}}
+	out.Local, out.Why = a.Local()
+	slopes := map[string]formula.Column{}
+	if u != nil {
+		loss, by, err := u.Loss()
+		if err != nil {
+			return out, err
+		}
+		out.Loss, slopes = loss, by
+		metrics, err := u.Metrics()
+		if err != nil {
+			return out, err
+		}
+		for _, name := range a.Metrics() {
+			out.Metrics[name] = nil
+			if x, ok := metrics[name]; ok {
+				out.Metrics[name] = plain(x)
+			}
+		}
+	}
+	for fact, into := range map[string]*any{"logp": &out.Dlogp, "entropy": &out.Dentropy, "uniform_logp": &out.DuniformLogp, "value": &out.Dvalue} {
+		if _, given := c.q.Token[fact]; !given {
+			continue
+		}
+		whole := make([]float64, c.table.Size(formula.Token))
+		if d, ok := slopes[fact]; ok {
+			whole = u.Table.Restore(d, len(whole)).V
+		}
+		*into = c.shaped(formula.Column{Level: formula.Token, V: whole})
+	}
+	if step.Advantage.V != nil {
+		out.Parts[advantagePart] = c.shaped(step.Advantage)
+	}
+	for name := range a.Method.Formulas {
+		if _, _, ok := a.program.Level(name); !ok || name == lossPart {
+			continue
+		}
+		column, ok := step.Parts[name]
+		if !ok && u != nil {
+			part, err := u.Part(name)
+			if err != nil {
+				return out, err
+			}
+			column = c.whole(u, part)
+		}
+		out.Parts[name] = c.shaped(column)
+	}
+	return out, nil
+}
+
+// whole spreads a column of the update over the step, null where keep refused.
+func (c *columns) whole(u *Update, part formula.Column) formula.Column {
+	size := c.table.Size(part.Level)
+	kept := u.Table.Restore(formula.Column{Level: part.Level, V: slices.Repeat([]float64{1}, len(part.V))}, size)
+	values := u.Table.Restore(part, size)
+	out := formula.Column{Level: part.Level, V: slices.Clone(values.V)}
+	for i := range out.V {
+		if kept.V[i] == 0 {
+			out.V[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// shaped gives a column the shape of its level: a number, a list, or a list for
+// each completion.
+func (c *columns) shaped(column formula.Column) any {
+	all := []any{}
+	for _, x := range column.V {
+		all = append(all, plain(x))
+	}
+	switch column.Level {
+	case formula.Run:
+		if len(all) == 0 {
+			return nil
+		}
+		return all[0]
+	case formula.Group, formula.Completion:
+		return all
+	}
+	rows := []any{}
+	for i := range c.q.Group {
+		row := []any{}
+		for _, at := range c.table.Rows(i, column.Level) {
+			row = append(row, all[at])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// plain is a number as JSON has it: null where it is missing.
+func plain(x float64) any {
+	switch {
+	case math.IsNaN(x):
+		return nil
+	case math.IsInf(x, 1):
+		return "inf"
+	case math.IsInf(x, -1):
+		return "-inf"
+	}
+	return x + 0
+}

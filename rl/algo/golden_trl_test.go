@@ -1,0 +1,474 @@
+package algo
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
+
+// TRL's loss as a method: GRPO with the named parts that its options are.
+func trlMethod(t *testing.T, h hyper, tokens int) Method {
+	p, f := map[string]float64{}, map[string]string{}
+	sequence := h.str("importance_sampling_level") == "sequence"
+	if sequence {
+		f["ratio"] = "seq_ratio"
+	}
+	clip := func() { p["clip_low"], p["clip_high"] = h.num("epsilon"), h.num("epsilon_high") }
+	switch kind := h.str("loss_type"); {
+	case kind == "cispo":
+		f["policy"], p["ratio_high"] = "cispo", h.num("epsilon_high")
+	case kind == "sapo":
+		f["policy"], p["tau_pos"], p["tau_neg"] = "sapo", h.num("sapo_temperature_pos"), h.num("sapo_temperature_neg")
+	case kind == "vespo":
+		f["policy"] = "vespo"
+		p["k_pos"], p["k_neg"], p["lambda_pos"], p["lambda_neg"] = h.num("vespo_k_pos"), h.num("vespo_k_neg"), h.num("vespo_lambda_pos"), h.num("vespo_lambda_neg")
+	case kind == "gmpo":
+		f["policy"], p["empty_ratio"] = "gmpo", 1
+		if h.num("top_entropy_quantile") < 1 {
+			f["policy"] = "gmpo_focus"
+		}
+		clip()
+	case h.has("delta"):
+		f["policy"], p["ratio_cap"] = "clip_two_sided", h.num("delta")
+		clip()
+	case sequence:
+		f["policy"] = "gspo"
+		clip()
+	default:
+		f["policy"] = "ppo_clip"
+		clip()
+	}
+	trlWeights(h, p, f)
+	if h.num("beta") != 0 {
+		f["penalty"], p["beta"] = "kl_k3", h.num("beta")
+		if h.has("use_bias_correction_kl") {
+			f["penalty"] = "kl_ratio"
+		}
+	}
+	f["loss"] = trlLoss(h, p, tokens)
+	return known(t, "grpo", p, f)
+}
+
+// trlWeights are the masks and the sampler correction.
+func trlWeights(h hyper, p map[string]float64, f map[string]string) {
+	var weights []string
+	if h.has("is_mode") {
+		part := map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}[h.str("is_mode")]
+		p["is_low"], p["is_high"] = h.or("is_min", 0), h.or("is_max", math.Inf(1))
+		switch {
+		case h.str("loss_type") != "vespo":
+			weights = append(weights, part)
+		case strings.HasPrefix(h.str("is_mode"), "token"):
+			f["vespo_correction"] = "sum(log(" + part + "))"
+		default:
+			f["vespo_correction"] = "log(" + part + ")"
+		}
+	}
+	if h.has("off_policy_mask_threshold") {
+		weights = append(weights, "opsm")
+		p["off_policy_bound"] = h.num("off_policy_mask_threshold")
+	}
+	if h.num("top_entropy_quantile") < 1 {
+		if h.str("loss_type") != "gmpo" {
+			weights = append(weights, "focus")
+		}
+		p["focus_share"] = h.num("top_entropy_quantile")
+	}
+	if len(weights) > 0 {
+		f["weight"] = strings.Join(weights, "*")
+	}
+}
+
+// trlLoss is the normaliser with what TRL divides by beyond it for one
+// micro-batch, which is taken as the whole: gradient accumulation, and for the
+// mean over tokens those of all micro-batches and processes. The entropy bonus is
+// divided by accumulation alone.
+func trlLoss(h hyper, p map[string]float64, tokens int) string {
+	accumulation := h.num("gradient_accumulation_steps")
+	if h.str("mode") == "eval" {
+		accumulation = 1
+	}
+	scale, norm := 1/accumulation, ""
+	const x = "weight*policy + penalty"
+	switch h.str("loss_type") {
+	case "dapo", "cispo", "vespo":
+		norm = "token_mean(" + x + ")"
+		items := h.or("num_items_in_batch", float64(tokens))
+		if scale = float64(tokens) / items; h.str("mode") != "eval" {
+			scale = float64(tokens) / (items * accumulation / h.num("steps_per_generation"))
+		}
+	case "bnpo":
+		norm = "token_mean(" + x + ")"
+	case "dr_grpo":
+		norm, p["max_length"] = "fixed_length("+x+", max_length)", h.num("max_completion_length")
+	case "luspo":
+		norm = "seq_sum(" + x + ")"
+	default:
+		norm = "seq_mean(" + x + ")"
+	}
+	p["share"] = scale
+	loss := "share*" + norm
+	if h.num("entropy_coef") != 0 {
+		p["entropy_coef"] = h.num("entropy_coef") / accumulation
+		where := ""
+		if h.num("top_entropy_quantile") < 1 {
+			where = ", focus"
+		}
+		loss += " - entropy_coef*token_mean(entropy" + where + ")"
+	}
+	return loss
+}
+
+func TestFormulasTRLLosses(t *testing.T) {
+	formulasOf(t, "trl_losses", func(t *testing.T, f *goldenFile, g *golden) {
+		h := g.Hyper
+		s, in := lossStep(t, f, g)
+		start := matrix(t, in, "old_logp")
+		if h.str("old") == "detached policy" {
+			start = matrix(t, in, "logp")
+		}
+		s.tokens("start", start)
+		old := start
+		if h.has("is_mode") {
+			old = withUnknown(matrix(t, in, "sampler_logp"), start)
+		}
+		s.tokens("old", old)
+		tokens := 0
+		for _, r := range s.mask {
+			for _, m := range r {
+				tokens += int(m)
+			}
+		}
+		metrics := map[string]string{"entropy": "policy/entropy"}
+		if !h.has("use_bias_correction_kl") {
+			metrics["kl"] = "policy/kl_ref"
+		}
+		if h.str("importance_sampling_level") == "token" { // else TRL's is over rows
+			metrics["cispo_clip_ratio"] = "policy/clip_high_frac"
+		}
+		if h.str("importance_sampling_level") == "token" || !h.has("delta") {
+			metrics["clip_ratio/low_mean"], metrics["clip_ratio/high_mean"], metrics["clip_ratio/region_mean"] = "policy/clip_low_frac", "policy/clip_high_frac", "policy/clip_fraction"
+		}
+		u := s.sameUpdate(g, trlMethod(t, h, tokens), metrics)
+		if g.Out["importance_sampling_ratio"] != nil && h.str("loss_type") != "vespo" {
+			s.sameCorrection(u, h, matrix(t, g.Out, "importance_sampling_ratio"))
+		}
+	})
+}
+
+// withUnknown takes sampler log-probs that are not known for equal.
+func withUnknown(sampler, start [][]float64) [][]float64 {
+	for i := range sampler {
+		for j := range sampler[i] {
+			if math.IsNaN(sampler[i][j]) {
+				sampler[i][j] = start[i][j]
+			}
+		}
+	}
+	return sampler
+}
+
+// sameCorrection holds the sampler correction against rows of one value or of one
+// for each token.
+func (s *step) sameCorrection(u *Update, h hyper, want [][]float64) {
+	s.t.Helper()
+	part := map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}[h.str("is_mode")]
+	c, err := u.Part(part)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, w := range want {
+		if c.Level == formula.Completion {
+			s.f.same(s.t, part, c.V[i], w[0])
+			continue
+		}
+		from, _ := s.frame.Tokens(i)
+		for j := range w {
+			if s.mask[i][j] != 0 {
+				s.f.same(s.t, part, c.V[from+j], w[j])
+			}
+		}
+	}
+}
+
+func TestFormulasTRLSequenceLosses(t *testing.T) {
+	formulasOf(t, "trl_sequence_losses", func(t *testing.T, f *goldenFile, g *golden) {
+		h := g.Hyper
+		s, in := lossStep(t, f, g)
+		s.tokens("start", matrix(t, in, "old_logp"))
+		if h.str("loss_type") == "rloo" {
+			m := known(t, "rloo", map[string]float64{"clip_low": h.num("epsilon"), "clip_high": h.num("epsilon_high")}, nil)
+			s.sameUpdate(g, m, map[string]string{"entropy": "policy/entropy", "clip_ratio/low_mean": "policy/clip_low_frac", "clip_ratio/high_mean": "policy/clip_high_frac", "clip_ratio/region_mean": "policy/clip_fraction"})
+			return
+		}
+		// v_star is beta_1*log(mean(exp(r/beta_1))) over samples from before the run.
+		samples := matrix(t, in, "value_samples")
+		before := newStep(t, f, samples, nil)
+		before.tokens("sampled", samples)
+		u := before.update(Method{Parameters: map[string]float64{"beta_1": h.num("beta1")}, Formulas: map[string]string{"v": "beta_1*log(mean(exp(sampled/beta_1), true or own))", "loss": "batch_mean(v)"}})
+		v, err := u.Part("v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := value[row](t, g.Out, "v_star")
+		f.sameRow(t, "v_star", v.V, want)
+		s.completions("v_star", v.V)
+		s.completions("reward", value[row](t, in, "rewards"))
+		m := known(t, "a_star_po", map[string]float64{"beta_2": h.num("beta2")}, nil)
+		m.Metrics = map[string]string{"my/implicit_reward": "batch_mean(beta_2*sum(logp - ref))", "my/advantage": "batch_mean(reward - v_star)"}
+		s.sameUpdate(g, m, map[string]string{"implicit_reward": "my/implicit_reward", "advantage": "my/advantage"})
+	})
+}
+
+func TestFormulasTRLAdvantages(t *testing.T) {
+	formulasOf(t, "trl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
+		h := g.Hyper
+		in := f.inputs(g)
+		rewards := matrix(t, in, "rewards")
+		weights := value[row](t, map[string]json.RawMessage{"w": mustJSON(t, h["reward_weights"])}, "w")
+		var groups []int
+		mask := matrix(t, in, "mask")
+		for i := range rewards {
+			groups = append(groups, i/int(h.num("group_size")))
+			if in["mask"] == nil {
+				mask = append(mask, []float64{1})
+				if in["old_logp"] != nil {
+					mask[i] = ones(len(matrix(t, in, "old_logp")[i]))
+				}
+			}
+		}
+		s := newStep(t, f, mask, groups)
+		var sum, scored []string
+		for k := range weights {
+			name := fmt.Sprintf("reward_%d", k)
+			column := make([]float64, len(rewards))
+			for i := range rewards {
+				column[i] = rewards[i][k]
+			}
+			s.completions(name, column)
+			sum = append(sum, fmt.Sprintf("%v*default(%s, 0)", weights[k], name))
+			scored = append(scored, "scored("+name+")")
+		}
+		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{
+			"reward": fmt.Sprintf("if(%s, %s, 0*reward_0)", strings.Join(scored, " or "), strings.Join(sum, " + ")), "loss": "0"}}
+		switch {
+		case h.str("estimator") == "grpo":
+			m.Formulas[advantagePart] = map[string]string{"group": "grpo", "batch": "batch_scaled", "none": "dr_grpo"}[h.str("scale_rewards")]
+			if h.str("scale_rewards") != "none" {
+				m.Parameters["std_eps"] = h.num("std_eps")
+			}
+		case h.str("estimator") == "gdpo":
+			var scores []string
+			for k := range weights {
+				scores = append(scores, fmt.Sprintf("%v*default(standard(reward_%d), 0)", weights[k], k))
+			}
+			delete(m.Formulas, "reward")
+			m.Formulas["scores"] = fmt.Sprintf("if(%s, %s, 0*reward_0)", strings.Join(scored, " or "), strings.Join(scores, " + "))
+			m.Formulas[advantagePart] = "whiten(scores)"
+			m.Parameters["std_eps"] = h.num("std_eps")
+		default:
+			s.trlRLOO(h, in, &m)
+		}
+		s.sameAdvantages(m, value[row](t, g.Out, "advantages"))
+	})
+}
+
+// trlRLOO adds the clip of the reward, the KL in it and the whitening.
+func (s *step) trlRLOO(h hyper, in map[string]json.RawMessage, m *Method) {
+	if bounds, ok := h["reward_clip_range"].([]any); ok {
+		m.Formulas["raw"] = m.Formulas["reward"]
+		m.Formulas["reward"] = fmt.Sprintf("clip(raw, %v, %v)", bounds[0], bounds[1])
+	}
+	m.Formulas[advantagePart] = "rloo"
+	if h.num("beta") != 0 {
+		m.Formulas[advantagePart] = "rloo_kl"
+		m.Parameters["beta"] = h.num("beta")
+		s.tokens("old", matrix(s.t, in, "old_logp"))
+		s.tokens("ref", matrix(s.t, in, "ref_logp"))
+	}
+	if h.has("normalize_advantages") {
+		m.Formulas[advantagePart] += "_whitened"
+	}
+}
+
+func ones(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
+}
+
+func mustJSON(t *testing.T, x any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// sameAdvantages holds advantages of completions against a case, in which 0
+// stands for what has no value.
+func (s *step) sameAdvantages(m Method, want []float64) {
+	s.t.Helper()
+	a, err := m.Compile(s.facts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	values, err := a.Step(s.table)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	got := make([]float64, len(want))
+	for i, x := range values.Advantage.V {
+		if !math.IsNaN(x) {
+			got[i] = x
+		}
+	}
+	s.f.sameRow(s.t, "advantages", got, want)
+}
+
+func TestFormulasTRLMasks(t *testing.T) {
+	formulasOf(t, "trl_masks", func(t *testing.T, f *goldenFile, g *golden) {
+		h := g.Hyper
+		switch h.str("op") {
+		case "adaptive_entropy":
+			adaptiveEntropy(t, f, g)
+			return
+		case "mask_truncated":
+			maskTruncated(t, f, g)
+			return
+		}
+		s, in := lossStep(t, f, g)
+		start := matrix(t, in, "old_logp")
+		s.tokens("start", start)
+		old := start
+		if h.str("op") == "vllm_is" {
+			old = withUnknown(matrix(t, in, "sampler_logp"), start)
+		} else if h.has("is") || h.str("op") == "opsm" {
+			old = matrix(t, in, "sampler_logp")
+		}
+		s.tokens("old", old)
+		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{"loss": "token_mean(logp)"}}
+		name, out := "", ""
+		switch h.str("op") {
+		case "vllm_is":
+			name, out = map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}[h.str("mode")], "ratio"
+			m.Parameters["is_low"], m.Parameters["is_high"] = h.or("clip_min", 0), h.or("clip_max", math.Inf(1))
+		case "opsm":
+			name, out = "opsm", "keep"
+			m.Parameters["off_policy_bound"] = h.num("threshold")
+		case "entropy_mask":
+			name, out = "focus", "keep"
+			m.Parameters["focus_share"] = 1 - h.num("threshold_quantile")
+		case "vespo_phi":
+			name, out = "vespo_weight", "phi"
+			for _, p := range []string{"k_pos", "k_neg", "lambda_pos", "lambda_neg"} {
+				m.Parameters[p] = h.num(p)
+			}
+			if h.has("is") {
+				m.Formulas["vespo_correction"] = "sum(log(tis))"
+				m.Parameters["is_high"] = 2
+			}
+		}
+		m.Formulas["part"] = name
+		s.samePart(s.update(m), "part", matrix(t, g.Out, out))
+	})
+}
+
+// samePart holds a part against rows of one value or of one for each token; rows
+// and tokens without a value are not compared.
+func (s *step) samePart(u *Update, name string, want [][]float64) {
+	s.t.Helper()
+	c, err := u.Part(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, w := range want {
+		from, _ := s.frame.Tokens(i)
+		for j := range w {
+			switch {
+			case len(w) == len(s.mask[i]) && s.mask[i][j] == 0:
+			case c.Level == formula.Completion && !math.IsNaN(c.V[i]):
+				s.f.same(s.t, name, c.V[i], w[j])
+			case c.Level == formula.Token:
+				s.f.same(s.t, name, c.V[from+j], w[j])
+			}
+		}
+	}
+}
+
+// adaptiveEntropy follows TRL's controller: a state whose next value is a formula.
+func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
+	h := g.Hyper
+	batches := value[[]map[string]json.RawMessage](t, f.inputs(g), "micro_batches")
+	coef, per := h.num("start"), int(h.num("gradient_accumulation_steps"))
+	for i, want := range value[[]map[string]json.RawMessage](t, g.Out, "steps") {
+		var mask, entropy [][]float64
+		for _, b := range batches[i*per : (i+1)*per] {
+			mask, entropy = append(mask, matrix(t, b, "mask")...), append(entropy, matrix(t, b, "entropy")...)
+		}
+		s := newStep(t, f, mask, nil)
+		s.tokens("entropy", entropy)
+		s.add("coef", formula.Column{Level: formula.Run, V: []float64{coef}})
+		u := s.update(Method{Parameters: map[string]float64{"target": h.num("target"), "move": h.num("delta"), "least": h.num("min"), "most": h.num("max")},
+			Formulas: map[string]string{"loss": "token_mean(entropy)", "following": "clip(coef + if(batch_token_mean(entropy) < target, move, -move), least, most)"}})
+		c, err := u.Part("following")
+		if err != nil {
+			t.Fatal(err)
+		}
+		coef = c.V[0]
+		f.same(t, "entropy_coef", coef, value[float64](t, want, "entropy_coef"))
+	}
+}
+
+// maskTruncated holds the tokens that a filter leaves: keep is TRL's option, and
+// whether a completion was cut off is told by its last token.
+func maskTruncated(t *testing.T, f *goldenFile, g *golden) {
+	h, in := g.Hyper, f.inputs(g)
+	want := matrix(t, g.Out, "loss_mask")
+	tools := matrix(t, in, "tool_mask")
+	var mask [][]float64
+	var truncated []float64
+	ended := append([]any{h["pad_token"]}, h["end_tokens"].([]any)...)
+	for i, ids := range matrix(t, in, "completion_ids") {
+		row := make([]float64, len(want[i]))
+		for j := range ids {
+			if row[j] = 1; tools != nil {
+				row[j] = tools[i][j]
+			}
+		}
+		mask = append(mask, row)
+		cut := 1.0
+		if slices.Contains(ended, any(ids[len(ids)-1])) {
+			cut = 0
+		}
+		truncated = append(truncated, cut)
+	}
+	s := newStep(t, f, mask, nil)
+	s.add("truncated", formula.Column{Level: formula.Completion, V: truncated})
+	m := Method{Formulas: map[string]string{"loss": "batch_token_count(true)"}}
+	if h.has("on") {
+		m.Formulas[keepPart] = "not truncated"
+	}
+	u := s.update(m)
+	count, _, err := u.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.same(t, "num_items_in_batch", count, value[float64](t, g.Out, "num_items_in_batch"))
+	for i := range mask {
+		for j := range mask[i] {
+			if !u.Rows[i] {
+				mask[i][j] = 0
+			}
+		}
+	}
+	f.sameMatrix(t, "loss_mask", mask, want)
+}

@@ -1,0 +1,591 @@
+package algo
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
+
+// verlLoss is an aggregation mode of verl over x: rows without tokens are left
+// out, 1e-8 is added to the length of a row, and counts may be those of all
+// processes.
+func verlLoss(h hyper, x string, width int, p map[string]float64) string {
+	p["processes"] = h.or("dp_size", 1)
+	rows := "batch_count(tokens > 0)*processes"
+	if h.has("global_batch_size") && strings.HasPrefix(h.str("agg"), "seq") {
+		p["rows"], rows = h.num("global_batch_size"), "rows"
+	}
+	switch h.str("agg") {
+	case "token-mean":
+		tokens := "batch_token_count(true)*processes"
+		if h.has("batch_num_tokens") {
+			p["token_count"], tokens = h.num("batch_num_tokens"), "token_count"
+		}
+		return fmt.Sprintf("token_sum(%s)*processes/(%s)", x, tokens)
+	case "token-sum":
+		return fmt.Sprintf("token_sum(%s)*processes", x)
+	case "seq-mean-token-sum":
+		return fmt.Sprintf("token_sum(%s)*processes/(%s)", x, rows)
+	case "seq-mean-token-mean":
+		return fmt.Sprintf("token_sum((%s)/(tokens + 1e-8))*processes/(%s)", x, rows)
+	}
+	p["max_length"] = h.or("loss_scale_factor", float64(width))
+	return fmt.Sprintf("token_sum(%s)*processes/(%s)/max_length", x, rows)
+}
+
+// verlMethod is a loss of verl as a method, with its names of the metrics.
+func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]string) {
+	p, f := map[string]float64{}, map[string]string{}
+	metrics = map[string]string{"actor/ppo_kl": "policy/update_kl", "actor/pg_clipfrac": "policy/clip_fraction"}
+	clip := func() { p["clip_low"], p["clip_high"] = h.num("clip_ratio_low"), h.num("clip_ratio_high") }
+	near := func() {
+		p["move_low"], p["move_high"], p["dppo_cap"] = h.num("clip_ratio_low"), h.num("clip_ratio_high"), h.num("clip_ratio_c")
+	}
+	f["log_ratio"] = "clip(logp - start, -20, 20)"
+	switch h.str("loss_mode") {
+	case "vanilla":
+		f["policy"], p["dual_cap"] = "dual_clip", h.num("clip_ratio_c")
+		clip()
+		metrics["actor/pg_clipfrac_lower"] = "policy/dual_clip_frac"
+	case "dppo_tv", "dppo_kl":
+		f["policy"] = h.str("loss_mode")
+		near()
+	case "gspo":
+		f["policy"] = "gspo_verl"
+		delete(f, "log_ratio")
+		clip()
+	case "sapo":
+		f["policy"], p["tau_pos"], p["tau_neg"] = "sapo", h.num("tau_pos"), h.num("tau_neg")
+		h["agg"] = "seq-mean-token-mean"
+		delete(metrics, "actor/pg_clipfrac") // always 0
+	case "gpg":
+		f["policy"] = "reinforce"
+	case "cispo":
+		f["policy"], p["ratio_low"], p["ratio_high"] = "cispo", 1-h.num("clip_ratio_low"), 1+h.num("clip_ratio_high")
+	case "dro":
+		f["policy"], p["beta"] = "dro", h.num("dro_beta")
+		delete(f, "log_ratio")
+	case "kl_cov":
+		f["policy"], p["kl_share"], p["cov_coef"] = "kl_cov", h.num("kl_cov_ratio"), h.num("ppo_kl_coef")
+		delete(f, "log_ratio")
+		metrics["actor/ppo_kl"] = "policy/abs_log_ratio"
+	case "clip_cov":
+		f["policy"], p["cov_share"], p["cov_low"], p["cov_high"] = "clip_cov", h.num("clip_cov_ratio"), h.num("clip_cov_lb"), h.num("clip_cov_ub")
+		clip()
+	case "geo_mean":
+		f["policy"] = "gmpo_verl"
+		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_high_frac", "policy/clip_low_frac"
+		delete(f, "log_ratio")
+		clip()
+	}
+	x := "policy"
+	if h.has("is_weights") {
+		if f["weight"] = "is_weights"; h.str("loss_mode") == "geo_mean" {
+			f["weight"] = "exp(sum(log(is_weights))/(tokens + 1e-8))"
+		}
+		x = "weight*policy"
+	}
+	f["loss"] = verlLoss(h, x, width, p)
+	if h.str("loss_mode") == "geo_mean" {
+		f["loss"] = "seq_mean(" + x + ")"
+		delete(p, "processes")
+		for _, name := range []string{"rows", "token_count", "max_length"} {
+			delete(p, name)
+		}
+	}
+	return known(t, "grpo", p, f), metrics
+}
+
+func TestFormulasVerlPolicyLosses(t *testing.T) {
+	formulasOf(t, "verl_policy_losses", func(t *testing.T, f *goldenFile, g *golden) {
+		h := g.Hyper
+		s, in := lossStep(t, f, g)
+		s.tokens("old", matrix(t, in, "old_logp"))
+		if h.str("loss_mode") == "bypass_mode" {
+			s.verlBypass(g, matrix(t, in, "logp"))
+			return
+		}
+		s.tokens("start", matrix(t, in, "old_logp"))
+		if h.has("is_weights") {
+			s.tokens("is_weights", matrix(t, in, "is_weights"))
+		}
+		m, metrics := verlMethod(t, h, len(s.mask[0]))
+		if h.str("loss_mode") == "clip_cov" {
+			s.verlChoice(g, m)
+		}
+		s.sameUpdate(g, m, metrics)
+	})
+}
+
+// verlChoice puts the random order of the candidates that verl drew into the
+// noise: the first of them has the most.
+func (s *step) verlChoice(g *golden, m Method) {
+	s.t.Helper()
+	flat := make([]float64, s.table.Size(formula.Token))
+	if g.Out["permutation"] != nil {
+		probe := *s
+		probe.table = formula.NewTable(s.frame)
+		probe.facts = nil
+		for _, f := range s.facts {
+			c, _ := s.table.Column(f.Name)
+			probe.add(f.Name, c)
+		}
+		probe.add("noise", formula.Column{Level: formula.Token, V: make([]float64, len(flat))})
+		open, err := probe.update(m).Part("cov_open")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var candidates []int
+		for i, o := range open.V {
+			if o == 1 && s.frame.Trained(i) {
+				candidates = append(candidates, i)
+			}
+		}
+		order := value[[]int](s.t, g.Out, "permutation")
+		for place, c := range order {
+			flat[candidates[c]] = 1 - float64(place)/float64(len(order)+1)
+		}
+	}
+	s.add("noise", formula.Column{Level: formula.Token, V: flat})
+}
+
+// verlBypass trains against the sampler: old is the sampler's, start the policy's
+// own log-prob as a constant, from which weights and rejection are made.
+func (s *step) verlBypass(g *golden, start [][]float64) {
+	s.t.Helper()
+	h := g.Hyper
+	s.tokens("start", start)
+	c := hyper(h["rollout_correction"].(map[string]any))
+	p, f := map[string]float64{}, map[string]string{}
+	x := "policy"
+	metrics := map[string]string{"actor/ppo_kl": "policy/update_kl"}
+	if c.str("loss_type") == "reinforce" {
+		f["policy"] = "reinforce"
+		if c.has("rollout_is") {
+			f["weight"], x = verlWeight(c, p), "weight*policy"
+		}
+	} else {
+		f["log_ratio"] = "clip(logp - old, -20, 20)"
+		f["policy"], p["dual_cap"], p["clip_low"], p["clip_high"] = "dual_clip", h.num("clip_ratio_c"), h.num("clip_ratio_low"), h.num("clip_ratio_high")
+		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_fraction", "policy/dual_clip_frac"
+	}
+	if c.has("rollout_rs") {
+		f[keepPart] = verlKeep(c)
+	}
+	f["loss"] = "token_mean(" + x + ")"
+	if h.str("agg") == "seq-mean-token-sum" {
+		f["loss"] = "seq_sum(" + x + ", own)"
+	}
+	if c.str("loss_type") == "reinforce" {
+		f["log_ratio"] = "clip(logp - old, -20, 20)"
+	}
+	s.sameUpdate(g, known(s.t, "grpo", p, f), metrics)
+}
+
+// verlWeight is verl's correction of the sampler: a number is a cap, "a_b" are
+// bounds outside of which the weight is 0.
+func verlWeight(h hyper, p map[string]float64) string {
+	u := "exp(clip(start - old, -20, 20))"
+	mean := "batch_token_sum(w)/(batch_token_count(true) + 1e-8)" // verl's mean of tokens
+	if h.str("rollout_is") == "sequence" {
+		u, mean = "exp(clip(sum(start - old), -20, 20))", "batch_mean(w*tokens/(tokens + 1e-8), tokens > 0)"
+	}
+	weight := "min(" + u + ", is_high)"
+	if text := h.str("rollout_is_threshold"); strings.Contains(text, "_") {
+		low, high, _ := strings.Cut(text, "_")
+		p["is_low"], _ = strconv.ParseFloat(low, 64)
+		p["is_high"], _ = strconv.ParseFloat(high, 64)
+		weight = fmt.Sprintf("u = %s; u*(u >= is_low and u <= is_high)", u)
+	} else {
+		p["is_high"] = h.num("rollout_is_threshold")
+	}
+	if h.has("rollout_is_batch_normalize") {
+		weight = strings.Replace(weight, "u*(", "w = u*(", 1)
+		if !strings.Contains(weight, "w = ") {
+			weight = "w = " + weight
+		}
+		weight += "; w/(" + mean + ")"
+	}
+	return weight
+}
+
+// verlKeep is verl's rejection: several of level and estimator, each with bounds.
+func verlKeep(h hyper) string {
+	var all []string
+	bounds := strings.Split(h.str("rollout_rs_threshold"), ",")
+	for i, option := range strings.Split(h.str("rollout_rs"), ",") {
+		bound := bounds[min(i, len(bounds)-1)]
+		at := strings.LastIndex(option, "_")
+		level, kind := option[:at], option[at+1:]
+		const x = "clip(start - old, -20, 20)"
+		k := map[string]string{"k1": x, "k2": "square(" + x + ")/2", "k3": "(expm1(" + x + ") - " + x + ")"}[kind]
+		k = fmt.Sprintf(map[string]string{"token": "%s", "seq_sum": "sum(%s)", "seq_mean": "mean(%s)", "seq_max": "highest(%s)"}[level], k)
+		if kind != "k1" {
+			all = append(all, fmt.Sprintf("default(%s <= %s, true)", k, bound))
+			continue
+		}
+		low, high, two := strings.Cut(bound, "_")
+		if !two {
+			low, high = "1/"+low, low
+		}
+		all = append(all, fmt.Sprintf("default(near_k1(%s, %s, %s), true)", k, low, high))
+	}
+	return strings.Join(all, " and ")
+}
+
+func TestFormulasVerlRolloutCorrection(t *testing.T) {
+	formulasOf(t, "verl_rollout_correction", func(t *testing.T, f *goldenFile, g *golden) {
+		h := g.Hyper
+		in := f.inputs(g)
+		s := newStep(t, f, matrix(t, in, "mask"), nil)
+		s.tokens("start", matrix(t, in, "old_logp"))
+		s.tokens("old", matrix(t, in, "sampler_logp"))
+		p := map[string]float64{}
+		m := Method{Parameters: p, Formulas: map[string]string{"gap": "sampler_gap", "loss": "batch_token_count(true)"}}
+		if h.has("rollout_is") {
+			m.Formulas["weight"] = verlWeight(h, p)
+		}
+		if h.has("rollout_rs") {
+			m.Formulas["refuse"] = verlKeep(h)
+		}
+		u := s.update(m)
+		s.sameMetrics(u, value[map[string]json.RawMessage](t, g.Out, "metrics"), map[string]string{
+			"rollout_corr/kl": "sampler/kl", "rollout_corr/k3_kl": "sampler/k3", "rollout_corr/training_ppl": "sampler/trainer_perplexity", "rollout_corr/training_log_ppl": "sampler/trainer_nats",
+			"rollout_corr/rollout_ppl": "sampler/perplexity", "rollout_corr/rollout_log_ppl": "sampler/nats", "rollout_corr/log_ppl_diff": "sampler/nats_gap",
+			"rollout_corr/log_ppl_abs_diff": "sampler/nats_gap_abs", "rollout_corr/log_ppl_diff_max": "sampler/nats_gap_max", "rollout_corr/log_ppl_diff_min": "sampler/nats_gap_min",
+			"rollout_corr/ppl_ratio": "sampler/perplexity_ratio", "rollout_corr/chi2_token": "sampler/chi2_token", "rollout_corr/chi2_seq": "sampler/chi2_sequence",
+		})
+		if h.has("rollout_is") {
+			s.samePart(u, "weight", matrix(t, g.Out, "weights"))
+		}
+		if h.has("rollout_rs") {
+			s.samePart(u, "refuse", matrix(t, g.Out, "mask"))
+		}
+	})
+}
+
+func TestFormulasVerlMisc(t *testing.T) {
+	formulasOf(t, "verl_misc", func(t *testing.T, f *goldenFile, g *golden) {
+		h, in := g.Hyper, f.inputs(g)
+		if h.str("op") == "kl_controller" {
+			klController(t, f, g)
+			return
+		}
+		if h.str("op") == "entropy" {
+			verlEntropy(t, f, g)
+			return
+		}
+		s := newStep(t, f, matrix(t, in, "mask"), nil)
+		p, parts := map[string]float64{}, map[string]string{}
+		switch h.str("op") {
+		case "agg":
+			s.tokens("logp", matrix(t, in, "x"))
+			parts["policy"], g.Out["dlogp"] = "logp", g.Out["dx"]
+		case "kl", "kl_loss":
+			s.tokens("logp", matrix(t, in, "logp"))
+			s.tokens("ref", matrix(t, in, h.str("reference")))
+			parts["policy"] = verlKL(h.str("kind"))
+		case "value":
+			s.tokens("value", matrix(t, in, "vpred"))
+			s.tokens("old_value", matrix(t, in, "values"))
+			s.tokens("returns", matrix(t, in, "returns"))
+			parts["policy"], p["value_clip"] = "value_loss", h.num("cliprange_value")
+		case "whiten":
+			s.verlWhiten(g, in)
+			return
+		}
+		if h.str("op") == "kl" {
+			parts["loss"] = "token_sum(policy)"
+			u := s.update(Method{Formulas: parts})
+			s.samePart(u, "policy", matrix(t, g.Out, "kl"))
+			_, slopes, err := u.Loss()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := s.matrixOf(u, slopes["logp"]), matrix(t, g.Out, "dkl_dlogp")
+			for i := range want {
+				for j := range want[i] {
+					if s.mask[i][j] != 0 {
+						f.same(t, "dkl", got[i][j], want[i][j])
+					}
+				}
+			}
+			return
+		}
+		parts["loss"] = verlLoss(h, "policy", len(s.mask[0]), p)
+		m := Method{Parameters: p, Formulas: parts}
+		if h.str("op") != "value" {
+			s.sameUpdate(g, m, nil)
+			return
+		}
+		u := s.update(m)
+		loss, slopes, err := u.Loss()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.same(t, "loss", loss, value[float64](t, g.Out, "loss"))
+		f.sameMatrix(t, "dvpred", s.matrixOf(u, slopes["value"]), matrix(t, g.Out, "dvpred"))
+		s.sameMetrics(u, value[map[string]json.RawMessage](t, g.Out, "metrics"), map[string]string{"vf_clipfrac": "value/clip_fraction"})
+	})
+}
+
+// verlKL is the formula of a name of verl's; with a trailing + its slope is that
+// of k2.
+func verlKL(kind string) string {
+	base, straight := strings.CutSuffix(kind, "+")
+	f := map[string]string{"k1": "k1", "kl": "k1", "abs": "abs(k1)", "k2": "k2", "mse": "k2", "k3": "k3_clamped", "low_var_kl": "k3_clamped"}[base]
+	if straight {
+		return "straight(" + f + ", k2)"
+	}
+	return f
+}
+
+func (s *step) verlWhiten(g *golden, in map[string]json.RawMessage) {
+	s.t.Helper()
+	s.tokens("x", matrix(s.t, in, "x"))
+	u := s.update(Method{Formulas: map[string]string{"number": "batch_token_count(true)", "loss": "batch_token_sum(x)/(number + 1e-8)", "whitened": "token_whiten_verl(x)", "keeping": "whitened + loss",
+		"unbiased": "biased*number/(number - 1)", "biased": "batch_token_sum(square(x - loss))/(number + 1e-8)"}})
+	for part, out := range map[string]string{"whitened": "whitened", "keeping": "whitened_keep_mean"} {
+		s.samePart(u, part, matrix(s.t, g.Out, out))
+	}
+	for part, out := range map[string]string{"loss": "mean", "unbiased": "var_unbiased", "biased": "var_biased"} {
+		c, err := u.Part(part)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.f.same(s.t, out, c.V[0], value[float64](s.t, g.Out, out))
+	}
+}
+
+// klController follows verl's adaptive KL: a state whose next value is a formula.
+func klController(t *testing.T, f *goldenFile, g *golden) {
+	h := g.Hyper
+	coef, want := h.num("init"), value[row](t, g.Out, "coef")
+	for i, kl := range value[row](t, f.inputs(g), "kl") {
+		s := newStep(t, f, [][]float64{{1}}, nil)
+		s.add("coef", formula.Column{Level: formula.Run, V: []float64{coef}})
+		s.add("kl", formula.Column{Level: formula.Run, V: []float64{kl}})
+		u := s.update(Method{Parameters: map[string]float64{"target": h.num("target"), "horizon": h.num("horizon"), "n_steps": h.num("n_steps")},
+			Formulas: map[string]string{"loss": "coef*(1 + clip(kl/target - 1, -0.2, 0.2)*n_steps/horizon)"}})
+		var err error
+		if coef, _, err = u.Loss(); err != nil {
+			t.Fatal(err)
+		}
+		f.same(t, "coef", coef, want[i])
+	}
+}
+
+func TestFormulasVerlAdvantages(t *testing.T) {
+	formulasOf(t, "verl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
+		h, in := g.Hyper, f.inputs(g)
+		groups := value[[]int](t, in, "groups")
+		s := newStep(t, f, matrix(t, in, "mask"), groups)
+		pay := matrix(t, in, "rewards")
+		var reward []float64
+		for _, r := range pay {
+			sum := 0.0
+			for _, x := range r {
+				sum += x
+			}
+			reward = append(reward, sum)
+		}
+		s.completions("reward", reward)
+		if g.Out["token_rewards"] == nil {
+			s.tokens("pay", pay)
+		} else {
+			s.tokens("ref", matrix(t, in, "ref_logp"))
+		}
+		s.tokens("old", matrix(t, in, "old_logp"))
+		s.tokens("old_value", matrix(t, in, "values"))
+		s.tokens("collision", matrix(t, in, "sum_pi_squared"))
+		s.tokens("is_weights", matrix(t, in, "is_weights"))
+		s.completions("greedy", value[row](t, in, "greedy_rewards"))
+		m := s.verlAdvantage(h, in)
+		if _, refused := g.Out["error"]; refused {
+			s.noAdvantage(m, groups)
+			return
+		}
+		s.sameVerl(g, m, reward, groups)
+	})
+}
+
+// verlAdvantage is an estimator of verl as a method.
+func (s *step) verlAdvantage(h hyper, in map[string]json.RawMessage) Method {
+	p, f := map[string]float64{}, map[string]string{"loss": "0", "token_whiten(x)": "token_whiten_verl(x)"}
+	std := h.has("norm_by_std")
+	switch h.str("estimator") {
+	case "grpo", "grpo_vectorized":
+		f[advantagePart] = map[bool]string{true: "grpo_verl", false: "dr_grpo_verl"}[std]
+		if std {
+			p["std_eps"] = h.num("epsilon")
+		}
+	case "grpo_passk":
+		if f[advantagePart] = "passk_max_raw"; std {
+			f[advantagePart], p["std_eps"] = "passk_max", h.num("epsilon")
+		}
+	case "rloo":
+		f[advantagePart] = "rloo_verl"
+	case "rloo_vectorized":
+		f[advantagePart] = "rloo"
+	case "opo":
+		f[advantagePart] = "opo_verl"
+	case "gpg":
+		f[advantagePart] = "dr_grpo_verl*batch_count(true)/batch_count(reward != 0)"
+	case "reinforce_plus_plus_baseline":
+		f[advantagePart] = "token_whiten(dr_grpo_verl)"
+	case "reinforce_plus_plus":
+		f[advantagePart], p["gamma"] = "reinforce_pp", h.num("gamma")
+		if h.has("kl_coef") {
+			p["beta"] = h.num("kl_coef")
+		}
+	case "remax":
+		f[advantagePart], f["greedy_reward"] = "remax_token", "greedy"
+	case "gae":
+		f[advantagePart], p["gamma"], p["lambda"] = "gae_advantage", h.num("gamma"), h.num("lambda")
+	case "optimal_token_baseline", "tir_optimal_token_baseline":
+		if f[advantagePart] = "optimal_token"; h.has("handle_zero_tail") {
+			f[advantagePart] = "optimal_token_tail"
+		}
+		if h.has("rollout_is_weights") {
+			f["otb_weight"] = "(1 - 2*exp(old) + collision)*square(is_weights)"
+		}
+	case "gdpo":
+		s.verlGDPO(h, in, p, f)
+	}
+	return Method{Parameters: p, Formulas: f}
+}
+
+func (s *step) verlGDPO(h hyper, in map[string]json.RawMessage, p map[string]float64, f map[string]string) {
+	var terms []string
+	weights, _ := h["weights"].([]any)
+	for k, rewards := range matrix(s.t, in, "rewards_per_key") {
+		name, weight := fmt.Sprintf("reward_%d", k), 1.0
+		s.completions(name, rewards)
+		if weights != nil {
+			weight = weights[k].(float64)
+		}
+		score := fmt.Sprintf("if(group_count(true) == 1, %[1]s, %[1]s - group_mean(%[1]s))", name)
+		if h.has("norm_by_std") {
+			score = fmt.Sprintf("(%s)/(if(group_count(true) == 1, 1, group_std(%s)) + std_eps)", score, name)
+			p["std_eps"] = h.num("epsilon")
+		}
+		terms = append(terms, fmt.Sprintf("%v*%s", weight, score))
+	}
+	f[advantagePart] = "token_whiten(" + strings.Join(terms, " + ") + ")"
+}
+
+// noAdvantage holds that a lone completion has no value where verl refuses it.
+func (s *step) noAdvantage(m Method, groups []int) {
+	s.t.Helper()
+	a, err := m.Compile(s.facts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	v, err := a.Step(s.table)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, x := range v.Advantage.V {
+		members := 0
+		for _, g := range groups {
+			if g == groups[i] {
+				members++
+			}
+		}
+		if (members == 1) != math.IsNaN(x) {
+			s.t.Errorf("completion %d of a group of %d has advantage %v", i, members, x)
+		}
+	}
+}
+
+// sameVerl holds advantages against a case. Equal rewards give us exactly 0, and
+// verl the rounding of their mean over the constant.
+func (s *step) sameVerl(g *golden, m Method, reward []float64, groups []int) {
+	s.t.Helper()
+	f := s.f
+	switch {
+	case strings.Contains(g.Note, "float32"):
+		f = f.wider(1e-5, 1e-5) // the file's float32_inside
+	case g.Batch == "nearly":
+		f = f.wider(1e-8, f.Tolerance.Abs) // README: group std of 2e-6
+	}
+	s.f = f
+	a, err := m.Compile(s.facts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	v, err := a.Step(s.table)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, want := range matrix(s.t, g.Out, "advantages") {
+		from, _ := s.frame.Tokens(i)
+		members := 0
+		for _, x := range groups {
+			if x == groups[i] {
+				members++
+			}
+		}
+		for j := range want {
+			if s.mask[i][j] == 0 {
+				continue
+			}
+			got := v.Advantage.V[0]
+			if got = v.Advantage.V[i%len(v.Advantage.V)]; v.Advantage.Level == formula.Token {
+				got = v.Advantage.V[from+j]
+			}
+			const eps = 0x1p-52
+			rounding := float64(members) * eps * math.Abs(reward[i]) / g.Hyper.or("epsilon", 1)
+			if got != 0 || math.Abs(want[j]) > rounding {
+				f.same(s.t, fmt.Sprintf("advantage[%d][%d]", i, j), got, want[j])
+			}
+		}
+	}
+}
+
+// verlEntropy takes the entropies of logits, and the loss's derivative by them on
+// to the logits: dH/dlogit = -p*(log p + H).
+func verlEntropy(t *testing.T, f *goldenFile, g *golden) {
+	in := f.inputs(g)
+	logits := value[[][]row](t, in, "logits")
+	s := newStep(t, f, matrix(t, in, "mask"), nil)
+	entropy, logp := make([][]float64, len(logits)), make([][][]float64, len(logits))
+	for i := range logits {
+		for _, z := range logits[i] {
+			total, h := 0.0, 0.0
+			for _, x := range z {
+				total += math.Exp(x)
+			}
+			var lp []float64
+			for _, x := range z {
+				l := x - math.Log(total)
+				lp = append(lp, l)
+				h -= math.Exp(l) * l
+			}
+			entropy[i], logp[i] = append(entropy[i], h), append(logp[i], lp)
+		}
+	}
+	f.sameMatrix(t, "token_entropy", entropy, matrix(t, g.Out, "token_entropy"))
+	s.tokens("entropy", entropy)
+	p := map[string]float64{}
+	u := s.update(Method{Parameters: p, Formulas: map[string]string{"loss": verlLoss(g.Hyper, "entropy", len(s.mask[0]), p)}})
+	loss, slopes, err := u.Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.same(t, "loss", loss, value[float64](t, g.Out, "loss"))
+	by := s.matrixOf(u, slopes["entropy"])
+	for i, want := range value[[][]row](t, g.Out, "dlogits") {
+		for j := range want {
+			for k := range want[j] {
+				l := logp[i][j][k]
+				f.same(t, "dlogits", -by[i][j]*math.Exp(l)*(l+entropy[i][j]), want[j][k])
+			}
+		}
+	}
+}

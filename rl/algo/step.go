@@ -1,0 +1,171 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
+
+// StepValues are what an algorithm computes once for a step, after sampling.
+type StepValues struct {
+	Advantage formula.Column // of each completion or token; without values if the method has no advantage
+	Keep      []bool         // [completion] it is learnt from
+	KeepToken []bool         // [token] likewise; nil: every token of what is kept
+	Parts     map[string]formula.Column
+	Refused   map[string]int // why completions are not learnt from, and how many; those that keep refused have the reason "keep"
+
+	a     *Algorithm
+	table *formula.Table
+}
+
+// Step computes what does not depend on values of now. The table has the facts of
+// the step's completions; the parts that updates read are added to it.
+func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
+	s := &StepValues{Keep: make([]bool, t.Size(formula.Completion)), Parts: map[string]formula.Column{}, Refused: map[string]int{}, a: a, table: t}
+	values := a.program.On(t)
+	for _, name := range a.program.Parts() {
+		if a.program.Now(name) || slices.Contains(a.metrics, name) || name == lossPart {
+			continue
+		}
+		c, err := values.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		s.Parts[name] = c
+	}
+	for name, c := range s.Parts {
+		if err := t.Add(name, c); err != nil {
+			return nil, err
+		}
+	}
+	keep, ok := t.Column(keepPart)
+	if !ok {
+		return nil, fmt.Errorf("the table has no column %s", keepPart)
+	}
+	if s.Advantage, ok = t.Column(advantagePart); !ok {
+		s.Advantage, _ = t.Column("A")
+	}
+	for c := range s.Keep {
+		why := s.refusal(t, keep, c)
+		if s.Keep[c] = why == ""; !s.Keep[c] {
+			s.Refused[why]++
+		}
+	}
+	if keep.Level == formula.Token {
+		s.KeepToken = make([]bool, len(keep.V))
+		for i, k := range keep.V {
+			s.KeepToken[i] = k == 1
+		}
+	}
+	return s, nil
+}
+
+// refusal is why a completion is not learnt from; "" if it is.
+func (s *StepValues) refusal(t *formula.Table, keep formula.Column, completion int) string {
+	if rows := t.Rows(completion, keep.Level); keep.Level != formula.Token && keep.V[rows[0]] == 0 {
+		return "keep"
+	}
+	for _, c := range []formula.Column{keep, s.Advantage} {
+		if c.V == nil {
+			continue
+		}
+		for _, row := range t.Rows(completion, c.Level) {
+			if math.IsNaN(c.V[row]) && (c.Level != formula.Token || t.Trained(row)) {
+				if why := c.Why[row]; why != "" {
+					return why
+				}
+				return "no value"
+			}
+		}
+	}
+	return ""
+}
+
+// Update is one change of the weights: the kept completions of some groups, with
+// statistics of their own.
+type Update struct {
+	Table *formula.Table // of the kept completions; facts of now are added to it
+	Rows  []bool         // [completion of the step] it is in the update
+
+	a      *Algorithm
+	values *formula.Values
+}
+
+// Update takes the kept completions of the groups for which in is true; nil: of
+// all. It is nil if nothing is left to learn from, and there is no change of the
+// weights then.
+func (s *StepValues) Update(in []bool) (*Update, error) {
+	u := &Update{Rows: slices.Clone(s.Keep), a: s.a}
+	trained := false
+	for c := range u.Rows {
+		if in != nil && !in[s.table.Rows(c, formula.Group)[0]] {
+			u.Rows[c] = false
+		}
+		from, to := s.table.Tokens(c)
+		for t := from; t < to && u.Rows[c] && !trained; t++ {
+			trained = s.table.Trained(t) && (s.KeepToken == nil || s.KeepToken[t])
+		}
+	}
+	if !trained {
+		return nil, nil
+	}
+	var err error
+	if u.Table, err = s.table.Select(u.Rows, s.KeepToken); err != nil {
+		return nil, err
+	}
+	u.values = s.a.program.On(u.Table)
+	return u, nil
+}
+
+// Loss is the loss of the update and its derivatives by facts of now, a column
+// for each that it depends on. The facts of now have to be in the update's table.
+func (u *Update) Loss() (loss float64, slopes map[string]formula.Column, err error) {
+	if loss, err = u.number(lossPart); err != nil {
+		return 0, nil, err
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		c, _ := u.values.Column(lossPart)
+		return 0, nil, &formula.Error{Part: lossPart, Text: strings.TrimSuffix(fmt.Sprintf("the loss is %v: %s", loss, c.Why[0]), ": ")}
+	}
+	slopes, err = u.values.Slopes(lossPart)
+	return loss, slopes, err
+}
+
+// PartSlopes are the derivatives of a local loss for some of the update's
+// completions, whole groups at a time, selected from its table, which needs facts
+// of now of no others. They are those of [Update.Loss] to the bit.
+func (u *Update) PartSlopes(part *formula.Table) (map[string]formula.Column, error) {
+	if !u.a.local {
+		return nil, fmt.Errorf("the loss is not local: %s", u.a.why)
+	}
+	return u.values.Within(part).Slopes(lossPart)
+}
+
+// Metrics are the method's metrics; one that has no value is absent.
+func (u *Update) Metrics() (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, name := range u.a.metrics {
+		x, err := u.number(name)
+		if err != nil {
+			return nil, err
+		}
+		if !math.IsNaN(x) {
+			out[name] = x
+		}
+	}
+	return out, nil
+}
+
+// Part is the value of a part over the update.
+func (u *Update) Part(name string) (formula.Column, error) { return u.values.Column(name) }
+
+func (u *Update) number(name string) (float64, error) {
+	c, err := u.values.Column(name)
+	if err != nil {
+		return 0, err
+	}
+	return c.V[0], nil
+}

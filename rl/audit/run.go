@@ -1,0 +1,182 @@
+package audit
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Run audits the completions of a run: the task's verdict, and the verifiers
+// that its rewards name besides. Problems are drawn again from the run's recipe;
+// no device is needed.
+func Run(dir string, o Options) (*Report, error) {
+	r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	if err != nil {
+		return nil, err
+	}
+	against, err := againstOf(o)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := runPair(opened.Source, r.Task.Demonstrator(), against)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := stageParts(opened.Recipe)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, "completions.jsonl")
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	defer f.Close()
+	a, again := New(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
+	err = lines.Input(name, f, func(_ int, raw []byte) error {
+		var line logged
+		const accepted = "a line of completions.jsonl"
+		if err := lines.Decode(raw, &line, accepted); err != nil {
+			return err
+		}
+		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
+		row, st, err := again.row(line)
+		if err != nil {
+			a.Lose(where, err.Error())
+			return nil
+		}
+		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos", First: pair.first, Second: pair.second, Stored: line.Verdict}
+		if st.RL.Reward == "task" && !st.Algorithm.Penalises() {
+			s.StoredScore = line.Reward
+		}
+		a.Add(s)
+		for _, part := range parts[st.Name] {
+			a.Add(Sample{Where: where, Row: row, Completion: line.Completion, Ended: s.Ended, First: part.first, Second: part.second, Again: true})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.Report(), nil
+}
+
+// stageParts are the verifiers that the stages' rewards name, by stage.
+func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
+	parts := map[string][]graderPair{}
+	for _, st := range r.Stages {
+		for _, declared := range st.Verifiers {
+			program, err := reward.Compile(declared.Name, []reward.Verifier{declared})
+			if err != nil {
+				return nil, fmt.Errorf("%w: stage %s: %w", lines.ErrInput, st.Name, err)
+			}
+			name := fmt.Sprintf("%s of stage %s", declared.Name, st.Name)
+			pair := graderPair{first: OfFunc(name, declared.Verifier, func(row verify.Problem, completion string, _ bool) verify.Verdict {
+				return program.Judge(row, completion)[0]
+			})}
+			if second, with, ok := Second(declared.Verifier, declared.Options); ok {
+				g, err := NewGrader(second, with)
+				if err != nil {
+					return nil, err
+				}
+				g.Aside = true
+				pair.second = &g
+			}
+			parts[st.Name] = append(parts[st.Name], pair)
+		}
+	}
+	return parts, nil
+}
+
+// runPair is a task's own verdict and, unless another is named, a second one: of
+// a demonstrator the same where the form is right as well, which its verdict may not
+// ask for; of another task or a file the one that Second names.
+func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *Grader) (graderPair, error) {
+	name, options := t.Grader()
+	if t.Rows() != nil {
+		pair, err := newPair(name, options, against)
+		pair.first = OfFunc(pair.first.Name, name, t.Verify) // which also asks for an end
+		return pair, err
+	}
+	first := OfFunc(name, name, t.Verify)
+	if against != nil {
+		return graderPair{first, against}, nil
+	}
+	if demonstrator != nil {
+		formed := OfFunc(name+", in the right form", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
+			v := t.Verify(row, completion, ended)
+			if v.Verdict == verify.Right && !demonstrator.Valid(row, completion, ended) {
+				return verify.Reject(v.Extracted, v.Rule, "%s, but the working is not right", v.Reason)
+			}
+			return v
+		})
+		formed.Aside = true
+		return graderPair{first, &formed}, nil
+	}
+	second, with, _ := Second(name, nil)
+	g, err := NewGrader(second, with)
+	g.Aside = true
+	return graderPair{first, &g}, err
+}
+
+// logged is what an audit reads of a line of completions.jsonl.
+type logged struct {
+	Step       int      `json:"step"`
+	Stage      string   `json:"stage"`
+	PromptID   string   `json:"prompt_id"`
+	Group      int      `json:"group"`
+	Sample     int      `json:"sample"`
+	Prompt     string   `json:"prompt"`
+	Completion string   `json:"completion"`
+	Reward     *float64 `json:"reward"`
+	Verdict    string   `json:"verdict"`
+	Stop       string   `json:"stop"`
+}
+
+// redraw draws the problems of a run again.
+type redraw struct {
+	recipe *recipe.Recipe
+	source prompts.Source
+	began  map[string]int   // first step of each stage, counted over the run
+	stage  string           // of rows
+	step   int              // of rows
+	rows   []verify.Problem // problems of the step that came last
+}
+
+// row is the problem of a completion, and its stage.
+func (d *redraw) row(line logged) (verify.Problem, *recipe.Stage, error) {
+	i := slices.IndexFunc(d.recipe.Stages, func(st recipe.Stage) bool { return st.Name == line.Stage && st.Kind == recipe.KindRL })
+	if i < 0 {
+		return verify.Problem{}, nil, fmt.Errorf("the recipe has no rl stage %q", line.Stage)
+	}
+	st := &d.recipe.Stages[i]
+	if _, known := d.began[line.Stage]; !known {
+		d.began[line.Stage] = line.Step
+	}
+	if d.rows == nil || d.stage != line.Stage || d.step != line.Step {
+		d.stage, d.step = line.Stage, line.Step
+		d.rows = prompts.Step(d.source, d.recipe.Seed, random.Stream(random.Draw, i), line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
+	}
+	if line.Group < 0 || line.Group >= len(d.rows) {
+		return verify.Problem{}, nil, fmt.Errorf("the recipe has %d prompts in a step", len(d.rows))
+	}
+	row := d.rows[line.Group]
+	if row.ID != line.PromptID || row.Question != line.Prompt {
+		return verify.Problem{}, nil, fmt.Errorf("the recipe draws the problem %q there, the line has %q: it is of another recipe or an older program", row.ID, line.PromptID)
+	}
+	return row, st, nil
+}

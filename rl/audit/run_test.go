@@ -1,0 +1,131 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// writtenRun is a run folder as a device would leave it: the rl stage's problems
+// of the first steps, each answered by its reference and by something else.
+func writtenRun(t *testing.T, preset string, change func(line *logged)) string {
+	t.Helper()
+	r, err := recipe.Load(preset, []string{"stage.rl.prompts_per_step=4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "recipe.toml"), []byte(r.Resolved()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stage := 0
+	for i, st := range r.Stages {
+		if st.Kind == recipe.KindRL {
+			stage = i
+		}
+	}
+	var out bytes.Buffer
+	for step := range 3 {
+		for group, row := range prompts.Step(prompts.Of(r.Task.Settings), r.Seed, random.Stream(random.Draw, stage), step, 4) {
+			for sample, text := range []string{"=" + strings.TrimPrefix(row.Answer, "="), row.Answer, "1+1=2"} {
+				v := r.Task.Settings.Verify(row, text, true)
+				line := logged{Step: 501 + step, Stage: "rl", PromptID: row.ID, Group: group, Sample: sample, Prompt: row.Question,
+					Completion: text, Reward: &v.Score, Verdict: v.Verdict, Stop: "eos"}
+				change(&line)
+				raw, err := json.Marshal(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out.Write(append(raw, '\n'))
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "completions.jsonl"), out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestRun: the problems of a run are drawn again, what was stored comes out
+// again, and what was changed since is found.
+func TestRun(t *testing.T) {
+	for _, preset := range []string{"countdown-tiny", "chain-sum-tiny"} {
+		r, err := Run(writtenRun(t, preset, func(*logged) {}), Options{Limit: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Samples != 36 || r.Stored.N != 36 || r.Problems() != nil || len(r.Pairs) != 1 || r.Pairs[0].Graders[0].Mean() == 0 {
+			t.Errorf("%s: %d samples, stored %+v, %q, %+v", preset, r.Samples, r.Stored, r.Problems(), r.Pairs[0].Graders)
+		}
+		// "=11" is the right total without a working.
+		if differ := r.Pairs[0].Disagreed; preset == "chain-sum-tiny" && differ != 12 || preset == "countdown-tiny" && differ != 0 {
+			t.Errorf("%s: %d disagreements about the form", preset, differ)
+		}
+	}
+	changed := writtenRun(t, "countdown-tiny", func(line *logged) {
+		switch {
+		case line.Step == 502 && line.Sample == 2:
+			line.Verdict = verify.Right
+		case line.Step == 503 && line.Group == 1:
+			line.PromptID = "1,2>3"
+		case line.Step == 503 && line.Group == 2:
+			line.Stop = "length"
+		case line.Step == 503 && line.Group == 3:
+			line.Group = 4
+		}
+	})
+	r, err := Run(changed, Options{Limit: 2, Against: "task:countdown extract=none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 4 verdicts changed; of 3 that were cut off one had been right.
+	if r.Samples != 30 || r.Lost.N != 6 || len(r.Lost.Examples) != 2 || r.Stored.Differ != 4+1 || r.Pairs[0].Disagreed != 1 {
+		t.Errorf("%d samples, lost %+v, stored %+v, %d disagreements", r.Samples, r.Lost, r.Stored, r.Pairs[0].Disagreed)
+	}
+	if len(r.Problems()) != 2 {
+		t.Errorf("%q", r.Problems())
+	}
+	if _, err := Run(t.TempDir(), Options{}); err == nil {
+		t.Error("a folder without a run is audited")
+	}
+}
+
+// TestFile: lines as verify --in takes them, with what they may store.
+func TestFile(t *testing.T) {
+	const input = `{"question":"3+4","answer":"7","completion":"7","verdict":"right","score":1}
+{"question":"3+5","answer":"8","completion":"9","verdict":"right","reward":1}
+{"question":"3+6","answer":"9","completion":"9","verdict":"perhaps"}
+{"verifier":"gsm8k","answer":"7","completion":"it is 7"}
+{"verifier":"task:gcd","task":{"question":"gcd?","answer":"4"},"completion":"<answer>4</answer>","extract":"announced"}
+{"verifier":"json_schema","schema":{"type":"object"},"completion":"{}"}
+`
+	r, err := File("lines", strings.NewReader(input), Options{Verifier: "number", Limit: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range r.Pairs {
+		for _, g := range p.Graders {
+			names = append(names, g.Name)
+		}
+	}
+	want := "number, math, gsm8k, gsm8k extract=flexible, task:gcd extract=announced, task:gcd extract=last_line, json_schema"
+	if got := strings.Join(names, ", "); got != want || r.Samples != 6 || r.Stored.N != 2 || r.Stored.Differ != 1 || r.Pairs[1].Disagreed != 1 {
+		t.Errorf("%s; %+v", got, r.Stored)
+	}
+	for _, o := range []Options{{}, {Verifier: "numbr"}, {Verifier: "number", Against: "numbr"}, {Verifier: "number", Against: "math strict"}} {
+		if _, err := File("lines", strings.NewReader(input), o); !errors.Is(err, lines.ErrInput) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// stepRepeats is how many steps Step runs after one to warm up.
+const stepRepeats = 6
+
+// Step measures whole reinforcement learning steps of a preset from random weights,
+// rollouts of full length: the best of several, with its phases.
+func Step(ctx context.Context, dev gpu.Device, preset string, emit func(Result)) error {
+	r, err := recipe.Load(preset, nil)
+	if err != nil {
+		return err
+	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return err
+	}
+	r = opened.Recipe
+	index := -1
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Kind == recipe.KindRL && index < 0 {
+			index = i
+			st.Reward = "random" // random weights solve nothing: without it no advantage would differ from 0
+			st.EvalEvery, st.RL.Steps = 0, stepRepeats+1
+		}
+	}
+	if index < 0 {
+		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
+	}
+	c, err := cast.Open(r, "", dev)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.Policy.Model.Config.EOS = nil // every completion runs to its full length
+	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c}
+	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c); err != nil {
+		return err
+	}
+	stage, err := train.New(parts, index)
+	if err != nil {
+		return err
+	}
+	shortest, phases := math.Inf(1), map[string]float64{}
+	for i := range stepRepeats + 1 {
+		e, err := stage.Step(ctx, train.Position{Stage: index, Step: i, Total: i})
+		if err != nil {
+			return err
+		}
+		rollout, learning := e.Timing["time/rollout_s"], e.Timing["time/train_s"]
+		if i > 0 && rollout+learning < shortest {
+			shortest, phases = rollout+learning, map[string]float64{"rollout": rollout, "train": learning}
+		}
+	}
+	st, caps := &r.Stages[index], dev.Caps()
+	emit(Result{Bench: "step", Device: caps.Name, Tier: string(caps.Tier), Value: shortest, Unit: "s", Phases: phases,
+		Case: fmt.Sprintf("%s, %d prompts x %d samples x %d tokens, %d updates", preset, st.PromptsPerStep, st.GroupSize, st.Sampling.MaxCompletionTokens, st.UpdatesPerRollout)})
+	return nil
+}

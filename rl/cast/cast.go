@@ -1,0 +1,112 @@
+package cast
+
+import (
+	"io"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// Cast is the models of a run.
+type Cast struct {
+	Policy    *Policy
+	Sampler   *Sampler // of the policy
+	Folder    string   // that the policy was read from; "": random weights
+	reference *reference
+}
+
+// Keeper has state that a resumed run needs.
+type Keeper interface {
+	Name() string
+	// Save returns what writes each file of a checkpoint, by its name there.
+	Save() (map[string]func(io.Writer) error, error)
+	// Load continues from a checkpoint's folder.
+	Load(dir string) error
+}
+
+// Open makes the models that a recipe needs. folder is the Hugging Face folder behind its
+// model.path; "": random weights. It plans their memory first and refuses what does not
+// fit.
+func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
+	plan, err := Plan(r, folder, dev.Caps())
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.Fits(dev.Caps()); err != nil {
+		return nil, err
+	}
+	c := &Cast{Policy: &Policy{}, Folder: folder}
+	if err := c.build(r, dev); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
+	b, err := read(r, c.Folder)
+	if err != nil {
+		return err
+	}
+	s, p := sizesOf(r), c.Policy
+	if c.Folder != "" {
+		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype})
+	} else {
+		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
+		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
+			p.Model.Tokenizer = b.tokenizer
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if p.trainer, err = p.Model.NewTrainer(s.trainRows); err != nil {
+		return err
+	}
+	c.Sampler = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: func() int { return p.version }}
+	if c.Sampler.Engine, err = p.Model.NewEngine(s.engine); err != nil {
+		return err
+	}
+	if roles(r)["reference"] {
+		c.reference, err = openReference(dev, b.config, s)
+	}
+	return err
+}
+
+// Tokenizer is the policy's.
+func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
+
+// Begin prepares for a stage: the optimizer forgets, and the reference becomes what
+// the policy is now.
+func (c *Cast) Begin() error {
+	if err := c.Policy.trainer.ResetOptimizer(); err != nil {
+		return err
+	}
+	if c.reference != nil {
+		return c.reference.model.CopyFrom(c.Policy.Model)
+	}
+	return nil
+}
+
+// Keepers are the models with state that a resumed run needs.
+func (c *Cast) Keepers() []Keeper {
+	keepers := []Keeper{c.Policy}
+	if c.reference != nil {
+		keepers = append(keepers, c.reference)
+	}
+	return keepers
+}
+
+// Close frees the device memory.
+func (c *Cast) Close() {
+	if c.Sampler != nil && c.Sampler.Engine != nil {
+		c.Sampler.Engine.Close()
+	}
+	if c.reference != nil {
+		c.reference.close()
+	}
+	c.Policy.close()
+}

@@ -1,0 +1,18 @@
+// Package cast holds the models of a run, by role, and what they are asked to do.
+//
+//	role        what it is                                      opened
+//	policy      the model that is trained and samples           always
+//	reference   the policy as it was when the stage began       where a loss reads the fact "ref"
+//
+// [Needs] says which facts the stages of a recipe read. A role is opened, and counted
+// by [Plan], if and only if it supplies one of them. A new role is a row of the table
+// of suppliers (suppliers.go) and a place in [Open].
+//
+// The package is the lowest that knows package model: it turns views of package
+// rollout into the trainer's sequences, and the sampler's completions into segments.
+//
+// Shapes: a column has a row for each view, with an entry for each token that the
+// policy wrote. Log-probs are in nats, of logits divided by the view's temperature.
+//
+// A Cast belongs to one goroutine. Close frees the device memory.
+package cast

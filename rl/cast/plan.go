@@ -1,0 +1,111 @@
+package cast
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// ProbeProblems is the number of training problems on which a warm-up tests whether
+// the model has learnt the form of an answer.
+const ProbeProblems = 128
+
+// sizes are what a recipe asks of the device.
+type sizes struct {
+	positions int // longest sequence, tokens
+	trainRows int // tokens of one batch of the trainer
+	engine    model.EngineOptions
+}
+
+func sizesOf(r *recipe.Recipe) sizes {
+	var s sizes
+	longest, rows, widest, group := 0, 0, ProbeProblems, r.Task.EvalSamples
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
+		switch st.Kind {
+		case recipe.KindSFT:
+			rows = max(rows, st.SFT.BatchSize*longest)
+		case recipe.KindRL:
+			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*st.RL.GroupSize*longest)
+			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.RL.GroupSize)
+		}
+		widest = max(widest, r.Task.EvalSamples)
+	}
+	s.positions = longest
+	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
+	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
+	return s
+}
+
+// Plan is the device memory that a recipe needs. folder is the Hugging Face folder
+// behind its model.path; "": random weights.
+func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
+	b, err := read(r, folder)
+	if err != nil {
+		return gpu.Plan{}, err
+	}
+	s := sizesOf(r)
+	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: roles(r)["reference"], Engine: &s.engine})
+	if errors.Is(err, gpu.ErrUnsupported) { // it is the recipe that asks for it
+		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
+	}
+	return plan, err
+}
+
+// blueprint is what is known of a model before it lies on a device.
+type blueprint struct {
+	config    model.Config
+	tokenizer *text.Tokenizer
+}
+
+// Tokenizer is that of the model that a recipe trains. No device is needed.
+func Tokenizer(r *recipe.Recipe, folder string) (*text.Tokenizer, error) {
+	b, err := read(r, folder)
+	return b.tokenizer, err
+}
+
+// read finds out what model a recipe trains: that of a folder, or a fresh one of the
+// dimensions it names. A model that cannot read or end a text is refused.
+func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
+	if folder == "" {
+		return planned(r)
+	}
+	f, err := model.ReadFolder(folder)
+	if err != nil {
+		return b, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	b.config, b.tokenizer = f.Config, f.Tokenizer
+	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
+	switch {
+	case b.tokenizer == nil:
+		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
+	case len(b.config.EOS) == 0:
+		err = fmt.Errorf("%w: model %s names no eos_token_id", lines.ErrInput, folder)
+	}
+	return b, errors.Join(err, f.Tensors.Close())
+}
+
+// planned is a fresh model.
+func planned(r *recipe.Recipe) (b blueprint, err error) {
+	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
+	cfg, err := model.NewConfig(m.Family)
+	if err != nil {
+		return b, fmt.Errorf("%w: [model] family: %w", lines.ErrInput, err)
+	}
+	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(t.Vocabulary()), m.Width, m.Layers, m.Heads, m.KVHeads
+	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
+	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
+	cfg.Dtype, cfg.KVDtype = model.Dtype(m.Dtype), model.Dtype(m.KVDtype)
+	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+t.CompletionTokens())
+	if err := cfg.Complete(); err != nil {
+		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
+	}
+	words, err := text.NewWords(t.Vocabulary())
+	return blueprint{config: cfg, tokenizer: words}, err
+}

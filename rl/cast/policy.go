@@ -1,0 +1,168 @@
+package cast
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Files of a checkpoint besides those of the Hugging Face folder.
+const (
+	weightsFile   = "model.safetensors"
+	optimizerFile = "trainer/optimizer.safetensors"
+	policyFile    = "trainer/policy.json"
+)
+
+// Policy is the model that is trained.
+type Policy struct {
+	Model   *model.Model
+	trainer *model.Trainer
+	version int // updates since the run began
+}
+
+// Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
+// see [model.Trainer.Accumulate].
+func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []model.TokenStats) ([]model.TokenWeights, error)) error {
+	return p.trainer.Accumulate(sequences(views), weigh)
+}
+
+// Forward computes the statistics of the tokens that the policy wrote, before any
+// gradient, see [model.Trainer.Forward].
+func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
+	return p.trainer.Forward(sequences(views))
+}
+
+// Backward adds the gradient of the views of the last Forward.
+func (p *Policy) Backward(weights []model.TokenWeights) error { return p.trainer.Backward(weights) }
+
+// Update changes the weights by the gradient, which it clears, and returns the
+// gradient's norm.
+func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
+	if norm, err = p.trainer.Step(h); err == nil {
+		p.version++
+	}
+	return norm, err
+}
+
+// policyState is what a checkpoint knows about a policy besides its tensors.
+type policyState struct {
+	Updates int `json:"updates"` // of the stage's optimizer
+	Version int `json:"version"` // updates since the run began
+}
+
+// Name implements the run's Keeper.
+func (p *Policy) Name() string { return "policy" }
+
+// Save implements the run's Keeper: a Hugging Face folder, and the optimizer's state.
+func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
+	small, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	moments, updates := p.trainer.OptimizerState()
+	files := map[string]func(io.Writer) error{
+		weightsFile:   tensorFile(p.Model.Tensors()),
+		optimizerFile: tensorFile(moments),
+		policyFile:    func(w io.Writer) error { return json.NewEncoder(w).Encode(policyState{updates, p.version}) },
+	}
+	for name, data := range small {
+		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
+	}
+	return files, nil
+}
+
+// Load implements the run's Keeper. It refuses a checkpoint with another config or
+// tokenizer than the policy has.
+func (p *Policy) Load(dir string) error {
+	if err := p.sameFiles(dir); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, filepath.FromSlash(policyFile))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var state policyState
+	if err := json.Unmarshal(data, &state); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	p.version = state.Version
+	if err := readTensors(filepath.Join(dir, weightsFile), p.Model.SetTensors); err != nil {
+		return err
+	}
+	return readTensors(filepath.Join(dir, filepath.FromSlash(optimizerFile)), func(ts *model.TensorSet) error {
+		return p.trainer.SetOptimizerState(ts, state.Updates)
+	})
+}
+
+// sameFiles compares the policy's config and tokenizer with those of a checkpoint:
+// they differ where the folder of model.path was changed in between.
+func (p *Policy) sameFiles(dir string) error {
+	now, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		then, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(then, now[name]) {
+			return fmt.Errorf("%w: the run began with another %s, the one in %s: the run would not continue to the same bytes. Restore the file in the folder of model.path, or start a new run with model.path=%s",
+				lines.ErrInput, name, dir, dir)
+		}
+	}
+	return nil
+}
+
+func (p *Policy) close() {
+	if p.trainer != nil {
+		p.trainer.Close()
+	}
+	if p.Model != nil {
+		p.Model.Close()
+	}
+}
+
+// sequences are views as the trainer takes them.
+func sequences(views []rollout.View) []model.Sequence {
+	seqs := make([]model.Sequence, len(views))
+	for i, v := range views {
+		seqs[i] = model.Sequence{IDs: v.IDs, Temperature: v.Temperature}
+		for _, s := range v.Spans {
+			seqs[i].Spans = append(seqs[i].Spans, model.Span(s))
+		}
+	}
+	return seqs
+}
+
+// Widen is a device's float32 numbers as the float64 that losses take.
+func Widen(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+func tensorFile(tensors []model.NamedTensor) func(io.Writer) error {
+	return func(w io.Writer) error { return model.WriteSafetensors(w, tensors) }
+}
+
+func readTensors(file string, use func(*model.TensorSet) error) error {
+	ts, err := model.OpenTensorFile(file)
+	if err != nil {
+		return err
+	}
+	defer ts.Close()
+	return use(ts)
+}

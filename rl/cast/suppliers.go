@@ -1,0 +1,55 @@
+package cast
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// supplier computes a fact about each token that the policy wrote.
+type supplier struct {
+	fact string // as losses and rewards name it
+	role string // the model that it takes
+	run  func(c *Cast, views []rollout.View) ([][]float64, error)
+}
+
+// suppliers has a row for every fact that a model of its own supplies.
+var suppliers = []supplier{
+	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.reference.logprobs(views) }},
+}
+
+// Needs lists the facts that a stage reads and that another model than the policy
+// supplies.
+func Needs(st *recipe.Stage) []string {
+	if st.Skip || st.Kind != recipe.KindRL {
+		return nil
+	}
+	return st.Algorithm.Needs()
+}
+
+// roles says which roles the stages of a recipe need besides the policy.
+func roles(r *recipe.Recipe) map[string]bool {
+	needed := map[string]bool{}
+	for i := range r.Stages {
+		for _, fact := range Needs(&r.Stages[i]) {
+			for _, s := range suppliers {
+				if s.fact == fact {
+					needed[s.role] = true
+				}
+			}
+		}
+	}
+	return needed
+}
+
+// Supply computes a fact of [Needs]: a row for each view, with an entry for each token
+// that the policy wrote.
+func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
+	i := slices.IndexFunc(suppliers, func(s supplier) bool { return s.fact == fact })
+	if i < 0 {
+		return nil, fmt.Errorf("no model supplies the fact %q", fact)
+	}
+	return suppliers[i].run(c, views)
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/tasks"
+)
+
+// catalogue is a kind of things that have names: a command lists them, and its
+// subcommand show shows one. A name that none of them has is answered alike
+// wherever it is given.
+type catalogue struct {
+	command string // "tasks"
+	kind    string // "task"
+	names   func() []string
+	entry   func(name string) string // the name of the entry for other spellings; nil: there are none
+}
+
+var (
+	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
+	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
+	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: recipe.Names}
+	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames}
+	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
+
+	// Where a task is asked for, a recipe may be given, whose task is meant.
+	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), recipe.Names()...) }}
+
+	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue}
+)
+
+// check is nil for a known name.
+func (k catalogue) check(name string) error {
+	known := k.names()
+	if slices.Contains(known, name) {
+		return nil
+	}
+	return usage(hint.Unknown(k.kind, name, known, "rlzero "+k.command))
+}
+
+// checkFile is check for a name in whose place a file may be given.
+func (k catalogue) checkFile(name string) error {
+	if _, err := os.Stat(name); err == nil || strings.ContainsAny(name, `/\.`) {
+		return nil
+	}
+	return k.check(name)
+}
+
+// shown are the names that "rlzero COMMAND show" takes.
+func shown(command string) []string {
+	for _, k := range catalogues {
+		if k.command == command {
+			return k.names()
+		}
+	}
+	return nil
+}
+
+// lister is the command of a catalogue; show gets a known name.
+func (k catalogue) lister(usage, example string, list func(*cli.Context) error, show func(c *cli.Context, name string) error) *cli.Command {
+	return &cli.Command{
+		Name: k.command, Usage: usage, ArgsUsage: "[show NAME]",
+		Description: "Examples:\n   rlzero " + k.command + "\n   rlzero " + k.command + " show " + example,
+		Flags:       []cli.Flag{jsonFlag},
+		Action:      list, // arrange lets no arguments through
+		Subcommands: []*cli.Command{{
+			Name: "show", Usage: "show one " + k.kind, ArgsUsage: "NAME",
+			Description: "Example:\n   rlzero " + k.command + " show " + example,
+			Flags:       []cli.Flag{jsonFlag},
+			Action: func(c *cli.Context) error {
+				args, err := positional(c, "NAME")
+				if err != nil {
+					return err
+				}
+				name := args[0]
+				if k.entry != nil {
+					name = k.entry(name)
+				}
+				if err := k.check(name); err != nil {
+					return err
+				}
+				return show(c, name)
+			},
+		}},
+	}
+}
+
+// named is a line of a list.
+type named struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+func printNamed(c *cli.Context, list []named) error {
+	width := 0
+	for _, n := range list {
+		width = max(width, len(n.Name))
+	}
+	for _, n := range list {
+		var err error
+		if c.Bool("json") {
+			err = printJSON(c, n)
+		} else {
+			_, err = fmt.Fprintf(c.App.Writer, "%-*s  %s\n", width, n.Name, n.Summary)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func taskNames() []string {
+	var names []string
+	for _, f := range tasks.Families() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// metricEntry is eval/pass@K for eval/pass@8.
+func metricEntry(name string) string {
+	if m, ok := metrics.Find(name); ok {
+		return m.Name
+	}
+	return name
+}
+
+func metricNames() []string {
+	var names []string
+	for _, m := range metrics.Table() {
+		names = append(names, m.Name)
+	}
+	return names
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package cli
-
-// ignoreFileSizeSignal: there is no such signal here.
-func ignoreFileSizeSignal() {}

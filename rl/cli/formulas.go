@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/lines"
+)
+
+func formulasCommand() *cli.Command {
+	return &cli.Command{
+		Name: "formulas", Usage: "explain the language of methods: facts, functions, named formulas, sources", ArgsUsage: "[eval --in FILE]",
+		Description: `The language of advantages, losses and filters, with worked examples.
+
+Examples:
+   rlzero formulas
+   rlzero formulas --json | jq -r 'select(.source) | .usage + "  " + .source'
+   rlzero formulas eval --in questions.jsonl`,
+		Flags: []cli.Flag{jsonFlag},
+		Action: func(c *cli.Context) error {
+			if _, err := positional(c); err != nil {
+				return usagef("rlzero formulas takes no arguments, or eval --in FILE")
+			}
+			if c.Bool("json") {
+				return formulasJSON(c)
+			}
+			printFormulas(c.App.Writer)
+			return nil
+		},
+		Subcommands: []*cli.Command{{
+			Name: "eval", Usage: "evaluate formulas on given columns: one JSON object a line in, one out",
+			Description: `Holds a formula against a paper or another implementation: value, derivatives by
+each token, parts, metrics, and whether the loss is local. A preset takes the place
+of formulas; formulas and parameters beside it replace its own. A missing value is
+null. start is old where it is not given, and every token is own.
+
+Example:
+   echo '` + algo.Examples[1].Question + `' | rlzero formulas eval --in -`,
+			Flags:  []cli.Flag{&cli.StringFlag{Name: "in", Usage: "file of JSON lines; - for standard input"}},
+			Action: evalFormulas,
+		}},
+	}
+}
+
+func evalFormulas(c *cli.Context) error {
+	if _, err := positional(c); err != nil {
+		return err
+	}
+	in, err := input(c, c.String("in"))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	name := c.String("in")
+	if name == "-" {
+		name = "standard input"
+	}
+	err = lines.Each(name, in, func(_ int, raw []byte) error {
+		q, err := algo.ReadQuestion(raw)
+		if err != nil {
+			return err
+		}
+		answer, err := q.Evaluate()
+		if err != nil {
+			return err
+		}
+		return printJSON(c, answer)
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return nil
+}
+
+// formulaEntry is a line of rlzero formulas --json.
+type formulaEntry struct {
+	Kind    string `json:"kind"` // fact, function, part or example
+	Name    string `json:"name,omitempty"`
+	Usage   string `json:"usage,omitempty"`
+	Level   string `json:"level,omitempty"` // of a fact
+	For     string `json:"for,omitempty"`   // the part that a named formula is meant for
+	Gives   string `json:"gives,omitempty"` // number or condition
+	Unit    string `json:"unit,omitempty"`
+	Meaning string `json:"meaning,omitempty"`
+	Formula string `json:"formula,omitempty"`
+	Slope   string `json:"derivative,omitempty"` // its conventions
+	Source  string `json:"source,omitempty"`
+}
+
+func gives(condition bool) string {
+	if condition {
+		return "condition"
+	}
+	return "number"
+}
+
+func allFacts() []formula.Fact { return slices.Concat(algo.Facts(), formula.Structure()) }
+
+func formulasJSON(c *cli.Context) error {
+	var all []formulaEntry
+	for _, f := range allFacts() {
+		all = append(all, formulaEntry{Kind: "fact", Name: f.Name, Usage: f.Name, Level: f.Level.String(), Gives: gives(f.Condition), Unit: f.Unit, Meaning: f.Meaning})
+	}
+	for _, f := range formula.Functions() {
+		all = append(all, formulaEntry{Kind: "function", Name: f.Name, Usage: f.Usage, Gives: gives(f.Condition()), Meaning: f.Meaning, Formula: f.Formula, Slope: f.Slope, Source: f.Source})
+	}
+	for _, p := range algo.Library() {
+		all = append(all, formulaEntry{Kind: "part", Name: p.Name, Usage: p.Name, For: p.Kind, Meaning: p.Differs, Formula: strings.TrimSpace(p.Formula), Source: p.Paper})
+	}
+	for _, e := range all {
+		if err := printJSON(c, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printFormulas(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nFACTS\n", strings.TrimSpace(algo.Guide))
+	for level := formula.Run; level <= formula.Token; level++ {
+		fmt.Fprintf(w, "  of a %s\n", level)
+		for _, f := range allFacts() {
+			if f.Level == level {
+				meaning := f.Meaning
+				if f.Unit != "" {
+					meaning += " (" + f.Unit + ")"
+				}
+				fmt.Fprintf(w, "   %-17s %s\n", f.Name, meaning)
+			}
+		}
+	}
+	fmt.Fprintln(w, "\nFUNCTIONS ([...] may be left out)")
+	for _, f := range formula.Functions() {
+		fmt.Fprintf(w, "   %s\n      %s\n", f.Usage, f.Meaning)
+		printUnlessEmpty(w, "      = ", f.Formula)
+		printUnlessEmpty(w, "      derivative: ", f.Slope)
+		printUnlessEmpty(w, "      source: ", f.Source)
+	}
+	kind := ""
+	for _, p := range algo.Library() {
+		if p.Kind != kind {
+			kind = p.Kind
+			fmt.Fprintf(w, "\nNAMED FORMULAS: %s\n", strings.ToUpper(kind))
+		}
+		fmt.Fprintf(w, "   %s = %s\n", p.Name, indented(strings.TrimSpace(p.Formula), 6))
+		printUnlessEmpty(w, "      numbers: ", numbersText(p.Parameters))
+		printUnlessEmpty(w, "      ", p.Differs)
+		printUnlessEmpty(w, "      source: ", p.Paper)
+	}
+	fmt.Fprintln(w, "\nWORKED EXAMPLES, for rlzero formulas eval --in -")
+	for _, e := range algo.Examples {
+		fmt.Fprintf(w, "   %s\n   %s\n   gives loss %v\n\n", e.About, e.Question, e.Loss)
+	}
+}
+
+func printUnlessEmpty(w io.Writer, before, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "%s%s\n", before, text)
+	}
+}
+
+func numbersText(numbers map[string]float64) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		out = append(out, fmt.Sprintf("%s = %v", name, numbers[name]))
+	}
+	return strings.Join(out, ", ")
+}
+
+func algorithmsCommand() *cli.Command {
+	list := func(c *cli.Context) error {
+		for _, name := range algo.MethodNames() {
+			m, err := algo.LoadMethod(name)
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				err = printJSON(c, map[string]string{"name": name, "summary": m.About, "paper": m.Paper})
+			} else {
+				_, err = fmt.Fprintf(c.App.Writer, "%-22s %-18s %s\n", name, shortPaper(m.Paper), m.About)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return algorithmCatalogue.lister("list the published methods that formulas hold", "dapo", list, showAlgorithm)
+}
+
+// shortPaper is a source in the width of a column.
+func shortPaper(paper string) string {
+	if len(paper) > 18 {
+		return paper[:15] + "..."
+	}
+	return paper
+}
+
+// algorithmJSON is what rlzero algorithms show NAME --json prints.
+type algorithmJSON struct {
+	Name       string             `json:"name"`
+	About      string             `json:"about"`
+	Paper      string             `json:"paper,omitempty"`
+	Parameters map[string]float64 `json:"parameters"`
+	Formulas   []namedText        `json:"formulas"` // in reading order
+	Metrics    []string           `json:"metrics"`
+	Facts      []string           `json:"facts"` // that formulas and metrics read
+	Local      bool               `json:"local"`
+	Why        string             `json:"why,omitempty"`
+	Differs    []string           `json:"differs,omitempty"` // where other trainers do something else
+}
+
+type namedText struct {
+	Name    string `json:"name"`
+	Formula string `json:"formula"`
+}
+
+func showAlgorithm(c *cli.Context, name string) error {
+	m, err := algo.LoadMethod(name)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	// gdpo is about two rewards, which a recipe's verifiers supply.
+	a, err := m.Compile(append(algo.Facts(), formula.Fact{Name: "first", Level: formula.Completion}, formula.Fact{Name: "second", Level: formula.Completion}))
+	if err != nil {
+		return err
+	}
+	local, why := a.Local()
+	out := algorithmJSON{Name: name, About: m.About, Paper: m.Paper, Parameters: a.Parameters(), Metrics: a.Metrics(), Facts: a.Needs(), Local: local, Why: why}
+	if m.Differs != "" {
+		out.Differs = append(out.Differs, m.Differs)
+	}
+	library := map[string]algo.LibraryPart{}
+	for _, p := range algo.Library() {
+		library[p.Name] = p
+	}
+	for _, f := range a.Formulas() {
+		out.Formulas = append(out.Formulas, namedText{f.Name, f.Formula})
+		if p := library[f.Name]; p.Differs != "" {
+			out.Differs = append(out.Differs, f.Name+": "+p.Differs)
+		}
+	}
+	if c.Bool("json") {
+		return printJSON(c, out)
+	}
+	printAlgorithm(c.App.Writer, out)
+	return nil
+}
+
+func printAlgorithm(w io.Writer, a algorithmJSON) {
+	fmt.Fprintf(w, "%s: %s\n", a.Name, a.About)
+	printUnlessEmpty(w, "paper: ", a.Paper)
+	fmt.Fprintln(w, "\nNUMBERS")
+	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
+		value, _ := json.Marshal(a.Parameters[name])
+		fmt.Fprintf(w, "   %s = %s\n", name, value)
+	}
+	fmt.Fprintln(w, "\nFORMULAS, those that others read first")
+	for _, f := range a.Formulas {
+		fmt.Fprintf(w, "   %s = %s\n", f.Name, indented(strings.TrimSpace(f.Formula), 6))
+	}
+	fmt.Fprintf(w, "\nMETRICS   %s\nFACTS     %s\n", strings.Join(a.Metrics, ", "), strings.Join(a.Facts, ", "))
+	if a.Local {
+		fmt.Fprintln(w, "LOCAL     yes: one forward and one backward pass for each micro-batch")
+	} else {
+		fmt.Fprintf(w, "LOCAL     no: %s\n", a.Why)
+	}
+	if len(a.Differs) > 0 {
+		fmt.Fprintln(w, "\nWHERE TRAINERS DIFFER")
+		for _, d := range a.Differs {
+			fmt.Fprintf(w, "   %s\n", d)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// interruptible is for work that has something to save or to remove: the first
+// interrupt cancels the context, the second ends the program at once, as the first
+// does everywhere else. What was told to be ignored, as nohup does with SIGHUP and a
+// shell with SIGINT for a command in the background, stays ignored.
+func interruptible(c *cli.Context) (ctx context.Context, done func()) {
+	signals := []os.Signal{syscall.SIGTERM}
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	ctx, stop := signal.NotifyContext(c.Context, signals...)
+	unused := context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; interrupt again to stop at once")
+	})
+	return ctx, func() { unused(); stop() }
+}

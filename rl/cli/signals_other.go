@@ -1,0 +1,6 @@
+//go:build !unix
+
+package cli
+
+// failedWritesAreErrors: they are.
+func failedWritesAreErrors() {}

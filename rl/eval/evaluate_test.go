@@ -1,0 +1,69 @@
+package eval
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// judged is a group whose completions have these verdicts.
+func judged(verdicts ...verify.Verdict) rollout.Group {
+	g := rollout.Group{Segments: []rollout.Segment{{Parent: -1, IDs: []int{1}}}}
+	for _, v := range verdicts {
+		g.Paths = append(g.Paths, rollout.Path{Leaf: len(g.Segments), Verdicts: []verify.Verdict{v}})
+		g.Segments = append(g.Segments, rollout.Segment{Author: rollout.Policy, IDs: []int{2, 3}, Stop: rollout.EOS})
+	}
+	return g
+}
+
+// TestSummary: figures of an evaluation by hand; what is not scored is left out
+// of each, and never counted as wrong.
+func TestSummary(t *testing.T) {
+	right, wrong, none := verify.Accept("1", "", ""), verify.Reject("2", "", ""), verify.Abstain("no reference")
+	ev := new(Evaluator).summarise([]rollout.Group{
+		judged(right, right, wrong, wrong), // pass@1 1/2, pass@2 1 - 1/6, pass@4 1
+		judged(right, none, none, wrong),   // pass@1 1/2, pass@2 1
+		judged(none, none, none, none),     // nothing
+		judged(wrong, wrong, wrong, none),  // 0
+	}, 4, []int{1, 2, 4})
+	const eps = 0x1p-50 // some roundings of numbers of at most 1
+	for k, want := range map[int]float64{1: 1.0 / 3, 2: (5.0/6 + 1) / 3, 4: 1} {
+		if math.Abs(ev.PassAt[k]-want) > eps {
+			t.Errorf("pass@%d is %v, want %v", k, ev.PassAt[k], want)
+		}
+	}
+	if ev.NotScored != 7 || math.Abs(ev.Mean-1.0/3) > eps {
+		t.Errorf("not scored %d, mean %v", ev.NotScored, ev.Mean)
+	}
+	ev = new(Evaluator).summarise([]rollout.Group{judged(none)}, 1, []int{1})
+	if !math.IsNaN(ev.PassAt[1]) || !math.IsNaN(ev.MajAt[1]) || ev.NotScored != 1 {
+		t.Errorf("of nothing: %+v", ev)
+	}
+}
+
+// TestEvaluationRow: a row of metrics says over how many problems and samples its
+// figures are and how sure they are; the line for people leaves out what was not
+// measured.
+func TestEvaluationRow(t *testing.T) {
+	cs := []rollout.Group{judged(verify.Accept("1", "", ""), verify.Reject("2", "", ""))}
+	formless, formed := new(Evaluator), &Evaluator{Form: func(verify.Problem, string, bool) bool { return true }}
+	ev := formless.summarise(cs, 2, []int{1, 2})
+	row := ev.Metrics()
+	if row["eval/problems"] != 1 || row["eval/samples"] != 2 || row["eval/mean"] != 0.5 {
+		t.Errorf("row %v, want 1 problem of 2 samples with mean 0.5", row)
+	}
+	if low, high := row["eval/mean_low"], row["eval/mean_high"]; !(0 < low && low < 0.5 && 0.5 < high && high < 1) {
+		t.Errorf("interval %v to %v, want one inside 0..1 with 0.5 in it", low, high)
+	}
+	if v, there := row["eval/valid"]; there {
+		t.Errorf("eval/valid is %v for a task without a notion of form", v)
+	}
+	if got, want := ev.Line(), "pass@1 50.0 %  pass@2 100.0 %  (1 held-out problem x 2 samples)"; got != want {
+		t.Errorf("line %q, want %q", got, want)
+	}
+	if row := formed.summarise(cs, 2, []int{1}).Metrics(); row["eval/valid"] != 1 {
+		t.Errorf("eval/valid is %v, want 1", row["eval/valid"])
+	}
+}

@@ -1,0 +1,246 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Options say what a model is evaluated on: the held-out problems of a task,
+// or the rows of a file.
+type Options struct {
+	Task     string   // a task's name, or a recipe whose task is meant
+	Set      []string // overrides of that recipe, PATH=VALUE
+	Data     string   // JSON lines with question (or prompt) and answer
+	Verifier string   // for Data, unless its lines name theirs
+	Problems int
+	N        int                 // samples of each problem
+	K        []int               // for pass@k and maj@k
+	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
+	Seed     uint64              // of the sampler
+	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
+}
+
+// Report is what rlzero eval prints.
+type Report struct {
+	Task string
+	*Result
+	ks []int
+}
+
+// MarshalJSON writes the keys in the documented order; a figure that could not
+// be measured is null.
+func (r Report) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	put := func(key string, v any) {
+		if b.Len() == 0 {
+			b.WriteByte('{')
+		} else {
+			b.WriteByte(',')
+		}
+		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			v = nil
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			raw = []byte("null") // an interval without problems
+		}
+		fmt.Fprintf(&b, "%q:%s", key, raw)
+	}
+	put("task", r.Task)
+	put("n", len(r.Groups))
+	put("samples", r.Samples)
+	put("mean", r.Mean)
+	put("mean_ci95", r.MeanCI)
+	for _, k := range r.ks {
+		put(fmt.Sprintf("pass@%d", k), r.PassAt[k])
+	}
+	for _, k := range r.ks {
+		put(fmt.Sprintf("maj@%d", k), r.MajAt[k])
+	}
+	put("greedy", r.Greedy)
+	put("not_scored", r.NotScored)
+	put("mean_tokens", r.Length)
+	return []byte(b.String() + "}"), nil
+}
+
+// Table is the result for people.
+func (r Report) Table() string {
+	var b strings.Builder
+	line := func(name string, v float64, note string) {
+		fmt.Fprintf(&b, "%-12s %6.1f %%  %s\n", name, 100*v, note)
+	}
+	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, terminal.Count(len(r.Groups), "problem", ""), terminal.Count(r.Samples, "sample", ""))
+	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
+	for _, k := range r.ks {
+		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
+		line(fmt.Sprintf("maj@%d", k), r.MajAt[k], "")
+	}
+	line("greedy", r.Greedy, "")
+	fmt.Fprintf(&b, "%-12s %6.1f tokens\n", "length", r.Length)
+	if r.NotScored > 0 {
+		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
+	}
+	return b.String()
+}
+
+// counted adds up the completions of an evaluation, the most likely ones included,
+// for o.Progress.
+func (o Options) counted(problems int) func(int) {
+	if o.Progress == nil {
+		return nil
+	}
+	done := 0
+	return func(n int) {
+		done += n
+		o.Progress(done, problems*(o.N+1))
+	}
+}
+
+// Model measures a model.
+func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
+	if m.Tokenizer == nil {
+		return nil, fmt.Errorf("%w: the model's folder has no tokenizer.json", lines.ErrInput)
+	}
+	e := &Evaluator{Collector: &rollout.Collector{Tokenizer: m.Tokenizer}}
+	var problems []verify.Problem
+	var err error
+	name := o.Data
+	if o.Task != "" {
+		name = o.Task
+		problems, err = e.taskProblems(&o)
+	} else {
+		problems, err = e.fileProblems(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	longest, err := longestPrompt(m, problems)
+	if err != nil {
+		return nil, err
+	}
+	if o.Params.MaxTokens, err = infer.NewTokens(m, longest, o.Params.MaxTokens); err != nil {
+		return nil, err
+	}
+	engine, err := m.NewEngine(model.EngineOptions{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + o.Params.MaxTokens, Finished: o.counted(len(problems))})
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	e.Collector.Sampler = &cast.Sampler{Engine: engine, Role: "policy", Seed: func(random.Key) uint64 { return o.Seed }}
+	r, err := e.Measure(ctx, Question{Problems: problems, N: o.N, K: o.K, Params: o.Params, Greedy: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Report{name, r, o.K}, nil
+}
+
+// longestPrompt is the length of the longest of the problems' prompts, in tokens.
+func longestPrompt(m *model.Model, problems []verify.Problem) (int, error) {
+	longest := 0
+	for _, p := range problems {
+		ids, err := m.Tokenizer.Encode(p.Question)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %w", lines.ErrInput, &rollout.PromptError{Prompt: p.Question, Err: err})
+		}
+		longest = max(longest, len(ids))
+	}
+	return longest, nil
+}
+
+// taskProblems are the held-out problems of a task: a family with its default
+// settings, or the task of a recipe. It settles how long completions may be if
+// nobody has said so.
+func (e *Evaluator) taskProblems(o *Options) ([]verify.Problem, error) {
+	longest := 0
+	t, err := tasks.New(o.Task)
+	source := prompts.Of(t)
+	if err == nil && len(o.Set) > 0 {
+		return nil, fmt.Errorf("%w: --set changes a recipe and %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
+	}
+	if err != nil {
+		r, recipeErr := recipe.Load(o.Task, o.Set)
+		if recipeErr != nil {
+			return nil, fmt.Errorf("--task %s is neither a task with its default settings (see rlzero tasks) nor a recipe: %w", o.Task, recipeErr)
+		}
+		opened, err := resolve.Open(r)
+		if err != nil {
+			return nil, err
+		}
+		t, source = r.Task.Settings, opened.Source
+		for i := range r.Stages {
+			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
+		}
+	}
+	e.Collector.Task = source.Verify
+	if demonstrator, ok := t.(tasks.Demonstrator); ok {
+		e.Form = demonstrator.Valid
+		longest = max(longest, demonstrator.CompletionTokens())
+	}
+	o.Params.MaxTokens = cmp.Or(o.Params.MaxTokens, longest)
+	rows, err := source.HeldOut(o.Problems)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return rows, nil
+}
+
+// fileProblems reads the problems of a file; each is judged by its "verifier" or the
+// one of the options.
+func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
+	verifiers := map[string]verify.Verifier{}
+	var rows []verify.Problem
+	_, err := tasks.ReadRows(o.Data, func(row verify.Problem) error {
+		name := verifierOf(row, o.Verifier)
+		if name == "" {
+			return errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
+		}
+		if verifiers[name] == nil {
+			v, err := verify.New(name, nil)
+			if err != nil {
+				return err
+			}
+			verifiers[name] = v
+		}
+		if err := verify.Check(verifiers[name], row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", name, err)
+		}
+		if len(rows) < o.Problems {
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
+	}
+	e.Collector.Task = func(row verify.Problem, text string, _ bool) verify.Verdict {
+		return verifiers[verifierOf(row, o.Verifier)].Verify(row, text)
+	}
+	return rows, nil
+}
+
+// verifierOf is the name of a row's verifier.
+func verifierOf(row verify.Problem, fallback string) string {
+	name := fallback
+	if raw, ok := row.Metadata["verifier"]; ok {
+		_ = json.Unmarshal(raw, &name) // not a string: the fallback
+	}
+	return name
+}

@@ -1,0 +1,123 @@
+package formula
+
+// along goes over the tokens or segments of one completion, in order: args[j][i]
+// is the j-th argument at the i-th of them. Tokens that the policy did not write
+// are not among them.
+type along struct {
+	value func(args [][]float64, out []float64)
+	// slope adds the derivatives of the arguments; seed is that of the result.
+	slope func(args [][]float64, seed []float64, d [][]float64)
+}
+
+// sequences are functions along a completion.
+var sequences = []Function{
+	sequence("after", "after(x)", "r", "sum of x from here to the end of the completion, this one included", "", "", along{
+		value: func(args [][]float64, out []float64) { backwards(args[0], nil, out) },
+		slope: func(_ [][]float64, seed []float64, d [][]float64) { forwards(seed, nil, d[0]) },
+	}),
+	sequence("before", "before(x)", "r", "sum of x from the beginning of the completion to here, this one included", "", "", along{
+		value: func(args [][]float64, out []float64) { forwards(args[0], nil, out) },
+		slope: func(_ [][]float64, seed []float64, d [][]float64) { backwards(seed, nil, d[0]) },
+	}),
+	sequence("discounted", "discounted(x, gamma)", "rn", "as after, each further one counted gamma times less", "x + gamma*next(discounted)", "", along{
+		value: func(args [][]float64, out []float64) { backwards(args[0], args[1], out) },
+		slope: func(args [][]float64, seed []float64, d [][]float64) { forwards(seed, args[1], d[0]) },
+	}),
+	sequence("next", "next(x)", "r", "x of the next one; 0 at the end", "", "", along{
+		value: func(args [][]float64, out []float64) {
+			for i := range out {
+				if out[i] = 0; i+1 < len(out) {
+					out[i] = args[0][i+1]
+				}
+			}
+		},
+		slope: func(_ [][]float64, seed []float64, d [][]float64) {
+			for i := 1; i < len(seed); i++ {
+				d[0][i] += seed[i-1]
+			}
+		},
+	}),
+	sequence("previous", "previous(x)", "r", "x of the one before; 0 at the beginning", "", "", along{
+		value: func(args [][]float64, out []float64) {
+			for i := range out {
+				if out[i] = 0; i > 0 {
+					out[i] = args[0][i-1]
+				}
+			}
+		},
+		slope: func(_ [][]float64, seed []float64, d [][]float64) {
+			for i := 1; i < len(seed); i++ {
+				d[0][i-1] += seed[i]
+			}
+		},
+	}),
+	sequence("gae", "gae(pay, value, gamma, lambda)", "rrnn", "generalised advantage estimation: how much better it goes from here than the value said", "pay + gamma*next(value) - value + gamma*lambda*next(gae)", "arXiv 1506.02438", along{
+		value: func(args [][]float64, out []float64) {
+			pay, value, gamma, lambda := args[0], args[1], args[2], args[3]
+			last, behind := 0.0, 0.0
+			for i := len(out) - 1; i >= 0; i-- {
+				last = pay[i] + gamma[i]*behind - value[i] + gamma[i]*lambda[i]*last
+				out[i], behind = last, value[i]
+			}
+		},
+		slope: func(args [][]float64, seed []float64, d [][]float64) {
+			gamma, lambda, reach := args[2], args[3], 0.0
+			for i := range seed {
+				from := 0.0 // what the place before takes from this value
+				if i > 0 {
+					from = gamma[i-1] * reach
+					reach *= gamma[i-1] * lambda[i-1]
+				}
+				reach += seed[i]
+				d[0][i] += reach
+				d[1][i] += from - reach
+			}
+		},
+	}),
+}
+
+// backwards adds up from the end: out[i] = x[i] + factor[i]*out[i+1].
+func backwards(x, factor, out []float64) {
+	last := 0.0
+	for i := len(x) - 1; i >= 0; i-- {
+		f := 1.0
+		if factor != nil {
+			f = factor[i]
+		}
+		last = x[i] + f*last
+		out[i] += last
+	}
+}
+
+// forwards is its transpose: out[i] = x[i] + factor[i-1]*out[i-1].
+func forwards(x, factor, out []float64) {
+	last := 0.0
+	for i := range x {
+		f := 1.0
+		if factor != nil && i > 0 {
+			f = factor[i-1]
+		}
+		last = x[i] + f*last
+		out[i] += last
+	}
+}
+
+func sequence(name, usage, params, meaning, formula, source string, a along) Function {
+	return Function{Name: name, Usage: usage, Meaning: meaning, Formula: formula, Source: source, params: params,
+		build: func(c *compiler, s *scope, n *node) int {
+			args := c.arguments(s, n, functionNamed(name))
+			if args == nil {
+				return -1
+			}
+			o := op{kind: alongOp, fn: functionNamed(name), along: &a, args: args, where: -1, k: -1, at: n.at}
+			for _, x := range args {
+				o.level = max(o.level, c.ops[x].level)
+				o.carries = o.carries || c.ops[x].carries
+			}
+			if o.level < Segment {
+				return c.fail(s, n.at, "%s goes along the tokens or segments of a completion, found %s", n.name, o.level.each())
+			}
+			o.masked = o.level == Token
+			return c.add(s, o)
+		}}
+}

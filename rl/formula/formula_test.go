@@ -1,0 +1,202 @@
+package formula
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// data is a small step: two groups, of two completions and of one.
+type data struct {
+	group  []int
+	tokens [][]int
+	own    []bool
+	facts  []Fact
+	cols   map[string]Column
+}
+
+// small has completions of 2, 1 and 2 tokens; the last token is a tool's.
+func small() data {
+	d := data{group: []int{7, 7, 3}, tokens: [][]int{{2}, {1}, {1, 1}}, own: []bool{true, true, true, true, false}, cols: map[string]Column{}}
+	d.add(Fact{Name: "reward", Level: Completion}, 1, 0, 0.5)
+	d.add(Fact{Name: "A", Level: Completion}, 0.7, -0.7, 0)
+	d.add(Fact{Name: "difficulty", Level: Group}, 2, 5)
+	d.add(Fact{Name: "step", Level: Run}, 3)
+	d.add(Fact{Name: "turn_reward", Level: Segment}, 1, 2, 3, 5)
+	d.add(Fact{Name: "logp", Level: Token, Now: true, Slope: true}, -1.2, -0.3, -0.9, -2, -7)
+	d.add(Fact{Name: "entropy", Level: Token, Now: true, Slope: true}, 0.5, 0.25, 1, 0.75, 2)
+	d.add(Fact{Name: "old", Level: Token}, -1.1, -0.4, -0.9, -2, -3)
+	return d
+}
+
+func (d *data) add(f Fact, v ...float64) {
+	d.facts = append(d.facts, f)
+	d.cols[f.Name] = Column{Level: f.Level, V: v}
+}
+
+func (d data) table(t testing.TB) *Table {
+	t.Helper()
+	f, err := NewFrame(d.group, d.tokens, d.own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := NewTable(f)
+	for name, c := range d.cols {
+		if err := table.Add(name, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return table
+}
+
+func (d data) compile(t testing.TB, parts map[string]string) *Program {
+	t.Helper()
+	p, err := Compile(Text{Parts: parts}, d.facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// column evaluates one formula.
+func (d data) column(t testing.TB, text string) Column {
+	t.Helper()
+	c, err := d.compile(t, map[string]string{"f": text}).On(d.table(t)).Column("f")
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return c
+}
+
+// Values counted by hand.
+func TestValues(t *testing.T) {
+	d := small()
+	nan := math.NaN()
+	for text, want := range map[string][]float64{
+		"group_mean(reward)":                                {0.5, 0.5},
+		"reward - group_mean(reward)":                       {0.5, -0.5, 0},
+		"group_others_mean(reward)":                         {0, 1, nan},
+		"default(reward - group_others_mean(reward), 0)":    {1, -1, 0},
+		"batch_sum(reward)":                                 {1.5},
+		"prompts_mean(difficulty)":                          {3.5},
+		"batch_mean(each(difficulty))":                      {3},
+		"batch_token_mean(reward)":                          {0.625}, // 1, 1, 0, 0.5
+		"batch_token_count(true)":                           {4},
+		"batch_token_count(true, own)":                      {4},
+		"batch_token_count(true, not own)":                  {1},
+		"sum(old)":                                          {-1.5, -0.9, -2},
+		"sum(old, not own)":                                 {0, 0, -3},
+		"mean(turn_reward)":                                 {1, 2, 4},
+		"segment_sum(old)":                                  {-1.5, -0.9, -2, 0},
+		"count(old < -1)":                                   {1, 0, 1},
+		"after(1 + 0*old)":                                  {2, 1, 1, 1, 0},
+		"before(position)":                                  {1, 3, 1, 1, 0},
+		"discounted(if(final, reward, 0), 0.5)":             {0.5, 1, 0, 0.5, 0},
+		"next(position)":                                    {2, 0, 0, 0, 0},
+		"previous(position)":                                {0, 1, 0, 0, 0},
+		"tokens":                                            {2, 1, 1},
+		"group_size":                                        {2, 1},
+		"token_mean(A)":                                     {0.175}, // 0.7, 0.7, -0.7, 0
+		"token_mean(A, A > 0)":                              {0.7},
+		"token_mean(A, A > 1)":                              {0},
+		"seq_mean(A*tokens)":                                {0.7 / 3},
+		"seq_sum(A)":                                        {0.7 / 3},
+		"prompt_mean(group_max(A))":                         {0.35},
+		"fixed_length(A, 2)":                                {0.7 / 3 / 2},
+		"group_place_sum(old)":                              {-2, -0.4, -2, -2, 0},
+		"group_at(A, reward < 1)":                           {-0.7, 0},
+		"batch_nth(reward, 2)":                              {0.5},
+		"batch_nth(reward, 4)":                              {nan},
+		"batch_quantile(reward, 0.25)":                      {0.25},
+		"group_rank(reward)":                                {1, 0, 0.5},
+		"group_zscore(reward)":                              {math.Sqrt(0.5), -math.Sqrt(0.5), 0},
+		"z(x) = x - group_mean(x); z(reward) + z(2*reward)": {1.5, -1.5, 0},
+		"linear(0, 10, 1, 5)":                               {5},
+		"piecewise(1, 2, 7, 4, 9)":                          {7},
+		"pass_at(4, 1, 2)":                                  {0.5},
+		"mod(7, 4)":                                         {3},
+		"if(reward > 2, log(-1), 4)":                        {4, 4, 4},
+		"trim(square(old), 1)":                              {1, 1, 1, 0, 0}, // squares 1.21, 0.16, 0.81, 4
+		"token_mean(reward*(1/(position - 1)*(position > 1)))": {0.25},
+	} {
+		got := d.column(t, text)
+		if len(got.V) != len(want) {
+			t.Errorf("%s has %v, want %v", text, got.V, want)
+			continue
+		}
+		for i := range want {
+			bound := 8 * 0x1p-52 * math.Abs(want[i]) // a few roundings
+			if math.IsNaN(want[i]) != math.IsNaN(got.V[i]) || math.Abs(got.V[i]-want[i]) > bound {
+				t.Errorf("%s = %v, want %v", text, got.V, want)
+				break
+			}
+		}
+	}
+}
+
+// What is wrong is told with its place and what to write.
+func TestFaults(t *testing.T) {
+	d := small()
+	for text, want := range map[string]string{
+		"token_mean(logp*B)":           "f: column 17: unknown name B",
+		"token_mean(lopg)":             "did you mean logp?",
+		"tokn_mean(logp)":              "did you mean token_mean?",
+		"1 +\n  group_mean(logp)":      "line 2, column 3: group_ takes one value for each completion, found one value for each token",
+		"batch_mean(difficulty)":       "prompts_... to count each prompt once",
+		"prompts_mean(reward)":         "write group_mean(...)",
+		"sum(reward)":                  "it is one value already",
+		"after(reward)":                "goes along the tokens",
+		"if(reward, 1, 2)":             "a number stands where if(condition, x, y) takes a condition",
+		"1 < 2 < 3":                    "comparisons are not chained",
+		"reward ** 2":                  "write pow(x, y)",
+		"f + 1":                        "f is made of itself",
+		"z(a) = a + 1; z":              "z takes arguments",
+		"z(a) = a + 1; z(1, 2)":        "z has 2 arguments; accepted: z(a)",
+		"reward = 1; reward":           "reward is a fact",
+		"clip(reward, 2, 1)":           "low is above high",
+		"reward / 0":                   "division by 0",
+		"mean()":                       "mean has 0 arguments; accepted: mean(x[, where])",
+		"reward == \"math\"":           "text is compared with a fact that is text",
+		"discounted(old, logp)":        "takes a constant; write stop(...)",
+		strings.Repeat("(", 100):       "nested deeper than",
+		"reward @ 2":                   "is not part of the language",
+		"fixed_length(logp, reward)":   "takes one length for the run",
+		"1 + ":                         "the end found where a value is expected",
+		"\"open":                       "has no end",
+		"group_quantile(reward, logp)": "takes a constant",
+	} {
+		_, err := Compile(Text{Parts: map[string]string{"f": text}}, d.facts)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Arithmetic that gives no number is an error at tokens and for the run, with its
+// place, and a missing value with a reason above.
+func TestNoNumber(t *testing.T) {
+	d := small()
+	for text, want := range map[string]string{
+		"token_mean((old + 0.9)/(old + 0.9))": "f: column 23: / of 0 and 0 is not a number in group 1, completion 2, token 1",
+		"(step - 3)/(step - 3)":               "/ of 0 and 0 is not a number",
+		"batch_token_mean(log(old))":          "log of -1.1 is not a number in group 1, completion 1, token 1",
+	} {
+		_, err := d.compile(t, map[string]string{"f": text}).On(d.table(t)).Column("f")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if got := d.column(t, "A/A").Why[2]; got != "/ of 0 and 0 is not a number" {
+		t.Errorf("reason %q", got)
+	}
+	d.cols["reward"] = Column{Level: Completion, V: []float64{1, math.NaN(), 0.5}, Why: map[int]string{1: "the answer is cut off"}}
+	if got := d.column(t, "2*reward - group_mean(reward)"); got.V[0] != 1 || got.Why[1] != "the answer is cut off" {
+		t.Errorf("%v, reasons %v", got.V, got.Why)
+	}
+	if got := d.column(t, "batch_token_mean(reward)"); got.V[0] != 2.5/3 {
+		t.Errorf("mean over tokens of those with a reward is %v", got.V)
+	}
+	if got := d.column(t, "group_mean(reward, reward > 1)"); got.Why[0] != "group_mean: nothing in the group counts" {
+		t.Errorf("reasons %v", got.Why)
+	}
+}

@@ -1,0 +1,268 @@
+package formula
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Fact is a name that a table has a column for.
+type Fact struct {
+	Name      string // "row.*" stands for every name that begins with row.
+	Level     Level
+	Condition bool // it is 1 or 0 and may stand where a condition is asked for
+	Text      bool // it is text, which may only be compared with == and !=
+	Now       bool // it changes with every update of the weights
+	Slope     bool // it is one of the quantities that a derivative is taken by
+	Unit      string
+	Meaning   string
+}
+
+// Text is what is compiled together: formulas that may name each other, whatever
+// their order.
+type Text struct {
+	Parts      map[string]string  // name, or name(arguments), to formula
+	Parameters map[string]float64 // named numbers
+	Library    map[string]string  // parts that are compiled only if something names them
+	Numbers    map[string]float64 // those that the library names, where Parameters has no other; a local name may be the same
+	Constant   []string           // parts whose value passes no derivative on
+}
+
+// opKind is what an operation does.
+type opKind uint8
+
+const (
+	literalOp opKind = iota // value
+	factOp                  // the column called name
+	partOp                  // args[0], the value of a part from before the update
+	sameOp                  // whether the text column called name is text
+	eachOp                  // fn row by row, at the finest level of its arguments
+	foldOp                  // fold of args[0] from level from to level
+	othersOp                // fold of the other members of the row's group at level to
+	rankOp                  // place among the members at level to
+	alongOp                 // along of args, within each completion
+	placeOp                 // fold of the group's tokens at the same position
+)
+
+// op is one checked operation of a program. Its arguments stand before it.
+type op struct {
+	kind    opKind
+	fn      *Function
+	fold    *fold
+	along   *along
+	args    []int
+	where   int // operation of a condition; -1: none
+	k       int // operation of the number that a fold takes; -1: none
+	level   Level
+	from    Level // of what a fold reads
+	to      Level // of the sets that othersOp and rankOp look at
+	masked  bool  // tokens that the policy did not write are left out
+	cond    bool
+	now     bool // it depends on facts of now
+	carries bool // it has a derivative
+	update  bool // its statistics are those of an update
+	value   float64
+	name    string
+	text    string
+	in      *part
+	at      int
+}
+
+// inputs are all operations that it reads.
+func (o *op) inputs() []int {
+	in := slices.Clone(o.args)
+	if o.where >= 0 {
+		in = append(in, o.where)
+	}
+	if o.k >= 0 {
+		in = append(in, o.k)
+	}
+	return in
+}
+
+// part is a formula with a name.
+type part struct {
+	name, text string
+	params     []string // nil: it takes no arguments
+	locals     []definition
+	result     *node
+	broken     bool // it could not be read: that has been told
+	constant   bool // no derivative goes through it
+	now        bool // it reads facts of now, itself or through others
+	root       int
+	state      partState
+}
+
+type partState uint8
+
+const (
+	unread partState = iota
+	entered
+	done
+)
+
+// Program is a set of formulas, read and checked: a list of operations, those of
+// equal arguments only once. It is safe for concurrent use.
+type Program struct {
+	ops        []op
+	parts      map[string]*part
+	parameters map[string]bool // those that are read
+	order      []string        // parts, those that others read first
+}
+
+// Parts are the names of all formulas that were compiled and take no arguments,
+// sorted; those of the library are among them if something names them.
+func (p *Program) Parts() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(p.parts)) {
+		if d := p.parts[name]; d.params == nil && d.state == done {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Parameters are the names of the parameters and numbers that formulas read, sorted.
+func (p *Program) Parameters() []string { return slices.Sorted(maps.Keys(p.parameters)) }
+
+// Reading gives name and formula of all parts that were compiled, those that
+// others read first; one with arguments has them in its name.
+func (p *Program) Reading() [][2]string {
+	var out [][2]string
+	for _, name := range p.order {
+		d := p.parts[name]
+		if d.params != nil {
+			name += "(" + strings.Join(d.params, ", ") + ")"
+		}
+		out = append(out, [2]string{name, strings.TrimSpace(d.text)})
+	}
+	return out
+}
+
+// Level is the level of a part's values and whether they are conditions; ok is
+// false if there is no part of that name.
+func (p *Program) Level(name string) (level Level, condition, ok bool) {
+	d := p.parts[name]
+	if d == nil || d.state != done || d.params != nil {
+		return 0, false, false
+	}
+	o := &p.ops[d.root]
+	return o.level, o.cond, true
+}
+
+// Now tells whether a part reads values of now, so that it has to be evaluated
+// in every update.
+func (p *Program) Now(name string) bool { return p.parts[name] != nil && p.parts[name].now }
+
+// Needs are the facts that parts read, sorted, with those that their own parts
+// read. Without a name: of all parts.
+func (p *Program) Needs(names ...string) []string {
+	if len(names) == 0 {
+		names = p.Parts()
+	}
+	used := p.reach(names)
+	found := map[string]bool{}
+	for i, o := range p.ops {
+		if used[i] && (o.kind == factOp || o.kind == sameOp) {
+			found[o.name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// reach marks the operations that parts are made of.
+func (p *Program) reach(names []string) []bool {
+	used := make([]bool, len(p.ops))
+	for _, name := range names {
+		if d := p.parts[name]; d != nil && d.state == done && d.params == nil {
+			used[d.root] = true
+		}
+	}
+	for i := len(p.ops) - 1; i >= 0; i-- {
+		if used[i] {
+			for _, a := range p.ops[i].inputs() {
+				used[a] = true
+			}
+		}
+	}
+	return used
+}
+
+// Local tells whether the derivative of a part, a number of the run, is found
+// completion by completion: it is a sum over completions, and statistics over
+// several of them are of constants. If not, why names the statistic.
+func (p *Program) Local(name string) (local bool, why string) {
+	d := p.parts[name]
+	if d == nil || d.state != done || d.params != nil {
+		return false, "there is no formula " + name
+	}
+	at := p.crossing(d.root, true)
+	if at < 0 {
+		return true, ""
+	}
+	o := &p.ops[at]
+	place := errorAt(o.in.name, o.in.text, o.at, "%s is taken over values of now of several completions", o.called())
+	return false, place.Error()
+}
+
+// called is the name of an operation as it is written.
+func (o *op) called() string {
+	switch {
+	case o.fn != nil:
+		return o.fn.Name
+	case o.name != "":
+		return o.name
+	}
+	return "a number"
+}
+
+// crossing finds an operation that mixes values of now of several completions in
+// another way than as a sum; -1 if there is none. sum tells that what is above
+// the operation is linear, so that the operation may be a sum itself.
+func (p *Program) crossing(i int, sum bool) int {
+	type place struct {
+		op  int
+		sum bool
+	}
+	seen := map[place]bool{}
+	var visit func(at place) int
+	visit = func(at place) int {
+		o := &p.ops[at.op]
+		if !o.now || seen[at] {
+			return -1
+		}
+		seen[at] = true
+		crosses := o.kind == othersOp || o.kind == rankOp || o.kind == placeOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
+		if crosses && !(at.sum && o.level == Run && o.fold.linear && (o.where < 0 || !p.ops[o.where].now) && (o.k < 0 || !p.ops[o.k].now)) {
+			return at.op
+		}
+		below := at.sum && !crosses && p.linear(o)
+		for _, a := range o.inputs() {
+			if found := visit(place{a, below}); found >= 0 {
+				return found
+			}
+		}
+		return -1
+	}
+	return visit(place{i, sum})
+}
+
+// linear tells whether an operation of the run's level is linear in what it reads
+// of now.
+func (p *Program) linear(o *op) bool {
+	if o.level != Run || o.kind != eachOp {
+		return false
+	}
+	now := func(i int) bool { return p.ops[o.args[i]].now }
+	switch o.fn.Name {
+	case "+", "-", "negative":
+		return true
+	case "*":
+		return !now(0) || !now(1)
+	case "/":
+		return !now(1)
+	case "if":
+		return !now(0)
+	}
+	return false
+}

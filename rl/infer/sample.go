@@ -1,0 +1,141 @@
+package infer
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/lines"
+)
+
+// DefaultMaxTokens is how many new tokens there are at most where nothing says
+// so.
+const DefaultMaxTokens = 64
+
+// SampleOptions say how Sample draws.
+type SampleOptions struct {
+	N         int // completions of each prompt
+	MaxTokens int // 0: DefaultMaxTokens, or fewer where the model's positions end
+	Sampling  model.Sampling
+	StopText  []string
+}
+
+// sampled is a line of sample's output.
+type sampled struct {
+	IDs      []int     `json:"ids"`
+	Text     string    `json:"text"`
+	Logprobs []float32 `json:"logprobs"`
+	Stop     string    `json:"stop"`
+}
+
+// Sample continues each prompt, in order. in holds JSON lines with "prompt" or
+// "ids"; out gets a line for each completion.
+func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out io.Writer, o SampleOptions) error {
+	if len(o.StopText) > 0 && m.Tokenizer == nil {
+		return fmt.Errorf("%w: a stop text needs a tokenizer, the model's folder has no tokenizer.json", lines.ErrInput)
+	}
+	var reqs []model.Request
+	drawn := 0
+	err := lines.Input(name, in, func(_ int, raw []byte) error {
+		ids, err := promptIDs(m, raw)
+		if err != nil {
+			return err
+		}
+		room, err := NewTokens(m, len(ids), o.MaxTokens)
+		if err != nil {
+			return err
+		}
+		// In parts, as the engine holds a request as a whole; each completion's
+		// stream makes it the same in any of them.
+		for n := 0; n < o.N; n += SequencesAtOnce {
+			part := min(o.N-n, SequencesAtOnce)
+			reqs = append(reqs, model.Request{Prompt: ids, N: part, MaxTokens: room, Sampling: o.Sampling, Stream: uint32(drawn), StopText: o.StopText})
+			drawn += part
+		}
+		return nil
+	})
+	if err != nil || len(reqs) == 0 {
+		return err
+	}
+	all, err := SampleRequests(ctx, m, reqs)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	for _, group := range all {
+		for _, c := range group {
+			line := sampled{IDs: c.IDs, Logprobs: c.Logprob, Stop: c.Stop}
+			if m.Tokenizer != nil {
+				line.Text = m.Tokenizer.Decode(withoutEnd(c))
+			}
+			if err := lines.Write(w, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// SequencesAtOnce is how many completions sample and eval have in flight.
+const SequencesAtOnce = 64
+
+// NewTokens is how many tokens may follow a prompt; asked is 0 for the default.
+func NewTokens(m *model.Model, prompt, asked int) (int, error) {
+	room := m.Positions() - prompt
+	switch {
+	case room < 1:
+		return 0, fmt.Errorf("%w: a prompt of %d tokens, the model has %d positions: nothing can follow", lines.ErrInput, prompt, m.Positions())
+	case asked == 0:
+		return min(DefaultMaxTokens, room), nil
+	case asked > room:
+		return 0, fmt.Errorf("%w: a prompt of %d tokens and %d new ones, the model has %d positions: accepted are at most %d new tokens", lines.ErrInput, prompt, asked, m.Positions(), room)
+	}
+	return asked, nil
+}
+
+// withoutEnd are a completion's tokens without its end token.
+func withoutEnd(c model.Completion) []int {
+	if c.Stop == "eos" {
+		return c.IDs[:len(c.IDs)-1]
+	}
+	return c.IDs
+}
+
+// SampleRequests runs requests on an engine just large enough for them.
+func SampleRequests(ctx context.Context, m *model.Model, reqs []model.Request) ([][]model.Completion, error) {
+	longest, widest, total := 0, 1, 0
+	for _, r := range reqs {
+		longest = max(longest, len(r.Prompt)+r.MaxTokens)
+		widest = max(widest, r.N)
+		total += max(1, r.N)
+	}
+	e, err := m.NewEngine(model.EngineOptions{Sequences: max(widest, min(total, SequencesAtOnce)), Context: longest})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return e.GenerateAll(ctx, reqs)
+}
+
+// promptIDs reads {"prompt":"..."} or {"ids":[...]}.
+func promptIDs(m *model.Model, raw []byte) ([]int, error) {
+	var line struct {
+		IDs    []int   `json:"ids"`
+		Prompt *string `json:"prompt"`
+	}
+	const accepted = `{"prompt":"..."} or {"ids":[1,2,3]}`
+	if err := lines.Decode(raw, &line, accepted); err != nil {
+		return nil, err
+	}
+	switch {
+	case line.Prompt != nil && line.IDs != nil:
+		return nil, fmt.Errorf(`%w: both "ids" and "prompt" are given: give one`, lines.ErrInput)
+	case line.Prompt != nil:
+		return encode(m, "prompt", *line.Prompt)
+	case len(line.IDs) == 0:
+		return nil, fmt.Errorf(`%w: found neither "ids" nor "prompt"; accepted: %s`, lines.ErrInput, accepted)
+	}
+	return line.IDs, checkIDs(m, line.IDs)
+}

@@ -1,0 +1,90 @@
+package infer
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/lines"
+)
+
+// scoreRows is the number of tokens that score computes at a time, unless a
+// sequence is longer.
+const scoreRows = 2048
+
+// scored is a line of score's output. Entry i is about ids[i] given ids[:i];
+// the first is null.
+type scored struct {
+	IDs         []int      `json:"ids"`
+	Logprobs    []*float32 `json:"logprobs"`
+	Entropy     []*float32 `json:"entropy"`
+	MeanLogsoft []*float32 `json:"mean_logsoftmax"`
+}
+
+// Score reads JSON lines with "ids" or "text" and writes each token's log-prob,
+// entropy and mean log-softmax (nats, of logits divided by the temperature).
+func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature float64) error {
+	w := bufio.NewWriter(out)
+	var sc *model.Scorer
+	rows := 0
+	defer func() {
+		if sc != nil {
+			sc.Close()
+		}
+	}()
+	return lines.Input(name, in, func(_ int, raw []byte) error {
+		ids, err := lineIDs(m, raw)
+		if err == nil {
+			err = checkIDs(m, ids)
+		}
+		if err != nil {
+			return err
+		}
+		if len(ids) > rows {
+			if sc != nil {
+				sc.Close()
+				sc = nil
+			}
+			rows = max(scoreRows, len(ids))
+			if sc, err = m.NewScorer(rows); err != nil {
+				return err
+			}
+		}
+		st, err := sc.Score([]model.Sequence{model.Predict(ids, 1, temperature)})
+		if err != nil {
+			return err
+		}
+		return lines.Write(w, scored{ids, withNull(st[0].Logprob), withNull(st[0].Entropy), withNull(st[0].MeanLogprob)})
+	})
+}
+
+// lineIDs reads {"ids":[...]} or {"text":"..."}.
+func lineIDs(m *model.Model, raw []byte) ([]int, error) {
+	var line struct {
+		IDs  []int   `json:"ids"`
+		Text *string `json:"text"`
+	}
+	const accepted = `{"ids":[1,2,3]} or {"text":"..."}`
+	if err := lines.Decode(raw, &line, accepted); err != nil {
+		return nil, err
+	}
+	switch {
+	case line.Text != nil && line.IDs != nil:
+		return nil, fmt.Errorf(`%w: both "ids" and "text" are given: give one`, lines.ErrInput)
+	case line.Text != nil:
+		return encode(m, "text", *line.Text)
+	case len(line.IDs) == 0:
+		return nil, fmt.Errorf(`%w: found neither "ids" nor "text"; accepted: %s`, lines.ErrInput, accepted)
+	}
+	return line.IDs, nil
+}
+
+// withNull puts a null in front: the first token is predicted from nothing.
+func withNull(v []float32) []*float32 {
+	out := make([]*float32, len(v)+1)
+	for i := range v {
+		out[i+1] = &v[i]
+	}
+	return out
+}

@@ -1,0 +1,48 @@
+package progress
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPlainLines: on no terminal, a stage has its first and last step as lines, with
+// the steps below each other and no gap where a figure is empty. The last says nothing
+// of time that is left.
+func TestPlainLines(t *testing.T) {
+	var out strings.Builder
+	r := New(&out)
+	r.Begin("rl", 0, 200)
+	r.Step(1, "reward 0.26", "", "held-out 29 %")
+	r.Step(200, "reward 0.70", "800 tok/s")
+	r.Line("after %s", "rl")
+	r.End()
+	want := regexp.MustCompile(`^rl           1/200  reward 0\.26  held-out 29 %  \S+ left
+rl         200/200  reward 0\.70  800 tok/s
+after rl
+$`)
+	if !want.MatchString(out.String()) {
+		t.Errorf("printed\n%s", out.String())
+	}
+}
+
+// TestExtend: a stage that ends earlier than planned is at its end.
+func TestExtend(t *testing.T) {
+	var out strings.Builder
+	r := New(&out)
+	r.Begin("warm-up", 0, 3000)
+	r.Extend(7)
+	r.Step(7)
+	if got, want := out.String(), "warm-up    7/7\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
+func TestShort(t *testing.T) {
+	for seconds, want := range map[int]string{0: "0s", 59: "59s", 65: "1m05s", 7800: "2h10m"} {
+		if got := short(time.Duration(seconds) * time.Second); got != want {
+			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
+		}
+	}
+}

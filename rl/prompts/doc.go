@@ -1,0 +1,19 @@
+// Package prompts is where the problems of a run come from.
+//
+//	a procedural task ── Of ────┐
+//	                            ├─> Source: Draw, HeldOut, Rows, Verify
+//	a file of JSON lines ─ Open ┘
+//
+// A [Source] draws training problems, has the held-out problems that evaluations
+// use, and judges completions with its own verifier. No training draw returns a
+// held-out problem: package tasks says how problems are split.
+//
+// A draw is a function of the random numbers it is given. [Step] keys them by
+// seed, stream, step and index, so a resumed run or an audit draws the same
+// problems again. A Source has no state of its own.
+//
+// A file is read once, when it is opened, and is kept in memory. Its hash says
+// whether it has changed since.
+//
+// A Source is safe for concurrent use.
+package prompts

@@ -1,0 +1,56 @@
+package prompts
+
+import (
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Source is where problems come from: [Of] a procedural task, or a file that
+// [Open] reads.
+type Source interface {
+	// Name is the task's name or the file's.
+	Name() string
+	// Hash is the SHA-256 of the file in hexadecimal digits. It is "" for a
+	// procedural task, whose name and settings say everything.
+	Hash() string
+	// Draw returns a random training problem.
+	Draw(r *random.Rand) verify.Problem
+	// HeldOut returns the first n different held-out problems, in an order that
+	// never changes. A file that has fewer returns all of them; a procedural task
+	// returns an error.
+	HeldOut(n int) ([]verify.Problem, error)
+	// Rows returns every problem of a file, training problems first. It is nil for
+	// a procedural task, whose problems are not listed anywhere.
+	Rows() []verify.Problem
+	// Verify judges a completion without its end token; ended says that the model
+	// ended it, rather than the length limit.
+	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
+	// Grader returns the name of the verifier behind Verify, and its options.
+	Grader() (name string, options map[string]any)
+}
+
+// Step draws the n training problems of a step, counted from 0. Problem i is
+// element step·n + i of the stream.
+func Step(s Source, seed, stream uint64, step, n int) []verify.Problem {
+	rows := make([]verify.Problem, n)
+	for i := range rows {
+		rows[i] = s.Draw(random.At(seed, stream, uint64(step)*uint64(n)+uint64(i)))
+	}
+	return rows
+}
+
+// Of returns the problems of a procedural task whose settings are valid.
+func Of(t tasks.Task) Source { return procedural{t} }
+
+type procedural struct{ tasks.Task }
+
+func (p procedural) Hash() string { return "" }
+
+func (p procedural) Draw(r *random.Rand) verify.Problem { return p.Task.Draw(r, tasks.Train) }
+
+func (p procedural) HeldOut(n int) ([]verify.Problem, error) { return tasks.HeldOutRows(p.Task, n) }
+
+func (p procedural) Rows() []verify.Problem { return nil }
+
+func (p procedural) Grader() (string, map[string]any) { return "task:" + p.Name(), nil }

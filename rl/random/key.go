@@ -1,0 +1,16 @@
+package random
+
+// Key names the random numbers that one completion is drawn with: the same key
+// under the same seed gives the same completion of the same prompt.
+type Key struct {
+	Purpose Purpose
+	Stage   int    // of the run, counted from 0
+	Step    int    // of the stage, counted from 0
+	Stream  uint32 // tells the completions of a step apart
+}
+
+// Seed is what the sampler's generator is seeded with, for a run's seed. It is the
+// same for all streams of a step.
+func (k Key) Seed(run uint64) uint64 {
+	return At(run, Stream(k.Purpose, k.Stage), uint64(k.Step)).Uint64()
+}

@@ -1,0 +1,147 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+const withData = `[model]
+path = "some-folder"
+[task]
+data = "sums.jsonl"
+verifier = "number"
+options = {extract = "last_line"}
+eval_problems = 3
+max_prompt_tokens = 20
+[[stage]]
+kind = "rl"
+[stage.sampling]
+max_completion_tokens = 9
+`
+
+// sums are rows of which some are held out.
+func sums() string {
+	var lines strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&lines, "{\"prompt\":\"%d+1=\",\"answer\":\"%d\"}\n", i, i+1)
+	}
+	return lines.String()
+}
+
+func writeData(t *testing.T, recipe, data string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"r.toml": recipe, "sums.jsonl": data} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "r.toml")
+}
+
+// load loads a recipe and opens what it names.
+func load(name string, overrides ...string) (*Opened, error) {
+	r, err := recipe.Load(name, overrides)
+	if err != nil {
+		return nil, err
+	}
+	return Open(r)
+}
+
+// sameAgain checks that the text of a complete recipe opens to the same one.
+func sameAgain(t *testing.T, o *Opened) {
+	t.Helper()
+	text := o.Recipe.Resolved()
+	r, err := recipe.Parse("resolved.toml", text, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	again, err := Open(r)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if got := again.Recipe.Resolved(); got != text {
+		t.Fatalf("another recipe:\n%s\nafter\n%s", got, text)
+	}
+}
+
+// TestData: a task may be a file beside the recipe. The resolved text finds it from
+// anywhere, and notices when it has changed.
+func TestData(t *testing.T) {
+	name := writeData(t, withData, sums())
+	o, err := load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := o.Recipe
+	file := filepath.Join(filepath.Dir(name), "sums.jsonl")
+	if r.Task.Data != filepath.ToSlash(file) || len(r.Task.SHA256) != 64 || r.Task.EvalProblems != 3 || r.Stages[0].EvalProblems != 3 {
+		t.Errorf("task %+v", r.Task)
+	}
+	t.Chdir(t.TempDir())
+	sameAgain(t, o)
+
+	if same, err := load(name, "task.data="+file); err != nil || same.Recipe.Task.Data != r.Task.Data {
+		t.Errorf("an override with the same file: %v, %v", same, err)
+	}
+	all, err := load(name, "task.eval_problems=90", "stage.rl.eval_problems=80")
+	if err != nil || all.Recipe.Task.EvalProblems < 3 || all.Recipe.Task.EvalProblems > 20 || all.Recipe.Stages[0].EvalProblems != all.Recipe.Task.EvalProblems {
+		t.Errorf("more problems than are held out: %+v, %v", all.Recipe.Task, err)
+	}
+	if rows, err := all.Source.HeldOut(90); err != nil || len(rows) != all.Recipe.Task.EvalProblems {
+		t.Errorf("%d held-out problems, %v; the recipe says %d", len(rows), err, all.Recipe.Task.EvalProblems)
+	}
+	_, err = load("countdown-short", "model.path=x", "task.verifier=number", "task.data="+file)
+	if err == nil || strings.Contains(err.Error(), "task.name") || !strings.Contains(err.Error(), "does not go with task "+file+", which has no demonstrations") {
+		t.Errorf("a preset with a warm-up on a file: %v", err)
+	}
+
+	if err := os.WriteFile(file, []byte(sums()+"\n"+sums()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := recipe.Parse("resolved.toml", r.Resolved(), nil)
+	if err != nil {
+		t.Fatalf("a recipe is plain data, whatever its files are: %v", err)
+	}
+	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "resolved.toml:16:1: task.sha256: "+r.Task.Data+" has changed: ") {
+		t.Errorf("after a change of the file: %v", err)
+	}
+}
+
+func TestDataErrors(t *testing.T) {
+	for _, c := range []struct{ old, new, data, want string }{
+		{"sums.jsonl", "none.jsonl", "", "FILE:4:1: task.data: open "},
+		{`"sums.jsonl"`, `"."`, "", "is a folder; accepted: a regular file"},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}` + "\n\n[]", "sums.jsonl: line 3: a task row is a JSON object: "},
+		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt")`},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"` + "\xff" + `"}`, "sums.jsonl: line 1: not UTF-8 text"},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","verifier":"math"}`, `line 1: the line's verifier is "math", the task's "number"`},
+		{"sums.jsonl", "sums.jsonl", " ", "sums.jsonl has no rows"},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"a"}`, "sums.jsonl: line 1: the verifier number cannot judge this line: the row's answer: "},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problems to train on and 0 that are held out"},
+		{"verifier = \"number\"\n", "", "", "FILE:3:2: task.verifier is missing"},
+		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
+		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": unknown key extrakt; did you mean extract?`},
+		{"eval_problems = 3", `name = "countdown"`, "", "FILE:7:1: task.name does not go with task.data: remove one of them"},
+		{"eval_problems = 3", "[task.settings]", "", "FILE:7:7: task.settings does not go with task.data: remove one of them"},
+		{"data = \"sums.jsonl\"\n", "name = \"countdown\"\n", "", "FILE:5:1: task.verifier does not go with task.name: remove one of them"},
+		{"eval_problems = 3", `sha256 = "12"`, "", `sums.jsonl has changed: its SHA-256 is `},
+		{"max_prompt_tokens = 20\n", "", "", "task.max_prompt_tokens is missing"},
+	} {
+		data := c.data
+		if data == "" {
+			data = sums()
+		}
+		name := writeData(t, strings.Replace(withData, c.old, c.new, 1), data)
+		_, err := load(name)
+		if want := strings.Replace(c.want, "FILE", name, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", c.new, err, want)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Opened is a recipe with what it names.
+type Opened struct {
+	Recipe *recipe.Recipe
+	Source prompts.Source
+}
+
+// Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists
+// everything that is wrong.
+func Open(r *recipe.Recipe) (*Opened, error) {
+	full := *r
+	full.Stages = slices.Clone(r.Stages)
+	faults := full.Faults()
+	source := openTask(&full.Task, faults)
+	for i := range full.Stages {
+		st := &full.Stages[i]
+		if st.Kind != recipe.KindRL {
+			continue
+		}
+		st.EvalProblems = min(st.EvalProblems, full.Task.EvalProblems)
+		st.Verifiers = slices.Clone(st.Verifiers)
+		if readScripts(st, i, faults) {
+			compile(st, i, faults)
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
+		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
+	}
+	return &Opened{Recipe: &full, Source: source}, nil
+}
+
+// openTask opens the problems of a task; nil, with a fault, if it cannot.
+func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
+	if task.Data == "" {
+		return prompts.Of(task.Settings)
+	}
+	if _, err := verify.New(task.Verifier, task.Options); err != nil {
+		faults.Fail("task.options", "%v", err)
+		return nil
+	}
+	source, err := prompts.Open(filepath.FromSlash(task.Data), task.Verifier, task.Options)
+	if err != nil {
+		faults.Fail("task.data", "%v", err)
+		return nil
+	}
+	if sum := source.Hash(); task.SHA256 == "" {
+		task.SHA256 = sum
+	} else if task.SHA256 != sum {
+		faults.Fail("task.sha256", "%s has changed: its SHA-256 is %s, the recipe has %s; put the file back, or start a new run without this key", task.Data, sum, task.SHA256)
+		return nil
+	}
+	rows, err := source.HeldOut(task.EvalProblems)
+	if err != nil {
+		faults.Fail("task.data", "%v", err)
+	}
+	task.EvalProblems = len(rows)
+	return source
+}
+
+// readScripts reads the scripts of a stage, so that the complete recipe needs no
+// other file. Of their paths only the names stay, which messages show: what a run
+// writes does not depend on where its scripts were.
+func readScripts(st *recipe.Stage, stage int, faults *recipe.Faults) bool {
+	for i := range st.Verifiers {
+		v := &st.Verifiers[i]
+		if v.Starlark == "" || v.Source != "" || v.Verifier != "" {
+			continue
+		}
+		text, err := readScript(filepath.FromSlash(v.Starlark))
+		if err != nil {
+			faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.starlark", stage, i), "%v", err)
+			return false
+		}
+		v.Source, v.Starlark = text, path.Base(v.Starlark)
+	}
+	return true
+}
+
+func readScript(file string) (string, error) {
+	text, err := files.Read(file, reward.MaxScriptBytes)
+	if err == nil && !utf8.Valid(text) {
+		err = fmt.Errorf("%s is not UTF-8 text", file)
+	}
+	return string(text), err
+}
+
+// compile checks the reward of a stage and the verifiers that it declares.
+func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
+	_, err := reward.Compile(st.Reward, st.Verifiers)
+	var wrong reward.Errors
+	errors.As(err, &wrong)
+	for _, e := range wrong {
+		key := fmt.Sprintf("stage.%d.reward", stage)
+		if e.Verifier >= 0 {
+			key = fmt.Sprintf("stage.%d.verifier.%d.%s", stage, e.Verifier, e.Key)
+		}
+		hint := ""
+		if e.Unknown != "" {
+			hint = settings.DidYouMean(e.Unknown, e.Known)
+		}
+		faults.Fail(key, "%v%s", e, hint)
+	}
+}

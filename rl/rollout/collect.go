@@ -1,0 +1,132 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Request asks for completions of one prompt. Completion i draws from the key's
+// stream Stream+i, so it does not depend on what else is sampled.
+type Request struct {
+	Prompt []int
+	N      int
+	Params Params
+	Key    random.Key
+}
+
+// Sampler draws completions. The segments of request i are those of its N
+// completions, in order, each by the author Policy; their parents are not set.
+type Sampler interface {
+	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
+}
+
+// Tokenizer turns text into token ids and back.
+type Tokenizer interface {
+	Encode(text string) ([]int, error)
+	Decode(ids []int) string
+}
+
+// Grader judges a completion without its end token; ended says that the model ended
+// it, rather than the length limit.
+type Grader func(problem verify.Problem, text string, ended bool) verify.Verdict
+
+// Collector samples completions and judges them.
+type Collector struct {
+	Sampler   Sampler
+	Tokenizer Tokenizer
+	Task      Grader // the first verdict of every completion
+}
+
+// Besides judges a completion by the verifiers that a stage declares besides the
+// task's; nil: there are none.
+type Besides func(problem verify.Problem, text string) []verify.Verdict
+
+// Collect samples n completions of each problem and judges them. The completions of
+// problem i draw from the streams i·n to i·n+n-1 of the key.
+func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+	requests := make([]Request, len(problems))
+	for i, p := range problems {
+		ids, err := c.Tokenizer.Encode(p.Question)
+		if err != nil {
+			return nil, &PromptError{p.Question, err}
+		}
+		key.Stream = uint32(i * n)
+		requests[i] = Request{Prompt: ids, N: n, Params: params, Key: key}
+	}
+	drawn, err := c.Sampler.Sample(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]Group, len(problems))
+	for i, p := range problems {
+		g := Group{Problem: p, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: requests[i].Prompt}}}
+		for _, s := range drawn[i] {
+			g.Paths = append(g.Paths, Path{Leaf: len(g.Segments)})
+			g.Segments = append(g.Segments, s) // its parent is the prompt, segment 0
+		}
+		groups[i] = g
+	}
+	return groups, c.judgeAll(ctx, groups, besides)
+}
+
+// PromptError is a prompt that the tokenizer cannot read.
+type PromptError struct {
+	Prompt string
+	Err    error
+}
+
+func (e *PromptError) Error() string {
+	return fmt.Sprintf("prompt %s: %v", terminal.Quote(e.Prompt), e.Err)
+}
+
+// Unwrap is the tokenizer's error.
+func (e *PromptError) Unwrap() error { return e.Err }
+
+// judgeAll judges completions side by side: a verdict that runs a program may take
+// tens of milliseconds.
+func (c *Collector) judgeAll(ctx context.Context, groups []Group, besides Besides) error {
+	var work sync.WaitGroup
+	type place struct {
+		group *Group
+		path  int
+	}
+	next := make(chan place)
+	for range runtime.GOMAXPROCS(0) {
+		work.Go(func() {
+			for at := range next {
+				c.judge(at.group, &at.group.Paths[at.path], besides)
+			}
+		})
+	}
+	defer work.Wait()
+	defer close(next)
+	for i := range groups {
+		for j := range groups[i].Paths {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			next <- place{&groups[i], j}
+		}
+	}
+	return nil
+}
+
+// judge reads a completion's text and asks the verifiers about it.
+func (c *Collector) judge(g *Group, p *Path, besides Besides) {
+	leaf := &g.Segments[p.Leaf]
+	ids, ended := leaf.IDs, leaf.Stop == EOS
+	if ended {
+		ids = ids[:len(ids)-1]
+	}
+	p.Text = c.Tokenizer.Decode(ids)
+	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
+	if besides != nil {
+		p.Verdicts = append(p.Verdicts, besides(g.Problem, p.Text)...)
+	}
+}

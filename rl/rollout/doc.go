@@ -1,0 +1,29 @@
+// Package rollout has the record of what was sampled, and makes it: completions of
+// the problems of a step, judged.
+//
+//	Problem ── Encode ──> prompt ── Sampler ──> completions ── verifiers ──> Group
+//
+// A [Group] is everything that was sampled for one problem: a tree of segments. Each
+// [Segment] is a run of tokens by one author, with its parent before it. A [Path] is
+// one sample: the segments from the root to a leaf. With a single turn the tree is a
+// prompt and one leaf for each sample. Nothing here says how large a group is, and
+// groups of one step may differ in size.
+//
+//	prompt ─┬─ completion 0        Segments[0], Segments[1]; Paths[0].Leaf = 1
+//	        ├─ completion 1        Segments[2];              Paths[1].Leaf = 2
+//	        └─ ...
+//
+// Groups are plain data with exported fields. They can be written to a file and sent
+// to another machine. Nothing changes a group once it is collected: what a step makes
+// of a completion (its reward, its advantage) stands in records of package train.
+//
+// A [View] is a path laid out flat: token ids, and the spans of them that the policy
+// wrote. That is what a model is trained on.
+//
+// Units: log-probs and entropies are in nats, of logits divided by the temperature
+// of the segment's Params, over the whole vocabulary.
+//
+// [Collector.Collect] judges completions side by side. A verdict is a function of its
+// completion alone, so the result does not depend on the order. A Collector may be
+// used by one goroutine at a time.
+package rollout

@@ -1,0 +1,127 @@
+package rollout
+
+import (
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Author says who wrote a segment.
+type Author uint8
+
+// Authors.
+const (
+	Prompt Author = iota // the problem: read and never learnt
+	Policy               // the model that is trained
+)
+
+// Stop says why sampling ended.
+type Stop string
+
+// Reasons for an end.
+const (
+	EOS    Stop = "eos"    // the model ended its turn
+	Length Stop = "length" // the limit of new tokens was reached
+	Text   Stop = "stop"   // a stop string or stop token of the request
+)
+
+// Segment is a run of tokens by one author. It is never changed.
+type Segment struct {
+	Parent  int // index of the segment before it; -1 at the root
+	Author  Author
+	IDs     []int
+	Logprob []float32 // [token] nats, as sampled; nil unless a model drew the tokens
+	Entropy []float32 // [token] nats, of the distribution each was drawn from
+	Drawn   Drawn     // zero unless a model drew the tokens
+	Stop    Stop      // "" unless a model drew the tokens
+}
+
+// Drawn says how a segment was sampled: enough to repeat it, and to know how old
+// it is.
+type Drawn struct {
+	Model   string // its role in the run, such as "policy"
+	Version int    // updates of that model's weights since the run began
+	Params  Params
+	Key     random.Key // its random numbers
+	Where   string     // device and numerics version; "": the run's own
+}
+
+// Params say how tokens are drawn.
+type Params struct {
+	Temperature float64 // divides the logits; 0: the most likely token
+	TopK        int     // the k most likely tokens; 0: off
+	TopP        float64 // the most likely tokens with this probability together; 0 or 1: off
+	MinP        float64 // tokens at least this share as likely as the likeliest; 0: off
+	MaxTokens   int     // new tokens at most
+}
+
+// Group is everything that was sampled for one problem.
+type Group struct {
+	Problem  verify.Problem
+	Segments []Segment // parents stand before their children
+	Paths    []Path    // one for each sample, in the order of their numbers
+}
+
+// Path is one sample of a group.
+type Path struct {
+	Leaf     int              // its last segment
+	Text     string           // what verifiers read, without the end token
+	Verdicts []verify.Verdict // the task's, then those of the stage's own verifiers
+}
+
+// Verdict is the task's.
+func (p Path) Verdict() verify.Verdict { return p.Verdicts[0] }
+
+// Span is the range of places From to To-1 in a sequence of tokens.
+type Span struct{ From, To int }
+
+// View is a path laid out flat.
+type View struct {
+	IDs         []int     // from the root to the leaf
+	Spans       []Span    // what the policy wrote: ascending, disjoint
+	Logprob     []float32 // [token of the spans] nats, as sampled
+	Entropy     []float32 // [token of the spans] nats
+	Temperature float64   // of the last span
+	Stop        Stop      // of the leaf
+}
+
+// View lays out a path, by its index.
+func (g *Group) View(path int) View {
+	var way []int
+	for at := g.Paths[path].Leaf; at >= 0; at = g.Segments[at].Parent {
+		way = append(way, at)
+	}
+	v := View{Stop: g.Segments[g.Paths[path].Leaf].Stop}
+	for _, at := range slices.Backward(way) {
+		s := &g.Segments[at]
+		if s.Author == Policy {
+			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
+			v.Logprob, v.Entropy = append(v.Logprob, s.Logprob...), append(v.Entropy, s.Entropy...)
+			v.Temperature = s.Drawn.Params.Temperature
+		}
+		v.IDs = append(v.IDs, s.IDs...)
+	}
+	return v
+}
+
+// Tokens is the number of tokens that the policy wrote.
+func (v View) Tokens() int {
+	n := 0
+	for _, s := range v.Spans {
+		n += s.To - s.From
+	}
+	return n
+}
+
+// Prompt is the number of tokens before the first that the policy wrote.
+func (v View) Prompt() int { return v.Spans[0].From }
+
+// Drawn are the ids of the tokens that the policy wrote.
+func (v View) Drawn() []int {
+	var ids []int
+	for _, s := range v.Spans {
+		ids = append(ids, v.IDs[s.From:s.To]...)
+	}
+	return ids
+}

@@ -1,0 +1,76 @@
+package run
+
+import (
+	"io"
+
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// keepers are all that has state besides the run itself.
+func (r *run) keepers() []cast.Keeper {
+	keepers := r.parts.Cast.Keepers()
+	if r.stage != nil {
+		keepers = append(keepers, r.stage)
+	}
+	return keepers
+}
+
+// checkpoint writes one of the last step, if there is none.
+func (r *run) checkpoint() error {
+	if r.saved == r.state.At.Total {
+		return nil
+	}
+	return r.save(false)
+}
+
+// save writes a checkpoint of everything that a resumed run needs. At the end of a
+// stage the state is that of the next stage's beginning, and the checkpoint is never
+// removed.
+func (r *run) save(end bool) error {
+	state, keepers := r.state, r.keepers()
+	if end {
+		state.At.Stage++
+		state.At.Step, state.Began = 0, false
+		keepers = r.parts.Cast.Keepers()
+	}
+	files := map[string]func(io.Writer) error{stateFile: state.write}
+	for _, k := range keepers {
+		more, err := k.Save()
+		if err != nil {
+			return err
+		}
+		for name, write := range more {
+			files[name] = write
+		}
+	}
+	if end {
+		files[store.KeepFile] = func(io.Writer) error { return nil }
+	}
+	r.saved = r.state.At.Total
+	return r.folder.SaveCheckpoint(r.state.At.Total, files)
+}
+
+// restore continues from a checkpoint.
+func (r *run) restore(ckpt *store.Checkpoint) error {
+	state, err := readState(ckpt.Dir())
+	if err != nil {
+		return err
+	}
+	if err := state.continues(r.want, ckpt.Dir(), r.folder.Dir()); err != nil {
+		return err
+	}
+	r.state, r.saved = state, state.At.Total
+	if state.Began {
+		if r.stage, err = train.New(r.parts, state.At.Stage); err != nil {
+			return err
+		}
+	}
+	for _, k := range r.keepers() {
+		if err := k.Load(ckpt.Dir()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

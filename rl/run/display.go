@@ -1,0 +1,91 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/progress"
+)
+
+// display observes a run and shows people how it goes.
+type display struct {
+	show    *progress.Reporter
+	heldOut float64   // pass@1 as last measured; NaN: not yet
+	tokens  int       // trained since then
+	since   time.Time // first step that was shown of the stage
+	steps   int       // of the stage, as shown
+}
+
+func newDisplay(out io.Writer) *display {
+	return &display{show: progress.New(out), heldOut: math.NaN()}
+}
+
+// On implements Observer.
+func (d *display) On(e Event) error {
+	switch e.Kind {
+	case Began:
+		for _, line := range e.Notes {
+			d.show.Line("%s", line)
+		}
+		d.show.Begin(e.Stage, e.At.Step, e.Steps)
+		d.steps, d.since = e.Steps, time.Time{}
+	case Stepped:
+		if d.steps != e.Steps {
+			d.steps = e.Steps
+			d.show.Extend(e.Steps)
+		}
+		for _, line := range e.Notes {
+			d.show.Line("%s", line)
+		}
+		d.show.Step(e.At.Step, append(d.figures(e), d.rate(e.Tokens))...)
+	case Measured:
+		d.heldOut = e.Result.PassAt[1]
+		d.show.Line("%s: %s", e.When, e.Result.Line())
+	case Measuring, Refused, Ended:
+		d.show.End()
+	}
+	return nil
+}
+
+// figures are what a step's line says besides its number.
+func (d *display) figures(e Event) []string {
+	var out []string
+	if loss, there := e.Metrics["sft/loss"]; there {
+		out = append(out, fmt.Sprintf("loss %.3f", loss))
+	}
+	if mean, there := e.Metrics["reward/mean"]; there {
+		out = append(out, fmt.Sprintf("reward %.2f", mean))
+	}
+	if share, there := e.Metrics["eval/valid"]; there && len(e.Completions) == 0 {
+		out = append(out, fmt.Sprintf("valid %.0f %%", 100*share))
+	}
+	if pass, there := e.Metrics["eval/pass@1"]; there {
+		d.heldOut = pass
+	}
+	if len(e.Completions) == 0 {
+		return out
+	}
+	if !math.IsNaN(d.heldOut) {
+		out = append(out, fmt.Sprintf("held-out %.0f %%", 100*d.heldOut))
+	}
+	if n := e.Metrics["rollout/not_scored"]; n > 0 {
+		out = append(out, fmt.Sprintf("not scored %.0f %%", 100*n/float64(len(e.Completions))))
+	}
+	return out
+}
+
+// rate is the stage's throughput. The first step counts as a warm-up.
+func (d *display) rate(tokens int) string {
+	if d.since.IsZero() {
+		d.since, d.tokens = time.Now(), 0
+		return ""
+	}
+	d.tokens += tokens
+	rate := float64(d.tokens) / time.Since(d.since).Seconds()
+	if rate >= 1e4 {
+		return fmt.Sprintf("%.0fk tok/s", rate/1e3)
+	}
+	return fmt.Sprintf("%.0f tok/s", rate)
+}

@@ -1,0 +1,141 @@
+package run
+
+import (
+	"errors"
+	"math"
+
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// evaluationLines is how many held-out problems of an evaluation are shown in
+// evaluations.jsonl.
+const evaluationLines = 64
+
+// logs observes a run and writes what happens to its folder. All of them go back to a
+// checkpoint together, so that none holds a step twice after a resume.
+type logs struct {
+	metrics     *metrics.Writer // metrics.jsonl: equal bytes in equal runs
+	timing      *metrics.Writer // timing.jsonl: wall times
+	completions *store.Log
+	evaluations *store.Log
+	open        []*store.Log
+}
+
+func openLogs(run *store.Run) (*logs, error) {
+	l := &logs{}
+	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl"} {
+		log, err := run.Log(name)
+		if err != nil {
+			return l, err
+		}
+		l.open = append(l.open, log)
+	}
+	l.metrics, l.timing = metrics.NewWriter(l.open[0].Append), metrics.NewWriter(l.open[1].Append)
+	l.completions, l.evaluations = l.open[2], l.open[3]
+	return l, nil
+}
+
+// On implements Observer.
+func (l *logs) On(e Event) error {
+	switch e.Kind {
+	case Stepped:
+		return errors.Join(l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
+	case Refused:
+		return l.writeCompletions(e)
+	case Measured:
+		return errors.Join(l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.writeEvaluation(e.At.Total, e.Stage, e.Result))
+	}
+	return nil
+}
+
+// sync makes what was appended durable.
+func (l *logs) sync() error { return l.each((*store.Log).Sync) }
+
+func (l *logs) close() error { return l.each((*store.Log).Close) }
+
+func (l *logs) each(do func(*store.Log) error) error {
+	var errs []error
+	for _, log := range l.open {
+		errs = append(errs, do(log))
+	}
+	return errors.Join(errs...)
+}
+
+// completionLine is a line of completions.jsonl.
+type completionLine struct {
+	Step       int      `json:"step"`
+	Stage      string   `json:"stage"`
+	PromptID   string   `json:"prompt_id"`
+	Group      int      `json:"group"`
+	Sample     int      `json:"sample"`
+	Prompt     string   `json:"prompt"`
+	Completion string   `json:"completion"`
+	Reward     *float64 `json:"reward"`  // what is trained on; null: not scored
+	Verdict    string   `json:"verdict"` // of the task
+	Reason     string   `json:"reason"`
+	Advantage  *float64 `json:"advantage"` // null: has none
+	Tokens     int      `json:"tokens"`    // the end token included
+	Stop       string   `json:"stop"`
+
+	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
+	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
+}
+
+// writeCompletions records the completions of a step.
+func (l *logs) writeCompletions(e Event) error {
+	for i := range e.Completions {
+		if err := l.completions.Append(lineOf(e, &e.Completions[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lineOf(e Event, c *train.Completion) completionLine {
+	var terms map[string]*float64 // written in the order of their names
+	for _, t := range c.Terms {
+		if terms == nil {
+			terms = map[string]*float64{}
+		}
+		terms[t.Name] = finite(t.Value)
+	}
+	v := c.Verdict()
+	return completionLine{
+		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
+		Prompt: c.From.Problem.Question, Completion: c.Path().Text, Reward: finite(c.Reward),
+		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
+		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.NotScored,
+	}
+}
+
+// finite is nil, JSON's null, for NaN and infinities.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// evaluationLine is a line of evaluations.jsonl.
+type evaluationLine struct {
+	Step       int    `json:"step"`
+	Stage      string `json:"stage"`
+	Prompt     string `json:"prompt"`
+	Completion string `json:"completion"`
+	Verdict    string `json:"verdict"`
+	Reason     string `json:"reason"`
+}
+
+// writeEvaluation records the first sample of each of the first held-out problems.
+func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
+	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
+		v := g.Paths[0].Verdict()
+		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// composed are the overrides of a smallRun with a reward of several parts, one of
+// them by a script that abstains now and then.
+var composed = append(slices.Clone(smallRun),
+	`stage.rl.verifier=[{name = "form", verifier = "regex", options = {pattern = '.*[0-9].*'}}, {name = "mine", source = "`+
+		`def reward(row, completion):\n    if len(completion) % 5 == 0:\n        return None, 'a multiple of five'\n    return len(completion) % 3\n", range = [0, 2]}]`,
+	"stage.rl.reward=brief = shortest_right(form > 0.5); task + 0.5*form + 0.25*mine + 0.1*brief + 0.01*group_rank(tokens) + linear(0, 1, 1, 4)*random")
+
+// completionLines are the lines of completions.jsonl.
+func completionLines(t *testing.T, dir string) []completionLine {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "completions.jsonl"))
+	must(t, err)
+	var lines []completionLine
+	for raw := range strings.Lines(string(data)) {
+		var line completionLine
+		must(t, json.Unmarshal([]byte(raw), &line))
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestComposedReward: the terms of a reward are logged, add up to it, and have
+// their means in the metrics; what a script does not score is left out. The run
+// is the same however many judge side by side.
+func TestComposedReward(t *testing.T) {
+	base := t.TempDir()
+	trainIn(t, base, false, composed...)
+	sums, counts, unscored := map[string]float64{}, map[string]float64{}, map[int]float64{}
+	for _, line := range completionLines(t, base) {
+		mine, form := line.Terms["mine"], line.Terms["form"]
+		if len(line.Terms) != 4 || form == nil || line.Terms["brief"] == nil || line.Terms["task"] == nil {
+			t.Fatalf("terms %v", line.Terms)
+		}
+		if (mine == nil) != (line.Reward == nil) || (mine == nil) != (line.NotScored == "mine: a multiple of five") || (mine == nil) != (line.Advantage != nil && *line.Advantage == 0 && line.Reward == nil) {
+			t.Errorf("completion %q: %+v", line.Completion, line)
+		}
+		if mine == nil {
+			unscored[line.Step]++
+			continue
+		}
+		if want := float64(len(line.Completion) % 3); *mine != want {
+			t.Errorf("completion %q: mine is %v, want %v", line.Completion, *mine, want)
+		}
+		least := *line.Terms["task"] + 0.5**form + 0.25**mine + 0.1**line.Terms["brief"]
+		if *line.Reward < least || *line.Reward > least+1.01+0x1p-40 {
+			t.Errorf("completion %q: reward %v of terms %v", line.Completion, *line.Reward, least)
+		}
+		key := fmt.Sprint(line.Step)
+		sums[key] += *mine
+		counts[key]++
+	}
+	if len(unscored) == 0 {
+		t.Error("every completion was scored: the test shows nothing")
+	}
+	rows := metricRows(t, base, "reward/term/mine")
+	if len(rows) != 4 {
+		t.Fatalf("%d rows have the term", len(rows))
+	}
+	for _, row := range rows {
+		step := fmt.Sprint(row["step"])
+		if got, want := row["reward/term/mine"].(float64), sums[step]/counts[step]; math.Abs(got-want) > 64*0x1p-52 {
+			t.Errorf("step %s: mean of mine is %v, want %v", step, got, want)
+		}
+		if row["rollout/not_scored"] != unscored[int(row["step"].(float64))] {
+			t.Errorf("step %s: rollout/not_scored is %v, want %v", step, row["rollout/not_scored"], unscored[int(row["step"].(float64))])
+		}
+	}
+	want := runFiles(t, base)
+	for _, procs := range []int{1, 8} {
+		before := runtime.GOMAXPROCS(procs)
+		dir := t.TempDir()
+		trainIn(t, dir, false, composed...)
+		runtime.GOMAXPROCS(before)
+		sameRun(t, runFiles(t, dir), want)
+	}
+	t.Run("again from its own recipe", func(t *testing.T) {
+		r, err := recipe.Load(filepath.Join(base, "recipe.toml"), nil)
+		must(t, err)
+		dir := t.TempDir()
+		_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+		must(t, err)
+		sameRun(t, runFiles(t, dir), want)
+	})
+}
+
+// TestTooFewScored: a run whose verifier fails stops before it learns from what
+// is left, with a checkpoint, and says what the commonest reason was.
+func TestTooFewScored(t *testing.T) {
+	script := func(body string) []string {
+		return append(slices.Clone(smallRun), "stage.rl.reward=flaky",
+			`stage.rl.verifier=[{name = "flaky", starlark = "flaky.star", source = "def reward(row, completion):\n    `+body+`\n"}]`)
+	}
+	for _, c := range []struct {
+		name, body string
+		sets       []string
+		want       string
+	}{
+		{"the script fails", "fail('no table')", nil,
+			"20 of the 20 completions of step 1 of stage rl have no score, the stage accepts a share of 0.5 (max_not_scored); 20 of them: flaky: flaky.star:2: fail: no table"},
+		{"nothing is left, whatever the share", "return None", []string{"stage.rl.max_not_scored=1"}, "20 of them: flaky: flaky.star says None"},
+		{"one is too many", "return None if len(completion) % 2 == 0 else 1", []string{"stage.rl.max_not_scored=0"}, "of the 20 completions of step "},
+		{"the recipe leaves everything out", "return 1", []string{"stage.rl.reward=unscored"}, "20 of them: left out by the recipe"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := shortRecipe(t, append(script(c.body), c.sets...)...)
+			_, err := Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+			if !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %s", err, c.want)
+			}
+			all := checkpointDirs(t, dir)
+			done := len(metricRows(t, dir, "reward/mean"))
+			if name := fmt.Sprintf("step-%06d", 8+done); filepath.Base(all[len(all)-1]) != name {
+				t.Errorf("the newest checkpoint is %s, want %s", all[len(all)-1], name)
+			}
+			lines := completionLines(t, dir)
+			if len(lines) != 20*(done+1) || lines[len(lines)-1].Step != 8+done+1 {
+				t.Errorf("%d completions are logged after %d steps", len(lines), done)
+			}
+			// Resumed, it stops again, and no line stands there twice.
+			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: true, Device: tester(t), Show: io.Discard})
+			if again := completionLines(t, dir); !errors.Is(err, train.ErrNotScored) || len(again) != len(lines) {
+				t.Errorf("resumed: %v, %d lines, want %d", err, len(again), len(lines))
+			}
+		})
+	}
+	t.Run("what the recipe leaves out does not count", func(t *testing.T) {
+		sets := append(slices.Clone(smallRun), "stage.rl.max_not_scored=0", "stage.rl.reward=if(tokens > 5 and random < 1, unscored, random)")
+		dir := t.TempDir()
+		trainIn(t, dir, false, sets...)
+		left := 0
+		for _, line := range completionLines(t, dir) {
+			if line.NotScored == reward.LeftOut && line.Reward == nil {
+				left++
+			}
+		}
+		if left == 0 {
+			t.Error("nothing was left out: the test shows nothing")
+		}
+	})
+}
+
+// TestRewardOne: with equal rewards the whole stage leaves every weight as the
+// warm-up made it, bit by bit.
+func TestRewardOne(t *testing.T) {
+	r, err := recipe.Load("countdown-one", []string{
+		"task.eval_problems=4", "task.eval_samples=2", "stage.warm-up.hold_steps=4", "stage.warm-up.decay_steps=2", "stage.rl.steps=3",
+		"stage.rl.prompts_per_step=4", "stage.rl.eval_problems=4", "stage.rl.checkpoint_every=1", "checkpoint.keep=100",
+	})
+	must(t, err)
+	dir := t.TempDir()
+	_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+	must(t, err)
+	weights := func(step int) []byte {
+		data, err := os.ReadFile(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", step), "model.safetensors"))
+		must(t, err)
+		return data
+	}
+	for _, row := range metricRows(t, dir, "reward/mean") {
+		if row["reward/mean"] != 1.0 || row["policy/grad_norm"] != 0.0 || row["optim/updates"] != 2.0 {
+			t.Errorf("step %v: reward %v, gradient %v, updates %v", row["step"], row["reward/mean"], row["policy/grad_norm"], row["optim/updates"])
+		}
+	}
+	for step := 7; step <= 9; step++ {
+		if !bytes.Equal(weights(step), weights(6)) {
+			t.Errorf("step %d changed the weights", step)
+		}
+	}
+}
+
+// TestEveryPreset runs two steps of each stage of every preset.
+func TestEveryPreset(t *testing.T) {
+	for _, name := range recipe.Names() {
+		t.Run(name, func(t *testing.T) {
+			full, err := recipe.Load(name, nil)
+			must(t, err)
+			sets := []string{"task.eval_problems=2", "task.eval_samples=2"}
+			if full.Model.Path == "" {
+				sets = append(sets, "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64")
+			}
+			for _, st := range full.Stages {
+				at := "stage." + st.Name + "."
+				switch st.Kind {
+				case recipe.KindSFT:
+					sets = append(sets, at+"batch_size=4", at+"hold_steps=1", at+"decay_steps=1")
+				case recipe.KindRL:
+					sets = append(sets, at+"steps=2", at+"prompts_per_step=2", at+"eval_problems=2", at+"group_size=4")
+				}
+			}
+			r, err := recipe.Load(name, sets)
+			must(t, err)
+			dir := t.TempDir()
+			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+			must(t, err)
+			if n := len(metricRows(t, dir, "reward/mean")); n != 2 {
+				t.Errorf("%d steps of reinforcement learning, want 2", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/report"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// ErrInterrupted: the context was cancelled; a checkpoint was written.
+var ErrInterrupted = errors.New("interrupted")
+
+// Options say where and how a recipe is run.
+type Options struct {
+	Recipe  *recipe.Recipe
+	Dir     string // run folder
+	Resume  bool   // continue the run in Dir
+	Device  gpu.Device
+	Show    io.Writer // progress, for people
+	Version string    // of the program, for the record
+}
+
+// run is a run in progress.
+type run struct {
+	parts     train.Parts
+	machine   report.Machine
+	folder    *store.Run
+	logs      *logs
+	observers []Observer // the logs among them
+	state     State
+	want      State       // what a checkpoint has to agree with
+	stage     train.Stage // in progress
+	saved     int         // steps of the newest checkpoint
+}
+
+// Train runs a recipe from its first stage to its last, or on from its newest
+// checkpoint.
+func Train(ctx context.Context, o Options) (*Summary, error) {
+	began := time.Now()
+	opened, err := resolve.Open(o.Recipe)
+	if err != nil {
+		return nil, err
+	}
+	if o.Resume {
+		if err := sameRecipe(opened.Recipe, o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	r := &run{parts: train.Parts{Recipe: opened.Recipe, Source: opened.Source}}
+	defer r.close()
+	if err := r.open(o, opened); err != nil {
+		return nil, err
+	}
+	stages := opened.Recipe.Stages
+	for ; r.state.At.Stage < len(stages); r.next() {
+		if st := &stages[r.state.At.Stage]; !st.Skip {
+			if err := r.runStage(ctx, st); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.save(true); err != nil {
+			return nil, err
+		}
+	}
+	return r.finish(o.Version, o.Device.Caps(), began)
+}
+
+// next goes to the stage after.
+func (r *run) next() {
+	r.state.At.Stage++
+	r.state.At.Step, r.state.Began = 0, false
+	r.stage = nil
+}
+
+// runStage does the steps of a stage and the evaluation after it.
+func (r *run) runStage(ctx context.Context, st *recipe.Stage) error {
+	err := r.steps(ctx, st)
+	if err == nil {
+		err = r.measure(ctx, train.AfterStage, "after "+st.Name)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return r.interrupt()
+	}
+	return err
+}
+
+// steps does what is left of a stage.
+func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
+	if err := r.begin(ctx, st); err != nil {
+		return err
+	}
+	for {
+		e, err := r.stage.Step(ctx, r.state.At)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, train.ErrNotScored):
+			return r.stop(e, st, err)
+		case err != nil:
+			return err
+		}
+		r.state.At.Step++
+		r.state.At.Total++
+		if err := r.tell(Event{Kind: Stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
+			return err
+		}
+		if every := st.CheckpointEvery; every > 0 && r.state.At.Step%every == 0 {
+			if err := r.save(false); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return r.interrupt()
+		}
+	}
+}
+
+// begin does the opening work of a stage, once.
+func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
+	var err error
+	if r.stage == nil {
+		if r.stage, err = train.New(r.parts, r.state.At.Stage); err != nil {
+			return err
+		}
+	}
+	if !r.state.Began {
+		if r.state.At.Total == 0 && r.parts.Cast.Folder != "" && r.stage.Steps() > 0 {
+			if err := r.measure(ctx, 0, "before "+st.Name); err != nil {
+				return err
+			}
+		}
+		if err := r.parts.Cast.Begin(); err != nil {
+			return err
+		}
+		r.state.Began = true
+	}
+	return r.tell(Event{Kind: Began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.stage.Opening()}})
+}
+
+// measure evaluates the policy on all held-out problems. step tells the evaluations of
+// a stage apart.
+func (r *run) measure(ctx context.Context, step int, when string) error {
+	if err := r.tell(Event{Kind: Measuring}); err != nil {
+		return err
+	}
+	at := r.state.At
+	result, err := r.parts.HeldOut.Measure(ctx, at.Stage, step, len(r.parts.HeldOut.Problems), true)
+	if err != nil {
+		return err
+	}
+	err = r.tell(Event{Kind: Measured, Stage: r.parts.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
+	if err != nil {
+		return err
+	}
+	if _, err := r.report(); err != nil { // people look at it before the run ends
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// stop ends a run whose step had too few scores, with a checkpoint of the step before.
+// The completions go to the log behind it, for people to look at: a resumed run cuts
+// them off.
+func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	at := r.state.At
+	at.Total++
+	if err := r.tell(Event{Kind: Refused, Stage: st.Name, At: at, Event: e}); err != nil {
+		return err
+	}
+	again := "start a new run"
+	if r.state.At.Total > 0 {
+		again += " with --set model.path=" + terminal.ShellWord(r.folder.Dir())
+	}
+	return fmt.Errorf("%w; they are the last in completions.jsonl. If the cause is this machine (no Python, an unreadable database), fix it and continue with --resume. If it is the recipe, a script or the data, %s",
+		cause, again)
+}
+
+// interrupt ends a cancelled run where it stands: between two steps. What may be cut
+// short, a step's rollout and the evaluation after a stage, has changed nothing yet.
+func (r *run) interrupt() error {
+	if err := r.tell(Event{Kind: Ended}); err != nil {
+		return err
+	}
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w after step %d", ErrInterrupted, r.state.At.Total)
+}
+
+// close frees the device memory and the run folder's lock.
+func (r *run) close() {
+	if r.logs != nil {
+		r.logs.close()
+	}
+	if r.folder != nil {
+		r.folder.Close()
+	}
+	if r.parts.Cast != nil {
+		r.parts.Cast.Close()
+	}
+}
+
+// closingMetrics are those of an evaluation of all held-out problems.
+func closingMetrics(r *eval.Result) map[string]float64 {
+	row := r.Metrics()
+	row["eval/greedy"] = r.Greedy
+	return row
+}

@@ -1,0 +1,74 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/receipt"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// State is where a run stands, and what it was begun with. Keepers save the rest.
+type State struct {
+	Version  int             `json:"version"`  // of the format of checkpoints
+	Numerics int             `json:"numerics"` // order of operations in the kernels
+	Device   string          `json:"device"`   // name, driver and tier: bits are equal on the same one only
+	Recipe   string          `json:"recipe"`   // identity of recipe.toml
+	Model    *receipt.Origin `json:"model"`    // what the run started from; null: random weights
+	At       train.Position  `json:"position"`
+	Began    bool            `json:"began"` // the opening work of the stage is done
+}
+
+// stateVersion is the format of checkpoints. 3: keepers have files of their own.
+const stateVersion = 3
+
+// stateFile is the state's name in a checkpoint.
+const stateFile = "trainer/state.json"
+
+// fresh is the state of a run that has not begun.
+func fresh(c gpu.Caps) State {
+	return State{Version: stateVersion, Numerics: c.Numerics, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
+}
+
+func (s *State) write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(s)
+}
+
+func readState(checkpoint string) (s State, err error) {
+	file := filepath.Join(checkpoint, filepath.FromSlash(stateFile))
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return s, err
+}
+
+// continues refuses to go on from a checkpoint whose bits this program or device would
+// not reproduce, or which is of another recipe.
+func (s *State) continues(want State, checkpoint, runDir string) error {
+	const otherBytes = "the run would not continue to the same bytes. Start a new run with model.path="
+	switch {
+	case s.Version != want.Version:
+		return fmt.Errorf("%w: checkpoint %s has format %d, this program writes %d. Resume with the version of rlzero that wrote it, or start a new run with model.path=%s",
+			lines.ErrInput, checkpoint, s.Version, want.Version, checkpoint)
+	case s.Numerics != want.Numerics:
+		return fmt.Errorf("%w: checkpoint %s was made with numerics version %d, this program has %d: %s%s", lines.ErrInput, checkpoint, s.Numerics, want.Numerics, otherBytes, checkpoint)
+	case s.Device != want.Device:
+		return fmt.Errorf("%w: checkpoint %s was made on %q, this device is %q: %s%s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes, checkpoint)
+	case s.Recipe != want.Recipe:
+		return fmt.Errorf("%w: %s has changed since the run began, in more than %s. Restore it, or start a new run with it and model.path=%s",
+			lines.ErrInput, filepath.Join(runDir, recipe.File), batchingText, checkpoint)
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Decode reads the table at p into dst, a pointer to a struct that holds the
+// defaults, and records what is wrong. Keys in skip are left to the caller.
+func (d *Document) Decode(dst any, table map[string]any, p Path, skip ...string) {
+	d.table(structOf(dst), table, p, "", skip...)
+}
+
+// kindOf is the kind of a table: that of its key "kind", or of the table around it.
+func kindOf(v reflect.Value, around string) string {
+	for _, f := range fieldsOf(v) {
+		if f.Key == "kind" {
+			return f.value.String()
+		}
+	}
+	return around
+}
+
+// table reads the keys of t into the struct v. Around is the kind of the table that
+// t is in.
+func (d *Document) table(v reflect.Value, t map[string]any, at Path, around string, skip ...string) {
+	fields, kind := fieldsOf(v), kindOf(v, around)
+	if own, ok := t["kind"].(string); ok {
+		kind = own
+	}
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		if slices.Contains(skip, key) {
+			continue
+		}
+		value := t[key]
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
+		switch {
+		case i < 0:
+			d.unknown(at.With(key), fields, kind)
+		case !fields[i].In(kind):
+			d.Fail(at.With(key), "%s goes with kind = %s; this table has kind = %q", d.Name(at.With(key)), `"`+strings.Join(fields[i].Kinds, `" or "`)+`"`, kind)
+		default:
+			d.value(fields[i].value, value, at.With(key), kind, fields[i])
+		}
+	}
+}
+
+func (d *Document) unknown(p Path, fields []Field, kind string) {
+	var known []string
+	for _, f := range fields {
+		if f.was == p.last() {
+			d.Fail(p, "%s is now called %s; rename the key", d.Name(p), d.Name(p[:len(p)-1].With(f.Key)))
+			return
+		}
+		if f.In(kind) {
+			known = append(known, f.Key)
+		}
+	}
+	d.Fail(p, "unknown key %s%s", d.Name(p), DidYouMean(p.last(), known))
+}
+
+// value reads one value into v and checks its type and range.
+func (d *Document) value(v reflect.Value, value any, at Path, kind string, f Field) {
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			d.WrongType(at, value, "what JSON can write")
+			return
+		}
+		v.SetBytes(raw)
+		return
+	}
+	if n, ok := value.(json.Number); ok {
+		value = ofJSON(n)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if t, ok := value.(map[string]any); ok {
+			d.table(v, t, at, kind)
+			return
+		}
+		d.WrongType(at, value, "a table")
+	case reflect.Array, reflect.Slice:
+		d.list(v, value, at, kind, f)
+	case reflect.Map: // options whose names another package knows
+		t, ok := value.(map[string]any)
+		if !ok {
+			d.WrongType(at, value, "a table")
+			return
+		}
+		if d.storable(at, t); len(t) > 0 { // an empty one is nil, as in the defaults
+			v.Set(reflect.ValueOf(t))
+		}
+	default:
+		d.scalar(v, value, at, f)
+	}
+}
+
+// scalar reads a string, a boolean or a number.
+func (d *Document) scalar(v reflect.Value, value any, at Path, f Field) {
+	var read reflect.Value
+	switch v.Kind() {
+	case reflect.String:
+		if s, ok := value.(string); ok {
+			read = reflect.ValueOf(s)
+		}
+	case reflect.Bool:
+		if b, ok := value.(bool); ok {
+			read = reflect.ValueOf(b)
+		}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		if n, ok := value.(int64); ok && (n >= 0 || v.Kind() != reflect.Uint64) {
+			read = reflect.ValueOf(n)
+		}
+	case reflect.Float64:
+		if x, ok := number(value); ok {
+			read = reflect.ValueOf(x)
+		}
+	default:
+		panic("settings: no rule for fields of type " + v.Type().String())
+	}
+	if !read.IsValid() {
+		d.WrongType(at, value, f.accepted(v.Type()))
+	} else if problem := f.problem(value, v.Type()); problem != "" {
+		d.Fail(at, "%s = %s %s", d.Name(at), show(value), problem)
+	} else {
+		v.Set(read.Convert(v.Type()))
+	}
+}
+
+// problem says why a scalar of the right type is not accepted; "": it is.
+func (f Field) problem(value any, t reflect.Type) string {
+	if s, ok := value.(string); ok {
+		if f.Choice == nil || slices.Contains(f.Choice, s) {
+			return ""
+		}
+		return fmt.Sprintf("is not known%s; accepted: %s", DidYouMean(s, f.Choice), strings.Join(f.Choice, ", "))
+	}
+	if x, ok := number(value); ok && !f.span.has(x) {
+		return "is out of range; accepted: " + f.accepted(t)
+	}
+	return ""
+}
+
+func (d *Document) list(v reflect.Value, value any, at Path, kind string, f Field) {
+	items, ok := value.([]any)
+	if tables, are := value.([]map[string]any); are {
+		ok = true
+		for _, t := range tables {
+			items = append(items, t)
+		}
+	}
+	if !ok || v.Kind() == reflect.Array && len(items) != v.Len() {
+		d.WrongType(at, value, f.accepted(v.Type()))
+		return
+	}
+	if v.Kind() == reflect.Slice {
+		v.Set(reflect.MakeSlice(v.Type(), len(items), len(items))) // an empty list is not nil: it was given
+	}
+	for i, item := range items {
+		inner := at
+		if v.Index(i).Kind() == reflect.Struct {
+			inner = at.With(strconv.Itoa(i))
+		}
+		d.value(v.Index(i), item, inner, kind, f)
+	}
+}
+
+// storable refuses what a list of options cannot hold: what JSON has no word for.
+func (d *Document) storable(at Path, value any) {
+	switch x := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			d.storable(at, x[key])
+		}
+	case []any:
+		for _, item := range x {
+			d.storable(at, item)
+		}
+	case []map[string]any:
+		d.Fail(at, "%s holds tables headed [[ ]]; write them in { }", d.Name(at))
+	case string, bool, int64:
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			d.Fail(at, "%s holds %s; accepted: finite numbers", d.Name(at), formatFloat(x))
+		}
+	default:
+		d.Fail(at, "%s holds %s; accepted: strings, numbers, true, false, lists and tables", d.Name(at), typeName(value))
+	}
+}
+
+// WrongType records that the value at p is of another type than what is accepted.
+func (d *Document) WrongType(at Path, value any, accepted string) {
+	if x, ok := value.(float64); ok && strings.HasPrefix(accepted, "a whole number") && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		d.Fail(at, "%s = %s is written as a float; write %d", d.Name(at), show(value), int64(x))
+		return
+	}
+	d.Fail(at, "%s = %s is %s; accepted: %s", d.Name(at), show(value), typeName(value), accepted)
+}
+
+func number(value any) (float64, bool) {
+	switch x := value.(type) {
+	case float64:
+		return x, true
+	case int64:
+		return float64(x), true
+	}
+	return math.NaN(), false
+}
+
+// show writes a value as in the text, shortened.
+func show(value any) string {
+	var s string
+	switch x := value.(type) {
+	case map[string]any, []map[string]any:
+		return "{...}"
+	case []any:
+		return "[...]"
+	case string:
+		s = strconv.Quote(x)
+	case float64:
+		s = formatFloat(x)
+	case nil:
+		s = "null"
+	default:
+		s = fmt.Sprint(x)
+	}
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "..."
+	}
+	return s
+}
+
+const dateOrTime = "a date or time"
+
+func typeName(value any) string {
+	switch x := value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number with a fraction"
+	case map[string]any:
+		return "a table"
+	case []map[string]any:
+		return "a list of tables"
+	case []any:
+		return fmt.Sprintf("a list of %d values", len(x))
+	case nil:
+		return "nothing"
+	}
+	return dateOrTime
+}

@@ -1,0 +1,31 @@
+// Package settings reads, checks and prints structs whose fields are settings:
+// the tables of a recipe, the settings of a task, the numbers of an algorithm, the
+// options of a verifier. It knows none of them.
+//
+//	TOML text + overrides ─ Parse, Override ─> Document ─ Decode ─> struct ─ Print ─> TOML text
+//	JSON options ───────────────────────────── DecodeJSON ─> struct
+//	key, text ──────────────────────────────── Set ────────> struct ─ Check, Fields, Describe
+//
+// A field is described by its tags:
+//
+//	toml    the key; ",inline" stands for the keys of the struct it holds
+//	range   accepted numbers as an interval: "[1,inf)", "(0,1]"; an end of "inf]" takes inf
+//	choice  accepted words: "a,b"
+//	in      kinds of table that have the key: "sft,rl"; the kind is the key "kind" of the
+//	        table or of one around it
+//	unit    of a number, such as "tokens"
+//	about   what the setting is, for references
+//	was     its former name, which is refused with the new one
+//
+// The keys of an embedded struct stand among those of the struct around it. A struct
+// that does not have all of its keys at a time is a [Variant]. Of two numbers min_x
+// and max_x the first may not exceed the second.
+//
+// Everything that is wrong is reported at once, each fault with file, line and column
+// or with the override that caused it, with what was found, what is accepted and the
+// nearest known name. Printed text decodes to the same values and depends on nothing
+// but them.
+//
+// A Document is not safe for concurrent use. The functions are, on structs that
+// nobody changes.
+package settings

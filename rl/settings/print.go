@@ -1,0 +1,133 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Print writes a struct as TOML with every value, defaults included. Decoded over
+// any values it gives the same struct.
+func Print(v any) string {
+	var w strings.Builder
+	printTable(&w, "", structOf(v), "")
+	return strings.TrimLeft(w.String(), "\n")
+}
+
+// printTable writes the values of a table first, then the tables in it, as TOML
+// asks for.
+func printTable(w *strings.Builder, name string, v reflect.Value, around string) {
+	kind := kindOf(v, around)
+	variant, _ := v.Interface().(Variant)
+	var tables []Field
+	for _, f := range fieldsOf(v) {
+		for f.value.Kind() == reflect.Interface || f.value.Kind() == reflect.Pointer {
+			f.value = f.value.Elem()
+		}
+		switch {
+		case !f.In(kind), variant != nil && !variant.HasKey(f.Key):
+		case f.value.Kind() == reflect.Struct, f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Struct:
+			tables = append(tables, f)
+		default:
+			fmt.Fprintf(w, "%s = %s\n", f.Key, printValue(f.value))
+		}
+	}
+	for _, f := range tables {
+		inner := strings.TrimPrefix(name+"."+f.Key, ".")
+		if f.value.Kind() == reflect.Slice {
+			for i := range f.value.Len() {
+				fmt.Fprintf(w, "\n[[%s]]\n", inner)
+				printTable(w, inner, f.value.Index(i), kind)
+			}
+			continue
+		}
+		fmt.Fprintf(w, "\n[%s]\n", inner)
+		printTable(w, inner, f.value, kind)
+	}
+}
+
+func printValue(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return quote(v.String())
+	case reflect.Float64:
+		return formatFloat(v.Float())
+	case reflect.Slice, reflect.Array:
+		var items []string
+		for i := range v.Len() {
+			items = append(items, printValue(v.Index(i)))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case reflect.Interface:
+		return printValue(v.Elem())
+	case reflect.Map:
+		var items []string
+		for _, key := range slices.Sorted(maps.Keys(v.Interface().(map[string]any))) {
+			items = append(items, printKey(key)+" = "+printValue(v.MapIndex(reflect.ValueOf(key)).Elem()))
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func printKey(key string) string {
+	if bareKey.MatchString(key) {
+		return key
+	}
+	return quoteLine(key)
+}
+
+// formatFloat is the shortest text that reads back as the same float in TOML.
+func formatFloat(x float64) string {
+	s := strconv.FormatFloat(x, 'g', -1, 64)
+	switch {
+	case s == "+Inf":
+		return "inf"
+	case s == "-Inf":
+		return "-inf"
+	case s == "NaN":
+		return "nan"
+	case !strings.ContainsAny(s, ".e"):
+		return s + ".0"
+	}
+	return s
+}
+
+// quote is a TOML basic string (toml.io/en/v1.0.0#string), of several lines
+// where the text has several.
+func quote(s string) string {
+	if strings.Contains(s, "\n") {
+		return `"""` + "\n" + escape(s, true) + `"""`
+	}
+	return quoteLine(s)
+}
+
+// quoteLine is a basic string of one line, as keys have to be.
+func quoteLine(s string) string { return `"` + escape(s, false) + `"` }
+
+// escape writes what stands in a basic string. In one of several lines tabs, line
+// feeds and quotes may stand as they are, but for quotes that another one or the
+// end follows: three would end the string.
+func escape(s string, several bool) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case several && (r == '\t' || r == '\n' || r == '"' && i+1 < len(s) && s[i+1] != '"'):
+			b.WriteRune(r)
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/lines"
+)
+
+// FindModel is the Hugging Face folder behind a MODEL argument: such a folder, a
+// checkpoint, or a run (its newest complete checkpoint). There is a warning for each
+// checkpoint that was skipped.
+func FindModel(path string) (dir string, warnings []string, err error) {
+	const accepted = "give a Hugging Face folder, a run folder or a checkpoint folder"
+	info, err := os.Stat(path)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return "", nil, hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), accepted)
+	}
+	if !info.IsDir() {
+		return "", nil, hint.With(fmt.Errorf("%w: model %s is a file", lines.ErrInput, path), accepted)
+	}
+	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
+		return path, nil, nil
+	}
+	ckpt, warnings, err := Latest(OS(), path)
+	if errors.Is(err, ErrNotRun) {
+		return "", nil, hint.With(fmt.Errorf("%w: model %s has no config.json and no checkpoints", lines.ErrInput, path), accepted)
+	}
+	if err != nil {
+		return "", warnings, err
+	}
+	if ckpt == nil {
+		return "", warnings, fmt.Errorf("%w: run %s has no complete checkpoint yet", lines.ErrInput, path)
+	}
+	return ckpt.Dir(), warnings, nil
+}
+
+// FindText is FindModel for those who need no weights: a folder that has a tokenizer or
+// a chat template and no config.json will do.
+func FindText(path string) (dir string, warnings []string, err error) {
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return path, nil, nil
+		}
+	}
+	return FindModel(path)
+}

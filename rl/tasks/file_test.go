@@ -1,0 +1,82 @@
+package tasks
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// writtenFile is a file of problems with these lines.
+func writtenFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// additions are n good lines.
+func additions(n int) []string {
+	var lines []string
+	for i := range n {
+		lines = append(lines, fmt.Sprintf(`{"question":"%d + 1?","answer":"%d"}`, i, i+1))
+	}
+	return lines
+}
+
+// TestOpenFileRefuses: a line that cannot be trained on is named, with what is wrong.
+func TestOpenFileRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"question":"1 + 1?"}`:                                      "the verifier number cannot judge this line: the row's answer",
+		`{"question":"1 + 1?","answer":null}`:                        "cannot judge this line",
+		`{"question":"1 + 1?","answer":""}`:                          "cannot judge this line",
+		`{"question":"1 + 1?","answer":"two"}`:                       `"two"`,
+		`{"prompt":[{"role":"user","content":"1 + 1?"}],"answer":2}`: `"prompt" is a list: prompts are plain text until chat templates are supported`,
+		`{"prompt":7,"answer":"7"}`:                                  `"prompt" is a number: accepted is a string`,
+		`{"question":{"text":"1 + 1?"},"answer":"2"}`:                `"question" is an object: accepted is a string`,
+		`{"question":true,"answer":"2"}`:                             `"question" is true or false: accepted is a string`,
+		`{"question":null,"answer":"2"}`:                             `the line has no "question" (or "prompt")`,
+		`{"question":" ","answer":"2"}`:                              `the line has no "question" (or "prompt")`,
+		`{"question":"?","prompt":["a"],"answer":"2"}`:               `"prompt" is a list`,
+		`{"question":"1 + 1?","answer":"2","verifier":"math"}`:       "one file has one verifier",
+	} {
+		lines := append(additions(60), "", line)
+		file := writtenFile(t, lines...)
+		_, _, err := OpenFile(file, "number", nil)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), file+": line 62: ") {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+	if _, _, err := OpenFile(writtenFile(t, additions(60)...), "number", nil); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := OpenFile(writtenFile(t, additions(1)...), "number", nil); err == nil || !strings.Contains(err.Error(), "at least one of each is needed") {
+		t.Errorf("a single problem: %v", err)
+	}
+}
+
+// TestSplitByQuestion: one question stands on one side, whatever its ids.
+func TestSplitByQuestion(t *testing.T) {
+	var lines []string
+	for i := range 200 {
+		lines = append(lines, fmt.Sprintf(`{"id":"%d","question":"%d + 1?","answer":"%d"}`, i, i%50, i%50+1))
+	}
+	file, _, err := OpenFile(writtenFile(t, lines...), "number", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range file.rows[HeldOut] {
+		if slices.ContainsFunc(file.rows[Train], func(o verify.Problem) bool { return o.Question == row.Question }) {
+			t.Errorf("%q is in both splits", row.Question)
+		}
+	}
+	if n := len(file.rows[Train]) + len(file.rows[HeldOut]); n != 200 {
+		t.Errorf("%d of 200 rows are left", n)
+	}
+}

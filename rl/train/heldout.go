@@ -1,0 +1,51 @@
+package train
+
+import (
+	"context"
+	"math"
+
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// HeldOut measures the policy on problems that are never drawn for training.
+type HeldOut struct {
+	eval.Evaluator
+	Problems []verify.Problem
+	recipe   *recipe.Recipe
+}
+
+// NewHeldOut makes the evaluations of a run.
+func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast) (*HeldOut, error) {
+	h := &HeldOut{recipe: r}
+	h.Collector = &rollout.Collector{Sampler: c.Sampler, Tokenizer: c.Tokenizer(), Task: source.Verify}
+	if d := r.Task.Demonstrator(); d != nil {
+		h.Form = d.Valid
+	}
+	var err error
+	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
+	return h, err
+}
+
+// AfterStage as a step: the evaluation of all problems after a stage.
+const AfterStage = math.MaxInt
+
+// Measure samples completions of the first n held-out problems, as long as those of a
+// stage may be. step tells the evaluations of a stage apart; greedy adds the most likely
+// completions.
+func (h *HeldOut) Measure(ctx context.Context, stage, step, n int, greedy bool) (*eval.Result, error) {
+	q := eval.Question{
+		Problems: h.Problems[:min(n, len(h.Problems))], N: h.recipe.Task.EvalSamples, K: []int{1}, Greedy: greedy,
+		Params: rollout.Params{Temperature: 1, MaxTokens: h.recipe.MaxCompletion(&h.recipe.Stages[stage])},
+		Key:    random.Key{Purpose: random.HeldOut, Stage: stage, Step: step},
+	}
+	if q.N > 1 {
+		q.K = append(q.K, q.N)
+	}
+	return h.Evaluator.Measure(ctx, q)
+}

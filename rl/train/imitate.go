@@ -1,0 +1,195 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
+)
+
+// imitation imitates the task's demonstrations: its loss is the mean negative log-prob
+// of the completions' tokens, the end token included.
+//
+// The rate is held after its ramp until a share until_valid of samples has the form of
+// an answer, or for hold_steps; then it falls linearly for decay_steps.
+type imitation struct {
+	Parts
+	stage   *recipe.Stage
+	index   int
+	holdEnd int // step at which the rate began to fall; -1 while it is held
+}
+
+func newImitation(p Parts, index int) (Stage, error) {
+	s := &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}
+	_, err := s.demonstrations(0, 1) // a task that the model cannot read is refused before the run begins
+	return s, err
+}
+
+// imitationFile keeps an imitation's state in a checkpoint.
+const imitationFile = "trainer/sft.json"
+
+type imitationState struct {
+	HoldEnd int `json:"hold_end"`
+}
+
+// Name implements cast.Keeper.
+func (s *imitation) Name() string { return "sft" }
+
+// Save implements cast.Keeper.
+func (s *imitation) Save() (map[string]func(io.Writer) error, error) {
+	return map[string]func(io.Writer) error{imitationFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(imitationState{s.holdEnd}) }}, nil
+}
+
+// Load implements cast.Keeper.
+func (s *imitation) Load(dir string) error {
+	file := filepath.Join(dir, filepath.FromSlash(imitationFile))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var state imitationState
+	if err := json.Unmarshal(data, &state); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	s.holdEnd = state.HoldEnd
+	return nil
+}
+
+func (s *imitation) Opening() []string { return nil }
+
+func (s *imitation) Steps() int {
+	if s.holdEnd >= 0 {
+		return s.holdEnd + s.stage.SFT.DecaySteps
+	}
+	return s.stage.SFT.HoldSteps + s.stage.SFT.DecaySteps
+}
+
+func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
+	if at.Step >= s.Steps() {
+		return nil, io.EOF
+	}
+	cfg, began := s.stage.SFT, time.Now()
+	views, err := s.demonstrations(at.Step, cfg.BatchSize)
+	if err != nil {
+		return nil, err
+	}
+	lr := s.stage.Optimizer.LR * s.rate(at.Step)
+	e, err := s.update(views, adamW(s.stage.Optimizer, lr))
+	if err != nil {
+		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
+	}
+	e.Metrics["optim/lr"] = lr
+	seconds := time.Since(began).Seconds()
+	e.Timing = metrics.Row{"time/train_s": seconds, "train/tokens_per_s": float64(e.Tokens) / seconds}
+	done := at.Step + 1
+	if s.holdEnd < 0 && (done%cfg.TestEvery == 0 || done >= cfg.HoldSteps) {
+		// Not cut short by an interrupt: the step's update has been made.
+		share, err := s.probe(context.WithoutCancel(ctx), done)
+		if err != nil {
+			return nil, err
+		}
+		e.Metrics["eval/valid"] = share
+		if share >= cfg.UntilValid || done >= cfg.HoldSteps {
+			s.holdEnd = done
+		}
+	}
+	return e, nil
+}
+
+// rate is the learning rate of a step, as a share of the full one.
+func (s *imitation) rate(step int) float64 {
+	rate := 1.0
+	if ramp := s.stage.Optimizer.WarmupSteps; ramp > 0 {
+		rate = math.Min(1, float64(step+1)/float64(ramp))
+	}
+	if s.holdEnd >= 0 {
+		rate *= 1 - (1-s.stage.SFT.FinalLRShare)*float64(step-s.holdEnd)/float64(s.stage.SFT.DecaySteps)
+	}
+	return rate
+}
+
+// demonstrations are the sequences of one step.
+func (s *imitation) demonstrations(step, n int) ([]rollout.View, error) {
+	views, tok, demonstrator := make([]rollout.View, n), s.Cast.Tokenizer(), s.Recipe.Task.Demonstrator()
+	for i := range views {
+		r := random.At(s.Recipe.Seed, random.Stream(random.Draw, s.index), uint64(step)*uint64(n)+uint64(i))
+		row := s.Source.Draw(r)
+		text, err := demonstrator.Demonstration(r, row)
+		if err != nil {
+			return nil, err
+		}
+		if views[i], err = demonstrated(tok, row.Question, text, s.Cast.Policy.Model.Config.EOS[0]); err != nil {
+			return nil, fmt.Errorf("stage %s: %w", s.stage.Name, err)
+		}
+	}
+	return views, nil
+}
+
+// demonstrated is a prompt with the completion that is to be learnt.
+func demonstrated(tok rollout.Tokenizer, question, completion string, eos int) (rollout.View, error) {
+	prompt, err := tok.Encode(question)
+	if err != nil {
+		return rollout.View{}, &rollout.PromptError{Prompt: question, Err: err}
+	}
+	answer, err := tok.Encode(completion)
+	if err != nil {
+		return rollout.View{}, fmt.Errorf("demonstration %s: %w", terminal.Quote(completion), err)
+	}
+	ids := append(append(append([]int(nil), prompt...), answer...), eos)
+	return rollout.View{IDs: ids, Spans: []rollout.Span{{From: len(prompt), To: len(ids)}}, Temperature: 1}, nil
+}
+
+// update makes one update toward the sequences.
+func (s *imitation) update(views []rollout.View, h model.AdamW) (*Event, error) {
+	tokens := 0
+	for _, v := range views {
+		tokens += v.Tokens()
+	}
+	loss, entropy := 0.0, 0.0
+	err := s.Cast.Policy.Accumulate(views, func(_ int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+		weights := make([]model.TokenWeights, len(stats))
+		for i, st := range stats {
+			weights[i].Logprob = make([]float64, len(st.Logprob))
+			for j := range st.Logprob {
+				weights[i].Logprob[j] = -1 / float64(tokens)
+				loss -= float64(st.Logprob[j]) / float64(tokens)
+				entropy += float64(st.Entropy[j]) / float64(tokens)
+			}
+		}
+		return weights, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	norm, err := s.Cast.Policy.Update(h)
+	return &Event{Tokens: tokens, Metrics: metrics.Row{"sft/loss": loss, "policy/entropy": entropy, "policy/grad_norm": norm}}, err
+}
+
+// probe is the share of samples, one for each of a few training problems, that have
+// the form of an answer.
+func (s *imitation) probe(ctx context.Context, step int) (float64, error) {
+	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Probe, s.index), 0, cast.ProbeProblems)
+	params := rollout.Params{Temperature: 1, MaxTokens: s.Recipe.Task.Demonstrator().CompletionTokens()}
+	groups, err := s.HeldOut.Collector.Collect(ctx, rows, 1, params, random.Key{Purpose: random.Probe, Stage: s.index, Step: step}, nil)
+	if err != nil {
+		return 0, err
+	}
+	return s.HeldOut.FormShare(groups), nil
+}
+
+func adamW(o recipe.Optimizer, lr float64) model.AdamW {
+	return model.AdamW{LR: lr, Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm}
+}

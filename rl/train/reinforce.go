@@ -1,0 +1,202 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
+)
+
+// reinforcement samples groups, judges them and learns from them, step by step.
+type reinforcement struct {
+	stateless
+	Parts
+	stage   *recipe.Stage
+	index   int
+	program *reward.Program
+	told    string // the reason for not scoring that was told last
+}
+
+func newReinforcement(p Parts, index int) (Stage, error) {
+	st := &p.Recipe.Stages[index]
+	program, err := reward.Compile(st.Reward, st.Verifiers)
+	if err != nil {
+		return nil, fmt.Errorf("%w: stage %s: reward: %w", lines.ErrInput, st.Name, err)
+	}
+	return &reinforcement{Parts: p, stage: st, index: index, program: program}, nil
+}
+
+func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
+
+func (s *reinforcement) Opening() []string { return []string{s.stage.Algorithm.Formula()} }
+
+func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
+	if at.Step >= s.stage.RL.Steps {
+		return nil, io.EOF
+	}
+	began := time.Now()
+	cs, err := s.collect(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.enoughScored(at, cs); err != nil {
+		return &Event{Completions: cs}, err
+	}
+	sampled := time.Now()
+	if err := s.supply(cs); err != nil {
+		return nil, err
+	}
+	e, err := s.learn(at, cs)
+	if err != nil {
+		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
+	}
+	e.Completions = cs
+	rollouts := sampled.Sub(began).Seconds()
+	e.Timing = metrics.Row{"time/rollout_s": rollouts, "time/train_s": time.Since(sampled).Seconds(), "rollout/tokens_per_s": e.Metrics["rollout/tokens"] / rollouts}
+	s.notes(at, e)
+	if every, done := s.stage.EvalEvery, at.Step+1; every > 0 && done%every == 0 && done < s.stage.RL.Steps {
+		began := time.Now()
+		// Not cut short by an interrupt: the step's updates have been made.
+		r, err := s.HeldOut.Measure(context.WithoutCancel(ctx), s.index, done, s.stage.EvalProblems, false)
+		if err != nil {
+			return nil, err
+		}
+		for name, v := range r.Metrics() {
+			e.Metrics[name] = v
+		}
+		e.Timing["time/eval_s"] = time.Since(began).Seconds()
+	}
+	return e, nil
+}
+
+// collect samples a group of completions for each problem of the step, judges them and
+// gives them rewards.
+func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion, error) {
+	cfg := s.stage.Sampling
+	problems := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), at.Step, s.stage.RL.PromptsPerStep)
+	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens}
+	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, params, random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
+	if err != nil {
+		return nil, err
+	}
+	cs := completionsOf(groups)
+	s.score(at, cs)
+	return cs, nil
+}
+
+// learn makes the step's updates: the prompts, in a random order, are dealt to
+// updates_per_rollout updates, a group never being cut.
+func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
+	e := &Event{Metrics: rolloutMetrics(cs)}
+	stats, err := s.advantages(cs)
+	if err != nil {
+		return nil, err
+	}
+	for name, v := range stats.Means() {
+		e.Metrics[name] = v
+	}
+	lr := s.stage.LearningRate(at.Step)
+	e.Metrics["optim/lr"] = lr
+	groups := map[int][]*Completion{}
+	for i := range cs {
+		if c := &cs[i]; c.Kept {
+			groups[c.Group] = append(groups[c.Group], c)
+		}
+	}
+	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(s.stage.RL.PromptsPerStep)
+	var sum updates
+	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
+		var kept []*Completion
+		for _, g := range order[part*len(order)/parts : (part+1)*len(order)/parts] {
+			kept = append(kept, groups[g]...)
+		}
+		if len(kept) == 0 {
+			continue
+		}
+		m, norm, err := s.update(kept, lr)
+		if err != nil {
+			return nil, err
+		}
+		sum.add(m, norm)
+		for _, c := range kept {
+			e.Tokens += c.View.Tokens()
+		}
+	}
+	sum.into(e.Metrics)
+	return e, nil
+}
+
+// advantages sets those of the completions, and which of them are learnt from.
+func (s *reinforcement) advantages(cs []Completion) (algo.AdvantageStats, error) {
+	advantages, keep, stats, err := algo.Advantages(s.stage.Algorithm.Config,
+		column(cs, func(c *Completion) float64 { return c.Reward }), column(cs, func(c *Completion) int { return c.Group }))
+	if err != nil {
+		return stats, err
+	}
+	for i := range cs {
+		cs[i].Advantage, cs[i].Kept = advantages[i], keep[i]
+	}
+	return stats, nil
+}
+
+// rolloutMetrics describe what was sampled.
+func rolloutMetrics(cs []Completion) metrics.Row {
+	tokens, truncated, right, scored := 0, 0, 0.0, 0
+	for i := range cs {
+		c := &cs[i]
+		tokens += c.View.Tokens()
+		if c.View.Stop == rollout.Length {
+			truncated++
+		}
+		if v := c.Verdict(); !math.IsNaN(v.Score) {
+			right += v.Score
+			scored++
+		}
+	}
+	n := float64(len(cs))
+	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_share": float64(truncated) / n}
+	if scored > 0 {
+		row["rollout/right_share"] = right / float64(scored)
+	}
+	for t, term := range cs[0].Terms {
+		sum, have := 0.0, 0
+		for i := range cs {
+			if v := cs[i].Terms[t].Value; !math.IsNaN(v) {
+				sum += v
+				have++
+			}
+		}
+		row["reward/term/"+term.Name] = sum / float64(have)
+	}
+	return row
+}
+
+// notes adds what people should be told about the step: a completion every so often, and
+// why some were not scored where the reason is new.
+func (s *reinforcement) notes(at Position, e *Event) {
+	if u := unscoredOf(e.Completions); u.count > 0 && u.commonest != s.told {
+		s.told = u.commonest
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: not scored: %s", at.Step+1, u.commonest))
+	}
+	if every := s.stage.SampleEvery; every > 0 && at.Step%every == 0 {
+		c := &e.Completions[0]
+		v := c.Verdict()
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60)))
+	}
+}
+
+// failed explains an update that was refused.
+func failed(err error, lr, clipNorm float64) error {
+	return fmt.Errorf("%w: nothing was updated; lower the learning rate (%v) or clip_norm (%v), and resume from the last checkpoint", err, lr, clipNorm)
+}

@@ -1,0 +1,107 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// score gives each completion of a step its reward.
+func (s *reinforcement) score(at Position, cs []Completion) {
+	b := reward.Batch{Step: at.Step + 1, Steps: s.stage.RL.Steps, MaxTokens: s.stage.Sampling.MaxCompletionTokens}
+	for i := range cs {
+		c := &cs[i]
+		coin := 0.0
+		if random.At(s.Recipe.Seed, random.Stream(random.Reward, s.index), uint64(at.Step*len(cs)+i)).Chance(0.5) {
+			coin = 1
+		}
+		b.Completions = append(b.Completions, reward.Completion{
+			Group: c.Group, Row: c.From.Problem, Text: c.Path().Text, IDs: c.View.Drawn(), PromptTokens: c.View.Prompt(),
+			Ended: c.View.Stop == rollout.EOS, Truncated: c.View.Stop == rollout.Length,
+			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
+		})
+	}
+	scores := s.program.Score(b)
+	for i := range cs {
+		cs[i].Reward, cs[i].NotScored = scores.Reward[i], scores.Why[i]
+		for _, t := range scores.Terms {
+			cs[i].Terms = append(cs[i].Terms, Term{t.Name, t.Values[i]})
+		}
+	}
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// ErrNotScored: a step had more completions without a score than its stage accepts.
+var ErrNotScored = errors.New("too many completions are not scored")
+
+// enoughScored refuses a step that would learn from too few of its completions: what
+// failed is the verifier or the data, not the model. Those that the reward leaves out
+// itself do not count, unless nothing else is left.
+func (s *reinforcement) enoughScored(at Position, cs []Completion) error {
+	u := unscoredOf(cs)
+	left := u.why[reward.LeftOut]
+	if n := len(cs); u.count < n && float64(u.count-left) <= s.stage.RL.MaxNotScored*float64(n-left) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of the %d completions of step %d of stage %s have no score, the stage accepts a share of %v (max_not_scored); %d of them: %s",
+		ErrNotScored, u.count, len(cs), at.Step+1, s.stage.Name, s.stage.RL.MaxNotScored, u.why[u.commonest], u.commonest)
+}
+
+// unscored counts the completions of a step without a reward.
+type unscored struct {
+	count     int
+	why       map[string]int // completions by reason
+	commonest string         // reason; the first of several as common
+}
+
+func unscoredOf(cs []Completion) unscored {
+	u := unscored{why: map[string]int{}}
+	for i := range cs {
+		if why := cs[i].NotScored; math.IsNaN(cs[i].Reward) {
+			u.count++
+			if u.why[why]++; u.why[why] > u.why[u.commonest] {
+				u.commonest = why
+			}
+		}
+	}
+	return u
+}
+
+// supply adds the facts that the loss reads to the completions, and takes what the
+// method asks for off their rewards.
+func (s *reinforcement) supply(cs []Completion) error {
+	views := column(cs, func(c *Completion) rollout.View { return c.View })
+	for _, fact := range cast.Needs(s.stage) {
+		rows, err := s.Cast.Supply(fact, views)
+		if err != nil {
+			return err
+		}
+		for i := range cs {
+			if cs[i].Facts == nil {
+				cs[i].Facts = map[string][]float64{}
+			}
+			cs[i].Facts[fact] = rows[i]
+		}
+	}
+	penalised, err := algo.PenalizeRewards(s.stage.Algorithm.Config, column(cs, func(c *Completion) float64 { return c.Reward }), algo.Batch{
+		Logprob:    column(cs, func(c *Completion) []float64 { return cast.Widen(c.View.Logprob) }),
+		RefLogprob: column(cs, func(c *Completion) []float64 { return c.Facts["ref"] }),
+	})
+	for i := range penalised {
+		cs[i].Reward = penalised[i]
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package train
+
+import (
+	"context"
+	"io"
+
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// Position says where a run stands.
+type Position struct {
+	Stage int `json:"stage"` // index of the stage in progress
+	Step  int `json:"step"`  // steps of it that are done
+	Total int `json:"total"` // steps of all stages that are done
+}
+
+// Stage is a part of a run. What it keeps for a resumed run is in its Keeper.
+type Stage interface {
+	cast.Keeper
+	// Steps is how many steps the stage has, as far as is known now.
+	Steps() int
+	// Opening are lines for people, shown when the stage begins.
+	Opening() []string
+	// Step does the step after a position. The error is io.EOF where the stage is over,
+	// and ErrNotScored, with an event that holds the completions, where nothing can be
+	// learnt from them. An error that the context caused has changed nothing.
+	Step(ctx context.Context, at Position) (*Event, error)
+}
+
+// Event is what there is to tell about a step that is done.
+type Event struct {
+	Metrics     metrics.Row
+	Timing      metrics.Row  // wall times, seconds
+	Completions []Completion // of the policy, in the order of groups and samples
+	Tokens      int          // trained
+	Notes       []string     // lines for people
+}
+
+// Parts are what stages are made of.
+type Parts struct {
+	Recipe  *recipe.Recipe
+	Source  prompts.Source
+	Cast    *cast.Cast
+	HeldOut *HeldOut
+}
+
+// kinds has a row for every kind of stage. index is the stage's place in the recipe.
+var kinds = map[string]func(p Parts, index int) (Stage, error){
+	recipe.KindSFT:  newImitation,
+	recipe.KindRL:   newReinforcement,
+	recipe.KindEval: func(Parts, int) (Stage, error) { return measure{}, nil },
+}
+
+// New makes the stage of a recipe with an index.
+func New(p Parts, index int) (Stage, error) { return kinds[p.Recipe.Stages[index].Kind](p, index) }
+
+// stateless is the Keeper of what is a function of the run's position.
+type stateless struct{}
+
+func (stateless) Name() string                                    { return "stage" }
+func (stateless) Save() (map[string]func(io.Writer) error, error) { return nil, nil }
+func (stateless) Load(string) error                               { return nil }
+
+// measure is a stage without steps.
+type measure struct{ stateless }
+
+func (measure) Steps() int                                     { return 0 }
+func (measure) Opening() []string                              { return nil }
+func (measure) Step(context.Context, Position) (*Event, error) { return nil, io.EOF }

@@ -1,0 +1,25 @@
+package program
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// TestPaths: options that name files are declared, so that a recipe can make them
+// absolute, and are strings.
+func TestPaths(t *testing.T) {
+	declared := 0
+	for _, e := range verify.Entries() {
+		for key := range e.Paths {
+			declared++
+			if _, err := verify.New(e.Name, map[string]any{key: 3}); err == nil || !strings.Contains(err.Error(), key+" = 3 is a whole number; accepted: a string") {
+				t.Errorf("%s: option %s: %v", e.Name, key, err)
+			}
+		}
+	}
+	if declared != 3 {
+		t.Errorf("%d options are declared, want folder of sql, runtime and folder of code:wasm", declared)
+	}
+}
