@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/text"
 )
 
 // Sampling says how the next token is drawn. Log-probs are always those of the
@@ -114,6 +115,9 @@ type sequence struct {
 	index  int
 	list   *slotList
 	finish bool
+
+	stream *text.Stream // of a request with stop text
+	tail   string       // the end of the text so far, in which a stop text may have begun
 }
 
 // NewEngine makes an engine. Its device memory is allocated here.
@@ -336,16 +340,24 @@ func (e *Engine) take(g *group, s *sequence, id int, logprob, entropy float32) {
 	s.finish = s.Stop != ""
 }
 
+// stopText reports whether the text of a completion contains a stop text with its
+// last token.
 func (e *Engine) stopText(g *group, s *sequence) bool {
 	if len(g.req.StopText) == 0 {
 		return false
 	}
-	text := e.m.Tokenizer.Decode(s.IDs)
+	if s.stream == nil {
+		s.stream = e.m.Tokenizer.NewStream()
+	}
+	s.tail += s.stream.Add(s.IDs[len(s.IDs)-1])
+	longest, text := 0, s.tail+s.stream.Held()
 	for _, stop := range g.req.StopText {
 		if strings.Contains(text, stop) {
 			return true
 		}
+		longest = max(longest, len(stop))
 	}
+	s.tail = s.tail[max(0, len(s.tail)-longest):]
 	return false
 }
 
