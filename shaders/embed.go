@@ -14,7 +14,9 @@ import (
 // NumericsVersion names the order of operations inside every output of every
 // kernel. It changes when any kernel may give other bits on the same device.
 // Version 1: matmul is one chain over k ascending for every K, on every tier.
-const NumericsVersion = 1
+// Version 2: the gradient through a vocabulary table that is cut into slabs is one
+// chain over all of them, as of a table in one piece.
+const NumericsVersion = 2
 
 // maxGroupsX is the largest number of workgroups along x of a linear variant;
 // the rest goes to y. Vulkan and WebGPU guarantee 65535.

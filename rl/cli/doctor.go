@@ -21,7 +21,7 @@ Examples:
    rlzero doctor --device vulkan:1 --json > doctor.json
 
 The exit code is 1 when a check failed, 3 when there is no device.
---json prints one object: {"ok":true,"device":{...},"numerics":1,
+--json prints one object: {"ok":true,"device":{...},"numerics":2,
 "checks":[{"name":"...","ok":true,"detail":"..."}]}. A failed check has "advice" too;
 "left_out" names what was not checked, and why.`,
 		Flags: []cli.Flag{deviceFlag, jsonFlag,

@@ -22,7 +22,7 @@ Examples:
 
 The exit code is 1 when a hash differs.
 --json prints one object, like that of rlzero doctor, and "repeatable":
-{"ok":true,"device":{...},"numerics":1,"checks":[{"name":"...","ok":true,"detail":"..."}],
+{"ok":true,"device":{...},"numerics":2,"checks":[{"name":"...","ok":true,"detail":"..."}],
 "repeatable":true}`,
 		Flags:  []cli.Flag{deviceFlag, jsonFlag},
 		Action: receipt,
