@@ -113,8 +113,8 @@ func (s *step) prime(g *golden, in map[string]json.RawMessage) {
 	p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
 	p["rl_scale"], p["ce_scale"], p["kl_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
 	m := surrogate("rl*dppo_prime", "token_sum(policy)/rl_scale + token_sum(-logp*ce)/ce_scale + token_sum(distil*ref_kl)/kl_scale", p)
-	// The same mask, with the step toward the reference as advantage.
-	m.Formulas["distil"] = "stop(k1)*exp(logp - old)*tv_near + kl_tau*square(logp - old)"
+	// The step toward the reference as advantage, masked on the low side alone.
+	m.Formulas["distil"] = "stop(k1)*exp(logp - old)*(exp(logp) - exp(old) >= -move_low) + kl_tau*square(logp - old)"
 	s.sameUpdate(g, m, nil)
 }
 
