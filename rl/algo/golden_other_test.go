@@ -36,6 +36,11 @@ func TestFormulasOtherLosses(t *testing.T) {
 				}
 			}
 		}
+		if h.str("reduction") == "token_mean_legacy" {
+			for i := range groups {
+				groups[i] = i / int(h.num("micro_batch_size"))
+			}
+		}
 		s := newStep(t, f, mask, groups)
 		s.tokens("logp", matrix(t, in, "logp"))
 		s.tokens("ref", matrix(t, in, "ref_logp"))
@@ -43,7 +48,7 @@ func TestFormulasOtherLosses(t *testing.T) {
 		if in["sampler_logp"] != nil {
 			s.tokens("old", matrix(t, in, "sampler_logp"))
 		}
-		if in["advantages"] != nil && h.str("loss_type") != "prime_mixed" {
+		if in["advantages"] != nil {
 			s.advantages(in["advantages"])
 		}
 		switch kind := h.str("loss_type"); {
@@ -77,7 +82,7 @@ func plainLoss(h hyper) Method {
 	case "raft":
 		return surrogate("sft", "token_mean(policy, A > 0)", nil)
 	case "w_reinforce":
-		return surrogate("-if(A > 0, positive, if(A < 0, -negative, 0))*logp", "token_mean(policy)", map[string]float64{"positive": h.num("lambda"), "negative": 1})
+		return surrogate("-if(A > 0, right_weight, if(A < 0, -wrong_weight, 0))*logp", "token_mean(policy)", map[string]float64{"right_weight": h.num("lambda"), "wrong_weight": 1})
 	case "log_ratio_clamp":
 		m := surrogate("importance", "token_mean(policy)", map[string]float64{"bound": h.num("c")})
 		m.Formulas["log_ratio"] = "clip(logp - start, -bound, bound)"
@@ -103,11 +108,14 @@ func (s *step) prime(g *golden, in map[string]json.RawMessage) {
 	}
 	weights := value[map[string]json.RawMessage](s.t, in, "weights")
 	for _, name := range []string{"rl", "ce", "ref_kl"} {
-		s.tokens(map[string]string{"rl": "A", "ce": "ce", "ref_kl": "ref_kl"}[name], matrix(s.t, weights, name))
+		s.tokens(name, matrix(s.t, weights, name))
 	}
 	p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
 	p["rl_scale"], p["ce_scale"], p["kl_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
-	s.sameUpdate(g, surrogate("if(A != 0, dppo_prime, 0)", "token_sum(policy)/rl_scale + token_sum(-logp*ce)/ce_scale + token_sum(k1*ref_kl)/kl_scale", p), nil)
+	m := surrogate("rl*dppo_prime", "token_sum(policy)/rl_scale + token_sum(-logp*ce)/ce_scale + token_sum(distil*ref_kl)/kl_scale", p)
+	// The step toward the reference as advantage, masked on the low side alone.
+	m.Formulas["distil"] = "stop(k1)*exp(logp - old)*(exp(logp) - exp(old) >= -move_low) + kl_tau*square(logp - old)"
+	s.sameUpdate(g, m, nil)
 }
 
 // openInstructMethod is open-instruct's loss with its correction of the sampler.
@@ -118,7 +126,7 @@ func openInstructMethod(h hyper) Method {
 	} else {
 		p["clip_low"], p["clip_high"] = h.num("clip_lower"), h.num("clip_higher")
 	}
-	kl := map[float64]string{0: "k1", 1: "k2", 2: "k3", 3: "k3*ratio"}[h.num("kl_estimator")]
+	kl := map[float64]string{0: "k1", 1: "k2", 2: "k3", 3: "k1*ratio"}[h.num("kl_estimator")]
 	f["penalty"] = "beta*(" + kl + ")"
 	f["loss"] = "token_mean(weight*policy + penalty)"
 	if !h.has("use_rho_correction") {
@@ -131,7 +139,7 @@ func openInstructMethod(h hyper) Method {
 		p["mask_low"], p["mask_high"] = low, high
 		u := "exp(start - old)"
 		if h.has("rho_mask_sequence_level") {
-			u = "exp(mean(start - old))"
+			f["tis"], u = "clip(exp(mean(start - old)), is_low, is_high)", "exp(mean(start - old))"
 		}
 		f["weight"] = fmt.Sprintf("u = %s; tis*(u >= mask_low and u <= mask_high)", u)
 		if h.has("rho_mask_tv_divergence") {
@@ -156,7 +164,7 @@ func nemoMethod(h hyper) Method {
 	case h.has("force_on_policy_ratio"):
 		f["ratio"] = "exp(logp - stop(logp))"
 	case sequence:
-		f["ratio"] = "seq_ratio"
+		f["ratio"] = "exp(sum(log_ratio)/(tokens + 1e-8))"
 	}
 	switch {
 	case h.has("disable_ppo_ratio"):
@@ -196,16 +204,16 @@ func nemoMethod(h hyper) Method {
 	if h.has("use_on_policy_kl_approximation") {
 		f["penalty"] = "exp(logp - old)*" + estimate
 	}
-	f["loss"] = "token_sum(weight*policy)/token_count + beta*token_sum(penalty)/token_count"
+	f["loss"] = "token_sum(weight*policy)/(token_count + 1e-8) + beta*token_sum(penalty)/(token_count + 1e-8)"
 	if level, ok := h["token_level_loss"].(bool); ok && !level {
-		f["loss"] = "token_sum(weight*policy/tokens)/rows + beta*token_sum(penalty/tokens)/rows"
+		f["loss"] = "token_sum(weight*policy/(tokens + 1e-8))/(rows + 1e-8) + beta*token_sum(penalty/(tokens + 1e-8))/(rows + 1e-8)"
 		delete(p, "token_count")
 	} else {
 		delete(p, "rows")
 	}
 	if h.has("positive_example_nll_weight") {
 		p["nll"] = h.num("positive_example_nll_weight")
-		f["loss"] += " - nll*token_mean(logp, right(reward))"
+		f["loss"] += " - nll*token_sum(logp, right(reward))/(batch_token_count(right(reward)) + 1e-8)"
 	}
 	return Method{Parameters: p, Formulas: f}
 }
@@ -294,12 +302,15 @@ func openRLHFMethod(h hyper) (m Method, metrics map[string]string) {
 		if bounds, ok := h["vllm_is_truncated_threshold"].([]any); ok {
 			p["is_low"], p["is_high"] = bounds[0].(float64), bounds[1].(float64)
 		}
+		if sequence {
+			f["weight"] = "g = exp(mean(start - old)); g*(g >= is_low and g <= is_high)"
+		}
 		metrics = nil
 	}
 	p["processes"] = h.or("dp_size", 1)
 	f["loss"] = "token_mean(weight*policy)"
 	if level, ok := h["token_level_loss"].(bool); ok && !level || sequence {
-		f["loss"] = "seq_mean(weight*policy)"
+		f["loss"] = "token_sum(weight*policy/(tokens + 1e-8))/batch_count(tokens > 0)"
 	}
 	if h.has("batch_num_tokens") {
 		if p["token_count"] = h.num("batch_num_tokens"); f["loss"] == "token_mean(weight*policy)" {
@@ -307,8 +318,8 @@ func openRLHFMethod(h hyper) (m Method, metrics map[string]string) {
 		}
 	}
 	if h.has("global_batch_size") {
-		if p["rows"] = h.num("global_batch_size"); strings.HasPrefix(f["loss"], "seq") {
-			f["loss"] = "batch_sum(mean(weight*policy + 0*logp))*processes/rows"
+		if p["rows"] = h.num("global_batch_size"); strings.HasSuffix(f["loss"], "> 0)") {
+			f["loss"] = "token_sum(weight*policy/(tokens + 1e-8))*processes/rows"
 		}
 	}
 	for _, name := range []string{"processes", "token_count", "rows"} {
@@ -348,16 +359,28 @@ func skyRLMethod(h hyper, rows int) Method {
 			p["tau_neg"] = h.num("tau_neg")
 		}
 	case "skyrl_rollout_is":
-		f["policy"] = "min(exp(logp - old), is_cap)"
+		f["policy"], f["ratio"] = "-stop(ratio*(ratio >= 1 - clip_low and ratio <= 1 + clip_high))*A*logp", "exp(logp - old)"
+		clip()
+	case "skyrl_dppo":
+		f["policy"] = "-A*ratio*(A == 0 or tv_near)"
+		if h.str("dppo_type") == "binary_kl" {
+			f["policy"] = "-A*ratio*(A == 0 or kl_near)"
+		}
+		f["ratio"] = "exp(logp - old)"
+		p["move_low"], p["move_high"] = h.num("delta_low"), h.num("delta_high")
+	}
+	if h.str("anchor") == "rollout" {
+		f["ratio"] = "exp(logp - old)"
 	}
 	skyRLWeight(h, p, f)
 	x := "weight*policy"
 	switch h.str("reduction") {
 	case "token_mean":
-		f["loss"] = "token_mean(" + x + ")"
+		if f["loss"] = "token_mean(" + x + ")"; h.str("loss_type") == "skyrl_cross_entropy" {
+			f["loss"] = "token_sum(" + x + ")" // no advantage that a reduction could be folded into
+		}
 	case "token_mean_legacy": // the mean of those of the micro-batches
-		p["micro_batch"] = h.num("micro_batch_size")
-		f["loss"] = "token_mean(" + x + ")"
+		f["loss"] = "prompt_mean(" + x + ")" // each micro-batch is taken for a group
 	case "sequence_mean":
 		f["loss"] = "seq_mean(" + x + ")"
 	case "prompt_mean":

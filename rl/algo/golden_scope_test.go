@@ -19,6 +19,10 @@ var notFormulas = []struct {
 	{"preference", "dpo", func(_ *goldenFile, g *golden) bool {
 		return strings.Contains(fmt.Sprint(g.Hyper["loss_types"]), "aot")
 	}, "AOT sorts the margins of the batch, which the language has no function for"},
+	{"other_advantages", "prime_grpo_length", nil, "prime-rl's length shaping has terms for output, input and turns, which belong to the reward here"},
+	{"other_losses", "openrlhf", func(_ *goldenFile, g *golden) bool {
+		return g.Hyper.has("enable_vllm_is_correction") && g.Hyper.str("policy_loss_type") == "gspo"
+	}, "OpenRLHF's GSPO with a sampler correction is neither its own correction of tokens nor that of sequences"},
 	{"verl_advantages", "tir_optimal_token_baseline", toolTurns, "verl counts places without the tools' tokens here; group_place_ counts them"},
 }
 

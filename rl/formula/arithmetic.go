@@ -131,7 +131,7 @@ var arithmetic = []Function{
 		each: func(x []float64) float64 { return x[0] }, slope: func(_ []float64, _ float64, d []float64) { d[0], d[1] = 0, 1 },
 	},
 	{
-		Name: "pass_at", Usage: "pass_at(n, c, k)", Meaning: "chance that one of k tries is right, if c of n were; no value unless 0 <= c <= n and 0 <= k <= n", params: "nnn",
+		Name: "pass_at", Usage: "pass_at(n, c, k)", Meaning: "chance that one of k tries is right, if c of n were; no value unless 0 <= c <= n and 0 <= k <= n, and n is at most a million", params: "nnn",
 		Formula: "1 - choose(n - c, k)/choose(n, k)", Source: "arXiv 2107.03374", Slope: "none",
 		each: func(x []float64) float64 { return passAt(x[0], x[1], x[2]) },
 	},
@@ -187,9 +187,12 @@ func digamma(x float64) float64 {
 	return d + math.Log(x) - 0.5/x - r*(1.0/12-r*(1.0/120-r*(1.0/252-r*(1.0/240-r*(1.0/132-r*(691.0/32760-r/12))))))
 }
 
+// maxTries bounds the work of pass_at.
+const maxTries = 1e6
+
 // passAt is 1 - choose(n-c, k)/choose(n, k), as a product over the fewer of c and k.
 func passAt(n, c, k float64) float64 {
-	if !(c >= 0 && c <= n && k >= 0 && k <= n) {
+	if !(c >= 0 && c <= n && k >= 0 && k <= n && n <= maxTries) {
 		return math.NaN()
 	}
 	few, many, sum := min(c, k), max(c, k), 0.0

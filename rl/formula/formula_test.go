@@ -179,6 +179,7 @@ func TestNoNumber(t *testing.T) {
 	for text, want := range map[string]string{
 		"token_mean((old + 0.9)/(old + 0.9))": "f: column 23: / of 0 and 0 is not a number in group 1, completion 2, token 1",
 		"(step - 3)/(step - 3)":               "/ of 0 and 0 is not a number",
+		"pass_at(1e300, 1e300, 1e300)":        "pass_at of 1e+300 and 1e+300 and 1e+300 is not a number",
 		"batch_token_mean(log(old))":          "log of -1.1 is not a number in group 1, completion 1, token 1",
 	} {
 		_, err := d.compile(t, map[string]string{"f": text}).On(d.table(t)).Column("f")
