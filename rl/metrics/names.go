@@ -65,6 +65,8 @@ var table = []Metric{
 		"One of the two parts of policy/clip_fraction."},
 	{"policy/kl_ref", "nats per token", "mean k3 estimate of the KL divergence from the reference policy",
 		"Should grow slowly. A jump means that the policy has left the reference's distribution."},
+	{"policy/update_kl", "nats per token", "mean of the log-prob at the beginning of the step minus the one now",
+		"How far the updates of a step have moved the policy. 0 in the first update."},
 	{"policy/mismatch_kl", "nats per token", "mean k3 estimate of the KL divergence between sampler and trainer in the step's first update",
 		"Must be exactly 0: the two compute the same bits. Otherwise the device or its driver is at fault: run rlzero doctor."},
 	{"policy/compared", "tokens", "tokens in the step's first update whose log-probs were compared between sampler and trainer",

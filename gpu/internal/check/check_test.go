@@ -50,7 +50,7 @@ func TestRange(t *testing.T) {
 		want           string // "" if accepted
 	}{
 		{0, 0, ""}, {0, 16, ""}, {16, 0, ""}, {12, 4, ""},
-		{-4, 4, "not inside its 16"}, {20, 0, "not inside"}, {12, 8, "not inside"}, {4, math.MaxInt - 3, "not inside"},
+		{-4, 4, "outside its 16"}, {20, 0, "outside"}, {12, 8, "outside"}, {4, math.MaxInt - 3, "outside"},
 		{2, 4, "multiples of 4"}, {4, 3, "multiples of 4"},
 	} {
 		err := Range(c.offset, c.length, 16)
