@@ -49,12 +49,11 @@ func TestBelowRun(t *testing.T) {
 		folders[f.folder] = true
 	}
 	for _, rule := range below {
-		matched := 0
+		used := map[string]bool{}
 		for folder := range folders {
-			if !matches(rule.folders, folder, map[string]bool{}) {
+			if !matches(rule.folders, folder, used) {
 				continue
 			}
-			matched++
 			reached := reaches(files, folder, map[string]bool{})
 			for _, never := range strings.Fields(rule.never) {
 				if reached[never] {
@@ -62,8 +61,10 @@ func TestBelowRun(t *testing.T) {
 				}
 			}
 		}
-		if matched < len(strings.Fields(rule.folders)) {
-			t.Errorf("a folder of %q does not exist", rule.folders)
+		for _, folder := range strings.Fields(rule.folders) {
+			if !used[folder] {
+				t.Errorf("there is no folder %s, which a rule is about", folder)
+			}
 		}
 	}
 }

@@ -50,7 +50,7 @@ var layers = []layer{
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/rollout", imports: "rl/random rl/terminal verify"},
+	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/prompts", imports: "internal/files internal/hint rl/lines rl/random rl/tasks verify"},

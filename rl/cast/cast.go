@@ -20,7 +20,6 @@ type Cast struct {
 
 // Keeper has state that a resumed run needs.
 type Keeper interface {
-	Name() string
 	// Save returns what writes each file of a checkpoint, by its name there.
 	Save() (map[string]func(io.Writer) error, error)
 	// Load continues from a checkpoint's folder.

@@ -59,10 +59,7 @@ type policyState struct {
 	Version int `json:"version"` // updates since the run began
 }
 
-// Name implements the run's Keeper.
-func (p *Policy) Name() string { return "policy" }
-
-// Save implements the run's Keeper: a Hugging Face folder, and the optimizer's state.
+// Save implements [Keeper]: a Hugging Face folder, and the optimizer's state.
 func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	small, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
 	if err != nil {
@@ -80,7 +77,7 @@ func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	return files, nil
 }
 
-// Load implements the run's Keeper. It refuses a checkpoint with another config or
+// Load implements [Keeper]. It refuses a checkpoint with another config or
 // tokenizer than the policy has.
 func (p *Policy) Load(dir string) error {
 	if err := p.sameFiles(dir); err != nil {

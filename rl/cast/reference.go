@@ -44,15 +44,12 @@ func (r *reference) logprobs(views []rollout.View) ([][]float64, error) {
 	return out, nil
 }
 
-// Name implements the run's Keeper.
-func (r *reference) Name() string { return "reference" }
-
-// Save implements the run's Keeper.
+// Save implements [Keeper].
 func (r *reference) Save() (map[string]func(io.Writer) error, error) {
 	return map[string]func(io.Writer) error{referenceFile: tensorFile(r.model.Tensors())}, nil
 }
 
-// Load implements the run's Keeper.
+// Load implements [Keeper].
 func (r *reference) Load(dir string) error {
 	return readTensors(filepath.Join(dir, filepath.FromSlash(referenceFile)), r.model.SetTensors)
 }

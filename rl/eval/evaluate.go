@@ -137,7 +137,7 @@ func (t tally) scored() int { return len(t.answers) }
 func tallyOf(g *rollout.Group) tally {
 	var t tally
 	for i, p := range g.Paths {
-		t.tokens += g.View(i).Tokens()
+		t.tokens += g.Tokens(i)
 		v := p.Verdict()
 		if v.Verdict == verify.NotScored {
 			continue

@@ -158,7 +158,7 @@ func longestPrompt(m *model.Model, problems []verify.Problem) (int, error) {
 	for _, p := range problems {
 		ids, err := m.Tokenizer.Encode(p.Question)
 		if err != nil {
-			return 0, fmt.Errorf("%w: %w", lines.ErrInput, &rollout.PromptError{Prompt: p.Question, Err: err})
+			return 0, &rollout.PromptError{Prompt: p.Question, Err: err}
 		}
 		longest = max(longest, len(ids))
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -30,7 +31,7 @@ type Reporter struct {
 	began   time.Time
 	first   int // step the stage began at, above 0 after a resume
 	printed time.Time
-	figures string
+	figures atomic.Pointer[string] // read by the bar's goroutine
 }
 
 // New makes a reporter that writes to out, with bars if out is a terminal.
@@ -48,14 +49,15 @@ func New(out io.Writer) *Reporter {
 func (r *Reporter) Begin(stage string, first, total int) {
 	r.End()
 	r.stage, r.total, r.first = stage, total, first
-	r.began, r.printed, r.figures = time.Now(), time.Time{}, ""
+	r.began, r.printed = time.Now(), time.Time{}
+	r.figures.Store(new(string))
 	if r.width == 0 {
 		return
 	}
 	r.bars = mpb.New(mpb.WithOutput(r.out), mpb.WithWidth(min(24, r.width/4)), mpb.WithRefreshRate(200*time.Millisecond))
 	r.bar = r.bars.New(int64(total), mpb.BarStyle().Lbound("").Filler("█").Tip("█").Padding("░").Rbound(""),
 		mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 10, C: decor.DindentRight})),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return r.figures })))
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *r.figures.Load() })))
 	r.bar.SetCurrent(int64(first))
 }
 
@@ -73,7 +75,8 @@ func (r *Reporter) Step(step int, figures ...string) {
 		text += "  " + short(per*time.Duration(r.total-step)) + " left"
 	}
 	if r.bar != nil {
-		r.figures = clip(" "+text, r.width-min(24, r.width/4)-12)
+		figures := clip(" "+text, r.width-min(24, r.width/4)-12)
+		r.figures.Store(&figures)
 		r.bar.SetCurrent(int64(step))
 		return
 	}

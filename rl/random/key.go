@@ -5,7 +5,7 @@ package random
 type Key struct {
 	Purpose Purpose
 	Stage   int    // of the run, counted from 0
-	Step    int    // of the stage, counted from 0
+	Step    int    // of the stage: of training from 0, of evaluations and tests the steps done
 	Stream  uint32 // tells the completions of a step apart
 }
 

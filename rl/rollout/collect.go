@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
@@ -75,7 +76,7 @@ func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n in
 	return groups, c.judgeAll(ctx, groups, besides)
 }
 
-// PromptError is a prompt that the tokenizer cannot read.
+// PromptError is a prompt that the tokenizer cannot read. It is lines.ErrInput.
 type PromptError struct {
 	Prompt string
 	Err    error
@@ -85,8 +86,8 @@ func (e *PromptError) Error() string {
 	return fmt.Sprintf("prompt %s: %v", terminal.Quote(e.Prompt), e.Err)
 }
 
-// Unwrap is the tokenizer's error.
-func (e *PromptError) Unwrap() error { return e.Err }
+// Unwrap is bad input, and the tokenizer's error.
+func (e *PromptError) Unwrap() []error { return []error{lines.ErrInput, e.Err} }
 
 // judgeAll judges completions side by side: a verdict that runs a program may take
 // tens of milliseconds.

@@ -81,7 +81,6 @@ type View struct {
 	IDs         []int     // from the root to the leaf
 	Spans       []Span    // what the policy wrote: ascending, disjoint
 	Logprob     []float32 // [token of the spans] nats, as sampled
-	Entropy     []float32 // [token of the spans] nats
 	Temperature float64   // of the last span
 	Stop        Stop      // of the leaf
 }
@@ -97,12 +96,23 @@ func (g *Group) View(path int) View {
 		s := &g.Segments[at]
 		if s.Author == Policy {
 			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
-			v.Logprob, v.Entropy = append(v.Logprob, s.Logprob...), append(v.Entropy, s.Entropy...)
+			v.Logprob = append(v.Logprob, s.Logprob...)
 			v.Temperature = s.Drawn.Params.Temperature
 		}
 		v.IDs = append(v.IDs, s.IDs...)
 	}
 	return v
+}
+
+// Tokens is the number of tokens of a path that the policy wrote.
+func (g *Group) Tokens(path int) int {
+	n := 0
+	for at := g.Paths[path].Leaf; at >= 0; at = g.Segments[at].Parent {
+		if s := &g.Segments[at]; s.Author == Policy {
+			n += len(s.IDs)
+		}
+	}
+	return n
 }
 
 // Tokens is the number of tokens that the policy wrote.

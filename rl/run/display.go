@@ -1,11 +1,14 @@
 package run
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/progress"
 )
 
@@ -26,19 +29,19 @@ func newDisplay(out io.Writer) *display {
 func (d *display) On(e Event) error {
 	switch e.Kind {
 	case Began:
-		for _, line := range e.Notes {
-			d.show.Line("%s", line)
+		d.notes(e)
+		if e.Steps > 0 {
+			d.show.Begin(e.Stage, e.At.Step, e.Steps)
 		}
-		d.show.Begin(e.Stage, e.At.Step, e.Steps)
 		d.steps, d.since = e.Steps, time.Time{}
+	case Noted:
+		d.notes(e)
 	case Stepped:
 		if d.steps != e.Steps {
 			d.steps = e.Steps
 			d.show.Extend(e.Steps)
 		}
-		for _, line := range e.Notes {
-			d.show.Line("%s", line)
-		}
+		d.notes(e)
 		d.show.Step(e.At.Step, append(d.figures(e), d.rate(e.Tokens))...)
 	case Measured:
 		d.heldOut = e.Result.PassAt[1]
@@ -47,6 +50,33 @@ func (d *display) On(e Event) error {
 		d.show.End()
 	}
 	return nil
+}
+
+// recall takes the held-out accuracy that was logged last from a run's metrics.
+func (d *display) recall(file string) error {
+	f, err := files.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return lines.Each(file, f, func(_ int, raw []byte) error {
+		var row struct {
+			Pass *float64 `json:"eval/pass@1"`
+		}
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return err
+		}
+		if row.Pass != nil {
+			d.heldOut = *row.Pass
+		}
+		return nil
+	})
+}
+
+func (d *display) notes(e Event) {
+	for _, line := range e.Notes {
+		d.show.Line("%s", line)
+	}
 }
 
 // figures are what a step's line says besides its number.

@@ -19,7 +19,7 @@ type Summary struct {
 	Elapsed    time.Duration
 }
 
-// StageResult is the held-out accuracy after a stage.
+// StageResult is the held-out accuracy after a stage, or before the first.
 type StageResult struct {
 	Stage  string
 	PassAt map[int]float64

@@ -15,6 +15,7 @@ const (
 	Measuring             // an evaluation of all held-out problems begins
 	Measured              // it is done
 	Refused               // a step ended before its updates: nothing could be learnt
+	Noted                 // something that people should be told
 	Ended                 // the run ends
 )
 

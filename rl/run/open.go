@@ -2,6 +2,8 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
@@ -16,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
@@ -25,101 +29,163 @@ import (
 // open makes the models and the run folder, or continues the one that is there. What
 // cannot be run leaves no folder behind.
 func (r *run) open(o Options, opened *resolve.Opened) error {
-	recipe := opened.Recipe
-	text := []byte(recipe.Resolved())
+	full := opened.Recipe
+	text := []byte(full.Resolved())
 	if o.Resume {
 		var err error
-		if text, err = resumable(o.Dir); err != nil {
-			return err
+		if text, err = files.Read(filepath.Join(o.Dir, recipe.File), settings.MaxBytes); err != nil {
+			return fmt.Errorf("%w: %w", lines.ErrInput, err)
 		}
 	}
-	folder, err := folderOf(recipe)
+	folder, err := folderOf(full)
 	if err != nil {
 		return err
 	}
-	if r.parts.Cast, err = cast.Open(recipe, folder, o.Device); err != nil {
+	if r.parts.Cast, err = cast.Open(full, folder, o.Device); err != nil {
 		return err
 	}
 	if err := readable(opened, r.parts.Cast.Tokenizer()); err != nil {
 		return err
 	}
-	if r.parts.HeldOut, err = train.NewHeldOut(recipe, opened.Source, r.parts.Cast); err != nil {
+	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
-	}
-	for i := range recipe.Stages {
-		if !recipe.Stages[i].Skip {
-			if _, err := train.New(r.parts, i); err != nil {
-				return fmt.Errorf("%w: %w", lines.ErrInput, err)
-			}
-		}
 	}
 	caps := o.Device.Caps()
 	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
 	r.want = fresh(caps)
 	r.want.Recipe = identityOf(string(text))
-	if r.state = r.want; r.parts.Cast.Folder != "" {
-		if r.state.Model, err = receipt.OriginOf(r.parts.Cast.Folder); err != nil {
-			return err
-		}
-	}
 	return r.openFolder(o, text)
 }
 
 // openFolder creates the run folder with the text of its recipe, or continues it.
 func (r *run) openFolder(o Options, text []byte) error {
-	var err error
 	if o.Resume {
-		r.folder, err = store.Open(store.OS(), o.Dir)
-	} else {
-		r.folder, err = store.Create(store.OS(), o.Dir)
+		return r.continueFolder(o)
 	}
+	origin, err := r.origin() // what cannot be read leaves no folder behind
 	if err != nil {
 		return err
 	}
-	r.folder.Keep(r.parts.Recipe.Checkpoint.Keep)
-	if !o.Resume {
-		if err := r.folder.WriteFile(recipe.File, text); err != nil {
-			return err
-		}
-	}
-	r.logs, err = openLogs(r.folder)
-	display := newDisplay(o.Show)
-	r.observers = []Observer{r.logs, display}
-	if err != nil || !o.Resume {
+	if r.folder, err = store.Create(store.OS(), o.Dir); err != nil {
 		return err
 	}
-	ckpt, warnings, err := r.folder.Latest()
-	for _, w := range warnings {
-		display.show.Line("%s", w)
-	}
-	switch {
-	case err != nil:
+	if err := r.folder.WriteFile(recipe.File, text); err != nil {
 		return err
-	case ckpt == nil:
-		display.show.Line("no checkpoint yet: starting from the beginning")
-	default:
-		if err := r.restore(ckpt); err != nil {
-			return err
-		}
-		display.show.Line("continuing after step %d from %s", r.state.At.Total, ckpt.Dir())
 	}
-	return r.folder.Rewind(ckpt)
+	if err := r.observe(o); err != nil {
+		return err
+	}
+	return r.start(origin)
 }
 
-// resumable reads the recipe of a run that is to be continued. A run that has
-// checkpoints of which none is whole is refused, before anything is touched: it would
-// start over and lose its logs.
-func resumable(dir string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(dir, recipe.File))
+// continueFolder continues the run in a folder from its newest whole checkpoint, or
+// from the start where it has none. A run that has checkpoints of which none is whole
+// is refused: it would start over and lose its logs.
+func (r *run) continueFolder(o Options) error {
+	var err error
+	if r.folder, err = store.Open(store.OS(), o.Dir); err != nil {
+		return err
+	}
+	ckpt, damaged, err := r.folder.Latest()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+		return err
 	}
-	ckpt, damaged, err := store.Latest(store.OS(), dir)
-	if err == nil && ckpt == nil && len(damaged) > 0 {
-		err = fmt.Errorf("%w: no checkpoint of run %s is whole, so it cannot be continued; nothing was changed. Start a new run in another folder:\n  %s",
-			lines.ErrInput, dir, strings.Join(damaged, "\n  "))
+	if ckpt == nil && len(damaged) > 0 {
+		return fmt.Errorf("%w: no checkpoint of run %s is whole, so it cannot be continued; nothing was changed. Start a new run in another folder:\n  %s",
+			lines.ErrInput, o.Dir, strings.Join(damaged, "\n  "))
 	}
-	return text, err
+	if err := r.observe(o); err != nil {
+		return err
+	}
+	for _, w := range damaged {
+		r.display.show.Line("%s", w)
+	}
+	if ckpt == nil {
+		r.display.show.Line("no checkpoint yet: starting from the beginning")
+		origin, err := r.sameOrigin()
+		if err != nil {
+			return err
+		}
+		if err := r.folder.Rewind(nil); err != nil {
+			return err
+		}
+		return r.start(origin)
+	}
+	if err := r.restore(ckpt); err != nil {
+		return err
+	}
+	r.display.show.Line("continuing after step %d from %s", r.state.At.Total, ckpt.Dir())
+	if r.state.At.Stage < len(r.parts.Recipe.Stages) { // a receipt is of a run that ended
+		if err := r.folder.RemoveFile(receipt.File); err != nil {
+			return err
+		}
+	}
+	if err := r.folder.Rewind(ckpt); err != nil {
+		return err
+	}
+	return r.display.recall(filepath.Join(o.Dir, "metrics.jsonl"))
+}
+
+// observe opens the logs and the display.
+func (r *run) observe(o Options) error {
+	r.folder.Keep(r.parts.Recipe.Checkpoint.Keep)
+	r.display = newDisplay(o.Show)
+	var err error
+	r.logs, err = openLogs(r.folder)
+	r.observers = []Observer{r.logs, r.display}
+	return err
+}
+
+// originFile says in a run folder what model the run started from, before there is a
+// checkpoint that does.
+const originFile = "origin.json"
+
+// origin hashes the model that the run starts from; nil: random weights.
+func (r *run) origin() (*receipt.Origin, error) {
+	if r.parts.Cast.Folder == "" {
+		return nil, nil
+	}
+	return receipt.OriginOf(r.parts.Cast.Folder)
+}
+
+// start puts the run at its beginning.
+func (r *run) start(origin *receipt.Origin) error {
+	r.state = r.want
+	r.state.Model = origin
+	if origin == nil {
+		return nil
+	}
+	text, err := json.MarshalIndent(origin, "", "  ")
+	if err != nil {
+		return err
+	}
+	return r.folder.WriteFile(originFile, append(text, '\n'))
+}
+
+// sameOrigin refuses to start a run again from another model than it started from:
+// model.path may lead to a run that has gone on, or to a folder that was changed.
+func (r *run) sameOrigin() (*receipt.Origin, error) {
+	now, err := r.origin()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(r.folder.Dir(), originFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) { // it was killed before its first step
+		return now, nil
+	}
+	var then *receipt.Origin
+	if err == nil {
+		err = json.Unmarshal(text, &then)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+	}
+	if now == nil || !slices.Equal(then.Files, now.Files) {
+		return nil, fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes. Restore the model, or start a new run in another folder",
+			lines.ErrInput, r.folder.Dir(), then.Folder)
+	}
+	return now, nil
 }
 
 // sameRecipe refuses to continue a run with another recipe than its own: the run would
@@ -203,10 +269,13 @@ func readable(o *resolve.Opened, tokenizer rollout.Tokenizer) error {
 	} else if err := judgeable(o); err != nil {
 		return err
 	}
+	if err := train.Readable(o.Recipe, o.Source, tokenizer); err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
 	for _, row := range rows {
 		ids, err := tokenizer.Encode(row.Question)
 		if err != nil {
-			return fmt.Errorf("%w: %w", lines.ErrInput, &rollout.PromptError{Prompt: row.Question, Err: err})
+			return &rollout.PromptError{Prompt: row.Question, Err: err}
 		}
 		if most := o.Recipe.Task.MaxPromptTokens; len(ids) > most {
 			return fmt.Errorf("%w: prompt %s has %d tokens, [task] max_prompt_tokens accepts %d: raise it", lines.ErrInput, terminal.Quote(row.Question), len(ids), most)

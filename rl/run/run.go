@@ -17,7 +17,8 @@ import (
 	"github.com/rlzero/rlzero/rl/train"
 )
 
-// ErrInterrupted: the context was cancelled; a checkpoint was written.
+// ErrInterrupted: the context was cancelled. There is a checkpoint of the last step
+// that is done, if one is.
 var ErrInterrupted = errors.New("interrupted")
 
 // Options say where and how a recipe is run.
@@ -36,7 +37,8 @@ type run struct {
 	machine   report.Machine
 	folder    *store.Run
 	logs      *logs
-	observers []Observer // the logs among them
+	display   *display
+	observers []Observer // logs and display
 	state     State
 	want      State       // what a checkpoint has to agree with
 	stage     train.Stage // in progress
@@ -134,7 +136,7 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		}
 	}
 	if !r.state.Began {
-		if r.state.At.Total == 0 && r.parts.Cast.Folder != "" && r.stage.Steps() > 0 {
+		if r.parts.Cast.Folder != "" && r.stage.Steps() > 0 && r.first() {
 			if err := r.measure(ctx, 0, "before "+st.Name); err != nil {
 				return err
 			}
@@ -145,6 +147,16 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		r.state.Began = true
 	}
 	return r.tell(Event{Kind: Began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.stage.Opening()}})
+}
+
+// first says whether no stage came before the one in progress.
+func (r *run) first() bool {
+	for _, st := range r.parts.Recipe.Stages[:r.state.At.Stage] {
+		if !st.Skip {
+			return false
+		}
+	}
+	return true
 }
 
 // measure evaluates the policy on all held-out problems. step tells the evaluations of
@@ -162,8 +174,8 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.report(); err != nil { // people look at it before the run ends
-		return fmt.Errorf("report: %w", err)
+	if _, err := r.report(); err != nil { // for people who look before the run ends: it is written again then
+		return r.tell(Event{Kind: Noted, Event: &train.Event{Notes: []string{fmt.Sprintf("the report could not be written: %v", err)}}})
 	}
 	return nil
 }
@@ -202,6 +214,9 @@ func (r *run) interrupt() error {
 
 // close frees the device memory and the run folder's lock.
 func (r *run) close() {
+	if r.display != nil {
+		r.display.show.End()
+	}
 	if r.logs != nil {
 		r.logs.close()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,6 +174,18 @@ func replace(fsys FS, path, suffix string, data []byte) error {
 		return err
 	}
 	return syncDir(fsys, filepath.Dir(path))
+}
+
+// RemoveFile removes a file of the run folder, if it is there.
+func (r *Run) RemoveFile(name string) error {
+	err := remove(r.fs, r.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(r.fs, r.dir)
 }
 
 // Latest is the newest whole checkpoint of the run.

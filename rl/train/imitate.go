@@ -33,9 +33,19 @@ type imitation struct {
 }
 
 func newImitation(p Parts, index int) (Stage, error) {
-	s := &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}
-	_, err := s.demonstrations(0, 1) // a task that the model cannot read is refused before the run begins
-	return s, err
+	return &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}, nil
+}
+
+// Readable says whether a tokenizer reads the demonstrations of a recipe's stages.
+func Readable(r *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer) error {
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip {
+			if _, err := demonstrations(r, source, tok, 0, i, 0, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // imitationFile keeps an imitation's state in a checkpoint.
@@ -44,9 +54,6 @@ const imitationFile = "trainer/sft.json"
 type imitationState struct {
 	HoldEnd int `json:"hold_end"`
 }
-
-// Name implements cast.Keeper.
-func (s *imitation) Name() string { return "sft" }
 
 // Save implements cast.Keeper.
 func (s *imitation) Save() (map[string]func(io.Writer) error, error) {
@@ -82,7 +89,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	views, err := s.demonstrations(at.Step, cfg.BatchSize)
+	views, err := demonstrations(s.Recipe, s.Source, s.Cast.Tokenizer(), s.Cast.Policy.Model.Config.EOS[0], s.index, at.Step, cfg.BatchSize)
 	if err != nil {
 		return nil, err
 	}
@@ -121,18 +128,18 @@ func (s *imitation) rate(step int) float64 {
 	return rate
 }
 
-// demonstrations are the sequences of one step.
-func (s *imitation) demonstrations(step, n int) ([]rollout.View, error) {
-	views, tok, demonstrator := make([]rollout.View, n), s.Cast.Tokenizer(), s.Recipe.Task.Demonstrator()
+// demonstrations are the n sequences of a step of a stage, ended by the token eos.
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer, eos, stage, step, n int) ([]rollout.View, error) {
+	views, demonstrator := make([]rollout.View, n), recipe.Task.Demonstrator()
 	for i := range views {
-		r := random.At(s.Recipe.Seed, random.Stream(random.Draw, s.index), uint64(step)*uint64(n)+uint64(i))
-		row := s.Source.Draw(r)
+		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
+		row := source.Draw(r)
 		text, err := demonstrator.Demonstration(r, row)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			views[i], err = demonstrated(tok, row.Question, text, eos)
 		}
-		if views[i], err = demonstrated(tok, row.Question, text, s.Cast.Policy.Model.Config.EOS[0]); err != nil {
-			return nil, fmt.Errorf("stage %s: %w", s.stage.Name, err)
+		if err != nil {
+			return nil, fmt.Errorf("stage %s: %w", recipe.Stages[stage].Name, err)
 		}
 	}
 	return views, nil

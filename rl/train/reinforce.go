@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/rl/algo"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
@@ -32,7 +31,7 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	st := &p.Recipe.Stages[index]
 	program, err := reward.Compile(st.Reward, st.Verifiers)
 	if err != nil {
-		return nil, fmt.Errorf("%w: stage %s: reward: %w", lines.ErrInput, st.Name, err)
+		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}
 	return &reinforcement{Parts: p, stage: st, index: index, program: program}, nil
 }

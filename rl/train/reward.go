@@ -83,8 +83,12 @@ func unscoredOf(cs []Completion) unscored {
 // supply adds the facts that the loss reads to the completions, and takes what the
 // method asks for off their rewards.
 func (s *reinforcement) supply(cs []Completion) error {
+	needs := cast.Needs(s.stage)
+	if len(needs) == 0 {
+		return nil
+	}
 	views := column(cs, func(c *Completion) rollout.View { return c.View })
-	for _, fact := range cast.Needs(s.stage) {
+	for _, fact := range needs {
 		rows, err := s.Cast.Supply(fact, views)
 		if err != nil {
 			return err
@@ -95,6 +99,9 @@ func (s *reinforcement) supply(cs []Completion) error {
 			}
 			cs[i].Facts[fact] = rows[i]
 		}
+	}
+	if !s.stage.Algorithm.Penalises() {
+		return nil
 	}
 	penalised, err := algo.PenalizeRewards(s.stage.Algorithm.Config, column(cs, func(c *Completion) float64 { return c.Reward }), algo.Batch{
 		Logprob:    column(cs, func(c *Completion) []float64 { return cast.Widen(c.View.Logprob) }),

@@ -60,7 +60,6 @@ func New(p Parts, index int) (Stage, error) { return kinds[p.Recipe.Stages[index
 // stateless is the Keeper of what is a function of the run's position.
 type stateless struct{}
 
-func (stateless) Name() string                                    { return "stage" }
 func (stateless) Save() (map[string]func(io.Writer) error, error) { return nil, nil }
 func (stateless) Load(string) error                               { return nil }
 
