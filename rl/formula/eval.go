@@ -302,6 +302,7 @@ func (v *Values) reduce(o *op) []float64 {
 	if o.k >= 0 {
 		k = v.operand(o.k, o.level)
 	}
+	ordered := o.crosses() && !o.fold.ordered && !(o.fold.adds && v.p.ops[o.args[0]].cond)
 	out := make([]float64, v.t.size[o.level])
 	for row := range out {
 		x := s.of(o.level, row, false)
@@ -309,7 +310,7 @@ func (v *Values) reduce(o *op) []float64 {
 			out[row] = o.fold.none
 			continue
 		}
-		if o.crosses() && !o.fold.ordered {
+		if ordered {
 			sortFloats(x)
 		}
 		out[row] = o.fold.value(x, k.v[row*k.step])
