@@ -19,17 +19,18 @@ type fold struct {
 	none    float64 // the result where nothing counts; NaN: no value
 	ordered bool
 	linear  bool // a sum of its values times a number known without them
+	adds    bool // it only adds: of conditions, 0 and 1, in any order
 }
 
 var missing = math.NaN()
 
 var folds = []fold{
-	{name: "mean", none: missing, value: func(x []float64, _ float64) float64 { return mean(x) },
+	{name: "mean", none: missing, adds: true, value: func(x []float64, _ float64) float64 { return mean(x) },
 		slope: func(x []float64, _, _, seed float64, d []float64) { addEach(d, seed/float64(len(x))) }},
-	{name: "sum", value: func(x []float64, _ float64) float64 { return sum(x) }, linear: true,
+	{name: "sum", adds: true, value: func(x []float64, _ float64) float64 { return sum(x) }, linear: true,
 		slope: func(_ []float64, _, _, seed float64, d []float64) { addEach(d, seed) }},
 	// over is the sum divided by k, and exactly the value where all k are equal.
-	{name: "over", linear: true,
+	{name: "over", linear: true, adds: true,
 		value: func(x []float64, k float64) float64 {
 			if float64(len(x)) == k {
 				return mean(x)
@@ -37,7 +38,7 @@ var folds = []fold{
 			return sum(x) / k
 		},
 		slope: func(_ []float64, k, _, seed float64, d []float64) { addEach(d, seed/k) }},
-	{name: "count", value: func(x []float64, _ float64) float64 { return sum(x) }},
+	{name: "count", adds: true, value: func(x []float64, _ float64) float64 { return sum(x) }},
 	{name: "std", none: missing, value: func(x []float64, _ float64) float64 { return deviation(x) },
 		slope: func(x []float64, _, y, seed float64, d []float64) {
 			if y == 0 {

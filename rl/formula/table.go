@@ -16,6 +16,13 @@ func (c Column) rows() int { return max(len(c.V), len(c.Text)) }
 // at gives the rows of a selection.
 func (c Column) at(rows []int32) Column {
 	out := Column{Level: c.Level}
+	if c.Text == nil && c.Why == nil {
+		out.V = make([]float64, len(rows))
+		for i, r := range rows {
+			out.V[i] = c.V[r]
+		}
+		return out
+	}
 	for i, r := range rows {
 		if c.Text != nil {
 			out.Text = append(out.Text, c.Text[r])
