@@ -156,7 +156,7 @@ func TestWeightsByHand(t *testing.T) {
 	} {
 		cfg := Default()
 		cfg.Mismatch, cfg.MismatchMin, cfg.MismatchCap = c.mode, c.min, c.cap
-		if got := weights(cfg, b, Totals(cfg, b), 0, 3); !slices.Equal(got, c.want) {
+		if got := weights(cfg, b, totals(cfg, b), 0, 3); !slices.Equal(got, c.want) {
 			t.Errorf("%s: weights %v, want %v", c.mode, got, c.want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestWeightsByHand(t *testing.T) {
 		cfg.OffPolicyKLMax = limit
 		for adv, want := range map[float64]float64{-1: want, 1: 1} {
 			b.Advantage[0] = adv
-			if got := weights(cfg, b, Totals(cfg, b), 0, 3); !slices.Equal(got, []float64{want, want, want}) {
+			if got := weights(cfg, b, totals(cfg, b), 0, 3); !slices.Equal(got, []float64{want, want, want}) {
 				t.Errorf("off_policy_kl_max %v, advantage %v: weights %v, want %v", limit, adv, got, want)
 			}
 		}
@@ -228,7 +228,7 @@ func TestLossErrors(t *testing.T) {
 		"2 rows in OldLogprob":       func(_ *Config, b *Batch) { b.OldLogprob = b.OldLogprob[:2] },
 		"tokens in Mask[1]":          func(_ *Config, b *Batch) { b.Mask = [][]bool{b.Mask[0], nil, b.Mask[2]} },
 		"1 values in Advantage":      func(_ *Config, b *Batch) { b.Advantage = []float64{1} },
-		"Global totals of 1 tokens":  func(_ *Config, b *Batch) { b.Global = &Global{Tokens: 1, Sequences: 9, MicroBatches: 1} },
+		"Global totals of 1 tokens":  func(_ *Config, b *Batch) { b.Global = &counts{Tokens: 1, Sequences: 9, MicroBatches: 1} },
 		"sequence 0, token 0 on":     func(_ *Config, b *Batch) { *b = overflow() },
 		"logprob -1, old -2000, adv": func(_ *Config, b *Batch) { *b = overflow() },
 	} {

@@ -17,20 +17,20 @@ type Batch struct {
 	Advantage      []float64   // [sequence]
 	TokenAdvantage [][]float64 // [sequence][token] replaces Advantage; optional
 	Weight         [][]float64 // [sequence][token] constant factor of the policy term; optional
-	Global         *Global     // totals of the global batch this is a part of; nil: this is the whole
+	Global         *counts     // totals of the global batch this is a part of; nil: this is the whole
 }
 
-// Global holds the totals of a global batch that is trained in micro-batches.
-type Global struct {
+// counts are the totals of a global batch that is trained in micro-batches.
+type counts struct {
 	Tokens           int     // tokens under the loss mask
 	Sequences        int     // rows, those without a token under the mask included
 	MicroBatches     int     // number of parts
 	EntropyThreshold float64 // nats; tokens below it are not trained (top_entropy_share < 1)
 }
 
-// Totals counts a whole batch, to be shared as Batch.Global by its parts.
-func Totals(cfg Config, b Batch) Global {
-	g := Global{Sequences: len(b.Logprob), MicroBatches: 1, EntropyThreshold: math.Inf(-1)}
+// totals counts a whole batch, to be shared as Batch.Global by its parts.
+func totals(cfg Config, b Batch) counts {
+	g := counts{Sequences: len(b.Logprob), MicroBatches: 1, EntropyThreshold: math.Inf(-1)}
 	for i := range b.Logprob {
 		g.Tokens += b.tokens(i)
 	}
@@ -104,7 +104,7 @@ func (b Batch) check(cfg Config) error {
 		return fmt.Errorf("batch has %d values in Advantage for %d sequences in Logprob", len(b.Advantage), len(b.Logprob))
 	}
 	if g := b.Global; g != nil {
-		if own := Totals(cfg, b); g.Tokens < own.Tokens || g.Sequences < own.Sequences || g.MicroBatches < 1 {
+		if own := totals(cfg, b); g.Tokens < own.Tokens || g.Sequences < own.Sequences || g.MicroBatches < 1 {
 			return fmt.Errorf("batch has Global totals of %d tokens, %d sequences, %d micro-batches, but holds %d tokens and %d sequences itself", g.Tokens, g.Sequences, g.MicroBatches, own.Tokens, own.Sequences)
 		}
 	}

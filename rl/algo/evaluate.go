@@ -12,9 +12,9 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// Question is formulas and columns to evaluate them on, as rlzero formulas eval
+// question is formulas and columns to evaluate them on, as rlzero formulas eval
 // reads it. A value that is missing is null, an infinity "inf" or "-inf".
-type Question struct {
+type question struct {
 	Preset     string            `json:"preset"`     // a method by name; formulas and parameters replace its own
 	Parameters map[string]number `json:"parameters"` // by name
 	Formulas   map[string]string `json:"formulas"`   // by part
@@ -29,9 +29,9 @@ type Question struct {
 	Token      map[string][]list `json:"token"`      // [completion][token]; own tells those that the policy wrote, all if absent; start is old if absent
 }
 
-// Answer is what the formulas amount to. Derivatives are null for facts that were
+// answer is what the formulas amount to. Derivatives are null for facts that were
 // not given. Values that are missing are null.
-type Answer struct {
+type answer struct {
 	Loss         any            `json:"loss"` // null: nothing is left to learn from
 	Dlogp        any            `json:"dlogp"`
 	Dentropy     any            `json:"dentropy"`
@@ -76,9 +76,20 @@ func (n *number) UnmarshalJSON(data []byte) error {
 
 type list []number
 
-// ReadQuestion reads one JSON object. Unknown keys are errors.
-func ReadQuestion(data []byte) (Question, error) {
-	var q Question
+// Evaluate answers a line of rlzero formulas eval: a question, as one JSON object, with
+// what the formulas amount to. The answer is to be written as JSON. The error says what
+// is wrong with the question, in a formula with its place.
+func Evaluate(line []byte) (answered any, err error) {
+	q, err := readQuestion(line)
+	if err != nil {
+		return nil, err
+	}
+	return q.evaluate()
+}
+
+// readQuestion reads one JSON object. Unknown keys are errors.
+func readQuestion(data []byte) (question, error) {
+	var q question
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
@@ -89,45 +100,45 @@ func ReadQuestion(data []byte) (Question, error) {
 
 // columns is a table that is made from a question.
 type columns struct {
-	q     *Question
+	q     *question
 	table *formula.Table
 	facts []formula.Fact
 	fault error
 }
 
-// Evaluate answers a question. The error says what is wrong with it, in a formula
+// evaluate answers a question. The error says what is wrong with it, in a formula
 // with its place.
-func (q Question) Evaluate() (Answer, error) {
+func (q question) evaluate() (answer, error) {
 	var m Method
 	if q.Preset != "" {
 		var err error
 		if m, err = LoadMethod(q.Preset); err != nil {
-			return Answer{}, err
+			return answer{}, err
 		}
 	}
 	parameters := map[string]float64{}
 	for name, n := range q.Parameters {
 		if n.isText || math.IsNaN(n.v) {
-			return Answer{}, fmt.Errorf("parameters.%s is no number; accepted: a number, \"inf\", \"-inf\"", name)
+			return answer{}, fmt.Errorf("parameters.%s is no number; accepted: a number, \"inf\", \"-inf\"", name)
 		}
 		parameters[name] = n.v
 	}
 	m = m.With(parameters, q.Formulas, q.Metrics)
 	c := &columns{q: &q}
 	if err := c.build(); err != nil {
-		return Answer{}, err
+		return answer{}, err
 	}
 	a, err := m.Compile(c.facts)
 	if err != nil {
-		return Answer{}, err
+		return answer{}, err
 	}
 	step, err := a.Step(c.table)
 	if err != nil {
-		return Answer{}, err
+		return answer{}, err
 	}
 	u, err := step.Update(nil)
 	if err != nil {
-		return Answer{}, err
+		return answer{}, err
 	}
 	return c.answer(a, step, u)
 }
@@ -168,7 +179,7 @@ func (c *columns) build() error {
 }
 
 // shape is the number of tokens of each segment, and which tokens the policy wrote.
-func (q *Question) shape() (tokens [][]int, own []bool, err error) {
+func (q *question) shape() (tokens [][]int, own []bool, err error) {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(q.Token)) {
 		rows := q.Token[name]
@@ -242,8 +253,8 @@ func (c *columns) add(section, name string, level formula.Level, values list) {
 }
 
 // answer evaluates the update.
-func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (Answer, error) {
-	out := Answer{Keep: step.Keep, Parts: map[string]any{}, Metrics: map[string]any{}}
+func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (answer, error) {
+	out := answer{Keep: step.Keep, Parts: map[string]any{}, Metrics: map[string]any{}}
 	out.Local, out.Why = a.Local()
 	slopes := map[string]formula.Column{}
 	if u != nil {

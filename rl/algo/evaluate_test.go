@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func ask(t *testing.T, question string) Answer {
+func ask(t *testing.T, question string) answer {
 	t.Helper()
-	q, err := ReadQuestion([]byte(question))
+	q, err := readQuestion([]byte(question))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := q.Evaluate()
+	a, err := q.evaluate()
 	if err != nil {
 		t.Fatalf("%s: %v", question, err)
 	}
@@ -61,9 +61,9 @@ func TestQuestionFaults(t *testing.T) {
 		`{"formulas": {"loss": "token_mean(sqrt(logp))"}, "group": [0], "token": {"logp": [[null]]}}`: "token.logp has a missing value",
 		`{"parameters": {"x": null}, "group": []}`:                                                    "parameters.x is no number",
 	} {
-		q, err := ReadQuestion([]byte(question))
+		q, err := readQuestion([]byte(question))
 		if err == nil {
-			_, err = q.Evaluate()
+			_, err = q.evaluate()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", question, err, want)

@@ -149,10 +149,10 @@ func TestFormulasTRLLosses(t *testing.T) {
 			metrics["kl"] = "policy/kl_ref"
 		}
 		if h.str("importance_sampling_level") == "token" { // else TRL's is over rows
-			metrics["cispo_clip_ratio"] = "policy/clip_high_frac"
+			metrics["cispo_clip_ratio"] = "policy/clip_high_share"
 		}
 		if h.str("importance_sampling_level") == "token" || !h.has("delta") {
-			metrics["clip_ratio/low_mean"], metrics["clip_ratio/high_mean"], metrics["clip_ratio/region_mean"] = "policy/clip_low_frac", "policy/clip_high_frac", "policy/clip_fraction"
+			metrics["clip_ratio/low_mean"], metrics["clip_ratio/high_mean"], metrics["clip_ratio/region_mean"] = "policy/clip_low_share", "policy/clip_high_share", "policy/clip_fraction"
 		}
 		u := s.sameUpdate(g, trlMethod(t, h, tokens), metrics)
 		if g.Out["importance_sampling_ratio"] != nil && h.str("loss_type") != "vespo" {
@@ -203,7 +203,7 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 		s.tokens("start", matrix(t, in, "old_logp"))
 		if h.str("loss_type") == "rloo" {
 			m := known(t, "rloo", map[string]float64{"clip_low": h.num("epsilon"), "clip_high": h.num("epsilon_high")}, nil)
-			s.sameUpdate(g, m, map[string]string{"entropy": "policy/entropy", "clip_ratio/low_mean": "policy/clip_low_frac", "clip_ratio/high_mean": "policy/clip_high_frac", "clip_ratio/region_mean": "policy/clip_fraction"})
+			s.sameUpdate(g, m, map[string]string{"entropy": "policy/entropy", "clip_ratio/low_mean": "policy/clip_low_share", "clip_ratio/high_mean": "policy/clip_high_share", "clip_ratio/region_mean": "policy/clip_fraction"})
 			return
 		}
 		// v_star is beta_1*log(mean(exp(r/beta_1))) over samples from before the run.

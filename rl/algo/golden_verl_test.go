@@ -51,7 +51,7 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 	case "vanilla":
 		f["policy"], p["dual_cap"] = "dual_clip", h.num("clip_ratio_c")
 		clip()
-		metrics["actor/pg_clipfrac_lower"] = "policy/dual_clip_frac"
+		metrics["actor/pg_clipfrac_lower"] = "policy/dual_clip_share"
 	case "dppo_tv", "dppo_kl":
 		f["policy"] = h.str("loss_mode")
 		near()
@@ -79,7 +79,7 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 		clip()
 	case "geo_mean":
 		f["policy"] = "gmpo_verl"
-		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_high_frac", "policy/clip_low_frac"
+		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_high_share", "policy/clip_low_share"
 		delete(f, "log_ratio")
 		clip()
 	}
@@ -172,7 +172,7 @@ func (s *step) verlBypass(g *golden, start [][]float64) {
 	} else {
 		f["log_ratio"] = "clip(logp - old, -20, 20)"
 		f["policy"], p["dual_cap"], p["clip_low"], p["clip_high"] = "dual_clip", h.num("clip_ratio_c"), h.num("clip_ratio_low"), h.num("clip_ratio_high")
-		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_fraction", "policy/dual_clip_frac"
+		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_fraction", "policy/dual_clip_share"
 	}
 	if c.has("rollout_rs") {
 		f[keepPart] = verlKeep(c)

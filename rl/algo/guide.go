@@ -47,14 +47,14 @@ n that tie; abs has 0 at 0; a side that if does not take has none; a constant fa
 0 removes a term, even an infinite one. Medians, quantiles, ranks are constants.
 `
 
-// Example is a question to rlzero formulas eval and the loss that it amounts to.
-type Example struct {
+// example is a question to rlzero formulas eval and the loss that it amounts to.
+type example struct {
 	About, Question string
 	Loss            float64
 }
 
 // Examples are worked examples of the manual.
-var Examples = []Example{
+var Examples = []example{
 	{"A clipped surrogate by hand: ratios exp(-0.1), exp(0.1) and 1; the mean of -0.7*(0.9048 + 1.1052) and 0.7*1 over three tokens. The token of a tool is left out.",
 		`{"parameters": {"clip_low": 0.2, "clip_high": 0.2}, "formulas": {"loss": "token_mean(-min(ratio*A, clip(ratio, 1 - clip_low, 1 + clip_high)*A))"}, "group": [0, 0, 1], "completion": {"A": [0.7, -0.7, 0]}, "token": {"logp": [[-1.2, -0.3], [-0.9], [-2]], "old": [[-1.1, -0.4], [-0.9], [-2]], "own": [[true, true], [true], [false]]}}`,
 		-0.23566861175937506},

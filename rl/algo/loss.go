@@ -26,14 +26,14 @@ func (c Config) Local() bool {
 // sequences: values, derivatives and metrics have the bits of the loss in one part.
 type Sum struct {
 	cfg    Config
-	global Global
+	global counts
 	total  Result // loss and metrics alone
 }
 
 // NewSum begins the loss of a batch of sequences with so many tokens under the loss
 // mask.
 func NewSum(cfg Config, sequences, tokens int) *Sum {
-	return &Sum{cfg: cfg, global: Global{Tokens: tokens, Sequences: sequences, MicroBatches: 1, EntropyThreshold: math.Inf(-1)}}
+	return &Sum{cfg: cfg, global: counts{Tokens: tokens, Sequences: sequences, MicroBatches: 1, EntropyThreshold: math.Inf(-1)}}
 }
 
 // Add computes the next part. Of its result, loss and metrics are those of all parts
@@ -58,7 +58,7 @@ func lossFrom(cfg Config, b Batch, res Result) (Result, error) {
 	if err := b.check(cfg); err != nil {
 		return Result{}, err
 	}
-	g := Totals(cfg, b)
+	g := totals(cfg, b)
 	local := g.Tokens
 	if b.Global != nil {
 		g = *b.Global
@@ -88,7 +88,7 @@ func lossFrom(cfg Config, b Batch, res Result) (Result, error) {
 
 // addPolicy returns the policy and KL terms of sequence i and adds their
 // derivatives and metrics.
-func (res *Result) addPolicy(cfg Config, b Batch, g Global, i, n int, norm float64) (loss float64) {
+func (res *Result) addPolicy(cfg Config, b Batch, g counts, i, n int, norm float64) (loss float64) {
 	surrogate := surrogates[cfg.Loss]
 	lvl := ratioLevel(cfg, b, i, n)
 	w := weights(cfg, b, g, i, n)
@@ -151,7 +151,7 @@ func (s *term) addKL(cfg Config, r, x float64) {
 // addEntropy returns the entropy term of sequence i and sets its derivatives:
 // −entropy_coef × the mean entropy over the tokens of the global batch (whatever
 // normalize says); tokens that top_entropy_share leaves out earn no bonus.
-func (res *Result) addEntropy(cfg Config, b Batch, g Global, i int) (loss float64) {
+func (res *Result) addEntropy(cfg Config, b Batch, g counts, i int) (loss float64) {
 	if cfg.EntropyCoef == 0 {
 		return 0
 	}

@@ -277,15 +277,15 @@ func (a *Algorithm) Parameters() map[string]float64 {
 }
 
 // Formulas are the parts in force, metrics left out, those that others read first.
-func (a *Algorithm) Formulas() []NamedFormula {
-	var out []NamedFormula
+func (a *Algorithm) Formulas() []namedFormula {
+	var out []namedFormula
 	for _, p := range a.program.Reading() {
 		if !slices.Contains(a.metrics, p[0]) {
-			out = append(out, NamedFormula{p[0], p[1]})
+			out = append(out, namedFormula{p[0], p[1]})
 		}
 	}
 	return out
 }
 
-// NamedFormula is a part or a metric and its text.
-type NamedFormula struct{ Name, Formula string }
+// namedFormula is a part or a metric and its text.
+type namedFormula struct{ Name, Formula string }

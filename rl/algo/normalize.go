@@ -11,7 +11,7 @@ package algo
 //	token_sum         1
 //
 // B counts a sequence without tokens under the mask, as TRL does; verl does not.
-func tokenNorm(cfg Config, g Global, local, n int) float64 {
+func tokenNorm(cfg Config, g counts, local, n int) float64 {
 	switch cfg.Normalize {
 	case "token_mean":
 		return 1 / float64(g.Tokens)

@@ -107,7 +107,7 @@ func TestSplitInvariance(t *testing.T) {
 			continue // depends on the cut by definition
 		}
 		whole := mustLoss(t, cfg, b)
-		g := Totals(cfg, b)
+		g := totals(cfg, b)
 		for _, cuts := range [][]int{{0, 1, 2, 3, 4, 5, 6, 7}, {0, 3, 7}, {0, 1, 6, 7}} {
 			loss, magnitude, metrics := 0.0, 0.0, Metrics{}
 			g.MicroBatches = len(cuts) - 1
@@ -149,7 +149,7 @@ func TestSum(t *testing.T) {
 		}
 		tried++
 		whole := mustLoss(t, cfg, b)
-		g := Totals(cfg, b)
+		g := totals(cfg, b)
 		for _, cuts := range [][]int{{0, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {0, 3, 7}} {
 			sum := NewSum(cfg, g.Sequences, g.Tokens)
 			var last Result
@@ -188,7 +188,7 @@ func TestMicroTokenMeanDependsOnTheCut(t *testing.T) {
 	if got := mustLoss(t, micro, b).Loss; got != whole {
 		t.Errorf("one micro-batch: loss %v, token_mean gives %v", got, whole)
 	}
-	g := Totals(micro, b)
+	g := totals(micro, b)
 	g.MicroBatches = 2
 	sum, want := 0.0, 0.0
 	for _, p := range []Batch{part(b, 0, 3), part(b, 3, 7)} {
@@ -266,7 +266,7 @@ func checkDifference(t *testing.T, what string, cfg Config, b Batch, got float64
 	// The fine difference errs by a third of their distance (leading term), and by
 	// the rounding of the loss: at most tokens additions of terms below 20 in
 	// magnitude (|A| <= 1.5, |logprob| <= 2, ratios of a sequence sum <= e^2.1).
-	tokens := float64(Totals(cfg, b).Tokens)
+	tokens := float64(totals(cfg, b).Tokens)
 	bound := math.Abs(coarse-fine) + tokens*eps*tokens*20/h
 	if bound > 1e-5 {
 		t.Fatalf("%s lies at a kink (bound %v): the batch is a bad choice", what, bound)
@@ -281,7 +281,7 @@ func TestEntropyDerivative(t *testing.T) {
 	b := randomBatch(11, 5)
 	cfg := Default()
 	cfg.EntropyCoef, cfg.TopEntropyShare = 0.01, 0.5
-	res, totals := mustLoss(t, cfg, b), Totals(cfg, b)
+	res, totals := mustLoss(t, cfg, b), totals(cfg, b)
 	trained := 0
 	for i := range b.Entropy {
 		for j := range b.Entropy[i] {

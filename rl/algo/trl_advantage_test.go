@@ -130,7 +130,7 @@ func TestTRLMasks(t *testing.T) {
 			want = matrix(t, g.Out, "keep")
 		case "entropy_mask":
 			cfg.TopEntropyShare = 1 - h.num("threshold_quantile")
-			totals := Global{EntropyThreshold: entropyThreshold(cfg, b)}
+			totals := counts{EntropyThreshold: entropyThreshold(cfg, b)}
 			got = func(i, t int) float64 { return indicator(b.Entropy[i][t] >= totals.EntropyThreshold) }
 			want = matrix(t, g.Out, "keep")
 		}

@@ -61,7 +61,7 @@ func TestTRLLosses(t *testing.T) {
 		if h.str("old") == "detached policy" {
 			b.OldLogprob = nil
 		}
-		totals := Totals(cfg, b)
+		totals := totals(cfg, b)
 		scale := trlScale(h, totals.Tokens)
 		// TRL takes the entropy bonus over the tokens of the micro-batch that the
 		// entropy mask keeps, divided by gradient accumulation alone.

@@ -8,7 +8,7 @@ import (
 // weights is the constant factor of the policy term of every token of sequence
 // i: the caller's own, times what mismatch, off_policy_kl_max and
 // top_entropy_share say. 0 masks a token without changing the normaliser.
-func weights(cfg Config, b Batch, g Global, i, n int) []float64 {
+func weights(cfg Config, b Batch, g counts, i, n int) []float64 {
 	w := mismatchWeights(cfg, b, i)
 	masked := offPolicy(cfg, b, i, n)
 	for t := range w {
@@ -74,7 +74,7 @@ func offPolicy(cfg Config, b Batch, i, n int) bool {
 }
 
 // lowEntropy reports whether top_entropy_share leaves the token out.
-func lowEntropy(cfg Config, b Batch, g Global, i, t int) bool {
+func lowEntropy(cfg Config, b Batch, g counts, i, t int) bool {
 	return cfg.TopEntropyShare < 1 && b.Entropy[i][t] < g.EntropyThreshold
 }
 

@@ -64,11 +64,7 @@ func evalFormulas(c *cli.Context) error {
 		name = "standard input"
 	}
 	err = lines.Each(name, in, func(_ int, raw []byte) error {
-		q, err := algo.ReadQuestion(raw)
-		if err != nil {
-			return err
-		}
-		answer, err := q.Evaluate()
+		answer, err := algo.Evaluate(raw)
 		if err != nil {
 			return err
 		}

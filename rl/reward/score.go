@@ -103,18 +103,6 @@ type Term struct {
 	Values []float64 // by completion; NaN: not scored; conditions are 1 or 0
 }
 
-// Mean is the mean over the completions that have a value; NaN if none has.
-func (t Term) Mean() float64 {
-	sum, n := 0.0, 0
-	for _, v := range t.Values {
-		if !math.IsNaN(v) {
-			sum += v
-			n++
-		}
-	}
-	return sum / float64(n)
-}
-
 // Score gives every completion of a step its reward.
 func (p *Program) Score(in Batch) Scores {
 	b := &batch{Batch: in, parts: map[*node]column{}}

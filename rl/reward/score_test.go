@@ -196,11 +196,6 @@ func TestTerms(t *testing.T) {
 			t.Errorf("term %+v, want %+v", got, w)
 		}
 	}
-	for i, mean := range []float64{0.75, 1, 2.0 / 3} {
-		if got := s.Terms[i].Mean(); !same(got, mean) {
-			t.Errorf("mean of %s is %v, want %v", s.Terms[i].Name, got, mean)
-		}
-	}
 	for _, word := range []string{"task", "random", "one"} {
 		p, err := Compile(word, nil)
 		if err != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -78,4 +79,52 @@ func TestLoggedReward(t *testing.T) {
 	if other == 0 {
 		t.Error("no reward differs from the verdict: the test shows nothing")
 	}
+}
+
+// TestOtherOrigin: a run that has no checkpoint yet is not begun again from a model that
+// has changed, as model.path may lead to a run that has gone on.
+func TestOtherOrigin(t *testing.T) {
+	base := t.TempDir()
+	trainIn(t, base, false, quiet...)
+	sets := append(slices.DeleteFunc(slices.Clone(quiet), func(set string) bool { return strings.HasPrefix(set, "model.") }),
+		"model.path="+base, "stage.warm-up.skip=true")
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := t.TempDir()
+	_, err := Train(ctx, Options{Recipe: shortRecipe(t, sets...), Dir: dir, Device: tester(t), Show: &trigger{text: "reward", cancel: cancel}})
+	if !errors.Is(err, ErrInterrupted) {
+		t.Fatalf("not interrupted: %v", err)
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints")))
+	must(t, os.Mkdir(filepath.Join(dir, "checkpoints"), 0o755))
+	for _, c := range checkpointDirs(t, base)[1:] {
+		must(t, os.RemoveAll(c)) // the newest checkpoint is another one
+	}
+	_, err = Train(t.Context(), Options{Recipe: shortRecipe(t, sets...), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "which has changed since") {
+		t.Errorf("resumed from another model: %v", err)
+	}
+}
+
+// TestReceiptOfAnEnd: a run that goes on again has no receipt until it ends, and shows
+// the accuracy that was measured last.
+func TestReceiptOfAnEnd(t *testing.T) {
+	dir := t.TempDir()
+	trainIn(t, dir, false, smallRun...)
+	want := runFiles(t, dir)
+	all := checkpointDirs(t, dir)
+	for _, c := range all[len(all)-2:] {
+		must(t, os.RemoveAll(c))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	show := &trigger{text: "held-out", cancel: cancel}
+	if _, err := Train(ctx, Options{Recipe: shortRecipe(t, smallRun...), Dir: dir, Resume: true, Device: tester(t), Show: show}); !errors.Is(err, ErrInterrupted) {
+		t.Fatalf("not interrupted: %v after\n%s", err, show.shown.String())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "receipt.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a run in progress has a receipt: %v", err)
+	}
+	trainIn(t, dir, true, smallRun...)
+	got := runFiles(t, dir)
+	withoutExtra(t, got, want)
+	sameRun(t, got, want)
 }
