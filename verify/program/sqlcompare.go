@@ -131,7 +131,7 @@ func (v sql) compare(d referenced, found [][]string, query, rule string) verify.
 	}
 	reason := "the rows differ from the reference"
 	if len(found) != len(d.rows) {
-		reason = count(len(found), "row") + ", the reference has " + strconv.Itoa(len(d.rows))
+		reason = count(len(found), "row") + ", but the reference has " + strconv.Itoa(len(d.rows))
 	} else if same && equalBags(joined(d.rows), joined(found)) {
 		reason = "the rows of the reference in another order"
 	}
