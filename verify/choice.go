@@ -12,13 +12,13 @@ import (
 func init() {
 	Register(Entry{
 		Name:    "multiple_choice",
-		Summary: "the letter of a choice, behind an anchor",
+		Summary: "the announced letter of a choice",
 		Doc: `multiple_choice: right when the answer names the row's choice, and only that one.
 
 The letter counts where the completion announces it: "The answer is (B)", "Answer: B",
 \boxed{B}, <answer>B</answer>, or a completion that is "B", "(b)", "B." or "B) Paris".
 Letters elsewhere in a sentence do not count. If the row has choices, the text of a choice
-is an answer as well. "A or B", "(A) (B)", "B) Paris or C) Rome" and the like are wrong.
+is also an answer. "A or B", "(A) (B)", "B) Paris or C) Rome" and the like are wrong.
 
 Row: answer: a letter ("B"), a choice's text, or its index from 0 where the answer is a
 number and choices are given. choices: the texts in order (optional).
@@ -53,7 +53,7 @@ func (m MultipleChoice) validate() error {
 		}
 	}
 	if len(m.Letters) < 2 {
-		return fmt.Errorf("option letters is %q: accepted are two letters and more", m.Letters)
+		return fmt.Errorf("option letters is %q: accepted are at least two letters", m.Letters)
 	}
 	return oneOf("extract", m.Extract, ExtractAnnounced, ExtractLastLine, ExtractNone)
 }
@@ -71,7 +71,7 @@ func (m MultipleChoice) read(row Problem) (_ MultipleChoice, choices []string, g
 		return m, nil, 0, err
 	}
 	if len(choices) > len(m.Letters) {
-		return m, nil, 0, fmt.Errorf("the row has %d choices: there are %d letters", len(choices), len(m.Letters))
+		return m, nil, 0, fmt.Errorf("the row has %d choices, but there are only %d letters", len(choices), len(m.Letters))
 	}
 	if choices != nil {
 		m.Letters = m.Letters[:len(choices)]
@@ -138,7 +138,7 @@ func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
 	}
 	i := strings.Index(m.Letters, strings.ToUpper(letter))
 	if i < 0 {
-		return 0, fmt.Errorf("%s is none of the letters %s", quote(letter), m.Letters)
+		return 0, fmt.Errorf("%s is not one of the letters %s", quote(letter), m.Letters)
 	}
 	if rest != "" && len(choices) > 0 && squadNormal(rest) == squadNormal(choices[i]) {
 		return i, nil // whatever is in the choice's own text: "vitamins A and C"
@@ -149,7 +149,7 @@ func (m MultipleChoice) pick(answer string, choices []string) (int, error) {
 	if rest != "" && len(choices) > 0 && slices.ContainsFunc(choices, func(c string) bool {
 		return squadNormal(c) == squadNormal(rest) && squadNormal(c) != squadNormal(choices[i])
 	}) {
-		return 0, fmt.Errorf("the letter and the text of %s are of different choices", quote(answer))
+		return 0, fmt.Errorf("the letter and the text of %s name different choices", quote(answer))
 	}
 	return i, nil
 }

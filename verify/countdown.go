@@ -21,21 +21,21 @@ func init() {
 		Summary: "arithmetic over given numbers that reaches a target",
 		Doc: `countdown: right when the answer combines the given numbers into the target.
 
-The answer is read by a parser of its own and calculated exactly, as rationals.
-Digits are literals of the given numbers; 1 + 1 cannot make a 2, and there is no
-power, factorial, concatenation or decimal point.
+The answer is parsed and computed exactly, as rationals.
+Numbers cannot be joined or split into digits; there is no power, factorial or decimal
+point.
 
 Row: numbers (1 to 64 whole numbers) and target (a whole number), as fields of the
 row, of its metadata, or of its answer when that is a JSON object. A form in the
-metadata stands above the option.
+metadata takes precedence over the option.
 
 Options
 form      "expression": + - * / and parentheses over the numbers, such as
           (7 + 3) * 4; × ÷ − · \times \cdot \div are read as operators; it may end
-          in "= target" and in a full stop.
+          with "= target" and a full stop.
           "running_total": a+b=c-d=e without spaces, + and - only. Every result is
           right, every number is used once, in any order, and the last result is the
-          target. The whole completion is the answer, white space around it aside.
+          target. The whole completion is the answer, without white space around it.
           Default "expression".
 use_all   true: every number exactly once. false: every number at most once.
           Default false. A running total uses every number exactly once in any case.
@@ -143,7 +143,7 @@ func evaluateAnswer(answer string, target int64, available map[int64]int) (*big.
 	left, stated, equation := strings.Cut(answer, "=")
 	if equation {
 		if n, err := parseNumber(stated, true); err != nil || n.Cmp(new(big.Rat).SetInt64(target)) != 0 {
-			return nil, fmt.Errorf("%s stands after =, not %d", quote(strings.TrimSpace(stated)), target)
+			return nil, fmt.Errorf("found %s after =, expected %d", quote(strings.TrimSpace(stated)), target)
 		}
 	}
 	e := expression{available: available}
@@ -188,7 +188,7 @@ func validRunningTotal(text string, numbers []int64) (RunningTotal, error) {
 	}
 	w, err := ParseRunningTotal(text)
 	if err != nil {
-		return w, fmt.Errorf("no running total: %w", err)
+		return w, fmt.Errorf("not a running total: %w", err)
 	}
 	if err := w.Check(); err != nil {
 		return w, err

@@ -106,7 +106,7 @@ func (e *expression) factor() (*big.Rat, error) {
 			return nil, err
 		}
 		if e.available[n] == 0 {
-			return nil, fmt.Errorf("it uses %d, which is not given or already used up", n)
+			return nil, fmt.Errorf("it uses %d, which is not given or is already used", n)
 		}
 		e.available[n]--
 		return new(big.Rat).SetInt64(n), nil
@@ -130,7 +130,7 @@ func (e *expression) unexpected(wanted string) error {
 	if e.peek(); e.at == len(e.text) {
 		return fmt.Errorf("it ends where %s is expected", wanted)
 	}
-	return fmt.Errorf("%s stands where %s is expected", quote(string([]rune(e.text[e.at:])[:1])), wanted)
+	return fmt.Errorf("found %s where %s is expected", quote(string([]rune(e.text[e.at:])[:1])), wanted)
 }
 
 // maxLiteralDigits keeps every literal, and every sum or difference of two,

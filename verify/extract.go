@@ -31,7 +31,7 @@ const extractDoc = `extract   how the answer is taken out of the completion:
           "last_number"  as announced, else the last number in the text
           "none"         the completion is the bare answer
           All but "none" read only what follows the last </think>. They drop ** $ \( \)
-          \[ \], backquotes and a \boxed{…} around the answer, and a full stop behind it.`
+          \[ \], backquotes and a \boxed{…} around the answer, and a full stop after it.`
 
 // extractAnswer takes the answer out of a completion. rule names what matched:
 // "answer_tag", "boxed", "phrase", "whole", "last_line" or "last_number". The

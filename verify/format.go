@@ -10,14 +10,14 @@ import (
 func init() {
 	Register(Entry{
 		Name:    "format",
-		Summary: "the completion has a shape: tags in order, or a regular expression",
-		Doc: `format: right when the completion has the asked shape; what it says is not looked at.
+		Summary: "the form of the completion: tags in order, or a regular expression",
+		Doc: `format: right when the completion has the required form; its content is not checked.
 
-Row: nothing is needed.
+Row: no fields are needed.
 
 Options (one of the two)
-tags      names; the completion is <name>…</name> for each in this order, each opening
-          and closing tag exactly once, nothing but white space outside and between.
+tags      names: the completion is <name>…</name> for each in this order, with each
+          opening and closing tag exactly once and only white space outside and between.
           Default ["think", "answer"].
 pattern   RE2 regular expression that the whole completion has to match; a dot matches
           line ends too. Syntax: https://github.com/google/re2/wiki/Syntax
@@ -96,7 +96,7 @@ func (tags tagFormat) Verify(_ Problem, completion string) Verdict {
 	for _, tag := range tags {
 		for _, mark := range []string{"<" + tag + ">", "</" + tag + ">"} {
 			if n := strings.Count(completion, mark); n != 1 {
-				return Reject(completion, "tags", "%s stands %d times: once is asked", mark, n)
+				return Reject(completion, "tags", "%s appears %d times, expected once", mark, n)
 			}
 		}
 	}
@@ -104,17 +104,17 @@ func (tags tagFormat) Verify(_ Problem, completion string) Verdict {
 	for _, tag := range tags {
 		before, after, found := strings.Cut(rest, "<"+tag+">")
 		if !found {
-			return Reject(completion, "tags", "<%s> stands before its turn", tag)
+			return Reject(completion, "tags", "<%s> is out of order", tag)
 		}
 		if text := strings.TrimSpace(before); text != "" {
-			return Reject(completion, "tags", "%s stands before <%s>", quote(text), tag)
+			return Reject(completion, "tags", "found %s before <%s>", quote(text), tag)
 		}
 		if _, rest, found = strings.Cut(after, "</"+tag+">"); !found {
-			return Reject(completion, "tags", "</%s> stands before <%s>", tag, tag)
+			return Reject(completion, "tags", "</%s> comes before <%s>", tag, tag)
 		}
 	}
 	if text := strings.TrimSpace(rest); text != "" {
-		return Reject(completion, "tags", "%s stands after the last tag", quote(text))
+		return Reject(completion, "tags", "found %s after the last tag", quote(text))
 	}
 	return Accept(completion, "tags", "all tags in order, once each")
 }

@@ -33,7 +33,7 @@ func ReadLine(line []byte, fallback string) (Line, error) {
 		Task       json.RawMessage
 	}
 	if err := json.Unmarshal(line, &in); err != nil {
-		return Line{}, fmt.Errorf("not a line to grade: %w", err)
+		return Line{}, fmt.Errorf("the line cannot be graded: %w", err)
 	}
 	if in.Completion == nil {
 		return Line{}, errors.New(`no key "completion": a line is {"answer":"...","completion":"..."}, with "verifier" or --verifier naming the verifier`)

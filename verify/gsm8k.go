@@ -17,17 +17,17 @@ const (
 func init() {
 	Register(Entry{
 		Name:    "gsm8k",
-		Summary: "the number behind ####, compared exactly",
-		Doc: `gsm8k: right when the number behind #### is the reference, compared exactly.
+		Summary: "the number after ####, compared exactly",
+		Doc: `gsm8k: right when the number after #### is exactly the reference.
 
-18, 18.0, $18, \$18 and 18.00. are one answer; 1,234 is 1234. Text behind the number on its
-line is dropped, a second number there makes the answer wrong.
+18, 18.0, $18, \$18 and 18.00. are equal; 1,234 is 1234. Text after the number on the same
+line is ignored, but a second number there makes the answer wrong.
 
 Row: answer: a number, or a solution that ends in "#### number" (as in the data set).
 
 Options
-extract   "hashes": the number behind the last ####, and no answer without one.
-          "flexible": the same; without ####, the announced or else the last number.
+extract   "hashes": the number after the last ####; without one there is no answer.
+          "flexible": the same, but without #### the announced number, else the last one.
           Only what follows the last </think> is read. Default "hashes".
 
 Not scored when the row's answer is not a number.
@@ -93,7 +93,7 @@ func (v GSM8K) Verify(row Problem, completion string) Verdict {
 }
 
 var (
-	errNoHashes  = errors.New("no #### with a number behind it")
+	errNoHashes  = errors.New("there is no number after ####")
 	hashesNumber = regexp.MustCompile(`^[\s*$€£\\]*([-+−]?\\?[$€£]?[\d.,]*\d(?:/\d+)?)(\D*)$`)
 )
 
@@ -109,7 +109,7 @@ func behindHashes(text string) (value *big.Rat, written string, err error) {
 	}
 	m := hashesNumber.FindStringSubmatch(line)
 	if m == nil {
-		return nil, line, errors.New("behind #### stands no number, or more than one")
+		return nil, line, errors.New("#### is not followed by exactly one number")
 	}
 	value, err = parseNumber(strings.NewReplacer(`\`, "", "$", "", "€", "", "£", "").Replace(m[1]), false)
 	return value, m[1], err

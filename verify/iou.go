@@ -14,13 +14,13 @@ func init() {
 		Doc: fmt.Sprintf(`iou: overlap of boxes or time spans, as intersection over union.
 
 Boxes of the completion and of the row are matched one to one, so that the sum of their
-overlaps is largest (an optimal assignment, not a greedy one). The score is that sum over
-the larger number of boxes: a surplus box costs as much as a missing one. Where both have
-a label, only boxes of one label match. At most %d boxes are read.
+overlaps is largest (an optimal assignment, not a greedy one). The score is that sum divided
+by the larger number of boxes: an extra box costs as much as a missing one. If both boxes
+have a label, they match only if the labels are equal. At most %d boxes are read.
 
 A box is [x1,y1,x2,y2] (or [x,y,width,height], see format), a span [start,end]; a list of
-them, or of objects with the key box, bbox, bbox_2d, span or segment, and label. One box
-may stand alone.
+them, or of objects with the key box, bbox, bbox_2d, span or segment, and label. A single
+box needs no list.
 
 Row: answer, boxes or spans: such a list.
 
@@ -29,7 +29,7 @@ kind      "box" or "span". Default "box".
 format    "xyxy" or "xywh". Default "xyxy".
 min_iou   overlaps below this count as 0. Default 0.
 `+jsonExtractDoc+`
-Not scored when the row's boxes are none.
+Not scored when the row's boxes cannot be read.
 `, maxBoxesIoU),
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := IoU{Kind: "box", Format: "xyxy", Extract: ExtractJSON}
@@ -106,7 +106,7 @@ func (v IoU) Verify(row Problem, completion string) Verdict {
 		return Reject(text, rule, "%v", err)
 	}
 	if len(got) == 0 || len(want) == 0 {
-		return graded(float64(1-min(1, max(len(got), len(want)))), text, rule, "%d given, %d wanted", len(got), len(want))
+		return graded(float64(1-min(1, max(len(got), len(want)))), text, rule, "found %d, expected %d", len(got), len(want))
 	}
 	overlaps := make([][]float64, len(got))
 	for i, g := range got {
@@ -118,7 +118,7 @@ func (v IoU) Verify(row Problem, completion string) Verdict {
 		}
 	}
 	score := assignment(overlaps) / float64(max(len(got), len(want)))
-	return graded(score, text, rule, "overlap %.6g of %d given with %d wanted", score, len(got), len(want))
+	return graded(score, text, rule, "overlap %.6g: found %d, expected %d", score, len(got), len(want))
 }
 
 // regions reads a list of boxes or spans, or a single one.
@@ -170,7 +170,7 @@ func (v IoU) region(value any) (region, error) {
 	for i, item := range list {
 		number, ok := item.(json.Number)
 		if !ok {
-			return region{}, errors.New("a coordinate is no number")
+			return region{}, errors.New("a coordinate is not a number")
 		}
 		x, err := number.Float64()
 		if err != nil || math.Abs(x) > 1e12 { // so that areas stay finite
@@ -184,7 +184,7 @@ func (v IoU) region(value any) (region, error) {
 			x += r.low[i-axes]
 		}
 		if x < r.low[i-axes] {
-			return region{}, errors.New("an end lies before its begin")
+			return region{}, errors.New("an end is before its start")
 		}
 		r.high = append(r.high, x)
 	}

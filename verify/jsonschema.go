@@ -19,17 +19,17 @@ func init() {
 		Doc: fmt.Sprintf(`json_schema: right when the completion holds one JSON value that the schema accepts.
 
 Drafts 4, 6, 7, 2019-09 and 2020-12 (the default where $schema is absent). Nothing is
-loaded from files or a network: $ref reaches inside the schema only. Patterns are RE2.
-The value may have %d parts, %d items in an array and %d levels; a key that stands
-twice makes it wrong. format is checked in drafts 4 to 7, and a remark in the later ones,
-as they say.
+loaded from files or a network: $ref works only inside the schema. Patterns are RE2.
+The value may have %d parts, %d items in an array and %d levels; a repeated
+key makes it wrong. As the drafts say, format is checked in drafts 4 to 7 and is only an
+annotation in later ones.
 
-Row: schema (an object); else its answer is the schema. The option stands above both.
+Row: schema (an object); else its answer is the schema. The option takes precedence over both.
 
 Options
-schema    the schema. Default: that of the row.
+schema    the schema. Default: the row's.
 `+jsonExtractDoc+`
-Not scored when there is no schema or it is none.
+Not scored when there is no schema or it is not a valid one.
 `, maxJSONNodes, maxJSONItems, maxJSONDepth),
 		New: newJSONSchema,
 	})
@@ -80,7 +80,7 @@ func compileSchema(text string) (*jsonschema.Schema, error) {
 	}
 	schema, err := c.Compile(schemaURL)
 	if err == nil && refersToItself(schema) {
-		return nil, errors.New("a part of it refers to itself and to nothing inside")
+		return nil, errors.New("a $ref leads back to itself")
 	}
 	return schema, err
 }

@@ -28,7 +28,7 @@ func decodeJSON(text string) (any, error) {
 		return nil, fmt.Errorf("not a JSON value: %w", err)
 	}
 	if _, err := d.decoder.Token(); err != io.EOF {
-		return nil, errors.New("not a JSON value: more text stands behind it")
+		return nil, errors.New("not a JSON value: there is more text after it")
 	}
 	return value, nil
 }
@@ -74,7 +74,7 @@ func (d *jsonReader) object(depth int) (any, error) {
 		}
 		name := key.(string) // the decoder lets nothing else stand there
 		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("the key %s stands twice", quote(name))
+			return nil, fmt.Errorf("the key %s appears twice", quote(name))
 		}
 		if object[name], err = d.value(depth + 1); err != nil {
 			return nil, err
@@ -151,7 +151,7 @@ var fence = regexp.MustCompile("(?s)```[A-Za-z0-9_-]*[ \t]*\n(.*?)\n?[ \t]*```")
 const ExtractJSON = "json"
 
 const jsonExtractDoc = `extract   "json": the last fenced block; else the content of the last <answer>…</answer>;
-          else the whole text, in each case only of what follows the last </think>.
+          else the whole text. Only what follows the last </think> is read.
           "none": the whole completion. Default "json".
 `
 

@@ -11,30 +11,30 @@ import (
 
 const mathDoc = `math: right when the answer is mathematically equal to the row's answer.
 
-LaTeX and plain text are read by a parser of their own; nothing is evaluated as
-code. Compared are
+LaTeX and plain text are parsed, never evaluated as code. Compared are
   numbers       exactly, as rationals; 1,234 and 1 234 and 1{,}234 are one number
   constants     roots, powers, complex numbers, factorials, binomials: to as many bits
-                as a proof of equality takes; with π, e, logarithms, trigonometry: to
-                512 bits and more
+                as a proof of equality needs; with π, e, logarithms, trigonometry: to
+                512 bits or more
   expressions   at six points, rational and fixed by the reference answer
-  percent       28% is 28/100, and not 28
-  lists         1, 2 and 3; x = 1 or x = 2; ±: without order; sets as sets
+  percent       28% is 28/100, not 28
+  lists         1, 2 and 3; x = 1 or x = 2; ±: in any order; sets as sets
   tuples        in order; intervals with their ends; unions and ℝ∖{…} as sets of numbers
   matrices      cell by cell, after sums and products
   relations     x < 3 and 3 > x and -2x > -6; equations up to a factor; |x - 1| < 2 and
                 -1 < x < 3; x < 1 or x > 3 as a union; residues: 3 and 10 (mod 7)
   assignments   x = 5 answers 5, p = 5, q = 2 answers (5,2); a + b = 0 does not answer 0
-  inequalities  an interval answers an inequality, an inequality no interval
-  words         Evelyn, \text{yes}, B: white space and case aside (single letters: case counts)
-A number without braces is raised or lowered whole: 2^10 is 1024, and a_10 has one index.
+  inequalities  an interval answers an inequality, but not the other way round
+  words         Evelyn, \text{yes}, B: ignoring white space and case (except the case of a
+                single letter)
+A number needs no braces as an exponent or index: 2^10 is 1024, and a_10 has the index 10.
 An equation that begins with a constant has to be true: 8 = 7 does not answer 7. Words with
 "or" are alternatives: 7\text{ or anything} does not answer 7.
-Units behind a number are dropped unless both sides have one: then they have to be of
-one kind, and are converted (length, time, mass, volume, speed and other rates, money,
-angles). Degrees are π/180 in sines and against an answer in π. Other words behind a
-number are dropped, but for "not" and the like. A decimal agrees with an exact value when
-both round to the same number, see precision. What cannot be proven equal within the budget
+Units after a number are dropped unless both sides have one. Then they have to be of
+the same kind and are converted (length, time, mass, volume, speed and other rates, money,
+angles). Degrees are π/180 in sines and against an answer in π. Other words after a
+number are dropped, except "not" and similar ones. A decimal agrees with an exact value when
+both round to the same number (see precision). What cannot be proven equal within the budget
 is wrong.
 
 Row: answer (the reference: a formula, words, or a solution with \boxed{…}).
@@ -43,31 +43,30 @@ precision, strict and allow_set_relation_comp of the row take precedence over th
 Options
 extract   how the answer is taken out of the completion:
           "lenient"  the last <answer>…</answer>; else the last \boxed{…}, or what the
-                     last "final answer is" announces if that stands behind it; else
-                     what the last "answer is", "answer:" or "answer =" announces (of a
-                     sentence what follows its last "is", else its last formula or its
+                     last "final answer is" announces if that comes later; else
+                     what the last "answer is", "answer:" or "answer =" announces (in a
+                     sentence: what follows its last "is", else its last formula or its
                      only number); else the whole text if it is nothing but an answer;
-                     else the only number behind a last "Therefore"; else the last
+                     else the only number after a last "Therefore"; else the last
                      formula in $…$, $$…$$, \(…\) or \[…\]; else the last number. The
-                     last two do not count where the completion ends in the question.
-                     Of words between tags a number counts if it is the only one.
-                     Boxes and formulas close together ("… and …") are one list.
-          "strict"   the one \boxed{…} or <answer>…</answer>, whatever the text says
-                     beside it. The same answer may stand there several times; two
-                     different ones are wrong
+                     last two are not used if the completion ends with the question.
+                     If there are words between the tags, the number counts if it is the
+                     only one. Adjacent boxes and formulas ("… and …") form one list.
+          "strict"   the one \boxed{…} or <answer>…</answer>, whatever else the text
+                     says. The same answer may be repeated; two different ones are wrong
           "none"     the completion is the bare answer
-          All but "none" read only what follows the last </think>. Default "lenient";
-          for rewards "strict" is the safer choice.
-precision decimals (below 1: significant digits) that a decimal has to agree to with
-          an exact value. Default 6.
+          All but "none" read only what follows the last </think>. Default "lenient".
+          For rewards, "strict" is safer.
+precision decimal places (below 1: significant digits) to which a decimal has to agree
+          with an exact value. Default 6.
 percent   true: 28 is accepted for 28%. Default false.
-strict    false: variables may have other names, and a tuple may stand for a set.
+strict    false: variables may have other names, and a tuple may replace a set.
           Default true.
 allow_set_relation_comp
-          true: an inequality answers an interval. Default false, as the question often
-          states one.
+          true: an inequality answers an interval. Default false, because the question
+          often states one.
 
-Not scored when the row has no answer, or a JSON list of texts or an object in its place.
+Not scored when the row has no answer, or when it is a JSON list of texts or an object.
 `
 
 func init() {

@@ -14,7 +14,7 @@ func strictMath(text string) (found, error) {
 	before, tagged, opened := strings.Cut(text, "<answer>")
 	inside, after, closed := strings.Cut(tagged, "</answer>")
 	if strings.Count(text, "<answer>") > 1 || opened != closed || strings.Contains(before+after, "</answer>") {
-		return found{}, errors.New("<answer> and </answer> do not stand there once each")
+		return found{}, errors.New("<answer> and </answer> do not appear exactly once each")
 	}
 	if strings.Count(text, `\boxed`)+strings.Count(text, `\fbox`) > maxBoxes {
 		return found{}, fmt.Errorf("more than %d answers are boxed", maxBoxes)

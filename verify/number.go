@@ -13,9 +13,9 @@ func init() {
 		Doc: `number: right when the answer is one number equal to the row's answer.
 
 Both sides are read exactly, as rationals: 0.5 = 1/2 = 50/100 = .5 = 5e-1 and
-1,234 = 1_234 = 1234.0. No floating point decides anything. Signs are + - and −;
-commas are read only as separators of groups of three; percent signs, units and
-expressions are not numbers.
+1,234 = 1_234 = 1234.0. There is no floating-point arithmetic. Signs are + - and −.
+Commas may only separate groups of three digits. Percent signs, units and expressions
+are not numbers.
 
 Row: answer (the reference number).
 
@@ -24,7 +24,7 @@ Options
           Default "announced".
 tolerance exact decimal or fraction: right when |answer - reference| is at most this.
           Default "0".
-plain     true: decimals only, a fraction is wrong. Default false.
+plain     true: only decimals are accepted; a fraction is wrong. Default false.
 
 Not scored when the row's answer is not a number.
 `,
@@ -51,7 +51,7 @@ func (n Number) validate() error {
 		return err
 	}
 	if t, err := parseNumber(n.Tolerance, false); err != nil || t.Sign() < 0 {
-		return fmt.Errorf("option tolerance is %s: accepted is a number in quotation marks, at least 0", quote(n.Tolerance))
+		return fmt.Errorf("option tolerance is %s: accepted are numbers in quotation marks, from 0", quote(n.Tolerance))
 	}
 	return nil
 }

@@ -9,14 +9,14 @@ import (
 func init() {
 	Register(Entry{
 		Name:    "ordering",
-		Summary: "items in the right order, whole or by pairs",
+		Summary: "items in the right order, as a whole or by pairs",
 		Doc: fmt.Sprintf(`ordering: right when the completion lists the row's items in the row's order.
 
-A list is a JSON array, or items parted by line ends, by ">", by "->", by ";" or by
-commas, the first of these that is there. Numbers and bullets before items are dropped,
-and "and" before the last; case, punctuation around items and surplus white space do not
-count, and numbers are compared by value. Items that are
-missing, new or there twice make the answer wrong. At most %d items are read.
+A list is a JSON array, or items separated by line ends, ">", "->", ";" or commas,
+whichever of these is found first in this order. Numbers and bullets before items are
+dropped, and "and" before the last one. Case, punctuation around items and extra white
+space are ignored, and numbers are compared by value. Missing, unknown or repeated items
+make the answer wrong. At most %d items are read.
 
 Row: answer: the items in order, as such a list; or items, a JSON array.
 
@@ -28,7 +28,7 @@ extract   "answer": the last <answer>…</answer>; else the last fenced block; e
           \boxed{…}; else the whole text. "none": the whole completion.
           Default "answer".
 
-Not scored when the row has fewer than two items, or one of them twice.
+Not scored when the row has fewer than two items or repeats one.
 `, maxOrdered),
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := Ordering{Score: "exact", Extract: "answer"}
@@ -75,7 +75,7 @@ func places(row Problem) (map[string]int, error) {
 		place[item] = i
 	}
 	if len(want) < 2 {
-		return nil, fmt.Errorf("the row has %d items: an order takes at least two", len(want))
+		return nil, fmt.Errorf("the row has %d items: an order needs at least two", len(want))
 	}
 	return place, nil
 }
@@ -95,14 +95,14 @@ func (v Ordering) Verify(row Problem, completion string) Verdict {
 		return Reject(text, rule, "%v", err)
 	}
 	if len(got) != len(place) {
-		return Reject(text, rule, "%d items are listed, not %d", len(got), len(place))
+		return Reject(text, rule, "found %d items, expected %d", len(got), len(place))
 	}
 	order := make([]int, len(got))
 	seen := map[string]bool{}
 	for i, item := range got {
 		at, known := place[item]
 		if !known || seen[item] {
-			return Reject(text, rule, "%s is no item, or is there twice", quote(item))
+			return Reject(text, rule, "%s is not one of the items, or is repeated", quote(item))
 		}
 		seen[item] = true
 		order[i] = at
@@ -159,7 +159,7 @@ func readItems(text string) ([]string, error) {
 		for _, item := range value.([]any) { // the text begins with [
 			switch item.(type) {
 			case []any, map[string]any:
-				return nil, fmt.Errorf("an item is a list or an object")
+				return nil, fmt.Errorf("an item is a list or an object, not a text or a number")
 			}
 			items = append(items, itemNormal(fmt.Sprint(item)))
 		}

@@ -16,13 +16,14 @@ func init() {
 Expressions are RE2's, which take time linear in the text:
 https://github.com/google/re2/wiki/Syntax
 
-Row: pattern; else its answer is the expression. The option stands above both.
+Row: pattern; else its answer is the expression. The option takes precedence over both.
 
 Options
-pattern   the expression. Default: that of the row.
-anchored  true: it has to match the whole answer. Default true.
+pattern   the expression. Default: the row's.
+anchored  true: the expression has to match the whole answer. Default true.
 ` + metricExtractDoc + `
-Not scored when the row and the options have no expression, or one that is not RE2.
+Not scored when neither the row nor the options have an expression, or when it is not
+valid RE2.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := Regex{Anchored: true, Extract: ExtractNone}

@@ -126,7 +126,7 @@ func registerMetric(name, summary, doc string, score func(text, reference string
 	Register(Entry{
 		Name:    name,
 		Summary: summary,
-		Doc:     doc + "\n" + metricRowDoc + "\nOptions\n" + metricExtractDoc + "\nNot scored when the row has neither.\n",
+		Doc:     doc + "\n" + metricRowDoc + "\nOptions\n" + metricExtractDoc + "\nNot scored when the row has neither answer nor references.\n",
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := metricOptions{Extract: ExtractNone}
 			if err := DecodeOptions(options, &o); err != nil {

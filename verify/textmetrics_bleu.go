@@ -10,26 +10,27 @@ import (
 func init() {
 	Register(Entry{
 		Name:    "bleu",
-		Summary: "BLEU of one text, as sacrebleu calculates it, from 0 to 1",
+		Summary: "sentence BLEU as in sacrebleu, from 0 to 1",
 		Doc: `bleu: sentence BLEU up to 4-grams, divided by 100.
 
-The figures are those of sacrebleu 2.6.0 (sentence_bleu). All references count at once.
+Scores equal those of sacrebleu 2.6.0 (sentence_bleu). All references are used together.
 
 ` + metricRowDoc + `
 Options
-smoothing what a missing n-gram counts: "exp" halves for each order, "floor" counts 0.1,
-          "add-k" adds 1 to all orders but the first, "none" makes the score 0.
+smoothing count of an n-gram order without a match: "exp" halves it for each such order,
+          "floor" uses 0.1, "add-k" adds 1 to all orders but the first, "none" makes the
+          score 0.
           Default "exp".
 tokens    "13a" (the tokenizer of mteval-v13a) or "char". Default "13a".
 effective_order
-          true: orders longer than the text are left out. Default true.
+          true: n-gram orders longer than the text are ignored. Default true.
 ` + metricExtractDoc + `
-Not scored when the row has neither.
+Not scored when the row has neither answer nor references.
 `,
 		New: newBLEU,
 	})
-	registerMetric("chrf", "chrF: overlap of characters up to 6-grams, as sacrebleu calculates it",
-		`chrf: F2 of character n-grams up to 6, white space aside, divided by 100
+	registerMetric("chrf", "chrF: overlap of character n-grams up to 6, as in sacrebleu",
+		`chrf: F2 of character n-grams up to 6, without white space, divided by 100
 (sacrebleu 2.6.0, sentence_chrf).
 `, chrF)
 }

@@ -11,16 +11,16 @@ func init() {
 		Summary: "1 minus the edit distance over the length",
 		Doc: `edit_similarity: how few edits turn the completion into the reference.
 
-Counted are code points. Two empty texts have the similarity 1. The figures are those of
-rapidfuzz 3.14 (normalized_similarity).
+Lengths and edits are counted in code points. Two empty texts have similarity 1. Scores
+equal those of rapidfuzz 3.14 (normalized_similarity).
 
 ` + metricRowDoc + `
 Options
-distance  "levenshtein": insertions, deletions and substitutions, over the longer length.
-          "indel": insertions and deletions, over the sum of the lengths.
+distance  "levenshtein": insertions, deletions and substitutions, divided by the longer length.
+          "indel": insertions and deletions, divided by the sum of the lengths.
           Default "levenshtein".
 ` + metricExtractDoc + `
-Not scored when the row has neither.
+Not scored when the row has neither answer nor references.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := struct {

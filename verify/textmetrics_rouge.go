@@ -16,17 +16,17 @@ func init() {
 func registerROUGE(name, over string, common func(a, b []string) int, n int) {
 	Register(Entry{
 		Name:    name,
-		Summary: "ROUGE over " + over + ", as rouge-score calculates it",
+		Summary: "ROUGE over " + over + ", as in rouge-score",
 		Doc: name + `: precision, recall or F1 of ` + over + `.
 
-Words are runs of a-z and 0-9 after lower-casing: other scripts vanish. No stemmer.
-The figures are those of rouge-score 0.1.2.
+Words are runs of a-z and 0-9 after lower-casing; other characters are dropped. There is
+no stemming. Scores equal those of rouge-score 0.1.2.
 
 ` + metricRowDoc + `
 Options
 score     "f", "precision" or "recall". Default "f".
 ` + metricExtractDoc + `
-Not scored when the row has neither.
+Not scored when the row has neither answer nor references.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := struct {

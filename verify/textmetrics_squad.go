@@ -10,22 +10,22 @@ func init() {
 	registerMetric("f1", "overlap of words after SQuAD's normalisation",
 		`f1: harmonic mean of precision and recall of words, as SQuAD counts them.
 
-Both texts are lower-cased, ASCII punctuation and the words a, an, the are taken out,
-and white space parts the words. Two texts without words agree (1); one alone does not
-(0). Source: huggingface/transformers, data/metrics/squad_metrics.py.
+Both texts are lower-cased, ASCII punctuation and the words a, an, the are removed, and
+the rest is split at white space. If neither text has words the score is 1; if only one
+has none it is 0. Source: huggingface/transformers, data/metrics/squad_metrics.py.
 `, squadF1)
 	Register(Entry{
 		Name:    "exact",
-		Summary: "the same text, as it is or after SQuAD's normalisation",
-		Doc: `exact: right when the answer is the row's answer, letter by letter.
+		Summary: "exact match, as is or after SQuAD's normalisation",
+		Doc: `exact: right when the answer is the same text as the row's answer.
 
 ` + metricRowDoc + `
 Options
-normalize "squad": compared after lower-casing and taking out ASCII punctuation, the
-          words a, an, the and surplus white space. "strip": white space around both is
-          dropped. "raw": nothing is changed. Default "squad".
+normalize "squad": compare after lower-casing and removing ASCII punctuation, the words
+          a, an, the and extra white space. "strip": ignore white space around both.
+          "raw": change nothing. Default "squad".
 ` + metricExtractDoc + `
-Not scored when the row has neither.
+Not scored when the row has neither answer nor references.
 `,
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := struct {

@@ -11,24 +11,23 @@ import (
 func init() {
 	Register(Entry{
 		Name:    "tool_call",
-		Summary: "function calls as JSON: names and arguments",
-		Doc: fmt.Sprintf(`tool_call: right when the completion makes the row's calls and no other.
+		Summary: "function calls in JSON: names and arguments",
+		Doc: fmt.Sprintf(`tool_call: right when the completion makes exactly the row's calls.
 
-A call is {"name":..., "arguments":{...}}; "parameters" is read as arguments,
-{"function":{...}} and {"tool_calls":[...]} as what they wrap, and arguments given as a
-string of JSON as that JSON. Numbers compare exactly (1 is 1.0), the members of objects
-without order. Calls are read from each <tool_call>…</tool_call>, else from the text
+A call is {"name":..., "arguments":{...}}. "parameters" is accepted for "arguments",
+{"function":{...}} and {"tool_calls":[...]} are unwrapped, and arguments may be a string
+that holds JSON. Numbers are compared exactly (1 is 1.0), members of objects in any order. Calls are read from each <tool_call>…</tool_call>, else from the text
 that the option extract says: one call or a list of them. At most %d calls are read.
 
-Row: answer, or tool_calls: one call or a list of them; [] wants none, and then text
+Row: answer, or tool_calls: one call or a list of them; with [], text
 without a call is right.
 
 Options
-ordered   true: several calls have to come in the row's order. Default false.
-partial   true: the score is the share of calls that are right, over the longer of both
-          lists. Default false: all or nothing.
+ordered   true: calls have to be in the row's order. Default false.
+partial   true: the score is the number of right calls divided by the length of the
+          longer list. Default false: all or nothing.
 `+jsonExtractDoc+`
-Not scored when the row's calls are none.
+Not scored when the row's calls cannot be read.
 `, maxCalls),
 		New: func(options json.RawMessage) (Verifier, error) {
 			o := ToolCall{Extract: ExtractJSON}
@@ -88,7 +87,7 @@ func (v ToolCall) Verify(row Problem, completion string) Verdict {
 	}
 	got, text, rule, err := v.calls(completion, text, rule)
 	if err != nil && len(want) == 0 && !attemptsCall(text) {
-		return Accept(text, rule, "no call is wanted, and none is made")
+		return Accept(text, rule, "no call is expected, and none is made")
 	}
 	if err != nil {
 		return Reject(text, rule, "%v", err)
@@ -162,7 +161,7 @@ func readCalls(text string) ([]toolCall, error) {
 func readCall(value any) (toolCall, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
-		return toolCall{}, errors.New("a call is a JSON object")
+		return toolCall{}, errors.New("a call has to be a JSON object")
 	}
 	if inner, ok := object["function"].(map[string]any); ok {
 		object = inner
@@ -211,15 +210,15 @@ func (v ToolCall) matching(got, want []toolCall) int {
 // difference is a sentence about the first call that is wrong.
 func difference(got, want []toolCall) string {
 	if len(got) != len(want) {
-		return fmt.Sprintf("%d calls were made, not %d", len(got), len(want))
+		return fmt.Sprintf("found %d calls, expected %d", len(got), len(want))
 	}
 	for i, c := range got {
 		if c.name != want[i].name {
-			return fmt.Sprintf("call %d is of %s, not %s", i+1, quote(c.name), quote(want[i].name))
+			return fmt.Sprintf("call %d is to %s, not %s", i+1, quote(c.name), quote(want[i].name))
 		}
 		if !equalJSON(c.arguments, want[i].arguments) {
-			return fmt.Sprintf("call %d of %s has other arguments", i+1, quote(c.name))
+			return fmt.Sprintf("call %d to %s has wrong arguments", i+1, quote(c.name))
 		}
 	}
-	return "the calls are in another order"
+	return "the calls are in the wrong order"
 }

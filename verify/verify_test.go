@@ -178,7 +178,7 @@ func TestGrade(t *testing.T) {
 		`{"verifier":"number","completion":"7","task":[]}`:           "a task row is a JSON object",
 		`{"verifier":"format","completion":"7","extract":"none"}`:    `unknown key extract; known here: tags, pattern`,
 		`{"verifier":"number","completion":"7","metadata":"{}"}`:     `"metadata" of a task row`,
-		`{"verifier":["number"],"completion":"7","metadata":"none"}`: "not a line to grade",
+		`{"verifier":["number"],"completion":"7","metadata":"none"}`: "the line cannot be graded",
 	} {
 		if _, err := Grade([]byte(line), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", line, err, want)

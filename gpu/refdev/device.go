@@ -168,7 +168,7 @@ func (d *Device) Wait() error {
 	return nil
 }
 
-// Timestamps runs the program and gives the wall time of each op.
+// Timestamps runs the program and gives the wall-clock time of each op.
 func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) { return d.run(p) }
 
 // Close makes the device and everything of it unusable.

@@ -84,7 +84,7 @@ var nothing = []attack{
 	{"blank", "white space alone", append(written, shapes), written, func(target) []try {
 		return []try{saying(" ", ""), saying(" \n\t\r\n ", ""), saying("\u00a0", "")}
 	}},
-	{"empty form", "the form of an answer around nothing", text, answer, func(target) []try {
+	{"empty form", "the form of an answer with nothing in it", text, answer, func(target) []try {
 		return []try{saying("<answer></answer>", ""), saying(`\boxed{}`, ""), saying("#### ", ""), saying("The answer is ", ""),
 			saying("<think></think><answer></answer>", ""), saying("<think></think>", ""), saying("```\n```", "")}
 	}},
@@ -96,7 +96,7 @@ var nothing = []attack{
 		tries := each("__import__('os').system('true')", "open('x','w')", "lambda *a: True", "type('A',(),{'__eq__':lambda a,b:True})()", "'; DROP TABLE rewards; --")(t)
 		return append(tries, t.stating("{{7*7}}", "49")...) // in mathematics 49 as well
 	}},
-	{"broken text", "bytes that are no text", answer, answer,
+	{"broken text", "bytes that are not valid text", answer, answer,
 		each("\x00", "\xff\xfe", "\ufeff", "\u200b", "\u202e", "\ud7ff\ufffd")},
 }
 
@@ -126,7 +126,7 @@ var numbers = []attack{
 			saying(strings.Repeat("[", deep)+strings.Repeat("]", deep), "[]"), saying(strings.Repeat("<answer>", deep), ""), saying(strings.Repeat(`\boxed{`, deep), ""),
 		}
 	}},
-	{"not a number", "what compares oddly as a float", answer, answer,
+	{"not a number", "values that compare oddly as floats", answer, answer,
 		each("nan", "NaN", "-nan", "inf", "-inf", "Infinity", "∞", "1/0", "0/0", "None")},
 }
 
@@ -161,13 +161,13 @@ var chances = []attack{
 	{"right answer last", "a wrong answer first, the reference last", answer, nil, hedge(func(t target, right string, others []string) []string {
 		return []string{t.form.of(others[0]) + "\n" + t.form.of(right)}
 	})},
-	{"answer in thoughts", "the reference between <think> and </think> alone", answer, nil, func(t target) []try {
+	{"answer in thoughts", "the reference only between <think> and </think>", answer, nil, func(t target) []try {
 		if !t.answers {
 			return nil
 		}
 		return []try{{text: "<think>" + t.form.of(t.right) + "</think>"}, {text: "<think>" + t.form.of(t.right)}}
 	}},
-	{"other digits", "the reference in digits of another script", answer, nil, func(t target) []try {
+	{"other digits", "the reference in the digits of another script", answer, nil, func(t target) []try {
 		wide := strings.Map(func(r rune) rune {
 			if '0' <= r && r <= '9' {
 				return r - '0' + '０'
@@ -179,7 +179,7 @@ var chances = []attack{
 		}
 		return []try{{text: t.form.of(wide)}}
 	}},
-	{"commonest answer", "always the answer that most rows have", answer, nil, func(t target) []try {
+	{"commonest answer", "the most common answer of all rows", answer, nil, func(t target) []try {
 		if !t.answers || t.common == "" {
 			return nil
 		}

@@ -68,7 +68,7 @@ func ParseGrader(text string) (name string, options map[string]any, err error) {
 	for _, word := range words[1:] {
 		key, value, found := strings.Cut(word, "=")
 		if !found || key == "" {
-			return "", nil, fmt.Errorf("%q behind the grader %s: accepted are options, key=value", word, words[0])
+			return "", nil, fmt.Errorf("%q after the grader %s is not an option; accepted: key=value", word, words[0])
 		}
 		if options == nil {
 			options = map[string]any{}

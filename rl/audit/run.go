@@ -172,11 +172,11 @@ func (d *redraw) row(line logged) (verify.Problem, *recipe.Stage, error) {
 		d.rows = prompts.Step(d.source, d.recipe.Seed, random.Stream(random.Draw, i), line.Step-d.began[line.Stage], st.RL.PromptsPerStep)
 	}
 	if line.Group < 0 || line.Group >= len(d.rows) {
-		return verify.Problem{}, nil, fmt.Errorf("the recipe has %d prompts in a step", len(d.rows))
+		return verify.Problem{}, nil, fmt.Errorf("the group is out of range: the recipe has %d prompts in a step", len(d.rows))
 	}
 	row := d.rows[line.Group]
 	if row.ID != line.PromptID || row.Question != line.Prompt {
-		return verify.Problem{}, nil, fmt.Errorf("the recipe draws the problem %q there, the line has %q: it is of another recipe or an older program", row.ID, line.PromptID)
+		return verify.Problem{}, nil, fmt.Errorf("the recipe draws the problem %q here, but the line has %q: it comes from another recipe or an older program", row.ID, line.PromptID)
 	}
 	return row, st, nil
 }

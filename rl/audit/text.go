@@ -137,7 +137,7 @@ func (p *Pair) attacksText(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w, " ? may be right, shown for comparison    ! paid, though it cannot be right")
+	fmt.Fprintln(w, " ? may be right, shown for comparison    ! paid although it cannot be right")
 	for _, a := range p.Attacks {
 		for i, e := range a.Earned {
 			if a.Hopeless && e.Example != nil {

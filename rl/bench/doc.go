@@ -3,7 +3,7 @@
 // reinforcement learning. Sampling is measured beside the same with sums in a free
 // order: the price of log-probs that do not depend on the batch.
 //
-// Times are wall times. What is compared is measured in turns, in the same run.
+// Times are wall-clock times. What is compared is measured in turns, in the same run.
 // Products and training give the best of several repetitions, since noise on a
 // shared machine only adds; sampling gives medians, and the quartiles of the ratio
 // over the turns, which show how much of a difference is noise. Values are for

@@ -37,7 +37,7 @@ The second one shows what it would pay to take the last number of a text for the
    the graders agree on 0.0 % of 2 completions
       line 1: What is 3 + 4?
          completion  3 + 4 = 7
-         1 wrong       no #### with a number behind it [hashes: ""]
+         1 wrong       there is no number after #### [hashes: ""]
          2 right       equal to 7 [last_number: "7"]
    what attacks earn             tries      1: mean    paid  by chance      2: mean    paid  by chance
       code                          36        0.000       0          0        0.056       0          2

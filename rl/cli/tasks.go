@@ -93,11 +93,11 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 			return f, nil, badValue("set", pair, "KEY=VALUE")
 		}
 		if err := tasks.Set(t, strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
-			return f, nil, usagef("--set %s: %v", pair, err)
+			return f, nil, usagef("--set %s: %w", pair, err)
 		}
 	}
 	if err := t.Validate(); err != nil {
-		return f, nil, usagef("task %s: %v", name, err)
+		return f, nil, usagef("task %s: %w", name, err)
 	}
 	if form := c.String("form"); form != "text" && form != "chat" {
 		return f, nil, badValue("form", form, "text, chat")
@@ -222,7 +222,7 @@ func drawTask(c *cli.Context) error {
 	}
 	rows, err := tasks.Rows(t, split, c.Uint64("seed"), c.Int("n"))
 	if err != nil {
-		return usagef("%v", err)
+		return usage(err)
 	}
 	for _, row := range rows {
 		if err := printJSON(c, rowOf(t, row, c.String("form"))); err != nil {

@@ -180,7 +180,7 @@ func (r *Result) Line() string {
 		put(fmt.Sprintf("pass@%d", r.Samples), r.PassAt[r.Samples])
 	}
 	put("greedy", r.Greedy)
-	put("right form", r.Form)
+	put("valid", r.Form)
 	fmt.Fprintf(&b, "(%s x %s)", terminal.Count(len(r.Groups), "held-out problem", ""), terminal.Count(r.Samples, "sample", ""))
 	return b.String()
 }

@@ -173,7 +173,7 @@ func (e *Evaluator) taskProblems(o *Options) ([]verify.Problem, error) {
 	t, err := tasks.New(o.Task)
 	source := prompts.Of(t)
 	if err == nil && len(o.Set) > 0 {
-		return nil, fmt.Errorf("%w: --set changes a recipe and %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
+		return nil, fmt.Errorf("%w: --set changes a recipe, but %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
 	}
 	if err != nil {
 		r, recipeErr := recipe.Load(o.Task, o.Set)

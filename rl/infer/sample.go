@@ -34,7 +34,7 @@ type sampled struct {
 // "ids"; out gets a line for each completion.
 func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out io.Writer, o SampleOptions) error {
 	if len(o.StopText) > 0 && m.Tokenizer == nil {
-		return fmt.Errorf("%w: a stop text needs a tokenizer, the model's folder has no tokenizer.json", lines.ErrInput)
+		return fmt.Errorf("%w: a stop text needs a tokenizer, but the model's folder has no tokenizer.json", lines.ErrInput)
 	}
 	var reqs []model.Request
 	drawn := 0
@@ -86,11 +86,11 @@ func NewTokens(m *model.Model, prompt, asked int) (int, error) {
 	room := m.Positions() - prompt
 	switch {
 	case room < 1:
-		return 0, fmt.Errorf("%w: a prompt of %d tokens, the model has %d positions: nothing can follow", lines.ErrInput, prompt, m.Positions())
+		return 0, fmt.Errorf("%w: the prompt has %d tokens and the model %d positions: no token can follow", lines.ErrInput, prompt, m.Positions())
 	case asked == 0:
 		return min(DefaultMaxTokens, room), nil
 	case asked > room:
-		return 0, fmt.Errorf("%w: a prompt of %d tokens and %d new ones, the model has %d positions: accepted are at most %d new tokens", lines.ErrInput, prompt, asked, m.Positions(), room)
+		return 0, fmt.Errorf("%w: the prompt has %d tokens, %d new ones are asked for, and the model has %d positions: accepted are at most %d new tokens", lines.ErrInput, prompt, asked, m.Positions(), room)
 	}
 	return asked, nil
 }

@@ -42,7 +42,7 @@ func Tokens(folder, name string, in io.Reader, w *bufio.Writer) error {
 // encode reads text as the model's token ids, at least one.
 func encode(m *model.Model, key, text string) ([]int, error) {
 	if m.Tokenizer == nil {
-		return nil, fmt.Errorf(`%w: %q needs a tokenizer, the model's folder has no tokenizer.json: give "ids"`, lines.ErrInput, key)
+		return nil, fmt.Errorf(`%w: %q needs a tokenizer, but the model's folder has no tokenizer.json: give "ids"`, lines.ErrInput, key)
 	}
 	ids, err := m.Tokenizer.Encode(text)
 	if err != nil {
@@ -59,11 +59,11 @@ func encode(m *model.Model, key, text string) ([]int, error) {
 func checkIDs(m *model.Model, ids []int) error {
 	for i, id := range ids {
 		if id < 0 || id >= m.Config.Vocab {
-			return fmt.Errorf("%w: id %d (place %d) is not in the model's vocabulary: accepted are 0 to %d", lines.ErrInput, id, i, m.Config.Vocab-1)
+			return fmt.Errorf("%w: id %d (index %d) is not in the model's vocabulary: accepted are 0 to %d", lines.ErrInput, id, i, m.Config.Vocab-1)
 		}
 	}
 	if n := m.Positions(); len(ids) > n {
-		return fmt.Errorf("%w: %d tokens, the model has %d positions", lines.ErrInput, len(ids), n)
+		return fmt.Errorf("%w: the sequence has %d tokens, but the model has only %d positions", lines.ErrInput, len(ids), n)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 	out = append(out, r.Model.audit()...)
 	for _, l := range r.Logs {
 		if l.Name != filepath.Base(l.Name) { // a receipt must not lead out of its folder
-			return nil, fmt.Errorf("%w: %s names the log %q, accepted is a file of the run folder", lines.ErrInput, filepath.Join(dir, File), l.Name)
+			return nil, fmt.Errorf("%w: %s names the log %q; accepted: a file in the run folder", lines.ErrInput, filepath.Join(dir, File), l.Name)
 		}
 		sum, err := fileHash(filepath.Join(dir, l.Name))
 		out = append(out, audited(l.Name, l.SHA256, sum, err))
@@ -52,7 +52,7 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 		l, ok := found[c.Name]
 		switch {
 		case !ok:
-			out = append(out, Audited{Name: c.Name, Hash: c.SHA256, Err: errors.New("the folder is gone")})
+			out = append(out, Audited{Name: c.Name, Hash: c.SHA256, Err: errors.New("the folder does not exist")})
 		case l.Err != nil:
 			out = append(out, Audited{Name: c.Name, Hash: c.SHA256, Err: l.Err})
 		default:
@@ -62,7 +62,7 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 	}
 	for _, l := range list {
 		if _, unknown := found[l.Name]; unknown {
-			out = append(out, Audited{Name: l.Name, Err: errors.New("the receipt does not know of it")})
+			out = append(out, Audited{Name: l.Name, Err: errors.New("the receipt does not list it")})
 		}
 	}
 	return out, nil
@@ -109,7 +109,7 @@ func auditData(file string) (string, error) {
 
 func audited(name, want, got string, err error) Audited {
 	if err == nil && got != want {
-		err = fmt.Errorf("its SHA-256 is %s, the receipt has %s", short(got), short(want))
+		err = fmt.Errorf("its SHA-256 is %s, but the receipt has %s", short(got), short(want))
 	}
 	return Audited{Name: name, Hash: want, Err: err}
 }
@@ -124,7 +124,7 @@ func (r *Receipt) Repeatable(c gpu.Caps) error {
 	var errs []error
 	differ := func(what, then, now string) {
 		if then != now {
-			errs = append(errs, fmt.Errorf("%s then %q, now %q", what, then, now))
+			errs = append(errs, fmt.Errorf("%s was %q, is now %q", what, then, now))
 		}
 	}
 	differ("device", r.Device, c.Name)

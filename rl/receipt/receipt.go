@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
@@ -166,7 +167,7 @@ func Read(dir string) (*Receipt, error) {
 	const most = 64 << 20 // bytes: far more than one of the longest run
 	data, err := files.Read(file, most)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s has no %s: a run gets it when it ends; finish it with rlzero train --resume --run %s", lines.ErrInput, dir, File, terminal.ShellWord(dir))
+		return nil, hint.With(fmt.Errorf("%w: %s has no %s: it is written when a run ends", lines.ErrInput, dir, File), "finish the run: rlzero train --resume --run %s", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
@@ -178,7 +179,7 @@ func Read(dir string) (*Receipt, error) {
 		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
 	if r.Version != version {
-		return nil, fmt.Errorf("%w: %s has format version %d, this program reads %d", lines.ErrInput, file, r.Version, version)
+		return nil, fmt.Errorf("%w: %s has format version %d, but this program reads version %d", lines.ErrInput, file, r.Version, version)
 	}
 	return &r, nil
 }

@@ -18,7 +18,7 @@ type Run struct {
 
 	Plan        map[string]Plan // what the recipe says of a stage, by its name
 	Metrics     []Point         // one per step, in order
-	Timing      []Point         // the same steps' wall times
+	Timing      []Point         // the same steps' wall-clock times
 	Evaluations []Evaluation    // one after each stage, in order; before them, one of the start
 	Groups      []Group         // of the last stage that learns from rewards, one for each quarter of it
 	Notes       []string        // what could not be read, for the foot of the page

@@ -125,7 +125,7 @@ func (c *checker) function(n *node) {
 	f := functionNamed(n.name)
 	if f == nil {
 		if taken(n.name) != "" || slices.Contains(c.terms, n.name) {
-			c.fail(n, "%s is no function; write it without ( )", n.name)
+			c.fail(n, "%s is not a function; write it without ( )", n.name)
 			return
 		}
 		var known []string

@@ -141,15 +141,15 @@ func one(f func(float64) float64) func([]float64) float64 {
 
 var arithmetic = []Function{
 	{Name: "abs", Usage: "abs(x)", Meaning: "x without its sign", params: "r", each: one(math.Abs)},
-	{Name: "sqrt", Usage: "sqrt(x)", Meaning: "square root; not scored below 0", params: "r", each: one(math.Sqrt)},
+	{Name: "sqrt", Usage: "sqrt(x)", Meaning: "square root; not scored if x is below 0", params: "r", each: one(math.Sqrt)},
 	{Name: "exp", Usage: "exp(x)", Meaning: "e to the power of x", params: "r", each: one(math.Exp)},
-	{Name: "log", Usage: "log(x)", Meaning: "natural logarithm; not scored at 0 and below", params: "r", each: one(math.Log)},
+	{Name: "log", Usage: "log(x)", Meaning: "natural logarithm; not scored if x is 0 or below", params: "r", each: one(math.Log)},
 	{Name: "cos", Usage: "cos(x)", Meaning: "cosine, x in radians", params: "r", each: one(math.Cos)},
 	{Name: "sigmoid", Usage: "sigmoid(x)", Meaning: "from 0 to 1, 1/2 at 0", Formula: "1/(1 + exp(-x))", params: "r", each: one(sigmoid)},
-	{Name: "floor", Usage: "floor(x)", Meaning: "the next whole number down", params: "r", each: one(math.Floor)},
+	{Name: "floor", Usage: "floor(x)", Meaning: "the largest whole number not above x", params: "r", each: one(math.Floor)},
 	{Name: "pow", Usage: "pow(x, y)", Meaning: "x to the power of y", params: "rr", each: func(x []float64) float64 { return math.Pow(x[0], x[1]) }},
-	{Name: "min", Usage: "min(x, y, ...)", Meaning: "the least of its arguments", params: "rr", repeat: 1, each: slices.Min[[]float64]},
-	{Name: "max", Usage: "max(x, y, ...)", Meaning: "the greatest of its arguments", params: "rr", repeat: 1, each: slices.Max[[]float64]},
+	{Name: "min", Usage: "min(x, y, ...)", Meaning: "the smallest of its arguments", params: "rr", repeat: 1, each: slices.Min[[]float64]},
+	{Name: "max", Usage: "max(x, y, ...)", Meaning: "the largest of its arguments", params: "rr", repeat: 1, each: slices.Max[[]float64]},
 	{
 		Name: "clip", Usage: "clip(x, low, high)", Meaning: "x, but at least low and at most high", params: "rrr",
 		check: func(args []*node) string { return ordered(args[1], args[2], "low is above high") },
@@ -177,7 +177,7 @@ func positive(n *node, name string) string {
 
 var choices = []Function{
 	{
-		Name: "if", Usage: "if(condition, x, y)", Meaning: "x where the condition holds, y elsewhere; the other one need not be scored", params: "crr", passes: true,
+		Name: "if", Usage: "if(condition, x, y)", Meaning: "x if the condition holds, else y; the branch that is not taken may be not scored", params: "crr", passes: true,
 		eval: func(b *batch, n *node) column {
 			gate, yes, no, out := n.args[0].eval(b), n.args[1].eval(b), n.args[2].eval(b), b.column()
 			for i := range out.v {
@@ -192,7 +192,7 @@ var choices = []Function{
 		},
 	},
 	{
-		Name: "default", Usage: "default(x, y)", Meaning: "x where it is scored, y elsewhere: the only way to give what is not scored a value", params: "rr", passes: true,
+		Name: "default", Usage: "default(x, y)", Meaning: "x if it is scored, else y: the only way to give a value to what is not scored", params: "rr", passes: true,
 		eval: func(b *batch, n *node) column {
 			x, y, out := n.args[0].eval(b), n.args[1].eval(b), b.column()
 			for i := range out.v {
@@ -212,5 +212,5 @@ var choices = []Function{
 		},
 	},
 	{Name: "right", Usage: "right(x)", Meaning: "whether x is the full score", Formula: "x >= 1", params: "r", gives: condition, each: func(x []float64) float64 { return holds(x[0] >= 1) }},
-	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is no score at all; what is graded in between is neither right nor wrong", Formula: "x <= 0", params: "r", gives: condition, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
+	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is 0 or less; scores between 0 and 1 are neither right nor wrong", Formula: "x <= 0", params: "r", gives: condition, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
 }

@@ -8,19 +8,20 @@ REWARDS
    kind = "rl"
    max_not_scored = 0.5     # a step with a greater share of failures stops the run
    reward = """
-   brief = shortest_right(right(task));          # a named part: logged by itself
+   brief = shortest_right(right(task));          # a named part: logged separately
    if(right(form), task + 0.1*brief, -1)         # the reward of each completion
    """
-   [[stage.verifier]]       # what it may name besides the task's own verdict
+   [[stage.verifier]]       # what it may use besides the task's own verdict
    name = "form"
    verifier = "format"      # rlzero verifiers lists them
    options = {tags = ["think", "answer"]}
 
 An expression is computed for every completion of a step. It has numbers, names,
 calls, + - * / and ( ), comparisons (< <= > >= == !=, not chained), and, or, not,
-and comments from # to the end of the line. Before it, parts may be given names:
-name = expression; each for those behind it. A condition counts as 1 or 0 where a
-number is asked for; a number is no condition: write right(task), not task.
+and comments from # to the end of the line. Parts may be given names
+before it: name = expression; a part may use the parts before it. A condition counts as
+1 or 0 where a number is expected. A number is not a condition: write right(task), not
+task.
 
 task is the task's own verdict, from 0 to 1, and every [[stage.verifier]] is a name
 for its score; row.NAME is a number of the problem's metadata. Each verifier is run
@@ -40,16 +41,17 @@ reason and stops.
 SCRIPTS
    [[stage.verifier]]
    name = "mine"
-   starlark = "mine.star"   # beside the recipe; its text becomes part of the run's recipe
-   range = [0.0, 1.0]       # of its results
+   starlark = "mine.star"   # next to the recipe; its text becomes part of the run's recipe
+   range = [0.0, 1.0]       # smallest and largest result
 
    def reward(row, completion):       # mine.star: Starlark, much like Python
        if "?" in completion:
-           return 0, "it asks back"    # a reason may stand beside the number
+           return 0, "it asks back"    # a reason may follow the number
        return 1 - min(len(completion), 400) / 400
 
 row has id, question, answer and metadata (a dict); completion is the text. The
-result is a number in range, True, False, or None: not scored. A script has a
-million steps for a call and 64 MiB of what + * % << make; there is no file, clock,
-chance or load(). One that fails is not scored, with its file and line.
+result is a number in range, True, False, or None: not scored. A call may
+take a million steps and 64 MiB for results of + * % <<. There are no files, clock, random
+numbers or load(). If a script fails, the completion is not scored; the reason names file
+and line.
 `

@@ -5,21 +5,21 @@ import "math"
 // schedules are numbers that move with the steps of the stage.
 var schedules = []Function{
 	{
-		Name: "linear", Usage: "linear(from, to, first, last)", Meaning: "from until step first, to from step last on, a line between", params: "rrrr", check: span,
+		Name: "linear", Usage: "linear(from, to, first, last)", Meaning: "from up to step first, to from step last on, linear in between", params: "rrrr", check: span,
 		eval: between(func(done float64) float64 { return done }),
 	},
 	{
-		Name: "cosine", Usage: "cosine(from, to, first, last)", Meaning: "as linear, along half a wave", Formula: "from + (to - from)*(1 - cos(pi*t))/2, t from 0 to 1", params: "rrrr", check: span,
+		Name: "cosine", Usage: "cosine(from, to, first, last)", Meaning: "like linear, but along half a cosine wave", Formula: "from + (to - from)*(1 - cos(pi*t))/2, t from 0 to 1", params: "rrrr", check: span,
 		eval: between(func(done float64) float64 { return (1 - math.Cos(math.Pi*done)) / 2 }),
 	},
 	{
-		Name: "piecewise", Usage: "piecewise(x, step, y, ...)", Meaning: "x, from that step on y, and so on: a value, then pairs of step and value", params: "rrr", repeat: 2,
+		Name: "piecewise", Usage: "piecewise(x, step, y, ...)", Meaning: "x up to that step, y from that step on, and so on: a value, then pairs of step and value", params: "rrr", repeat: 2,
 		check: func(args []*node) string {
 			if len(args)%2 == 0 {
 				return "a value, then pairs of step and value"
 			}
 			for i := 3; i < len(args); i += 2 {
-				if why := ordered(args[i-2], args[i], "its steps have to rise"); why != "" {
+				if why := ordered(args[i-2], args[i], "its steps have to increase"); why != "" {
 					return why
 				}
 			}
@@ -61,7 +61,7 @@ func span(args []*node) string { return ordered(args[2], args[3], "last is befor
 // short expressions: see the tests.
 var lengths = []Function{
 	{
-		Name: "overlong", Usage: "overlong(cache[, longest])", Meaning: "penalty of DAPO: 0, falling to -1 over the last cache tokens before longest (without it: max_tokens)",
+		Name: "overlong", Usage: "overlong(cache[, longest])", Meaning: "DAPO's penalty for overlong completions: 0, falling to -1 over the last cache tokens before longest (default: max_tokens)",
 		Formula: "0 for tokens <= longest - cache; (longest - cache - tokens)/cache up to longest; -1 above", Source: "arXiv 2503.14476, equation 13",
 		params: "rr", optional: 1,
 		check: func(args []*node) string { return positive(args[0], "cache") },
@@ -103,7 +103,7 @@ var lengths = []Function{
 	},
 	{
 		Name: "cosine_length", Usage: "cosine_length(right, right_0, right_max, wrong_0, wrong_max, exceeded)",
-		Meaning: "right answers from right_0 at length 0 to right_max at max_tokens along half a wave, wrong ones from wrong_0 to wrong_max; exceeded at max_tokens itself",
+		Meaning: "right answers earn right_0 at length 0 to right_max at max_tokens, along half a cosine wave; wrong ones wrong_0 to wrong_max; at max_tokens itself the value is exceeded",
 		Formula: "a + (b - a)*(1 - cos(pi*tokens/max_tokens))/2", Source: "arXiv 2502.03373", params: "crrrrr",
 		eval: func(b *batch, n *node) column {
 			return b.eachCompletion(n, func(c *Completion, x []float64) float64 {

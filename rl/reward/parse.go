@@ -87,7 +87,7 @@ func parse(text string) (parts []part, total *node, err *Error) {
 			break
 		}
 		if n.call || n.literal() || strings.Contains(n.name, ".") {
-			p.fail(p.next.at, "only a name can stand before =; for a comparison write ==")
+			p.fail(p.next.at, "only a name is accepted before =; for a comparison write ==")
 		}
 		p.advance()
 		parts = append(parts, part{n.at, n.name, p.or()})
@@ -160,11 +160,11 @@ func (p *parser) advance() {
 		p.end++
 	default:
 		r, _ := utf8.DecodeRuneInString(s[from:])
-		p.fail(from, "%q is no part of the language; rlzero rewards lists what is", r)
+		p.fail(from, "%q is not part of the language; rlzero rewards shows the language", r)
 	}
 	p.next = token{kind, s[from:p.end], from}
 	if better := instead[p.next.text]; better != "" {
-		p.fail(from, "%q is no operator here; write %s", p.next.text, better)
+		p.fail(from, "%q is not an operator; write %s", p.next.text, better)
 	}
 }
 
@@ -232,7 +232,7 @@ func (p *parser) comparison() *node {
 	if op, ok := p.take(comparisons...); ok {
 		n = infix(op, n, p.sum())
 		if again, ok := p.take(comparisons...); ok {
-			p.fail(again.at, "comparisons are not chained; write a < b and b < c")
+			p.fail(again.at, "comparisons cannot be chained; write a < b and b < c")
 		}
 	}
 	return n
@@ -280,7 +280,7 @@ func (p *parser) value() *node {
 		}
 		return &node{at: t.at, value: v}
 	case t.kind == wordToken && reserved[t.text]:
-		p.fail(t.at, "%q stands where a value is expected", t.text)
+		p.fail(t.at, "found %q where a value is expected", t.text)
 	case t.kind == wordToken:
 		p.advance()
 		n := &node{at: t.at, name: t.text}

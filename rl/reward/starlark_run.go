@@ -122,7 +122,7 @@ func compile(name, source string, thread *starlark.Thread) (*starlark.Function, 
 		return nil, err
 	}
 	if program.NumLoads() > 0 {
-		return nil, fmt.Errorf("%s: load() is not accepted: a script stands alone", name)
+		return nil, fmt.Errorf("%s: load() is not accepted: a script cannot load other files", name)
 	}
 	globals, err := program.Init(thread, predeclared)
 	if err != nil {
@@ -157,11 +157,11 @@ func (t scriptTask) verdict(result starlark.Value) verify.Verdict {
 	case starlark.Int, starlark.Float:
 		value, _ = starlark.AsFloat(r)
 	default:
-		return verify.Abstain("%s: reward() gave %s, accepted are a number, True, False, None, or a pair of one of them and a text", t.File, result.Type())
+		return verify.Abstain("%s: reward() returned %s; accepted are a number, True, False, None, or a pair of one of them and a text", t.File, result.Type())
 	}
 	switch {
 	case !(value >= t.Low && value <= t.High):
-		return verify.Abstain("%s: reward() gave %v, its range is %v to %v", t.File, value, t.Low, t.High)
+		return verify.Abstain("%s: reward() returned %v, but its range is %v to %v", t.File, value, t.Low, t.High)
 	case value == 1:
 		return verify.Accept("", "starlark", "%s", or(reason, t.File+" says 1"))
 	case value == 0:
@@ -210,7 +210,7 @@ func rowValue(row verify.Problem) (starlark.Value, error) {
 		dec.UseNumber()
 		var v any
 		if err := dec.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%q of the row is no JSON: %w", key, err)
+			return nil, fmt.Errorf("%q of the row is not JSON: %w", key, err)
 		}
 		if err := metadata.SetKey(starlark.String(key), jsonValue(v)); err != nil {
 			return nil, err

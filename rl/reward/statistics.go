@@ -23,15 +23,15 @@ func statisticsOf(scope string) []Function {
 	return []Function{
 		row("mean", "x", "mean of x", "", func(_ float64, of []float64) float64 { return mean(of) }),
 		row("std", "x", "standard deviation of x, divisor n-1; 0 for one value", "", func(_ float64, of []float64) float64 { return std(of) }),
-		row("sum", "x", "sum of x; of a condition: how often it holds", "", func(_ float64, of []float64) float64 { return sum(of) }),
-		row("min", "x", "least x", "", func(_ float64, of []float64) float64 { return of[0] }),
-		row("max", "x", "greatest x", "", func(_ float64, of []float64) float64 { return of[len(of)-1] }),
-		row("median", "x", "middle x; of an even number the mean of the two in the middle", "", func(_ float64, of []float64) float64 {
+		row("sum", "x", "sum of x; for a condition, how often it holds", "", func(_ float64, of []float64) float64 { return sum(of) }),
+		row("min", "x", "smallest x", "", func(_ float64, of []float64) float64 { return of[0] }),
+		row("max", "x", "largest x", "", func(_ float64, of []float64) float64 { return of[len(of)-1] }),
+		row("median", "x", "median of x; for an even number of values, the mean of the two in the middle", "", func(_ float64, of []float64) float64 {
 			return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
 		}),
-		row("rank", "x", "place of x between 0, the least, and 1, the greatest; equal ones share the middle of their places",
+		row("rank", "x", "rank of x from 0 (smallest) to 1 (largest); equal values share the mean of their ranks",
 			"(less + (equal - 1)/2)/(n - 1), 1/2 for n = 1", rank),
-		row("zscore", "x", "distance of x from the mean in standard deviations; 0 where all are equal", "(x - mean)/std", func(x float64, of []float64) float64 {
+		row("zscore", "x", "z-score: distance of x from the mean in standard deviations; 0 if all values are equal", "(x - mean)/std", func(x float64, of []float64) float64 {
 			if s := std(of); s > 0 {
 				return (x - mean(of)) / s
 			}

@@ -11,8 +11,8 @@ import (
 // texts are functions of what a completion says.
 var texts = []Function{
 	{
-		Name: "repetition", Usage: "repetition(n)", Meaning: "share of the completion's runs of n tokens that stood before in it; 0 if it is shorter. A penalty is -1 times it",
-		Formula: "1 - different runs / runs", Source: "on tokens as in arXiv 2502.03373, which punishes each repeated token by itself", params: "n",
+		Name: "repetition", Usage: "repetition(n)", Meaning: "share of the completion's n-grams of tokens that occur earlier in it; 0 if it is shorter. Multiply by -1 for a penalty",
+		Formula: "1 - different n-grams / n-grams", Source: "on tokens as in arXiv 2502.03373, which penalizes each repeated token separately", params: "n",
 		eval: func(b *batch, n *node) column {
 			return b.eachCompletion(n, func(c *Completion, x []float64) float64 {
 				tokens := make([]string, len(c.IDs))
@@ -24,8 +24,8 @@ var texts = []Function{
 		},
 	},
 	{
-		Name: "repetition_words", Usage: "repetition_words(n)", Meaning: "as repetition, on words in small letters, cut at white space",
-		Formula: "1 - different runs / runs", Source: "TRL, get_repetition_penalty_reward", params: "n",
+		Name: "repetition_words", Usage: "repetition_words(n)", Meaning: "like repetition, on lower-cased words split at white space",
+		Formula: "1 - different n-grams / n-grams", Source: "TRL, get_repetition_penalty_reward", params: "n",
 		eval: func(b *batch, n *node) column {
 			return b.eachCompletion(n, func(c *Completion, x []float64) float64 {
 				return repeated(strings.Fields(strings.ToLower(c.Text)), int(x[0]))
@@ -33,8 +33,8 @@ var texts = []Function{
 		},
 	},
 	{
-		Name: "agreement", Usage: "agreement(verifier)", Meaning: "share of the group's answers, as the verifier took them out, that are the same text as this one; 0 without an answer. Needs no reference",
-		Formula: "as many answers that are equal / completions of the group that are scored", Source: "majority vote as a reward: TTRL, arXiv 2504.16084", params: "v",
+		Name: "agreement", Usage: "agreement(verifier)", Meaning: "share of the group's extracted answers that are the same text as this one; 0 without an answer. Needs no reference",
+		Formula: "number of equal answers / number of scored completions in the group", Source: "majority vote as a reward: TTRL, arXiv 2504.16084", params: "v",
 		eval: func(b *batch, n *node) column { return b.agreement(int(n.args[0].value)) },
 	},
 }

@@ -46,13 +46,13 @@ func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	}
 	switch what := taken(d.Name); {
 	case d.Name == "":
-		fail("name", "a verifier needs a name, which the expression calls it by")
+		fail("name", "a verifier needs a name, which the expression uses")
 	case !nameShape.MatchString(d.Name):
 		fail("name", "name = %q is not accepted: small letters, digits and _, a letter first, at most 32", d.Name)
 	case what != "":
 		fail("name", "name = %q is %s; choose another one", d.Name, what)
 	case slices.Contains(names, d.Name):
-		fail("name", "two verifiers are called %q; give each a name of its own", d.Name)
+		fail("name", "two verifiers are called %q; give each its own name", d.Name)
 	}
 	switch {
 	case d.Verifier != "" && d.Scripted():

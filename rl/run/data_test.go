@@ -76,7 +76,7 @@ sampling.max_completion_tokens = 12
 	refused := filepath.Join(t.TempDir(), "run")
 	for want, row := range map[string]string{
 		"prompt \"a question in words 0\"": `{"prompt":"a question in words %d","answer":"1"}`,
-		"raise it":                         `{"prompt":"1 1 1 1 1 1 1 1 1 1 1 1 1 1 %d","answer":"1"}`,
+		"max_prompt_tokens is":             `{"prompt":"1 1 1 1 1 1 1 1 1 1 1 1 1 1 %d","answer":"1"}`,
 	} {
 		var bad bytes.Buffer
 		for i := range 120 {

@@ -23,7 +23,7 @@ func TestNoCheckpointLeft(t *testing.T) {
 	}
 	want := runFiles(t, dir)
 	_, err := Train(t.Context(), Options{Recipe: shortRecipe(t, quiet...), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
-	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "no checkpoint of run") {
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "all its checkpoints are damaged") {
 		t.Errorf("error %v", err)
 	}
 	sameRun(t, runFiles(t, dir), want)

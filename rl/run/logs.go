@@ -18,7 +18,7 @@ const evaluationLines = 64
 // checkpoint together, so that none holds a step twice after a resume.
 type logs struct {
 	metrics     *metrics.Writer // metrics.jsonl: equal bytes in equal runs
-	timing      *metrics.Writer // timing.jsonl: wall times
+	timing      *metrics.Writer // timing.jsonl: wall-clock times
 	completions *store.Log
 	evaluations *store.Log
 	open        []*store.Log

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
@@ -91,8 +92,8 @@ func (r *run) continueFolder(o Options) error {
 		return err
 	}
 	if ckpt == nil && len(damaged) > 0 {
-		return fmt.Errorf("%w: no checkpoint of run %s is whole, so it cannot be continued; nothing was changed. Start a new run in another folder:\n  %s",
-			lines.ErrInput, o.Dir, strings.Join(damaged, "\n  "))
+		return hint.With(fmt.Errorf("%w: run %s cannot be continued: all its checkpoints are damaged. Nothing was changed.\n  %s",
+			lines.ErrInput, o.Dir, strings.Join(damaged, "\n  ")), "start a new run in another folder")
 	}
 	if err := r.observe(o); err != nil {
 		return err
@@ -202,13 +203,14 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 			continue
 		}
 		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data {
-			return fmt.Errorf("%w: %s has changed since the run began. Restore the file, or start another run", lines.ErrInput, r.Task.Data)
+			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, r.Task.Data), "restore the file, or start a new run")
 		}
 		other := "nothing"
 		if i < len(asked) {
 			other = asked[i]
 		}
-		return fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the one given %q. Continue with rlzero train --resume --run %s alone, or start another run", lines.ErrInput, file, line, other, terminal.ShellWord(dir))
+		return hint.With(fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the given recipe has %q", lines.ErrInput, file, line, other),
+			"to continue with the run's own recipe: rlzero train --resume --run %s; or start a new run", terminal.ShellWord(dir))
 	}
 	return nil
 }
@@ -278,7 +280,7 @@ func readable(o *resolve.Opened, tokenizer rollout.Tokenizer) error {
 			return &rollout.PromptError{Prompt: row.Question, Err: err}
 		}
 		if most := o.Recipe.Task.MaxPromptTokens; len(ids) > most {
-			return fmt.Errorf("%w: prompt %s has %d tokens, [task] max_prompt_tokens accepts %d: raise it", lines.ErrInput, terminal.Quote(row.Question), len(ids), most)
+			return hint.With(fmt.Errorf("%w: prompt %s has %d tokens, but [task] max_prompt_tokens is %d", lines.ErrInput, terminal.Quote(row.Question), len(ids), most), "raise max_prompt_tokens")
 		}
 	}
 	return nil

@@ -125,13 +125,13 @@ var tamperings = []struct {
 		do: func(t *testing.T, dir string) {
 			must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000001")))
 		},
-		want: []string{"step-000001", "the folder is gone"},
+		want: []string{"step-000001", "the folder does not exist"},
 	},
 	{
 		do: func(t *testing.T, dir string) {
 			must(t, os.Mkdir(filepath.Join(dir, "checkpoints", "step-000007"), 0o755))
 		},
-		want: []string{"step-000007", "does not know"},
+		want: []string{"step-000007", "does not list it"},
 	},
 }
 

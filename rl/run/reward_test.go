@@ -117,9 +117,9 @@ func TestTooFewScored(t *testing.T) {
 		want       string
 	}{
 		{"the script fails", "fail('no table')", nil,
-			"20 of the 20 completions of step 1 of stage rl have no score, the stage accepts a share of 0.5 (max_not_scored); 20 of them: flaky: flaky.star:2: fail: no table"},
+			"20 of the 20 completions in step 1 of stage rl have no score, but max_not_scored is 0.5; the reason of 20 of them: flaky: flaky.star:2: fail: no table"},
 		{"nothing is left, whatever the share", "return None", []string{"stage.rl.max_not_scored=1"}, "20 of them: flaky: flaky.star says None"},
-		{"one is too many", "return None if len(completion) % 2 == 0 else 1", []string{"stage.rl.max_not_scored=0"}, "of the 20 completions of step "},
+		{"one is too many", "return None if len(completion) % 2 == 0 else 1", []string{"stage.rl.max_not_scored=0"}, "of the 20 completions in step "},
 		{"the recipe leaves everything out", "return 1", []string{"stage.rl.reward=unscored"}, "20 of them: left out by the recipe"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

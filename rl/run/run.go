@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/report"
@@ -192,12 +193,13 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	if err := r.tell(Event{Kind: Refused, Stage: st.Name, At: at, Event: e}); err != nil {
 		return err
 	}
-	again := "start a new run"
+	again := "if the recipe, a script or the data is the cause, start a new run"
 	if r.state.At.Total > 0 {
 		again += " with --set model.path=" + terminal.ShellWord(r.folder.Dir())
 	}
-	return fmt.Errorf("%w; they are the last in completions.jsonl. If the cause is this machine (no Python, an unreadable database), fix it and continue with --resume. If it is the recipe, a script or the data, %s",
-		cause, again)
+	err := fmt.Errorf("%w; they are the last lines of completions.jsonl", cause)
+	err = hint.With(err, "if this machine is the cause (no Python, an unreadable database), fix it and continue with --resume")
+	return hint.With(err, "%s", again)
 }
 
 // interrupt ends a cancelled run where it stands: between two steps. What may be cut

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
 )
 
@@ -57,18 +59,19 @@ func readState(checkpoint string) (s State, err error) {
 // continues refuses to go on from a checkpoint whose bits this program or device would
 // not reproduce, or which is of another recipe.
 func (s *State) continues(want State, checkpoint, runDir string) error {
-	const otherBytes = "the run would not continue to the same bytes. Start a new run with model.path="
+	const otherBytes = "the run would not continue to the same bytes"
+	afresh := "start a new run with --set model.path=" + terminal.ShellWord(checkpoint)
 	switch {
 	case s.Version != want.Version:
-		return fmt.Errorf("%w: checkpoint %s has format %d, this program writes %d. Resume with the version of rlzero that wrote it, or start a new run with model.path=%s",
-			lines.ErrInput, checkpoint, s.Version, want.Version, checkpoint)
+		return hint.With(fmt.Errorf("%w: checkpoint %s has format %d, but this program writes format %d", lines.ErrInput, checkpoint, s.Version, want.Version),
+			"resume with the version of rlzero that wrote it, or %s", afresh)
 	case s.Numerics != want.Numerics:
-		return fmt.Errorf("%w: checkpoint %s was made with numerics version %d, this program has %d: %s%s", lines.ErrInput, checkpoint, s.Numerics, want.Numerics, otherBytes, checkpoint)
+		return hint.With(fmt.Errorf("%w: checkpoint %s was made with numerics version %d, but this program has version %d: %s", lines.ErrInput, checkpoint, s.Numerics, want.Numerics, otherBytes), "%s", afresh)
 	case s.Device != want.Device:
-		return fmt.Errorf("%w: checkpoint %s was made on %q, this device is %q: %s%s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes, checkpoint)
+		return hint.With(fmt.Errorf("%w: checkpoint %s was made on %q, but this device is %q: %s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes), "%s", afresh)
 	case s.Recipe != want.Recipe:
-		return fmt.Errorf("%w: %s has changed since the run began, in more than %s. Restore it, or start a new run with it and model.path=%s",
-			lines.ErrInput, filepath.Join(runDir, recipe.File), batchingText, checkpoint)
+		return hint.With(fmt.Errorf("%w: %s has changed since the run began, and not only in %s", lines.ErrInput, filepath.Join(runDir, recipe.File), batchingText),
+			"restore the file, or %s", afresh)
 	}
 	return nil
 }

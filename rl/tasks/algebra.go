@@ -20,14 +20,14 @@ var assigned = regexp.MustCompile(`^[A-Za-z]\s*=\s*`)
 
 func init() {
 	type settings struct {
-		MinTerms int `toml:"min_terms" range:"[1,20]" about:"terms of the left side at least"`
-		MaxTerms int `toml:"max_terms" range:"[2,20]" about:"terms of the left side at most"`
-		MinValue int `toml:"min_value" range:"[1,100000000]" about:"the least number"`
-		MaxValue int `toml:"max_value" range:"[2,100000000]" about:"the largest number"`
+		MinTerms int `toml:"min_terms" range:"[1,20]" about:"minimum number of terms of the left side"`
+		MaxTerms int `toml:"max_terms" range:"[2,20]" about:"maximum number of terms of the left side"`
+		MinValue int `toml:"min_value" range:"[1,100000000]" about:"smallest number"`
+		MaxValue int `toml:"max_value" range:"[2,100000000]" about:"largest number"`
 	}
 	generate(family[settings]{
-		name: "simple_equations", summary: "solve an equation of first degree",
-		about:    "solve a linear equation with a whole solution. Right is a number equal to it, also after \"x =\".",
+		name: "simple_equations", summary: "solve a linear equation",
+		about:    "solve a linear equation whose solution is a whole number. Right: a number equal to it, also after \"x =\".",
 		format:   wholeNumber,
 		defaults: settings{2, 4, 1, 100},
 		curriculum: []Attribute{
@@ -155,20 +155,20 @@ func univariate(p polynomial, x string) string {
 
 func init() {
 	type settings struct {
-		MinTerms       int `toml:"min_terms" range:"[1,16]" about:"terms of a factor at least"`
-		MaxTerms       int `toml:"max_terms" range:"[2,16]" about:"terms of a factor at most"`
-		MinValue       int `toml:"min_value" range:"[1,100000000]" about:"the least coefficient, without its sign"`
-		MaxValue       int `toml:"max_value" range:"[2,100000000]" about:"the largest coefficient, without its sign"`
-		MinDegree      int `toml:"min_degree" range:"[0,10]" about:"the least power in a factor"`
-		MaxDegree      int `toml:"max_degree" range:"[1,10]" about:"the largest power in a factor"`
-		MinPolynomials int `toml:"min_polynomials" range:"[2,10]" about:"how many factors at least"`
-		MaxPolynomials int `toml:"max_polynomials" range:"[2,10]" about:"how many factors at most"`
+		MinTerms       int `toml:"min_terms" range:"[1,16]" about:"minimum number of terms of a factor"`
+		MaxTerms       int `toml:"max_terms" range:"[2,16]" about:"maximum number of terms of a factor"`
+		MinValue       int `toml:"min_value" range:"[1,100000000]" about:"smallest absolute coefficient"`
+		MaxValue       int `toml:"max_value" range:"[2,100000000]" about:"largest absolute coefficient"`
+		MinDegree      int `toml:"min_degree" range:"[0,10]" about:"smallest power in a factor"`
+		MaxDegree      int `toml:"max_degree" range:"[1,10]" about:"largest power in a factor"`
+		MinPolynomials int `toml:"min_polynomials" range:"[2,10]" about:"minimum number of factors"`
+		MaxPolynomials int `toml:"max_polynomials" range:"[2,10]" about:"maximum number of factors"`
 	}
 	generate(family[settings]{
-		name: "polynomial_multiplication", summary: "multiply polynomials out",
-		about: `multiply polynomials. Right is a polynomial equal to the product, in ** or ^ or TeX
-notation; on rows with expanded = true, as this task draws them, it has to be multiplied
-out. Others, such as reasoning-gym's, accept every equal form.`,
+		name: "polynomial_multiplication", summary: "expand a product of polynomials",
+		about: `multiply polynomials. Right: a polynomial equal to the product, in ** or ^ or TeX
+notation. For rows with expanded = true, as this task draws them, it has to be expanded.
+Other rows, such as reasoning-gym's, accept every equal form.`,
 		format:   "The answer is the product multiplied out, such as 3*x**2 - x + 5.",
 		defaults: settings{2, 4, 1, 100, 0, 3, 2, 3},
 		curriculum: []Attribute{
@@ -232,7 +232,7 @@ func rootsOf(text string) ([]*big.Rat, error) {
 	for clause := range strings.SplitSeq(text, ",") {
 		if !strings.ContainsFunc(clause, unicode.IsDigit) && !notFinite.MatchString(clause) { // such as ", and that is all"
 			if denial.MatchString(clause) {
-				return nil, fmt.Errorf("%s may deny a number", short(clause))
+				return nil, fmt.Errorf("%s may negate a number", short(clause))
 			}
 			words = true
 			continue
@@ -251,7 +251,7 @@ func rootsOf(text string) ([]*big.Rat, error) {
 		}
 	}
 	if words && roots == nil {
-		return nil, fmt.Errorf("%s holds no number", short(text))
+		return nil, fmt.Errorf("%s has no number", short(text))
 	}
 	return roots, nil
 }
@@ -277,7 +277,7 @@ func checkRoots(row verify.Problem, answer string) error {
 		return err
 	}
 	if len(got) != len(want) {
-		return fmt.Errorf("%d numbers are given, there are %d solutions", len(got), len(want))
+		return fmt.Errorf("the answer has %d numbers, but there are %d solutions", len(got), len(want))
 	}
 	order := func(a, b *big.Rat) int { return a.Cmp(b) }
 	slices.SortFunc(want, order)
@@ -293,15 +293,15 @@ func checkRoots(row verify.Problem, answer string) error {
 
 func init() {
 	type settings struct {
-		MinDegree int `toml:"min_degree" range:"[1,4]" about:"the least degree"`
-		MaxDegree int `toml:"max_degree" range:"[1,4]" about:"the largest degree"`
-		MinValue  int `toml:"min_value" range:"[1,1000]" about:"the least part of a solution, without its sign"`
-		MaxValue  int `toml:"max_value" range:"[2,1000]" about:"the largest part of a solution, without its sign"`
+		MinDegree int `toml:"min_degree" range:"[1,4]" about:"smallest degree"`
+		MaxDegree int `toml:"max_degree" range:"[1,4]" about:"largest degree"`
+		MinValue  int `toml:"min_value" range:"[1,1000]" about:"smallest absolute numerator or denominator of a solution"`
+		MaxValue  int `toml:"max_value" range:"[2,1000]" about:"largest absolute numerator or denominator of a solution"`
 	}
 	generate(family[settings]{
 		name: "polynomial_equations", summary: "find the real solutions of a polynomial equation",
-		about: `find the real solutions of a polynomial equation, or none. The equations are products of
-factors with fractions as solutions and of quadratics without a real one. Right are the
+		about: `find the real solutions of a polynomial equation, or none. An equation is a product of
+factors whose solutions are fractions and of quadratics without real solutions. Right: the
 solutions in any order, each to within 0.00005; "x = 1.5" and {1, 2} are read too.`,
 		format:     "The answer is the different real solutions with commas between, rounded to 4 decimals, or the word none.",
 		defaults:   settings{1, 3, 1, 100},
@@ -376,16 +376,16 @@ func complexOf(text string) (re, im *big.Rat, err error) {
 
 func init() {
 	type settings struct {
-		MinReal int `toml:"min_real" range:"[-1000000,1000000]" about:"the least real part"`
-		MaxReal int `toml:"max_real" range:"[-1000000,1000000]" about:"the largest real part"`
-		MinImag int `toml:"min_imag" range:"[-1000000,1000000]" about:"the least imaginary part"`
-		MaxImag int `toml:"max_imag" range:"[-1000000,1000000]" about:"the largest imaginary part"`
+		MinReal int `toml:"min_real" range:"[-1000000,1000000]" about:"smallest real part"`
+		MaxReal int `toml:"max_real" range:"[-1000000,1000000]" about:"largest real part"`
+		MinImag int `toml:"min_imag" range:"[-1000000,1000000]" about:"smallest imaginary part"`
+		MaxImag int `toml:"max_imag" range:"[-1000000,1000000]" about:"largest imaginary part"`
 	}
 	show := func(a, b int) string { return strings.ReplaceAll(fmt.Sprintf("(%d + %di)", a, b), "+ -", "- ") }
 	generate(family[settings]{
 		name: "complex_arithmetic", summary: "add, subtract, multiply and divide complex numbers",
-		about: `work out an operation on two complex numbers; quotients come out even. Right is a number
-a + bi with the right parts, in either order.`,
+		about: `work out an operation on two complex numbers; quotients have whole parts. Right: a number
+a + bi with both parts right, in either order.`,
 		format:   "The answer is a complex number a + bi.",
 		defaults: settings{-10, 10, -10, 10},
 		curriculum: []Attribute{
@@ -429,17 +429,17 @@ a + bi with the right parts, in either order.`,
 
 func init() {
 	type settings struct {
-		MinTerms int `toml:"min_terms" range:"[4,20]" about:"terms shown at least"`
-		MaxTerms int `toml:"max_terms" range:"[4,20]" about:"terms shown at most"`
-		MinValue int `toml:"min_value" range:"[-10000,10000]" about:"the least first term"`
-		MaxValue int `toml:"max_value" range:"[-10000,10000]" about:"the largest first term"`
+		MinTerms int `toml:"min_terms" range:"[4,20]" about:"minimum number of terms shown"`
+		MaxTerms int `toml:"max_terms" range:"[4,20]" about:"maximum number of terms shown"`
+		MinValue int `toml:"min_value" range:"[-10000,10000]" about:"smallest first term"`
+		MaxValue int `toml:"max_value" range:"[-10000,10000]" about:"largest first term"`
 	}
 	generate(family[settings]{
 		name: "number_sequence", summary: "continue a sequence of numbers",
 		about: `continue a sequence that follows one of a few rules: a constant step, a constant factor, a
-step that grows by a constant, two steps that take turns, or the sum of the two terms
-before. Right is a number equal to the next term. Other continuations of the same terms
-can be defended; only this one is right.`,
+step that grows by a constant, two alternating steps, or the sum of the two previous terms.
+Right: a number equal to the next term. Other continuations may be plausible; only this one
+is right.`,
 		format:   wholeNumber,
 		defaults: settings{4, 8, -100, 100},
 		curriculum: []Attribute{
@@ -483,14 +483,14 @@ can be defended; only this one is right.`,
 
 func init() {
 	type settings struct {
-		MinSides int `toml:"min_sides" range:"[3,60]" about:"sides at least"`
-		MaxSides int `toml:"max_sides" range:"[3,60]" about:"sides at most"`
-		MinAngle int `toml:"min_angle" range:"[1,179]" about:"the least angle given, degrees"`
-		MaxAngle int `toml:"max_angle" range:"[1,179]" about:"the largest angle given, degrees"`
+		MinSides int `toml:"min_sides" range:"[3,60]" about:"minimum number of sides"`
+		MaxSides int `toml:"max_sides" range:"[3,60]" about:"maximum number of sides"`
+		MinAngle int `toml:"min_angle" range:"[1,179]" about:"smallest given angle, in degrees"`
+		MaxAngle int `toml:"max_angle" range:"[1,179]" about:"largest given angle, in degrees"`
 	}
 	generate(family[settings]{
 		name: "simple_geometry", summary: "find the last angle of a convex polygon",
-		about:      "find the last interior angle of a convex polygon from the others. Right is a number equal to it.",
+		about:      "find the last interior angle of a convex polygon from the others. Right: a number equal to it.",
 		format:     "The answer is a number of degrees, without a unit.",
 		defaults:   settings{3, 6, 10, 170},
 		curriculum: []Attribute{{"sides", []float64{5, 10, 15, 30}, []string{"min_sides", "max_sides"}}},

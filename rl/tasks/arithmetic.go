@@ -47,10 +47,10 @@ func gcd(a, b int) int {
 
 // someNumbers are the settings of gcd and lcm.
 type someNumbers struct {
-	MinNumbers int `toml:"min_numbers" range:"[2,20]" about:"how many numbers at least"`
-	MaxNumbers int `toml:"max_numbers" range:"[2,20]" about:"how many numbers at most"`
-	MinValue   int `toml:"min_value" range:"[1,1000000]" about:"the least number"`
-	MaxValue   int `toml:"max_value" range:"[2,1000000]" about:"the largest number"`
+	MinNumbers int `toml:"min_numbers" range:"[2,20]" about:"minimum count of numbers"`
+	MaxNumbers int `toml:"max_numbers" range:"[2,20]" about:"maximum count of numbers"`
+	MinValue   int `toml:"min_value" range:"[1,1000000]" about:"smallest number"`
+	MaxValue   int `toml:"max_value" range:"[2,1000000]" about:"largest number"`
 }
 
 func (s *someNumbers) draw(r *random.Rand) []int {
@@ -62,7 +62,7 @@ func (s *someNumbers) draw(r *random.Rand) []int {
 func overNumbers(name, summary, quantity, question string, highest int, draw func(s *someNumbers, r *random.Rand) (numbers []int, answer string)) {
 	generate(family[someNumbers]{
 		name: name, summary: summary,
-		about:    summary + " of some numbers. Right is a number equal to it.",
+		about:    summary + " of some numbers. Right: a number equal to it.",
 		format:   wholeNumber,
 		defaults: someNumbers{2, 2, 1, highest},
 		curriculum: []Attribute{
@@ -110,15 +110,15 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinTerms      int  `toml:"min_terms" range:"[2,20]" about:"how many factors at least"`
-		MaxTerms      int  `toml:"max_terms" range:"[2,20]" about:"how many factors at most"`
-		MinDigits     int  `toml:"min_digits" range:"[1,15]" about:"digits of a factor at least"`
-		MaxDigits     int  `toml:"max_digits" range:"[1,15]" about:"digits of a factor at most"`
+		MinTerms      int  `toml:"min_terms" range:"[2,20]" about:"minimum number of factors"`
+		MaxTerms      int  `toml:"max_terms" range:"[2,20]" about:"maximum number of factors"`
+		MinDigits     int  `toml:"min_digits" range:"[1,15]" about:"minimum number of digits of a factor"`
+		MaxDigits     int  `toml:"max_digits" range:"[1,15]" about:"maximum number of digits of a factor"`
 		AllowNegation bool `toml:"allow_negation" about:"factors may be negative"`
 	}
 	generate(family[settings]{
 		name: "products", summary: "multiply whole numbers",
-		about:    "multiply whole numbers. Right is a number equal to the product.",
+		about:    "multiply whole numbers. Right: a number equal to the product.",
 		format:   wholeNumber,
 		defaults: settings{2, 2, 1, 5, false},
 		curriculum: []Attribute{
@@ -158,7 +158,7 @@ func primeFactors(text string) ([]int, error) {
 	for rest := superscript.Replace(strings.TrimSpace(text)); ; {
 		m := primePower.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, fmt.Errorf("%s stands where a prime number is expected", short(rest))
+			return nil, fmt.Errorf("found %s where a prime number is expected", short(rest))
 		}
 		p, err := strconv.Atoi(m[1])
 		if err != nil || p > 1<<40 || !isPrime(p) {
@@ -167,7 +167,7 @@ func primeFactors(text string) ([]int, error) {
 		n := 1
 		if exponent := m[2] + m[3]; exponent != "" {
 			if n, err = strconv.Atoi(exponent); err != nil || n < 1 || n > mostPrimes {
-				return nil, fmt.Errorf("%s: accepted are powers from 1 to %d", short(m[0]), mostPrimes)
+				return nil, fmt.Errorf("power %s is out of range: accepted are 1 to %d", short(m[0]), mostPrimes)
 			}
 		}
 		if len(primes)+n > mostPrimes {
@@ -180,7 +180,7 @@ func primeFactors(text string) ([]int, error) {
 		}
 		sign := primeSign.FindString(rest)
 		if sign == "" {
-			return nil, fmt.Errorf("%s stands where a multiplication sign is expected", short(rest))
+			return nil, fmt.Errorf("found %s where a multiplication sign is expected", short(rest))
 		}
 		rest = rest[len(sign):]
 	}
@@ -194,20 +194,20 @@ func isPrime(n int) bool { return big.NewInt(int64(n)).ProbablyPrime(0) }
 
 func init() {
 	type settings struct {
-		MinValue int `toml:"min_value" range:"[2,1000000000]" about:"the least number"`
-		MaxValue int `toml:"max_value" range:"[2,1000000000]" about:"the largest number"`
+		MinValue int `toml:"min_value" range:"[2,1000000000]" about:"smallest number"`
+		MaxValue int `toml:"max_value" range:"[2,1000000000]" about:"largest number"`
 	}
 	generate(family[settings]{
 		name: "prime_factorization", summary: "split a number into its prime factors",
-		about: `write a number as a product of primes. Right is a list of primes, in any order,
-whose product is the number; ×, *, x and commas part them, powers may be used.`,
+		about: `write a number as a product of primes. Right: a list of primes, in any order,
+whose product is the number, separated by ×, *, x or commas. Powers are accepted.`,
 		format:     "The answer is the prime factors with × between, each as often as it divides the number: 2 × 3 × 3 for 18.",
 		defaults:   settings{2, 1000},
 		curriculum: []Attribute{{"value", []float64{100, 1000, 5000, 10000}, []string{"max_value"}}},
 		check: func(row verify.Problem, answer string) error {
 			want, err := primeFactors(row.Answer)
 			if err != nil || len(want) == 0 {
-				return lacks("the row's answer is no list of primes")
+				return lacks("the row's answer is not a list of primes")
 			}
 			if left, right, found := strings.Cut(answer, "="); found { // 12 = 2 × 2 × 3, or the other way round
 				n := 1
@@ -220,7 +220,7 @@ whose product is the number; ×, *, x and commas part them, powers may be used.`
 				case strings.TrimSpace(right):
 					answer = left
 				default:
-					return fmt.Errorf("the number is %d", n)
+					return fmt.Errorf("the product has to be %d", n)
 				}
 			}
 			got, err := primeFactors(answer)
@@ -264,12 +264,12 @@ func primesBelow(n int) []bool {
 
 func init() {
 	type settings struct {
-		MinN int `toml:"min_n" range:"[1,1000000]" about:"the least end of the range"`
-		MaxN int `toml:"max_n" range:"[2,1000000]" about:"the largest end of the range"`
+		MinN int `toml:"min_n" range:"[1,1000000]" about:"smallest bound of the range"`
+		MaxN int `toml:"max_n" range:"[2,1000000]" about:"largest bound of the range"`
 	}
 	generate(family[settings]{
 		name: "count_primes", summary: "count the primes in a range",
-		about:      "count the primes of a range whose ends belong to it. Right is a number equal to the count.",
+		about:      "count the primes in a range, both bounds included. Right: a number equal to the count.",
 		format:     wholeNumber,
 		defaults:   settings{1, 10000},
 		curriculum: []Attribute{{"n", []float64{100, 1000, 10000, 50000, 100000}, []string{"max_n"}}},
@@ -296,12 +296,12 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinN int `toml:"min_n" range:"[1,1000000000000000]" about:"the least number"`
-		MaxN int `toml:"max_n" range:"[1,1000000000000000]" about:"the largest number"`
+		MinN int `toml:"min_n" range:"[1,1000000000000000]" about:"smallest number"`
+		MaxN int `toml:"max_n" range:"[1,1000000000000000]" about:"largest number"`
 	}
 	generate(family[settings]{
 		name: "count_bits", summary: "count the ones of a binary number",
-		about:      "count the ones in a number's binary form. Right is a number equal to the count.",
+		about:      "count the ones in a number's binary form. Right: a number equal to the count.",
 		format:     wholeNumber,
 		defaults:   settings{1, 1<<31 - 1},
 		curriculum: []Attribute{{"n", []float64{100, 1000, 1000000, 100000000, 2147483647}, []string{"max_n"}}},
@@ -319,14 +319,14 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinBase  int `toml:"min_base" range:"[2,36]" about:"the least base"`
-		MaxBase  int `toml:"max_base" range:"[3,36]" about:"the largest base"`
-		MinValue int `toml:"min_value" range:"[0,1000000000]" about:"the least number"`
-		MaxValue int `toml:"max_value" range:"[1,1000000000]" about:"the largest number"`
+		MinBase  int `toml:"min_base" range:"[2,36]" about:"smallest base"`
+		MaxBase  int `toml:"max_base" range:"[3,36]" about:"largest base"`
+		MinValue int `toml:"min_value" range:"[0,1000000000]" about:"smallest number"`
+		MaxValue int `toml:"max_value" range:"[1,1000000000]" about:"largest number"`
 	}
 	generate(family[settings]{
 		name: "base_conversion", summary: "write a number in another base",
-		about: `write a number of one base in another. Right is the numeral; letters may be of either
+		about: `convert a number from one base to another. Right: the numeral; letters may be of either
 case.`,
 		format:   "Digits above 9 are the letters a to z. The answer is the numeral alone, without a prefix.",
 		defaults: settings{2, 16, 0, 1000},
@@ -383,20 +383,20 @@ func init() {
 		}
 	}
 	generate(family[settings]{
-		name: "bitwise_arithmetic", summary: "hexadecimal sums, products and shifts",
-		about: `work out sums, differences, products and shifts of hexadecimal numbers. Right is a number
-with the right value, in base 16, 10, 8 or 2 by its prefix.`,
+		name: "bitwise_arithmetic", summary: "work out hexadecimal sums, products and shifts",
+		about: `work out sums, differences, products and shifts of hexadecimal numbers. Right: a number
+of that value, in base 16, 10, 8 or 2 according to its prefix.`,
 		format:     "The answer is one hexadecimal number such as 0x1f or -0x1f.",
 		defaults:   settings{2},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []string{"difficulty"}}},
 		check: func(row verify.Problem, answer string) error {
 			want, ok := parseInteger(row.Answer)
 			if !ok {
-				return lacks("the row's answer is no whole number")
+				return lacks("the row's answer is not a whole number")
 			}
 			got, ok := parseInteger(answer)
 			if !ok {
-				return fmt.Errorf("%s is no whole number with the prefix of its base", short(answer))
+				return fmt.Errorf("%s is not a whole number with the prefix of its base", short(answer))
 			}
 			return judged(row, got.Cmp(want) == 0)
 		},
@@ -412,11 +412,11 @@ with the right value, in base 16, 10, 8 or 2 by its prefix.`,
 
 func init() {
 	type settings struct {
-		MinTerms         int  `toml:"min_terms" range:"[2,20]" about:"how many numbers at least"`
-		MaxTerms         int  `toml:"max_terms" range:"[2,20]" about:"how many numbers at most"`
-		MinDigits        int  `toml:"min_digits" range:"[1,12]" about:"digits of a number at least"`
-		MaxDigits        int  `toml:"max_digits" range:"[1,12]" about:"digits of a number at most"`
-		AllowParentheses bool `toml:"allow_parentheses" about:"some pairs of numbers stand in brackets"`
+		MinTerms         int  `toml:"min_terms" range:"[2,20]" about:"minimum count of numbers"`
+		MaxTerms         int  `toml:"max_terms" range:"[2,20]" about:"maximum count of numbers"`
+		MinDigits        int  `toml:"min_digits" range:"[1,12]" about:"minimum number of digits of a number"`
+		MaxDigits        int  `toml:"max_digits" range:"[1,12]" about:"maximum number of digits of a number"`
+		AllowParentheses bool `toml:"allow_parentheses" about:"put some pairs of numbers in brackets"`
 		AllowNegation    bool `toml:"allow_negation" about:"numbers may be negative"`
 	}
 	operand := func(s *settings, r *random.Rand) string {
@@ -429,7 +429,7 @@ func init() {
 	generate(family[settings]{
 		name: "basic_arithmetic", summary: "work out an expression with + - * /",
 		about: `work out an expression over whole numbers with + - * / and brackets whose value is whole.
-Right is a number equal to the value.`,
+Right: a number equal to the value.`,
 		format:   wholeNumber,
 		defaults: settings{2, 6, 1, 4, true, true},
 		curriculum: []Attribute{
@@ -480,14 +480,14 @@ var legs = []struct {
 
 func init() {
 	type settings struct {
-		MinAnimals   int `toml:"min_animals" range:"[1,30]" about:"kinds of animals at least"`
-		MaxAnimals   int `toml:"max_animals" range:"[1,30]" about:"kinds of animals at most"`
-		MinInstances int `toml:"min_instances" range:"[1,100000]" about:"animals of a kind at least"`
-		MaxInstances int `toml:"max_instances" range:"[1,100000]" about:"animals of a kind at most"`
+		MinAnimals   int `toml:"min_animals" range:"[1,30]" about:"minimum number of kinds of animals"`
+		MaxAnimals   int `toml:"max_animals" range:"[1,30]" about:"maximum number of kinds of animals"`
+		MinInstances int `toml:"min_instances" range:"[1,100000]" about:"minimum number of animals of a kind"`
+		MaxInstances int `toml:"max_instances" range:"[1,100000]" about:"maximum number of animals of a kind"`
 	}
 	generate(family[settings]{
 		name: "leg_counting", summary: "count the legs of some animals",
-		about:    "count the legs of a list of animals. Right is a number equal to the sum.",
+		about:    "count the legs of a list of animals. Right: a number equal to the sum.",
 		format:   wholeNumber,
 		defaults: settings{3, 10, 1, 15},
 		curriculum: []Attribute{

@@ -80,7 +80,7 @@ func (b *balance[S]) probe(s *S, draw func(s *S, r *random.Rand) (problem, bool)
 		}
 	}
 	if missing := slices.IndexFunc(shares, wanted); missing >= 0 {
-		return outOfRange("balanced", true, fmt.Sprintf("false: under these settings no problem %s came up in %d draws", b.kinds[missing], balanceProbes))
+		return outOfRange("balanced", true, fmt.Sprintf("false: these settings gave no problem %s in %d draws", b.kinds[missing], balanceProbes))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestBalanceImpossible(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong *settings.Error
-	if err := task.Validate(); !errors.As(err, &wrong) || wrong.Key != "balanced" || !strings.Contains(err.Error(), "false: under these settings no problem without a way") {
+	if err := task.Validate(); !errors.As(err, &wrong) || wrong.Key != "balanced" || !strings.Contains(err.Error(), "false: these settings gave no problem without a path") {
 		t.Errorf("%v", err)
 	}
 	if err := Set(task, "balanced", "false"); err != nil {

@@ -20,15 +20,15 @@ func init() {
 
     12+7-5-3:              12+7=19-5=14-3=11
 
-A problem is made by drawing the terms and their signs with equal chance; draws whose
-total leaves 0 to max_total are thrown away. Held out is one problem in 16, by the CRC-32
-of its canonical form "12+7-5-3".
+Terms and signs are drawn with equal probability. A draw is discarded if a total is outside
+0 to max_total. One problem in 16 is held out, chosen by the CRC-32 of its canonical form
+"12+7-5-3".
 
 Right: the completion ends, and its text ends in "=" and the right number. The working is
 not checked.
 
-Demonstrations: a careless worker, who misreads each sign with probability careless
-(where the total stays in range) and then adds correctly.
+Demonstrations: each sign is misread with probability careless (if the total stays in
+range); the additions are correct.
 
 ` + describeSettings(defaultChainSum()),
 		New: func() Task { return defaultChainSum() },
@@ -40,7 +40,7 @@ Rows of rlzero's own task carry form = "running_total": right when the completio
 ends in "=" and the row's answer. Other rows, such as reasoning-gym's chain_sum, are
 judged by the verifier number with plain = true: one decimal number, no expression.
 
-Option extract as for the verifier number; a running total is the whole completion.
+Option extract: as for the verifier number. A running total is always the whole completion.
 `,
 		New: func(options json.RawMessage) (verify.Verifier, error) {
 			number, err := taskVerifier("number", options, map[string]any{"plain": true})
@@ -55,9 +55,9 @@ func defaultChainSum() *chainSum {
 
 // chainSum is the task "chain_sum".
 type chainSum struct {
-	Terms     int     `toml:"terms" range:"[2,8]" about:"how many terms"`
-	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest term"`
-	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"the largest total, not below 2 max_number - 1"`
+	Terms     int     `toml:"terms" range:"[2,8]" about:"number of terms"`
+	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"largest term"`
+	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"largest total; at least 2 max_number - 1"`
 	Careless  float64 `toml:"careless" range:"[0,1]" about:"probability of misreading a sign in a demonstration"`
 }
 
@@ -143,7 +143,7 @@ func (c *chainSum) Demonstration(r *random.Rand, row verify.Problem) (string, er
 func chainTerms(row verify.Problem) ([]int, error) {
 	var terms []int
 	if found, err := row.Field("terms", &terms); !found || err != nil || len(terms) < 2 {
-		return nil, fmt.Errorf("task chain_sum: row %q is not of this task: it has no terms", row.ID)
+		return nil, fmt.Errorf("task chain_sum: row %q does not belong to this task: it has no terms", row.ID)
 	}
 	return terms, nil
 }

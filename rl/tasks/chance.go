@@ -43,13 +43,13 @@ func distance(a, b *big.Rat) *big.Rat {
 
 func init() {
 	type settings struct {
-		NumDice     int `toml:"num_dice" range:"[1,12]" about:"how many dice"`
-		MaxDiceSize int `toml:"max_dice_size" range:"[2,100]" about:"the most sides of a die"`
+		NumDice     int `toml:"num_dice" range:"[1,12]" about:"number of dice"`
+		MaxDiceSize int `toml:"max_dice_size" range:"[2,100]" about:"largest number of sides of a die"`
 	}
 	generate(family[settings]{
-		name: "dice", summary: "the chance that dice reach a sum",
-		about: `find the probability that dice of different sizes reach a sum. Right is the fraction,
-reduced or not, or a decimal of at least 6 places that rounds it.`,
+		name: "dice", summary: "find the probability that dice reach a sum",
+		about: `find the probability that dice of different sizes reach a sum. Right: the fraction,
+reduced or not, or a decimal that rounds it to at least 6 places.`,
 		format:   "The answer is a fraction such as 5/36.",
 		defaults: settings{4, 20},
 		curriculum: []Attribute{
@@ -104,14 +104,14 @@ reduced or not, or a decimal of at least 6 places that rounds it.`,
 
 func init() {
 	type settings struct {
-		MinTrials    int  `toml:"min_trials" range:"[1,60]" about:"flips at least"`
-		MaxTrials    int  `toml:"max_trials" range:"[1,60]" about:"flips at most"`
+		MinTrials    int  `toml:"min_trials" range:"[1,60]" about:"minimum number of flips"`
+		MaxTrials    int  `toml:"max_trials" range:"[1,60]" about:"maximum number of flips"`
 		AllowExact   bool `toml:"allow_exact" about:"ask for an exact number of heads"`
 		AllowAtLeast bool `toml:"allow_at_least" about:"ask for at least a number of heads"`
 	}
 	generate(family[settings]{
-		name: "coin_flip", summary: "the chance of a number of heads",
-		about: `find the probability of a number of heads. Right is the fraction, reduced or not, a decimal
+		name: "coin_flip", summary: "find the probability of a number of heads",
+		about: `find the probability of a number of heads. Right: the fraction, reduced or not, a decimal
 or percentage that lies within 0.0001 and within 5 % of it, or one of 4 places or more that
 rounds it; 0 is right only for 0.`,
 		format:     "The answer is a fraction such as 3/8, or a decimal.",
@@ -119,7 +119,7 @@ rounds it; 0 is right only for 0.`,
 		curriculum: []Attribute{{"num_trials", []float64{8, 10, 12, 15, 20, 30}, []string{"max_trials"}}},
 		valid: func(s *settings) error {
 			if !s.AllowExact && !s.AllowAtLeast {
-				return outOfRange("allow_at_least", false, "true, where allow_exact is false")
+				return outOfRange("allow_at_least", false, "true if allow_exact is false")
 			}
 			return nil
 		},

@@ -151,7 +151,7 @@ func listOf(text string) ([]string, error) {
 			}
 		}
 		if !bareItem.MatchString(item) {
-			return nil, fmt.Errorf("%s is no item of a flat list", short(item))
+			return nil, fmt.Errorf("%s is not an item of a flat list", short(item))
 		}
 		items[i] = item
 	}
@@ -162,7 +162,7 @@ func listOf(text string) ([]string, error) {
 // and reads in linear time.
 func parseJSON(answer string, dst any) error {
 	if err := json.Unmarshal([]byte(answer), dst); err != nil {
-		return fmt.Errorf("it is not the JSON that is asked for: %w", err)
+		return fmt.Errorf("it is not the expected JSON: %w", err)
 	}
 	return nil
 }

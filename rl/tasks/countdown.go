@@ -21,16 +21,16 @@ func init() {
     20 13 7 4 > 10:        20-13=7+7=14-4=10
 
 The prompt lists the numbers, largest first, and the target. The answer is a running
-total. A problem is made by drawing the numbers, sorting them and choosing + or - with
-equal chance for each but the first; draws whose total leaves 1 to max_total, or whose
-target is one of the numbers, are thrown away. Held out is one problem in 16, by the
-CRC-32 of its canonical form "4,7,13,20>10" (numbers in rising order).
+total. The numbers are drawn and sorted; each but the first gets + or - with equal
+probability. A draw is discarded if a total is outside 1 to max_total, or if the target is
+one of the numbers. One problem in 16 is held out, chosen by the CRC-32 of its canonical
+form "4,7,13,20>10" (numbers in ascending order).
 
 Right: the completion ends, is a running total with right results, uses every number
 once, in any order, and its last result is the target.
 
-Demonstrations: with probability aimed the working that made the target; otherwise a
-random working of the same numbers that never looks at the target and hits it by chance.
+Demonstrations: with probability aimed, the working that made the target. Otherwise a
+random working of the same numbers, which ignores the target and reaches it only by chance.
 
 ` + describeSettings(defaultCountdown()),
 		New: func() Task { return defaultCountdown() },
@@ -40,7 +40,7 @@ random working of the same numbers that never looks at the target and hits it by
 carry form = "running_total"; rows of reasoning-gym's countdown, with metadata.numbers
 and metadata.target, are judged as expressions.
 
-Option extract as for the verifier countdown; a running total is the whole completion.
+Option extract: as for the verifier countdown. A running total is always the whole completion.
 `,
 		New: func(options json.RawMessage) (verify.Verifier, error) {
 			return taskVerifier("countdown", options, map[string]any{"use_all": true})
@@ -54,9 +54,9 @@ func defaultCountdown() *Countdown {
 
 // Countdown is the task "countdown".
 type Countdown struct {
-	Numbers   int     `toml:"numbers" range:"[2,8]" about:"how many numbers are given"`
-	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest of them"`
-	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"the largest total and target, not below max_number"`
+	Numbers   int     `toml:"numbers" range:"[2,8]" about:"number of given numbers"`
+	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"the largest of the given numbers"`
+	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"largest total and target; at least max_number"`
 	Aimed     float64 `toml:"aimed" range:"[0,1]" about:"share of demonstrations that reach the target on purpose"`
 }
 
@@ -133,7 +133,7 @@ func (c *Countdown) derive(numbers []int, minus uint) (working string, total int
 func (c *Countdown) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
 	var numbers []int
 	if found, err := row.Field("numbers", &numbers); !found || err != nil || len(numbers) != c.Numbers {
-		return "", fmt.Errorf("task countdown: row %q is not of this task: it has no %d numbers", row.ID, c.Numbers)
+		return "", fmt.Errorf("task countdown: row %q does not belong to this task: it does not have %d numbers", row.ID, c.Numbers)
 	}
 	if r.Chance(c.Aimed) {
 		return row.Answer, nil
@@ -146,7 +146,7 @@ func (c *Countdown) Demonstration(r *random.Rand, row verify.Problem) (string, e
 		}
 	}
 	if len(workings) == 0 {
-		return "", fmt.Errorf("task countdown: row %q is not of this task: no working stays between 1 and %d", row.ID, c.MaxTotal)
+		return "", fmt.Errorf("task countdown: row %q does not belong to this task: no working stays between 1 and %d", row.ID, c.MaxTotal)
 	}
 	return workings[r.Between(0, len(workings)-1)], nil
 }

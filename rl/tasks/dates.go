@@ -31,9 +31,9 @@ func day(year, yearDay int) time.Time { return time.Date(year, 1, yearDay, 0, 0,
 
 func init() {
 	type settings struct {
-		Year             int `toml:"year" range:"[1583,9000]" about:"the year that the dates lie in"`
-		OffsetUpperBound int `toml:"offset_upper_bound" range:"[1,100000]" about:"the largest jump in days"`
-		LeapYearRange    int `toml:"leap_year_range" range:"[1,1000]" about:"how far leap years are asked for around the year"`
+		Year             int `toml:"year" range:"[1583,9000]" about:"year of the dates"`
+		OffsetUpperBound int `toml:"offset_upper_bound" range:"[1,100000]" about:"largest offset, in days"`
+		LeapYearRange    int `toml:"leap_year_range" range:"[1,1000]" about:"largest distance of a leap-year question from the year"`
 	}
 	kinds := []func(s *settings, r *random.Rand) (question, answer string){
 		func(s *settings, r *random.Rand) (string, string) {
@@ -92,9 +92,9 @@ func init() {
 		},
 	}
 	generate(family[settings]{
-		name: "calendar_arithmetic", summary: "weekdays, spans of days, leap years",
-		about: `find a weekday, count weekdays or working days in a span, tell leap years. Right is the
-weekday, Yes or No in any case, or a number equal to the count; "days" may follow it.`,
+		name: "calendar_arithmetic", summary: "find weekdays, count days, recognize leap years",
+		about: `find a weekday, count weekdays or working days in a span, recognize leap years. Right:
+the weekday, Yes or No in any case, or a number equal to the count; "days" may follow it.`,
 		format:     "Give the answer alone.",
 		defaults:   settings{2022, 100, 200},
 		curriculum: []Attribute{{"offset_upper_bound", []float64{30, 100, 250, 365}, []string{"offset_upper_bound"}}},
@@ -129,15 +129,15 @@ func durationOf(text string) (days int, rest time.Duration, ok bool) {
 
 func init() {
 	type settings struct {
-		MaxTimeDifferenceSeconds int `toml:"max_time_difference_seconds" range:"[2,86400]" about:"the longest span of a time, seconds"`
-		MaxDateDifferenceDays    int `toml:"max_date_difference_days" range:"[1,100000]" about:"the longest span of a date, days"`
+		MaxTimeDifferenceSeconds int `toml:"max_time_difference_seconds" range:"[2,86400]" about:"longest time span, in seconds"`
+		MaxDateDifferenceDays    int `toml:"max_date_difference_days" range:"[1,100000]" about:"longest date span, in days"`
 	}
 	clock := func(d time.Duration, layout string) string { return time.Time{}.Add(d).Format(layout) }
 	generate(family[settings]{
-		name: "time_intervals", summary: "the time between two moments",
+		name: "time_intervals", summary: "find the time between two moments",
 		about: `find the span between two times of a day, two dates, or two moments with or without an
-offset from UTC. Right is exactly that span; leading zeros and the word days may be left
-out.`,
+offset from UTC. Right: exactly that span; leading zeros and the word "days" may be
+left out.`,
 		format:   "Give the answer in that form alone.",
 		defaults: settings{86400, 100},
 		curriculum: []Attribute{
@@ -147,11 +147,11 @@ out.`,
 		check: func(row verify.Problem, answer string) error {
 			wantDays, want, ok := durationOf(row.Answer)
 			if !ok {
-				return lacks("the row's answer is no span of time")
+				return lacks("the row's answer is not a time span")
 			}
 			days, rest, ok := durationOf(answer)
 			if !ok {
-				return fmt.Errorf("%s is no span of time", short(answer))
+				return fmt.Errorf("%s is not a time span", short(answer))
 			}
 			return judged(row, days == wantDays && rest == want)
 		},

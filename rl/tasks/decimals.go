@@ -51,15 +51,15 @@ func fractionOf(text string) (over, under *big.Int, ok bool) {
 
 func init() {
 	type settings struct {
-		MinValue  int `toml:"min_value" range:"[1,1000000]" about:"the least part of the reduced fraction"`
-		MaxValue  int `toml:"max_value" range:"[2,1000000]" about:"the largest part of the reduced fraction"`
-		MinFactor int `toml:"min_factor" range:"[1,1000000]" about:"the least common factor"`
-		MaxFactor int `toml:"max_factor" range:"[2,1000000]" about:"the largest common factor"`
+		MinValue  int `toml:"min_value" range:"[1,1000000]" about:"smallest numerator or denominator of the reduced fraction"`
+		MaxValue  int `toml:"max_value" range:"[2,1000000]" about:"largest numerator or denominator of the reduced fraction"`
+		MinFactor int `toml:"min_factor" range:"[1,1000000]" about:"smallest common factor"`
+		MaxFactor int `toml:"max_factor" range:"[2,1000000]" about:"largest common factor"`
 	}
 	generate(family[settings]{
 		name: "fraction_simplification", summary: "reduce a fraction to lowest terms",
-		about: `reduce a fraction. Right is the reduced fraction, as a/b or \frac{a}{b}, and nothing
-beside it.`,
+		about: `reduce a fraction. Right: the reduced fraction, as a/b or \frac{a}{b}, and nothing
+else.`,
 		format:   "The answer is a fraction a/b in lowest terms.",
 		defaults: settings{1, 1000, 1, 100},
 		curriculum: []Attribute{
@@ -69,11 +69,11 @@ beside it.`,
 		check: func(row verify.Problem, answer string) error {
 			wantOver, wantUnder, ok := fractionOf(row.Answer)
 			if !ok {
-				return lacks("the row's answer is no fraction")
+				return lacks("the row's answer is not a fraction")
 			}
 			over, under, ok := fractionOf(answer)
 			if !ok {
-				return fmt.Errorf("%s is no fraction a/b", short(answer))
+				return fmt.Errorf("%s is not a fraction a/b", short(answer))
 			}
 			return judged(row, over.Cmp(wantOver) == 0 && under.Cmp(wantUnder) == 0)
 		},
@@ -145,17 +145,17 @@ const numberList = "The answer is a list such as [3, 10.5]; write each number as
 
 func init() {
 	type settings struct {
-		MinNumbers  int     `toml:"min_numbers" range:"[2,1000]" about:"how many numbers at least"`
-		MaxNumbers  int     `toml:"max_numbers" range:"[2,1000]" about:"how many numbers at most"`
-		MinDecimals int     `toml:"min_decimals" range:"[0,7]" about:"decimals at least"`
-		MaxDecimals int     `toml:"max_decimals" range:"[0,7]" about:"decimals at most"`
-		MinValue    float64 `toml:"min_value" range:"[-1000000,1000000]" about:"the least number"`
-		MaxValue    float64 `toml:"max_value" range:"[-1000000,1000000]" about:"the largest number"`
+		MinNumbers  int     `toml:"min_numbers" range:"[2,1000]" about:"minimum count of numbers"`
+		MaxNumbers  int     `toml:"max_numbers" range:"[2,1000]" about:"maximum count of numbers"`
+		MinDecimals int     `toml:"min_decimals" range:"[0,7]" about:"minimum number of decimals"`
+		MaxDecimals int     `toml:"max_decimals" range:"[0,7]" about:"maximum number of decimals"`
+		MinValue    float64 `toml:"min_value" range:"[-1000000,1000000]" about:"smallest number"`
+		MaxValue    float64 `toml:"max_value" range:"[-1000000,1000000]" about:"largest number"`
 	}
 	generate(family[settings]{
 		name: "number_sorting", summary: "put numbers in order",
-		about: `sort numbers, upwards or downwards. Right is a list of exactly these numbers in that
-order, in brackets or not, in quotes or not.`,
+		about: `sort numbers in ascending or descending order. Right: a list of exactly these numbers in that
+order, with or without brackets and quotes.`,
 		format:   numberList,
 		defaults: settings{3, 10, 0, 2, -100, 100},
 		curriculum: []Attribute{
@@ -179,7 +179,7 @@ order, in brackets or not, in quotes or not.`,
 	})
 	generate(family[settings]{
 		name: "number_filtering", summary: "keep the numbers on one side of a bound",
-		about: `keep or remove the numbers of a list that are larger or smaller than a bound. Right is a
+		about: `keep or remove the numbers of a list that are larger or smaller than a bound. Right: a
 list of exactly the numbers left, in their order.`,
 		format:   numberList + " An empty list is [].",
 		defaults: settings{3, 10, 0, 4, -100, 100},
@@ -225,17 +225,17 @@ func thousands(text string) string {
 
 func init() {
 	type settings struct {
-		MinNumCandidates int     `toml:"min_num_candidates" range:"[2,1000]" about:"how many numbers at least"`
-		MaxNumCandidates int     `toml:"max_num_candidates" range:"[2,1000]" about:"how many numbers at most"`
-		MinN             float64 `toml:"min_n" range:"[1,1000000000]" about:"the least number"`
-		MaxN             float64 `toml:"max_n" range:"[2,1000000000]" about:"the largest number"`
-		MaxDelta         float64 `toml:"max_delta" range:"[0.01,1000]" about:"how far the numbers lie from each other at most"`
+		MinNumCandidates int     `toml:"min_num_candidates" range:"[2,1000]" about:"minimum count of numbers"`
+		MaxNumCandidates int     `toml:"max_num_candidates" range:"[2,1000]" about:"maximum count of numbers"`
+		MinN             float64 `toml:"min_n" range:"[1,1000000000]" about:"smallest number"`
+		MaxN             float64 `toml:"max_n" range:"[2,1000000000]" about:"largest number"`
+		MaxDelta         float64 `toml:"max_delta" range:"[0.01,1000]" about:"largest distance between the numbers"`
 	}
 	generate(family[settings]{
 		name: "number_format", summary: "compare numbers in different notations",
 		about: `pick the largest or smallest of numbers written plainly, with separators and in
-scientific notation. Right is that number to within 0.0000005, for references that were
-rounded when they were stored.`,
+scientific notation. Right: that number to within 0.0000005, because stored references
+were rounded.`,
 		format:   "The answer is that number alone, in any of these notations.",
 		defaults: settings{2, 5, 1000, 1e9, 10},
 		curriculum: []Attribute{
@@ -275,17 +275,17 @@ rounded when they were stored.`,
 
 func init() {
 	type settings struct {
-		MinTerms         int  `toml:"min_terms" range:"[2,50]" about:"how many numbers at least"`
-		MaxTerms         int  `toml:"max_terms" range:"[2,50]" about:"how many numbers at most"`
-		MinDigits        int  `toml:"min_digits" range:"[1,10]" about:"digits before the point at least"`
-		MaxDigits        int  `toml:"max_digits" range:"[1,10]" about:"digits before the point at most"`
-		MinDecimalPlaces int  `toml:"min_decimal_places" range:"[0,8]" about:"decimals at least"`
-		MaxDecimalPlaces int  `toml:"max_decimal_places" range:"[0,8]" about:"decimals at most"`
+		MinTerms         int  `toml:"min_terms" range:"[2,50]" about:"minimum count of numbers"`
+		MaxTerms         int  `toml:"max_terms" range:"[2,50]" about:"maximum count of numbers"`
+		MinDigits        int  `toml:"min_digits" range:"[1,10]" about:"minimum number of digits before the point"`
+		MaxDigits        int  `toml:"max_digits" range:"[1,10]" about:"maximum number of digits before the point"`
+		MinDecimalPlaces int  `toml:"min_decimal_places" range:"[0,8]" about:"minimum number of decimals"`
+		MaxDecimalPlaces int  `toml:"max_decimal_places" range:"[0,8]" about:"maximum number of decimals"`
 		AllowNegation    bool `toml:"allow_negation" about:"numbers may be negative"`
 	}
 	generate(family[settings]{
 		name: "decimal_chain_sum", summary: "add and subtract decimals",
-		about:    "work out a chain of additions and subtractions of decimals. Right is a number equal to the total.",
+		about:    "work out a chain of additions and subtractions of decimals. Right: a number equal to the total.",
 		format:   "The answer is one number with all its decimals.",
 		defaults: settings{2, 6, 1, 4, 1, 4, false},
 		curriculum: []Attribute{
@@ -362,14 +362,14 @@ const decimalPrecision = 12
 
 func init() {
 	type settings struct {
-		MinNumDecimalPlaces int `toml:"min_num_decimal_places" range:"[1,8]" about:"decimals at least"`
-		MaxNumDecimalPlaces int `toml:"max_num_decimal_places" range:"[1,8]" about:"decimals at most"`
-		MinTerms            int `toml:"min_terms" range:"[2,20]" about:"how many numbers at least"`
-		MaxTerms            int `toml:"max_terms" range:"[2,20]" about:"how many numbers at most"`
+		MinNumDecimalPlaces int `toml:"min_num_decimal_places" range:"[1,8]" about:"minimum number of decimals"`
+		MaxNumDecimalPlaces int `toml:"max_num_decimal_places" range:"[1,8]" about:"maximum number of decimals"`
+		MinTerms            int `toml:"min_terms" range:"[2,20]" about:"minimum count of numbers"`
+		MaxTerms            int `toml:"max_terms" range:"[2,20]" about:"maximum count of numbers"`
 	}
 	generate(family[settings]{
 		name: "decimal_arithmetic", summary: "work out an expression over decimals to 12 digits",
-		about: `work out + - * / and brackets over decimals to 12 significant digits. Right is a number
+		about: `work out + - * / and brackets over decimals to 12 significant digits. Right: a number
 within one unit of the reference's twelfth digit.`,
 		format:   "The answer is one number, rounded to 12 significant digits.",
 		defaults: settings{3, 3, 2, 6},
@@ -440,14 +440,14 @@ func stated(text string) int {
 
 func init() {
 	type settings struct {
-		MinBase     float64 `toml:"min_base" range:"[-1000000,1000000]" about:"the least base"`
-		MaxBase     float64 `toml:"max_base" range:"[-1000000,1000000]" about:"the largest base"`
-		MinExponent int     `toml:"min_exponent" range:"[0,20]" about:"the least exponent, without its sign"`
-		MaxExponent int     `toml:"max_exponent" range:"[1,20]" about:"the largest exponent, without its sign"`
+		MinBase     float64 `toml:"min_base" range:"[-1000000,1000000]" about:"smallest base"`
+		MaxBase     float64 `toml:"max_base" range:"[-1000000,1000000]" about:"largest base"`
+		MinExponent int     `toml:"min_exponent" range:"[0,20]" about:"smallest absolute exponent"`
+		MaxExponent int     `toml:"max_exponent" range:"[1,20]" about:"largest absolute exponent"`
 	}
 	generate(family[settings]{
 		name: "power_function", summary: "raise a decimal to a power",
-		about: `raise a decimal to a positive or negative power, to 3 significant digits. Right is a
+		about: `raise a decimal to a positive or negative power, to 3 significant digits. Right: a
 number that agrees with the reference in every significant digit that it gives, to half a
 unit of the last and at most 15 digits, and gives at least 3.`,
 		format:     "The answer has 3 significant digits, in the notation of 1.23e+4.",

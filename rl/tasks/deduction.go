@@ -43,7 +43,7 @@ func (f *formula) read(text string) (truthTable, error) {
 	f.text, f.depth, f.connectives = strings.Join(strings.Fields(text), ""), 0, 0
 	table, err := f.level(0)
 	if err == nil && f.text != "" {
-		err = fmt.Errorf("%s is no formula of the variables", short(f.text))
+		err = fmt.Errorf("%s is not a formula of the given variables", short(f.text))
 	}
 	return table, err
 }
@@ -128,7 +128,7 @@ func (f *formula) unary() (truthTable, error) {
 			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("%s stands where a variable, ¬ or a bracket is expected", short(f.text))
+	return nil, fmt.Errorf("found %s where a variable, ¬ or a bracket is expected", short(f.text))
 }
 
 // implies tells whether b holds wherever a does.
@@ -208,13 +208,13 @@ func checkConclusion(row verify.Problem, answer string) error {
 	case err != nil:
 		return err
 	case !slices.Contains(given, true):
-		return errors.New("the premises contradict each other, so that no conclusion says anything")
+		return errors.New("the premises contradict each other, so every formula follows from them")
 	case !implies(given, table):
 		return errors.New("it does not follow from the premises")
 	case !slices.Contains(table, false):
-		return errors.New("it is true in any case")
+		return errors.New("it is always true")
 	case f.connectives == 0:
-		return errors.New("it is a variable alone")
+		return errors.New("it is a single variable")
 	case !slices.ContainsFunc(conjuncts(answer), func(part string) bool { return !slices.Contains(known, bare(part)) }):
 		return errors.New("it only repeats premises")
 	}
@@ -234,18 +234,18 @@ func randomFormula(r *random.Rand, variables []string, depth int) string {
 
 func init() {
 	type settings struct {
-		MinVars       int `toml:"min_vars" range:"[2,10]" about:"variables at least"`
-		MaxVars       int `toml:"max_vars" range:"[2,10]" about:"variables at most"`
-		MinStatements int `toml:"min_statements" range:"[2,10]" about:"premises at least"`
-		MaxStatements int `toml:"max_statements" range:"[2,10]" about:"premises at most"`
-		MinComplexity int `toml:"min_complexity" range:"[1,5]" about:"how deep premises nest at least"`
-		MaxComplexity int `toml:"max_complexity" range:"[1,5]" about:"how deep premises nest at most"`
+		MinVars       int `toml:"min_vars" range:"[2,10]" about:"minimum number of variables"`
+		MaxVars       int `toml:"max_vars" range:"[2,10]" about:"maximum number of variables"`
+		MinStatements int `toml:"min_statements" range:"[2,10]" about:"minimum number of premises"`
+		MaxStatements int `toml:"max_statements" range:"[2,10]" about:"maximum number of premises"`
+		MinComplexity int `toml:"min_complexity" range:"[1,5]" about:"minimum nesting depth of premises"`
+		MaxComplexity int `toml:"max_complexity" range:"[1,5]" about:"maximum nesting depth of premises"`
 	}
 	generate(family[settings]{
 		name: "propositional_logic", summary: "draw a conclusion from premises",
-		about: `find a formula that follows from premises, which do not contradict each other. Right is every
-formula with a connective that follows, is not true in any case, and is more than a premise
-or some premises joined by ∧.`,
+		about: `find a formula that follows from consistent premises. Right: every formula that has a
+connective, follows from the premises, is not a tautology, and does not only repeat
+premises, alone or joined by ∧.`,
 		format:   "The answer is one formula in the signs ¬ ∧ ∨ → ↔, with at least one of them.",
 		defaults: settings{2, 4, 2, 4, 1, 3},
 		curriculum: []Attribute{
@@ -366,12 +366,12 @@ var zebraValues = []struct {
 
 func init() {
 	type settings struct {
-		NumPeople          int `toml:"num_people" range:"[2,5]" about:"houses"`
-		NumCharacteristics int `toml:"num_characteristics" range:"[2,5]" about:"attributes of a person, the name included"`
+		NumPeople          int `toml:"num_people" range:"[2,5]" about:"number of houses"`
+		NumCharacteristics int `toml:"num_characteristics" range:"[2,5]" about:"number of attributes of a person, including the name"`
 	}
 	generate(family[settings]{
-		name: "zebra_puzzles", summary: "who lives in which house",
-		about:    "find who lives in a house of a row from clues; there is one solution. Right is the name, in any case.",
+		name: "zebra_puzzles", summary: "find who lives in a house",
+		about:    "use clues to find who lives in one of the houses of a row; there is one solution. Right: the name, in any case.",
 		format:   "The answer is one name.",
 		defaults: settings{4, 4},
 		curriculum: []Attribute{

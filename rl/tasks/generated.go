@@ -47,7 +47,7 @@ type rowError struct{ error }
 
 func lacks(format string, args ...any) error { return &rowError{fmt.Errorf(format, args...)} }
 
-var errDiffers = errors.New("it is not the reference")
+var errDiffers = errors.New("it differs from the reference")
 
 // maxAnswerBytes bounds the answer taken out of a completion: the largest
 // matrices and move lists of the families need some hundred thousand bytes.
@@ -196,7 +196,7 @@ func (v answerVerifier) Check(row verify.Problem) error {
 func (v answerVerifier) Verify(row verify.Problem, completion string) verify.Verdict {
 	answer, rule, err := verify.Answer(completion, v.extract, maxAnswerBytes)
 	if v.empty && row.Answer == "" && row.Question != "" && errors.Is(err, verify.ErrEmptyAnswer) {
-		return verify.Accept("", "whole", "nothing is the right answer")
+		return verify.Accept("", "whole", "the right answer is empty")
 	}
 	if err != nil {
 		return verify.Reject(answer, rule, "%v", err)

@@ -16,17 +16,17 @@ import (
 
 func init() {
 	type settings struct {
-		MinNumCourses       int     `toml:"min_num_courses" range:"[5,200]" about:"courses at least"`
-		MaxNumCourses       int     `toml:"max_num_courses" range:"[5,200]" about:"courses at most"`
-		MinNumPrerequisites int     `toml:"min_num_prerequisites" range:"[1,10]" about:"what a course needs at least"`
-		MaxNumPrerequisites int     `toml:"max_num_prerequisites" range:"[1,10]" about:"what a course needs at most"`
-		MinCycleLength      int     `toml:"min_cycle_length" range:"[3,20]" about:"courses of a planted cycle at least"`
-		MaxCycleLength      int     `toml:"max_cycle_length" range:"[3,20]" about:"courses of a planted cycle at most"`
+		MinNumCourses       int     `toml:"min_num_courses" range:"[5,200]" about:"minimum number of courses"`
+		MaxNumCourses       int     `toml:"max_num_courses" range:"[5,200]" about:"maximum number of courses"`
+		MinNumPrerequisites int     `toml:"min_num_prerequisites" range:"[1,10]" about:"minimum number of prerequisites of a course"`
+		MaxNumPrerequisites int     `toml:"max_num_prerequisites" range:"[1,10]" about:"maximum number of prerequisites of a course"`
+		MinCycleLength      int     `toml:"min_cycle_length" range:"[3,20]" about:"minimum number of courses in a planted cycle"`
+		MaxCycleLength      int     `toml:"max_cycle_length" range:"[3,20]" about:"maximum number of courses in a planted cycle"`
 		PSolvable           float64 `toml:"p_solvable" range:"[0,1]" about:"share of problems without a cycle"`
 	}
 	generate(family[settings]{
-		name: "course_schedule", summary: "can all courses be taken in some order",
-		about:    "tell whether courses that need others can all be taken. Right is True or False, in any case.",
+		name: "course_schedule", summary: "decide whether all courses can be taken",
+		about:    "decide whether all courses can be taken, given their prerequisites. Right: True or False, in any case.",
 		format:   trueOrFalse,
 		defaults: settings{5, 10, 1, 2, 3, 5, 0.5},
 		curriculum: []Attribute{
@@ -100,7 +100,7 @@ func newGridPath(cells [][]string) (*gridPath, error) {
 		}
 	}
 	if starts != 1 || ends != 1 {
-		return nil, errors.New("the matrix has not one * and one #")
+		return nil, errors.New("the matrix does not have exactly one * and one #")
 	}
 	g.distances = spread(len(cells), len(cells[0]), func(i, j int) bool { return cells[i][j] == "*" }, func(i, j int) bool { return cells[i][j] != "X" })
 	return g, nil
@@ -140,7 +140,7 @@ func (g *gridPath) check(answer string) error {
 	for n, step := range steps {
 		d, ok := directions[step]
 		if !ok {
-			return fmt.Errorf("%s is no direction", short(step))
+			return fmt.Errorf("%s is not a direction", short(step))
 		}
 		at = [2]int{at[0] + d[0], at[1] + d[1]}
 		if at[0] < 0 || at[0] >= len(g.cells) || at[1] < 0 || at[1] >= len(g.cells[0]) || g.cells[at[0]][at[1]] == "X" {
@@ -172,17 +172,17 @@ func randomCells(r *random.Rand, rows, cols int, blocked float64) [][]string {
 
 func init() {
 	type settings struct {
-		MinRows  int     `toml:"min_rows" range:"[2,100]" about:"rows at least"`
-		MaxRows  int     `toml:"max_rows" range:"[2,100]" about:"rows at most"`
-		MinCols  int     `toml:"min_cols" range:"[2,100]" about:"columns at least"`
-		MaxCols  int     `toml:"max_cols" range:"[2,100]" about:"columns at most"`
+		MinRows  int     `toml:"min_rows" range:"[2,100]" about:"minimum number of rows"`
+		MaxRows  int     `toml:"max_rows" range:"[2,100]" about:"maximum number of rows"`
+		MinCols  int     `toml:"min_cols" range:"[2,100]" about:"minimum number of columns"`
+		MaxCols  int     `toml:"max_cols" range:"[2,100]" about:"maximum number of columns"`
 		PBlocked float64 `toml:"p_blocked" range:"[0,0.95]" about:"share of blocked cells"`
-		Balanced bool    `toml:"balanced" about:"leave one grid in 10 without a way; false: as chance has it"`
+		Balanced bool    `toml:"balanced" about:"leave one grid in 10 without a path; false: leave it to chance"`
 	}
 	generate(family[settings]{
-		name: "shortest_path", summary: "find a shortest way through a grid",
-		about: `find a shortest way from * to # around X. Right is every sequence of moves of least length
-that gets there, or infeasible where there is none.`,
+		name: "shortest_path", summary: "find a shortest path through a grid",
+		about: `find a shortest path from * to # around X. Right: every shortest sequence of moves that
+gets there, or "infeasible" if there is no path.`,
 		format:   "The answer is moves such as: up left left down. If there is no way it is the word infeasible.",
 		defaults: settings{5, 8, 5, 8, 0.4, true},
 		curriculum: []Attribute{
@@ -200,7 +200,7 @@ that gets there, or infeasible where there is none.`,
 			}
 			return g.check(answer)
 		},
-		balance: halves("without a way", "with a way", func(p problem) bool { return p.answer == "infeasible" },
+		balance: halves("without a path", "with a path", func(p problem) bool { return p.answer == "infeasible" },
 			func(s *settings) (float64, bool) { return rareKind, s.Balanced }),
 		draw: func(s *settings, r *random.Rand) (problem, bool) {
 			cells := randomCells(r, r.Between(s.MinRows, s.MaxRows), r.Between(s.MinCols, s.MaxCols), s.PBlocked)
@@ -219,15 +219,15 @@ that gets there, or infeasible where there is none.`,
 
 func init() {
 	type settings struct {
-		MinDist     int     `toml:"min_dist" range:"[1,200]" about:"steps of the way at least"`
-		MaxDist     int     `toml:"max_dist" range:"[1,200]" about:"steps of the way at most"`
-		MinGridSize int     `toml:"min_grid_size" range:"[4,100]" about:"rows and columns at least"`
-		MaxGridSize int     `toml:"max_grid_size" range:"[4,100]" about:"rows and columns at most"`
+		MinDist     int     `toml:"min_dist" range:"[1,200]" about:"minimum number of steps of the path"`
+		MaxDist     int     `toml:"max_dist" range:"[1,200]" about:"maximum number of steps of the path"`
+		MinGridSize int     `toml:"min_grid_size" range:"[4,100]" about:"minimum number of rows and columns"`
+		MaxGridSize int     `toml:"max_grid_size" range:"[4,100]" about:"maximum number of rows and columns"`
 		PWall       float64 `toml:"p_wall" range:"[0,0.6]" about:"share of walls"`
 	}
 	generate(family[settings]{
-		name: "maze", summary: "count the steps of a shortest way",
-		about:    "find the length of a shortest way through a maze. Right is a number equal to it.",
+		name: "maze", summary: "count the steps of a shortest path",
+		about:    "find the length of a shortest path through a maze. Right: a number equal to it.",
 		format:   wholeNumber,
 		defaults: settings{5, 10, 5, 10, 0.3},
 		curriculum: []Attribute{
@@ -256,13 +256,13 @@ func init() {
 func init() {
 	type settings struct {
 		Degree        int `toml:"degree" range:"[2,50]" about:"paths that leave the start"`
-		NodeRange     int `toml:"node_range" range:"[1000,1000000]" about:"the largest label"`
-		MinPathLength int `toml:"min_path_length" range:"[2,50]" about:"nodes of a path behind the start at least"`
-		MaxPathLength int `toml:"max_path_length" range:"[2,50]" about:"nodes of a path behind the start at most"`
+		NodeRange     int `toml:"node_range" range:"[1000,1000000]" about:"largest label"`
+		MinPathLength int `toml:"min_path_length" range:"[2,50]" about:"minimum number of nodes of a path after the start"`
+		MaxPathLength int `toml:"max_path_length" range:"[2,50]" about:"maximum number of nodes of a path after the start"`
 	}
 	generate(family[settings]{
 		name: "path_star", summary: "find the arm of a star that ends at the goal",
-		about:    "find the path from the start to the goal in a star of paths. Right are its labels in order, with white space between.",
+		about:    "find the path from the start to the goal in a star of paths. Right: its labels in order, with white space between.",
 		format:   "The answer is the labels from the start to the goal with spaces between.",
 		defaults: settings{3, 100000, 3, 5},
 		curriculum: []Attribute{
@@ -320,16 +320,16 @@ type colouring struct {
 
 func init() {
 	type settings struct {
-		NumColors       int     `toml:"num_colors" range:"[2,10]" about:"colours"`
-		MinNumVertices  int     `toml:"min_num_vertices" range:"[3,100]" about:"vertices at least"`
-		MaxNumVertices  int     `toml:"max_num_vertices" range:"[3,100]" about:"vertices at most"`
-		EdgeProbability float64 `toml:"edge_probability" range:"[0.01,0.99]" about:"chance of an edge between two vertices of different planted colours"`
+		NumColors       int     `toml:"num_colors" range:"[2,10]" about:"number of colours"`
+		MinNumVertices  int     `toml:"min_num_vertices" range:"[3,100]" about:"minimum number of vertices"`
+		MaxNumVertices  int     `toml:"max_num_vertices" range:"[3,100]" about:"maximum number of vertices"`
+		EdgeProbability float64 `toml:"edge_probability" range:"[0.01,0.99]" about:"probability of an edge between two vertices of different planted colours"`
 	}
 	generate(family[settings]{
 		name: "graph_color", summary: "colour a graph",
 		about: `colour the vertices of a graph so that no edge joins two of one colour. The graphs are drawn
-around a planted colouring. Right is a JSON object that gives exactly the vertices colours
-of those allowed, as whole numbers, and does so.`,
+around a planted colouring. Right: a JSON object that gives each vertex one of the allowed
+colours, as whole numbers, and no edge the same colour at both ends.`,
 		format:   `The answer is a JSON object from vertices to colours, such as {"0": 1, "1": 2}.`,
 		defaults: settings{3, 10, 10, 0.1},
 		curriculum: []Attribute{
@@ -346,16 +346,16 @@ of those allowed, as whole numbers, and does so.`,
 				return err
 			}
 			if len(colours) != len(p.Vertices) {
-				return fmt.Errorf("it colours %d vertices, there are %d", len(colours), len(p.Vertices))
+				return fmt.Errorf("it colours %d of %d vertices", len(colours), len(p.Vertices))
 			}
 			for _, v := range p.Vertices {
 				if c, ok := colours[strconv.Itoa(v)]; !ok || !slices.Contains(p.Options, c) {
-					return fmt.Errorf("vertex %d has none of the colours", v)
+					return fmt.Errorf("vertex %d does not have one of the allowed colours", v)
 				}
 			}
 			for _, e := range p.Edges {
 				if colours[strconv.Itoa(e[0])] == colours[strconv.Itoa(e[1])] {
-					return fmt.Errorf("vertices %d and %d have one colour", e[0], e[1])
+					return fmt.Errorf("vertices %d and %d have the same colour", e[0], e[1])
 				}
 			}
 			return nil
@@ -477,13 +477,13 @@ const maxMoves = 10_000
 
 func init() {
 	type settings struct {
-		NumJugs    int `toml:"num_jugs" range:"[2,4]" about:"jugs"`
-		Difficulty int `toml:"difficulty" range:"[1,12]" about:"the least number of moves is at least this"`
+		NumJugs    int `toml:"num_jugs" range:"[2,4]" about:"number of jugs"`
+		Difficulty int `toml:"difficulty" range:"[1,12]" about:"minimum length of the shortest solution, in moves"`
 	}
 	generate(family[settings]{
 		name: "jugs", summary: "measure water with jugs",
-		about: `fill, empty and pour jugs until one holds the target. Every list of moves that
-ends so is right. An invalid move makes the list wrong; pouring a jug into itself is invalid.`,
+		about: `fill, empty and pour jugs until one holds the target. Right: every list of moves that
+does so. An invalid move makes the list wrong; pouring a jug into itself is invalid.`,
 		format:   `The answer is a JSON list of moves, such as ["fill A", "pour A->B", "empty B"].`,
 		defaults: settings{3, 6},
 		curriculum: []Attribute{
@@ -508,11 +508,11 @@ ends so is right. An invalid move makes the list wrong; pouring a jug into itsel
 			levels := make([]int, len(p.Capacities))
 			for _, m := range moves {
 				if !p.move(levels, m) {
-					return fmt.Errorf("%s is no move", short(m))
+					return fmt.Errorf("%s is not a move", short(m))
 				}
 			}
 			if !slices.Contains(levels, p.Target) {
-				return fmt.Errorf("no jug holds %d litres in the end", p.Target)
+				return fmt.Errorf("no jug holds %d litres at the end", p.Target)
 			}
 			return nil
 		},

@@ -159,12 +159,12 @@ func (l *latin) grid() [][]string {
 
 func init() {
 	type settings struct {
-		MinEmpty int `toml:"min_empty" range:"[1,55]" about:"empty cells at least"`
-		MaxEmpty int `toml:"max_empty" range:"[1,55]" about:"empty cells at most"`
+		MinEmpty int `toml:"min_empty" range:"[1,55]" about:"minimum number of empty cells"`
+		MaxEmpty int `toml:"max_empty" range:"[1,55]" about:"maximum number of empty cells"`
 	}
 	generate(family[settings]{
 		name: "sudoku", summary: "solve a sudoku",
-		about:      "solve a sudoku of 9 x 9, which has one solution. Right is that grid. All problems on one solution are of one split.",
+		about:      "solve a sudoku of 9 x 9, which has one solution. Right: that grid. All problems with the same solution belong to the same split.",
 		format:     matrixFormat,
 		defaults:   settings{30, 50},
 		curriculum: []Attribute{{"empty", []float64{20, 30, 40, 50}, []string{"min_empty", "max_empty"}}},
@@ -186,12 +186,12 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinEmpty int `toml:"min_empty" range:"[1,12]" about:"empty cells at least"`
-		MaxEmpty int `toml:"max_empty" range:"[1,12]" about:"empty cells at most"`
+		MinEmpty int `toml:"min_empty" range:"[1,12]" about:"minimum number of empty cells"`
+		MaxEmpty int `toml:"max_empty" range:"[1,12]" about:"maximum number of empty cells"`
 	}
 	generate(family[settings]{
 		name: "mini_sudoku", summary: "solve a sudoku of 4 x 4",
-		about:      "solve a sudoku of 4 x 4, which has one solution. Right is that grid.",
+		about:      "solve a sudoku of 4 x 4, which has one solution. Right: that grid.",
 		format:     matrixFormat,
 		defaults:   settings{8, 12},
 		curriculum: []Attribute{{"empty", []float64{4, 6, 8, 10, 12}, []string{"min_empty", "max_empty"}}},
@@ -250,7 +250,7 @@ func futoshikiNumbers(text string) ([][]string, error) {
 			if _, err := strconv.Atoi(w); err == nil {
 				row = append(row, w)
 			} else if !slices.Contains([]string{"<", ">", "∧", "∨", "^", "v"}, w) {
-				return nil, fmt.Errorf("%s is neither a number nor a sign", short(w))
+				return nil, fmt.Errorf("%s is not a number or a sign", short(w))
 			}
 		}
 		if row != nil {
@@ -262,15 +262,15 @@ func futoshikiNumbers(text string) ([][]string, error) {
 
 func init() {
 	type settings struct {
-		MinBoardSize  int `toml:"min_board_size" range:"[4,7]" about:"rows and columns at least"`
-		MaxBoardSize  int `toml:"max_board_size" range:"[4,7]" about:"rows and columns at most"`
-		MinDifficulty int `toml:"min_difficulty" range:"[0,3]" about:"the least difficulty: a higher one gives fewer numbers and signs"`
-		MaxDifficulty int `toml:"max_difficulty" range:"[0,3]" about:"the largest difficulty"`
+		MinBoardSize  int `toml:"min_board_size" range:"[4,7]" about:"minimum number of rows and columns"`
+		MaxBoardSize  int `toml:"max_board_size" range:"[4,7]" about:"maximum number of rows and columns"`
+		MinDifficulty int `toml:"min_difficulty" range:"[0,3]" about:"smallest difficulty: a higher one gives fewer numbers and signs"`
+		MaxDifficulty int `toml:"max_difficulty" range:"[0,3]" about:"largest difficulty"`
 	}
 	generate(family[settings]{
-		name: "futoshiki", summary: "solve a square with signs of less and greater",
-		about: `solve a Latin square whose neighbours are partly ordered by < > ∧ ∨; it has one solution.
-Right are its numbers row by row, with or without the signs.`,
+		name: "futoshiki", summary: "solve a Latin square with inequality signs",
+		about: `solve a Latin square in which < > ∧ ∨ order some neighbours; it has one solution.
+Right: its numbers row by row, with or without the signs.`,
 		format:   "The answer is the rows of numbers, one a line, with spaces between; the signs may be kept.",
 		defaults: settings{4, 6, 0, 3},
 		curriculum: []Attribute{
@@ -280,7 +280,7 @@ Right are its numbers row by row, with or without the signs.`,
 		check: func(row verify.Problem, answer string) error {
 			want, err := futoshikiNumbers(row.Answer)
 			if err != nil || want == nil {
-				return lacks("the row's answer is no solved square")
+				return lacks("the row's answer is not a solved square")
 			}
 			got, err := futoshikiNumbers(answer)
 			if err != nil {

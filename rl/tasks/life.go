@@ -79,15 +79,14 @@ func lifeCells(text string) ([][]int, error) {
 
 func init() {
 	type settings struct {
-		GridSizeX       int `toml:"grid_size_x" range:"[3,100]" about:"columns"`
-		GridSizeY       int `toml:"grid_size_y" range:"[3,100]" about:"rows"`
-		FilledCells     int `toml:"filled_cells" range:"[1,8000]" about:"living cells at the beginning; no more than there are cells"`
-		SimulationSteps int `toml:"simulation_steps" range:"[1,50]" about:"steps"`
+		GridSizeX       int `toml:"grid_size_x" range:"[3,100]" about:"number of columns"`
+		GridSizeY       int `toml:"grid_size_y" range:"[3,100]" about:"number of rows"`
+		FilledCells     int `toml:"filled_cells" range:"[1,8000]" about:"number of living cells at the start; at most the number of cells"`
+		SimulationSteps int `toml:"simulation_steps" range:"[1,50]" about:"number of steps"`
 	}
 	generate(family[settings]{
 		name: "game_of_life", summary: "advance a board of the Game of Life",
-		about: `advance a board by some steps. Right is a list of lists of 0 and 1 equal to the board, of its
-size.`,
+		about:    `advance a board by some steps. Right: a list of lists of 0 and 1 equal to the final board.`,
 		format:   "The answer is the board as a list of rows in JSON, such as [[0,1],[1,0]].",
 		defaults: settings{10, 10, 10, 1},
 		curriculum: []Attribute{
@@ -107,7 +106,7 @@ size.`,
 		},
 		valid: func(s *settings) error {
 			if cells := s.GridSizeX * s.GridSizeY; s.FilledCells > cells {
-				return outOfRange("filled_cells", s.FilledCells, fmt.Sprintf("a whole number from 1 to %d, the cells there are", cells))
+				return outOfRange("filled_cells", s.FilledCells, fmt.Sprintf("a whole number from 1 to %d, the number of cells", cells))
 			}
 			return nil
 		},
@@ -130,15 +129,15 @@ size.`,
 
 func init() {
 	type settings struct {
-		GridSizeX          int     `toml:"grid_size_x" range:"[5,100]" about:"columns"`
-		GridSizeY          int     `toml:"grid_size_y" range:"[5,100]" about:"rows"`
-		Density            float64 `toml:"density" range:"[0.01,0.5]" about:"share of living cells at the beginning"`
-		MaxSimulationSteps int     `toml:"max_simulation_steps" range:"[1,200]" about:"steps looked at"`
-		Balanced           bool    `toml:"balanced" about:"draw boards that die out and others equally often; false: as chance has it"`
+		GridSizeX          int     `toml:"grid_size_x" range:"[5,100]" about:"number of columns"`
+		GridSizeY          int     `toml:"grid_size_y" range:"[5,100]" about:"number of rows"`
+		Density            float64 `toml:"density" range:"[0.01,0.5]" about:"share of living cells at the start"`
+		MaxSimulationSteps int     `toml:"max_simulation_steps" range:"[1,200]" about:"number of steps simulated"`
+		Balanced           bool    `toml:"balanced" about:"draw boards that die out and boards that do not equally often; false: leave it to chance"`
 	}
 	generate(family[settings]{
-		name: "game_of_life_halting", summary: "does a board of the Game of Life die out",
-		about:      `tell whether a board has no living cell after some steps. Right is True or False, in any case.`,
+		name: "game_of_life_halting", summary: "decide whether a board of the Game of Life dies out",
+		about:      `decide whether a board has no living cell after some steps. Right: True or False, in any case.`,
 		format:     trueOrFalse,
 		defaults:   settings{12, 12, 0.08, 20, true},
 		curriculum: []Attribute{{"max_simulation_steps", []float64{20, 50, 100, 200}, []string{"max_simulation_steps"}}},

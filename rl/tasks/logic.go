@@ -30,7 +30,7 @@ func rolesOf(text string) ([][2]string, error) {
 		}
 	}
 	if len(words)%2 == 1 {
-		return nil, errors.New("it is no list of names with a role each")
+		return nil, errors.New("it is not a list of names, each with a role")
 	}
 	var pairs [][2]string
 	for i := 0; i < len(words); i += 2 {
@@ -66,13 +66,13 @@ func randomClaim(r *random.Rand, names []string, roles [2]string, depth int) cla
 
 func init() {
 	type settings struct {
-		NPeople         int `toml:"n_people" range:"[1,10]" about:"people"`
-		DepthConstraint int `toml:"depth_constraint" range:"[1,4]" about:"how deep statements nest at most"`
+		NPeople         int `toml:"n_people" range:"[1,10]" about:"number of people"`
+		DepthConstraint int `toml:"depth_constraint" range:"[1,4]" about:"maximum nesting depth of statements"`
 	}
 	generate(family[settings]{
-		name: "knights_knaves", summary: "who tells the truth and who lies",
+		name: "knights_knaves", summary: "find who tells the truth and who lies",
 		about: `find who always tells the truth and who always lies from what each says; there is one
-solution. Right is every name with its role, in any order and case, and no other words.`,
+solution. Right: every name with its role, in any order and case, and no other words.`,
 		format:   "The answer gives everyone a role, such as: Ada is a knight, and Emil is a knave.",
 		defaults: settings{2, 2},
 		curriculum: []Attribute{
@@ -82,7 +82,7 @@ solution. Right is every name with its role, in any order and case, and no other
 		check: func(row verify.Problem, answer string) error {
 			want, err := rolesOf(row.Answer)
 			if err != nil || len(want) == 0 {
-				return lacks("the row's answer is no list of names with a role each")
+				return lacks("the row's answer is not a list of names, each with a role")
 			}
 			got, err := rolesOf(answer)
 			if err != nil {
@@ -154,16 +154,16 @@ func (g gate) value(values []bool) bool {
 
 func init() {
 	type settings struct {
-		MinTerms  int     `toml:"min_terms" range:"[1,30]" about:"gates at least"`
-		MaxTerms  int     `toml:"max_terms" range:"[1,30]" about:"gates at most"`
-		MinInputs int     `toml:"min_inputs" range:"[2,10]" about:"inputs of a gate at least"`
-		MaxInputs int     `toml:"max_inputs" range:"[2,10]" about:"inputs of a gate at most"`
-		NegProb   float64 `toml:"neg_prob" range:"[0,1]" about:"chance that an input is negated"`
-		Balanced  bool    `toml:"balanced" about:"draw both outputs equally often; false: as chance has it"`
+		MinTerms  int     `toml:"min_terms" range:"[1,30]" about:"minimum number of gates"`
+		MaxTerms  int     `toml:"max_terms" range:"[1,30]" about:"maximum number of gates"`
+		MinInputs int     `toml:"min_inputs" range:"[2,10]" about:"minimum number of inputs of a gate"`
+		MaxInputs int     `toml:"max_inputs" range:"[2,10]" about:"maximum number of inputs of a gate"`
+		NegProb   float64 `toml:"neg_prob" range:"[0,1]" about:"probability that an input is negated"`
+		Balanced  bool    `toml:"balanced" about:"draw both outputs equally often; false: leave it to chance"`
 	}
 	generate(family[settings]{
-		name: "circuit_logic", summary: "the output of a circuit of gates",
-		about:    "find the output of a circuit, given as a list of gates and the values of its inputs. Right is 0 or 1.",
+		name: "circuit_logic", summary: "find the output of a circuit of gates",
+		about:    "find the output of a circuit, given as a list of gates and the values of its inputs. Right: 0 or 1.",
 		format:   "The answer is 0 or 1.",
 		defaults: settings{3, 5, 2, 4, 0.3, true},
 		curriculum: []Attribute{
@@ -239,11 +239,11 @@ func selfStatement(r *random.Rand, n int) (string, func(truth uint, count int) b
 func init() {
 	type settings struct {
 		Difficulty int  `toml:"difficulty" range:"[1,10]" about:"statements: 4 + difficulty / 2"`
-		Balanced   bool `toml:"balanced" about:"draw problems with 0, 1, 2 and more ways equally often; false: as chance has it"`
+		Balanced   bool `toml:"balanced" about:"draw problems with 0, 1, 2 and more ways equally often; false: leave it to chance"`
 	}
 	generate(family[settings]{
-		name: "self_reference", summary: "count the ways in which statements about themselves hold",
-		about:      "count in how many ways statements about each other can be true or false together. Right is a number equal to the count.",
+		name: "self_reference", summary: "count the consistent truth values of statements about each other",
+		about:      "count the ways in which statements about each other can be consistently true or false. Right: a number equal to the count.",
 		format:     wholeNumber,
 		defaults:   settings{5, true},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []string{"difficulty"}}},

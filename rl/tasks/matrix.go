@@ -59,12 +59,12 @@ func spiral(grid [][]int) []int {
 
 func init() {
 	type settings struct {
-		MinN int `toml:"min_n" range:"[2,100]" about:"rows and columns at least"`
-		MaxN int `toml:"max_n" range:"[2,100]" about:"rows and columns at most"`
+		MinN int `toml:"min_n" range:"[2,100]" about:"minimum number of rows and columns"`
+		MaxN int `toml:"max_n" range:"[2,100]" about:"maximum number of rows and columns"`
 	}
 	generate(family[settings]{
 		name: "spiral_matrix", summary: "read a matrix in a spiral",
-		about:      "list the entries of a square matrix in a clockwise spiral. Right are these numbers in that order, with white space between.",
+		about:      "list the entries of a square matrix in a clockwise spiral. Right: the numbers in that order, with white space between.",
 		format:     "The answer is the numbers with spaces between.",
 		defaults:   settings{2, 10},
 		curriculum: []Attribute{{"n", []float64{10, 25, 50, 100}, []string{"min_n", "max_n"}}},
@@ -83,14 +83,14 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinN         int `toml:"min_n" range:"[2,100]" about:"rows and columns at least"`
-		MaxN         int `toml:"max_n" range:"[2,100]" about:"rows and columns at most"`
-		MinRotations int `toml:"min_rotations" range:"[0,100]" about:"quarter turns at least"`
-		MaxRotations int `toml:"max_rotations" range:"[0,100]" about:"quarter turns at most"`
+		MinN         int `toml:"min_n" range:"[2,100]" about:"minimum number of rows and columns"`
+		MaxN         int `toml:"max_n" range:"[2,100]" about:"maximum number of rows and columns"`
+		MinRotations int `toml:"min_rotations" range:"[0,100]" about:"minimum number of quarter turns"`
+		MaxRotations int `toml:"max_rotations" range:"[0,100]" about:"maximum number of quarter turns"`
 	}
 	generate(family[settings]{
 		name: "rotate_matrix", summary: "rotate a matrix by quarter turns",
-		about:    "rotate a square matrix clockwise. Right is the rotated matrix, row by row.",
+		about:    "rotate a square matrix clockwise. Right: the rotated matrix, row by row.",
 		format:   matrixFormat,
 		defaults: settings{2, 10, 0, 10},
 		curriculum: []Attribute{
@@ -196,16 +196,16 @@ var matrixSteps = []func(r *random.Rand, grid [][]int) (string, [][]int, bool){
 
 func init() {
 	type settings struct {
-		MinRows       int `toml:"min_rows" range:"[2,100]" about:"rows at least"`
-		MaxRows       int `toml:"max_rows" range:"[2,100]" about:"rows at most"`
-		MinCols       int `toml:"min_cols" range:"[2,100]" about:"columns at least"`
-		MaxCols       int `toml:"max_cols" range:"[2,100]" about:"columns at most"`
-		MinTransforms int `toml:"min_transforms" range:"[1,50]" about:"steps at least"`
-		MaxTransforms int `toml:"max_transforms" range:"[1,50]" about:"steps at most"`
+		MinRows       int `toml:"min_rows" range:"[2,100]" about:"minimum number of rows"`
+		MaxRows       int `toml:"max_rows" range:"[2,100]" about:"maximum number of rows"`
+		MinCols       int `toml:"min_cols" range:"[2,100]" about:"minimum number of columns"`
+		MaxCols       int `toml:"max_cols" range:"[2,100]" about:"maximum number of columns"`
+		MinTransforms int `toml:"min_transforms" range:"[1,50]" about:"minimum number of steps"`
+		MaxTransforms int `toml:"max_transforms" range:"[1,50]" about:"maximum number of steps"`
 	}
 	generate(family[settings]{
 		name: "manipulate_matrix", summary: "apply steps to a matrix",
-		about:    "apply rotations, mirrorings, replacements and removals to a matrix in turn. Right is the resulting matrix, row by row.",
+		about:    "apply rotations, mirrorings, replacements and removals to a matrix in turn. Right: the resulting matrix, row by row.",
 		format:   matrixFormat,
 		defaults: settings{2, 10, 2, 10, 1, 10},
 		curriculum: []Attribute{
@@ -252,7 +252,7 @@ func numberGrid(text string) ([][]*big.Rat, error) {
 func checkPooled(row verify.Problem, answer string) error {
 	want, err := numberGrid(row.Answer)
 	if err != nil || len(want) == 0 {
-		return lacks("the row's answer is no matrix")
+		return lacks("the row's answer is not a matrix")
 	}
 	got, err := numberGrid(answer)
 	if err != nil {
@@ -267,17 +267,17 @@ func checkPooled(row verify.Problem, answer string) error {
 
 func init() {
 	type settings struct {
-		MinRows     int `toml:"min_rows" range:"[2,100]" about:"rows at least"`
-		MaxRows     int `toml:"max_rows" range:"[2,100]" about:"rows at most"`
-		MinCols     int `toml:"min_cols" range:"[2,100]" about:"columns at least"`
-		MaxCols     int `toml:"max_cols" range:"[2,100]" about:"columns at most"`
-		MinPoolSize int `toml:"min_pool_size" range:"[1,20]" about:"rows and columns of a window at least"`
-		MaxPoolSize int `toml:"max_pool_size" range:"[1,20]" about:"rows and columns of a window at most"`
+		MinRows     int `toml:"min_rows" range:"[2,100]" about:"minimum number of rows"`
+		MaxRows     int `toml:"max_rows" range:"[2,100]" about:"maximum number of rows"`
+		MinCols     int `toml:"min_cols" range:"[2,100]" about:"minimum number of columns"`
+		MaxCols     int `toml:"max_cols" range:"[2,100]" about:"maximum number of columns"`
+		MinPoolSize int `toml:"min_pool_size" range:"[1,20]" about:"minimum number of rows and columns of a window"`
+		MaxPoolSize int `toml:"max_pool_size" range:"[1,20]" about:"maximum number of rows and columns of a window"`
 	}
 	generate(family[settings]{
-		name: "pool_matrix", summary: "maxima or means of the windows of a matrix",
+		name: "pool_matrix", summary: "pool the windows of a matrix by maximum or mean",
 		about: `replace each window of a matrix by its largest number or its mean; windows at the right and
-lower edge may be smaller. Right is a matrix whose numbers are within 0.005 or 1 %.`,
+lower edge may be smaller. Right: a matrix whose numbers are within 0.005 or 1 %.`,
 		format:   matrixFormat + " Round to 2 decimals.",
 		defaults: settings{2, 10, 2, 10, 1, 3},
 		curriculum: []Attribute{
@@ -345,13 +345,13 @@ func spread(rows, cols int, source, enter func(i, j int) bool) [][]int {
 
 func init() {
 	type settings struct {
-		MinN  int     `toml:"min_n" range:"[2,100]" about:"rows and columns at least"`
-		MaxN  int     `toml:"max_n" range:"[2,100]" about:"rows and columns at most"`
+		MinN  int     `toml:"min_n" range:"[2,100]" about:"minimum number of rows and columns"`
+		MaxN  int     `toml:"max_n" range:"[2,100]" about:"maximum number of rows and columns"`
 		PZero float64 `toml:"p_zero" range:"[0.01,0.99]" about:"share of zeros"`
 	}
 	generate(family[settings]{
-		name: "binary_matrix", summary: "distance of each cell from the nearest 0",
-		about:    "find each cell's distance from the nearest 0 of a binary matrix. Right is the matrix of distances.",
+		name: "binary_matrix", summary: "find the distance of each cell from the nearest 0",
+		about:    "find each cell's distance from the nearest 0 of a binary matrix. Right: the matrix of distances.",
 		format:   matrixFormat,
 		defaults: settings{3, 10, 0.25},
 		curriculum: []Attribute{
@@ -383,15 +383,15 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinN     int     `toml:"min_n" range:"[2,100]" about:"rows and columns at least"`
-		MaxN     int     `toml:"max_n" range:"[2,100]" about:"rows and columns at most"`
+		MinN     int     `toml:"min_n" range:"[2,100]" about:"minimum number of rows and columns"`
+		MaxN     int     `toml:"max_n" range:"[2,100]" about:"maximum number of rows and columns"`
 		POranges float64 `toml:"p_oranges" range:"[0.01,1]" about:"share of cells with an orange"`
 		PRotten  float64 `toml:"p_rotten" range:"[0.01,1]" about:"share of oranges that are rotten"`
-		Balanced bool    `toml:"balanced" about:"leave fresh oranges in one grid in 10; false: as chance has it"`
+		Balanced bool    `toml:"balanced" about:"leave fresh oranges in one grid in 10; false: leave it to chance"`
 	}
 	generate(family[settings]{
-		name: "rotten_oranges", summary: "how long until all oranges are rotten",
-		about:      "find after how many minutes no orange is fresh, or -1. Right is a number equal to it.",
+		name: "rotten_oranges", summary: "find when all oranges are rotten",
+		about:      "find after how many minutes no orange is fresh, or -1 if one stays fresh. Right: a number equal to it.",
 		format:     "The answer is the number of minutes, or -1 if some orange stays fresh.",
 		defaults:   settings{10, 30, 0.85, 0.1, true},
 		curriculum: []Attribute{{"n", []float64{10, 25, 50, 100}, []string{"min_n", "max_n"}}},
@@ -458,19 +458,19 @@ func islandSizes(grid [][]int) []int {
 
 func init() {
 	type settings struct {
-		MinRows       int `toml:"min_rows" range:"[1,100]" about:"rows at least"`
-		MaxRows       int `toml:"max_rows" range:"[2,100]" about:"rows at most"`
-		MinCols       int `toml:"min_cols" range:"[1,100]" about:"columns at least"`
-		MaxCols       int `toml:"max_cols" range:"[2,100]" about:"columns at most"`
-		MinNumIslands int `toml:"min_num_islands" range:"[0,100]" about:"walks that leave land at least"`
-		MaxNumIslands int `toml:"max_num_islands" range:"[1,100]" about:"walks that leave land at most"`
-		MinIslandSize int `toml:"min_island_size" range:"[0,1000]" about:"steps of a walk at least"`
-		MaxIslandSize int `toml:"max_island_size" range:"[1,1000]" about:"steps of a walk at most"`
+		MinRows       int `toml:"min_rows" range:"[1,100]" about:"minimum number of rows"`
+		MaxRows       int `toml:"max_rows" range:"[2,100]" about:"maximum number of rows"`
+		MinCols       int `toml:"min_cols" range:"[1,100]" about:"minimum number of columns"`
+		MaxCols       int `toml:"max_cols" range:"[2,100]" about:"maximum number of columns"`
+		MinNumIslands int `toml:"min_num_islands" range:"[0,100]" about:"minimum number of walks that leave land"`
+		MaxNumIslands int `toml:"max_num_islands" range:"[1,100]" about:"maximum number of walks that leave land"`
+		MinIslandSize int `toml:"min_island_size" range:"[0,1000]" about:"minimum number of steps of a walk"`
+		MaxIslandSize int `toml:"max_island_size" range:"[1,1000]" about:"maximum number of steps of a walk"`
 	}
 	generate(family[settings]{
-		name: "largest_island", summary: "the size of the largest island",
-		about: `find the size of the largest group of connected ones. The land is left by random walks,
-which may meet. Right is a number equal to it.`,
+		name: "largest_island", summary: "find the size of the largest island",
+		about: `find the size of the largest group of connected ones. Random walks leave the land and
+may meet. Right: a number equal to it.`,
 		format:   "The answer is one whole number, 0 if there is no island.",
 		defaults: settings{5, 10, 5, 10, 0, 5, 0, 10},
 		curriculum: []Attribute{

@@ -60,7 +60,7 @@ func (h hanoi) check(answer string) error {
 		}
 		m := hanoiMove.FindStringSubmatch(line)
 		if m == nil {
-			return fmt.Errorf("%s is no move", short(strings.TrimSpace(line)))
+			return fmt.Errorf("%s is not a move", short(strings.TrimSpace(line)))
 		}
 		disk, _ := strconv.Atoi(m[1])
 		from, _ := strconv.Atoi(m[2])
@@ -71,7 +71,7 @@ func (h hanoi) check(answer string) error {
 		}
 		for smaller := range disk - 1 {
 			if at[smaller] == from || at[smaller] == to {
-				return fmt.Errorf("move %d is not allowed: disk %d lies in the way", moves, smaller+1)
+				return fmt.Errorf("move %d is not allowed: disk %d blocks it", moves, smaller+1)
 			}
 		}
 		at[disk-1] = to
@@ -80,21 +80,21 @@ func (h hanoi) check(answer string) error {
 	case slices.ContainsFunc(at, func(peg int) bool { return peg != h.target }):
 		return fmt.Errorf("not all disks are on peg %d", h.target)
 	case moves > h.least:
-		return fmt.Errorf("it takes %d moves, %d are enough", moves, h.least)
+		return fmt.Errorf("it takes %d moves, but %d are enough", moves, h.least)
 	}
 	return nil
 }
 
 func init() {
 	type settings struct {
-		MinDisks int `toml:"min_disks" range:"[1,12]" about:"disks at least"`
-		MaxDisks int `toml:"max_disks" range:"[2,12]" about:"disks at most"`
-		MinPegs  int `toml:"min_pegs" range:"[3,4]" about:"pegs at least"`
-		MaxPegs  int `toml:"max_pegs" range:"[3,4]" about:"pegs at most"`
+		MinDisks int `toml:"min_disks" range:"[1,12]" about:"minimum number of disks"`
+		MaxDisks int `toml:"max_disks" range:"[2,12]" about:"maximum number of disks"`
+		MinPegs  int `toml:"min_pegs" range:"[3,4]" about:"minimum number of pegs"`
+		MaxPegs  int `toml:"max_pegs" range:"[3,4]" about:"maximum number of pegs"`
 	}
 	generate(family[settings]{
 		name: "tower_of_hanoi", summary: "move a tower of disks",
-		about:    "move a tower with the least number of moves. Right is every list of allowed moves that does.",
+		about:    "move a tower of disks in as few moves as possible. Right: every shortest list of allowed moves.",
 		format:   "The answer is one move a line, each in the form: Move disk 1 from Peg 2 to Peg 3.",
 		defaults: settings{3, 7, 3, 4},
 		curriculum: []Attribute{
@@ -212,13 +212,13 @@ var lockArrows = strings.NewReplacer("→", " ", "->", " ", ",", " ")
 
 func init() {
 	type settings struct {
-		Difficulty int `toml:"difficulty" range:"[1,12]" about:"presses that are needed at least"`
+		Difficulty int `toml:"difficulty" range:"[1,12]" about:"minimum length of the shortest solution, in presses"`
 	}
 	generate(family[settings]{
 		name: "quantum_lock", summary: "press buttons whose effect depends on a light",
 		about: `reach a number by pressing buttons that work only in one colour of a light, which changes
-with every press. Right is every shortest sequence of buttons that work; arrows, commas or
-white space part them.`,
+with every press. Right: every shortest sequence of buttons that work, separated by arrows,
+commas or white space.`,
 		format:     "The answer is a shortest sequence of buttons such as A → B → A.",
 		defaults:   settings{5},
 		curriculum: []Attribute{{"difficulty", []float64{1, 2, 3, 4, 5, 6, 7, 8}, []string{"difficulty"}}},
@@ -235,7 +235,7 @@ white space part them.`,
 			for _, c := range strings.Join(strings.Fields(lockArrows.Replace(strings.ToUpper(answer))), "") {
 				i := slices.IndexFunc(l.Buttons, func(b lockButton) bool { return b.Name == string(c) })
 				if i < 0 {
-					return fmt.Errorf("%q is no button", c)
+					return fmt.Errorf("%q is not a button", c)
 				}
 				next, ok := state.press(l.Buttons[i])
 				if presses++; !ok {
@@ -245,7 +245,7 @@ white space part them.`,
 			}
 			switch {
 			case state.value != l.Target:
-				return fmt.Errorf("the number is %d in the end", state.value)
+				return fmt.Errorf("the number is %d at the end", state.value)
 			case presses > least:
 				return errors.New("there is a shorter sequence")
 			}

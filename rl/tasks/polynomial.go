@@ -122,7 +122,7 @@ func (a *algebra) term() (polynomial, error) {
 		case op == '/':
 			divisor, ok := next.constant()
 			if !ok || divisor.Sign() == 0 {
-				return nil, fmt.Errorf("it divides by something else than a number that is not 0")
+				return nil, fmt.Errorf("it divides by something other than a nonzero number")
 			}
 			product, err = a.multiply(product, polynomial{{}: new(big.Rat).Inv(divisor)})
 		default:
@@ -239,7 +239,7 @@ func (a *algebra) base() (polynomial, error) {
 
 func (a *algebra) multiply(p, q polynomial) (polynomial, error) {
 	if a.expanded && len(p) > 1 && len(q) > 1 {
-		return nil, fmt.Errorf("it is not multiplied out")
+		return nil, fmt.Errorf("it is not expanded")
 	}
 	if a.steps += len(p)*len(q) + 1; a.steps > maxAlgebraSteps {
 		return nil, fmt.Errorf("it takes more than %d multiplications", maxAlgebraSteps)
@@ -288,7 +288,7 @@ func (a *algebra) unexpected(wanted string) error {
 	if a.peek(); a.at >= len(a.text) {
 		return fmt.Errorf("it ends where %s is expected", wanted)
 	}
-	return fmt.Errorf("%s stands where %s is expected", short(a.text[a.at:min(len(a.text), a.at+8)]), wanted)
+	return fmt.Errorf("found %s where %s is expected", short(a.text[a.at:min(len(a.text), a.at+8)]), wanted)
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -39,7 +39,7 @@ func queenColumns(board [][]string) ([]int, error) {
 			switch {
 			case c == "_":
 			case c != "Q" || columns[i] >= 0:
-				return nil, fmt.Errorf("row %d is no row of _ with one Q at most", i+1)
+				return nil, fmt.Errorf("row %d is not made of _ and at most one Q", i+1)
 			default:
 				columns[i] = j
 			}
@@ -83,7 +83,7 @@ func checkQueens(row verify.Problem, answer string) error {
 	case len(columns) != len(given):
 		return fmt.Errorf("the board has %d rows, not %d", len(columns), len(given))
 	case slices.Contains(columns, -1):
-		return errors.New("there are rows without a queen")
+		return errors.New("some rows have no queen")
 	case attacked(columns):
 		return errors.New("two queens attack each other")
 	}
@@ -117,13 +117,13 @@ func queens(r *random.Rand, n int) []int {
 
 func init() {
 	type settings struct {
-		N         int `toml:"n" range:"[4,12]" about:"rows and columns"`
-		MinRemove int `toml:"min_remove" range:"[1,12]" about:"queens to place at least"`
-		MaxRemove int `toml:"max_remove" range:"[1,12]" about:"queens to place at most; no more than n"`
+		N         int `toml:"n" range:"[4,12]" about:"number of rows and columns"`
+		MinRemove int `toml:"min_remove" range:"[1,12]" about:"minimum number of queens to place"`
+		MaxRemove int `toml:"max_remove" range:"[1,12]" about:"maximum number of queens to place; not above n"`
 	}
 	generate(family[settings]{
 		name: "n_queens", summary: "place queens that do not attack each other",
-		about:    "complete a board to n queens that do not attack each other. Right is every such board that keeps the queens given.",
+		about:    "complete a board to n queens that do not attack each other. Right: every such board that keeps the given queens.",
 		format:   "The answer is the board in the same form, with Q and _.",
 		defaults: settings{8, 1, 7},
 		curriculum: []Attribute{
@@ -175,10 +175,10 @@ func bitGrid(text string) ([][]int, error) {
 
 func init() {
 	type settings struct {
-		MinRows int     `toml:"min_rows" range:"[3,9]" about:"rows at least"`
-		MaxRows int     `toml:"max_rows" range:"[3,9]" about:"rows at most"`
-		MinCols int     `toml:"min_cols" range:"[3,9]" about:"columns at least"`
-		MaxCols int     `toml:"max_cols" range:"[3,9]" about:"columns at most"`
+		MinRows int     `toml:"min_rows" range:"[3,9]" about:"minimum number of rows"`
+		MaxRows int     `toml:"max_rows" range:"[3,9]" about:"maximum number of rows"`
+		MinCols int     `toml:"min_cols" range:"[3,9]" about:"minimum number of columns"`
+		MaxCols int     `toml:"max_cols" range:"[3,9]" about:"maximum number of columns"`
 		POnes   float64 `toml:"p_ones" range:"[0.05,0.95]" about:"share of ones"`
 	}
 	sums := func(grid [][]int) (rows, cols []int) {
@@ -193,7 +193,7 @@ func init() {
 	}
 	generate(family[settings]{
 		name: "kakurasu", summary: "fill a grid with 0 and 1 to weighted sums",
-		about:    "fill a grid with 0 and 1 so that the weighted sums of rows and columns come out. Right is every grid that does.",
+		about:    "fill a grid with 0 and 1 so that the weighted sums of rows and columns are the given ones. Right: every such grid.",
 		format:   matrixFormat,
 		defaults: settings{4, 5, 4, 5, 0.3},
 		curriculum: []Attribute{
@@ -246,16 +246,16 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinBoardSize int `toml:"min_board_size" range:"[4,10]" about:"rows and columns at least, sums included"`
-		MaxBoardSize int `toml:"max_board_size" range:"[4,10]" about:"rows and columns at most, sums included"`
-		MinEmpty     int `toml:"min_empty" range:"[1,9]" about:"empty cells at least"`
-		MaxEmpty     int `toml:"max_empty" range:"[1,9]" about:"empty cells at most"`
-		MinNum       int `toml:"min_num" range:"[1,99]" about:"the least number of a cell"`
-		MaxNum       int `toml:"max_num" range:"[2,99]" about:"the largest number of a cell"`
+		MinBoardSize int `toml:"min_board_size" range:"[4,10]" about:"minimum number of rows and columns, including sums"`
+		MaxBoardSize int `toml:"max_board_size" range:"[4,10]" about:"maximum number of rows and columns, including sums"`
+		MinEmpty     int `toml:"min_empty" range:"[1,9]" about:"minimum number of empty cells"`
+		MaxEmpty     int `toml:"max_empty" range:"[1,9]" about:"maximum number of empty cells"`
+		MinNum       int `toml:"min_num" range:"[1,99]" about:"smallest number of a cell"`
+		MaxNum       int `toml:"max_num" range:"[2,99]" about:"largest number of a cell"`
 	}
 	generate(family[settings]{
 		name: "survo", summary: "put given numbers into a matrix with sums",
-		about:    "put given numbers into the empty cells of a matrix so that the sums come out. Right is the completed matrix; it is the only one.",
+		about:    "put given numbers into the empty cells of a matrix so that the sums are right. Right: the completed matrix. There is only one.",
 		format:   "The answer is the whole matrix, the sums included: one row a line, numbers with spaces between.",
 		defaults: settings{4, 5, 3, 5, 1, 9},
 		curriculum: []Attribute{
@@ -389,14 +389,14 @@ func twentyFour(terms []term) string {
 
 func init() {
 	type settings struct {
-		MinValue int `toml:"min_value" range:"[1,20]" about:"the least number"`
-		MaxValue int `toml:"max_value" range:"[2,20]" about:"the largest number"`
+		MinValue int `toml:"min_value" range:"[1,20]" about:"smallest number"`
+		MaxValue int `toml:"max_value" range:"[2,20]" about:"largest number"`
 	}
 	generate(family[settings]{
-		name: "puzzle24", summary: "make 24 of four numbers",
-		about: `combine four numbers, each used once, with + - * / and brackets into 24. Right is every
-expression of exactly these numbers whose exact value is 24; "= 24" may follow. Rows without
-"numbers", as reasoning-gym's, are about the numbers of their reference.`,
+		name: "puzzle24", summary: "make 24 from four numbers",
+		about: `combine four numbers, each used once, with + - * / and brackets into 24. Right: every
+expression of exactly these numbers whose exact value is 24; "= 24" may follow. For rows
+without "numbers", such as reasoning-gym's, the numbers are those of the reference.`,
 		format:     "The answer is the expression alone.",
 		defaults:   settings{1, 10},
 		curriculum: []Attribute{{"value", []float64{5, 6, 7, 8, 9, 10}, []string{"max_value"}}},
@@ -438,15 +438,15 @@ expression of exactly these numbers whose exact value is 24; "= 24" may follow. 
 
 func init() {
 	type settings struct {
-		MinWords         int  `toml:"min_words" range:"[2,20]" about:"words added at least"`
-		MaxWords         int  `toml:"max_words" range:"[2,20]" about:"words added at most"`
+		MinWords         int  `toml:"min_words" range:"[2,20]" about:"minimum number of words added"`
+		MaxWords         int  `toml:"max_words" range:"[2,20]" about:"maximum number of words added"`
 		AllowLeadingZero bool `toml:"allow_leading_zero" about:"a word may begin with the letter of 0"`
 	}
 	generate(family[settings]{
-		name: "cryptarithm", summary: "find the digits behind the letters of a sum",
-		about: `replace letters by different digits so that a sum comes out. Right is every mapping, given
-as letter=digit, of exactly the letters, each once, that does; no word begins with 0 unless
-that is allowed.`,
+		name: "cryptarithm", summary: "find the digits that the letters of a sum stand for",
+		about: `replace letters by different digits so that a sum is correct. Right: every mapping,
+written as letter=digit, that has exactly the letters of the sum, each once, and makes the
+sum correct. No word may begin with 0 unless the row allows it.`,
 		format:     "The answer is the digits of all letters in the form A=1,B=2,C=3.",
 		defaults:   settings{2, 3, false},
 		curriculum: []Attribute{{"words", []float64{2, 5, 10, 20}, []string{"min_words", "max_words"}}},
@@ -506,7 +506,7 @@ func checkCryptarithm(row verify.Problem, answer string) error {
 			return fmt.Errorf("%s is not in the form A=1", short(part))
 		}
 		if old, ok := letters[[]rune(name)[0]]; !ok || old >= 0 || taken[d] {
-			return fmt.Errorf("%s is no letter of the sum, or the letter or digit comes twice", short(part))
+			return fmt.Errorf("%s is not a letter of the sum, or the letter or digit appears twice", short(part))
 		}
 		letters[[]rune(name)[0]], taken[d] = d, true
 	}
@@ -532,12 +532,12 @@ func checkCryptarithm(row verify.Problem, answer string) error {
 			carry += digit(w)
 		}
 		if carry%10 != digit(result) {
-			return errors.New("the sum does not come out")
+			return errors.New("the sum is not correct")
 		}
 		carry /= 10
 	}
 	if carry != 0 {
-		return errors.New("the sum does not come out")
+		return errors.New("the sum is not correct")
 	}
 	return nil
 }

@@ -37,13 +37,13 @@ func abReduce(tokens []string) []string {
 
 func init() {
 	type settings struct {
-		Length int `toml:"length" range:"[2,200]" about:"tokens of the program"`
+		Length int `toml:"length" range:"[2,200]" about:"number of tokens in the program"`
 	}
 	generate(family[settings]{
-		name: "ab", summary: "rewrite a program of the system A::B to its end",
-		about: `run a program of the rewriting system A::B. Right are the tokens of the final state, with
-any white space between. Problems whose final state is empty are not drawn; on other rows
-nothing is right where the row's answer is empty.`,
+		name: "ab", summary: "run a program of the rewriting system A::B",
+		about: `run a program of the rewriting system A::B. Right: the tokens of the final state, with
+any white space between. Problems whose final state is empty are not drawn. For other rows
+with an empty answer, an empty answer is right.`,
 		format:     "The answer is the tokens of the final state with spaces between.",
 		defaults:   settings{10},
 		curriculum: []Attribute{{"length", []float64{10, 25, 50, 100}, []string{"length"}}},
@@ -85,12 +85,12 @@ func inserted(text string) string {
 
 func init() {
 	type settings struct {
-		MinStringLength int `toml:"min_string_length" range:"[5,1000]" about:"letters at least"`
-		MaxStringLength int `toml:"max_string_length" range:"[5,1000]" about:"letters at most"`
+		MinStringLength int `toml:"min_string_length" range:"[5,1000]" about:"minimum number of letters"`
+		MaxStringLength int `toml:"max_string_length" range:"[5,1000]" about:"maximum number of letters"`
 	}
 	generate(family[settings]{
-		name: "string_insertion", summary: "insert letters behind patterns",
-		about:      "insert a letter behind each of five patterns. Right is exactly the resulting text.",
+		name: "string_insertion", summary: "insert letters after patterns",
+		about:      "insert a letter after each occurrence of five patterns. Right: exactly the resulting text.",
 		format:     "The answer is the text alone.",
 		defaults:   settings{5, 20},
 		curriculum: []Attribute{{"string_length", []float64{10, 50, 100, 500}, []string{"min_string_length", "max_string_length"}}},
@@ -192,14 +192,14 @@ func rewritten(text string, rules []rewriteRule) (string, bool) {
 
 func init() {
 	type settings struct {
-		MinStringLength int `toml:"min_string_length" range:"[5,1000]" about:"letters at least"`
-		MaxStringLength int `toml:"max_string_length" range:"[5,1000]" about:"letters at most"`
-		MinNumRules     int `toml:"min_num_rules" range:"[3,20]" about:"rules at least"`
-		MaxNumRules     int `toml:"max_num_rules" range:"[3,20]" about:"rules at most"`
+		MinStringLength int `toml:"min_string_length" range:"[5,1000]" about:"minimum number of letters"`
+		MaxStringLength int `toml:"max_string_length" range:"[5,1000]" about:"maximum number of letters"`
+		MinNumRules     int `toml:"min_num_rules" range:"[3,20]" about:"minimum number of rules"`
+		MaxNumRules     int `toml:"max_num_rules" range:"[3,20]" about:"maximum number of rules"`
 	}
 	generate(family[settings]{
 		name: "string_manipulation", summary: "rewrite a text by rules until nothing changes",
-		about: `apply the first rule that applies, again and again. Right is exactly the final text;
+		about: `apply the first rule that applies, again and again. Right: exactly the final text;
 problems whose final text is empty are not drawn.`,
 		format:   "The answer is the final text alone.",
 		defaults: settings{5, 20, 3, 8},
@@ -276,8 +276,8 @@ const exchangeOrder = "Apply the first rule that can be applied, then begin agai
 
 func init() {
 	type settings struct {
-		MinInitialMachines int `toml:"min_initial_machines" range:"[0,500]" about:"machines of a kind at least"`
-		MaxInitialMachines int `toml:"max_initial_machines" range:"[1,500]" about:"machines of a kind at most"`
+		MinInitialMachines int `toml:"min_initial_machines" range:"[0,500]" about:"minimum number of machines of a kind"`
+		MaxInitialMachines int `toml:"max_initial_machines" range:"[1,500]" about:"maximum number of machines of a kind"`
 	}
 	rules := []exchange{ // A B C X Y Z
 		{"1 machine A gives 2 parts X and 1 part Y.", []int{1, 0, 0, 0, 0, 0}, []int{0, 0, 0, 2, 1, 0}},
@@ -288,7 +288,7 @@ func init() {
 	}
 	generate(family[settings]{
 		name: "string_splitting", summary: "take machines apart by rules",
-		about:      "count machines and parts after rules were applied to the end. Right are the six counts.",
+		about:      "apply rules until none applies, then count machines and parts. Right: the six counts.",
 		format:     "The answer is the six counts of A B C X Y Z with spaces between.",
 		defaults:   settings{0, 5},
 		curriculum: []Attribute{{"initial_machines", []float64{5, 10, 50, 100, 300}, []string{"max_initial_machines"}}},
@@ -307,8 +307,8 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinInitialBlocks int `toml:"min_initial_blocks" range:"[0,500]" about:"blocks of a kind at least"`
-		MaxInitialBlocks int `toml:"max_initial_blocks" range:"[1,500]" about:"blocks of a kind at most"`
+		MinInitialBlocks int `toml:"min_initial_blocks" range:"[0,500]" about:"minimum number of blocks of a kind"`
+		MaxInitialBlocks int `toml:"max_initial_blocks" range:"[1,500]" about:"maximum number of blocks of a kind"`
 	}
 	rules := []exchange{ // [A] [B] [C] {A} {B} {C} (A) (B) (C)
 		{"1 [A], 1 [B] and 1 [C] make 1 {A}.", []int{1, 1, 1, 0, 0, 0, 0, 0, 0}, []int{0, 0, 0, 1, 0, 0, 0, 0, 0}},
@@ -320,7 +320,7 @@ func init() {
 	}
 	generate(family[settings]{
 		name: "string_synthesis", summary: "combine blocks by rules",
-		about:      "count blocks after rules were applied to the end. Right are the nine counts.",
+		about:      "apply rules until none applies, then count blocks. Right: the nine counts.",
 		format:     "The answer is the nine counts of [A] [B] [C] {A} {B} {C} (A) (B) (C) with spaces between.",
 		defaults:   settings{0, 5},
 		curriculum: []Attribute{{"initial_blocks", []float64{5, 10, 50, 100, 300}, []string{"max_initial_blocks"}}},
@@ -339,15 +339,15 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinRectangles int `toml:"min_rectangles" range:"[1,40]" about:"rectangles at least"`
-		MaxRectangles int `toml:"max_rectangles" range:"[1,40]" about:"rectangles at most"`
-		Width         int `toml:"width" range:"[10,200]" about:"columns of the drawing"`
-		Height        int `toml:"height" range:"[10,200]" about:"rows of the drawing"`
+		MinRectangles int `toml:"min_rectangles" range:"[1,40]" about:"minimum number of rectangles"`
+		MaxRectangles int `toml:"max_rectangles" range:"[1,40]" about:"maximum number of rectangles"`
+		Width         int `toml:"width" range:"[10,200]" about:"width of the drawing, in columns"`
+		Height        int `toml:"height" range:"[10,200]" about:"height of the drawing, in rows"`
 	}
 	generate(family[settings]{
 		name: "rectangle_count", summary: "count the rectangles of a drawing in characters",
 		about: `count rectangles drawn with #, whose outlines may cross but share no corner and no piece of
-an edge. Right is a number equal to the count.`,
+an edge. Right: a number equal to the count.`,
 		format:     wholeNumber,
 		defaults:   settings{1, 10, 80, 80},
 		curriculum: []Attribute{{"max_rectangles", []float64{5, 10, 15, 20, 25}, []string{"max_rectangles"}}},

@@ -85,7 +85,7 @@ func describeCurriculum(curriculum []Attribute) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\nCurriculum: values at the levels 0, 1, 2 ... and the settings that they set\n")
+	b.WriteString("\nCurriculum: values at levels 0, 1, 2 ... and the settings they change\n")
 	for _, a := range curriculum {
 		levels := make([]string, len(a.Levels))
 		for i, x := range a.Levels {

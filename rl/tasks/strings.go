@@ -30,14 +30,14 @@ func yesNo(b bool) string {
 
 func init() {
 	type settings struct {
-		MinN      int     `toml:"min_n" range:"[3,2000]" about:"digits at least"`
-		MaxN      int     `toml:"max_n" range:"[3,2000]" about:"digits at most"`
+		MinN      int     `toml:"min_n" range:"[3,2000]" about:"minimum number of digits"`
+		MaxN      int     `toml:"max_n" range:"[3,2000]" about:"maximum number of digits"`
 		PSolvable float64 `toml:"p_solvable" range:"[0,1]" about:"share of problems that are made to have a solution"`
-		Balanced  bool    `toml:"balanced" about:"leave one problem in 10 without a solution; false: as p_solvable and chance have it"`
+		Balanced  bool    `toml:"balanced" about:"leave one problem in 10 without a solution; false: p_solvable and chance decide"`
 	}
 	generate(family[settings]{
-		name: "binary_alternation", summary: "swaps that make zeros and ones alternate",
-		about:      "find the least number of swaps that makes a binary text alternate, or -1. Right is a number equal to it.",
+		name: "binary_alternation", summary: "count the swaps that make zeros and ones alternate",
+		about:      "find the smallest number of swaps that makes a binary text alternate, or -1 if none does. Right: a number equal to it.",
 		format:     "The answer is that number, or -1 if no swaps will do.",
 		defaults:   settings{10, 30, 0.8, true},
 		curriculum: []Attribute{{"n", []float64{30, 50, 500, 1000}, []string{"max_n"}}},
@@ -89,14 +89,14 @@ func isomorphic(a, b string) bool {
 
 func init() {
 	type settings struct {
-		MinStringLength int     `toml:"min_string_length" range:"[2,1000]" about:"letters at least"`
-		MaxStringLength int     `toml:"max_string_length" range:"[2,1000]" about:"letters at most"`
-		PSolvable       float64 `toml:"p_solvable" range:"[0,1]" about:"share of pairs that renaming letters can make"`
-		Balanced        bool    `toml:"balanced" about:"keep to p_solvable exactly; false: other pairs may do by chance"`
+		MinStringLength int     `toml:"min_string_length" range:"[2,1000]" about:"minimum number of letters"`
+		MaxStringLength int     `toml:"max_string_length" range:"[2,1000]" about:"maximum number of letters"`
+		PSolvable       float64 `toml:"p_solvable" range:"[0,1]" about:"share of pairs that are equal up to renaming letters"`
+		Balanced        bool    `toml:"balanced" about:"keep to p_solvable exactly; false: other pairs may be solvable by chance"`
 	}
 	generate(family[settings]{
-		name: "isomorphic_strings", summary: "can one text be had from another by renaming letters",
-		about:      "tell whether letters can be renamed one to one so that one text becomes the other. Right is True or False, in any case.",
+		name: "isomorphic_strings", summary: "decide whether renaming letters turns one text into another",
+		about:      "decide whether a one-to-one renaming of letters turns one text into the other. Right: True or False, in any case.",
 		format:     trueOrFalse,
 		defaults:   settings{2, 10, 0.5, true},
 		curriculum: []Attribute{{"string_length", []float64{10, 50, 100, 1000}, []string{"min_string_length", "max_string_length"}}},
@@ -132,16 +132,16 @@ func letterCounts(text string) map[rune]int {
 
 func init() {
 	type settings struct {
-		MinNoteLength     int     `toml:"min_note_length" range:"[1,1000]" about:"letters of the note at least"`
-		MaxNoteLength     int     `toml:"max_note_length" range:"[1,1000]" about:"letters of the note at most"`
-		MinMagazineLength int     `toml:"min_magazine_length" range:"[2,2000]" about:"letters of the magazine at least"`
-		MaxMagazineLength int     `toml:"max_magazine_length" range:"[2,2000]" about:"letters of the magazine at most"`
-		PSolvable         float64 `toml:"p_solvable" range:"[0,1]" about:"share of notes that the magazine's letters are enough for"`
-		Balanced          bool    `toml:"balanced" about:"keep to p_solvable exactly; false: other notes come up less often, as some lengths leave none"`
+		MinNoteLength     int     `toml:"min_note_length" range:"[1,1000]" about:"minimum number of letters of the note"`
+		MaxNoteLength     int     `toml:"max_note_length" range:"[1,1000]" about:"maximum number of letters of the note"`
+		MinMagazineLength int     `toml:"min_magazine_length" range:"[2,2000]" about:"minimum number of letters of the magazine"`
+		MaxMagazineLength int     `toml:"max_magazine_length" range:"[2,2000]" about:"maximum number of letters of the magazine"`
+		PSolvable         float64 `toml:"p_solvable" range:"[0,1]" about:"share of notes that can be written with the magazine's letters"`
+		Balanced          bool    `toml:"balanced" about:"keep to p_solvable exactly; false: notes that cannot be written are rarer, because some lengths allow none"`
 	}
 	generate(family[settings]{
-		name: "ransom_note", summary: "is a text made of another's letters",
-		about:    "tell whether the letters of a text are enough to write a note. Right is True or False, in any case.",
+		name: "ransom_note", summary: "decide whether a text can be made of another's letters",
+		about:    "decide whether the letters of a text are enough to write a note. Right: True or False, in any case.",
 		format:   trueOrFalse,
 		defaults: settings{1, 10, 2, 30, 0.5, true},
 		curriculum: []Attribute{
@@ -188,12 +188,12 @@ func reversed(text string) string {
 
 func init() {
 	type settings struct {
-		MinLength int `toml:"min_length" range:"[2,1000]" about:"letters at least"`
-		MaxLength int `toml:"max_length" range:"[2,1000]" about:"letters at most"`
+		MinLength int `toml:"min_length" range:"[2,1000]" about:"minimum number of letters"`
+		MaxLength int `toml:"max_length" range:"[2,1000]" about:"maximum number of letters"`
 	}
 	generate(family[settings]{
-		name: "palindrome_generation", summary: "make a palindrome of given letters",
-		about:      "put letters in an order that reads the same both ways. Right is every palindrome of exactly these letters, in any case.",
+		name: "palindrome_generation", summary: "make a palindrome from given letters",
+		about:      "put letters in an order that reads the same both ways. Right: every palindrome of exactly these letters, in any case.",
 		format:     "The answer is one word of all these letters.",
 		defaults:   settings{3, 10},
 		curriculum: []Attribute{{"length", []float64{10, 50, 100, 500}, []string{"min_length", "max_length"}}},
@@ -208,9 +208,9 @@ func init() {
 			slices.Sort(b)
 			switch {
 			case answer != reversed(answer):
-				return fmt.Errorf("it is no palindrome")
+				return fmt.Errorf("it is not a palindrome")
 			case !slices.Equal(a, b):
-				return fmt.Errorf("its letters are not those given")
+				return fmt.Errorf("its letters differ from those given")
 			}
 			return nil
 		},
@@ -271,14 +271,14 @@ func jsonLists(lists [][]string) string {
 
 func init() {
 	type settings struct {
-		MinStringLen int `toml:"min_string_len" range:"[1,15]" about:"letters at least"`
-		MaxStringLen int `toml:"max_string_len" range:"[2,15]" about:"letters at most"`
-		MinPart      int `toml:"min_substring_palindrome_len" range:"[1,15]" about:"letters of a planted palindrome at least"`
-		MaxPart      int `toml:"max_substring_palindrome_len" range:"[1,15]" about:"letters of a planted palindrome at most"`
+		MinStringLen int `toml:"min_string_len" range:"[1,15]" about:"minimum number of letters"`
+		MaxStringLen int `toml:"max_string_len" range:"[2,15]" about:"maximum number of letters"`
+		MinPart      int `toml:"min_substring_palindrome_len" range:"[1,15]" about:"minimum number of letters of a planted palindrome"`
+		MaxPart      int `toml:"max_substring_palindrome_len" range:"[1,15]" about:"maximum number of letters of a planted palindrome"`
 	}
 	generate(family[settings]{
-		name: "palindrome_partitioning", summary: "all ways to cut a text into palindromes",
-		about:    "list every way to cut a text into palindromes. Right is a list of lists with all of them, in any order.",
+		name: "palindrome_partitioning", summary: "find all ways to cut a text into palindromes",
+		about:    "list every way to cut a text into palindromes. Right: a list of lists with all of them, in any order.",
 		format:   `The answer is a list of lists in JSON, such as [["a","a","b"],["aa","b"]].`,
 		defaults: settings{5, 15, 1, 5},
 		curriculum: []Attribute{
@@ -288,7 +288,7 @@ func init() {
 		check: func(row verify.Problem, answer string) error {
 			var want, got [][]string
 			if err := parseJSON(row.Answer, &want); err != nil || len(want) == 0 {
-				return lacks("the row's answer is no list of lists")
+				return lacks("the row's answer is not a list of lists")
 			}
 			if text := strings.Join(want[0], ""); len(text) <= maxPartitionLetters {
 				want = partitions(text)
@@ -319,12 +319,12 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinWords int `toml:"min_words" range:"[1,200]" about:"words at least"`
-		MaxWords int `toml:"max_words" range:"[1,200]" about:"words at most"`
+		MinWords int `toml:"min_words" range:"[1,200]" about:"minimum number of words"`
+		MaxWords int `toml:"max_words" range:"[1,200]" about:"maximum number of words"`
 	}
 	generate(family[settings]{
 		name: "letter_counting", summary: "count a letter in made-up words",
-		about:      "count how often a letter stands in a text of made-up words. Right is a number equal to the count.",
+		about:      "count how often a letter appears in a text of made-up words. Right: a number equal to the count.",
 		format:     wholeNumber,
 		defaults:   settings{5, 15},
 		curriculum: []Attribute{{"words", []float64{5, 7, 9, 11, 13, 15, 17, 19}, []string{"min_words", "max_words"}}},
@@ -342,8 +342,8 @@ func init() {
 		},
 	})
 	generate(family[settings]{
-		name: "word_sequence_reversal", summary: "turn a list of made-up words around",
-		about:      "write a list of made-up words in the opposite order. Right are these words in that order.",
+		name: "word_sequence_reversal", summary: "reverse a list of made-up words",
+		about:      "write a list of made-up words in reverse order. Right: the words in that order.",
 		format:     wordList,
 		defaults:   settings{3, 8},
 		curriculum: []Attribute{{"words", []float64{10, 25, 50, 100}, []string{"min_words", "max_words"}}},
@@ -371,12 +371,12 @@ func sameWords(row verify.Problem, answer string) error {
 
 func init() {
 	type settings struct {
-		MinWordLen int `toml:"min_word_len" range:"[3,30]" about:"letters at least"`
-		MaxWordLen int `toml:"max_word_len" range:"[3,30]" about:"letters at most"`
+		MinWordLen int `toml:"min_word_len" range:"[3,30]" about:"minimum number of letters"`
+		MaxWordLen int `toml:"max_word_len" range:"[3,30]" about:"maximum number of letters"`
 	}
 	generate(family[settings]{
 		name: "spell_backward", summary: "spell a made-up word backwards",
-		about:      "spell a made-up word backwards. Right is exactly that, in any case.",
+		about:      "spell a made-up word backwards. Right: exactly that, in any case.",
 		format:     "The answer is one word.",
 		defaults:   settings{3, 10},
 		curriculum: []Attribute{{"word_len", []float64{3, 5, 7, 9, 11}, []string{"min_word_len", "max_word_len"}}},
@@ -390,15 +390,15 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinWords    int `toml:"min_words" range:"[1,100]" about:"words at least"`
-		MaxWords    int `toml:"max_words" range:"[1,100]" about:"words at most"`
-		MinRotation int `toml:"min_rotation" range:"[1,25]" about:"the least shift"`
-		MaxRotation int `toml:"max_rotation" range:"[1,25]" about:"the largest shift"`
+		MinWords    int `toml:"min_words" range:"[1,100]" about:"minimum number of words"`
+		MaxWords    int `toml:"max_words" range:"[1,100]" about:"maximum number of words"`
+		MinRotation int `toml:"min_rotation" range:"[1,25]" about:"smallest shift"`
+		MaxRotation int `toml:"max_rotation" range:"[1,25]" about:"largest shift"`
 	}
 	generate(family[settings]{
 		name: "caesar_cipher", summary: "undo a shift of all letters",
-		about: `undo a shift of all letters in a text of made-up words. The shift is given, as made-up
-words do not tell it. Right is the text; white space may differ.`,
+		about: `undo a shift of all letters in a text of made-up words. The shift is given, because
+made-up words do not reveal it. Right: the text; white space may differ.`,
 		format:   "The answer is the text in capital letters.",
 		defaults: settings{3, 20, 1, 25},
 		curriculum: []Attribute{
@@ -425,14 +425,14 @@ words do not tell it. Right is the text; white space may differ.`,
 
 func init() {
 	type settings struct {
-		MinWords      int `toml:"min_words" range:"[2,200]" about:"words at least"`
-		MaxWords      int `toml:"max_words" range:"[2,200]" about:"words at most"`
-		MinWordLength int `toml:"min_word_length" range:"[3,20]" about:"letters of a word at least"`
-		MaxWordLength int `toml:"max_word_length" range:"[4,20]" about:"letters of a word at most"`
+		MinWords      int `toml:"min_words" range:"[2,200]" about:"minimum number of words"`
+		MaxWords      int `toml:"max_words" range:"[2,200]" about:"maximum number of words"`
+		MinWordLength int `toml:"min_word_length" range:"[3,20]" about:"minimum number of letters of a word"`
+		MaxWordLength int `toml:"max_word_length" range:"[4,20]" about:"maximum number of letters of a word"`
 	}
 	generate(family[settings]{
 		name: "word_sorting", summary: "sort made-up words",
-		about:    "sort made-up words, some with a capital letter, by the codes of their characters. Right are exactly these words in that order.",
+		about:    "sort made-up words, some with a capital letter, by their character codes. Right: exactly these words in that order.",
 		format:   wordList,
 		defaults: settings{3, 10, 3, 12},
 		curriculum: []Attribute{
@@ -465,8 +465,8 @@ func init() {
 
 func init() {
 	type settings struct {
-		MinAnagramGroups int `toml:"min_anagram_groups" range:"[2,50]" about:"groups at least"`
-		MaxAnagramGroups int `toml:"max_anagram_groups" range:"[2,50]" about:"groups at most"`
+		MinAnagramGroups int `toml:"min_anagram_groups" range:"[2,50]" about:"minimum number of groups"`
+		MaxAnagramGroups int `toml:"max_anagram_groups" range:"[2,50]" about:"maximum number of groups"`
 		MaxWordsPerGroup int `toml:"max_words_per_group" range:"[2,6]" about:"words of a group at most; at least 2"`
 	}
 	groups := func(lists [][]string) []string {
@@ -477,7 +477,7 @@ func init() {
 	}
 	generate(family[settings]{
 		name: "group_anagrams", summary: "group made-up words of the same letters",
-		about: `group made-up words that have the same letters. Right is a list of lists with these
+		about: `group made-up words that have the same letters. Right: a list of lists with these
 groups, in any order.`,
 		format:   `The answer is a list of lists in JSON, such as [["tea","eat"],["on","no"]].`,
 		defaults: settings{2, 10, 5},
@@ -488,7 +488,7 @@ groups, in any order.`,
 		check: func(row verify.Problem, answer string) error {
 			var want, got [][]string
 			if err := parseJSON(row.Answer, &want); err != nil || len(want) == 0 {
-				return lacks("the row's answer is no list of lists")
+				return lacks("the row's answer is not a list of lists")
 			}
 			if err := parseJSON(answer, &got); err != nil {
 				return err
@@ -531,8 +531,8 @@ groups, in any order.`,
 
 func init() {
 	type settings struct {
-		MinNumStatements int `toml:"min_num_statements" range:"[2,1000]" about:"sentences at least"`
-		MaxNumStatements int `toml:"max_num_statements" range:"[2,1000]" about:"sentences at most"`
+		MinNumStatements int `toml:"min_num_statements" range:"[2,1000]" about:"minimum number of sentences"`
+		MaxNumStatements int `toml:"max_num_statements" range:"[2,1000]" about:"maximum number of sentences"`
 	}
 	verbs := []string{"likes", "loves", "dislikes", "fears", "praises", "studies", "avoids", "collects", "paints", "sells"}
 	things := []string{"apples", "bridges", "canoes", "clouds", "comets", "dragons", "engines", "ferns", "fog", "gardens", "geometry", "gold", "harbours", "honey",
@@ -540,7 +540,7 @@ func init() {
 		"snow", "stamps", "tea", "tigers", "trains", "tulips", "violins", "walnuts", "windmills", "wool"}
 	generate(family[settings]{
 		name: "needle_haystack", summary: "find one sentence among many",
-		about:      "find who is said to do something among many sentences on people with made-up names. Right is the name, in any case.",
+		about:      "find who is said to do something among many sentences about people with made-up names. Right: the name, in any case.",
 		format:     "The answer is one name.",
 		defaults:   settings{10, 100},
 		curriculum: []Attribute{{"num_statements", []float64{10, 100, 500, 1000}, []string{"min_num_statements", "max_num_statements"}}},

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -179,7 +180,7 @@ func Rows(t drawer, split Split, seed uint64, n int) ([]verify.Problem, error) {
 	var rows []verify.Problem
 	for i, last := 0, 0; len(rows) < n; i++ {
 		if i-last > patience*len(rows)+10_000 {
-			return nil, fmt.Errorf("task %s has only %d different %s problems under these settings, %d are asked: allow larger or more numbers", t.Name(), len(rows), split, n)
+			return nil, hint.With(fmt.Errorf("task %s has only %d different %s problems with these settings, but %d are asked for", t.Name(), len(rows), split, n), moreProblems)
 		}
 		row := t.Draw(random.At(seed, stream, uint64(i)), split)
 		if !seen[row.ID] {
@@ -208,6 +209,9 @@ func Samples(t Task, n int) (rows []verify.Problem, demonstrations []string, err
 	return rows, demonstrations, nil
 }
 
+// moreProblems is the hint where settings leave too few problems.
+const moreProblems = "allow larger numbers, or more of them"
+
 // maxProbes bounds the draws that prove that settings have problems at all.
 const maxProbes = 100_000
 
@@ -223,7 +227,7 @@ func probe(attempt func(r *random.Rand) (verify.Problem, bool)) error {
 			}
 		}
 	}
-	return fmt.Errorf("these settings leave no problems to train on or none to hold out: allow larger or more numbers")
+	return hint.With(errors.New("these settings leave no training problems or no held-out problems"), moreProblems)
 }
 
 // draw tries until a problem of the split comes up.

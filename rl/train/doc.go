@@ -10,7 +10,7 @@
 //
 // # What a step returns
 //
-// An [Event] holds everything that is to be told about a step: metrics, wall times,
+// An [Event] holds everything that is to be told about a step: metrics, wall-clock times,
 // completions, lines for people. The stage tells nobody itself; observers in package
 // run write logs and show progress.
 //

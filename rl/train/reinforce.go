@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -197,5 +198,5 @@ func (s *reinforcement) notes(at Position, e *Event) {
 
 // failed explains an update that was refused.
 func failed(err error, lr, clipNorm float64) error {
-	return fmt.Errorf("%w: nothing was updated; lower the learning rate (%v) or clip_norm (%v), and resume from the last checkpoint", err, lr, clipNorm)
+	return hint.With(fmt.Errorf("%w: no weights were updated", err), "resume from the last checkpoint with a lower learning rate (now %v) or clip_norm (now %v)", lr, clipNorm)
 }

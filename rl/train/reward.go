@@ -56,7 +56,7 @@ func (s *reinforcement) enoughScored(at Position, cs []Completion) error {
 	if n := len(cs); u.count < n && float64(u.count-left) <= s.stage.RL.MaxNotScored*float64(n-left) {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of the %d completions of step %d of stage %s have no score, the stage accepts a share of %v (max_not_scored); %d of them: %s",
+	return fmt.Errorf("%w: %d of the %d completions in step %d of stage %s have no score, but max_not_scored is %v; the reason of %d of them: %s",
 		ErrNotScored, u.count, len(cs), at.Step+1, s.stage.Name, s.stage.RL.MaxNotScored, u.why[u.commonest], u.commonest)
 }
 

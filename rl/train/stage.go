@@ -33,7 +33,7 @@ type Stage interface {
 // Event is what there is to tell about a step that is done.
 type Event struct {
 	Metrics     metrics.Row
-	Timing      metrics.Row  // wall times, seconds
+	Timing      metrics.Row  // wall-clock times, seconds
 	Completions []Completion // of the policy, in the order of groups and samples
 	Tokens      int          // trained
 	Notes       []string     // lines for people

@@ -22,12 +22,12 @@ var imitations = []struct {
 	need needs
 	text string
 }{
-	{needsLanguage, "The language comes from langdetect there (n-gram statistics, not the same in every run); here from the script and the frequent words of 43 languages."},
-	{needsSentences, "Sentences come from NLTK's trained Punkt model there; here from its algorithm with a short list of abbreviations and of words that begin sentences."},
-	{needsTokens, "Words come from NLTK's word_tokenize there; here from rules for the same Penn Treebank tokens, after the sentences named in ifeval:length_constraints:number_sentences."},
-	{needsTagger, "The verb comes from NLTK's trained tagger there; here from a list of verbs that answers begin with and from the endings -ing and -ed."},
-	{needsSyllables, "Syllables come from syllapy's dictionary there; here from counting runs of vowels."},
-	{needsEmoji, "Emoji come from the package emoji there; here from the property of Unicode 16."},
+	{needsLanguage, "The language comes from langdetect in the original (n-gram statistics, not the same in every run); here from the script and the frequent words of 43 languages."},
+	{needsSentences, "Sentences come from NLTK's trained Punkt model in the original; here from its algorithm with a short list of abbreviations and of words that begin sentences."},
+	{needsTokens, "Words come from NLTK's word_tokenize in the original; here from rules for the same Penn Treebank tokens, after the sentences named in ifeval:length_constraints:number_sentences."},
+	{needsTagger, "The verb comes from NLTK's trained tagger in the original; here from a list of verbs that answers begin with and from the endings -ing and -ed."},
+	{needsSyllables, "Syllables come from syllapy's dictionary in the original; here from counting runs of vowels."},
+	{needsEmoji, "Emoji come from the package emoji in the original; here from the property of Unicode 16."},
 }
 
 // doc says what is approximated and how far the verdicts differ.
@@ -47,7 +47,7 @@ func (n needs) doc(name string) string {
 type difference struct{ verdicts, differ int }
 
 func (d difference) String() string {
-	return fmt.Sprintf("Of %d reference verdicts that lean on this, %d differ; the lists were completed after a look at them, so that other texts will show more.", d.verdicts, d.differ)
+	return fmt.Sprintf("Of %d reference verdicts that depend on this, %d differ. The lists were completed after a look at these verdicts, so other texts will differ more often.", d.verdicts, d.differ)
 }
 
 // differences has every approximated type, with the figures of the reference set

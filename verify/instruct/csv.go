@@ -9,7 +9,7 @@ import (
 const maxFieldChars = 131072
 
 var errField = errors.New("a CSV field is too long")
-var errReturn = errors.New("a carriage return stands inside a CSV line")
+var errReturn = errors.New("a carriage return is inside a CSV line")
 
 // readCSV reads a table as Python's csv.reader does over the lines of text:
 // quotation marks are doubled inside quotes, text may follow a closing one, an

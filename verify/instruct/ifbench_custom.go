@@ -12,22 +12,22 @@ import (
 
 // The types of IFBench that are one task each.
 var benchCustomKinds = []kind{
-	{"custom:multiples", "the numbers are the multiples of 7 from 14 to 49", "", "anything may stand between them", 0,
+	{"custom:multiples", "the numbers are the multiples of 7 from 14 to 49", "", "any text may be between them", 0,
 		func(*kwargs) check { return multiplesOf7 }},
 	{"custom:mcq_count_length", "there are four questions of five options, each longer than the one before", "", "", 0,
 		func(*kwargs) check { return multipleChoice }},
 	{"custom:reverse_newline", "from the line with Zimbabwe on, 52 or more lines are in reverse alphabetical order", "",
-		"what the lines say is not looked at; accents are dropped", 0, func(*kwargs) check { return reverseLines }},
+		"the content of the lines is not checked; accents are dropped", 0, func(*kwargs) check { return reverseLines }},
 	{"custom:word_reverse", `read backwards by words the completion has "bald eagle"`, "",
 		`"eagle bald" is enough`, 0, func(*kwargs) check { return wordsReversed }},
 	{"custom:character_reverse", `the completion has "elgae dlab"`, "", "case does not count", 0,
 		func(*kwargs) check { return lettersReversed }},
-	{"custom:european_capitals_sort", "the capitals stand in the order of their latitude", "",
-		"the original's own list of 27 is asked; accents are dropped", 0, func(*kwargs) check { return capitalsSorted }},
+	{"custom:european_capitals_sort", "the capitals are in the order of their latitude", "",
+		"the original's own list of 27 is expected; accents are dropped", 0, func(*kwargs) check { return capitalsSorted }},
 	{"custom:csv_city", "there is a CSV head and seven rows of five fields", "",
 		"a bare carriage return, at which the original raises, is wrong", 0, func(*kwargs) check { return cityCSV }},
 	{"custom:csv_special_character", "there is a CSV head and 14 rows of five fields, one with a special character in quotes",
-		"", "the rows after the one that is found are not looked at", 0, func(*kwargs) check { return specialCSV }},
+		"", "the rows after the one that is found are not checked", 0, func(*kwargs) check { return specialCSV }},
 	{"custom:csv_quotes", "there is a tab-separated head and three rows of five fields, all in quotes", "",
 		"an empty field, at which the original raises, is wrong", 0, func(*kwargs) check { return quotedCSV }},
 	{"custom:date_format_list", "the completion is dates between commas, from 1769 to 1821", "",
@@ -136,7 +136,7 @@ func capitalsSorted(text string) finding {
 			return result(false, "capital %d is %s: %s asked", i+1, quote(c), capitalsByLatitude[i])
 		}
 	}
-	return result(true, "the capitals stand in the asked order")
+	return result(true, "the capitals are in the expected order")
 }
 
 // tableShape checks the numbers of rows and fields.

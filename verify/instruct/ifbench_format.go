@@ -7,8 +7,8 @@ import (
 
 // The types of IFBench about the shape of a completion.
 var benchFormatKinds = []kind{
-	{"count:punctuation", "each of . , ! ? ; : occurs, and an interrobang besides", "",
-		"the interrobang is ‽, ?! or !?, and one of the latter two is not counted for its parts", 0,
+	{"count:punctuation", "each of . , ! ? ; : occurs, and also an interrobang", "",
+		"the interrobang is ‽, ?! or !?, and the latter two do not count as ? and !", 0,
 		func(*kwargs) check { return punctuationCover }},
 	{"format:parentheses", "brackets are nested five levels deep", "",
 		"right as soon as one bracket closes after depth 5; the rest may stay open", 0,
@@ -16,15 +16,15 @@ var benchFormatKinds = []kind{
 	{"format:quotes", "quotation marks are nested three levels deep, double and single in turn", "", "apostrophes count as marks", 0,
 		func(*kwargs) check { return nestedQuotes }},
 	{"format:options", "the completion is one of the options", "options  string such as \"yes/no/maybe\"",
-		"the options are split at /, else at the letters \"or\" wherever they stand, else at commas: \"orange or apple\" has three options",
+		"the options are split at /, else at the letters \"or\" wherever they occur, else at commas: \"orange or apple\" has three options",
 		0, oneOption},
-	{"format:newline", "each word stands on a line of its own", "", "", 0, func(*kwargs) check { return wordPerLine }},
+	{"format:newline", "each word is on its own line", "", "", 0, func(*kwargs) check { return wordPerLine }},
 	{"format:line_indent", "each line is indented more than the one before", "",
 		"of two blank lines in a row one is kept and breaks the stairs", 0, func(*kwargs) check { return indentStairs }},
 	{"format:quote_unquote", "something follows every quoted phrase", "",
 		"a text without any quotation mark passes", 0, func(*kwargs) check { return quoteExplained }},
 	{"format:list", "the separator occurs at least twice", "sep  string",
-		"anything may stand around it: two hyphenated words meet -", 0, listSeparator},
+		"it may be surrounded by any text: two hyphenated words satisfy -", 0, listSeparator},
 	{"format:thesis", "a phrase in HTML italics begins the text and something follows it", "",
 		"one italic phrase anywhere is enough; an empty <em></em> is not seen as empty", 0,
 		func(*kwargs) check { return italicThesis }},
@@ -301,7 +301,7 @@ func repeatChange(k *kwargs) check {
 	prompt := k.text("prompt_to_repeat")
 	rest := func(s string) string { return join(split(s)[min(1, len(split(s))):]) }
 	return func(text string) finding {
-		return result(text != prompt && rest(text) == rest(prompt), "the request has to stand here with another first word")
+		return result(text != prompt && rest(text) == rest(prompt), "the completion has to be the request with another first word")
 	}
 }
 

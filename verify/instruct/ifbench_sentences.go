@@ -7,9 +7,9 @@ import (
 // The types of IFBench that look at sentences.
 var benchSentenceKinds = []kind{
 	{"ratio:sentence_type", "there are twice as many sentences ending in . as in ?", "",
-		"none of either kind passes", needsSentences, func(*kwargs) check { return sentenceTypeRatio }},
+		"a text without either kind passes", needsSentences, func(*kwargs) check { return sentenceTypeRatio }},
 	{"ratio:sentence_balance", "as many sentences end in . as in ? and in !", "",
-		"none of any kind passes", needsSentences, func(*kwargs) check { return sentenceBalance }},
+		"a text without any of these kinds passes", needsSentences, func(*kwargs) check { return sentenceBalance }},
 	{"sentence:alliteration_increment", "each sentence has more alliterative words than the one before", "", "",
 		needsSentences, func(*kwargs) check { return alliterationIncrement }},
 	{"format:emoji", "every sentence ends with an emoji", "",
@@ -20,11 +20,11 @@ var benchSentenceKinds = []kind{
 		"N = 0 is the last sentence", needsSentences, sentenceKeyword},
 	{"words:last_first", "the last word of each sentence is the first of the next", "", "",
 		needsSentences, func(*kwargs) check { return lastFirst }},
-	{"sentence:increment", "each sentence has so many words more than the one before", "small_n  whole number", "",
+	{"sentence:increment", "each sentence has the given number of words more than the one before", "small_n  whole number", "",
 		needsSentences, wordIncrement},
 	{"words:keywords_specific_position", "the keyword is the m-th word of the n-th sentence",
 		"keyword  string\nn        whole number of 1 or more\nm        whole number of 1 or more",
-		"case does not count, and marks are no words", needsSentences | needsTokens, benchKeywordPosition},
+		"case does not count, and marks are not words", needsSentences | needsTokens, benchKeywordPosition},
 	{"custom:sentence_alphabet", "26 sentences begin with the letters of the alphabet in order", "", "",
 		needsSentences, func(*kwargs) check { return sentenceAlphabet }},
 }

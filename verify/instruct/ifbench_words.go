@@ -7,19 +7,19 @@ import (
 
 // The types of IFBench that count or look at words and characters.
 var benchWordKinds = []kind{
-	{"count:word_count_range", "the number of words lies in the range",
+	{"count:word_count_range", "the number of words is in the range",
 		"min_words  whole number\nmax_words  whole number", "a word is a run of letters, digits and _", 0, wordCountRange},
-	{"count:unique_word_count", "there are at least so many different words", "N  whole number",
+	{"count:unique_word_count", "there is at least the given number of different words", "N  whole number",
 		"a run of punctuation alone counts as one word, the empty one", 0, uniqueWordCount},
-	{"ratio:stop_words", "stop words are at most so many percent of all words", "percentage  number",
-		"the stop words are those of NLTK's list of 2023; of contractions the parts are looked up", 0, stopWordShare},
-	{"count:conjunctions", "there are at least so many different coordinating conjunctions", "small_n  whole number",
+	{"ratio:stop_words", "stop words are at most the given percentage of all words", "percentage  number",
+		"the stop words are NLTK's list of 2023; the parts of contractions are looked up", 0, stopWordShare},
+	{"count:conjunctions", "there is at least the given number of different coordinating conjunctions", "small_n  whole number",
 		"two spellings of one conjunction (\"and\", \"And,\") are different", 0, conjunctionCount},
-	{"count:person_names", "there are at least so many different names of the instruction's list", "N  whole number",
+	{"count:person_names", "there is at least the given number of different names from the instruction's list", "N  whole number",
 		"", 0, personNames},
-	{"ratio:overlap", "the overlap with the reference is the asked percentage, give or take 2",
+	{"ratio:overlap", "the overlap with the reference is the given percentage, plus or minus 2",
 		"reference_text  string\npercentage      number", "trigrams of characters, not words, are compared", 0, overlap},
-	{"count:numbers", "there are exactly so many numbers", "N  whole number",
+	{"count:numbers", "there is exactly the given number of numbers", "N  whole number",
 		"punctuation is dropped first, so that 1,000 and 3.5 are one number each", 0, numberCount},
 	{"words:alphabet", "each word begins with the letter after that of the word before, a after z", "", "",
 		0, func(*kwargs) check { return alphabetLoop }},
@@ -38,7 +38,7 @@ var benchWordKinds = []kind{
 		"the tagger takes some imperatives for nouns", needsTokens | needsTagger, func(*kwargs) check { return startVerb }},
 	{"words:repeats", "no word occurs more often than allowed", "small_n  whole number",
 		"a text without any word passes", 0, limitedRepeats},
-	{"count:pronouns", "there are at least so many pronouns", "N  whole number", "", needsTokens, pronounCount},
+	{"count:pronouns", "there is at least the given number of pronouns", "N  whole number", "", needsTokens, pronounCount},
 	{"words:odd_even_syllables", "words with odd and even numbers of syllables alternate", "", "",
 		needsSyllables, func(*kwargs) check { return alternateSyllables }},
 	{"words:paragraph_last_first", "each line ends with the word that it begins with", "", "",
@@ -132,7 +132,7 @@ func overlap(k *kwargs) check {
 	return func(text string) finding {
 		own := trigrams(text)
 		if len(own) == 0 {
-			return result(false, "the completion has no three characters")
+			return result(false, "the completion has fewer than three characters")
 		}
 		n := 0
 		for t := range own {

@@ -9,9 +9,9 @@ import (
 var ifevalKinds = []kind{
 	{"keywords:existence", "every keyword is found",
 		"keywords  list of strings",
-		`a keyword is a regular expression without regard to case, so that parts of words count: "rivers" holds "river"`,
+		`a keyword is a regular expression without regard to case, so parts of words count: "rivers" contains "river"`,
 		0, keywordExistence},
-	{"keywords:frequency", "the keyword occurs often or seldom enough",
+	{"keywords:frequency", "the keyword occurs at least, or less than, the given number of times",
 		"keyword    string\nfrequency  whole number\nrelation   \"at least\" or \"less than\"",
 		"the keyword is a regular expression without regard to case, found in parts of words",
 		0, keywordFrequency},
@@ -19,7 +19,7 @@ var ifevalKinds = []kind{
 		"forbidden_words  list of strings",
 		"each word is a regular expression between two word borders, without regard to case",
 		0, forbiddenWords},
-	{"keywords:letter_frequency", "the letter occurs often or seldom enough",
+	{"keywords:letter_frequency", "the letter occurs at least, or less than, the given number of times",
 		"letter        one letter\nlet_frequency whole number\nlet_relation  \"at least\" or \"less than\"",
 		"a letter outside a to z is replaced by one drawn at random; here by a, as in the reference verdicts",
 		0, letterFrequency},
@@ -27,41 +27,41 @@ var ifevalKinds = []kind{
 		"language  code such as \"de\"",
 		"text without letters counts as being in every language",
 		needsLanguage, responseLanguage},
-	{"length_constraints:number_sentences", "there are enough or few enough sentences",
+	{"length_constraints:number_sentences", "the number of sentences is at least, or less than, the given one",
 		"num_sentences  whole number\nrelation       \"at least\" or \"less than\"", "",
 		needsSentences, numberSentences},
-	{"length_constraints:number_paragraphs", "there are exactly so many paragraphs between *** dividers",
+	{"length_constraints:number_paragraphs", "there is the given number of paragraphs between *** dividers",
 		"num_paragraphs  whole number", "", 0,
 		func(k *kwargs) check { return starParagraphs(k.integer("num_paragraphs", 0)) }},
-	{"length_constraints:number_words", "there are enough or few enough words",
+	{"length_constraints:number_words", "the number of words is at least, or less than, the given one",
 		"num_words  whole number\nrelation   \"at least\" or \"less than\"",
 		"a word is a run of letters, digits and _", 0, numberWords},
-	{"length_constraints:nth_paragraph_first_word", "there are exactly so many paragraphs and one begins with the word",
+	{"length_constraints:nth_paragraph_first_word", "there is the given number of paragraphs and the given one begins with the word",
 		"num_paragraphs  whole number\nnth_paragraph   from 1 to num_paragraphs\nfirst_word      string",
 		"blank paragraphs are not counted but still shift the index; an nth_paragraph out of range is drawn at random, here it is 1", 0, nthParagraphFirstWord},
-	{"detectable_content:number_placeholders", "there are at least so many [placeholders]",
+	{"detectable_content:number_placeholders", "there is at least the given number of [placeholders]",
 		"num_placeholders  whole number", "", 0,
 		func(k *kwargs) check {
 			return matchesAtLeast(placeholder, "placeholder", k.integer("num_placeholders", 0))
 		}},
 	{"detectable_content:postscript", "there is a postscript",
 		"postscript_marker  string",
-		"the marker, a regular expression unless it is P.S. or P.P.S, may stand anywhere", 0, postscript},
-	{"detectable_format:number_bullet_lists", "there are exactly so many bullet points",
+		"the marker, a regular expression unless it is P.S. or P.P.S, may be anywhere", 0, postscript},
+	{"detectable_format:number_bullet_lists", "there is exactly the given number of bullet points",
 		"num_bullets  whole number", "lines that begin with * or - are bullet points", 0, bulletLists},
 	{"detectable_format:constrained_response", `the completion says "My answer is yes.", "My answer is no." or "My answer is maybe."`,
-		"", "anything may stand around the phrase", 0,
+		"", "the phrase may be surrounded by any text", 0,
 		func(*kwargs) check {
 			return containsOne("My answer is yes.", "My answer is no.", "My answer is maybe.")
 		}},
-	{"detectable_format:number_highlighted_sections", "there are at least so many *highlighted* sections",
+	{"detectable_format:number_highlighted_sections", "there is at least the given number of *highlighted* sections",
 		"num_highlights  whole number",
 		"single and double stars are searched separately and added; bullet stars on one line pair up", 0, highlights},
-	{"detectable_format:multiple_sections", "there are at least so many sections with numbered heads",
+	{"detectable_format:multiple_sections", "there is at least the given number of sections with numbered headings",
 		"section_spliter  string\nnum_sections     whole number",
 		"section_spliter is a regular expression", 0, multipleSections},
-	{"detectable_format:json_format", "the whole completion is JSON, in markdown ticks or not", "",
-		"NaN, Infinity, duplicate keys, bare numbers and strings are accepted; where nesting is so deep that the original raises, ours decides",
+	{"detectable_format:json_format", "the whole completion is JSON, with or without a markdown fence", "",
+		"NaN, Infinity, duplicate keys, bare numbers and strings are accepted; where nesting is so deep that the original raises, this parser decides",
 		0, jsonFormat},
 	{"detectable_format:title", "there is a <<title>>", "", "", 0, func(*kwargs) check { return title }},
 	{"combination:two_responses", "two different responses are separated by ******", "",
@@ -71,7 +71,7 @@ var ifevalKinds = []kind{
 	{"startend:end_checker", "the completion ends with the phrase",
 		"end_phrase  string", "case does not count; quotation marks after the phrase are dropped, a full stop is not",
 		0, endPhrase},
-	{"change_case:capital_word_frequency", "there are enough or few enough words in capitals",
+	{"change_case:capital_word_frequency", "the number of words in capitals is at least, or less than, the given one",
 		"capital_frequency  whole number\ncapital_relation   \"at least\" or \"less than\"", "",
 		needsSentences | needsTokens, capitalWords},
 	{"change_case:english_capital", "the completion is English in capitals", "",
@@ -81,7 +81,7 @@ var ifevalKinds = []kind{
 		"signs and digits pass; short English is often taken for another language",
 		needsLanguage, func(*kwargs) check { return englishIn("lower case", isLower) }},
 	{"punctuation:no_comma", "there is no comma", "", "", 0, func(*kwargs) check { return without(",") }},
-	{"startend:quotation", "the completion stands in double quotation marks", "", "", 0,
+	{"startend:quotation", "the completion is in double quotation marks", "", "", 0,
 		func(*kwargs) check { return quotation }},
 }
 
@@ -155,7 +155,7 @@ func letterFrequency(k *kwargs) check {
 	asked, relation := k.integer("let_frequency", 0), k.relation("let_relation")
 	return func(text string) finding {
 		n := strings.Count(lower(text), letter)
-		return result(relation.holds(n, asked), "letter %q stands %s: %s %d asked", letter, count(n, "time"), relation, asked)
+		return result(relation.holds(n, asked), "letter %q occurs %s: %s %d asked", letter, count(n, "time"), relation, asked)
 	}
 }
 
@@ -402,7 +402,7 @@ func capitalWords(k *kwargs) check {
 func without(sign string) check {
 	return func(text string) finding {
 		n := strings.Count(text, sign)
-		return result(n == 0, "%q stands %s: none allowed", sign, count(n, "time"))
+		return result(n == 0, "%q occurs %s: none allowed", sign, count(n, "time"))
 	}
 }
 

@@ -10,9 +10,9 @@ const anyInteger = math.MinInt32
 
 // The 29 types that the training set of IF-RLVR has besides IFEval's.
 var ifrlvrKinds = []kind{
-	{"copy:repeat_phrase", "the phrase occurs so often, each time with exactly one word changed",
+	{"copy:repeat_phrase", "the phrase occurs the given number of times, each time with exactly one word changed",
 		"phrase   string of two or more words\nsmall_n  whole number of 1 or more",
-		"the phrase's first and last word are regular expressions between which any text on the line may stand",
+		"the phrase's first and last word are regular expressions with any text on the same line between them",
 		0, repeatPhrase},
 	{"copy:copy", "the completion is the request",
 		"prompt_to_repeat  string", "case does not count", 0, copyRequest},
@@ -23,16 +23,16 @@ var ifrlvrKinds = []kind{
 		"a text without hyphens passes as long as it is one sentence", 0, func(*kwargs) check { return sentenceHyphens }},
 	{"keywords:no_adjacent_consecutive", "no word begins with the letter after that of the word before", "", "",
 		0, func(*kwargs) check { return noAdjacentConsecutive }},
-	{"detectable_format:square_brackets", "every word stands in [square brackets]", "", "",
+	{"detectable_format:square_brackets", "every word is in [square brackets]", "", "",
 		0, func(*kwargs) check { return squareBrackets }},
 	{"keywords:word_once", "the keyword occurs exactly once", "keyword  string",
 		"the keyword is a regular expression without regard to case, found in parts of words", 0, wordOnce},
-	{"keywords:word_count_different_numbers", "the keyword occurs often or seldom enough",
+	{"keywords:word_count_different_numbers", "the keyword occurs at least, or less than, the given number of times",
 		"keyword    string\nfrequency  whole number\nrelation   \"at least\" or \"less than\"",
 		"the instruction says \"should appear N times\", the check is at least or less than; the keyword is a regular expression",
 		0, keywordFrequency},
 	{"keywords:exclude_word_harder", "the keyword does not occur", "keyword  string",
-		"it is looked for with a space on both sides: at either end or before a comma it is not seen", 0, excludeWord},
+		"it is searched with a space on both sides, so it is not found at either end or before a comma", 0, excludeWord},
 	{"paragraphs:paragraphs", "there are two paragraphs between *** dividers", "", "", 0,
 		func(*kwargs) check { return starParagraphs(2) }},
 	{"paragraphs:paragraphs2", "there are two paragraphs between blank lines", "", "", 0,
@@ -46,24 +46,24 @@ var ifrlvrKinds = []kind{
 	{"last_word:last_word_sent", "every sentence ends with the word", "last_word  string",
 		"sentences are found by rules, not by a model", 0, lastWordSentences},
 	{"last_word:last_word_answer", "the completion ends with the word", "last_word  string", "", 0, lastWordAnswer},
-	{"detectable_format:bigram_wrapping", "every two words stand in <<double angular brackets>>", "",
-		"an odd last word is never looked at", 0, func(*kwargs) check { return bigramWrapping }},
+	{"detectable_format:bigram_wrapping", "every two words are in <<double angular brackets>>", "",
+		"an odd last word is never checked", 0, func(*kwargs) check { return bigramWrapping }},
 	{"copy:copying_simple", "the completion is the request",
 		"prompt_to_repeat  string", "case does not count", 0, copyRequest},
-	{"copy:copying_multiple", "the completion is the request so many times between ******",
+	{"copy:copying_multiple", "the completion is the request, repeated the given number of times between ******",
 		"prompt_to_repeat  string\nN                 whole number of 1 or more", "case does not count", 0, copyMultiple},
 	{"punctuation:punctuation_dot", "there is no full stop", "", "", 0, func(*kwargs) check { return without(".") }},
 	{"punctuation:punctuation_exclamation", "there is no exclamation mark", "", "", 0,
 		func(*kwargs) check { return without("!") }},
-	{"count:lowercase_counting", "there are at most so many words in lower case",
+	{"count:lowercase_counting", "there is at most the given number of words in lower case",
 		"N  whole number of 1 or more", "a word has the letters a to z only", 0, lowercaseCounting},
-	{"letters:letter_counting", "there are enough or few enough letters",
+	{"letters:letter_counting", "the number of letters is at least, or less than, the given one",
 		"N         whole number of 1 or more\nrelation  \"at least\" or \"less than\"", "letters are a to z", 0, letterCounting},
-	{"letters:letter_counting2", "the letter occurs often or seldom enough",
+	{"letters:letter_counting2", "the letter occurs at least, or less than, the given number of times",
 		"letter        one letter\nlet_frequency whole number\nlet_relation  \"at least\" or \"less than\"",
 		"a letter outside a to z is replaced by one drawn at random; here by a, as in the reference verdicts",
 		0, letterFrequency},
-	{"count:counting_composition", "there are three paragraphs of so many sentences of so many words",
+	{"count:counting_composition", "there are three paragraphs with the given numbers of sentences and of words in each sentence",
 		"n_sent   whole number of 1 or more\nn_words  whole number of 1 or more",
 		"the instruction shows * * *, the check wants ***; a divider at either end is wrong; marks count as words",
 		needsTokens, countingComposition},
@@ -73,7 +73,7 @@ var ifrlvrKinds = []kind{
 		"keyword1  string\nkeyword2  string",
 		"keywords are regular expressions without regard to case, found in parts of words", 0, countIncrementWord},
 	{"keywords:palindrome", "there is a palindrome", "",
-		"any word of one letter is one; case and punctuation count", 0, func(*kwargs) check { return palindrome }},
+		"any word of one letter is a palindrome; case and punctuation count", 0, func(*kwargs) check { return palindrome }},
 	{"keywords:keyword_specific_position", "the keyword is the m-th word of the n-th sentence",
 		"keyword  string\nn        whole number of 1 or more\nm        whole number of 1 or more",
 		"case counts, and marks are words", needsTokens, keywordPosition},
@@ -179,10 +179,10 @@ func noAdjacentConsecutive(text string) finding {
 func squareBrackets(text string) finding {
 	for _, w := range split(text) {
 		if w[0] != '[' || w[len(w)-1] != ']' {
-			return result(false, "%s does not stand in square brackets", quote(w))
+			return result(false, "%s is not in square brackets", quote(w))
 		}
 	}
-	return result(true, "every word stands in square brackets")
+	return result(true, "every word is in square brackets")
 }
 
 func wordOnce(k *kwargs) check {
@@ -217,7 +217,7 @@ func exactCounts(k *kwargs, keywords []string, asked []int) check {
 func excludeWord(k *kwargs) check {
 	keyword := k.word("keyword")
 	return func(text string) finding {
-		return result(!strings.Contains(text, " "+keyword+" "), "%s must not stand between spaces", quote(keyword))
+		return result(!strings.Contains(text, " "+keyword+" "), "%s must not be between spaces", quote(keyword))
 	}
 }
 
@@ -264,10 +264,10 @@ func bigramWrapping(text string) finding {
 	words := split(text)
 	for i := 0; i+1 < len(words); i += 2 {
 		if !strings.HasPrefix(words[i], "<<") || !strings.HasSuffix(words[i+1], ">>") {
-			return result(false, "%s does not stand in << >>", quote(words[i]+" "+words[i+1]))
+			return result(false, "%s is not in << >>", quote(words[i]+" "+words[i+1]))
 		}
 	}
-	return result(true, "every two words stand in << >>")
+	return result(true, "every two words are in << >>")
 }
 
 func lowercaseCounting(k *kwargs) check {

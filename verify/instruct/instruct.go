@@ -68,7 +68,7 @@ func init() {
 // doc is the text of "rlzero verifiers show NAME".
 func (k kind) doc(suite, source string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%s: right when %s.\nAn instruction of %s; judged as its own checker does.\n", suite, k.name, k.summary, source)
+	fmt.Fprintf(&b, "%s:%s: right when %s.\nAn instruction of %s, judged as by its own checker.\n", suite, k.name, k.summary, source)
 	if k.note != "" {
 		b.WriteString("\n" + wrap("As in the original: "+k.note+"."))
 	}
@@ -84,15 +84,15 @@ func (k kind) doc(suite, source string) string {
 	} else {
 		b.WriteString("kwargs    not needed\n")
 	}
-	b.WriteString(`mode      "strict" or "loose"; without it the option mode decides
+	b.WriteString(`mode      "strict" or "loose"; default: the option mode
 
 Options
 mode      "strict" (default): the completion as it is. "loose": right when any of eight
-          forms is: the completion; without its first line; without its last line;
-          without both; and these four without any *. A blank form is never right.
+          variants is: the completion; without its first line; without its last line;
+          without both; and these four without any *. A blank variant is never right.
 
-Not scored: an argument is missing or of another kind (the original draws one at random
-or raises), or a keyword that is used as a regular expression is none.
+Not scored: an argument is missing or of the wrong type (the original draws one at random
+or raises), or a keyword that is used as a regular expression is not valid.
 `)
 	return b.String()
 }

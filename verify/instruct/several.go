@@ -12,16 +12,16 @@ func init() {
 	verify.Register(verify.Entry{
 		Name:    "instructions",
 		Summary: "the completion follows the row's list of instructions",
-		Doc: `instructions: judges every instruction of a row, as the public data sets of IFEval,
-IF-RLVR and IFBench list them.
+		Doc: `instructions: judges every instruction of a row, as listed in the public data sets of
+IFEval, IF-RLVR and IFBench.
 
 Row
 instruction_id_list  names such as "keywords:existence" or "ifeval:keywords:existence"
-kwargs               a list of as many objects; see "rlzero verifiers show NAME"
-mode                 "strict" or "loose"; without it the option mode decides
+kwargs               a list of the same number of objects; see "rlzero verifiers show NAME"
+mode                 "strict" or "loose"; default: the option mode
 
 Options
-mode    "strict" (default) or "loose", for each instruction by itself
+mode    "strict" (default) or "loose", for each instruction separately
 score   "all" (default): right when every instruction is followed.
         "share": graded by the share of the instructions that are followed.
 

@@ -198,11 +198,11 @@ func readNumber(text string) (number, error) {
 	}
 	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if strings.Trim(digits, "0123456789+-.") != "" || len(strings.TrimLeft(exponent, "+-0")) > 3 {
-		return number{}, fmt.Errorf("%.40q is no number", text)
+		return number{}, fmt.Errorf("%.40q is not a number", text)
 	}
 	rat, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return number{}, fmt.Errorf("%.40q is no number", text)
+		return number{}, fmt.Errorf("%.40q is not a number", text)
 	}
 	return number{rat: rat}, nil
 }

@@ -30,23 +30,22 @@ const javascriptDoc = `code:javascript: right when the completion's program pass
 ` + testsDoc + javascriptTestsDoc + formsDoc + optionsDoc + `
 The program is a script of ES2023 in QuickJS. "export" before a declaration is dropped;
 there are no modules. It finds console, process.stdin, process.stdout, process.exit,
-timers, and by require: fs (stdin and stdout alone), readline, assert, util.inspect. It
-finds no files, no network, and neither time nor chance: the clock starts at 2025-01-01
-12:00 UTC and goes on a millisecond a look, Math.random is a fixed sequence. console.log
-prints objects as node does, but on one line.
+timers, and through require: fs (only stdin and stdout), readline, assert, util.inspect.
+There are no files and no network. The clock starts at 2025-01-01 12:00 UTC and advances
+by a millisecond each time it is read; Math.random is a fixed sequence. console.log
+prints objects as Node does, but on one line.
 
-A call is that of a function of the program, of module.exports, or of a method of its
-class Solution; what it promises is awaited. Results are compared as JSON values: undefined is null, a BigInt a number; NaN,
-functions, Map and Set are wrong. An assert is code that throws; assert.strictEqual,
-deepStrictEqual, throws and the rest are there, and the program cannot replace them, nor
-what JavaScript itself brings: JSON, Array.prototype.every and all others stay as they
-are, though it may add to them. Names that the setup defines mean in asserts what they
-mean there. An assert that asks an object of the program, such as assert(f().isValid()),
-believes what that says. Calls are compared outside.
+A test calls a function of the program or of module.exports, or a method of its class
+Solution; promises are awaited. Results are compared as JSON values: undefined is null, a
+BigInt is a number; NaN, functions, Map and Set are wrong. An assert fails by throwing.
+assert.strictEqual, deepStrictEqual, throws and the others are available. The program
+cannot replace them or JavaScript's built-ins, such as JSON and Array.prototype.every, but
+may add to them. Asserts see the setup's definitions of names. An assert that asks an
+object of the program, such as assert(f().isValid()), trusts its answer. Results of calls
+are compared outside the engine.
 
-Every test has a new engine, in a process of its own that is this program started again:
-one that cannot be stopped otherwise is ended. A program that breaks the engine twice is
-wrong. Not scored: the row has no tests or asks for keyword arguments, its setup fails, an
+Every test has a new engine in its own process, which is this program started again, so
+that it can always be killed. A program that crashes the engine twice is wrong. Not scored: the row has no tests or asks for keyword arguments, its setup fails, an
 assert cannot be compiled or is a bare comparison, or the process cannot be started.
 `
 

@@ -104,7 +104,7 @@ func TestJavaScriptRowFaults(t *testing.T) {
 		// Fields of another kind.
 		{nil, `{"tests":["assert(f() === 1)"]}`, `1`, "not_scored", 0, `test 1 of the row is a text: write {"assert":"..."}, or use test_list`},
 		{nil, `{"tests":[{"stdin":3,"stdout":"9"}]}`, `1`, "not_scored", 0, "test 1 of the row has a number where a text should be, in its stdin"},
-		{nil, `{"tests":[null]}`, `1`, "not_scored", 0, "test 1 of the row is none of"},
+		{nil, `{"tests":[null]}`, `1`, "not_scored", 0, "test 1 of the row is not one of"},
 		{nil, `{"tests":{"call":"f"}}`, `1`, "not_scored", 0, `"tests" of the row has an object where a list should be`},
 		{nil, `{"setup":["const k = 1"],"tests":[{"call":"f","expected":1}]}`, `1`, "not_scored", 0, `"setup" of the row has a list where a text should be`},
 		{nil, `{"input_output":{"fn_name":"f","inputs":[5],"outputs":[5]}}`, `1`, "not_scored", 0, `"input_output" of the row, test 1: has a number where a list should be`},

@@ -29,19 +29,19 @@ func defaultOptions() options {
 
 const optionsDoc = `Options:
   extract     "block": the last fenced block in the language, else the last without a
-              language; only behind the last </think>. "none": the completion is the
+              language; only after the last </think>. "none": the completion is the
               program. Default "block".
   score       "all": right if every test passes (default). "fraction": the share that passes.
-  max_tests   tests used at most, the first ones; 0: all (default).
-  compare     printed text: "lines": equal but for white space at line ends and empty
+  max_tests   largest number of tests used, from the first on; 0: all (default).
+  compare     printed text: "lines": equal except for white space at line ends and empty
               lines at the end (default); "exact"; "tokens": equal words in order.
-  tolerance   numbers may differ by so much, absolutely or of the greater one: in "tokens"
-              and in returned values. 0: not at all (default).
-  timeout     seconds of processor time for a test (default 2); by the clock five times
-              that and five seconds more.
+  tolerance   how much numbers may differ, absolutely or relative to the larger one, in
+              "tokens" and in returned values. 0: not at all (default).
+  timeout     seconds of processor time for a test (default 2); the limit in wall-clock
+              time is five times that plus five seconds.
   memory_mb   memory of a process (default 256).
-  output_kb   of printed text read (default 256), or twice what is expected where that is
-              more; what prints yet more is wrong.
+  output_kb   printed text that is read (default 256), or twice the expected text if that
+              is more; a program that prints more is wrong.
 `
 
 // The values of options.

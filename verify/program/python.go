@@ -28,31 +28,33 @@ const pythonDoc = `code:python: right when the completion's program passes the r
   unsafe_local  true: run programs where this system cannot box them, with the rights of
               the user who runs this. Default false: not scored there.
 
-A program that is run is a script: its threads and exit functions are waited for. Where
-functions are tested they find typing, collections, heapq, bisect, itertools, functools
-and math, and the names in them, without an import, as where such problems are posed.
+A program that reads and writes runs as a script: its threads and exit functions are
+waited for. If functions are tested, typing, collections, heapq, bisect, itertools,
+functools and math and their names are imported already, as on the sites that pose such
+problems.
 
-A call is that of a function of the program, or of a method of its class Solution. What
-it returns is compared by value: 1 is 1.0, a tuple is a list, a set is a list in any
-order, a number as a key is its text. Any exit code but 0 fails the test.
+A test calls a function of the program, or a method of its class Solution. The result
+is compared by value: 1 is 1.0, a tuple is a list, a set is a list in any
+order, a number as a key is its text. Any exit code other than 0 fails the test.
 
-Assert code runs in another interpreter than the program, which it reaches by asking: a
-function returns values (numbers, texts, bytes, dates, None, lists, tuples, sets, dicts
-of these) or objects, which can be called and have attributes, items and a length, but
-equal themselves alone. It is given values and functions, and what it does to lists, sets
-and dicts is done to those of the test; objects of classes of the test's own it cannot
-be given. So no program can see its tests, nor make a wrong value equal; only a test that
-asks an object of the program, as in assert f(x).is_valid(), believes what that says.
+Assert code and the program run in separate interpreters that exchange messages. A
+function of the program returns values (numbers, texts, bytes, dates, None, and lists,
+tuples, sets and dicts of these) or objects. Objects can be called and have attributes,
+items and a length, but are equal only to themselves. Arguments are values and functions;
+changes to lists, sets and dicts reach those of the test. Objects of the test's own
+classes cannot be arguments. So a program cannot see its tests or make a wrong value
+equal. Only a test that asks an object of the program, as in assert f(x).is_valid(),
+trusts its answer.
 
 Each test is a new process with its own limits on processor time, memory, files and
-output, without a network, reading Python's own folders alone (verify/box has the
-layers). It may have threads, but starts no processes. Only the standard library is there. Times and random numbers
-are the program's own; random starts from one seed, and so does hashing. Processor time
-counts in whole seconds.
+output. It has no network and can read only Python's own folders (the package comment of
+verify/box lists the layers). It may start threads but not processes. Only the standard
+library is available. The clock is the real one; random and hashing start from a fixed
+seed. Processor time is counted in whole seconds.
 
 Not scored: the row has no tests, its setup fails without the program, or an assert cannot
 be compiled, is a bare comparison, calls none of its functions or names nothing of the
-program; there is no Python 3.9 or later, or no box; the machine was too busy to run the
+program; there is no Python 3.9 or later, or no sandbox; the machine was too busy to run the
 program. Needs Linux 5.13 with landlock; with unsafe_local any Unix, but never Windows.
 `
 
@@ -156,11 +158,11 @@ func (v python) settled(e end, err error) (outcome, bool) {
 	case e.Exit == cpuTimeOver || e.Seconds > math.Ceil(v.Timeout): // it may catch the signal
 		return ends("it needs more than %v s of processor time", v.Timeout), true
 	case e.Exit < 0:
-		return ends("it dies of signal %d", -e.Exit), true
+		return ends("it is killed by signal %d", -e.Exit), true
 	case e.Exit > 0 && e.Error != "":
 		return ends("it fails: %s", brief(e.Error)), true
 	case e.Exit > 0:
-		return ends("it ends with code %d", e.Exit), true
+		return ends("it exits with code %d", e.Exit), true
 	}
 	return outcome{}, false
 }

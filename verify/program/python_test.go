@@ -61,7 +61,7 @@ func TestPythonVerdicts(t *testing.T) {
 		{square, "print(int(open(0).read())**2, end='  \\n\\n')", bare, verify.Right, ""},
 		{square, "print(9)", bare, verify.Wrong, `test 2 of 2: it prints "9\n", not "16"`},
 		{square, "print(9)", `{"extract":"none","score":"fraction"}`, verify.Graded, "passes 1 of 2 tests"},
-		{square, "print(int(input())**2); raise SystemExit(1)", bare, verify.Wrong, "ends with code 1"},
+		{square, "print(int(input())**2); raise SystemExit(1)", bare, verify.Wrong, "exits with code 1"},
 		{square, "print(", bare, verify.Wrong, "SyntaxError"},
 		{square, "1/0", bare, verify.Wrong, "ZeroDivisionError"},
 		{square, "while True: pass", `{"extract":"none","timeout":0.5}`, verify.Wrong, "processor time"},

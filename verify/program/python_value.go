@@ -27,7 +27,7 @@ func fromPython(text string) (v value, shown string, err error) {
 	return v, showValue(v), err
 }
 
-var errNoValue = errors.New("it is no value")
+var errNoValue = errors.New("it is not a value")
 
 func pythonValue(tree any, depth int, nodes *int) (value, error) {
 	if *nodes++; *nodes > maxValueNodes || depth > maxValueDepth {

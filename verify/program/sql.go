@@ -27,10 +27,10 @@ func init() {
 	})
 }
 
-const sqlDoc = `sql: right when the completion's query gives the rows that the reference gives.
+const sqlDoc = `sql: right when the completion's query returns the reference's rows.
 
 Row, the database:
-  database   path of a SQLite file, or a list of them: the query has to be right on each;
+  database   path of a SQLite file, or a list of paths: the query has to be right on each;
   db_id      as in Spider and BIRD: the file DB_ID/DB_ID.sqlite of the option folder;
   schema     CREATE statements; with
   rows         {"table": [[1, "a", null], ..]}, or a list of such objects, each a database;
@@ -41,23 +41,23 @@ Row, the reference:
 
 The query is one SELECT, WITH or VALUES statement. It runs in a child of this program on a
 database that cannot be written, without files, PRAGMA, ATTACH and extensions. random() and the
-like are refused. The clock stands at 2025-01-01 12:00 UTC. Text in double quotes that
-names no column is text, as ever in SQLite.
+like are refused. The clock is fixed at 2025-01-01 12:00 UTC. Text in double quotes that
+names no column is a string, as usual in SQLite.
 
-Rows are compared as a bag: one that stands twice has to stand twice. Where the reference
-ends in ORDER BY, the order counts as far as that settles it: rows that tie there may
-stand in any order. Names of columns do not count. Values are equal as in SQL, 1 = 1.0,
-and never across kinds, 1 is not '1'; NULL is NULL; reals by every bit, see digits.
+Rows are compared as a bag, so duplicates count. If the reference ends in ORDER BY, the
+order counts as far as ORDER BY determines it: tied rows may be in any order. Names of
+columns do not count. Values are equal as in SQL (1 = 1.0) but never across types (1 is
+not '1'). NULL equals NULL. Reals have to be equal in every bit; see digits.
 
 Options
 order      "reference": as above (default); "always": in order; "never": as a bag.
 columns    "ordered": in the order of the reference (default); "any": in any order.
-digits     reals are rounded to so many significant digits before they are compared,
-           1 to 17; 0: not at all (default).
+digits     number of significant digits, 1 to 17, to which reals are rounded before they
+           are compared; 0: no rounding (default).
 partial    "none" (default). "cells": wrong rows earn the F1 of cells,
            2 x equal cells / (cells of both): equal rows are paired first, then the rows
-           with most equal cells; each row is paired once, where order counts only
-           with one of its place.
+           with most equal cells; each row is paired once and, if order counts, only
+           with the row at its position.
 must_read  the query has to read a table of the database, unless the reference query
            reads none: a guessed constant is wrong. Default true.
 settled    a reference whose rows depend on the order in which tables are scanned (a tie
@@ -66,16 +66,16 @@ nonempty   a reference without rows is not scored. Default false: no rows are ri
            the reference has none.
 extract    "block": the last block fenced as sql, else the last without a language.
            "lenient": that, else a text that begins with SELECT, WITH or VALUES.
-           "none": the whole completion. Default "block". Only behind the last </think>.
-folder     where relative paths of databases start. Default: the recipe's folder, and
-           outside of a recipe the current one.
-steps      instructions of SQLite's machine that a query may take. Default 20000000,
+           "none": the whole completion. Default "block". Only after the last </think>.
+folder     where relative paths of databases start. Default: the recipe's folder, or
+           the current folder without a recipe.
+steps      largest number of SQLite's virtual machine instructions for a query. Default 20000000,
            about a second.
-max_rows   rows that a result may have. Default 10000; 8 MiB in any case.
-timeout    seconds of processor time of a query, a backstop for single instructions that
-           take long. Default 30. A query names at most 100 functions.
+max_rows   largest number of rows in a result. Default 10000; 8 MiB in any case.
+timeout    seconds of processor time for a query, in case a single instruction takes
+           long. Default 30. A query may name at most 100 functions.
 
-A query over a limit is wrong, and so is one that breaks SQLite. Not scored: the database
+A query that exceeds a limit or crashes SQLite is wrong. Not scored: the database
 or the reference cannot be read, is over a limit, or is not settled.
 `
 
@@ -219,7 +219,7 @@ func (v sql) judge(d referenced, query, rule string) verify.Verdict {
 		return verify.Reject(query, rule, "the query reads no table of the database")
 	}
 	if d.width >= 0 && len(found.Columns) != d.width && v.Partial == partialNone {
-		return verify.Reject(query, rule, "%s, the reference has %d", count(len(found.Columns), "column"), d.width)
+		return verify.Reject(query, rule, "%s, but the reference has %d", count(len(found.Columns), "column"), d.width)
 	}
 	return v.compare(d, v.keys(found.Rows), query, rule)
 }

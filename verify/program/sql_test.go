@@ -72,9 +72,9 @@ func reference(query string) string {
 func TestSQL(t *testing.T) {
 	run(t, "sql", "sql", []check{
 		{nil, reference("SELECT name FROM item WHERE stock > 5"), "SELECT i.name AS n FROM item i WHERE NOT stock <= 5;", "right", 1, "3 rows"},
-		{nil, reference("SELECT name FROM item WHERE stock > 5"), "SELECT name FROM item WHERE stock > 7", "wrong", 0, "1 row, the reference has 3"},
+		{nil, reference("SELECT name FROM item WHERE stock > 5"), "SELECT name FROM item WHERE stock > 7", "wrong", 0, "1 row, but the reference has 3"},
 		{nil, reference("SELECT count(*) FROM item"), "SELECT sum(1.0) FROM item", "right", 1, ""},
-		{nil, reference("SELECT stock FROM item"), "SELECT CAST(stock AS TEXT) FROM item", "wrong", 0, "other rows"},
+		{nil, reference("SELECT stock FROM item"), "SELECT CAST(stock AS TEXT) FROM item", "wrong", 0, "the rows differ"},
 		{nil, reference("SELECT price FROM item WHERE name = 'hat'"), "SELECT NULL FROM item WHERE name = 'hat'", "right", 1, ""},
 		{nil, reference("SELECT price FROM item WHERE name = 'hat'"), "SELECT 0 FROM item WHERE name = 'hat'", "wrong", 0, ""},
 		{nil, reference("SELECT price FROM item WHERE name = 'hat'"), "SELECT '' FROM item WHERE name = 'hat'", "wrong", 0, ""},
@@ -100,13 +100,13 @@ func TestSQL(t *testing.T) {
 // Comparing results as sets of rows accepts each of these.
 func TestSQLFalsePositivesOfSets(t *testing.T) {
 	run(t, "sql", "sql", []check{
-		{nil, reference("SELECT name FROM item"), "SELECT DISTINCT name FROM item", "wrong", 0, "4 rows, the reference has 5"},
+		{nil, reference("SELECT name FROM item"), "SELECT DISTINCT name FROM item", "wrong", 0, "4 rows, but the reference has 5"},
 		{nil, reference("SELECT DISTINCT name FROM item"), "SELECT name FROM item", "wrong", 0, ""},
 		{nil, reference("SELECT name, price FROM item"), "SELECT a.name, a.price FROM item a, item b", "wrong", 0, ""},
 		{nil, reference("SELECT name FROM item ORDER BY stock"), "SELECT name FROM item ORDER BY stock DESC", "wrong", 0, "another order"},
 		{nil, reference("SELECT name FROM item ORDER BY stock"), "SELECT name FROM item", "wrong", 0, ""},
 		{map[string]any{"nonempty": true}, reference("SELECT name FROM item WHERE stock > 99"), "SELECT name FROM item WHERE 0", "not_scored", 0, "no rows"},
-		{nil, reference("SELECT name FROM item WHERE stock > 99"), "SELECT name, price FROM item WHERE 0", "wrong", 0, "2 columns, the reference has 1"},
+		{nil, reference("SELECT name FROM item WHERE stock > 99"), "SELECT name, price FROM item WHERE 0", "wrong", 0, "2 columns, but the reference has 1"},
 		{nil, reference("SELECT name FROM item WHERE stock > 99"), "SELECT name FROM item", "wrong", 0, ""},
 		{nil, reference("SELECT count(*) FROM item"), "SELECT 5", "wrong", 0, "reads no table"},
 		{nil, reference("SELECT count(*) FROM item"), "SELECT count(*) + 2 FROM sqlite_schema, json_each('[1,2,3]')", "wrong", 0, "reads no table"},
@@ -129,7 +129,7 @@ func TestSQLOrder(t *testing.T) {
 		// The order of a part of the query is none of the result's.
 		{nil, reference("SELECT name FROM item WHERE stock IN (SELECT stock FROM item ORDER BY stock)"), "SELECT name FROM item ORDER BY name", "right", 1, ""},
 		// LIMIT cuts between ink and the cups.
-		{nil, reference("SELECT name FROM item ORDER BY price DESC LIMIT 1"), "SELECT 'cup' FROM item LIMIT 1", "not_scored", 0, "leaves its rows open"},
+		{nil, reference("SELECT name FROM item ORDER BY price DESC LIMIT 1"), "SELECT 'cup' FROM item LIMIT 1", "not_scored", 0, "are not settled"},
 		{map[string]any{"settled": false}, reference("SELECT name FROM item ORDER BY price DESC LIMIT 1"), "SELECT 'ink' FROM item LIMIT 1", "right", 1, ""},
 	})
 	for query, want := range map[string]bool{

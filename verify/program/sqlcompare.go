@@ -129,9 +129,9 @@ func (v sql) compare(d referenced, found [][]string, query, rule string) verify.
 	if equal {
 		return verify.Accept(query, rule, "%s equal to those of the reference", count(len(d.rows), "row"))
 	}
-	reason := "other rows than the reference"
+	reason := "the rows differ from the reference"
 	if len(found) != len(d.rows) {
-		reason = count(len(found), "row") + ", the reference has " + strconv.Itoa(len(d.rows))
+		reason = count(len(found), "row") + ", but the reference has " + strconv.Itoa(len(d.rows))
 	} else if same && equalBags(joined(d.rows), joined(found)) {
 		reason = "the rows of the reference in another order"
 	}

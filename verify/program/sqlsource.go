@@ -58,7 +58,7 @@ func (v sql) prepare(row verify.Problem) ([]referenced, error) {
 	case err != nil:
 		return nil, err
 	case !given && row.Answer == "":
-		return nil, errors.New(`the row has no reference: accepted are "answer", a query, and "result", its rows`)
+		return nil, errors.New(`the row has no reference: accepted are "answer" (a query) and "result" (rows)`)
 	case given && len(sources) > 1:
 		return nil, errors.New(`"result" of the row is for one database, and the row has several`)
 	}
@@ -116,7 +116,7 @@ func (v sql) reference(s source, query string) (referenced, error) {
 	case settled:
 		r.rows = first
 	case v.Settled:
-		return referenced{}, errors.New("the reference query leaves its rows open: a tie or the order of a scan decides them")
+		return referenced{}, errors.New("the rows of the reference query are not settled: they depend on a tie or on the order of a scan")
 	default:
 		second = r.rows
 	}

@@ -34,15 +34,15 @@ const (
 `
 	pythonTestsDoc = `                [{"call":"f","kwargs":{"x":3},"expected":9}]
                 [{"assert":"assert f(3) == 9"}]           statements
-  test_list     ["assert f(3) == 9"], with test_setup_code or test_imports, as MBPP has it
-  test          def check(candidate): ..., with entry_point, as HumanEval has it
+  test_list     ["assert f(3) == 9"], with test_setup_code or test_imports, as in MBPP
+  test          def check(candidate): ..., with entry_point, as in HumanEval
 `
 	javascriptTestsDoc = `                [{"assert":"assert(f(3) === 9)"}]         statements
-  test_list     ["assert(f(3) === 9)"], with test_setup_code, which stands before each
+  test_list     ["assert(f(3) === 9)"], with test_setup_code, which is put before each
   test          function check(candidate) { ... }, with entry_point: check is called with it
 `
-	formsDoc = `  input_output  {"inputs":[..],"outputs":[..],"fn_name":"f"}  as APPS and TACO have it; a JSON text or object
-A field "setup" holds code that stands before the program.
+	formsDoc = `  input_output  {"inputs":[..],"outputs":[..],"fn_name":"f"}  as in APPS and TACO; a JSON text or object
+A field "setup" holds code that is put before the program.
 `
 )
 
@@ -112,7 +112,7 @@ func readTest(raw json.RawMessage) (test, error) {
 	case t.Assert != "" && t.Call == "" && t.Stdout == nil:
 		return test{assert: t.Assert}, nil
 	}
-	return test{}, errors.New(`is none of {"stdin","stdout"}, {"call","args","expected"}, {"assert"}`)
+	return test{}, errors.New(`is not one of {"stdin","stdout"}, {"call","args","expected"}, {"assert"}`)
 }
 
 // field is row.Field with errors in words.

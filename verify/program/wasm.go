@@ -19,7 +19,7 @@ func init() {
 	worker.Register(wasmEngine, wasm.Run)
 	verify.Register(verify.Entry{
 		Name:    "code:wasm",
-		Summary: "a WebAssembly module, or a program in an interpreter that is one, that passes its tests",
+		Summary: "a WebAssembly module, or a program for an interpreter in WebAssembly, that passes its tests",
 		Doc:     wasmDoc,
 		Paths:   map[string]string{"runtime": "", "folder": ""},
 		New:     newWasm,
@@ -40,14 +40,15 @@ white space ignored. Text of WebAssembly (wat) is not assembled.
 
 A test calls an exported function with numbers, i32 and i64 (signed or unsigned), f32 and
 f64; results are compared as numbers, integers signed, several as a list, none as null.
-Or it gives stdin to _start and compares stdout; the exit code has to be 0. Code as
-a test is not scored, and a module has no setup; a runtime is tested by stdin and stdout.
+Or it gives stdin to _start and compares stdout; the exit code has to be 0. Tests
+that are code are not scored, and a module has no setup. A runtime is tested by stdin and
+stdout.
 
-A module may import WASI preview 1 alone: stdin, stdout, arguments. It has no files
-beside the folder, no network, and neither time nor chance: the clock and the random
-numbers are the same in every run. Every test has a new instance, in a process of its own
-that is this program started again. A module that traps, is none or breaks the engine
-twice is wrong. Not scored: the row has no tests or other ones, the runtime cannot be
+A module may import only WASI preview 1: stdin, stdout, arguments. It has no files except
+the folder and no network. The clock and the random numbers are the same in every run.
+Every test has a new instance in its own process, which is this program started again. A
+module that traps, is not valid or crashes the engine twice is wrong. Not scored: the row
+has no tests or tests of another kind, the runtime cannot be
 read, or the process cannot be started.
 `
 
@@ -77,7 +78,7 @@ func newWasm(raw json.RawMessage) (verify.Verifier, error) {
 	}
 	if v.Runtime == "" {
 		if v.Folder != "" {
-			return nil, errors.New("option folder is for a runtime, and there is none")
+			return nil, errors.New("option folder needs a runtime, but none is given")
 		}
 		return v, nil
 	}
@@ -130,7 +131,7 @@ func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
 			task.Argv = append(task.Argv, strings.ReplaceAll(arg, programMark, strings.TrimPrefix(s.setup+"\n"+program, "\n")))
 		}
 	} else if task.Module, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(program), "")); err != nil {
-		return verify.Reject(program, rule, "the block is no module in base64: %v", err)
+		return verify.Reject(program, rule, "the block is not a module in base64: %v", err)
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
 		task.Stdin, task.Call, task.Args, task.Output = t.stdin, t.call, t.args, v.outputFor(t.stdout)

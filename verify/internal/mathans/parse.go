@@ -112,7 +112,7 @@ func (p *parser) unexpected(wanted string) error {
 	if t.kind == tEnd {
 		return fmt.Errorf("it ends where %s is expected", wanted)
 	}
-	return fmt.Errorf("%q stands where %s is expected", t.text, wanted)
+	return fmt.Errorf("found %q where %s is expected", t.text, wanted)
 }
 
 // nest counts nesting; the caller defers the return value.
@@ -448,7 +448,7 @@ func withWords(value *node, words string) (*node, error) {
 		return call("factorial", value), nil
 	}
 	if negation.MatchString(words) {
-		return nil, fmt.Errorf("%q stands behind a value", words)
+		return nil, fmt.Errorf("found %q after a value", words)
 	}
 	return quantity(value, unitOf(words)), nil
 }
@@ -461,7 +461,7 @@ func (p *parser) numberAfter(left *node, t token) (*node, error) {
 		return &node{kind: kText, name: left.name + " " + t.text}, nil
 	}
 	if left.kind == kNumber {
-		return nil, fmt.Errorf("the numbers %q and %q stand side by side", left.value.RatString(), t.text)
+		return nil, fmt.Errorf("the numbers %q and %q are side by side", left.value.RatString(), t.text)
 	}
 	right, err := p.postfix()
 	if err != nil {

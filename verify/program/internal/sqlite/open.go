@@ -73,13 +73,13 @@ func Build(fill func(Builder) error) (*Image, error) {
 	defer db.tls.Free(8)
 	p := lib.Xsqlite3_serialize(db.tls, db.db, main, size, 0)
 	if p == 0 {
-		return nil, &Error{Memory, "the database does not fit the memory"}
+		return nil, &Error{Memory, "the database does not fit in memory"}
 	}
 	defer lib.Xsqlite3_free(db.tls, p)
 	image := &Image{size: *(*int64)(pointer(size))}
 	// CString copies into memory that does not count as SQLite's heap.
 	if image.data, err = libc.CString(string(libc.GoBytes(p, int(image.size)))); err != nil {
-		return nil, &Error{Memory, "the database does not fit the memory"}
+		return nil, &Error{Memory, "the database does not fit in memory"}
 	}
 	runtime.AddCleanup(image, func(data uintptr) {
 		tls := libc.NewTLS()
@@ -229,7 +229,7 @@ func (b Builder) Insert(table string, rows [][]any) error {
 	defer s.close()
 	for i, row := range rows {
 		if len(row) != width {
-			return fmt.Errorf("row %d of table %s has %d values, the first has %d", i+1, table, len(row), width)
+			return fmt.Errorf("row %d of table %s has %d values, but the first has %d", i+1, table, len(row), width)
 		}
 		for j, value := range row {
 			if rc := s.bind(int32(j+1), value); rc != lib.SQLITE_OK {

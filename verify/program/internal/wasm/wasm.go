@@ -177,7 +177,7 @@ func run(ctx context.Context, c compiled, t Task, out *output) (string, error) {
 func call(ctx context.Context, f api.Function, args []json.RawMessage) (string, error) {
 	types := f.Definition().ParamTypes()
 	if len(args) != len(types) {
-		return "", fmt.Errorf("the function takes %d values, the test gives %d", len(types), len(args))
+		return "", fmt.Errorf("the function takes %d values, but the test gives %d", len(types), len(args))
 	}
 	stack := make([]uint64, len(args))
 	for i, arg := range args {
@@ -226,7 +226,7 @@ func encode(kind api.ValueType, text string) (uint64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		return api.EncodeF64(x), err
 	}
-	return 0, fmt.Errorf("the function takes a %s, which is no number", api.ValueTypeName(kind))
+	return 0, fmt.Errorf("the function takes a %s, which is not a number", api.ValueTypeName(kind))
 }
 
 // decode is a value of WebAssembly as a number of JSON. Integers are signed.
@@ -242,7 +242,7 @@ func decode(kind api.ValueType, value uint64) (string, error) {
 	case api.ValueTypeF64:
 		x = api.DecodeF64(value)
 	default:
-		return "", fmt.Errorf("the function returns a %s, which is no number", api.ValueTypeName(kind))
+		return "", fmt.Errorf("the function returns a %s, which is not a number", api.ValueTypeName(kind))
 	}
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "", fmt.Errorf("it returns %v", x)
