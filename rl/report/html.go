@@ -64,7 +64,7 @@ type page struct {
 	Times     []stageTime
 	Ks        []int
 	Rows      []row
-	Form      bool // some evaluation measured the right form
+	Form      bool // some evaluation measured how many samples are valid
 	Pairs     pairs
 	Training  []groupView
 }

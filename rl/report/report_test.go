@@ -344,7 +344,7 @@ func TestPageTellsWhatHappened(t *testing.T) {
 		"Completion length 14.0 tokens at every step; the limit is 20; none was cut off",
 		"71,680 of 71,680 compared tokens have the same log-prob", "50 % of the tokens sampled", "Arithmetic version 3.",
 		"warm-up 2 min 30 s training 100 % 1,000 tokens/s trained", "grpo 1 min sampling and grading 33 % training 67 % 7,168 tokens/s sampled",
-		"512 × 8", "greedy", "right form", "22.0 to 28.0 %", "The run kept the first 3 problems", "1 wrong before and right after, 1 the reverse",
+		"512 × 8", "greedy", "valid", "22.0 to 28.0 %", "The run kept the first 3 problems", "1 wrong before and right after, 1 the reverse",
 		"grpo, step 40: q", "2 × 0 ▼ −0.50", "1 × 1 ▲ +1.50", "1 × – –", "loss = 0", "seed = 1", "rlzero test.",
 	} {
 		if !strings.Contains(text, want) {

@@ -56,7 +56,7 @@ type Evaluation struct {
 	PassAt    map[int]float64 // k -> unbiased pass@k, 0..1
 	Low, High float64         // 95 % interval of pass@1
 	Greedy    float64         // share of problems whose most likely completion is right
-	Valid     float64         // share of samples of the right form
+	Valid     float64         // share of samples of a valid form
 	Samples   []Sample        // one each of the first problems
 }
 
