@@ -256,7 +256,7 @@ func TestErrors(t *testing.T) {
 		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family cannot be set together with model.path = \"a\", whose config.json has it: remove one of them"},
 		{"table without a place", "[task.settings]", "[tasks.settings]", "FILE:17:2: unknown key tasks; did you mean task?"},
 		{"settings that do not go together", "numbers = 4", "max_number = 800", "FILE:17:7: task.settings.max_total = 45 is out of range; accepted: at least max_number = 800"},
-		{"no problems left", "numbers = 4", "max_number = 1\nmax_total = 1", "FILE:17:7: task.settings: these settings leave no problems"},
+		{"no problems left", "numbers = 4", "max_number = 1\nmax_total = 1", "FILE:17:7: task.settings: these settings leave no training problems or no held-out problems"},
 		{"number for a table", "[task.settings]", "settings = 3\n[checkpoint]", "FILE:17:1: task.settings = 3 is a whole number; accepted: a table [task.settings]"},
 		{"list for a number", "group_size = 8", "group_size = [8]", "FILE:31:1: stage.rl.group_size = [...] is a list of 1 values; accepted: a whole number from 1 to 65536"},
 		{"date", "seed = 1", "seed = 2026-01-01", "is a date or time; accepted: a whole number from 0 to 9223372036854775807"},

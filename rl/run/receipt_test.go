@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -184,17 +185,21 @@ func TestTampered(t *testing.T) {
 // is the user's to put right.
 func TestReceiptInput(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              "--resume",
+		"":                              "it is written when a run ends",
 		"{":                             "unexpected EOF",
 		`{"version":2,"recpie":"ab"}`:   "recpie",
-		`{"version":1,"recipe":"0123"}`: "version 1, this program reads 2",
+		`{"version":1,"recipe":"0123"}`: "version 1, but this program reads version 2",
 	} {
 		dir := t.TempDir()
 		if text != "" {
 			must(t, os.WriteFile(filepath.Join(dir, receipt.File), []byte(text), 0o644))
 		}
-		if _, err := receipt.Read(dir); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), want) {
+		_, err := receipt.Read(dir)
+		if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", text, err, want)
+		}
+		if hints := strings.Join(hint.All(err), "\n"); text == "" && !strings.Contains(hints, "--resume --run") {
+			t.Errorf("no receipt: hints %q, want the command that continues the run", hints)
 		}
 	}
 	dir := t.TempDir()
