@@ -154,7 +154,7 @@ func (p *pool) packedWorkspace(m *Model, rows, predicted int, keep bool) (*works
 
 func (p *pool) planWorkspace(d dims, rows, predicted int, keep bool, maxBinding int) *workspace {
 	ws := &workspace{maxRows: rows}
-	ws.layers, ws.last = p.activations(d, rows, keep, nil)
+	ws.blocks, ws.last = p.activations(d, rows, keep, nil)
 	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
 	ws.kvidx = p.words("key index", rows)
 	ws.head = p.headSpace(d, predicted, maxBinding)

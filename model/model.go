@@ -35,7 +35,7 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 		return nil, err
 	}
 	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
-	err = m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+	err = m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		data := make([]float32, rows*cols)
 		h := fnv.New64a()
@@ -110,7 +110,7 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 	if err := checkTensors(m.Config, ts); err != nil {
 		return err
 	}
-	return m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+	return m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		data, err := ts.Read(p.name)
 		if err != nil {
 			return nil, err
@@ -147,11 +147,12 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 		return nil, fmt.Errorf("sequences of %d tokens are too long: this device stops a shader after %d loop iterations, enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
 	}
-	l, err := newLayout(cfg, dev.Caps().MaxBinding)
-	if err != nil {
+	l := newLayout(cfg, dev.Caps().MaxBinding)
+	if err := l.fits(); err != nil {
 		return nil, err
 	}
 	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1)}
+	var err error
 	if m.params, err = l.newParameters(dev, cfg.Dtype, frozen); err != nil {
 		return nil, err
 	}
@@ -217,13 +218,13 @@ func (m *Model) CopyFrom(src *Model) error {
 
 var errFrozen = errors.New("the model was opened frozen, without what training needs")
 
-// writeParts fills a store from the tensors get returns, region by region.
-// row0 is the first row of the file's tensor that the part holds.
-func (m *Model) writeParts(to store, get func(p part, row0 int) ([]float32, error)) error {
+// writePieces fills a store from the tensors get returns, region by region.
+// row0 is the first row of the file's tensor that the piece holds.
+func (m *Model) writePieces(to store, get func(p piece, row0 int) ([]float32, error)) error {
 	byRegion := map[*region][]float32{}
 	var order []*region
 	next := map[string]int{}
-	for _, p := range m.layout.parts {
+	for _, p := range m.layout.pieces {
 		rows, cols := p.size()
 		data, err := get(p, next[p.name])
 		if err != nil {
@@ -255,13 +256,13 @@ func (m *Model) writeParts(to store, get func(p part, row0 int) ([]float32, erro
 // slabs of one table become one tensor again.
 func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 	var out []NamedTensor
-	for i := 0; i < len(m.layout.parts); {
-		p := m.layout.parts[i]
+	for i := 0; i < len(m.layout.pieces); {
+		p := m.layout.pieces[i]
 		j := i + 1
-		for j < len(m.layout.parts) && m.layout.parts[j].name == p.name {
+		for j < len(m.layout.pieces) && m.layout.pieces[j].name == p.name {
 			j++
 		}
-		parts := m.layout.parts[i:j]
+		parts := m.layout.pieces[i:j]
 		shape := append([]int(nil), p.shape...)
 		for _, q := range parts[1:] {
 			shape[0] += q.shape[0]
@@ -269,7 +270,7 @@ func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
 			var all []float32
 			for _, q := range parts {
-				data, err := readPart(from, q)
+				data, err := readPiece(from, q)
 				if err != nil {
 					return nil, err
 				}
@@ -282,7 +283,7 @@ func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 	return out
 }
 
-func readPart(from store, p part) ([]float32, error) {
+func readPiece(from store, p piece) ([]float32, error) {
 	host := make([]float32, p.region.rows*p.region.cols)
 	if err := from.read(p.region, host); err != nil {
 		return nil, err

@@ -72,9 +72,9 @@ func (t *Trainer) allocate(rows int) error {
 		return err
 	}
 	for _, s := range m.layout.embed {
-		v := t.grads.view(s.region)
+		v := t.grads.view(s.weight)
 		if m.layout.tied {
-			v = t.pool.words("embedding lookup gradient", s.rows*s.cols)
+			v = t.pool.words("embedding lookup gradient", s.weight.rows*s.weight.cols)
 		}
 		t.grads.lookup = append(t.grads.lookup, v)
 	}
@@ -304,8 +304,8 @@ func (t *Trainer) recordFold(r *recorder) {
 		return
 	}
 	for i, s := range t.m.layout.embed {
-		n := s.rows * s.cols
-		r.op("add", n, 1, []gpu.View{t.grads.view(s.region), t.grads.lookup[i]}, u(n))
+		n := s.weight.rows * s.weight.cols
+		r.op("add", n, 1, []gpu.View{t.grads.view(s.weight), t.grads.lookup[i]}, u(n))
 		r.op("fill", n, 1, []gpu.View{t.grads.lookup[i]}, u(n), 0)
 	}
 }
