@@ -15,24 +15,41 @@ type gradients struct {
 // predicting.
 type backwardSpace struct {
 	dx, dh             gpu.View // [T][ld] gradients of the residual stream, of a normed copy
+	dy                 gpu.View // [T][ld] gradient before a norm behind, if there is one
 	attention          attentionGradients
 	mlp                mlpGradients
 	dhead              gpu.View // [R][ld] gradient of the final norm's output
 	dlast              gpu.View // [R][ld] gradient of its input
 	inv                gpu.View // [T] u32: 1 + predicted row of this row, or 0
-	ends               gpu.View // [T] u32: row after the sequence's last
+	ends               gpu.View // [T] u32: row after the last that sees this row's key
+	windowEnds         gpu.View // the same in layers with a window, if there are any
 	weights            gpu.View // [R][4] dlogprob, dentropy, dmean
 	rows, start, order gpu.View // u32: buckets of equal ids, see embed_backward
 }
 
 func (p *pool) backwardSpace(d dims, rows, predicted int) *backwardSpace {
-	return &backwardSpace{
+	bs := &backwardSpace{
 		dx: p.words("dx", rows*d.ld), dh: p.words("dh", rows*d.ld),
 		attention: p.attentionGradients(d, rows), mlp: p.mlpGradients(d, rows),
 		dhead: p.words("dfinal", predicted*d.ld), dlast: p.words("dlast", predicted*d.ld),
 		inv: p.words("inverse rows", rows), ends: p.words("sequence ends", rows), weights: p.words("token weights", predicted*4),
 		rows: p.words("bucket rows", rows), start: p.words("bucket starts", rows+1), order: p.words("bucket order", rows),
 	}
+	if d.sandwich {
+		bs.dy = p.words("dnorm behind", rows*d.ld)
+	}
+	if d.window > 0 {
+		bs.windowEnds = p.words("window ends", rows)
+	}
+	return bs
+}
+
+// seers tells of each key where the rows end that see it.
+func (bs *backwardSpace) seers(window bool) gpu.View {
+	if window {
+		return bs.windowEnds
+	}
+	return bs.ends
 }
 
 // backwardHead records the vocabulary part: from the weights of each token to
@@ -62,6 +79,6 @@ func (m *Model) backward(r *recorder, ws *workspace, bs *backwardSpace, g *gradi
 		m.layout.blocks[i].backward(p, &ws.blocks[i])
 	}
 	for i, s := range m.layout.embed {
-		r.op("embed_backward", d.ld, buckets, []gpu.View{bs.rows, bs.start, bs.order, bs.dx, g.lookup[i]}, u(buckets), u(d.ld), u(s.row0), u(s.weight.rows))
+		r.op("embed_backward", d.ld, buckets, []gpu.View{bs.rows, bs.start, bs.order, bs.dx, g.lookup[i]}, u(buckets), u(d.ld), u(s.row0), u(s.weight.rows), m.layout.embedScale())
 	}
 }

@@ -2,6 +2,9 @@ package model
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
 )
@@ -17,6 +20,8 @@ type dims struct {
 	mlp, mlpp         int
 	vocab, vocabp     int
 	kvDtype           Dtype
+	window            int  // of the layers that have one, tokens; 0: none has
+	sandwich          bool // there are norms behind attention and MLP
 }
 
 func pad8(n int) int { return (n + 7) &^ 7 }
@@ -28,7 +33,7 @@ func newDims(c Config) dims {
 		hd: c.HeadDim, hdp: 2 * pad4(c.HeadDim/2),
 		mlp: c.MLP, mlpp: pad8(c.MLP),
 		vocab: c.Vocab, vocabp: pad8(c.Vocab),
-		kvDtype: c.KVDtype,
+		kvDtype: c.KVDtype, window: c.Window, sandwich: families[c.Family].sandwich,
 	}
 }
 
@@ -72,8 +77,9 @@ type piece struct {
 	shape      []int  // as in the file
 	region     *region
 	row, col   func(int) int
-	norm       bool // a vector of factors, starts at 1, no weight decay
-	projection bool // output projection of a block, smaller initial values
+	vector     bool    // factors of a norm or a bias: no weight decay
+	start      float32 // initial value of a vector
+	projection bool    // output projection of a block, smaller initial values
 }
 
 func (p piece) size() (rows, cols int) {
@@ -89,9 +95,10 @@ type slab struct {
 	linear
 }
 
-// blockTensor is the name of a tensor of block i in the files.
+// blockTensor is the name of a tensor of block i in the files, but for its ending
+// weight or bias.
 func blockTensor(i int, name string) string {
-	return fmt.Sprintf("model.layers.%d.%s.weight", i, name)
+	return fmt.Sprintf("model.layers.%d.%s.", i, name)
 }
 
 // layout places all parameters in arenas. Matrices (with weight decay) and
@@ -106,6 +113,7 @@ type layout struct {
 	norm   *region
 	pieces []piece // in the order of Tensors
 
+	family     family
 	dtype      Dtype // of matrices
 	tied       bool
 	maxBinding int // bytes
@@ -142,7 +150,7 @@ func slabRows(vocabp, ld, maxBinding int) int {
 
 // newLayout places the parameters of a model in bindings of at most so many bytes.
 func newLayout(c Config, maxBinding int) *layout {
-	l := &layout{dims: newDims(c), dtype: c.Dtype, tied: c.TieEmbeddings, maxBinding: maxBinding, align: 256}
+	l := &layout{dims: newDims(c), family: families[c.Family], dtype: c.Dtype, tied: c.TieEmbeddings, maxBinding: maxBinding, align: 256}
 	if c.Dtype == BF16 {
 		l.align = 512
 	}
@@ -150,12 +158,23 @@ func newLayout(c Config, maxBinding int) *layout {
 	for i := range l.dims.layers {
 		l.addBlock(c, i)
 	}
-	l.norm = l.addNorm("model.norm.weight")
+	l.norm = l.addNorm("model.norm.")
 	l.head = l.embed
 	if !l.tied {
 		l.head = l.vocabSlabs(headName)
 	}
 	return l
+}
+
+// ropes are the kinds of rotation that the blocks have.
+func (l *layout) ropes() []ropeKind {
+	var kinds []ropeKind
+	for kind := range ropeKinds {
+		if slices.ContainsFunc(l.blocks, func(b block) bool { return b.attention.rope == kind }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // fits refuses matrices that are larger than a binding.
@@ -190,16 +209,28 @@ func (l *layout) place(rows, cols int, decay bool) *region {
 	return r
 }
 
-func (l *layout) vector(name string, r *region, row, n int, col func(int) int) {
+// vector adds a tensor of n numbers that lie in a row of a region.
+func (l *layout) vector(name string, r *region, row, n int, col func(int) int, start float64) {
 	l.pieces = append(l.pieces, piece{name: name, shape: []int{n}, region: r,
-		row: func(int) int { return row }, col: col, norm: true})
+		row: func(int) int { return row }, col: col, vector: true, start: float32(start)})
 }
 
 // addNorm places the factors of a norm of the residual stream.
 func (l *layout) addNorm(name string) *region {
 	r := l.place(1, l.ld, false)
-	l.vector(name, r, 0, l.width, same)
+	l.vector(name+"weight", r, 0, l.width, same, l.normStart())
 	return r
+}
+
+// normStart is the initial factor of a norm, as the files hold it.
+func (l *layout) normStart() float64 { return 1 - l.family.normPlus }
+
+// embedScale is the parameter of the embedding's kernels that multiplies its rows.
+func (l *layout) embedScale() uint32 {
+	if l.family.embedScale {
+		return f(math.Sqrt(float64(l.width)))
+	}
+	return f(1)
 }
 
 // vocabSlabs places a [vocab][width] table in slabs, each with a piece of its own.
@@ -209,11 +240,11 @@ func (l *layout) vocabSlabs(name string) []slab {
 	n := slabRows(d.vocabp, d.ld, l.maxBinding)
 	for row := 0; row < d.vocabp; row += n {
 		rows := min(n, d.vocabp-row)
-		s := slab{row, l.linear(rows, d.ld)}
-		slabs = append(slabs, s)
-		if real := min(rows, d.vocab-row); real > 0 {
-			l.pieces = append(l.pieces, piece{name: name, shape: []int{real, d.width}, region: s.weight, row: same, col: same})
+		var real []slice
+		if n := min(rows, d.vocab-row); n > 0 {
+			real = append(real, slice{strings.TrimSuffix(name, "weight"), n, d.width, same, same})
 		}
+		slabs = append(slabs, slab{row, l.linear(rows, d.ld, false, false, real...)})
 	}
 	return slabs
 }

@@ -20,14 +20,14 @@ type Model struct {
 	dev    gpu.Device
 	layout *layout
 	params parameters
-	frozen bool       // no trainer can be made
-	rope   gpu.Buffer // [MaxPositions][hdp]: cosines, sines
+	frozen bool                  // no trainer can be made
+	ropes  [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
 	maxPos int
 }
 
 // New makes a model with fresh parameters: matrices from N(0, InitStd), the
 // output projections of attention and MLP from N(0, InitStd/sqrt(2*Layers)),
-// norms 1. Each tensor has its own random stream, keyed by seed and name.
+// factors of norms 1, biases 0. Each tensor has its own random stream, keyed by seed and name.
 // positions is the longest sequence the model will see.
 func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error) {
 	m, err := build(dev, cfg, positions, false)
@@ -46,8 +46,8 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 			std = small
 		}
 		for i := range data {
-			if p.norm {
-				data[i] = 1
+			if p.vector {
+				data[i] = p.start
 			} else {
 				data[i] = float32(rng.NormFloat64() * std)
 			}
@@ -156,29 +156,49 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 	if m.params, err = l.newParameters(dev, cfg.Dtype, frozen); err != nil {
 		return nil, err
 	}
-	d := l.dims
-	if m.rope, err = dev.NewBuffer("rope table", m.maxPos*d.hdp*4); err != nil {
-		m.Close()
-		return nil, err
-	}
-	table := make([]float32, m.maxPos*d.hdp)
-	cos, sin := RopeTable(cfg, m.maxPos)
-	for p := range m.maxPos {
-		copy(table[p*d.hdp:], cos[p])
-		copy(table[p*d.hdp+d.hdp/2:], sin[p])
-	}
-	if err := m.rope.Write(0, f32Bytes(table)); err != nil {
+	if err := m.makeRopes(); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return m, nil
 }
 
+// makeRopes makes the rotations' tables that the layers need.
+func (m *Model) makeRopes() error {
+	c, d := m.Config, m.layout.dims
+	for _, kind := range m.layout.ropes() {
+		var cos, sin [][]float32
+		switch kind {
+		case ropeMain:
+			cos, sin = RopeTable(c, m.maxPos)
+		case ropeLocal:
+			cos, sin = ropeTable(c.HeadDim, c.LocalTheta, nil, m.maxPos)
+		case ropeNone: // by the angle 0: x*1 - y*0 is x
+			cos, sin = ropeTable(c.HeadDim, 1, &RopeScaling{Type: "linear", Factor: math.Inf(1)}, m.maxPos)
+		}
+		table := make([]float32, m.maxPos*d.hdp)
+		for p := range m.maxPos {
+			copy(table[p*d.hdp:], cos[p])
+			copy(table[p*d.hdp+d.hdp/2:], sin[p])
+		}
+		var err error
+		if m.ropes[kind], err = m.dev.NewBuffer("rope table", len(table)*4); err != nil {
+			return err
+		}
+		if err := m.ropes[kind].Write(0, f32Bytes(table)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close frees the device memory.
 func (m *Model) Close() {
 	m.params.free()
-	if m.rope != nil {
-		m.rope.Free()
+	for _, b := range m.ropes {
+		if b != nil {
+			b.Free()
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	} else {
 		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
 	}
-	rope := use.Positions * l.hdp * 4
+	rope := len(l.ropes()) * use.Positions * l.hdp * 4
 	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
 		if cfg.Dtype == BF16 {

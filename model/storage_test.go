@@ -195,7 +195,7 @@ func forwardRounding(t *testing.T, tr *Trainer, seqs []Sequence) []TokenStats {
 	}
 	b := batches[0]
 	tr.batches, tr.resident = batches, true
-	if err := tr.ws.upload(b); err != nil {
+	if err := tr.ws.upload(b, tr.m.layout.window); err != nil {
 		t.Fatal(err)
 	}
 	d := tr.m.layout.dims

@@ -52,6 +52,7 @@ type workspace struct {
 	ids      gpu.View    // [T] u32
 	place    gpu.View    // [T][2] u32: position, slot of its key and value
 	keys     gpu.View    // [T][2] u32: offset into kvidx, number of keys
+	near     gpu.View    // the same in layers with a window, if there are any
 	kvidx    gpu.View    // u32 slots of the keys of each sequence
 	head     headSpace
 	embedCap int
@@ -83,6 +84,42 @@ func (p *pool) headSpace(d dims, rows, maxBinding int) headSpace {
 		rstd: p.words("final rstd", rows), target: p.words("targets", rows), invTemp: p.words("inverse temperature", rows),
 		stats: p.words("statistics", rows*4), logits: p.words("logits", block*d.vocabp),
 	}
+}
+
+// rowSpace allocates what is uploaded about the rows, but for the list of keys.
+func (ws *workspace) rowSpace(p *pool, d dims, rows int) {
+	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
+	if d.window > 0 {
+		ws.near = p.words("key ranges of windows", 2*rows)
+	}
+}
+
+// rowWrites are the uploads about rows: token ids, places and ranges of keys. window is
+// that of the layers that have one.
+func (ws *workspace) rowWrites(ids, place, keys []uint32, window int) []write {
+	w := []write{{ws.ids, u32Bytes(ids)}, {ws.place, u32Bytes(place)}, {ws.keys, u32Bytes(keys)}}
+	if window > 0 {
+		w = append(w, write{ws.near, u32Bytes(lastKeys(keys, window))})
+	}
+	return w
+}
+
+// lastKeys are ranges cut to their last n keys.
+func lastKeys(keys []uint32, n int) []uint32 {
+	out := make([]uint32, len(keys))
+	for i := 0; i < len(keys); i += 2 {
+		count := min(keys[i+1], u(n))
+		out[i], out[i+1] = keys[i]+keys[i+1]-count, count
+	}
+	return out
+}
+
+// seen tells of each row which keys it sees.
+func (ws *workspace) seen(window bool) gpu.View {
+	if window {
+		return ws.near
+	}
+	return ws.keys
 }
 
 // stream is the residual stream before block i, or behind the last one.
