@@ -59,6 +59,9 @@ func runs(dir string) error {
 func TestParity(t *testing.T) {
 	fixtures.Each(t, "models", func(t *testing.T, dir string) {
 		for _, dev := range gputest.Devices(t) {
+			if gputest.Slow(dev) && dir != fixtures.Selection(t, "models") {
+				continue
+			}
 			t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) { parityAll(t, dev, dir) })
 		}
 	})
