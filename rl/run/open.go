@@ -53,7 +53,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	}
 	caps := o.Device.Caps()
 	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
-	r.want = fresh(caps)
+	r.want = NewState(caps)
 	r.want.Recipe = identityOf(string(text))
 	return r.openFolder(o, text)
 }
