@@ -166,6 +166,7 @@ type RL struct {
 	EvalEvery         int               `toml:"eval_every" range:"[0,inf)" unit:"steps" about:"steps between two evaluations on held-out problems; 0: none before the end of the stage"`
 	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of such an evaluation, at most task.eval_problems"`
 	SampleEvery       int               `toml:"sample_every" range:"[0,inf)" unit:"steps" about:"steps between two completions that are shown; 0: none"`
+	TokenEvery        int               `toml:"token_every" range:"[0,inf)" unit:"steps" about:"steps between two whose tokens are recorded in tokens.jsonl, from the first on; 0: none"`
 }
 
 // Sampling says how completions are drawn.
@@ -228,7 +229,7 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"

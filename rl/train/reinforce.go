@@ -169,6 +169,7 @@ func rolloutMetrics(cs []Completion) metrics.Row {
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}
+	rewardHints(cs, row)
 	for t, term := range cs[0].Terms {
 		sum, have := 0.0, 0
 		for i := range cs {
