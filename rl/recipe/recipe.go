@@ -65,15 +65,16 @@ type Task struct {
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
 	EvalSamples     int            `toml:"eval_samples" range:"[1,4096]" unit:"samples" about:"samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples"`
+	AllowLeaks      bool           `toml:"allow_leaks" about:"train although a held-out problem is among the training prompts; otherwise that is an error"`
 	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "max_prompt_tokens"}
+var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens"}
 
 // besideName are those of a family.
-var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
+var besideName = []string{"name", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens", "settings"}
 
 // HasKey implements [settings.Variant].
 func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }

@@ -199,3 +199,12 @@ func (s span) above(o span) bool { return s.mean-o.mean > 2*math.Hypot(s.err, o.
 
 // errors is the distance of two means in standard errors; +Inf where they have none.
 func (s span) errors(o span) float64 { return math.Abs(s.mean-o.mean) / math.Hypot(s.err, o.err) }
+
+// Rules are the rules as alerts without facts: name, level, reason and advice.
+func Rules() []Alert {
+	var out []Alert
+	for _, r := range rules {
+		out = append(out, Alert{Rule: r.name, Level: r.level, Why: r.why, Do: r.do})
+	}
+	return out
+}
