@@ -65,6 +65,8 @@ var layers = []layer{
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
+	{folder: "rl/table", imports: "internal/files internal/hint rl/lines rl/table/parquet", tests: "internal/fixtures"},
+	{folder: "rl/table/parquet", tests: "internal/fixtures", modules: "github.com/andybalholm/brotli github.com/klauspost/compress github.com/pierrec/lz4/v4"},
 	{folder: "rl/lines"},
 	{folder: "rl/terminal"},
 	{folder: "rl/progress", imports: "rl/terminal", modules: "github.com/vbauerster/mpb/v8 golang.org/x/term"},
