@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
@@ -58,8 +59,10 @@ var besidePath = []string{"path", "dtype", "kv_dtype"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
-	Name            string         `toml:"name" about:"a procedural task; rlzero tasks lists them"`
-	Data            string         `toml:"data" about:"a file of JSON lines with prompt (or question), answer and what the verifier reads besides"`
+	Name string `toml:"name" about:"a procedural task; rlzero tasks lists them"`
+	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
+	Columns
+	Sources         []DataSource   `toml:"source" about:"several data sets in place of data"`
 	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
@@ -70,7 +73,7 @@ type Task struct {
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "max_prompt_tokens"}
+var besideData = slices.Concat(columnKeys, []string{"data", "source", "verifier", "options", "sha256", "eval_problems", "eval_samples", "max_prompt_tokens"})
 
 // besideName are those of a family.
 var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
@@ -80,8 +83,11 @@ func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(
 
 // HasKey implements [settings.Variant].
 func (t Task) HasKey(key string) bool {
-	if t.Data != "" {
-		return slices.Contains(besideData, key)
+	switch {
+	case len(t.Sources) > 0:
+		return slices.Contains(besideData, key) && key != "data" && !slices.Contains(columnKeys, key)
+	case t.Data != "":
+		return slices.Contains(besideData, key) && key != "source"
 	}
 	return slices.Contains(besideName, key)
 }
@@ -97,7 +103,16 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 }
 
 // label is what messages call the task.
-func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
+func (t Task) label() string {
+	names := make([]string, len(t.Sources))
+	for i, s := range t.Sources {
+		names[i] = s.Data
+	}
+	return cmp.Or(t.Name, t.Data, strings.Join(names, ", "))
+}
+
+// FromData says whether the problems come from data sets, and not from a family.
+func (t Task) FromData() bool { return t.Data != "" || len(t.Sources) > 0 }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
 // training and in the evaluation after it. A stage that samples nothing itself
@@ -211,7 +226,7 @@ func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
-		Task:       Task{EvalProblems: 512, EvalSamples: 8},
+		Task:       Task{EvalProblems: 512, EvalSamples: 8, Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
 }

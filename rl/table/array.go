@@ -15,7 +15,7 @@ import (
 
 // readJSON reads a JSON array of objects, or JSON Lines where the file does not begin
 // with a bracket.
-func readJSON(name string, f *os.File, do func(Row) error) error {
+func readJSON(name string, f *os.File, do func(number int, r Row) error) error {
 	in := bufio.NewReader(f)
 	for {
 		r, _, err := in.ReadRune()
@@ -74,7 +74,7 @@ func (b *bounded) at(offset int64) int {
 func (b *bounded) reset() { b.left = lines.MaxBytes }
 
 // readArray reads a JSON array of objects, one element at a time.
-func readArray(name string, f io.Reader, do func(Row) error) error {
+func readArray(name string, f io.Reader, do func(number int, r Row) error) error {
 	in := &bounded{in: f}
 	in.reset()
 	buffered := bufio.NewReader(in)
@@ -113,7 +113,7 @@ func readArray(name string, f io.Reader, do func(Row) error) error {
 		}
 		row, err := parseObject(raw)
 		if err == nil {
-			err = do(row)
+			err = do(line, row)
 		}
 		if err != nil {
 			return fail(line, err)

@@ -17,7 +17,7 @@ import (
 const delimiters = ",;\t|"
 
 // readCSV reads a file with a header, as RFC 4180 has it but for the delimiter.
-func readCSV(name string, f *os.File, do func(Row) error) error {
+func readCSV(name string, f *os.File, do func(number int, r Row) error) error {
 	in := &bounded{in: f}
 	in.reset()
 	text := bufio.NewReaderSize(in, 1<<16)
@@ -52,7 +52,7 @@ func readCSV(name string, f *os.File, do func(Row) error) error {
 		}
 		if err == nil {
 			line, _ := r.FieldPos(0)
-			if err = row(header, fields, r.Comma, do); err != nil {
+			if err = row(header, fields, r.Comma, func(r Row) error { return do(line, r) }); err != nil {
 				err = fmt.Errorf("line %d: %w", line, err)
 			}
 		}

@@ -24,7 +24,7 @@ func FuzzText(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = d.Each(Train, func(Row) error { return nil })
+			_ = d.Each(Train, func(int, Row) error { return nil })
 		}
 	})
 }

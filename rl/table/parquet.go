@@ -11,7 +11,7 @@ import (
 )
 
 // readParquet reads a Parquet file.
-func readParquet(name string, f *os.File, do func(Row) error) error {
+func readParquet(name string, f *os.File, do func(number int, r Row) error) error {
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -26,7 +26,7 @@ func readParquet(name string, f *os.File, do func(Row) error) error {
 		for i, v := range values {
 			row[columns[i]] = slices.Clone(v)
 		}
-		if err := do(row); err != nil {
+		if err := do(int(number), row); err != nil {
 			return fmt.Errorf("row %d: %w", number, err)
 		}
 		return nil

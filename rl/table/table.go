@@ -50,12 +50,16 @@ func Open(name string) (*Data, error) {
 	return &Data{name: name, splits: map[string][]string{Train: {name}}}, nil
 }
 
+// Name is the file or folder.
+func (d *Data) Name() string { return d.name }
+
 // Splits lists the names of the splits, sorted.
 func (d *Data) Splits() []string { return slices.Sorted(maps.Keys(d.splits)) }
 
 // Each calls do for each row of a split, in the order of the files' names and of the
-// rows in them. Errors, do's own too, begin with file and line or row.
-func (d *Data) Each(split string, do func(Row) error) error {
+// rows in them. number is the line that the row begins in, or of a Parquet file the row's
+// place, both from 1. Errors, do's own too, begin with file and line or row.
+func (d *Data) Each(split string, do func(number int, r Row) error) error {
 	names, ok := d.splits[split]
 	if !ok {
 		return fmt.Errorf("%s has no split %q; it has %s", d.name, split, strings.Join(d.Splits(), ", "))
@@ -112,7 +116,7 @@ func (d *Data) Hash() (string, error) {
 }
 
 // reader reads the rows of an open file.
-type reader func(name string, f *os.File, do func(Row) error) error
+type reader func(name string, f *os.File, do func(number int, r Row) error) error
 
 // formats are the formats by extension.
 var formats = map[string]reader{
@@ -143,13 +147,13 @@ func refusePointer(name string, f *os.File) error {
 }
 
 // readLines reads JSON Lines.
-func readLines(name string, f *os.File, do func(Row) error) error {
-	return lines.Each(name, f, func(_ int, raw []byte) error {
+func readLines(name string, f *os.File, do func(number int, r Row) error) error {
+	return lines.Each(name, f, func(line int, raw []byte) error {
 		row, err := parseObject(raw)
 		if err != nil {
 			return err
 		}
-		return do(row)
+		return do(line, row)
 	})
 }
 

@@ -34,7 +34,7 @@ func read(name, split string) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.Each(split, func(r Row) error {
+	err = d.Each(split, func(_ int, r Row) error {
 		rows = append(rows, r)
 		return nil
 	})
@@ -191,7 +191,7 @@ func TestFolder(t *testing.T) {
 		found := map[string]string{}
 		for _, split := range d.Splits() {
 			var names []string
-			if err := d.Each(split, func(r Row) error {
+			if err := d.Each(split, func(_ int, r Row) error {
 				var name string
 				names = append(names, name)
 				return json.Unmarshal(r["n"], &names[len(names)-1])
