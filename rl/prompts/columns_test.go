@@ -101,6 +101,9 @@ func TestSplits(t *testing.T) {
 	if err != nil || len(heldOut) != 2 || len(source.Rows()) != 4 {
 		t.Errorf("held out %v, %v; %d rows, want 2 and 2", heldOut, err, len(source.Rows()))
 	}
+	if want := "2 problems to train on from " + a.Data + "\n2 problems held out, 1 left out of training because their question is held out"; source.Counts() != want {
+		t.Errorf("counts %q, want %q", source.Counts(), want)
+	}
 	b := Part{Data: filepath.Join(dir, "b"), Share: 1, Split: "train", HeldOut: 0.5}
 	both, err := Open([]Part{a, b}, "number", nil)
 	if err != nil {

@@ -32,10 +32,11 @@ type Part struct {
 // A problem is held out by its question. Its "id" plays no part, as the file may have
 // one question under two.
 type file struct {
-	name     string
+	names    []string
 	sum      string // SHA-256, hexadecimal digits
 	parts    []part
 	heldOut  []verify.Problem // of all parts, in the order of the files
+	leftOut  int              // rows whose question is held out
 	verifier verify.Verifier
 	grader   string
 	options  map[string]any
@@ -59,16 +60,16 @@ func Open(parts []Part, verifier string, options map[string]any) (Source, error)
 		return nil, err
 	}
 	f := &file{verifier: v, grader: verifier, options: options}
-	var names, sums []string
+	var sums []string
 	for _, p := range parts {
-		names = append(names, p.Data)
+		f.names = append(f.names, p.Data)
 		sum, err := f.read(p)
 		if err != nil {
 			return nil, err
 		}
 		sums = append(sums, sum)
 	}
-	f.name, f.sum = strings.Join(names, ", "), sums[0]
+	f.sum = sums[0]
 	if len(sums) > 1 {
 		whole := sha256.Sum256([]byte(strings.Join(sums, "\n")))
 		f.sum = hex.EncodeToString(whole[:])
@@ -148,12 +149,14 @@ func (f *file) separate() {
 		questions[row.Question] = true
 	}
 	for i := range f.parts {
+		before := len(f.parts[i].rows)
 		f.parts[i].rows = slices.DeleteFunc(f.parts[i].rows, func(row verify.Problem) bool { return questions[row.Question] })
+		f.leftOut += before - len(f.parts[i].rows)
 	}
 }
 
 // Name implements [Source].
-func (f *file) Name() string { return f.name }
+func (f *file) Name() string { return strings.Join(f.names, ", ") }
 
 // Hash implements [Source].
 func (f *file) Hash() string { return f.sum }
@@ -168,6 +171,18 @@ func (f *file) Rows() []verify.Problem {
 		all = append(all, p.rows...)
 	}
 	return append(all, f.heldOut...)
+}
+
+// Counts implements [Source].
+func (f *file) Counts() string {
+	counts := make([]string, len(f.parts))
+	for i, p := range f.parts {
+		counts[i] = fmt.Sprintf("%d problems to train on from %s", len(p.rows), f.names[i])
+		if len(f.parts) > 1 {
+			counts[i] += fmt.Sprintf(", with share %v", p.share)
+		}
+	}
+	return strings.Join(append(counts, fmt.Sprintf("%d problems held out, %d left out of training because their question is held out", len(f.heldOut), f.leftOut)), "\n")
 }
 
 // HeldOut implements [Source].

@@ -190,6 +190,24 @@ type Sampling struct {
 	TopP                float64 `toml:"top_p" range:"(0,1]" about:"sample from the most likely tokens whose probabilities sum to this; 1: off"`
 	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
 	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
+
+	Stop       []string `toml:"stop" about:"texts that end a completion, such as [\"\\n\\n\"]; verifiers read what stands before; [] is none"`
+	StopTokens []int    `toml:"stop_tokens" about:"token ids that end a completion, besides the model's end token; [] is none"`
+}
+
+// Stops are the sampling keys that end completions of a stage, in training and in the
+// evaluation after it. A stage that samples nothing itself has those of the first stage
+// that does.
+func (r *Recipe) Stops(st *Stage) Sampling {
+	if st.Kind == KindRL {
+		return st.Sampling
+	}
+	for i := range r.Stages {
+		if r.Stages[i].Kind == KindRL {
+			return r.Stages[i].Sampling
+		}
+	}
+	return Sampling{}
 }
 
 // Optimizer is AdamW (arXiv 1711.05101) with clipping of the global gradient
@@ -247,7 +265,7 @@ func stageDefaults(kind string) Stage {
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
-		s.Sampling = Sampling{Temperature: 1, TopP: 1}
+		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Config: algo.Default()}
 	}
 	return s
