@@ -81,7 +81,11 @@ func rewardsOf(t *testing.T, name string) [][]*float64 {
 		}
 		for _, step := range []int{1, 33, 90} {
 			var row []*float64
-			for _, r := range p.Score(batchFor(len(st.Verifiers), step)).Reward {
+			scores, err := p.Score(batchFor(len(st.Verifiers), step))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, r := range scores.Reward {
 				if math.IsNaN(r) {
 					row = append(row, nil)
 					continue
