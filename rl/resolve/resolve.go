@@ -69,6 +69,10 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 		faults.Fail("task.sha256", "%s has changed: its SHA-256 is %s, the recipe has %s; put the file back, or start a new run without this key", task.Data, sum, task.SHA256)
 		return nil
 	}
+	if err := prompts.Leak(source); err != nil && !task.AllowLeaks {
+		faults.Fail("task.data", "%s: %v; remove one of the two, or set task.allow_leaks = true", task.Data, err)
+		return nil
+	}
 	rows, err := source.HeldOut(task.EvalProblems)
 	if err != nil {
 		faults.Fail("task.data", "%v", err)
