@@ -94,8 +94,7 @@ func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion,
 		return nil, err
 	}
 	cs := completionsOf(groups)
-	s.score(at, cs)
-	return cs, nil
+	return cs, s.score(at, cs)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
