@@ -25,19 +25,19 @@ type backwardSpace struct {
 	datt, dgu, dact          gpu.View
 	dhead                    gpu.View // [R][ld] gradient of the final norm's output
 	dlast                    gpu.View // [R][ld] gradient of its input
-	inv                      gpu.View // [T] u32: 1 + predicted row of this row, or 0
-	ends                     gpu.View // [T] u32: row after the sequence's last
+	predicted                gpu.View // [T+1] u32: first prediction of each row
+	ends                     gpu.View // [T] u32: row after the last that reads each row
 	weights                  gpu.View // [R][4] dlogprob, dentropy, dmean
 	rows, start, order       gpu.View // u32: buckets of equal ids, see embed_backward
 }
 
-func (p *pool) backwardSpace(d dims, rows, predicted int) *backwardSpace {
+func (p *pool) backwardSpace(d dims, rows int) *backwardSpace {
 	bs := &backwardSpace{
 		dx: p.words("dx", rows*d.ld), dh: p.words("dh", rows*d.ld), dqkv: p.words("dqkv", rows*d.qkv()),
 		dq: p.words("dq", rows*d.heads*d.hdp), dk: p.words("dk", rows*d.kv*d.hdp), dv: p.words("dv", rows*d.kv*d.hdp),
 		datt: p.words("dattention", rows*d.heads*d.hdp), dgu: p.words("dgate dup", rows*2*d.mlpp), dact: p.words("dmlp", rows*d.mlpp),
-		dhead: p.words("dfinal", predicted*d.ld), dlast: p.words("dlast", predicted*d.ld),
-		inv: p.words("inverse rows", rows), ends: p.words("sequence ends", rows), weights: p.words("token weights", predicted*4),
+		dhead: p.words("dfinal", rows*d.ld), dlast: p.words("dlast", rows*d.ld),
+		predicted: p.words("first predictions", rows+1), ends: p.words("row ends", rows), weights: p.words("token weights", rows*4),
 		rows: p.words("bucket rows", rows), start: p.words("bucket starts", rows+1), order: p.words("bucket order", rows),
 	}
 	if d.kvDtype == BF16 {
@@ -66,7 +66,7 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 	w := m.layout.norm
 	r.op("rmsnorm_backward_dw", d.ld, 1, []gpu.View{bs.dhead, h.x, h.rstd, g.view(w)}, u(R), u(d.ld))
 	r.op("rmsnorm_backward_dx", R, 1, []gpu.View{bs.dhead, h.x, m.params.view(w), h.rstd, bs.dlast}, u(R), u(d.width), u(d.ld), 0)
-	r.op("scatter_rows", d.ld, T, []gpu.View{bs.dlast, bs.inv, bs.dx}, u(T), u(d.ld))
+	r.op("scatter_rows", d.ld, T, []gpu.View{bs.dlast, bs.predicted, bs.dx}, u(T), u(d.ld))
 }
 
 // backward records the blocks in reverse, then the embedding. buckets is the
@@ -114,7 +114,7 @@ func (m *Model) backwardAttention(r *recorder, ws *workspace, i int, bs *backwar
 	r.matmulTN(d.ld, att, T, d.ld, att, att, bs.dx, a.att, g.view(w.o))
 	r.matmulNN(dtype, false, T, att, d.ld, d.ld, att, att, bs.dx, matrix(w.o), bs.datt)
 	r.op("attention_delta", d.heads, T, []gpu.View{a.att, bs.datt, a.stat}, u(T), u(d.heads), u(d.hdp))
-	r.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, k, v, bs.datt, a.stat, ws.keys, bs.dq}, m.attentionParams(T)...)
+	r.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, k, v, bs.datt, a.stat, ws.kvidx, ws.keys, bs.dq}, m.attentionParams(T)...)
 	r.op("attention_backward_dkv", d.kv, T, []gpu.View{a.q, k, v, bs.datt, a.stat, bs.ends, bs.dk, bs.dv}, m.attentionParams(T)...)
 	r.op("qk_rope_backward", d.heads+2*d.kv, T, []gpu.View{a.qkv, m.params.view(w.qkNorm), {Buffer: m.rope}, ws.place, bs.dq, bs.dk, bs.dv, bs.dqkv}, m.headParams(T)...)
 	if m.Config.QKNorm {

@@ -63,7 +63,7 @@ type workspace struct {
 	ids      gpu.View    // [T] u32
 	place    gpu.View    // [T][2] u32: position, slot of its key and value
 	keys     gpu.View    // [T][2] u32: offset into kvidx, number of keys
-	kvidx    gpu.View    // u32 slots of the keys of each sequence
+	kvidx    gpu.View    // u32 slots of the keys of each list
 	head     headSpace
 	embedCap int
 }
