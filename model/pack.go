@@ -13,7 +13,7 @@ type capacity struct {
 	readers   int // rows of a tree; 0: no bound but rows
 }
 
-// capacityOf is that of a workspace for so many rows. Where a driver ends shaders after
+// capacityOf is that of a workspace for so many rows. Where a driver stops a shader after
 // so many iterations of their loops, a key's gradient has a bound of readers: for each
 // query head, attention_backward_dkv makes hd/4+3 iterations for 8 of them on TL and
 // hd/4+35 for 32 on T0, and on TL looks at 7 rows before the first one.
@@ -43,7 +43,7 @@ func (c capacity) check(seqs []Sequence) error {
 		case rows > c.positions:
 			return fmt.Errorf("sequence %d has %d tokens, but the model was opened for %d positions", i, len(s.IDs), c.positions)
 		case c.readers > 0 && rows > c.readers:
-			return fmt.Errorf("sequence %d has %d tokens, but the driver of this device ends shaders too early to train on more than %d", i, len(s.IDs), c.readers+1)
+			return fmt.Errorf("sequence %d has %d tokens, but the driver of this device stops a shader before it could train on more than %d", i, len(s.IDs), c.readers+1)
 		}
 	}
 	return nil

@@ -161,12 +161,15 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	}
 	refused := plan.Fits(caps)
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan)})
+		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), append([]string{}, run.Divided(opened)...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintf(c.App.Writer, "%s\n# memory on %s\n", r.Resolved(), caps.Name)
 	for _, line := range splitLines(plan.String()) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", line)
+	}
+	for _, note := range run.Divided(opened) {
+		fmt.Fprintf(c.App.Writer, "# %s\n", note)
 	}
 	return refused
 }
@@ -179,6 +182,7 @@ type planLine struct {
 	Fits   bool       `json:"fits"`
 	Total  int        `json:"total"` // bytes
 	Items  []planItem `json:"items"`
+	Notes  []string   `json:"notes"` // where micro_batch_tokens changes the results
 }
 
 type planItem struct {
