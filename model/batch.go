@@ -16,6 +16,8 @@ type batch struct {
 	kvidx []uint32 // rows on the path to each leaf
 	ends  []uint32 // [T] row after the last below each row: those are the rows that read its key
 
+	windowEnds []uint32 // the same in layers with a window, if there are any
+
 	// Predictions, those of a row side by side.
 	idx     []uint32  // [R] row
 	target  []uint32  // [R] token
@@ -24,8 +26,9 @@ type batch struct {
 	order   []int     // [R] place among the predicted tokens of all sequences, one after the other
 }
 
-// grow appends the tree of some sequences to a batch.
-func (b *batch) grow(seqs []Sequence) {
+// grow appends the tree of some sequences to a batch. window is that of the layers that
+// have one; where they are several, none is longer.
+func (b *batch) grow(seqs []Sequence, window int) {
 	g := grower{batch: b, seqs: seqs, listed: b.T}
 	members := make([]int, len(seqs))
 	at := b.R
@@ -38,6 +41,12 @@ func (b *batch) grow(seqs []Sequence) {
 		at += s.predicted()
 	}
 	g.branch(members, 0)
+	for row, end := range b.ends[b.T:] {
+		if len(seqs) == 1 {
+			end = min(end, u(b.T+row+window))
+		}
+		b.windowEnds = append(b.windowEnds, end)
+	}
 	b.seqs = append(b.seqs, seqs...)
 	b.T, b.R = len(b.ids), len(b.idx)
 }

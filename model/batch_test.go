@@ -139,17 +139,20 @@ func statBits(s TokenStats) []uint32 {
 // a loss of several adds up to is held against finite differences (grad_test.go).
 func TestSharedGradient(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		m := small(t, dev, 64)
-		group := relatives(1, 9)
-		for _, i := range []int{0, 4, 5, 6} { // the first; a leaf; two that end where others go on
-			alone := apart(group[i : i+1])
-			want := weighted(t, m, alone, someWeights(alone))
-			weights := make([]TokenWeights, len(group))
-			weights[i] = someWeights(alone)[0]
-			got := weighted(t, m, group, weights)
-			for j := range want {
-				if got[j] != want[j] {
-					t.Fatalf("sequence %d: element %d of the gradient is %v in its group, %v alone", i, j, got[j], want[j])
+		windowed := quirks()["gemma3"]
+		windowed.Window = 19 // one sequence is longer
+		for name, m := range map[string]*Model{"qwen3": small(t, dev, 64), "a window": quirkModel(t, dev, windowed)} {
+			group := relatives(1, 9)
+			for _, i := range []int{0, 4, 5, 6} { // the first; a leaf; two that end where others go on
+				alone := apart(group[i : i+1])
+				want := weighted(t, m, alone, someWeights(alone))
+				weights := make([]TokenWeights, len(group))
+				weights[i] = someWeights(alone)[0]
+				got := weighted(t, m, group, weights)
+				for j := range want {
+					if got[j] != want[j] {
+						t.Fatalf("%s, sequence %d: element %d of the gradient is %v in its group, %v alone", name, i, j, got[j], want[j])
+					}
 				}
 			}
 		}
@@ -219,6 +222,7 @@ func TestCuts(t *testing.T) {
 		{"a group that does not fit", one, capacity{rows: 31, positions: 60}, "[3 5]"},
 		{"the same after another", slices.Concat(single, one), capacity{rows: 31, positions: 60}, "[1 3 5]"},
 		{"many predicted", slices.Concat(all, single), capacity{rows: 65, positions: 60}, "[8 1]"},
+		{"longer than the window", slices.Concat(one, single), capacity{rows: 61, positions: 60, window: 17}, "[3 4 2]"},
 		{"few readers", slices.Concat(one, single), capacity{rows: 100, positions: 60, readers: 37}, "[9]"},
 	} {
 		batches, err := pack(c.seqs, c.c)

@@ -6,7 +6,10 @@
 //
 // # One path of arithmetic
 //
-// Sampler and trainer record the same kernels from the same function (decoder.go).
+// Sampler and trainer record the same kernels from the same function (decoder.go). A
+// block is made of parts (part_attention.go, part_mlp.go), each with its tensors, its
+// buffers and its two passes in one file; every product with a weight is a linear
+// (linear.go).
 // A kernel computes each row by itself in an order that does not depend on the
 // other rows, so the log-prob that the sampler reports for a token has the same
 // bits as the one the trainer computes for it later: whatever the batch, the

@@ -75,12 +75,12 @@ type TokenStats struct {
 	MeanLogprob []float32 // mean of the log-softmax over the vocabulary
 }
 
-// upload writes what the forward pass reads of a batch.
-func (ws *workspace) upload(b batch) error {
+// upload writes what the forward pass reads of a batch. window is that of the layers
+// that have one.
+func (ws *workspace) upload(b batch, window int) error {
 	h := &ws.head
-	return writeAll(
-		write{ws.ids, u32Bytes(b.ids)}, write{ws.place, u32Bytes(b.place)}, write{ws.keys, u32Bytes(b.keys)}, write{ws.kvidx, u32Bytes(b.kvidx)},
-		write{h.idx, u32Bytes(b.idx)}, write{h.target, u32Bytes(b.target)}, write{h.invTemp, f32Bytes(b.invTemp)})
+	return writeAll(append(ws.rowWrites(b.ids, b.place, b.keys, window), write{ws.kvidx, u32Bytes(b.kvidx)},
+		write{h.idx, u32Bytes(b.idx)}, write{h.target, u32Bytes(b.target)}, write{h.invTemp, f32Bytes(b.invTemp)})...)
 }
 
 type write struct {
@@ -109,8 +109,8 @@ func (p *pool) packedWorkspace(m *Model, rows int, keep bool) (*workspace, error
 
 func (p *pool) planWorkspace(d dims, rows int, keep bool, maxBinding int) *workspace {
 	ws := &workspace{maxRows: rows}
-	ws.layers, ws.last = p.activations(d, rows, keep, nil)
-	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
+	ws.blocks, ws.last = p.activations(d, rows, keep, nil)
+	ws.rowSpace(p, d, rows)
 	ws.kvidx = p.words("key index", treeSequences*rows)
 	ws.head = p.headSpace(d, rows, maxBinding)
 	return ws
@@ -178,7 +178,7 @@ func (s *Scorer) Score(seqs []Sequence) ([]TokenStats, error) {
 	var out []TokenStats
 	for _, b := range batches {
 		if b.R > 0 {
-			if err := s.ws.upload(b); err != nil {
+			if err := s.ws.upload(b, s.m.layout.window); err != nil {
 				return nil, err
 			}
 			err := s.progs.run(fmt.Sprintf("score %d %d", b.T, b.R), func(r *recorder) { s.m.recordScores(r, s.ws, b.T, b.R) })

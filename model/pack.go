@@ -11,6 +11,7 @@ type capacity struct {
 	rows      int // and predicted tokens
 	positions int // of a sequence
 	readers   int // rows of a tree; 0: no bound but rows
+	window    int // rows of a sequence that shares some; 0: no bound
 }
 
 // capacityOf is that of a workspace for so many rows. Where a driver stops a shader after
@@ -18,7 +19,7 @@ type capacity struct {
 // query head, attention_backward_dkv makes hd/4+3 iterations for 8 of them on TL and
 // hd/4+35 for 32 on T0, and on TL looks at 7 rows before the first one.
 func (m *Model) capacityOf(rows int) capacity {
-	c := capacity{rows: rows, positions: m.maxPos}
+	c := capacity{rows: rows, positions: m.maxPos, window: m.layout.window}
 	d := m.layout.dims
 	if most := m.dev.Caps().MaxLoop; most > 0 {
 		c.readers = 32*(most/(d.heads/d.kv))/max(4*(d.hdp/4+3), d.hdp/4+35) - 8
@@ -79,7 +80,7 @@ func pack(seqs []Sequence, c capacity) ([]batch, error) {
 			out, used = append(out, batch{}), amount{}
 		}
 		used = used.plus(size)
-		out[len(out)-1].grow(seqs[:tree])
+		out[len(out)-1].grow(seqs[:tree], c.window)
 		seqs = seqs[tree:]
 	}
 	return out, nil
@@ -90,7 +91,7 @@ func pack(seqs []Sequence, c capacity) ([]batch, error) {
 func (c capacity) tree(seqs []Sequence) (int, amount) {
 	var used amount
 	for i, s := range seqs {
-		if i > 0 && (s.Group == 0 || s.Group != seqs[0].Group) {
+		if i > 0 && (s.Group == 0 || s.Group != seqs[0].Group || c.alone(s) || c.alone(seqs[0])) {
 			return i, used
 		}
 		next := used.plus(amount{s.own(seqs[:i]), s.predicted(), 1})
@@ -101,6 +102,10 @@ func (c capacity) tree(seqs []Sequence) (int, amount) {
 	}
 	return len(seqs), used
 }
+
+// alone says whether a sequence shares no rows: where it is longer than the window of
+// some layers, the rows that read a key would not be one range in a tree.
+func (c capacity) alone(s Sequence) bool { return c.window > 0 && len(s.inputs()) > c.window }
 
 // own is how many rows a sequence adds to those of others.
 func (s Sequence) own(others []Sequence) int {
