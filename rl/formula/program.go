@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// Version is that of the language. It rises when a formula comes to other values or
+// derivatives than before, in their last bits as well.
+const Version = 1
+
 // Fact is a name that a table has a column for.
 type Fact struct {
 	Name      string // "row.*" stands for every name that begins with row.
@@ -26,6 +30,48 @@ type Text struct {
 	Library    map[string]string  // parts that are compiled only if something names them
 	Numbers    map[string]float64 // those that the library names, where Parameters has no other; a local name may be the same
 	Constant   []string           // parts whose value passes no derivative on
+}
+
+// Names are the names that a formula reads, directly or through the parts that it
+// names, parts themselves and functions included, sorted. What cannot be read is left
+// out.
+func (t Text) Names(key string) []string {
+	texts := map[string]string{}
+	for _, parts := range []map[string]string{t.Library, t.Parts} {
+		for key, text := range parts {
+			name, _, _ := strings.Cut(key, "(")
+			texts[name] = text
+		}
+	}
+	found := map[string]bool{}
+	var part func(name string)
+	var visit func(n *node)
+	visit = func(n *node) {
+		if n.kind == nameNode || n.kind == callNode {
+			part(n.name)
+		}
+		for _, a := range n.args {
+			visit(a)
+		}
+	}
+	part = func(name string) {
+		if found[name] {
+			return
+		}
+		found[name] = true
+		text, is := texts[name]
+		if !is {
+			return
+		}
+		if locals, result, err := parse(name, text); err == nil {
+			for _, l := range locals {
+				visit(l.value)
+			}
+			visit(result)
+		}
+	}
+	part(key)
+	return slices.Sorted(maps.Keys(found))
 }
 
 // opKind is what an operation does.
@@ -91,6 +137,7 @@ type part struct {
 	now        bool // it reads facts of now, itself or through others
 	root       int
 	state      partState
+	uses       map[string]bool // the parts that it names
 }
 
 type partState uint8
@@ -120,6 +167,25 @@ func (p *Program) Parts() []string {
 		}
 	}
 	return names
+}
+
+// Uses are the names of some parts and of all that they name, directly or through
+// others, sorted. A name that no part has is left out.
+func (p *Program) Uses(names ...string) []string {
+	found := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if d := p.parts[name]; d != nil && d.state == done && !found[name] {
+			found[name] = true
+			for used := range d.uses {
+				visit(used)
+			}
+		}
+	}
+	for _, name := range names {
+		visit(name)
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // Parameters are the names of the parameters and numbers that formulas read, sorted.
