@@ -16,9 +16,8 @@ type Completion struct {
 	Reward    float64 // what is trained on; NaN: not scored
 	NotScored string  // why there is no reward
 	Terms     []Term  // named parts of the reward
-	Advantage float64 // NaN: none
+	Advantage float64 // NaN: none; of tokens that differ their mean
 	Kept      bool    // a part of the updates
-	Facts     map[string][]float64
 }
 
 // Term is a named part of a reward.
