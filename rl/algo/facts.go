@@ -6,6 +6,10 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
+// Version is that of formulas. It rises when one comes to other values or derivatives
+// than before, in their last bits as well; checkpoints and receipts hold it.
+const Version = 1
+
 // Facts lists what formulas of an algorithm may read, beside what the shape of a
 // step tells ([formula.Structure]), parameters, named parts and state.
 func Facts() []formula.Fact { return slices.Concat(runFacts, otherFacts) }
@@ -31,16 +35,11 @@ func nowFact(name, unit, meaning string) formula.Fact {
 	return f
 }
 
-var runFacts = []formula.Fact{
-	{Name: "step", Level: formula.Run, Meaning: "the step of the stage, from 1"},
-	{Name: "steps", Level: formula.Run, Meaning: "steps that the stage has"},
-	{Name: "progress", Level: formula.Run, Meaning: "(step - 1)/(steps - 1): 0 in the first step, 1 in the last"},
+var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
-	{Name: "prompt_tokens", Level: formula.Group, Unit: "tokens", Meaning: "length of the prompt"},
 	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
 	{Name: "task", Level: formula.Completion, Meaning: "score of the task's verdict; the stage's own verifiers go by their names"},
-	{Name: "truncated", Level: formula.Completion, Condition: true, Meaning: "it was cut off at the longest length"},
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
@@ -49,7 +48,7 @@ var runFacts = []formula.Fact{
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
 	tokenFact("old_entropy", "nats", "entropy when the token was drawn"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
-}
+})
 
 // otherFacts exist where columns are given, as for rlzero formulas eval. No stage
 // supplies them.

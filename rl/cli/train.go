@@ -169,14 +169,20 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 		return err
 	}
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan)})
+		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts()})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
 	for _, m := range methods {
 		fmt.Fprintf(c.App.Writer, "# formulas of stage %s, those that others read first\n", m.Stage)
 		for _, line := range splitLines(m.Text) {
-			fmt.Fprintf(c.App.Writer, "# %s\n", line)
+			fmt.Fprintf(c.App.Writer, "#   %s\n", line)
+		}
+	}
+	if counts := opened.Source.Counts(); counts != "" {
+		fmt.Fprintln(c.App.Writer, "# data")
+		for _, line := range splitLines(counts) {
+			fmt.Fprintf(c.App.Writer, "#   %s\n", line)
 		}
 	}
 	fmt.Fprintf(c.App.Writer, "# memory on %s\n", caps.Name)
@@ -215,6 +221,7 @@ type planLine struct {
 	Fits    bool         `json:"fits"`
 	Total   int          `json:"total"` // bytes
 	Items   []planItem   `json:"items"`
+	Data    string       `json:"data"` // how many problems the data sets have, in words; "" for a procedural task
 }
 
 type planItem struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
@@ -63,12 +63,12 @@ type Hash struct {
 }
 
 // logs are the logs that equal runs write alike.
-var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl"}
+var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl"}
 
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.
 func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c gpu.Caps, program string) (*Receipt, error) {
-	r := &Receipt{Version: version, Program: program, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics, Formulas: formula.Version,
+	r := &Receipt{Version: version, Program: program, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics, Formulas: algo.Version,
 		Model: began, Logs: []Hash{}, Checkpoints: []Hash{}}
 	var err error
 	if r.Recipe, err = fileHash(filepath.Join(dir, recipe.File)); err != nil {

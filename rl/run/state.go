@@ -9,7 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -36,9 +36,9 @@ const stateVersion = 4
 // stateFile is the state's name in a checkpoint.
 const stateFile = "trainer/state.json"
 
-// fresh is the state of a run that has not begun.
-func fresh(c gpu.Caps) State {
-	return State{Version: stateVersion, Numerics: c.Numerics, Formulas: formula.Version, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
+// NewState is the state of a run on a device that has not begun.
+func NewState(c gpu.Caps) State {
+	return State{Version: stateVersion, Numerics: c.Numerics, Formulas: algo.Version, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
 }
 
 func (s *State) write(w io.Writer) error {
@@ -47,7 +47,8 @@ func (s *State) write(w io.Writer) error {
 	return enc.Encode(s)
 }
 
-func readState(checkpoint string) (s State, err error) {
+// ReadState reads where a run stood when it wrote the checkpoint in a folder.
+func ReadState(checkpoint string) (s State, err error) {
 	file := filepath.Join(checkpoint, filepath.FromSlash(stateFile))
 	data, err := os.ReadFile(file)
 	if err == nil {

@@ -111,7 +111,7 @@ func (b batch) local(views []rollout.View) (measured, error) {
 		if err != nil {
 			return nil, b.s.blamed(err)
 		}
-		return weightsOf(part, places, slopes), nil
+		return b.taught(first, weightsOf(part, places, slopes)), nil
 	})
 	if err == nil && !whole {
 		err = b.addNow(b.u.Table, b.rows, all)
@@ -183,7 +183,15 @@ func (b batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenW
 	if err != nil {
 		return nil, b.s.blamed(err)
 	}
-	return weightsOf(u.Table, b.rows, slopes), nil
+	return b.taught(0, weightsOf(u.Table, b.rows, slopes)), nil
+}
+
+// taught notes in the completions, from one on, what the loss asks of each token.
+func (b batch) taught(first int, weights []model.TokenWeights) []model.TokenWeights {
+	for i, w := range weights {
+		b.cs[first+i].Slope = w.Logprob
+	}
+	return weights
 }
 
 // addNow adds the facts of now to a table; rows are those of the completions that the
