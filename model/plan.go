@@ -46,7 +46,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	}
 	if use.Reference {
 		bytes := frozen + rope + l.scoreBytes(use.TrainRows, caps)
-		plan.Add("reference policy", bytes, "frozen copy and its workspace", gpu.Saving{Change: "a recipe without kl_coef", Bytes: bytes})
+		plan.Add("reference policy", bytes, "frozen copy and its workspace", gpu.Saving{Change: "a recipe whose formulas do not read ref", Bytes: bytes})
 	}
 	if use.Engine != nil {
 		o := *use.Engine
