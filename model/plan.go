@@ -11,7 +11,8 @@ import (
 type Use struct {
 	Positions int            // longest sequence
 	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
-	Reference bool           // a second, frozen copy of the parameters and a scorer for it
+	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
+	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
 	Engine    *EngineOptions // nil: no sampling
 }
 
@@ -27,7 +28,17 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	if cfg.Dtype == BF16 {
 		frozen = l.bytes(chunk.vectors) + l.bytes(chunk.halves)
 	}
-	if use.TrainRows == 0 && frozen < params {
+	trained := &l.tensors
+	if use.Adapter != nil {
+		a := adapter{config: *use.Adapter, tensors: tensors{maxBinding: caps.MaxBinding, align: 256}}
+		if err := a.place(l); err != nil {
+			return plan, err
+		}
+		trained = &a.tensors
+		plan.Add("adapter", trained.bytes(chunk.whole), fmt.Sprintf("%d x f32", trained.count()))
+	}
+	update := trained.bytes(chunk.whole)
+	if (use.TrainRows == 0 || use.Adapter != nil) && frozen < params {
 		plan.Add("parameters", frozen, fmt.Sprintf("%d, matrices in bf16", l.count()))
 	} else {
 		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
@@ -35,36 +46,47 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	rope := len(l.ropes()) * use.Positions * l.hdp * 4
 	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
-		if cfg.Dtype == BF16 {
+		if cfg.Dtype == BF16 && use.Adapter == nil {
 			plan.Add("rounded parameters", l.bytes(chunk.halves), "the matrices in bf16, as the passes read them")
 		}
-		plan.Add("gradient", params+l.lookupBytes(), "f32")
-		plan.Add("optimizer state", 2*params, "AdamW, 2 x f32")
+		lookup := 0
+		if use.Adapter == nil {
+			lookup = l.lookupBytes()
+		}
+		plan.Add("gradient", update+lookup, "f32")
+		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
 		rows, half := l.trainBytes(use.TrainRows, caps), l.trainBytes((use.TrainRows+1)/2, caps)
 		plan.Add("training activations", rows, fmt.Sprintf("%d tokens", use.TrainRows),
 			gpu.Saving{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: rows - half})
 	}
 	if use.Reference {
-		bytes := frozen + rope + l.scoreBytes(use.TrainRows, caps)
-		plan.Add("reference policy", bytes, "frozen copy and its workspace", gpu.Saving{Change: "a recipe without kl_coef", Bytes: bytes})
+		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
+		if use.Adapter == nil {
+			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
+		}
+		plan.Add("reference policy", bytes, hint, gpu.Saving{Change: "a recipe without kl_coef", Bytes: bytes})
 	}
 	if use.Engine != nil {
-		o := *use.Engine
-		full := l.engineBytes(o, caps)
-		half := o
-		half.Sequences = max(1, o.Sequences/2)
-		savings := []gpu.Saving{{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)}}
-		hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
-		if cfg.KVDtype == BF16 {
-			hint += ", keys and values in bf16"
-		} else {
-			short := *l
-			short.kvDtype = BF16
-			savings = append(savings, gpu.Saving{Change: "--set model.kv_dtype=bf16", Bytes: full - short.engineBytes(o, caps)})
-		}
-		plan.Add("sampler and its cache", full, hint, savings...)
+		l.planEngine(&plan, *use.Engine, caps)
 	}
 	return plan, nil
+}
+
+// planEngine adds what sampling needs.
+func (l *layout) planEngine(plan *gpu.Plan, o EngineOptions, caps gpu.Caps) {
+	full := l.engineBytes(o, caps)
+	half := o
+	half.Sequences = max(1, o.Sequences/2)
+	savings := []gpu.Saving{{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)}}
+	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
+	if l.kvDtype == BF16 {
+		hint += ", keys and values in bf16"
+	} else {
+		short := *l
+		short.kvDtype = BF16
+		savings = append(savings, gpu.Saving{Change: "--set model.kv_dtype=bf16", Bytes: full - short.engineBytes(o, caps)})
+	}
+	plan.Add("sampler and its cache", full, hint, savings...)
 }
 
 func (l *layout) lookupBytes() int {
@@ -98,7 +120,7 @@ func (l *layout) engineBytes(o EngineOptions, caps gpu.Caps) int {
 }
 
 // count is the number of parameters, padding left out.
-func (l *layout) count() int {
+func (l *tensors) count() int {
 	n := 0
 	for _, p := range l.pieces {
 		rows, cols := p.size()

@@ -52,16 +52,20 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	}
 	s, p := sizesOf(r), c.Policy
 	if c.Folder != "" {
-		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype})
+		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
 	} else {
 		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
 		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
 			p.Model.Tokenizer = b.tokenizer
 		}
 	}
+	if err == nil && b.adapter != nil {
+		err = p.Model.AddAdapter(*b.adapter, random.At(r.Seed, random.Stream(random.Init, 1), 0).Uint64())
+	}
 	if err != nil {
 		return err
 	}
+	p.fresh = c.Folder == ""
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows); err != nil {
 		return err
 	}
@@ -70,7 +74,11 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	if roles(r)["reference"] {
-		c.reference, err = openReference(dev, b.config, s)
+		if b.adapter != nil {
+			c.reference, err = adapterOff(p.Model, s)
+		} else {
+			c.reference, err = openReference(dev, b.config, s)
+		}
 	}
 	return err
 }
@@ -79,12 +87,12 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
 
 // Begin prepares for a stage: the optimizer forgets, and the reference becomes what
-// the policy is now.
+// the policy is now, unless it is the policy with its adapter off.
 func (c *Cast) Begin() error {
 	if err := c.Policy.trainer.ResetOptimizer(); err != nil {
 		return err
 	}
-	if c.reference != nil {
+	if c.reference != nil && c.reference.model != nil {
 		return c.reference.model.CopyFrom(c.Policy.Model)
 	}
 	return nil
@@ -93,7 +101,7 @@ func (c *Cast) Begin() error {
 // Keepers are the models with state that a resumed run needs.
 func (c *Cast) Keepers() []Keeper {
 	keepers := []Keeper{c.Policy}
-	if c.reference != nil {
+	if c.reference != nil && c.reference.model != nil {
 		keepers = append(keepers, c.reference)
 	}
 	return keepers
