@@ -33,8 +33,8 @@ const stateVersion = 3
 // stateFile is the state's name in a checkpoint.
 const stateFile = "trainer/state.json"
 
-// fresh is the state of a run that has not begun.
-func fresh(c gpu.Caps) State {
+// NewState is the state of a run on a device that has not begun.
+func NewState(c gpu.Caps) State {
 	return State{Version: stateVersion, Numerics: c.Numerics, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
 }
 
@@ -44,7 +44,8 @@ func (s *State) write(w io.Writer) error {
 	return enc.Encode(s)
 }
 
-func readState(checkpoint string) (s State, err error) {
+// ReadState reads where a run stood when it wrote the checkpoint in a folder.
+func ReadState(checkpoint string) (s State, err error) {
 	file := filepath.Join(checkpoint, filepath.FromSlash(stateFile))
 	data, err := os.ReadFile(file)
 	if err == nil {
@@ -70,7 +71,7 @@ func (s *State) continues(want State, checkpoint, runDir string) error {
 	case s.Device != want.Device:
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made on %q, but this device is %q: %s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes), "%s", afresh)
 	case s.Recipe != want.Recipe:
-		return hint.With(fmt.Errorf("%w: %s has changed since the run began, and not only in %s", lines.ErrInput, filepath.Join(runDir, recipe.File), batchingText),
+		return hint.With(fmt.Errorf("%w: %s has changed since the run began. Only sampler_sequences may change, and micro_batch_tokens as long as no group is larger", lines.ErrInput, filepath.Join(runDir, recipe.File)),
 			"restore the file, or %s", afresh)
 	}
 	return nil
