@@ -10,6 +10,7 @@ import (
 // Use says what a run does with a model, for the memory plan.
 type Use struct {
 	Positions int            // longest sequence
+	Recompute bool           // the trainer makes activations again, see [Recompute]
 	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
 	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
 	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
@@ -55,9 +56,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		}
 		plan.Add("gradient", update+lookup, "f32")
 		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
-		rows, half := l.trainBytes(use.TrainRows, caps), l.trainBytes((use.TrainRows+1)/2, caps)
-		plan.Add("training activations", rows, fmt.Sprintf("%d tokens", use.TrainRows),
-			gpu.Saving{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: rows - half})
+		l.planActivations(&plan, use, caps)
 	}
 	if use.Reference {
 		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
@@ -70,6 +69,23 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		l.planEngine(&plan, *use.Engine, caps)
 	}
 	return plan, nil
+}
+
+// planActivations adds what a batch of the trainer needs.
+func (l *layout) planActivations(plan *gpu.Plan, use Use, caps gpu.Caps) {
+	keep := keptAll
+	if use.Recompute {
+		keep = keptInputs
+	}
+	all, half := l.trainBytes(use.TrainRows, keep, caps), l.trainBytes((use.TrainRows+1)/2, keep, caps)
+	savings := []gpu.Saving{{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: all - half}}
+	hint := fmt.Sprintf("%d tokens", use.TrainRows)
+	if use.Recompute {
+		hint += ", made again in the backward pass"
+	} else {
+		savings = append(savings, gpu.Saving{Change: "--set recompute_activations=true", Bytes: all - l.trainBytes(use.TrainRows, keptInputs, caps)})
+	}
+	plan.Add("training activations", all, hint, savings...)
 }
 
 // planEngine adds what sampling needs.
@@ -100,16 +116,16 @@ func (l *layout) lookupBytes() int {
 	return n
 }
 
-func (l *layout) trainBytes(rows int, caps gpu.Caps) int {
+func (l *layout) trainBytes(rows int, keep kept, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, true, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, keep, caps.MaxBinding)
 	p.backwardSpace(l.dims, rows)
 	return p.bytes
 }
 
 func (l *layout) scoreBytes(rows int, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, false, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, keptNothing, caps.MaxBinding)
 	return p.bytes
 }
 

@@ -66,7 +66,11 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	p.fresh = c.Folder == ""
-	if p.trainer, err = p.Model.NewTrainer(s.trainRows); err != nil {
+	var options []model.TrainerOption
+	if r.Recompute {
+		options = append(options, model.Recompute)
+	}
+	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
 		return err
 	}
 	c.Sampler = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: func() int { return p.version }}

@@ -74,7 +74,7 @@ func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
-	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Adapter: b.adapter, Reference: roles(r)["reference"], Engine: &s.engine})
+	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Reference: roles(r)["reference"], Engine: &s.engine})
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}

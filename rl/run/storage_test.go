@@ -67,7 +67,7 @@ func exactRun(t *testing.T, sets []string) string {
 		}
 	}
 	other := t.TempDir()
-	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5"})...)
+	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5", "recompute_activations=true"})...)
 	if got := runFiles(t, other); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 		t.Error("a run whose work is cut otherwise has other metrics or completions")
 	}
