@@ -10,6 +10,7 @@
 //	reward    a reward as an expression over verdicts, the group and the step
 //	algo      advantages and losses in plain Go, float64
 //	cast      the models of a run, by role; the lowest package that knows package model
+//	fleet     workers that draw the completions of a run, and how they are checked
 //	train     what one step of each kind of stage does
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt
