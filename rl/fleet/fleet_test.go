@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -274,6 +275,63 @@ func TestFailures(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestComeAndGo: workers that join and leave at random, some with an item in their hands,
+// over 50 steps.
+func TestComeAndGo(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var comers []worker
+		for range 60 {
+			wait, items := time.Duration(rng.IntN(300))*time.Second, rng.IntN(30)
+			comers = append(comers, func(ctx context.Context, c Carrier, name string) error {
+				time.Sleep(wait)
+				n := 0
+				return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+					time.Sleep(time.Second)
+					if n++; n > items {
+						return nil, errors.New("gone")
+					}
+					return p.Sample(ctx, r, seed)
+				}))
+			})
+		}
+		c, notes := runOf(t, Options{Mode: Exact, Audit: 0.1}, 50, comers...)
+		if len(notes) > 0 || c.Answered == 0 || c.Hedged == 0 {
+			t.Errorf("seed %d: %v %q", seed, c, notes)
+		}
+	}
+}
+
+// TestEfficiency: workers whose items take 2 s, more or less, wait for little but the
+// last item of a step. Time is a bubble's, so what is measured is the order of work.
+func TestEfficiency(t *testing.T) {
+	for n, least := range map[int]float64{8: 0.99, 32: 0.98, 128: 0.95} {
+		synctest.Test(t, func(t *testing.T) {
+			m, tr := NewMemory(), &trainer{}
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: n})
+			for i := range n {
+				go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+					time.Sleep(2 * time.Second)
+					return p.Sample(t.Context(), r, seed)
+				}))
+			}
+			began := time.Now()
+			const rounds = 3
+			for range rounds {
+				if _, err := f.Sample(t.Context(), requestsOf(0, itemsPerSlot*n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ideal := rounds * itemsPerSlot * 2.0
+			if got := ideal / time.Since(began).Seconds(); got < least {
+				t.Errorf("%d workers: efficiency %.3f, at least %v is wanted", n, got, least)
+			}
+			f.Close()
+			m.Close()
+		})
 	}
 }
 

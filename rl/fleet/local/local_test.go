@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
@@ -54,8 +56,14 @@ func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, str
 	if _, err := run.Train(t.Context(), o); err != nil {
 		t.Fatalf("%v after\n%s", err, show)
 	}
+	return written(t, dir), show.String()
+}
+
+// written are the files of a run but those of times.
+func written(t *testing.T, dir string) map[string]string {
+	t.Helper()
 	files := map[string]string{}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -70,7 +78,7 @@ func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, str
 	if err != nil {
 		t.Fatal(err)
 	}
-	return files, show.String()
+	return files
 }
 
 func sameFiles(t *testing.T, name string, got, want map[string]string) {
@@ -144,6 +152,97 @@ func TestEqualBytes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMixedDevices: in mode draft all devices there are may work for one, whatever bits
+// their log-probs have.
+func TestMixedDevices(t *testing.T) {
+	want, _ := filesOf(t, nil)
+	var others []gpu.Device
+	for _, dev := range gputest.Devices(t)[1:] {
+		if !gputest.Slow(dev) {
+			others = append(others, dev)
+		}
+	}
+	if len(others) == 0 {
+		t.Skip("there is one device alone")
+	}
+	got, _ := filesOf(t, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
+		w, err := Start(r, c, others, fleet.Options{Note: note})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			w.Close()
+			t.Log(w.Counts())
+			if c := w.Counts(); c.Answered == 0 || c.DraftTokens == 0 {
+				t.Errorf("%+v", c)
+			}
+		})
+		return w
+	})
+	sameFiles(t, "mixed devices", got, want)
+}
+
+// TestResume: a run that is interrupted while workers draw, and goes on with others or
+// with none, has the bytes of one machine.
+func TestResume(t *testing.T) {
+	want, _ := filesOf(t, nil)
+	for _, c := range []struct{ stopAt, before, after int }{{1, 2, 1}, {7, 1, 0}, {10, 0, 2}} {
+		r, err := recipe.Load("countdown-short", tiny)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "run")
+		part := func(ctx context.Context, n int, resume bool, each func()) error {
+			o := run.Options{Recipe: r, Dir: dir, Resume: resume, Device: gputest.Devices(t)[0], Show: io.Discard}
+			o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
+				if n == 0 {
+					return calling{c.Own, each}, nil
+				}
+				var counts fleet.Counts
+				return calling{started(n, fleet.Options{}, &counts)(t, r, c, note), each}, nil
+			}
+			_, err := run.Train(ctx, o)
+			return err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		err = part(ctx, c.before, false, func() {
+			if calls++; calls == c.stopAt {
+				cancel()
+			}
+		})
+		if !errors.Is(err, run.ErrInterrupted) {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		if err := part(t.Context(), c.after, true, func() {}); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		got := written(t, dir)
+		for file := range got {
+			if _, extra := want[file]; !extra && strings.HasPrefix(file, "checkpoints") { // of the interrupt
+				delete(got, file)
+			}
+		}
+		delete(got, receipt.File) // it lists that checkpoint
+		for file := range got {
+			if got[file] != want[file] {
+				t.Errorf("%+v: %s has other bytes", c, file)
+			}
+		}
+	}
+}
+
+// calling tells of each call, before it.
+type calling struct {
+	rollout.Sampler
+	each func()
+}
+
+func (c calling) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	c.each()
+	return c.Sampler.Sample(ctx, requests)
 }
 
 // bad is a worker's engine that goes wrong: it lies, fails or hangs.
