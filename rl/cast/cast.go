@@ -8,13 +8,15 @@ import (
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // Cast is the models of a run.
 type Cast struct {
 	Policy    *Policy
-	Sampler   *Sampler // of the policy
-	Folder    string   // that the policy was read from; "": random weights
+	Sampler   rollout.Sampler // of the policy: Own, or workers that draw the same
+	Own       *Sampler        // on the policy's device
+	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
 }
 
@@ -73,8 +75,9 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
 		return err
 	}
-	c.Sampler = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: func() int { return p.version }}
-	if c.Sampler.Engine, err = p.Model.NewEngine(s.engine); err != nil {
+	c.Own = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: p.Version}
+	c.Sampler = c.Own
+	if c.Own.Engine, err = p.Model.NewEngine(s.engine); err != nil {
 		return err
 	}
 	if roles(r)["reference"] {
@@ -113,8 +116,8 @@ func (c *Cast) Keepers() []Keeper {
 
 // Close frees the device memory.
 func (c *Cast) Close() {
-	if c.Sampler != nil && c.Sampler.Engine != nil {
-		c.Sampler.Engine.Close()
+	if c.Own != nil && c.Own.Engine != nil {
+		c.Own.Engine.Close()
 	}
 	if c.reference != nil {
 		c.reference.close()
