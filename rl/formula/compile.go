@@ -408,8 +408,8 @@ func (c *compiler) call(s *scope, n *node) int {
 			return c.fail(s, n.at, "%s is not a function; write it without ( )", n.name)
 		}
 		known := slices.Concat(slices.Collect(maps.Keys(s.calls)), slices.Collect(maps.Keys(c.parts)))
-		for name, f := range c.facts {
-			if f.Takes != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.facts)) {
+			if c.facts[name].Takes != nil {
 				known = append(known, name)
 			}
 		}
@@ -451,9 +451,10 @@ func (c *compiler) expandPart(s *scope, n *node, d *part) int {
 	if !c.bind(s, &full, d.params, inner) {
 		return -1
 	}
-	result, inside := c.body(d, inner), len(c.faults)
-	for i := before; c.library[d.name] && i < inside; i++ {
-		c.faults[i] = errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, c.faults[i].Text)
+	result := c.body(d, inner)
+	if c.library[d.name] && len(c.faults) > before {
+		first := c.faults[before]
+		c.faults = append(c.faults[:before], errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, first.Text))
 	}
 	return result
 }

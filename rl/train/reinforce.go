@@ -110,7 +110,7 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 	}
 	maps.Copy(e.Metrics, row)
 	lr := s.stage.LearningRate(at.Step)
-	e.Metrics["optim/lr"] = lr
+	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(s.stage.RL.PromptsPerStep)
 	var done updates
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
@@ -127,6 +127,10 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 		}
 		done = append(done, m)
 		e.Tokens += m.tokens
+		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
+		for _, c := range b.cs {
+			e.Metrics["optim/tokens"] += float64(len(c.View.IDs) - 1)
+		}
 	}
 	done.into(e.Metrics)
 	return e, nil
