@@ -62,9 +62,16 @@
 // workspace of at most 64 MiB, reduced to four numbers a row, and made again in
 // the backward pass.
 //
+// # Drafts
+//
+// A request may say what its completions are expected to be (Request.Draft). All draws of
+// a draft are computed in one pass, and the completion has the same bits with any draft.
+// [Engine.Check] uses this to prove completions right or wrong, token by token, at the
+// price of reading them.
+//
 // # Threads
 //
-// A Trainer or Scorer belongs to one goroutine. Engine.Generate may be called
-// by many. Engine and Trainer share the device: do not train while a Generate
+// A Trainer or Scorer belongs to one goroutine. Engine.Generate and Engine.Check may be
+// called by many. Engine and Trainer share the device: do not train while a Generate
 // is in flight.
 package model

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/rl/watch"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -53,7 +55,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	}
 	caps := o.Device.Caps()
 	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
-	r.want = fresh(caps)
+	r.want = NewState(caps)
 	r.want.Recipe = identityOf(full, string(text))
 	return r.openFolder(o, text)
 }
@@ -124,7 +126,7 @@ func (r *run) continueFolder(o Options) error {
 	if err := r.folder.Rewind(ckpt); err != nil {
 		return err
 	}
-	return r.display.recall(filepath.Join(o.Dir, "metrics.jsonl"))
+	return r.recall(filepath.Join(o.Dir, "metrics.jsonl"))
 }
 
 // observe opens the logs and the display.
@@ -133,8 +135,11 @@ func (r *run) observe(o Options) error {
 	r.display = newDisplay(o.Show)
 	var err error
 	r.logs, err = openLogs(r.folder)
-	r.observers = []Observer{r.logs, r.display}
-	return err
+	if err != nil {
+		return err
+	}
+	r.observers = []Observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Cast.Tokenizer()}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	return nil
 }
 
 // originFile says in a run folder what model the run started from, before there is a
@@ -202,8 +207,8 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) && asked[i] == line {
 			continue
 		}
-		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data {
-			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, r.Task.Data), "restore the file, or start a new run")
+		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data && r.Task.FromData() {
+			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, cmp.Or(r.Task.Data, "a source of [task]")), "restore the file, or start a new run")
 		}
 		other := "nothing"
 		if i < len(asked) {

@@ -85,14 +85,16 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion, error) {
 	cfg := s.stage.Sampling
 	problems := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), at.Step, s.stage.RL.PromptsPerStep)
-	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens}
+	if err := s.HeldOut.refuse(problems...); err != nil {
+		return nil, err
+	}
+	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens, StopText: cfg.Stop, StopIDs: cfg.StopTokens}
 	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, params, random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
 	if err != nil {
 		return nil, err
 	}
 	cs := completionsOf(groups)
-	s.score(at, cs)
-	return cs, nil
+	return cs, s.score(at, cs)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
@@ -171,6 +173,7 @@ func rolloutMetrics(cs []Completion) metrics.Row {
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}
+	rewardHints(cs, row)
 	for t, term := range cs[0].Terms {
 		sum, have := 0.0, 0
 		for i := range cs {
