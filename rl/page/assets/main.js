@@ -20,6 +20,7 @@ R.show = async function () {
   if (place) restore(place);
   else if (shown) { main.focus({ preventScroll: true }); scrollTo(0, 0); R.say(screen.title + (run ? " of " + run.id : "")); }
   shown = location.hash.split("?")[0];
+  window.shownHash = location.hash; // for tests: the screen of this address stands
 };
 
 // focused remembers what has the focus, so that a screen that is drawn anew keeps it.
@@ -49,7 +50,7 @@ function frame(screen, run) {
 }
 
 // Keys of every screen; those of the screen that is shown come on top.
-const keys = { r: ["runs", () => R.go("runs")], "/": ["search", () => { const s = document.getElementById("search"); if (s) s.focus(); }], "?": ["this list", () => help()] };
+const keys = { r: ["runs", () => R.go("runs")], "/": ["search", () => { const s = document.getElementById("search"); if (s) s.focus(); }], "?": ["this list", () => help()], j: ["next in the list", () => R.step(1)], k: ["the one before", () => R.step(-1)] };
 R.screens.filter((s) => !s.all).forEach((s, i) => { keys[i + 1] = [s.title, () => { const at = R.parse(), id = at.id || [...R.runs.keys()][0]; if (id) R.go(s.name, id); }]; });
 
 document.addEventListener("keydown", (e) => {
