@@ -84,9 +84,6 @@ type besidePage struct {
 // pageBeside begins to serve the page of train --page.
 func pageBeside(ctx context.Context, c *cli.Context) (*besidePage, error) {
 	if !c.Bool("page") {
-		if c.IsSet("listen") {
-			return nil, usagef("--listen needs --page")
-		}
 		return nil, nil
 	}
 	server, err := web.Listen(c.String("listen"))

@@ -57,6 +57,9 @@ Examples:
 }
 
 func train(c *cli.Context) error {
+	if c.IsSet("listen") && !c.Bool("page") {
+		return usagef("--listen needs --page")
+	}
 	r, dir, err := trainRecipe(c)
 	if err != nil {
 		return err

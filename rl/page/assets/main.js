@@ -47,6 +47,8 @@ function frame(screen, run) {
     ...(run ? [R.h("span", { class: "run" }, run.id, R.h("small", { class: "state " + run.state }, run.state), bad ? R.h("small", { class: "alert" }, "! " + bad) : null),
       R.h("nav", { "aria-label": "screens" }, tabs.map((s, i) => R.h("a", { href: R.href(s.name, run.id), "aria-current": s === screen ? "page" : null, title: "key " + (i + 1) }, s.title)))] : [R.h("span", { class: "run" })]),
     R.h("button", { type: "button", class: "help", "aria-label": "keys", onclick: help }, "?"));
+  const current = top_.querySelector("nav [aria-current]");
+  if (current) current.parentElement.scrollLeft = current.offsetLeft - 16; // on a narrow screen the tabs scroll
 }
 
 // Keys of every screen; those of the screen that is shown come on top.
