@@ -37,7 +37,7 @@ func TestAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"loss":2.9,"dlogp":[[-1,-1],[0]],"dentropy":[[-0.05,-0.05],[0]],"duniform_logp":null,"dvalue":[[0,0],[0]],"keep":[true,false],` +
-		`"parts":{"advantage":[2,null],"gain":[-3,null],"keep":[1,0]},"metrics":{"policy/entropy":1},"local":true}`
+		`"parts":{"advantage":[2,null],"gain":[-3,null],"keep":[1,0]},"metrics":{"groups/all_right_share":1,"groups/all_wrong_share":0,"groups/uniform_share":1,"policy/compared":2,"policy/entropy":1,"reward/group_std":0,"reward/mean":2,"reward/std":0,"rollout/not_scored":1},"local":true}`
 	if string(data) != want {
 		t.Errorf("%s\nwant %s", data, want)
 	}
@@ -50,7 +50,7 @@ func TestAnswer(t *testing.T) {
 
 func TestQuestionFaults(t *testing.T) {
 	for question, want := range map[string]string{
-		`{"formula": {}}`:     `unknown field "formula"; accepted is one object with formulas or preset`,
+		`{"formula": {}}`:     `unknown field "formula"; accepted: one object with the keys formulas or preset`,
 		`{"preset": "gprpo"}`: `preset "gprpo" is not known; accepted: a_star_po`,
 		`{"group": [0], "token": {"logp": [[-1]], "old": [[-1, -2]]}}`:                                "token.old has 2 values for completion 1, token.logp has 1",
 		`{"group": [0, 0], "token": {"logp": [[-1]]}}`:                                                "token.logp has 1 rows for 2 completions in group",
@@ -59,7 +59,7 @@ func TestQuestionFaults(t *testing.T) {
 		`{"formulas": {"loss": "token_mean(0/(logp + 1))"}, "group": [0], "token": {"logp": [[-1]]}}`: "/ of 0 and 0 is not a number in group 1, completion 1, token 1",
 		`{"formulas": {"loss": "token_mean(1/(logp + 1))"}, "group": [0], "token": {"logp": [[-1]]}}`: "the loss is +Inf",
 		`{"formulas": {"loss": "token_mean(sqrt(logp))"}, "group": [0], "token": {"logp": [[null]]}}`: "token.logp has a missing value",
-		`{"parameters": {"x": null}, "group": []}`:                                                    "parameters.x is no number",
+		`{"parameters": {"x": null}, "group": []}`:                                                    "parameters.x is not a number",
 	} {
 		q, err := readQuestion([]byte(question))
 		if err == nil {

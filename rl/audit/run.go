@@ -59,8 +59,8 @@ func Run(dir string, o Options) (*Report, error) {
 			a.Lose(where, err.Error())
 			return nil
 		}
-		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos", First: pair.first, Second: pair.second, Stored: line.Verdict}
-		if st.RL.Reward == "task" && !st.Algorithm.Penalises() {
+		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
+		if st.RL.Reward == "task" {
 			s.StoredScore = line.Reward
 		}
 		a.Add(s)

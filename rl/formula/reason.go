@@ -14,6 +14,10 @@ func (v *Values) reason(i, row int) string {
 		return v.whole.reason(i, int(v.t.rows[o.level][row]))
 	}
 	switch o.kind {
+	case missingOp:
+		return o.text
+	case sameOp:
+		return v.t.texts[o.name].Why[row]
 	case factOp:
 		if why := v.t.columns[o.name].Why[row]; why != "" {
 			return why
@@ -67,10 +71,10 @@ func (v *Values) emptyFold(o *op, row int) string {
 			return v.arithmetic(o, row, nil)
 		}
 		k := v.operand(o.k, o.level)
-		return fmt.Sprintf("%s: of %d values there is none at %v", o.called(), len(s.vals), k.v[row*k.step])
+		return fmt.Sprintf("%s: there are %d values, so there is none at %v", o.called(), len(s.vals), k.v[row*k.step])
 	}
 	what := map[Level]string{Run: "the update", Group: "the group", Completion: "the completion", Segment: "the segment", Token: "the group at this position"}[o.level]
-	return fmt.Sprintf("%s: nothing in %s counts", o.called(), what)
+	return fmt.Sprintf("%s: no value in %s counts", o.called(), what)
 }
 
 // read is the arguments of one row.

@@ -79,7 +79,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	d := decoder{doc, filepath.Dir(file)}
+	d := decoder{doc, filepath.Dir(file), new(bool)}
 	for _, o := range overrides {
 		d.override(o)
 	}
@@ -94,6 +94,9 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 			return r, nil
 		}
 	}
+	if *d.old {
+		return nil, fmt.Errorf("%w (%w): %w", ErrInvalid, ErrFormer, d.Err())
+	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }
 
@@ -106,7 +109,7 @@ func (d decoder) override(text string) {
 	}
 	if beside := map[string][]string{"model.path": besidePath, "task.data": besideData}[d.Name(p)]; beside != nil {
 		table, _ := d.Tree()[p[0]].(map[string]any)
-		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(beside, key) })
+		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(beside, key) || key == "source" })
 	}
 }
 

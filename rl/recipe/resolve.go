@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
@@ -20,6 +19,7 @@ import (
 type decoder struct {
 	*settings.Document
 	folder string // of the recipe's file
+	old    *bool  // it has keys of an older version
 }
 
 // recipe reads the whole tree over the defaults and checks what no single key
@@ -97,7 +97,12 @@ func (d decoder) task(task *Task) {
 	at := settings.Path{"task"}
 	d.Decode(task, t, at, "settings")
 	accepted, with := besideName, "name"
-	if task.Data != "" {
+	switch {
+	case len(task.Sources) > 0:
+		accepted, with = slices.DeleteFunc(slices.Clone(besideData), func(key string) bool {
+			return key == "data" || slices.Contains(columnKeys, key)
+		}), "source"
+	case task.Data != "":
 		accepted, with = besideData, "data"
 	}
 	for _, key := range slices.Sorted(maps.Keys(t)) {
@@ -105,7 +110,7 @@ func (d decoder) task(task *Task) {
 			d.Fail(at.With(key), "task.%s cannot be set together with task.%s: remove one of them", key, with)
 		}
 	}
-	if task.Data != "" {
+	if task.FromData() {
 		d.data(task, at)
 		return
 	}
@@ -135,11 +140,13 @@ func (d decoder) task(task *Task) {
 	}
 }
 
-// data checks the keys of a task that is a file. The file is opened when a run
-// begins. Its path becomes absolute, so that the resolved recipe can lie
-// elsewhere.
+// data checks the keys of a task whose problems are data. Files are opened when a run
+// begins. Their paths become absolute, so that the resolved recipe can lie elsewhere.
 func (d decoder) data(task *Task, at settings.Path) {
-	task.Data = d.absolute(at.With("data"), task.Data)
+	if task.Data != "" {
+		task.Data = d.absolute(at.With("data"), task.Data)
+	}
+	d.sources(task, at.With("source"))
 	if task.Verifier == "" {
 		d.Fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
 		return
@@ -228,7 +235,7 @@ func (d decoder) stageList(r *Recipe) {
 // teaching checks what only a task with demonstrations and a fixed vocabulary
 // can be asked for.
 func (d decoder) teaching(r *Recipe) {
-	if r.Task.Settings == nil && r.Task.Data == "" {
+	if r.Task.Settings == nil && !r.Task.FromData() {
 		return
 	}
 	name, maxPrompt := r.Task.label(), settings.Path{"task", "max_prompt_tokens"}
@@ -282,7 +289,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
 	}
-	known := task.Settings != nil || task.Data != ""
+	known := task.Settings != nil || task.FromData()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
 		demonstrator := task.Demonstrator()
 		if demonstrator == nil {
@@ -292,18 +299,14 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 		}
 		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()
 	}
-	if s.Kind == KindRL && known || t["algorithm"] != nil {
-		d.algorithm(s, t, at)
-	}
 	if s.Kind == KindRL {
 		d.verifiers(s, at)
 	}
+	if s.Kind == KindRL && known || t["algorithm"] != nil {
+		d.algorithm(s, t, at)
+	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return
-	}
-	if estimator := s.Algorithm.Estimator; s.GroupSize == 1 && slices.Contains([]string{"group_mean", "group_std", "leave_one_out"}, estimator) {
-		p := at.With("group_size")
-		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, as the estimator %s compares the completions of one prompt", d.Name(p), estimator)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")
@@ -360,58 +363,4 @@ func (d decoder) absolute(at settings.Path, name string) string {
 		d.Fail(at, "%s = %q is a relative path, and the current folder cannot be found: %v", d.Name(at), name, err)
 	}
 	return filepath.ToSlash(file)
-}
-
-// algorithm reads the table over the values of its preset.
-func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
-	at = at.With("algorithm")
-	value, there := t["algorithm"]
-	table, ok := value.(map[string]any)
-	switch {
-	case s.Kind != KindRL:
-		d.Fail(at, "%s is a table of %s stages; this one is of kind %s", d.Name(at), KindRL, s.Kind)
-		return
-	case there && !ok:
-		d.WrongType(at, value, "a table [stage.algorithm]")
-		return
-	}
-	if preset, ok := table["preset"].(string); ok && preset != "" {
-		cfg, err := algo.Preset(preset)
-		if err != nil {
-			known := algo.PresetNames()
-			d.Fail(at.With("preset"), "%s = %q is not known%s; accepted: %s", d.Name(at.With("preset")), preset, settings.DidYouMean(preset, known), strings.Join(known, ", "))
-			return
-		}
-		s.Algorithm.Config = cfg
-	}
-	s.Algorithm.MaxCompletionTokens = s.Sampling.MaxCompletionTokens
-	before := d.Failed()
-	d.Decode(&s.Algorithm, table, at)
-	if d.Failed() == before {
-		d.check(s.Algorithm.Validate(), at)
-		d.idle(&s.Algorithm, table, at)
-	}
-}
-
-// idle refuses what a run could not act on, although its formula would say so.
-func (d decoder) idle(a *Algorithm, table map[string]any, at settings.Path) {
-	if a.Normalize == "micro_token_mean" {
-		key := "normalize"
-		if table[key] == nil {
-			key = "preset"
-		}
-		p := at.With(key)
-		d.Fail(p, `%s = %q would do nothing: an update of a run is normalised as a whole, however it is cut into micro-batches; write normalize = "token_mean", which is what would be computed`, d.Name(p), table[key])
-	}
-	for _, f := range settings.Fields(&a.Config) {
-		if plain, p := algo.Default(), at.With(f.Key); strings.HasPrefix(f.Key, "mismatch") && f.Text() != textOf(plain, f.Key) {
-			d.Fail(p, "%s = %s would do nothing: the sampler of a run computes the same log-probs as the trainer, to the last bit; leave the key out", d.Name(p), f.Text())
-		}
-	}
-}
-
-// textOf is the value of a key as TOML.
-func textOf(table any, key string) string {
-	fields := settings.Fields(table)
-	return fields[slices.IndexFunc(fields, func(f settings.Field) bool { return f.Key == key })].Text()
 }

@@ -187,8 +187,8 @@ func TestReceiptInput(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "it is written when a run ends",
 		"{":                             "unexpected EOF",
-		`{"version":2,"recpie":"ab"}`:   "recpie",
-		`{"version":1,"recipe":"0123"}`: "version 1, but this program reads version 2",
+		`{"version":3,"recpie":"ab"}`:   "recpie",
+		`{"version":1,"recipe":"0123"}`: "version 1, but this program reads version 3",
 	} {
 		dir := t.TempDir()
 		if text != "" {
@@ -203,7 +203,7 @@ func TestReceiptInput(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, receipt.File), []byte(`{"version":2,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, receipt.File), []byte(`{"version":3,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
 	r, err := receipt.Read(dir)
 	must(t, err)
 	if _, err := r.Audit(dir); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "../../etc/passwd") {
@@ -309,7 +309,11 @@ func TestOtherRecipe(t *testing.T) {
 	if again, err := os.ReadFile(filepath.Join(last, stateFile)); err != nil || !bytes.Equal(again, state) {
 		t.Errorf("%v; with other batches the state is\n%s, was\n%s", err, again, state)
 	}
-	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 64", "micro_batch_tokens = 8192")
+	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 64", "micro_batch_tokens = 58")
+	if err := resume(); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "recipe.toml has changed since the run began") {
+		t.Errorf("batches that are smaller than a group: %v", err)
+	}
+	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 58", "micro_batch_tokens = 8192")
 	if err := resume(); err != nil {
 		t.Fatal(err)
 	}

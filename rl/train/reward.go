@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -13,7 +12,7 @@ import (
 )
 
 // score gives each completion of a step its reward.
-func (s *reinforcement) score(at Position, cs []Completion) {
+func (s *reinforcement) score(at Position, cs []Completion) error {
 	b := reward.Batch{Step: at.Step + 1, Steps: s.stage.RL.Steps, MaxTokens: s.stage.Sampling.MaxCompletionTokens}
 	for i := range cs {
 		c := &cs[i]
@@ -23,17 +22,21 @@ func (s *reinforcement) score(at Position, cs []Completion) {
 		}
 		b.Completions = append(b.Completions, reward.Completion{
 			Group: c.Group, Row: c.From.Problem, Text: c.Path().Text, IDs: c.View.Drawn(), PromptTokens: c.View.Prompt(),
-			Ended: c.View.Stop == rollout.EOS, Truncated: c.View.Stop == rollout.Length,
-			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
+			Ended: c.View.Stop == rollout.EOS || c.View.Stop == rollout.Text, Truncated: c.View.Stop == rollout.Length,
+			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Logprob: c.View.Logprob, Entropy: c.View.Entropy, Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
 		})
 	}
-	scores := s.program.Score(b)
+	scores, err := s.program.Score(b)
+	if err != nil {
+		return fmt.Errorf("step %d: stage %s: reward: %w", at.Step+1, s.stage.Name, err)
+	}
 	for i := range cs {
 		cs[i].Reward, cs[i].NotScored = scores.Reward[i], scores.Why[i]
 		for _, t := range scores.Terms {
 			cs[i].Terms = append(cs[i].Terms, Term{t.Name, t.Values[i]})
 		}
 	}
+	return nil
 }
 
 func mean(v []float64) float64 {
@@ -78,37 +81,4 @@ func unscoredOf(cs []Completion) unscored {
 		}
 	}
 	return u
-}
-
-// supply adds the facts that the loss reads to the completions, and takes what the
-// method asks for off their rewards.
-func (s *reinforcement) supply(cs []Completion) error {
-	needs := cast.Needs(s.stage)
-	if len(needs) == 0 {
-		return nil
-	}
-	views := column(cs, func(c *Completion) rollout.View { return c.View })
-	for _, fact := range needs {
-		rows, err := s.Cast.Supply(fact, views)
-		if err != nil {
-			return err
-		}
-		for i := range cs {
-			if cs[i].Facts == nil {
-				cs[i].Facts = map[string][]float64{}
-			}
-			cs[i].Facts[fact] = rows[i]
-		}
-	}
-	if !s.stage.Algorithm.Penalises() {
-		return nil
-	}
-	penalised, err := algo.PenalizeRewards(s.stage.Algorithm.Config, column(cs, func(c *Completion) float64 { return c.Reward }), algo.Batch{
-		Logprob:    column(cs, func(c *Completion) []float64 { return cast.Widen(c.View.Logprob) }),
-		RefLogprob: column(cs, func(c *Completion) []float64 { return c.Facts["ref"] }),
-	})
-	for i := range penalised {
-		cs[i].Reward = penalised[i]
-	}
-	return err
 }
