@@ -11,6 +11,7 @@
 //	algo      methods as formulas: advantages, filters, losses
 //	formula   their language, in float64 with derivatives
 //	cast      the models of a run, by role; the lowest package that knows package model
+//	fleet     workers that draw the completions of a run, and how they are checked
 //	train     what one step of each kind of stage does
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt

@@ -38,11 +38,17 @@ Examples:
    rlzero train countdown-tiny --page       prints a link to a page that shows it live
    rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
+   rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
+
+--workers lets other devices of this machine draw completions; the run has the same bytes
+as without. In mode exact a share of their results is checked (--audit), and devices have
+to be of the kind of the run's own. In mode draft any device will do: every token that a
+worker drew is checked, and replaced from the first that differs.
 
 --dry-run --json prints one object: {"recipe":"...","methods":[{"stage":"...",
 "text":"..."}],"device":"...","memory":...,"fits":true,"total":...,
 "items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
 			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
@@ -52,7 +58,7 @@ Examples:
 			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; prints the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			deviceFlag,
-		},
+		}, workerFlags...),
 		Action: train,
 	}
 }
@@ -75,6 +81,15 @@ func train(c *cli.Context) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
+	o := run.Options{Recipe: r, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
+	w, err := openWorkers(c, caps)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		defer w.close()
+		o.Workers = w.start
+	}
 	fmt.Fprintln(show, strings.TrimSuffix(r.Name+": "+r.About, ": "))
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
 	ctx, done := interruptible(c)
@@ -86,9 +101,9 @@ func train(c *cli.Context) error {
 	defer page.close()
 	var sum *run.Summary
 	start := func(at string) (err error) {
-		dir = at
+		dir, o.Dir = at, at
 		page.show(at)
-		sum, err = run.Train(ctx, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+		sum, err = run.Train(ctx, o)
 		return err
 	}
 	if dir != "" {
@@ -101,6 +116,9 @@ func train(c *cli.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if w != nil {
+		fmt.Fprintln(show, w.started.Counts())
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
