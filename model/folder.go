@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 	"github.com/rlzero/rlzero/model/text"
 )
@@ -32,9 +33,13 @@ type GenerationConfig struct {
 	MinP        *float64
 }
 
-// ReadFolder opens a Hugging Face folder and checks it: every tensor the config
-// asks for is there in its shape, and no other. Values are checked when read.
+// ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks
+// it: every tensor the config asks for is there in its shape, and no other. Values are
+// checked when read.
 func ReadFolder(dir string) (*Folder, error) {
+	if gguf.IsFile(dir) {
+		return readGGUF(dir)
+	}
 	f := &Folder{Dir: dir}
 	if err := f.readConfig(); err != nil {
 		return nil, err
