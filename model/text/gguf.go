@@ -81,15 +81,7 @@ func ReadGGUF(m gguf.Metadata) (*Tokenizer, error) {
 	}
 	data := []byte(whole)
 	if whole == "" {
-		switch kind, err := m.Text(ggufModel); {
-		case err != nil:
-			return nil, err
-		case kind == "" || kind == ggufNone || kind == "none":
-			return nil, nil
-		case kind != ggufBytes:
-			return nil, fmt.Errorf("%s: found %q; accepted: %s (byte-level BPE), or a file with %s", ggufModel, kind, ggufBytes, ggufJSON)
-		}
-		if data, err = tokenizerJSON(m); err != nil {
+		if data, err = madeJSON(m); err != nil || data == nil {
 			return nil, err
 		}
 	}
@@ -103,6 +95,24 @@ func ReadGGUF(m gguf.Metadata) (*Tokenizer, error) {
 	}
 	t.files[configFile], err = jsonfile.Marshal(config)
 	return t, err
+}
+
+// madeJSON makes a tokenizer.json of the keys that all programs write; nil if the file has
+// no tokenizer.
+func madeJSON(m gguf.Metadata) ([]byte, error) {
+	kind, err := m.Text(ggufModel)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "", ggufNone, "none":
+		return nil, nil
+	case ggufBytes:
+		return tokenizerJSON(m)
+	case ggufSPM:
+		return scoredJSON(m)
+	}
+	return nil, fmt.Errorf("%s: found %q; accepted: %s (byte-level BPE), %s (SentencePiece with scores), or a file with %s", ggufModel, kind, ggufBytes, ggufSPM, ggufJSON)
 }
 
 // tokenizerJSON makes a tokenizer.json from tokens, their types and merges.
@@ -120,22 +130,40 @@ func tokenizerJSON(m gguf.Metadata) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: found %q; accepted: %s, or a file with %s", ggufPre, name, strings.Join(slices.Sorted(maps.Keys(preTokenizers)), ", "), ggufJSON)
 	}
-	tokens, err := m.Texts(ggufTokens)
-	if err != nil {
-		return nil, err
-	}
-	types, err := m.Ints(ggufTypes)
-	if err != nil {
-		return nil, err
-	}
 	merges, err := m.Texts(ggufMerges)
 	if err != nil {
 		return nil, err
 	}
-	if len(tokens) == 0 || types != nil && len(types) != len(tokens) {
-		return nil, fmt.Errorf("%s has %d tokens and %s %d types; accepted: as many types as tokens", ggufTokens, len(tokens), ggufTypes, len(types))
+	vocab, added, err := ggufVocab(m)
+	if err != nil {
+		return nil, err
 	}
-	vocab, added := map[string]int{}, []addedToken{}
+	if merges == nil {
+		merges = []string{}
+	}
+	return jsonfile.Marshal(map[string]any{
+		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "post_processor": nil,
+		"normalizer": json.RawMessage(pre.normalizer), "pre_tokenizer": json.RawMessage(pre.split), "decoder": json.RawMessage(byteLevel),
+		"model": map[string]any{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
+			"fuse_unk": false, "byte_fallback": false, "ignore_merges": pre.ignoreMerges, "vocab": vocab, "merges": merges},
+	})
+}
+
+// ggufVocab reads the tokens: those of the model, and those that are cut out of the text
+// before.
+func ggufVocab(m gguf.Metadata) (vocab map[string]int, added []addedToken, err error) {
+	tokens, err := m.Texts(ggufTokens)
+	if err != nil {
+		return nil, nil, err
+	}
+	types, err := m.Ints(ggufTypes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(tokens) == 0 || types != nil && len(types) != len(tokens) {
+		return nil, nil, fmt.Errorf("%s has %d tokens and %s %d types; accepted: as many types as tokens", ggufTokens, len(tokens), ggufTypes, len(types))
+	}
+	vocab, added = map[string]int{}, []addedToken{}
 	for id, token := range tokens {
 		kind := tokenNormal
 		if types != nil {
@@ -147,20 +175,12 @@ func tokenizerJSON(m gguf.Metadata) ([]byte, error) {
 			added = append(added, addedToken{ID: id, Content: token, Special: kind != tokenUserDefined})
 		default:
 			if other, there := vocab[token]; there {
-				return nil, fmt.Errorf("%s: %q is token %d and token %d", ggufTokens, token, other, id)
+				return nil, nil, fmt.Errorf("%s: %q is token %d and token %d", ggufTokens, token, other, id)
 			}
 			vocab[token] = id
 		}
 	}
-	if merges == nil {
-		merges = []string{}
-	}
-	return jsonfile.Marshal(map[string]any{
-		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "post_processor": nil,
-		"normalizer": json.RawMessage(pre.normalizer), "pre_tokenizer": json.RawMessage(pre.split), "decoder": json.RawMessage(byteLevel),
-		"model": map[string]any{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
-			"fuse_unk": false, "byte_fallback": false, "ignore_merges": pre.ignoreMerges, "vocab": vocab, "merges": merges},
-	})
+	return vocab, added, nil
 }
 
 // specialKeys are the keys of special tokens, by their names in tokenizer_config.json.

@@ -74,8 +74,30 @@ func TestGGUFScores(t *testing.T) {
 		"llama[<bos> <0x41> a b ab ▁ ▁ab [PAD7]] [3 6 1 1 1 1 1 5] [0 0 0 0 -1 0 -2 0] true" {
 		t.Error(got)
 	}
-	if back, err := ReadGGUF(m); err != nil || back.Vocab() != tok.Vocab() {
-		t.Errorf("%v", err)
+	for _, skipped := range []string{"", ggufJSON} { // as it is, and from the scores
+		back, err := ReadGGUF(slices.DeleteFunc(slices.Clone(m), func(p gguf.Pair) bool { return p.Key == skipped }))
+		if err != nil || back.Vocab() != tok.Vocab() {
+			t.Fatalf("%v", err)
+		}
+		for _, text := range []string{"ab ab", "<bos>Aba", "A  b"} {
+			want, err := tok.Encode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := back.Encode(text); err != nil || !slices.Equal(got, want) || back.Decode(got) != tok.Decode(want) {
+				t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+			}
+		}
+	}
+	prefixed := append(slices.DeleteFunc(slices.Clone(m), func(p gguf.Pair) bool {
+		return p.Key == ggufJSON || p.Key == "tokenizer.ggml.add_space_prefix"
+	}), gguf.Pair{Key: "tokenizer.ggml.add_space_prefix", Value: true})
+	back, err := ReadGGUF(prefixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := back.Encode("ab"); err != nil || !slices.Equal(ids, []int{6}) || back.Decode(ids) != "ab" {
+		t.Errorf("with a space in front: %v, %v", ids, err)
 	}
 }
 
@@ -110,6 +132,7 @@ func TestGGUFRefuses(t *testing.T) {
 		want string
 	}{
 		{gguf.Metadata{{Key: ggufModel, Value: "bert"}}, `tokenizer.ggml.model: found "bert"; accepted: gpt2`},
+		{gguf.Metadata{{Key: ggufModel, Value: ggufSPM}, tokens}, "tokenizer.ggml.scores: found 0 scores; accepted: one for each of 1 tokens"},
 		{gguf.Metadata{kind, tokens, {Key: ggufPre, Value: "x"}}, `tokenizer.ggml.pre: found "x"; accepted: gpt-2, llama-bpe, qwen2, smollm`},
 		{gguf.Metadata{kind, {Key: ggufPre, Value: "gpt-2"}}, "has 0 tokens"},
 		{gguf.Metadata{kind, tokens, {Key: ggufPre, Value: "gpt-2"}, {Key: ggufTypes, Value: []int32{1, 1}}}, "has 1 tokens and tokenizer.ggml.token_type 2 types"},
