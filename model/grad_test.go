@@ -32,6 +32,7 @@ func finiteDifferences(t *testing.T, m *Model, sequences int) {
 	for _, p := range prompts(sequences, 30) {
 		seqs = append(seqs, Predict(append(p, 1, 2, 3), 1, 1))
 	}
+	seqs = append(seqs, relatives(8, 9)[:sequences]...)
 	weight := func(i, j int) (a, b, c float64) {
 		return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
 	}
@@ -113,7 +114,7 @@ func quotient(t *testing.T, m *Model, k int, dir []float64, h float64, value fun
 	}
 	set := func(step float64) {
 		i := 0
-		err := m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+		err := m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 			out := append([]float32(nil), data[i]...)
 			if i == k {
 				for j := range out {

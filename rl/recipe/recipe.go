@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
@@ -24,7 +25,7 @@ type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
-	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included; less needs less memory and changes no result"`
+	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included, a prompt once for its group; less needs less memory and changes no result as long as a whole group fits: train --dry-run says where it does not"`
 	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
 	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
 	Task             Task       `toml:"task" about:"the problems: a procedural task (name, settings), or a file (data, verifier)"`
@@ -58,8 +59,10 @@ var besidePath = []string{"path", "dtype", "kv_dtype"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
-	Name            string         `toml:"name" about:"a procedural task; rlzero tasks lists them"`
-	Data            string         `toml:"data" about:"a file of JSON lines with prompt (or question), answer and what the verifier reads besides"`
+	Name string `toml:"name" about:"a procedural task; rlzero tasks lists them"`
+	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
+	Columns
+	Sources         []DataSource   `toml:"source" about:"several data sets in place of data"`
 	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
@@ -71,7 +74,7 @@ type Task struct {
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens"}
+var besideData = slices.Concat(columnKeys, []string{"data", "source", "verifier", "options", "sha256", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens"})
 
 // besideName are those of a family.
 var besideName = []string{"name", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens", "settings"}
@@ -81,8 +84,11 @@ func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(
 
 // HasKey implements [settings.Variant].
 func (t Task) HasKey(key string) bool {
-	if t.Data != "" {
-		return slices.Contains(besideData, key)
+	switch {
+	case len(t.Sources) > 0:
+		return slices.Contains(besideData, key) && key != "data" && !slices.Contains(columnKeys, key)
+	case t.Data != "":
+		return slices.Contains(besideData, key) && key != "source"
 	}
 	return slices.Contains(besideName, key)
 }
@@ -98,7 +104,16 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 }
 
 // label is what messages call the task.
-func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
+func (t Task) label() string {
+	names := make([]string, len(t.Sources))
+	for i, s := range t.Sources {
+		names[i] = s.Data
+	}
+	return cmp.Or(t.Name, t.Data, strings.Join(names, ", "))
+}
+
+// FromData says whether the problems come from data sets, and not from a family.
+func (t Task) FromData() bool { return t.Data != "" || len(t.Sources) > 0 }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
 // training and in the evaluation after it. A stage that samples nothing itself
@@ -178,6 +193,24 @@ type Sampling struct {
 	TopP                float64 `toml:"top_p" range:"(0,1]" about:"sample from the most likely tokens whose probabilities sum to this; 1: off"`
 	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
 	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
+
+	Stop       []string `toml:"stop" about:"texts that end a completion, such as [\"\\n\\n\"]; verifiers read what stands before; [] is none"`
+	StopTokens []int    `toml:"stop_tokens" about:"token ids that end a completion, besides the model's end token; [] is none"`
+}
+
+// Stops are the sampling keys that end completions of a stage, in training and in the
+// evaluation after it. A stage that samples nothing itself has those of the first stage
+// that does.
+func (r *Recipe) Stops(st *Stage) Sampling {
+	if st.Kind == KindRL {
+		return st.Sampling
+	}
+	for i := range r.Stages {
+		if r.Stages[i].Kind == KindRL {
+			return r.Stages[i].Sampling
+		}
+	}
+	return Sampling{}
 }
 
 // Optimizer is AdamW (arXiv 1711.05101) with clipping of the global gradient
@@ -214,7 +247,7 @@ func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
-		Task:       Task{EvalProblems: 512, EvalSamples: 8},
+		Task:       Task{EvalProblems: 512, EvalSamples: 8, Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
 }
@@ -235,7 +268,7 @@ func stageDefaults(kind string) Stage {
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
-		s.Sampling = Sampling{Temperature: 1, TopP: 1}
+		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Config: algo.Default()}
 	}
 	return s
