@@ -55,7 +55,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
 	} else {
 		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
-		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
+		if p.Model, err = fresh(dev, b, seed, s.positions); err == nil {
 			p.Model.Tokenizer = b.tokenizer
 		}
 	}
@@ -85,6 +85,18 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		}
 	}
 	return err
+}
+
+// fresh is a model from random weights. One whose adapter is trained is frozen.
+func fresh(dev gpu.Device, b blueprint, seed uint64, positions int) (*model.Model, error) {
+	if b.adapter == nil {
+		return model.New(dev, b.config, seed, positions)
+	}
+	m, err := model.NewFrozen(dev, b.config, positions)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Initialize(seed)
 }
 
 // Tokenizer is the policy's.
