@@ -60,7 +60,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		if use.Adapter == nil {
 			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
 		}
-		plan.Add("reference policy", bytes, hint, gpu.Saving{Change: "a recipe without kl_coef", Bytes: bytes})
+		plan.Add("reference policy", bytes, hint, gpu.Saving{Change: "a recipe whose formulas do not read ref", Bytes: bytes})
 	}
 	if use.Engine != nil {
 		l.planEngine(&plan, *use.Engine, caps)

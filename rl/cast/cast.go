@@ -8,13 +8,15 @@ import (
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // Cast is the models of a run.
 type Cast struct {
 	Policy    *Policy
-	Sampler   *Sampler // of the policy
-	Folder    string   // that the policy was read from; "": random weights
+	Sampler   rollout.Sampler // of the policy: Own, or workers that draw the same
+	Own       *Sampler        // on the policy's device
+	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
 }
 
@@ -51,18 +53,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	s, p := sizesOf(r), c.Policy
-	if c.Folder != "" {
-		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
-	} else {
-		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
-		if p.Model, err = fresh(dev, b, seed, s.positions); err == nil {
-			p.Model.Tokenizer = b.tokenizer
-		}
-	}
-	if err == nil && b.adapter != nil {
-		err = p.Model.AddAdapter(*b.adapter, random.At(r.Seed, random.Stream(random.Init, 1), 0).Uint64())
-	}
-	if err != nil {
+	if p.Model, err = b.open(r, c.Folder, dev, s.positions); err != nil {
 		return err
 	}
 	p.fresh = c.Folder == ""
@@ -73,8 +64,9 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
 		return err
 	}
-	c.Sampler = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: func() int { return p.version }}
-	if c.Sampler.Engine, err = p.Model.NewEngine(s.engine); err != nil {
+	c.Own = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: p.Version}
+	c.Sampler = c.Own
+	if c.Own.Engine, err = p.Model.NewEngine(s.engine); err != nil {
 		return err
 	}
 	if roles(r)["reference"] {
@@ -87,16 +79,33 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	return err
 }
 
-// fresh is a model from random weights. One whose adapter is trained is frozen.
-func fresh(dev gpu.Device, b blueprint, seed uint64, positions int) (*model.Model, error) {
-	if b.adapter == nil {
-		return model.New(dev, b.config, seed, positions)
+// open makes the policy's model as it is before the first update. One whose adapter is
+// trained is frozen.
+func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, positions int) (*model.Model, error) {
+	seed := func(n int) uint64 { return random.At(r.Seed, random.Stream(random.Init, n), 0).Uint64() }
+	var m *model.Model
+	var err error
+	switch {
+	case folder != "":
+		m, err = load(dev, folder, model.LoadOptions{Positions: positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
+	case b.adapter == nil:
+		m, err = model.New(dev, b.config, seed(0), positions)
+	default:
+		if m, err = model.NewFrozen(dev, b.config, positions); err == nil {
+			err = m.Initialize(seed(0))
+		}
 	}
-	m, err := model.NewFrozen(dev, b.config, positions)
+	if err == nil && b.adapter != nil {
+		err = m.AddAdapter(*b.adapter, seed(1))
+	}
 	if err != nil {
+		if m != nil {
+			m.Close()
+		}
 		return nil, err
 	}
-	return m, m.Initialize(seed)
+	m.Tokenizer = b.tokenizer
+	return m, nil
 }
 
 // Tokenizer is the policy's.
@@ -125,8 +134,8 @@ func (c *Cast) Keepers() []Keeper {
 
 // Close frees the device memory.
 func (c *Cast) Close() {
-	if c.Sampler != nil && c.Sampler.Engine != nil {
-		c.Sampler.Engine.Close()
+	if c.Own != nil && c.Own.Engine != nil {
+		c.Own.Engine.Close()
 	}
 	if c.reference != nil {
 		c.reference.close()

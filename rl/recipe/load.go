@@ -79,7 +79,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	d := decoder{doc, filepath.Dir(file)}
+	d := decoder{doc, filepath.Dir(file), new(bool)}
 	for _, o := range overrides {
 		d.override(o)
 	}
@@ -93,6 +93,9 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 			r.origin = doc
 			return r, nil
 		}
+	}
+	if *d.old {
+		return nil, fmt.Errorf("%w (%w): %w", ErrInvalid, ErrFormer, d.Err())
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
@@ -164,7 +163,7 @@ type Stage struct {
 	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
 	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
-	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"how advantages and the loss are computed"`
+	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage. The rate rises over
@@ -234,13 +233,6 @@ type Optimizer struct {
 	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
 }
 
-// Algorithm is a published method by name with changes: keys given besides
-// preset replace the preset's. max_completion_tokens defaults to that of sampling.
-type Algorithm struct {
-	Preset string `toml:"preset" about:"a published method; the other keys of the table change it; \"\": the defaults below"`
-	algo.Config
-}
-
 // LearningRate is the rate of an rl stage's step, counted from 0. The curve is
 // that of package schedule, begun one step early and ended one step late, so
 // that no step has rate 0.
@@ -278,7 +270,7 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
 		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
-		s.Algorithm = Algorithm{Config: algo.Default()}
+		s.Algorithm = Algorithm{Preset: "grpo"}
 	}
 	return s
 }

@@ -15,7 +15,7 @@ import (
 var inBF16 = []string{"model.dtype=bf16", "model.kv_dtype=bf16"}
 
 // inLoRA trains an adapter of some modules of a model in q8_0.
-var inLoRA = []string{"model.dtype=q8_0", "model.lora.rank=3", `model.lora.modules=["q_proj", "v_proj", "down_proj"]`, "stage.rl.algorithm.kl_coef=0.05"}
+var inLoRA = []string{"model.dtype=q8_0", "model.lora.rank=3", `model.lora.modules=["q_proj", "v_proj", "down_proj"]`, `stage.rl.algorithm.penalty="kl_k3"`, "stage.rl.algorithm.beta=0.05"}
 
 // TestStorageRuns: a run in bf16, and one that trains an adapter, is as exact as one of
 // a whole model in float32. It learns, its sampler and its trainer agree to the bit, a
