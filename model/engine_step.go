@@ -93,9 +93,8 @@ func (r *stepRows) addDraw(row int, g *group, s *sequence, at int) {
 func (e *Engine) step() error {
 	r := e.collect()
 	h := &e.ws.head
-	if err := writeAll(
-		write{e.ws.ids, u32Bytes(r.ids)}, write{e.ws.place, u32Bytes(r.place)}, write{e.ws.keys, u32Bytes(r.keys)},
-		write{h.idx, u32Bytes(r.idx)}, write{h.invTemp, f32Bytes(r.invTemp)}, write{e.rowp, u32Bytes(r.rowp)}); err != nil {
+	if err := writeAll(append(e.ws.rowWrites(r.ids, r.place, r.keys, e.m.layout.window),
+		write{h.idx, u32Bytes(r.idx)}, write{h.invTemp, f32Bytes(r.invTemp)}, write{e.rowp, u32Bytes(r.rowp)})...); err != nil {
 		return err
 	}
 	T, R := len(r.ids), len(r.draws)

@@ -70,7 +70,7 @@ func give(t *testing.T, to, from *Model) {
 			t.Fatal(err)
 		}
 	}
-	err := to.writeParts(to.params, func(p part, row0 int) ([]float32, error) {
+	err := to.layout.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		return values[p.name][row0*cols : (row0+rows)*cols], nil
 	})
@@ -189,13 +189,13 @@ func TestRoundedKeys(t *testing.T) {
 // bf16 where they lie.
 func forwardRounding(t *testing.T, tr *Trainer, seqs []Sequence) []TokenStats {
 	t.Helper()
-	batches, err := pack(seqs, tr.ws.maxRows, tr.m.maxPos)
+	batches, err := pack(seqs, capacity{rows: tr.ws.maxRows, positions: tr.m.maxPos})
 	if err != nil || len(batches) != 1 {
 		t.Fatal(len(batches), err)
 	}
 	b := batches[0]
 	tr.batches, tr.resident = batches, true
-	if err := tr.ws.upload(b); err != nil {
+	if err := tr.ws.upload(b, tr.m.layout.window); err != nil {
 		t.Fatal(err)
 	}
 	d := tr.m.layout.dims

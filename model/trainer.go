@@ -33,26 +33,32 @@ func (w TokenWeights) zero() bool {
 //
 // One update is Accumulate, or Forward and Backward, and then Step. Gradients add up
 // until Step, and the sum has the same bits however the sequences were cut into
-// batches.
+// batches, as long as every group fits one (see [GroupRows]).
 type Trainer struct {
-	m     *Model
-	pool  *pool
-	ws    *workspace
-	bs    *backwardSpace
-	grads *gradients
-	progs *programs
-	opt   optimizer
+	m       *Model
+	trained *tensors // all parameters of the model, or those of its adapter
+	values  arena    // of trained
+	pool    *pool
+	ws      *workspace
+	bs      *backwardSpace
+	grads   *gradients
+	progs   *programs
+	opt     optimizer
 
+	rows     int     // since the last Step
 	batches  []batch // of the last Forward
 	resident bool    // the only batch's activations are still there
 }
 
 // NewTrainer makes a trainer whose batches hold at most rows tokens.
 func (m *Model) NewTrainer(rows int) (*Trainer, error) {
-	if m.frozen {
+	if m.frozen && m.adapter == nil {
 		return nil, errFrozen
 	}
-	t := &Trainer{m: m, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	t := &Trainer{m: m, trained: &m.layout.tensors, values: m.params.arena, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	if m.adapter != nil {
+		t.trained, t.values = &m.adapter.tensors, m.adapter.values
+	}
 	if err := t.allocate(rows); err != nil {
 		t.Close()
 		return nil, err
@@ -63,18 +69,18 @@ func (m *Model) NewTrainer(rows int) (*Trainer, error) {
 func (t *Trainer) allocate(rows int) error {
 	m, d := t.m, t.m.layout.dims
 	var err error
-	if t.ws, err = t.pool.packedWorkspace(m, rows, rows, true); err != nil {
+	if t.ws, err = t.pool.packedWorkspace(m, rows, true); err != nil {
 		return err
 	}
-	t.bs = t.pool.backwardSpace(d, rows, rows)
+	t.bs = t.pool.backwardSpace(d, rows)
 	t.grads = &gradients{}
-	if t.grads.arena, err = m.layout.newArena(m.dev, "gradient", chunk.whole); err != nil {
+	if t.grads.arena, err = t.trained.newArena(m.dev, "gradient", chunk.whole); err != nil {
 		return err
 	}
-	for _, s := range m.layout.embed {
-		v := t.grads.view(s.region)
+	for _, s := range t.lookups() {
+		v := t.grads.view(s.weight)
 		if m.layout.tied {
-			v = t.pool.words("embedding lookup gradient", s.rows*s.cols)
+			v = t.pool.words("embedding lookup gradient", s.weight.rows*s.weight.cols)
 		}
 		t.grads.lookup = append(t.grads.lookup, v)
 	}
@@ -82,6 +88,14 @@ func (t *Trainer) allocate(rows int) error {
 		return t.pool.err
 	}
 	return t.opt.allocate(t)
+}
+
+// lookups are the slabs of the embedding whose gradient is wanted.
+func (t *Trainer) lookups() []slab {
+	if t.m.adapter != nil {
+		return nil
+	}
+	return t.m.layout.embed
 }
 
 // Forward computes the statistics of every predicted token. It is for losses that
@@ -111,8 +125,16 @@ func (t *Trainer) cut(seqs []Sequence) ([]batch, error) {
 	if err := t.m.check(seqs); err != nil {
 		return nil, err
 	}
-	return pack(seqs, t.ws.maxRows, t.m.maxPos)
+	batches, err := pack(seqs, t.m.capacityOf(t.ws.maxRows))
+	for _, b := range batches {
+		t.rows += b.T
+	}
+	return batches, err
 }
+
+// Rows is how many rows the batches since the last Step had: the tokens that were read,
+// those that sequences of a group share once.
+func (t *Trainer) Rows() int { return t.rows }
 
 // Accumulate adds the gradient of a loss whose weights for a sequence depend on
 // that sequence's statistics alone: one forward and one backward pass for each
@@ -154,7 +176,7 @@ func (t *Trainer) forward(b batch) error {
 	if b.R == 0 {
 		return nil
 	}
-	if err := t.ws.upload(b); err != nil {
+	if err := t.ws.upload(b, t.m.layout.window); err != nil {
 		return err
 	}
 	err := t.progs.run(fmt.Sprintf("forward %d %d", b.T, b.R), func(r *recorder) { t.m.recordScores(r, t.ws, b.T, b.R) })
@@ -185,7 +207,7 @@ func (t *Trainer) Backward(weights []TokenWeights) error {
 }
 
 func (t *Trainer) backward(b batch, weights []TokenWeights) error {
-	all := make([]float32, 0, 4*b.R)
+	all := make([][4]float32, 0, b.R)
 	zero := true
 	for i, s := range b.seqs {
 		w := weights[i]
@@ -197,7 +219,7 @@ func (t *Trainer) backward(b batch, weights []TokenWeights) error {
 			}
 		}
 		for j := range n {
-			all = append(all, entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j), 0)
+			all = append(all, [4]float32{entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j)})
 		}
 	}
 	if zero {
@@ -230,35 +252,27 @@ func entry(v []float64, i int) float32 {
 	return float32(v[i])
 }
 
-// uploadBackward writes the weights and what the backward kernels need to know
-// about the rows.
-func (t *Trainer) uploadBackward(b batch, weights []float32) error {
-	inv, ends := make([]uint32, 0, b.T), make([]uint32, 0, b.T)
-	ids := make([]int, 0, b.T)
-	predicted := 0
-	for _, s := range b.seqs {
-		end := len(ids) + len(s.IDs) - 1
-		s.rows(func(p int, predicts bool) {
-			ids = append(ids, s.IDs[p])
-			ends = append(ends, u(end))
-			if predicts {
-				predicted++
-				inv = append(inv, u(predicted))
-			} else {
-				inv = append(inv, 0)
-			}
-		})
+// uploadBackward writes the weights of all predicted tokens, sequence by sequence, and
+// what the backward kernels need to know about the rows.
+func (t *Trainer) uploadBackward(b batch, all [][4]float32) error {
+	weights := make([]float32, 0, 4*b.R)
+	for _, at := range b.order {
+		weights = append(weights, all[at][:]...)
 	}
-	rows, start, order := buckets(ids, min(b.T, t.m.Config.Vocab))
-	return writeAll(
-		write{t.bs.weights, f32Bytes(weights)}, write{t.bs.inv, u32Bytes(inv)}, write{t.bs.ends, u32Bytes(ends)},
-		write{t.bs.rows, u32Bytes(rows)}, write{t.bs.start, u32Bytes(start)}, write{t.bs.order, u32Bytes(order)})
+	rows, start, order := buckets(b.ids, min(b.T, t.m.Config.Vocab))
+	writes := []write{
+		{t.bs.weights, f32Bytes(weights)}, {t.bs.predicted, u32Bytes(append(b.start, u(b.R)))}, {t.bs.ends, u32Bytes(b.ends)},
+		{t.bs.rows, u32Bytes(rows)}, {t.bs.start, u32Bytes(start)}, {t.bs.order, u32Bytes(order)}}
+	if t.m.layout.window > 0 {
+		writes = append(writes, write{t.bs.windowEnds, u32Bytes(b.windowEnds)})
+	}
+	return writeAll(writes...)
 }
 
 // buckets sorts the rows of equal ids together: bucket i is about token
 // rows[i] and holds order[start[i]:start[i+1]], ascending. Unused buckets, up to
 // n, are empty and belong to no token.
-func buckets(ids []int, n int) (rows, start, order []uint32) {
+func buckets(ids []uint32, n int) (rows, start, order []uint32) {
 	byID := make([]int, len(ids))
 	for i := range byID {
 		byID[i] = i
@@ -266,7 +280,7 @@ func buckets(ids []int, n int) (rows, start, order []uint32) {
 	sort.SliceStable(byID, func(a, b int) bool { return ids[byID[a]] < ids[byID[b]] })
 	for i, row := range byID {
 		if i == 0 || ids[row] != ids[byID[i-1]] {
-			rows = append(rows, u(ids[row]))
+			rows = append(rows, ids[row])
 			start = append(start, u(i))
 		}
 		order = append(order, u(row))
@@ -281,12 +295,12 @@ func buckets(ids []int, n int) (rows, start, order []uint32) {
 // Gradients lists the gradients added up so far under the parameters' names.
 // With tied embeddings the sum over both uses is returned.
 func (t *Trainer) Gradients() ([]NamedTensor, error) {
-	if t.m.layout.tied {
+	if t.m.layout.tied && len(t.lookups()) > 0 {
 		if err := t.foldLookup(); err != nil {
 			return nil, err
 		}
 	}
-	return t.m.namedTensors(t.grads.arena, ""), nil
+	return t.trained.named(t.grads.arena, ""), nil
 }
 
 // foldLookup adds the gradient of the embedding lookup to that of the head and
@@ -303,9 +317,9 @@ func (t *Trainer) recordFold(r *recorder) {
 	if !t.m.layout.tied {
 		return
 	}
-	for i, s := range t.m.layout.embed {
-		n := s.rows * s.cols
-		r.op("add", n, 1, []gpu.View{t.grads.view(s.region), t.grads.lookup[i]}, u(n))
+	for i, s := range t.lookups() {
+		n := s.weight.rows * s.weight.cols
+		r.op("add", n, 1, []gpu.View{t.grads.view(s.weight), t.grads.lookup[i]}, u(n))
 		r.op("fill", n, 1, []gpu.View{t.grads.lookup[i]}, u(n), 0)
 	}
 }

@@ -94,18 +94,18 @@ func TestMatmulGradient(t *testing.T) {
 
 func TestRMSNormGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
-	const rows, d = 3, 7
+	const rows, d, plus = 3, 7, 1
 	x, w, up := random(r, rows*d), random(r, d), random(r, rows*d)
 	var rstd []float64
 	forward := func(x, w []float64) []float64 {
 		y := zeros(rows * d)
 		rstd = zeros(rows)
-		run(rmsnorm[float64], []uint32{rows, d, d, number(1e-5)}, x, w, y, rstd)
+		run(rmsnorm[float64], []uint32{rows, d, d, number(1e-5), number(plus)}, x, w, y, rstd)
 		return y
 	}
 	forward(x, w)
 	dx, dw := zeros(rows*d), zeros(d)
-	run(rmsnormBackwardDx[float64], []uint32{rows, d, d, 0}, up, x, w, rstd, dx)
+	run(rmsnormBackwardDx[float64], []uint32{rows, d, d, 0, number(plus)}, up, x, w, rstd, dx)
 	run(rmsnormBackwardDw[float64], []uint32{rows, d}, up, x, rstd, dw)
 	checkGradient(t, "dx", func(x []float64) []float64 { return forward(x, w) }, x, up, dx)
 	checkGradient(t, "dw", func(w []float64) []float64 { return forward(x, w) }, w, up, dw)
@@ -123,7 +123,7 @@ func TestQKRopeGradient(t *testing.T) {
 	}
 	meta := []uint32{4, 0, 1, 1, 2, 2}
 	for _, norm := range []uint32{0, 1} {
-		params := []uint32{rows, h, kv, hd, hd, number(1e-5), norm}
+		params := []uint32{rows, h, kv, hd, hd, number(1e-5), norm, number(0.5)}
 		qkv, w, up := random(r, rows*all), random(r, 2*hd), random(r, rows*all)
 		var rstd []float64
 		// The outputs in one list: q, k, v.
@@ -151,20 +151,30 @@ func TestQKRopeGradient(t *testing.T) {
 func TestAttentionGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 0))
 	const h, kv, hd = 4, 2, 3
-	// Two sequences in one batch; the second is longer than a block of keys.
-	lengths := []int{2, keyBlock + 3}
+	// Two sequences in one batch; the second is longer than a block of keys. A third
+	// begins as the second does and goes on with two rows of its own.
+	const short, long, shared, own = 2, keyBlock + 3, 4, 2
 	var kvidx, keys, ends []uint32
-	for _, n := range lengths {
-		first := uint32(len(ends))
-		for i := range n {
-			keys = append(keys, first, uint32(i+1))
-			ends = append(ends, first+uint32(n))
-		}
-	}
-	rows := len(ends)
-	for i := range rows {
+	for i := range short + long {
 		kvidx = append(kvidx, uint32(i))
 	}
+	for i := range short {
+		keys, ends = append(keys, 0, uint32(i+1)), append(ends, short)
+	}
+	for i := range long {
+		end := uint32(short + long)
+		if i < shared {
+			end += own
+		}
+		keys, ends = append(keys, short, uint32(i+1)), append(ends, end)
+	}
+	third := uint32(len(kvidx))
+	kvidx = append(kvidx, kvidx[short:short+shared]...)
+	for i := range own {
+		row := uint32(short + long + i)
+		kvidx, keys, ends = append(kvidx, row), append(keys, third, uint32(shared+i+1)), append(ends, short+long+own)
+	}
+	rows := len(ends)
 	params := []uint32{uint32(rows), h, kv, hd, number(0.7)}
 	q, k, v, up := random(r, rows*h*hd), random(r, rows*kv*hd), random(r, rows*kv*hd), random(r, rows*h*hd)
 	stat := zeros(2 * rows * h)
@@ -177,23 +187,27 @@ func TestAttentionGradient(t *testing.T) {
 	run(attentionDelta[float64], []uint32{uint32(rows), h, hd}, o, up, stat)
 	saved := slices.Clone(stat)
 	dq, dk, dv := zeros(len(q)), zeros(len(k)), zeros(len(v))
-	run(attentionBackwardDq[float64], params, q, k, v, up, saved, keys, dq)
+	run(attentionBackwardDq[float64], params, q, k, v, up, saved, kvidx, keys, dq)
 	run(attentionBackwardDkv[float64], params, q, k, v, up, saved, ends, dk, dv)
 	checkGradient(t, "dq", func(x []float64) []float64 { return forward(x, k, v) }, q, up, dq)
 	checkGradient(t, "dk", func(x []float64) []float64 { return forward(q, x, v) }, k, up, dk)
 	checkGradient(t, "dv", func(x []float64) []float64 { return forward(q, k, x) }, v, up, dv)
 }
 
-func TestSwigluGradient(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 0))
-	const rows, f = 3, 5
-	gu, up, dgu := random(r, 2*rows*f), random(r, rows*f), zeros(2*rows*f)
-	run(swigluBackward[float64], []uint32{rows, f}, gu, up, dgu)
-	checkGradient(t, "dgu", func(x []float64) []float64 {
-		y := zeros(rows * f)
-		run(swiglu[float64], []uint32{rows, f}, x, y)
-		return y
-	}, gu, up, dgu)
+func TestGatedGradient(t *testing.T) {
+	for name, kernels := range map[string][2]func(*call[float64]){
+		"swiglu": {swiglu[float64], swigluBackward[float64]}, "geglu": {geglu[float64], gegluBackward[float64]},
+	} {
+		r := rand.New(rand.NewPCG(5, 0))
+		const rows, f = 3, 5
+		gu, up, dgu := random(r, 2*rows*f), random(r, rows*f), zeros(2*rows*f)
+		run(kernels[1], []uint32{rows, f}, gu, up, dgu)
+		checkGradient(t, name, func(x []float64) []float64 {
+			y := zeros(rows * f)
+			run(kernels[0], []uint32{rows, f}, x, y)
+			return y
+		}, gu, up, dgu)
+	}
 }
 
 func TestVocabGradient(t *testing.T) {
@@ -219,20 +233,38 @@ func TestRowsGradient(t *testing.T) {
 	const rows, d, vocab = 5, 3, 4
 	ids := []uint32{3, 1, 3, 0, 3}
 	table, up, grad := random(r, vocab*d), random(r, rows*d), zeros(vocab*d)
-	run(embedBackward[float64], []uint32{3, d, 0, vocab}, []uint32{0, 1, 3}, []uint32{0, 1, 2, 5}, []uint32{3, 1, 0, 2, 4}, up, grad)
+	run(embedBackward[float64], []uint32{3, d, 0, vocab, number(1.5)}, []uint32{0, 1, 3}, []uint32{0, 1, 2, 5}, []uint32{3, 1, 0, 2, 4}, up, grad)
 	checkGradient(t, "dtable", func(x []float64) []float64 {
 		out := zeros(rows * d)
-		run(embed[float64], []uint32{rows, d, 0, vocab}, ids, x, out)
+		run(embed[float64], []uint32{rows, d, 0, vocab, number(1.5)}, ids, x, out)
 		return out
 	}, table, up, grad)
 
-	// gather_rows of different rows; scatter_rows is its transpose.
-	x, some := random(r, rows*d), random(r, 2*d)
+	// gather_rows of rows in order, one of them twice; scatter_rows is its transpose.
+	x, some := random(r, rows*d), random(r, 3*d)
 	back := zeros(rows * d)
-	run(scatterRows[float64], []uint32{rows, d}, some, []uint32{0, 2, 0, 0, 1}, back)
+	run(scatterRows[float64], []uint32{rows, d}, some, []uint32{0, 0, 2, 2, 2, 3}, back)
 	checkGradient(t, "gather", func(x []float64) []float64 {
-		out := zeros(2 * d)
-		run(gatherRows[float64], []uint32{2, d}, x, []uint32{4, 1}, out)
+		out := zeros(3 * d)
+		run(gatherRows[float64], []uint32{3, d}, x, []uint32{1, 1, 4}, out)
 		return out
 	}, x, some, back)
+}
+
+func TestColumnsGradient(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 0))
+	const rows, n, ld, off = 3, 4, 9, 2
+	params := []uint32{rows, n, ld, off, number(0.75)}
+	b, x, up := random(r, ld), random(r, rows*n), random(r, rows*ld)
+	forward := func(x, b []float64) []float64 {
+		y := zeros(rows * ld)
+		run(addColumns[float64], params, y, x)
+		run(addBias[float64], []uint32{rows, ld}, y, b)
+		return y
+	}
+	dx, db := zeros(rows*n), zeros(ld)
+	run(takeColumns[float64], params, up, dx)
+	run(biasBackward[float64], []uint32{rows, ld}, up, db)
+	checkGradient(t, "dx", func(x []float64) []float64 { return forward(x, b) }, x, up, dx)
+	checkGradient(t, "db", func(b []float64) []float64 { return forward(x, b) }, b, up, db)
 }

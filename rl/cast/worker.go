@@ -28,6 +28,7 @@ func OpenWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*Worker, error
 	if w.model, err = model.NewFrozen(dev, b.config, s.positions); err != nil {
 		return nil, err
 	}
+	w.model.Tokenizer = b.tokenizer // for stop texts
 	if w.engine, err = w.model.NewEngine(s.engine); err != nil {
 		w.Close()
 		return nil, err

@@ -16,7 +16,7 @@ import (
 // are little-endian and of fixed width: there is one encoding of a value, as an id needs.
 //
 //	item    "RZI\1", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
-//	        prompts u32; each: stream u32, n u32, tokens u32, ids u32...
+//	        stop texts u32; each: bytes u32, UTF-8; stop ids u32, u32...; prompts u32; each: stream u32, n u32, tokens u32, ids u32...
 //	result  "RZR\1", item [32], prompts u32; each: completions u32; each: stop u8, tokens u32,
 //	        ids u32..., log-probs f32..., entropies f32...; SHA-256 of all before [32]
 const (
@@ -42,6 +42,11 @@ func (i Item) Encode() []byte {
 		b = le.AppendUint64(b, x)
 	}
 	b = le.AppendUint32(b, uint32(p.MaxTokens))
+	b = le.AppendUint32(b, uint32(len(p.StopText)))
+	for _, text := range p.StopText {
+		b = append(le.AppendUint32(b, uint32(len(text))), text...)
+	}
+	b = appendIDs(b, p.StopIDs)
 	b = le.AppendUint32(b, uint32(len(i.Prompts)))
 	for _, q := range i.Prompts {
 		b = le.AppendUint32(b, q.Stream)
@@ -62,6 +67,10 @@ func DecodeItem(data []byte) (Item, error) {
 	}
 	i := Item{Weights: r.digest(), Seed: r.u64()}
 	i.Params = rollout.Params{Temperature: r.f64(), TopK: int(r.u64()), TopP: r.f64(), MinP: r.f64(), MaxTokens: int(r.u32())}
+	for range r.count(4) {
+		i.Params.StopText = append(i.Params.StopText, string(r.take(r.count(1))))
+	}
+	i.Params.StopIDs = r.ids(r.count(4))
 	for range r.count(12) {
 		i.Prompts = append(i.Prompts, Prompt{Stream: r.u32(), N: int(r.u32()), IDs: r.ids(r.count(4))})
 	}
@@ -200,7 +209,10 @@ func (r *reader) count(size int) int {
 
 func (r *reader) ids(n int) []int {
 	raw := r.take(4 * n)
-	ids := make([]int, len(raw)/4)
+	if len(raw) == 0 {
+		return nil
+	}
+	ids := make([]int, n)
 	for i := range ids {
 		ids[i] = int(binary.LittleEndian.Uint32(raw[4*i:]))
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -34,7 +35,7 @@ func (f *Fleet) cut(requests []rollout.Request) *table {
 		if n := len(t.jobs); n > 0 {
 			j = t.jobs[n-1]
 		}
-		if j == nil || len(j.requests) == size || j.item.Params != r.Params || j.item.Seed != seed {
+		if j == nil || len(j.requests) == size || !reflect.DeepEqual(j.item.Params, r.Params) || j.item.Seed != seed {
 			j = &job{item: Item{Weights: f.policy.Weights, Seed: seed, Params: r.Params}}
 			t.jobs = append(t.jobs, j)
 		}

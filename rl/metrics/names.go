@@ -28,6 +28,11 @@ var table = []Metric{
 	{"reward/group_std", "", "standard deviation of the rewards within a group (divisor n-1), averaged over groups",
 		"The signal that group-relative advantages use. Near 0, the problems are too easy or too hard."},
 
+	{"reward/verdict_correlation", "", "correlation of the rewards with the scores of the task's verdicts, over the completions that have both; absent where one of them does not vary",
+		"Near 1 if the reward follows the task. Near 0, the reward pays for something else, as random rewards do."},
+	{"reward/template_share", "share of paid completions", "share of the commonest template, with numbers and names masked, among the completions that are paid more than the step's mean; each template counts once a prompt",
+		"Steady where the task itself has a form. A rise while accuracy stands still means that the reward can be had for a pattern."},
+
 	{"reward/term/NAME", "", "mean of one term of a composed reward over the completions for which it is scored: the task, a declared verifier or a named part",
 		"Shows which part of the reward moves. For a condition, it is the share of completions that meet it."},
 
@@ -81,6 +86,10 @@ var table = []Metric{
 		"Follows the schedule of the recipe."},
 	{"optim/updates", "updates", "optimizer updates in the step",
 		"Fewer than updates_per_rollout if a filter left out all groups of an update."},
+	{"optim/tokens", "tokens", "tokens that the step's updates read: prompts and completions, without the last token of each sequence",
+		"What the updates would compute if no two completions began alike. Compare optim/rows."},
+	{"optim/rows", "tokens", "tokens that the step's updates computed: what the completions of a group have in common at their beginnings counts once",
+		"The cost of training. Falls against optim/tokens as the completions of a group become alike."},
 
 	{"eval/pass@K", "share of problems", "unbiased estimate of the probability that at least one of K samples is right, on held-out problems",
 		"pass@1 is the accuracy. If pass@K falls while pass@1 rises, the samples have become less varied."},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
@@ -24,7 +25,7 @@ type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
-	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included; less needs less memory and changes no result"`
+	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included, a prompt once for its group; less needs less memory and changes no result as long as a whole group fits: train --dry-run says where it does not"`
 	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
 	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
 	Task             Task       `toml:"task" about:"the problems: a procedural task (name, settings), or a file (data, verifier)"`
@@ -58,30 +59,36 @@ var besidePath = []string{"path", "dtype", "kv_dtype"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
-	Name            string         `toml:"name" about:"a procedural task; rlzero tasks lists them"`
-	Data            string         `toml:"data" about:"a file of JSON lines with prompt (or question), answer and what the verifier reads besides"`
+	Name string `toml:"name" about:"a procedural task; rlzero tasks lists them"`
+	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
+	Columns
+	Sources         []DataSource   `toml:"source" about:"several data sets in place of data"`
 	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
 	EvalSamples     int            `toml:"eval_samples" range:"[1,4096]" unit:"samples" about:"samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples"`
+	AllowLeaks      bool           `toml:"allow_leaks" about:"train although a held-out problem is among the training prompts; otherwise that is an error"`
 	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "max_prompt_tokens"}
+var besideData = slices.Concat(columnKeys, []string{"data", "source", "verifier", "options", "sha256", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens"})
 
 // besideName are those of a family.
-var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
+var besideName = []string{"name", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens", "settings"}
 
 // HasKey implements [settings.Variant].
 func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
 
 // HasKey implements [settings.Variant].
 func (t Task) HasKey(key string) bool {
-	if t.Data != "" {
-		return slices.Contains(besideData, key)
+	switch {
+	case len(t.Sources) > 0:
+		return slices.Contains(besideData, key) && key != "data" && !slices.Contains(columnKeys, key)
+	case t.Data != "":
+		return slices.Contains(besideData, key) && key != "source"
 	}
 	return slices.Contains(besideName, key)
 }
@@ -97,7 +104,16 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 }
 
 // label is what messages call the task.
-func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
+func (t Task) label() string {
+	names := make([]string, len(t.Sources))
+	for i, s := range t.Sources {
+		names[i] = s.Data
+	}
+	return cmp.Or(t.Name, t.Data, strings.Join(names, ", "))
+}
+
+// FromData says whether the problems come from data sets, and not from a family.
+func (t Task) FromData() bool { return t.Data != "" || len(t.Sources) > 0 }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
 // training and in the evaluation after it. A stage that samples nothing itself
@@ -160,12 +176,13 @@ type RL struct {
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
-	Reward            string            `toml:"reward" about:"expression that gives the reward of a completion; rlzero rewards explains the language"`
+	Reward            string            `toml:"reward" about:"formula that gives the reward of a completion; rlzero formulas explains the language"`
 	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`
 	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]" about:"share of a step's completions that may have no score; a run with more of them stops"`
 	EvalEvery         int               `toml:"eval_every" range:"[0,inf)" unit:"steps" about:"steps between two evaluations on held-out problems; 0: none before the end of the stage"`
 	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of such an evaluation, at most task.eval_problems"`
 	SampleEvery       int               `toml:"sample_every" range:"[0,inf)" unit:"steps" about:"steps between two completions that are shown; 0: none"`
+	TokenEvery        int               `toml:"token_every" range:"[0,inf)" unit:"steps" about:"steps between two whose tokens are recorded in tokens.jsonl, from the first on; 0: none"`
 }
 
 // Sampling says how completions are drawn.
@@ -175,6 +192,24 @@ type Sampling struct {
 	TopP                float64 `toml:"top_p" range:"(0,1]" about:"sample from the most likely tokens whose probabilities sum to this; 1: off"`
 	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
 	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
+
+	Stop       []string `toml:"stop" about:"texts that end a completion, such as [\"\\n\\n\"]; verifiers read what stands before; [] is none"`
+	StopTokens []int    `toml:"stop_tokens" about:"token ids that end a completion, besides the model's end token; [] is none"`
+}
+
+// Stops are the sampling keys that end completions of a stage, in training and in the
+// evaluation after it. A stage that samples nothing itself has those of the first stage
+// that does.
+func (r *Recipe) Stops(st *Stage) Sampling {
+	if st.Kind == KindRL {
+		return st.Sampling
+	}
+	for i := range r.Stages {
+		if r.Stages[i].Kind == KindRL {
+			return r.Stages[i].Sampling
+		}
+	}
+	return Sampling{}
 }
 
 // Optimizer is AdamW (arXiv 1711.05101) with clipping of the global gradient
@@ -211,7 +246,7 @@ func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
-		Task:       Task{EvalProblems: 512, EvalSamples: 8},
+		Task:       Task{EvalProblems: 512, EvalSamples: 8, Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
 }
@@ -228,11 +263,11 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
-		s.Sampling = Sampling{Temperature: 1, TopP: 1}
+		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Config: algo.Default()}
 	}
 	return s

@@ -54,7 +54,13 @@ type Params struct {
 	TopP        float64 // the most likely tokens with this probability together; 0 or 1: off
 	MinP        float64 // tokens at least this share as likely as the likeliest; 0: off
 	MaxTokens   int     // new tokens at most
+
+	StopText []string // end the completion when its text contains one; the text is cut before it
+	StopIDs  []int    // end the completion and belong to it, besides the model's end token
 }
+
+// Ended says that the model or a stop ended the segment, rather than the length limit.
+func (s Segment) Ended() bool { return s.Stop == EOS || s.Stop == Text }
 
 // Group is everything that was sampled for one problem.
 type Group struct {
@@ -81,8 +87,10 @@ type View struct {
 	IDs         []int     // from the root to the leaf
 	Spans       []Span    // what the policy wrote: ascending, disjoint
 	Logprob     []float32 // [token of the spans] nats, as sampled
+	Entropy     []float32 // [token of the spans] nats, of the distribution each was drawn from
 	Temperature float64   // of the last span
 	Stop        Stop      // of the leaf
+	Group       int       // number of its group among those that are trained on together; 0: none
 }
 
 // View lays out a path, by its index.
@@ -97,6 +105,7 @@ func (g *Group) View(path int) View {
 		if s.Author == Policy {
 			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
 			v.Logprob = append(v.Logprob, s.Logprob...)
+			v.Entropy = append(v.Entropy, s.Entropy...)
 			v.Temperature = s.Drawn.Params.Temperature
 		}
 		v.IDs = append(v.IDs, s.IDs...)

@@ -150,3 +150,26 @@ func TestJudgeInterrupted(t *testing.T) {
 		t.Errorf("%d were judged after the interrupt", n)
 	}
 }
+
+// TestStops: a verifier reads what stands before the stop, and a stop is an end.
+func TestStops(t *testing.T) {
+	stops := Params{StopText: []string{"\n\n", "END"}, StopIDs: []int{'!'}}
+	for _, s := range []struct {
+		ids   string
+		stop  Stop
+		want  string
+		ended bool
+	}{
+		{"ab\x00", EOS, "ab", true},
+		{"aENDb\n\n", Text, "a", true},
+		{"ab\n\n", Text, "ab", true},
+		{"ab\n!", Text, "ab\n", true},
+		{"abc", Length, "abc", false},
+	} {
+		ids, _ := letters{}.Encode(s.ids)
+		segment := &Segment{IDs: ids, Stop: s.stop, Drawn: Drawn{Params: stops}}
+		if got := segment.Text(letters{}); got != s.want || segment.Ended() != s.ended {
+			t.Errorf("%q by %s: %q, ended %v", s.ids, s.stop, got, segment.Ended())
+		}
+	}
+}

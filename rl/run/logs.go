@@ -21,12 +21,14 @@ type logs struct {
 	timing      *metrics.Writer // timing.jsonl: wall-clock times
 	completions *store.Log
 	evaluations *store.Log
+	tokens      *store.Log
+	alerts      *store.Log
 	open        []*store.Log
 }
 
 func openLogs(run *store.Run) (*logs, error) {
 	l := &logs{}
-	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl"} {
+	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl"} {
 		log, err := run.Log(name)
 		if err != nil {
 			return l, err
@@ -34,7 +36,7 @@ func openLogs(run *store.Run) (*logs, error) {
 		l.open = append(l.open, log)
 	}
 	l.metrics, l.timing = metrics.NewWriter(l.open[0].Append), metrics.NewWriter(l.open[1].Append)
-	l.completions, l.evaluations = l.open[2], l.open[3]
+	l.completions, l.evaluations, l.tokens, l.alerts = l.open[2], l.open[3], l.open[4], l.open[5]
 	return l, nil
 }
 
@@ -72,6 +74,7 @@ type completionLine struct {
 	Group      int      `json:"group"`
 	Sample     int      `json:"sample"`
 	Prompt     string   `json:"prompt"`
+	Answer     string   `json:"answer,omitempty"` // the reference answer, where the problem has one
 	Completion string   `json:"completion"`
 	Reward     *float64 `json:"reward"`  // what is trained on; null: not scored
 	Verdict    string   `json:"verdict"` // of the task
@@ -105,7 +108,7 @@ func lineOf(e Event, c *train.Completion) completionLine {
 	v := c.Verdict()
 	return completionLine{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
-		Prompt: c.From.Problem.Question, Completion: c.Path().Text, Reward: finite(c.Reward),
+		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Completion: c.Path().Text, Reward: finite(c.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.NotScored,
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/rl/watch"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -60,7 +62,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	caps := o.Device.Caps()
 	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
 	r.want = NewState(caps)
-	r.want.Recipe = identityOf(string(text))
+	r.want.Recipe = identityOf(full, string(text))
 	return r.openFolder(o, text)
 }
 
@@ -130,7 +132,7 @@ func (r *run) continueFolder(o Options) error {
 	if err := r.folder.Rewind(ckpt); err != nil {
 		return err
 	}
-	return r.display.recall(filepath.Join(o.Dir, "metrics.jsonl"))
+	return r.recall(filepath.Join(o.Dir, "metrics.jsonl"))
 }
 
 // observe opens the logs and the display.
@@ -139,8 +141,11 @@ func (r *run) observe(o Options) error {
 	r.display = newDisplay(o.Show)
 	var err error
 	r.logs, err = openLogs(r.folder)
-	r.observers = []Observer{r.logs, r.display}
-	return err
+	if err != nil {
+		return err
+	}
+	r.observers = []Observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Cast.Tokenizer()}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	return nil
 }
 
 // originFile says in a run folder what model the run started from, before there is a
@@ -208,8 +213,8 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) && asked[i] == line {
 			continue
 		}
-		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data {
-			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, r.Task.Data), "restore the file, or start a new run")
+		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data && r.Task.FromData() {
+			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, cmp.Or(r.Task.Data, "a source of [task]")), "restore the file, or start a new run")
 		}
 		other := "nothing"
 		if i < len(asked) {
@@ -222,16 +227,26 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 }
 
 // batchingKeys say how work is cut. They change no byte of what a run computes, so they
-// may change between two parts of it: on a device with less memory, say.
-var batchingKeys = []string{"micro_batch_tokens", "sampler_sequences"}
+// may change between two parts of it: on a device with less memory, say. But where a
+// group of completions is cut itself, micro_batch_tokens is a part of the recipe like
+// any other (see [cast.Divided]).
+func batchingKeys(r *recipe.Recipe) []string {
+	if len(cast.Divided(r)) > 0 {
+		return []string{"sampler_sequences"}
+	}
+	return []string{"sampler_sequences", "micro_batch_tokens"}
+}
 
-var batchingText = strings.Join(batchingKeys, " and ")
+// Divided says where micro_batch_tokens changes the results of a recipe: a line for each
+// stage.
+func Divided(o *resolve.Opened) []string { return cast.Divided(o.Recipe) }
 
 // identityOf hashes what a run is a function of in the text of a resolved recipe.
-func identityOf(text string) string {
+func identityOf(r *recipe.Recipe, text string) string {
 	var b bytes.Buffer
+	keys := batchingKeys(r)
 	for line := range strings.Lines(text) {
-		if key, _, _ := strings.Cut(line, " "); !slices.Contains(batchingKeys, key) {
+		if key, _, _ := strings.Cut(line, " "); !slices.Contains(keys, key) {
 			b.WriteString(line)
 		}
 	}

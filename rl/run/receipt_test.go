@@ -71,7 +71,7 @@ func TestReceipt(t *testing.T) {
 			t.Errorf("%s: hash %q, %v", a.Name, a.Hash, a.Err)
 		}
 	}
-	want := "recipe.toml data metrics.jsonl completions.jsonl evaluations.jsonl step-000000 step-000001 step-000002"
+	want := "recipe.toml data metrics.jsonl completions.jsonl evaluations.jsonl tokens.jsonl alerts.jsonl step-000000 step-000001 step-000002"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -309,7 +309,11 @@ func TestOtherRecipe(t *testing.T) {
 	if again, err := os.ReadFile(filepath.Join(last, stateFile)); err != nil || !bytes.Equal(again, state) {
 		t.Errorf("%v; with other batches the state is\n%s, was\n%s", err, again, state)
 	}
-	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 64", "micro_batch_tokens = 8192")
+	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 64", "micro_batch_tokens = 58")
+	if err := resume(); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "recipe.toml has changed since the run began") {
+		t.Errorf("batches that are smaller than a group: %v", err)
+	}
+	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 58", "micro_batch_tokens = 8192")
 	if err := resume(); err != nil {
 		t.Fatal(err)
 	}

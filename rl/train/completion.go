@@ -13,12 +13,12 @@ type Completion struct {
 	Group     int // place of the group in the step
 	Sample    int // number in the group
 	View      rollout.View
-	Reward    float64 // what is trained on; NaN: not scored
-	NotScored string  // why there is no reward
-	Terms     []Term  // named parts of the reward
-	Advantage float64 // NaN: none
-	Kept      bool    // a part of the updates
-	Facts     map[string][]float64
+	Reward    float64              // what is trained on; NaN: not scored
+	NotScored string               // why there is no reward
+	Terms     []Term               // named parts of the reward
+	Advantage float64              // NaN: none
+	Kept      bool                 // a part of the updates
+	Facts     map[string][]float64 // [token the policy wrote]: what the loss reads, and the Slope that it answers
 }
 
 // Term is a named part of a reward.
@@ -38,7 +38,9 @@ func completionsOf(groups []rollout.Group) []Completion {
 	var cs []Completion
 	for i := range groups {
 		for j := range groups[i].Paths {
-			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: groups[i].View(j), Reward: math.NaN(), Advantage: math.NaN()})
+			v := groups[i].View(j)
+			v.Group = i + 1
+			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: v, Reward: math.NaN(), Advantage: math.NaN()})
 		}
 	}
 	return cs

@@ -17,6 +17,7 @@ import (
 type HeldOut struct {
 	eval.Evaluator
 	Problems []verify.Problem
+	texts    prompts.HeldOutTexts
 	recipe   *recipe.Recipe
 }
 
@@ -29,7 +30,17 @@ func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast) (*HeldOut
 	}
 	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
+	h.texts = prompts.TextsOf(h.Problems)
 	return h, err
+}
+
+// refuse returns prompts.ErrLeak where a training problem is held out, unless the recipe
+// allows it.
+func (h *HeldOut) refuse(training ...verify.Problem) error {
+	if h.recipe.Task.AllowLeaks {
+		return nil
+	}
+	return h.texts.Refuse(training...)
 }
 
 // AfterStage as a step: the evaluation of all problems after a stage.
@@ -41,7 +52,7 @@ const AfterStage = math.MaxInt
 func (h *HeldOut) Measure(ctx context.Context, stage, step, n int, greedy bool) (*eval.Result, error) {
 	q := eval.Question{
 		Problems: h.Problems[:min(n, len(h.Problems))], N: h.recipe.Task.EvalSamples, K: []int{1}, Greedy: greedy,
-		Params: rollout.Params{Temperature: 1, MaxTokens: h.recipe.MaxCompletion(&h.recipe.Stages[stage])},
+		Params: EvalParams(h.recipe, &h.recipe.Stages[stage]),
 		Key:    random.Key{Purpose: random.HeldOut, Stage: stage, Step: step},
 	}
 	if q.N > 1 {

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // imitation imitates the task's demonstrations: its loss is the mean negative log-prob
@@ -40,7 +41,7 @@ func newImitation(p Parts, index int) (Stage, error) {
 func Readable(r *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer) error {
 	for i := range r.Stages {
 		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip {
-			if _, err := demonstrations(r, source, tok, 0, i, 0, 1); err != nil {
+			if _, err := demonstrations(r, source, prompts.HeldOutTexts(nil).Refuse, tok, 0, i, 0, 1); err != nil {
 				return err
 			}
 		}
@@ -89,7 +90,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	views, err := demonstrations(s.Recipe, s.Source, s.Cast.Tokenizer(), s.Cast.Policy.Model.Config.EOS[0], s.index, at.Step, cfg.BatchSize)
+	views, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Cast.Tokenizer(), s.Cast.Policy.Model.Config.EOS[0], s.index, at.Step, cfg.BatchSize)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +130,15 @@ func (s *imitation) rate(step int) float64 {
 }
 
 // demonstrations are the n sequences of a step of a stage, ended by the token eos.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer, eos, stage, step, n int) ([]rollout.View, error) {
+// refuse returns an error for a problem that must not be trained on.
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, tok rollout.Tokenizer, eos, stage, step, n int) ([]rollout.View, error) {
 	views, demonstrator := make([]rollout.View, n), recipe.Task.Demonstrator()
 	for i := range views {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
+		if err := refuse(row); err != nil {
+			return nil, err
+		}
 		text, err := demonstrator.Demonstration(r, row)
 		if err == nil {
 			views[i], err = demonstrated(tok, row.Question, text, eos)

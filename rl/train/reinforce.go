@@ -83,16 +83,16 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 // collect samples a group of completions for each problem of the step, judges them and
 // gives them rewards.
 func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion, error) {
-	cfg := s.stage.Sampling
 	problems := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), at.Step, s.stage.RL.PromptsPerStep)
-	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens}
-	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, params, random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
+	if err := s.HeldOut.refuse(problems...); err != nil {
+		return nil, err
+	}
+	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
 	if err != nil {
 		return nil, err
 	}
 	cs := completionsOf(groups)
-	s.score(at, cs)
-	return cs, nil
+	return cs, s.score(at, cs)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
@@ -107,7 +107,7 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 		e.Metrics[name] = v
 	}
 	lr := s.stage.LearningRate(at.Step)
-	e.Metrics["optim/lr"] = lr
+	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
 	groups := map[int][]*Completion{}
 	for i := range cs {
 		if c := &cs[i]; c.Kept {
@@ -129,8 +129,10 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 			return nil, err
 		}
 		sum.add(m, norm)
+		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
 		for _, c := range kept {
 			e.Tokens += c.View.Tokens()
+			e.Metrics["optim/tokens"] += float64(len(c.View.IDs) - 1)
 		}
 	}
 	sum.into(e.Metrics)
@@ -169,6 +171,7 @@ func rolloutMetrics(cs []Completion) metrics.Row {
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}
+	rewardHints(cs, row)
 	for t, term := range cs[0].Terms {
 		sum, have := 0.0, 0
 		for i := range cs {
