@@ -16,7 +16,8 @@ import (
 // are little-endian and of fixed width: there is one encoding of a value, as an id needs.
 //
 //	item    "RZI\1", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
-//	        stop texts u32; each: bytes u32, UTF-8; stop ids u32, u32...; prompts u32; each: stream u32, n u32, tokens u32, ids u32...
+//	        stop texts u32; each: bytes u32, UTF-8..., stop ids u32, ids u32...,
+//	        prompts u32; each: stream u32, n u32, tokens u32, ids u32...
 //	result  "RZR\1", item [32], prompts u32; each: completions u32; each: stop u8, tokens u32,
 //	        ids u32..., log-probs f32..., entropies f32...; SHA-256 of all before [32]
 const (
@@ -209,10 +210,7 @@ func (r *reader) count(size int) int {
 
 func (r *reader) ids(n int) []int {
 	raw := r.take(4 * n)
-	if len(raw) == 0 {
-		return nil
-	}
-	ids := make([]int, n)
+	ids := make([]int, len(raw)/4)
 	for i := range ids {
 		ids[i] = int(binary.LittleEndian.Uint32(raw[4*i:]))
 	}

@@ -53,7 +53,7 @@ func TestCodec(t *testing.T) {
 	for n, change := range []func(*Item){
 		func(i *Item) { i.Weights[31]++ }, func(i *Item) { i.Seed++ }, func(i *Item) { i.Params.Temperature = 0.8 }, func(i *Item) { i.Params.TopK++ },
 		func(i *Item) { i.Params.TopP = 1 }, func(i *Item) { i.Params.MinP = 0 }, func(i *Item) { i.Params.MaxTokens++ },
-		func(i *Item) { i.Params.StopText[1] = "e" }, func(i *Item) { i.Params.StopText = []string{"\n\né"} }, func(i *Item) { i.Params.StopIDs = nil },
+		func(i *Item) { i.Params.StopText[1] = "e" }, func(i *Item) { i.Params.StopText = i.Params.StopText[:1] }, func(i *Item) { i.Params.StopIDs[0]++ },
 		func(i *Item) { i.Prompts[0].IDs[1]++ }, func(i *Item) { i.Prompts[0].Stream++ }, func(i *Item) { i.Prompts[1].N++ }, func(i *Item) { i.Prompts = i.Prompts[:1] },
 	} {
 		other := someItem()

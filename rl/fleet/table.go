@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
@@ -35,7 +34,7 @@ func (f *Fleet) cut(requests []rollout.Request) *table {
 		if n := len(t.jobs); n > 0 {
 			j = t.jobs[n-1]
 		}
-		if j == nil || len(j.requests) == size || !reflect.DeepEqual(j.item.Params, r.Params) || j.item.Seed != seed {
+		if j == nil || len(j.requests) == size || !j.item.Params.Equal(r.Params) || j.item.Seed != seed {
 			j = &job{item: Item{Weights: f.policy.Weights, Seed: seed, Params: r.Params}}
 			t.jobs = append(t.jobs, j)
 		}
