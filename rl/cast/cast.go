@@ -53,18 +53,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	s, p := sizesOf(r), c.Policy
-	if c.Folder != "" {
-		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
-	} else {
-		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
-		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
-			p.Model.Tokenizer = b.tokenizer
-		}
-	}
-	if err == nil && b.adapter != nil {
-		err = p.Model.AddAdapter(*b.adapter, random.At(r.Seed, random.Stream(random.Init, 1), 0).Uint64())
-	}
-	if err != nil {
+	if p.Model, err = b.open(r, c.Folder, dev, s); err != nil {
 		return err
 	}
 	p.fresh = c.Folder == ""
@@ -88,6 +77,27 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		}
 	}
 	return err
+}
+
+// open makes the model that is trained as it is when the run begins, with its adapter if
+// it has one.
+func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, s sizes) (m *model.Model, err error) {
+	if folder != "" {
+		m, err = load(dev, folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
+	} else {
+		m, err = model.New(dev, b.config, random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64(), s.positions)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Tokenizer = b.tokenizer
+	if b.adapter != nil {
+		if err = m.AddAdapter(*b.adapter, random.At(r.Seed, random.Stream(random.Init, 1), 0).Uint64()); err != nil {
+			m.Close()
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 // Tokenizer is the policy's.
