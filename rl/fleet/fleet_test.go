@@ -472,11 +472,29 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestAllRefused: where all workers are refused none is waited for.
+func TestAllRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: 1})
+		defer f.Close()
+		go lying(1, wrongToken)(t.Context(), m, "liar")
+		began := time.Now()
+		if _, err := f.Sample(t.Context(), requestsOf(0, 8)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 0 || f.Counts().Refused != 1 {
+			t.Errorf("the step takes %v: %v", took, f.Counts())
+		}
+	})
+}
+
 // TestCancelled: a cancelled context ends a step that workers do not answer.
 func TestCancelled(t *testing.T) {
 	m, tr := NewMemory(), &trainer{}
 	defer m.Close()
-	f := New(m, tr.asTrainer(), Options{Mode: Exact, Patience: time.Hour})
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour})
 	defer f.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
