@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -470,6 +471,33 @@ func TestDeaf(t *testing.T) {
 			t.Errorf("a worker that came late answered %d items: %+v", c.Answered, c)
 		}
 	})
+}
+
+// TestMemoryWithdraws: an item that was offered twice and is answered is given to nobody
+// else, and none is after new weights.
+func TestMemoryWithdraws(t *testing.T) {
+	m := NewMemory()
+	defer m.Close()
+	first, second := Item{Seed: 1}, Item{Seed: 2}
+	for _, i := range []Item{first, first, second} {
+		_ = m.Offer(t.Context(), i.Encode())
+	}
+	take := func() []byte {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // what is there is taken, and nothing is waited for
+		item, _ := m.Take(ctx, "w")
+		return item
+	}
+	took := take()
+	_ = m.Deliver(t.Context(), "w", Result{Item: digestOf(took)}.Encode())
+	if !bytes.Equal(took, first.Encode()) || !bytes.Equal(take(), second.Encode()) || take() != nil {
+		t.Error("a copy of an answered item is given out")
+	}
+	_ = m.Offer(t.Context(), first.Encode())
+	_ = m.Announce(t.Context(), Policy{Weights: Digest{1}})
+	if take() != nil {
+		t.Error("an item of earlier weights is given out")
+	}
 }
 
 // TestAllRefused: where all workers are refused none is waited for.
