@@ -179,13 +179,13 @@ func (l *logged) draft(m *model.Model) []int {
 
 // same says whether a completion is the recorded one.
 func (l *logged) same(s rollout.Segment, t rollout.Tokenizer) bool {
-	return textOf(s, t) == l.Completion && (l.Tokens == nil || *l.Tokens == len(s.IDs)) && (l.Stop == nil || *l.Stop == string(s.Stop))
+	return s.Text(t) == l.Completion && (l.Tokens == nil || *l.Tokens == len(s.IDs)) && (l.Stop == nil || *l.Stop == string(s.Stop))
 }
 
 // difference tells how a completion is another than the recorded one.
 func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Tokenizer) string {
 	var b strings.Builder
-	if text := textOf(s, t); text != l.Completion {
+	if text := s.Text(t); text != l.Completion {
 		at := 0
 		for at < min(len(draft), len(s.IDs)) && draft[at] == s.IDs[at] {
 			at++
@@ -197,13 +197,4 @@ func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Tokenizer)
 		fmt.Fprintf(&b, "the recorded end is %q, the drawn one %q", *l.Stop, s.Stop)
 	}
 	return b.String()
-}
-
-// textOf is the text of a completion as logs have it, without the end token.
-func textOf(s rollout.Segment, t rollout.Tokenizer) string {
-	ids := s.IDs
-	if s.Stop == rollout.EOS {
-		ids = ids[:len(ids)-1]
-	}
-	return t.Decode(ids)
 }

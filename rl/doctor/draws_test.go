@@ -18,9 +18,9 @@ import (
 )
 
 // drawnRun is a run of a warm-up and three RL steps, each with a checkpoint.
-func drawnRun(t *testing.T) string {
+func drawnRun(t *testing.T, sets ...string) string {
 	t.Helper()
-	r, err := recipe.Load(preset, slices.Concat(brief, []string{
+	r, err := recipe.Load(preset, slices.Concat(brief, sets, []string{
 		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
 		"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3",
 		"stage.rl.steps=3", "stage.rl.checkpoint_every=1", "stage.rl.sampling.temperature=0.8", "stage.rl.sampling.top_p=0.95",
@@ -115,6 +115,13 @@ func TestDraws(t *testing.T) {
 		t.Errorf("a damaged checkpoint: %+v", r)
 	}
 	restore()
+}
+
+// TestDrawsAdapter: checkpoints of a run that trains an adapter hold it alone.
+func TestDrawsAdapter(t *testing.T) {
+	if r := draws(t, drawnRun(t, "model.lora.rank=4", "model.dtype=bf16")); !r.OK || len(r.Checks) != 6 {
+		t.Errorf("%+v", r)
+	}
 }
 
 // TestDrawsOther: weights other than the run's draw other completions.

@@ -135,7 +135,7 @@ func (c *Collector) judgeAll(ctx context.Context, groups []Group, besides Beside
 // judge reads a completion's text and asks the verifiers about it.
 func (c *Collector) judge(g *Group, p *Path, besides Besides) {
 	leaf := &g.Segments[p.Leaf]
-	p.Text = c.text(leaf)
+	p.Text = leaf.Text(c.Tokenizer)
 	ended := leaf.Ended()
 	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
 	if besides != nil {
@@ -143,15 +143,15 @@ func (c *Collector) judge(g *Group, p *Path, besides Besides) {
 	}
 }
 
-// text is what verifiers read of a segment: without the end token, the stop token or the
-// stop text that ended it.
-func (c *Collector) text(s *Segment) string {
+// Text is what verifiers read of a segment that a model drew: without the end token, the
+// stop token or the stop text that ended it.
+func (s *Segment) Text(t Tokenizer) string {
 	stops := s.Drawn.Params
 	last := len(s.IDs) - 1
 	if s.Stop == EOS || s.Stop == Text && slices.Contains(stops.StopIDs, s.IDs[last]) {
-		return c.Tokenizer.Decode(s.IDs[:last])
+		return t.Decode(s.IDs[:last])
 	}
-	text := c.Tokenizer.Decode(s.IDs)
+	text := t.Decode(s.IDs)
 	if s.Stop != Text {
 		return text
 	}

@@ -153,7 +153,6 @@ func TestJudgeInterrupted(t *testing.T) {
 
 // TestStops: a verifier reads what stands before the stop, and a stop is an end.
 func TestStops(t *testing.T) {
-	c := &Collector{Tokenizer: letters{}}
 	stops := Params{StopText: []string{"\n\n", "END"}, StopIDs: []int{'!'}}
 	for _, s := range []struct {
 		ids   string
@@ -169,7 +168,7 @@ func TestStops(t *testing.T) {
 	} {
 		ids, _ := letters{}.Encode(s.ids)
 		segment := &Segment{IDs: ids, Stop: s.stop, Drawn: Drawn{Params: stops}}
-		if got := c.text(segment); got != s.want || segment.Ended() != s.ended {
+		if got := segment.Text(letters{}); got != s.want || segment.Ended() != s.ended {
 			t.Errorf("%q by %s: %q, ended %v", s.ids, s.stop, got, segment.Ended())
 		}
 	}
