@@ -41,18 +41,20 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/lines"},
+	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/run"},
 	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
-	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
+	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
-	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/prompts", imports: "internal/hint rl/random rl/table rl/tasks rl/terminal verify"},
 	{folder: "rl/reward", imports: "internal/worker rl/formula verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/random rl/settings verify", tests: "internal/fixtures"},
@@ -65,6 +67,9 @@ var layers = []layer{
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
 	{folder: "rl/watch"},
+	{folder: "rl/web", imports: "internal/hint"},
+	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
+	{folder: "internal/browser"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/table", imports: "internal/files internal/hint rl/lines rl/table/parquet", tests: "internal/fixtures"},
 	{folder: "rl/table/parquet", tests: "internal/fixtures", modules: "github.com/andybalholm/brotli github.com/klauspost/compress github.com/pierrec/lz4/v4"},
@@ -79,8 +84,8 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
-	{folder: "model/text", imports: "model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model", imports: "gpu internal/files model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model/text", imports: "model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},
@@ -114,12 +119,12 @@ var guardedImports = []struct {
 	why   string
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
-	{"net", "", false, "nothing here talks to a network"},
-	{"net/*", "", false, "nothing here talks to a network"},
+	{"net", "rl/web", false, "listens where the user said, on loopback by default; nothing else talks to a network"},
+	{"net/*", "rl/page rl/web", false, "likewise"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
-	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"crypto/rand", "rl/fleet rl/web", false, "the token of an address beyond loopback, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
+	{"os/exec", "internal/browser shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
@@ -137,6 +142,7 @@ var guardedCalls = []struct {
 		where: []exception{
 			{"rl/store", "the door itself"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
+			{"rl/cli/page.go", "page --out FILE: for people, of no run"},
 			{"rl/doctor", "the runs that it compares live in a temporary folder"},
 			{"shaders/internal/generate", "a tool of the build"},
 		},
@@ -155,6 +161,10 @@ var guardedCalls = []struct {
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
+			{"rl/page", "asks files for news, and whether a run is in progress"},
+			{"internal/browser", "waits for a browser, with a bound"},
+			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
+			{"rl/fleet/fleet_test.go", "time of a bubble of testing/synctest"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
 			{"gpu/webgpu/timestamps.go", "the rate of the device's clock, measured against the host's"},

@@ -1,5 +1,5 @@
 // Package model holds decoder language models on a device: reading and writing
-// Hugging Face folders, the forward and backward pass, sampling, and AdamW.
+// Hugging Face folders and GGUF files, the forward and backward pass, sampling, and AdamW.
 //
 //	ids ─ embed ─ x ─┬─ rmsnorm ─ qkv ─ qk-norm, rope ─ attention ─ o ─(+)─┬─ rmsnorm ─ gate,up ─ swiglu ─ down ─(+)─ … ─ rmsnorm ─ head ─ logits
 //	                 └─────────────────────────────────────────────────┘   └──────────────────────────────────┘
@@ -56,6 +56,12 @@
 //
 // Gradients go through the rounding as they are ("straight through", Bengio et al.,
 // arXiv 1308.3432).
+//
+// # Adapters
+//
+// A model may have one LoRA adapter (adapter.go): two float32 matrices beside each of
+// the linear layers it targets. The model is then frozen, a Trainer trains the adapter
+// alone, and NewBaseScorer scores with the adapter off.
 //
 // # Logits
 //

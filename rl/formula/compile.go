@@ -71,7 +71,7 @@ func Compile(text Text, facts []Fact) (*Program, error) {
 // declare reads one formula and makes its name known.
 func (c *compiler) declare(key, text string) string {
 	name, rest, call := strings.Cut(strings.TrimSpace(key), "(")
-	d := &part{name: name, text: text, usage: strings.TrimSpace(key), root: -1}
+	d := &part{name: name, text: text, usage: strings.TrimSpace(key), root: -1, uses: map[string]bool{}}
 	fail := func(format string, args ...any) {
 		c.faults = append(c.faults, &Error{Part: key, Text: fmt.Sprintf(format, args...)})
 	}
@@ -365,6 +365,7 @@ func (c *compiler) reference(s *scope, n *node, d *part) int {
 	case d.state == entered:
 		return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 	}
+	s.part.uses[d.name] = true
 	c.part(d)
 	if d.root < 0 {
 		return -1
@@ -390,6 +391,7 @@ func (c *compiler) call(s *scope, n *node) int {
 		if d.state == entered {
 			return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 		}
+		s.part.uses[d.name] = true
 		if !slices.Contains(c.order, d.name) {
 			c.order = append(c.order, d.name)
 		}
@@ -406,8 +408,8 @@ func (c *compiler) call(s *scope, n *node) int {
 			return c.fail(s, n.at, "%s is not a function; write it without ( )", n.name)
 		}
 		known := slices.Concat(slices.Collect(maps.Keys(s.calls)), slices.Collect(maps.Keys(c.parts)))
-		for name, f := range c.facts {
-			if f.Takes != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.facts)) {
+			if c.facts[name].Takes != nil {
 				known = append(known, name)
 			}
 		}
@@ -449,9 +451,10 @@ func (c *compiler) expandPart(s *scope, n *node, d *part) int {
 	if !c.bind(s, &full, d.params, inner) {
 		return -1
 	}
-	result, inside := c.body(d, inner), len(c.faults)
-	for i := before; c.library[d.name] && i < inside; i++ {
-		c.faults[i] = errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, c.faults[i].Text)
+	result := c.body(d, inner)
+	if c.library[d.name] && len(c.faults) > before {
+		first := c.faults[before]
+		c.faults = append(c.faults[:before], errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, first.Text))
 	}
 	return result
 }
