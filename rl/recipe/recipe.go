@@ -50,7 +50,7 @@ type Model struct {
 	NormEps       float64 `toml:"norm_eps" range:"(0,1)" about:"added to the mean square in a norm"`
 	InitStd       float64 `toml:"init_std" range:"(0,10]" about:"standard deviation of new matrices; that of output projections is divided by sqrt(2 layers)"`
 	TieEmbeddings bool    `toml:"tie_embeddings" about:"use one table for input and output embeddings"`
-	Dtype         string  `toml:"dtype" choice:"f32,bf16" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32"`
+	Dtype         string  `toml:"dtype" choice:"f32,bf16,q8_0,q4_0" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32; q8_0 and q4_0 need lora.rank above 0, and keep the vocabulary's tables in bf16"`
 	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16" about:"storage of keys and values, in sampler and trainer alike"`
 	LoRA          LoRA    `toml:"lora" about:"a low-rank adapter (arXiv 2106.09685) that is trained in place of the model"`
 }
@@ -182,6 +182,7 @@ type SFT struct {
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
 	Steps             int               `toml:"steps" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout"`
+	MaxSampledTokens  int               `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens" about:"the stage ends after the step in which it has sampled this many tokens; 0: only after steps"`
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
