@@ -76,7 +76,7 @@ function list(r, lines, withStep) {
     R.h("tbody", {}, lines.slice(0, MOST).map((o) => R.h("tr", {},
       withStep ? R.h("td", {}, o.step - m.after) : null,
       R.h("td", {}, R.h("a", { class: "item", href: R.href("completions", r.id, { step: o.step, group: o.group }) }, R.code(o.prompt, 120))),
-      R.h("td", { class: "num" }, o.reward == null ? "–" : R.number(o.reward)), R.h("td", { class: "num" }, push(o.advantage)), R.h("td", { class: "num" }, o.tokens + (o.stop === "length" ? " ▸" : "")),
+      R.h("td", { class: "num", "data-label": "reward" }, o.reward == null ? "–" : R.number(o.reward)), R.h("td", { class: "num" }, push(o.advantage)), R.h("td", { class: "num", "data-label": "tokens" }, o.tokens + (o.stop === "length" ? " ▸" : "")),
       R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.verdict(o.verdict), " ", R.plain(R.clip(o.reason, 160)))))))),
   lines.length > MOST ? R.h("p", { class: "note" }, `${lines.length - MOST} more; choose a verdict or search.`) : null);
 }
