@@ -162,6 +162,7 @@ var guardedCalls = []struct {
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
+			{"rl/cli/watch.go", "asks a file for news"},
 			{"rl/page", "asks files for news, and whether a run is in progress"},
 			{"internal/browser", "waits for a browser, with a bound"},
 			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
