@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -36,8 +37,14 @@ type TensorSet struct {
 	files   []*os.File
 }
 
+// tensorFile is a file that is open, or one in memory.
+type tensorFile interface {
+	io.ReaderAt
+	Name() string
+}
+
 type storedTensor struct {
-	file   *os.File
+	file   tensorFile
 	dtype  string
 	shape  []int
 	offset int64 // in the file
@@ -77,6 +84,27 @@ func OpenTensorFile(path string) (*TensorSet, error) {
 	}
 	return set, nil
 }
+
+// ReadTensors reads what WriteSafetensors wrote, from memory. The name stands in errors.
+func ReadTensors(name string, data []byte) (*TensorSet, error) {
+	f := memoryFile{bytes.NewReader(data), name}
+	tensors, err := readHeader(f, int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for key, t := range tensors {
+		t.file = f
+		tensors[key] = t
+	}
+	return &TensorSet{tensors: tensors}, nil
+}
+
+type memoryFile struct {
+	*bytes.Reader
+	name string
+}
+
+func (f memoryFile) Name() string { return f.name }
 
 func openShards(dir string, index []byte) (*TensorSet, error) {
 	keys, err := readObject(index, 1)

@@ -7,10 +7,11 @@
 //	prompts   where problems come from: a procedural family (tasks), a file of rows
 //	random    keyed random numbers and their purposes
 //	rollout   the record of what was sampled: groups, segments, paths; and its collection
-//	formula   the language of rewards and methods
+//	formula   the language of rewards and methods, in float64 with derivatives
 //	reward    a reward as a formula over verdicts, the group and the step
-//	algo      advantages and losses in plain Go, float64
+//	algo      methods as formulas: advantages, filters, losses
 //	cast      the models of a run, by role; the lowest package that knows package model
+//	fleet     workers that draw the completions of a run, and how they are checked
 //	train     what one step of each kind of stage does
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt

@@ -9,10 +9,12 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
@@ -30,6 +32,10 @@ type Options struct {
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
 	Version string    // of the program, for the record
+
+	// Workers, if not nil, makes what draws the completions in place of the policy's own
+	// engine. note tells people something; it may be called while completions are drawn.
+	Workers func(r *recipe.Recipe, c *cast.Cast, note func(text string)) (rollout.Sampler, error)
 }
 
 // run is a run in progress.

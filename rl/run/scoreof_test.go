@@ -11,7 +11,7 @@ import (
 // the policy is the reference, to the last bit; then it moves. Runs are equal, and a
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
-	set := append(slices.Clone(smallRun), "stage.rl.algorithm.kl_coef=0",
+	set := append(slices.Clone(smallRun), "stage.rl.algorithm.penalty=0",
 		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); a - b + 0.01*c`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)
