@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ import (
 // the policy is the reference, to the last bit; then it moves. Runs are equal, and a
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
-	set := append(slices.Clone(smallRun), "stage.rl.algorithm.penalty=0",
+	set := append(slices.DeleteFunc(slices.Clone(smallRun), func(s string) bool { return strings.HasPrefix(s, "stage.rl.algorithm.") }),
 		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); a - b + 0.01*c`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)
