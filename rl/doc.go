@@ -7,7 +7,7 @@
 //	prompts   where problems come from: a procedural family (tasks), a file of rows
 //	random    keyed random numbers and their purposes
 //	rollout   the record of what was sampled: groups, segments, paths; and its collection
-//	formula   the language of rewards and methods, in float64 with derivatives
+//	formula   the language of rewards and methods: checked, in float64, with derivatives
 //	reward    a reward as a formula over verdicts, the group and the step
 //	algo      methods as formulas: advantages, filters, losses
 //	cast      the models of a run, by role; the lowest package that knows package model

@@ -38,7 +38,7 @@ type Recipe struct {
 // Model is the model to train: one that exists, or a new one of the dimensions given
 // here, whose vocabulary is its task's.
 type Model struct {
-	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a run or a checkpoint; only dtype, kv_dtype and lora go with it"`
+	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a .gguf file, a run or a checkpoint; only dtype, kv_dtype and lora go with it"`
 	Family        string  `toml:"family" about:"architecture of a new model, such as qwen3 or llama"`
 	Layers        int     `toml:"layers" range:"[1,4096]" about:"transformer blocks"`
 	Width         int     `toml:"width" range:"[1,inf)" about:"length of the vector of a token"`
