@@ -101,6 +101,14 @@ func init() {
 		},
 		{shared["old"], ofTokens("old", func(c *Completion) []float32 { return c.Logprob })},
 		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.Entropy })},
+		{
+			formula.Fact{Name: "old_uniform_logp", Level: formula.Token, Unit: "nats", Meaning: "uniform_logp when the token was drawn"},
+			ofTokens("old_uniform_logp", func(c *Completion) []float32 { return c.UniformLogp }),
+		},
+		{
+			formula.Fact{Name: "vocabulary", Level: formula.Run, Unit: "tokens", Meaning: "number of tokens that the model knows"},
+			ofStep(func(b *batch) float64 { return float64(b.Vocabulary) }),
+		},
 		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
 	}, texts, []fact{scoreOf})
