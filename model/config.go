@@ -151,7 +151,7 @@ func (c *Config) validate() error {
 			return fmt.Errorf("%s: found %v, accepted: a number above 0", p.key, p.value)
 		}
 	}
-	if err := errors.Join(c.Dtype.check(dtypeKey), c.KVDtype.check(kvDtypeKey)); err != nil {
+	if err := errors.Join(c.Dtype.check(dtypeKey, F32, BF16, Q8, Q4), c.KVDtype.check(kvDtypeKey, F32, BF16)); err != nil {
 		return err
 	}
 	if err := c.validateIDs(); err != nil {

@@ -185,14 +185,10 @@ func (r *configReader) sizeOr(key string, fallback int) int {
 
 const positive = "a positive integer"
 
-// dtype reads a Dtype; "" for f32.
+// dtype reads a Dtype, which Config.validate checks; "" for f32.
 func (r *configReader) dtype(key string) Dtype {
-	switch r.text(key, string(F32)) {
-	case string(BF16):
-		return BF16
-	case string(F32):
-	default:
-		r.refuse(key, string(F32)+", "+string(BF16))
+	if d := Dtype(r.text(key, "")); d != F32 {
+		return d
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 		out["rope_local_base_freq"] = jsonFloat(c.LocalTheta)
 	}
 	for k, d := range map[string]Dtype{dtypeKey: c.Dtype, kvDtypeKey: c.KVDtype} {
-		if d == BF16 {
+		if d != "" && d != F32 {
 			out[k] = d
 		}
 	}

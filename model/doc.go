@@ -54,6 +54,10 @@
 //	keys, values  bf16, in the cache and in training   stored, behind the rotation
 //	the rest      float32
 //
+// The matrices of a frozen model's blocks may also be in q8_0 or q4_0 (llama.cpp's blocks
+// of 32 numbers with a scale; the vocabulary's tables are then bf16). They are expanded to
+// float32 before each product.
+//
 // Gradients go through the rounding as they are ("straight through", Bengio et al.,
 // arXiv 1308.3432).
 //

@@ -22,6 +22,7 @@ type dims struct {
 	kvDtype           Dtype
 	window            int  // of the layers that have one, tokens; 0: none has
 	sandwich          bool // there are norms behind attention and MLP
+	expanded          int  // numbers of the largest matrix in blocks; 0: there is none
 	rank, adapted     int  // of an adapter, the largest: rank, rows of a module; 0: there is none
 }
 
@@ -101,8 +102,11 @@ func slabRows(vocabp, ld, maxBinding int) int {
 // newLayout places the parameters of a model in bindings of at most so many bytes.
 func newLayout(c Config, maxBinding int) *layout {
 	l := &layout{dims: newDims(c), family: families[c.Family], dtype: c.Dtype, tied: c.TieEmbeddings, tensors: tensors{maxBinding: maxBinding, align: 256}}
-	if c.Dtype == BF16 {
+	switch {
+	case c.Dtype == BF16:
 		l.align = 512
+	case c.Dtype.Blocked(): // 64 blocks, whose packed size is a multiple of 256 too
+		l.align = 64 * blockSize * 4
 	}
 	l.embed = l.vocabSlabs(embedName)
 	for i := range l.dims.layers {
@@ -130,6 +134,10 @@ func (l *layout) ropes() []ropeKind {
 // fits refuses matrices that are larger than a binding.
 func (l *layout) fits() error {
 	d := l.dims
+	if l.dtype.Blocked() && (d.ld%blockSize != 0 || d.mlpp%blockSize != 0 || d.heads*d.hdp%blockSize != 0) {
+		return fmt.Errorf("%w: %s keeps %d numbers of a row together: hidden_size %d, intermediate_size %d and the heads' width %d are not all multiples of that",
+			gpu.ErrUnsupported, l.dtype, blockSize, d.ld, d.mlpp, d.heads*d.hdp)
+	}
 	for _, m := range []struct {
 		names string
 		rows  int
@@ -171,7 +179,7 @@ func (l *layout) vocabSlabs(name string) []slab {
 		if n := min(rows, d.vocab-row); n > 0 {
 			real = append(real, slice{strings.TrimSuffix(name, "weight"), n, d.width, 0, rows, same, same, nil})
 		}
-		slabs = append(slabs, slab{row, l.linear(rows, d.ld, false, false, real...)})
+		slabs = append(slabs, slab{row, l.linear(l.dtype.table(), rows, d.ld, false, false, real...)})
 	}
 	return slabs
 }

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/rlzero/rlzero/gpu"
+import (
+	"cmp"
+
+	"github.com/rlzero/rlzero/gpu"
+)
 
 // linear is a matrix as both passes use it: y = x W^T + b, and in the backward pass
 // dx = dy W, dW += dy^T x and db += the sum of dy. Every product with a weight of the
@@ -22,8 +26,11 @@ type slice struct {
 }
 
 // linear places a matrix of so many padded rows and columns that is made of slices.
-func (l *layout) linear(out, in int, biased, projection bool, slices ...slice) linear {
-	w := linear{weight: l.place(out, in, true), storage: l.dtype, slices: slices}
+func (l *layout) linear(storage Dtype, out, in int, biased, projection bool, slices ...slice) linear {
+	w := linear{weight: l.placeAs(out, in, true, cmp.Or(storage, F32)), storage: storage, slices: slices}
+	if storage.Blocked() {
+		l.expanded = max(l.expanded, out*in)
+	}
 	for _, s := range slices {
 		l.pieces = append(l.pieces, piece{name: s.name + "weight", shape: []int{s.out, s.in},
 			region: w.weight, row: s.row, col: s.col, projection: projection})
@@ -41,15 +48,29 @@ func (l *layout) linear(out, in int, biased, projection bool, slices ...slice) l
 // rows of ldy numbers, at least as many as the matrix has rows.
 func (w linear) forward(p *pass, n int, x, y gpu.View, ldy int) {
 	out, in := w.weight.rows, w.weight.cols
-	p.matmul(w.storage.kernel("matmul_nt"), n, out, in, in, in, ldy, x, p.m.params.matrix(w.weight), y)
+	weight, storage := w.read(p)
+	p.matmul(storage.kernel("matmul_nt"), n, out, in, in, in, ldy, x, weight, y)
 	w.addRest(p, n, x, y, ldy)
 }
 
 // forwardAdded records y = (r + x W^T) + b + adapters for n rows. y must not overlap r.
 func (w linear) forwardAdded(p *pass, n int, x, r, y gpu.View) {
 	out, in := w.weight.rows, w.weight.cols
-	p.matmul(w.storage.kernel("matmul_nt_residual"), n, out, in, in, in, out, x, p.m.params.matrix(w.weight), r, y)
+	weight, storage := w.read(p)
+	p.matmul(storage.kernel("matmul_nt_residual"), n, out, in, in, in, out, x, weight, r, y)
 	w.addRest(p, n, x, y, out)
+}
+
+// read is the weight as a product takes it. One in blocks is expanded to float32 first.
+func (w linear) read(p *pass) (gpu.View, Dtype) {
+	matrix := p.m.params.matrix(w.weight)
+	if !w.storage.Blocked() {
+		return matrix, w.storage
+	}
+	n := w.weight.rows * w.weight.cols
+	to := gpu.View{Buffer: p.ws.expanded.Buffer, Offset: p.ws.expanded.Offset, Size: 4 * n}
+	p.op("expand_"+string(w.storage), n, 1, []gpu.View{matrix, to}, u(n))
+	return to, F32
 }
 
 // addRest records what comes to y behind the product with the weight: the bias, then
@@ -90,7 +111,8 @@ func (w linear) backward(p *pass, n int, x, dy gpu.View, ldy int, dx gpu.View, c
 			p.op("bias_backward", out, 1, []gpu.View{dy, p.g.view(w.bias)}, u(n), u(out))
 		}
 	}
-	p.matmulNN(w.storage, continues, n, in, out, ldy, in, in, dy, p.m.params.matrix(w.weight), dx)
+	weight, storage := w.read(p)
+	p.matmulNN(storage, continues, n, in, out, ldy, in, in, dy, weight, dx)
 	for _, s := range w.slices {
 		if s.lora != nil {
 			s.lora.backward(p, s, n, x, dy, ldy, dx)

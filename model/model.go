@@ -36,8 +36,18 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := m.Initialize(seed); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Initialize gives a model, which may be frozen, the fresh parameters of New.
+func (m *Model) Initialize(seed uint64) error {
+	cfg := m.Config
 	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
-	err = m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+	return m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		data := make([]float32, rows*cols)
 		h := fnv.New64a()
@@ -56,11 +66,6 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 		}
 		return data, nil
 	})
-	if err != nil {
-		m.Close()
-		return nil, err
-	}
-	return m, nil
 }
 
 // NewFrozen makes a model that cannot be trained, all zeros: SetTensors or
@@ -161,9 +166,12 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 	if err := l.fits(); err != nil {
 		return nil, err
 	}
+	if cfg.Dtype.Blocked() && !frozen {
+		return nil, fmt.Errorf("%w: matrices in %s cannot be updated: train an adapter of the model, or keep it in %s or %s", gpu.ErrUnsupported, cfg.Dtype, F32, BF16)
+	}
 	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1)}
 	var err error
-	if m.params, err = l.newParameters(dev, cfg.Dtype, frozen); err != nil {
+	if m.params, err = l.newParameters(dev, frozen); err != nil {
 		return nil, err
 	}
 	if err := m.makeRopes(); err != nil {
@@ -232,7 +240,7 @@ func (m *Model) CopyFrom(src *Model) error {
 	if src.frozen && !m.frozen {
 		return errFrozen
 	}
-	for _, arenas := range [][2]arena{{m.params.arena, src.params.arena}, {m.params.bf16, src.params.bf16}} {
+	for _, arenas := range [][2]arena{{m.params.arena, src.params.arena}, {m.params.packed, src.params.packed}} {
 		for i, to := range arenas[0] {
 			if to == nil {
 				continue

@@ -84,7 +84,7 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 				u(n), f(h.Beta1), f(h.Beta2), f(h.Eps), u(decay))
 		}
 		if t.m.adapter == nil {
-			t.m.params.recordRound(r, t.m.layout)
+			t.m.params.recordRound(r)
 		}
 		t.recordZero(r)
 	})

@@ -61,14 +61,14 @@ func (l *layout) addAttention(c Config, i int) attention {
 	heads := func(name string, first, n int) slice {
 		return slice{blockTensor(i, "self_attn."+name), n * d.hd, d.width, first * d.hdp, n * d.hdp, func(r int) int { return first*d.hdp + d.headRow(r) }, same, nil}
 	}
-	s.qkv = l.linear(d.qkv(), d.ld, fam.qkvBias || c.AttentionBias, false,
+	s.qkv = l.linear(l.dtype, d.qkv(), d.ld, fam.qkvBias || c.AttentionBias, false,
 		heads("q_proj", 0, d.heads), heads("k_proj", d.heads, d.kv), heads("v_proj", d.heads+d.kv, d.kv))
 	s.qkNorm = l.place(2, d.hdp, false)
 	if c.QKNorm {
 		l.vector(blockTensor(i, "self_attn.q_norm")+"weight", s.qkNorm, 0, d.hd, d.headRow, l.normStart())
 		l.vector(blockTensor(i, "self_attn.k_norm")+"weight", s.qkNorm, 1, d.hd, d.headRow, l.normStart())
 	}
-	s.out = l.linear(d.ld, d.heads*d.hdp, c.AttentionBias, true,
+	s.out = l.linear(l.dtype, d.ld, d.heads*d.hdp, c.AttentionBias, true,
 		slice{blockTensor(i, "self_attn.o_proj"), d.width, d.heads * d.hd, 0, d.ld, same, d.headRow, nil})
 	if d.sandwich {
 		s.post = l.addNorm(blockTensor(i, "post_attention_layernorm"))

@@ -25,10 +25,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		return plan, err
 	}
 	params := l.bytes(chunk.whole)
-	frozen := params
-	if cfg.Dtype == BF16 {
-		frozen = l.bytes(chunk.vectors) + l.bytes(chunk.halves)
-	}
+	frozen := l.bytes(chunk.unpacked) + l.bytes(chunk.packed)
 	trained := &l.tensors
 	if use.Adapter != nil {
 		a := adapter{config: *use.Adapter, tensors: tensors{maxBinding: caps.MaxBinding, align: 256}}
@@ -40,7 +37,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	}
 	update := trained.bytes(chunk.whole)
 	if (use.TrainRows == 0 || use.Adapter != nil) && frozen < params {
-		plan.Add("parameters", frozen, fmt.Sprintf("%d, matrices in bf16", l.count()))
+		plan.Add("parameters", frozen, fmt.Sprintf("%d, matrices in %s", l.count(), cfg.Dtype))
 	} else {
 		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
 	}
@@ -48,7 +45,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
 		if cfg.Dtype == BF16 && use.Adapter == nil {
-			plan.Add("rounded parameters", l.bytes(chunk.halves), "the matrices in bf16, as the passes read them")
+			plan.Add("rounded parameters", l.bytes(chunk.packed), "the matrices in bf16, as the passes read them")
 		}
 		lookup := 0
 		if use.Adapter == nil {

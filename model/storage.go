@@ -1,28 +1,70 @@
 package model
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/gguf"
 )
 
 // Dtype says how numbers lie in a device's memory. All arithmetic is float32.
 type Dtype string
 
 // The ways to keep numbers. bf16 is the upper half of a float32: rounded to the
-// nearest, ties to the even one, once, when the number is stored.
+// nearest, ties to the even one, once, when the number is stored. q8_0 and q4_0 are
+// llama.cpp's blocks of 32 numbers with a scale, for the matrices of the blocks of a
+// frozen model; its vocabulary's tables are then bf16.
 const (
 	F32  Dtype = "f32" // also ""
 	BF16 Dtype = "bf16"
+	Q8   Dtype = "q8_0"
+	Q4   Dtype = "q4_0"
 )
 
-// check refuses what is neither.
-func (d Dtype) check(key string) error {
-	if d != "" && d != F32 && d != BF16 {
-		return fmt.Errorf("%s: found %q, accepted: %s, %s", key, string(d), F32, BF16)
+// blockSize is how many numbers of a row share a scale in q8_0 and q4_0.
+const blockSize = 32
+
+// blocked are the storages in blocks: their type in GGUF, and the 32-bit words of a block
+// on the device: its scale, then the numbers.
+var blocked = map[Dtype]struct {
+	kind  gguf.Type
+	words int
+}{Q8: {gguf.Q8_0, 9}, Q4: {gguf.Q4_0, 5}}
+
+// check refuses what is no storage.
+func (d Dtype) check(key string, accepted ...Dtype) error {
+	if d == "" || slices.Contains(accepted, d) {
+		return nil
 	}
-	return nil
+	var names []string
+	for _, a := range accepted {
+		names = append(names, string(a))
+	}
+	return fmt.Errorf("%s: found %q, accepted: %s", key, string(d), strings.Join(names, ", "))
+}
+
+// Blocked tells whether numbers are kept in blocks, which no update can change.
+func (d Dtype) Blocked() bool { return blocked[d].words > 0 }
+
+// table is the storage of the vocabulary's tables beside matrices that are kept so: rows
+// of them are looked up one by one.
+func (d Dtype) table() Dtype {
+	if d.Blocked() {
+		return BF16
+	}
+	return d
+}
+
+// packed is the size of n numbers in bytes; 0 for float32, which is not packed.
+func (d Dtype) packed(n int) int {
+	if d == BF16 {
+		return 2 * n
+	}
+	return n / blockSize * blocked[d].words * 4
 }
 
 // kernel is the name of a kernel for operands that are kept so.
@@ -41,34 +83,31 @@ type store interface {
 
 // parameters are a model's, in one of three forms:
 //
-//	              vectors   matrices
-//	f32           float32   float32
-//	bf16          float32   float32, which the optimizer updates, and their copy in bf16
-//	bf16, frozen  float32   bf16
+//	                       vectors   matrices
+//	f32                    float32   float32
+//	bf16                   float32   float32, which the optimizer updates, and their copy in bf16
+//	bf16, in blocks, frozen  float32   packed
 //
 // Forward and backward pass read the copy where there is one, so sampler and
 // trainer see the same rounded weights; the gradient is that of the rounded
 // weights and goes to the float32 ones as it is.
 type parameters struct {
-	arena       // float32; nil for chunks of matrices of a frozen bf16 model
-	bf16  arena // pairs of bf16, half a chunk's size; nil for chunks of vectors
+	arena        // float32; nil for chunks that are packed alone
+	packed arena // nil for chunks of float32
+	chunks []chunk
 }
 
-func (l *layout) newParameters(dev gpu.Device, dtype Dtype, frozen bool) (parameters, error) {
-	var p parameters
+func (l *tensors) newParameters(dev gpu.Device, frozen bool) (parameters, error) {
+	p := parameters{chunks: l.chunks}
 	var err error
 	size := chunk.whole
-	if dtype == BF16 && frozen {
-		size = chunk.vectors
+	if frozen {
+		size = chunk.unpacked
 	}
 	if p.arena, err = l.newArena(dev, "parameters", size); err != nil {
 		return p, err
 	}
-	size = chunk.none
-	if dtype == BF16 {
-		size = chunk.halves
-	}
-	if p.bf16, err = l.newArena(dev, "bf16 parameters", size); err != nil {
+	if p.packed, err = l.newArena(dev, "packed parameters", chunk.packed); err != nil {
 		p.free()
 	}
 	return p, err
@@ -76,13 +115,14 @@ func (l *layout) newParameters(dev gpu.Device, dtype Dtype, frozen bool) (parame
 
 func (p parameters) free() {
 	p.arena.free()
-	p.bf16.free()
+	p.packed.free()
 }
 
-// matrix is what the passes read of a matrix.
+// matrix is what the passes read of a matrix, as its storage has it.
 func (p parameters) matrix(r *region) gpu.View {
-	if b := p.bf16[r.chunk]; b != nil {
-		return gpu.View{Buffer: b, Offset: r.off / 2, Size: r.bytes() / 2}
+	if b := p.packed[r.chunk]; b != nil {
+		d := p.chunks[r.chunk].storage
+		return gpu.View{Buffer: b, Offset: d.packed(r.off / 4), Size: d.packed(r.bytes() / 4)}
 	}
 	return p.view(r)
 }
@@ -93,33 +133,75 @@ func (p parameters) write(r *region, data []float32) error {
 			return err
 		}
 	}
-	if b := p.bf16[r.chunk]; b != nil {
-		return b.Write(r.off/2, bf16Bytes(data))
+	if p.packed[r.chunk] == nil {
+		return nil
 	}
-	return nil
+	raw, err := p.chunks[r.chunk].storage.pack(data)
+	if err != nil {
+		return err
+	}
+	v := p.matrix(r)
+	return v.Buffer.Write(v.Offset, raw)
 }
 
 func (p parameters) read(r *region, data []float32) error {
 	if p.arena[r.chunk] != nil {
 		return p.arena.read(r, data)
 	}
-	raw := make([]byte, 2*len(data))
-	if err := p.bf16[r.chunk].Read(r.off/2, raw); err != nil {
+	v := p.matrix(r)
+	raw := make([]byte, v.Size)
+	if err := v.Buffer.Read(v.Offset, raw); err != nil {
 		return err
 	}
-	for i := range data {
-		data[i] = math.Float32frombits(uint32(raw[2*i])<<16 | uint32(raw[2*i+1])<<24)
-	}
+	p.chunks[r.chunk].storage.unpack(raw, data)
 	return nil
 }
 
 // recordRound records the rounding of the float32 matrices into their copies.
-func (p parameters) recordRound(r *recorder, l *layout) {
-	for i, b := range p.bf16 {
+func (p parameters) recordRound(r *recorder) {
+	for i, b := range p.packed {
 		if b != nil {
-			size := l.chunks[i].size
+			size := p.chunks[i].size
 			r.op("round_bf16", size/4, 1, []gpu.View{{Buffer: p.arena[i], Size: size}, {Buffer: b, Size: size / 2}}, u(size/4))
 		}
+	}
+}
+
+// pack is numbers as the kernels read them in a storage.
+func (d Dtype) pack(v []float32) ([]byte, error) {
+	if d == BF16 {
+		return bf16Bytes(v), nil
+	}
+	blocks, err := blocked[d].kind.Quantize(v)
+	if err != nil {
+		return nil, err
+	}
+	_, size := blocked[d].kind.Block()
+	out := make([]byte, 0, d.packed(len(v)))
+	for ; len(blocks) > 0; blocks = blocks[size:] {
+		scale := halfToFloat(binary.LittleEndian.Uint16(blocks))
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(scale))
+		out = append(out, blocks[2:size]...)
+	}
+	return out, nil
+}
+
+// unpack is the inverse of pack.
+func (d Dtype) unpack(raw []byte, data []float32) {
+	if d == BF16 {
+		for i := range data {
+			data[i] = math.Float32frombits(uint32(raw[2*i])<<16 | uint32(raw[2*i+1])<<24)
+		}
+		return
+	}
+	size := 4 * blocked[d].words
+	for i := range data {
+		block, j := raw[i/blockSize*size:][:size], i%blockSize
+		number := float32(int8(block[4:][j%(size-4)]))
+		if d == Q4 {
+			number = float32(int(block[4+j%16]>>(j/16*4)&15) - 8)
+		}
+		data[i] = number * math.Float32frombits(binary.LittleEndian.Uint32(block))
 	}
 }
 

@@ -43,37 +43,42 @@ func (p piece) size() (rows, cols int) {
 	return p.shape[0], p.shape[1]
 }
 
+// chunk is one buffer of an arena.
 type chunk struct {
-	size  int // bytes
-	decay bool
+	size    int // bytes, as float32
+	decay   bool
+	storage Dtype
 }
 
 // What of a chunk an arena holds, bytes.
 
-func (c chunk) whole() int { return c.size }
-func (c chunk) none() int  { return 0 }
+func (c chunk) whole() int  { return c.size }
+func (c chunk) packed() int { return c.storage.packed(c.size / 4) }
 
-func (c chunk) vectors() int {
-	if c.decay {
+func (c chunk) unpacked() int {
+	if c.packed() > 0 {
 		return 0
 	}
 	return c.size
 }
 
-func (c chunk) halves() int { return (c.size - c.vectors()) / 2 }
-
 // place reserves a region in the last chunk of its kind, or in a new one.
 func (l *tensors) place(rows, cols int, decay bool) *region {
+	return l.placeAs(rows, cols, decay, F32)
+}
+
+// placeAs is place for numbers that are kept in another storage.
+func (l *tensors) placeAs(rows, cols int, decay bool, storage Dtype) *region {
 	r := &region{rows: rows, cols: cols, chunk: -1}
 	for i := len(l.chunks) - 1; i >= 0; i-- {
-		if c := l.chunks[i]; c.decay == decay && c.size+r.bytes() <= l.maxBinding {
+		if c := l.chunks[i]; c.decay == decay && c.storage == storage && c.size+r.bytes() <= l.maxBinding {
 			r.chunk, r.off = i, c.size
 			break
 		}
 	}
 	if r.chunk < 0 {
 		r.chunk = len(l.chunks)
-		l.chunks = append(l.chunks, chunk{decay: decay})
+		l.chunks = append(l.chunks, chunk{decay: decay, storage: storage})
 	}
 	l.chunks[r.chunk].size = (r.off + r.bytes() + l.align - 1) / l.align * l.align
 	return r

@@ -52,4 +52,6 @@ var kernels = map[string]func(*call[float32]){
 	"attention_bf16":          attentionBF16,
 	"round_bf16":              round,
 	"expand_bf16":             expand,
+	"expand_q8_0":             expandQ8,
+	"expand_q4_0":             expandQ4,
 }

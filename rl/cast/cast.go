@@ -55,18 +55,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	}
 	s, p := sizesOf(r), c.Policy
 	c.positions = s.positions
-	if c.Folder != "" {
-		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
-	} else {
-		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
-		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
-			p.Model.Tokenizer = b.tokenizer
-		}
-	}
-	if err == nil && b.adapter != nil {
-		err = p.Model.AddAdapter(*b.adapter, random.At(r.Seed, random.Stream(random.Init, 1), 0).Uint64())
-	}
-	if err != nil {
+	if p.Model, err = b.open(r, c.Folder, dev, s.positions); err != nil {
 		return err
 	}
 	p.fresh = c.Folder == ""
@@ -90,6 +79,35 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		}
 	}
 	return err
+}
+
+// open makes the policy's model as it is before the first update. One whose adapter is
+// trained is frozen.
+func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, positions int) (*model.Model, error) {
+	seed := func(n int) uint64 { return random.At(r.Seed, random.Stream(random.Init, n), 0).Uint64() }
+	var m *model.Model
+	var err error
+	switch {
+	case folder != "":
+		m, err = load(dev, folder, model.LoadOptions{Positions: positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
+	case b.adapter == nil:
+		m, err = model.New(dev, b.config, seed(0), positions)
+	default:
+		if m, err = model.NewFrozen(dev, b.config, positions); err == nil {
+			err = m.Initialize(seed(0))
+		}
+	}
+	if err == nil && b.adapter != nil {
+		err = m.AddAdapter(*b.adapter, seed(1))
+	}
+	if err != nil {
+		if m != nil {
+			m.Close()
+		}
+		return nil, err
+	}
+	m.Tokenizer = b.tokenizer
+	return m, nil
 }
 
 // Tokenizer is the policy's.

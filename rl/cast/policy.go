@@ -64,10 +64,15 @@ func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
 // Version is the number of updates since the run began.
 func (p *Policy) Version() int { return p.version }
 
-// Weights are the policy's tensors as they are now, a safetensors file.
+// Weights are the policy's tensors that training changes, as they are now: a safetensors
+// file.
 func (p *Policy) Weights() ([]byte, error) {
+	tensors := p.Model.AdapterTensors()
+	if tensors == nil {
+		tensors = p.Model.Tensors()
+	}
 	var b bytes.Buffer
-	err := model.WriteSafetensors(&b, p.Model.Tensors())
+	err := model.WriteSafetensors(&b, tensors)
 	return b.Bytes(), err
 }
 

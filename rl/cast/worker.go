@@ -25,7 +25,12 @@ func OpenWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*Worker, error
 	}
 	s := sizesOf(r)
 	w := &Worker{}
-	if w.model, err = model.NewFrozen(dev, b.config, s.positions); err != nil {
+	if b.adapter != nil { // the weights that it gets are the adapter's
+		w.model, err = b.open(r, folder, dev, s.positions)
+	} else {
+		w.model, err = model.NewFrozen(dev, b.config, s.positions)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if w.engine, err = w.model.NewEngine(s.engine); err != nil {
@@ -42,7 +47,7 @@ func PlanWorker(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
-	return model.Plan(b.config, caps, model.Use{Positions: s.positions, Engine: &s.engine})
+	return model.Plan(b.config, caps, model.Use{Positions: s.positions, Adapter: b.adapter, Engine: &s.engine})
 }
 
 // Load takes over the policy's weights, as [Policy.Weights] returns them.
@@ -50,6 +55,9 @@ func (w *Worker) Load(weights []byte) error {
 	ts, err := model.ReadTensors("the policy's weights", weights)
 	if err != nil {
 		return err
+	}
+	if w.model.AdapterTensors() != nil {
+		return w.model.SetAdapterTensors(ts)
 	}
 	return w.model.SetTensors(ts)
 }

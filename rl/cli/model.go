@@ -167,15 +167,19 @@ func prompts(c *cli.Context) (name string, in io.ReadCloser, err error) {
 // Which adapter the model has, and how it is kept on the device.
 var (
 	adapterFlag = &cli.StringFlag{Name: "adapter", Usage: "add the LoRA adapter of a PEFT `FOLDER` (adapter_config.json, adapter_model.safetensors)"}
-	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32, or as bf16 in half the memory", DefaultText: "as the model was trained, else f32"}
+	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32, as bf16 in half the memory, or as q8_0 or q4_0 in less", DefaultText: "as the model was trained, else f32"}
 	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16", DefaultText: "as the model was trained, else f32"}
 )
 
 // dtypeOf reads one of them; "" where it is not given.
 func dtypeOf(c *cli.Context, f *cli.StringFlag) (model.Dtype, error) {
 	d := model.Dtype(c.String(f.Name))
-	if c.IsSet(f.Name) && d != model.F32 && d != model.BF16 {
-		return "", badValue(f.Name, string(d), "%s, %s", model.F32, model.BF16)
+	if c.IsSet(f.Name) && d != model.F32 && d != model.BF16 && (f != dtypeFlag || !d.Blocked()) {
+		accepted := string(model.F32 + ", " + model.BF16)
+		if f == dtypeFlag {
+			accepted += string(", " + model.Q8 + ", " + model.Q4)
+		}
+		return "", badValue(f.Name, string(d), "%s", accepted)
 	}
 	return d, nil
 }

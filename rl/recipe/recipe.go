@@ -50,7 +50,7 @@ type Model struct {
 	NormEps       float64 `toml:"norm_eps" range:"(0,1)" about:"added to the mean square in a norm"`
 	InitStd       float64 `toml:"init_std" range:"(0,10]" about:"standard deviation of new matrices; that of output projections is divided by sqrt(2 layers)"`
 	TieEmbeddings bool    `toml:"tie_embeddings" about:"use one table for input and output embeddings"`
-	Dtype         string  `toml:"dtype" choice:"f32,bf16" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32"`
+	Dtype         string  `toml:"dtype" choice:"f32,bf16,q8_0,q4_0" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32; q8_0 and q4_0 need lora.rank above 0, and keep the vocabulary's tables in bf16"`
 	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16" about:"storage of keys and values, in sampler and trainer alike"`
 	LoRA          LoRA    `toml:"lora" about:"a low-rank adapter (arXiv 2106.09685) that is trained in place of the model"`
 }

@@ -75,6 +75,8 @@ func init() {
 		"attention_bf16":          attentionCases,
 		"round_bf16":              roundCases,
 		"expand_bf16":             expandCases,
+		"expand_q8_0":             expandQ8Cases,
+		"expand_q4_0":             expandQ4Cases,
 	} {
 		rows[name] = sync.OnceValue(func() []Case { return make(newData(name)) })
 	}

@@ -33,7 +33,7 @@ var tiny = []string{
 	"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3",
 	"stage.rl.steps=4", "stage.rl.prompts_per_step=5", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=2", "stage.rl.reward=random",
 	"stage.rl.eval_every=2", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1",
-	"stage.rl.sampling.temperature=0.7", "stage.rl.sampling.top_k=20", "stage.rl.algorithm.kl_coef=0.05",
+	"stage.rl.sampling.temperature=0.7", "stage.rl.sampling.top_k=20", `stage.rl.algorithm.penalty="kl_k3"`, "stage.rl.algorithm.beta=0.05",
 }
 
 // workers makes those of a run.
@@ -132,9 +132,9 @@ func open(t *testing.T, id string, n int) []gpu.Device {
 }
 
 // TestEqualBytes: a run has the bytes of one machine with 1, 2 and 5 workers, in both
-// modes, in float32 and in bf16.
+// modes, in float32, in bf16, and where an adapter of a model in q8_0 is trained.
 func TestEqualBytes(t *testing.T) {
-	for _, sets := range [][]string{nil, {"model.dtype=bf16", "model.kv_dtype=bf16"}} {
+	for _, sets := range [][]string{nil, {"model.dtype=bf16", "model.kv_dtype=bf16"}, {"model.dtype=q8_0", "model.lora.rank=3"}} {
 		want, _ := filesOf(t, nil, sets...)
 		for _, c := range []struct {
 			n    int

@@ -1,0 +1,140 @@
+package model
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+)
+
+// blockedModel is a frozen model in blocks with a random adapter, and a float32 one with
+// the numbers that the blocks stand for.
+func blockedModel(t *testing.T, dev gpu.Device, dtype Dtype) (packed, plain *Model) {
+	t.Helper()
+	cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
+		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3}
+	plain = modelOn(t, dev, cfg)
+	exact := flat(t, plain.Tensors())
+	cfg.Dtype = dtype
+	var err error
+	if packed, err = NewFrozen(dev, cfg, 64); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(packed.Close)
+	give(t, packed, plain)
+	give(t, plain, packed)
+	if equalFloats(flat(t, plain.Tensors()), exact) {
+		t.Fatal("quantising the weights changed nothing: this test can show nothing")
+	}
+	for _, m := range []*Model{packed, plain} {
+		if err := m.AddAdapter(AdapterConfig{Rank: 4, Alpha: 2}, 1); err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(3, 4))
+		change(t, &m.adapter.tensors, m.adapter.values, func(p piece, data []float32) {
+			for i := range data {
+				data[i] = float32(0.1 * rng.NormFloat64())
+			}
+		})
+	}
+	return packed, plain
+}
+
+// TestBlockedWeights: a model in q8_0 or q4_0 computes what a float32 one with the
+// numbers of the blocks does: completions, log-probs and the gradient of an adapter have
+// the same bits, and the trainer computes the sampler's again.
+func TestBlockedWeights(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		for _, dtype := range []Dtype{Q8, Q4} {
+			packed, plain := blockedModel(t, dev, dtype)
+			want := completions(t, plain)
+			if got := completions(t, packed); hashTokens(got) != hashTokens(want) {
+				t.Errorf("%s: other completions than with its numbers in float32%s", dtype, firstOther(got, want))
+			}
+			if got := train(t, packed, prompts(16, 40), want, 100); hashTokens(got) != hashTokens(want) {
+				t.Errorf("%s: the trainer computes other bits than the sampler%s", dtype, firstOther(got, want))
+			}
+			seqs := gradientSequences()
+			if !equalFloats(flatGradient(t, packed, seqs, 130, twoPasses, Recompute), flatGradient(t, plain, seqs, 130, twoPasses)) {
+				t.Errorf("%s: another gradient than with its numbers in float32", dtype)
+			}
+		}
+	})
+}
+
+// TestBlockedRefused: what blocks cannot be used for is refused by name.
+func TestBlockedRefused(t *testing.T) {
+	dev := gputest.Devices(t)[len(gputest.Devices(t))-1]
+	cfg := smallConfig(Q8, F32)
+	if _, err := NewFrozen(dev, cfg, 64); err == nil || !strings.Contains(err.Error(), "hidden_size 40") {
+		t.Errorf("widths that are no multiples of 32: %v", err)
+	}
+	cfg.Width, cfg.MLP, cfg.HeadDim = 32, 32, 8
+	if _, err := New(dev, cfg, 1, 64); err == nil || !strings.Contains(err.Error(), "train an adapter") {
+		t.Errorf("a model in blocks that is to be trained: %v", err)
+	}
+	cfg.KVDtype = Q8
+	if err := cfg.validate(); err == nil || !strings.Contains(err.Error(), "accepted: f32, bf16") {
+		t.Errorf("keys and values in blocks: %v", err)
+	}
+}
+
+// TestBlocksPackedAgain: numbers that blocks stand for make the same blocks, so that a
+// model that was saved as float32 and read again is the same.
+func TestBlocksPackedAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, dtype := range []Dtype{Q8, Q4} {
+		data, again := make([]float32, 512*blockSize), make([]float32, 512*blockSize)
+		for i := range data {
+			data[i] = float32(rng.NormFloat64())
+		}
+		for _, to := range [][]float32{data, again} {
+			raw, err := dtype.pack(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dtype.unpack(raw, to)
+		}
+		if !equalFloats(data, again) {
+			t.Errorf("%s: other numbers the second time", dtype)
+		}
+	}
+}
+
+// TestPlanOfRealModels: what fits where, by the shapes of published models.
+func TestPlanOfRealModels(t *testing.T) {
+	qwen := func(width, layers, heads, kv, mlp, vocab int, tied bool, dtype Dtype) Config {
+		return Config{Family: "qwen2", Vocab: vocab, Width: width, Layers: layers, Heads: heads, KVHeads: kv, HeadDim: width / heads, MLP: mlp,
+			MaxPositions: 32768, NormEps: 0x1p-20, RopeTheta: 1e6, TieEmbeddings: tied, InitStd: 0.02, Dtype: dtype}
+	}
+	adapter := &AdapterConfig{Rank: 16, Alpha: 32}
+	step := EngineOptions{Sequences: 16, Context: 64}
+	smol := Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
+		MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02, Dtype: BF16}
+	for _, c := range []struct {
+		name    string
+		config  Config
+		use     Use
+		binding int
+		gib     int
+	}{
+		{"Qwen2.5-0.5B in q8_0 with an adapter", qwen(896, 24, 14, 2, 4864, 151936, true, Q8),
+			Use{Positions: 64, TrainRows: 256, Adapter: adapter, Reference: true, Engine: &step}, 128 << 20, 3},
+		{"SmolLM2-135M whole in bf16", smol, Use{Positions: 128, TrainRows: 256, Recompute: true}, 128 << 20, 3},
+		{"7B in q4_0 with an adapter", qwen(3584, 28, 28, 4, 18944, 152064, false, Q4),
+			Use{Positions: 64, TrainRows: 256, Recompute: true, Adapter: adapter, Engine: &EngineOptions{Sequences: 4, Context: 64, StepRows: 64}}, 1 << 30, 8},
+	} {
+		plan, err := Plan(c.config, gpu.Caps{MaxBinding: c.binding}, c.use)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if total := plan.Total(); total > c.gib<<30 {
+			t.Errorf("%s: %d MiB, more than %d GiB: %+v", c.name, total>>20, c.gib, plan)
+		} else {
+			t.Logf("%s: %d MiB", c.name, total>>20)
+		}
+	}
+}
