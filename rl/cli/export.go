@@ -41,7 +41,7 @@ func exportCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "hf or gguf", Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how gguf stores matrices: " + strings.Join(ggufTypeNames(), ", "), Value: "f16"},
-			&cli.StringFlag{Name: "adapter", Usage: "PEFT folder of an adapter to merge into MODEL"},
+			adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "folder to write, which is not there yet"},
 		},
 		Action: export,
