@@ -63,3 +63,37 @@ func TestMerge(t *testing.T) {
 		})
 	}
 }
+
+// TestAdapterOverGGUF: the base of an adapter may be a GGUF file.
+func TestAdapterOverGGUF(t *testing.T) {
+	base := filepath.Join(fixtures.Dir(t, "models"), "qwen2_tied_bf16")
+	file, _ := writeGGUF(t, openFolder(t, base), GGUFTypes[0])
+	dir := t.TempDir()
+	from := filepath.Join(base, "adapters", "qv_rslora_r8")
+	for _, name := range []string{adapterConfigFile, adapterFile} {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == adapterConfigFile {
+			var keys map[string]any
+			if err := json.Unmarshal(data, &keys); err != nil {
+				t.Fatal(err)
+			}
+			keys["base_model_name_or_path"] = file
+			if data, err = json.Marshal(keys); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := openFolder(t, dir)
+	if f.Adapter != dir || f.Dir != file {
+		t.Errorf("adapter %q over %q", f.Adapter, f.Dir)
+	}
+	if err := f.Merge(""); err != nil {
+		t.Error(err)
+	}
+}
