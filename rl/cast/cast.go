@@ -18,6 +18,7 @@ type Cast struct {
 	Own       *Sampler        // on the policy's device
 	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
+	positions int // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -53,6 +54,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	s, p := sizesOf(r), c.Policy
+	c.positions = s.positions
 	if c.Folder != "" {
 		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
 	} else {

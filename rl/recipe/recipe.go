@@ -182,6 +182,7 @@ type SFT struct {
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
 	Steps             int               `toml:"steps" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout"`
+	MaxSampledTokens  int               `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens" about:"the stage ends after the step in which it has sampled this many tokens; 0: only after steps"`
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
