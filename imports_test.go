@@ -35,7 +35,7 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu internal/* model model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
 	{folder: "rl"}, // the overview

@@ -48,7 +48,7 @@ type part struct {
 	rows  []verify.Problem
 }
 
-// maxRowBytes bounds the problems of a source, which are kept in memory.
+// maxRowBytes bounds the problems of a split, which are kept in memory.
 const maxRowBytes = 4 << 30
 
 // Open reads the problems of data sets for a verifier of package verify's registry. A
@@ -98,7 +98,7 @@ func (f *file) read(p Part) (sum string, err error) {
 		return "", err
 	}
 	var train []verify.Problem
-	bytes, err := f.readSplit(data, p.Split, columns, func(row verify.Problem) {
+	err = f.readSplit(data, p.Split, columns, func(row verify.Problem) {
 		if p.EvalSplit == "" && heldOut(row.Question, p.HeldOut) {
 			f.heldOut = append(f.heldOut, row)
 		} else {
@@ -106,19 +106,14 @@ func (f *file) read(p Part) (sum string, err error) {
 		}
 	})
 	if err == nil && p.EvalSplit != "" {
-		var more int64
-		more, err = f.readSplit(data, p.EvalSplit, columns, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
-		bytes += more
-	}
-	if err == nil && bytes > maxRowBytes {
-		err = fmt.Errorf("%s has %d bytes of rows; accepted: at most %d", p.Data, bytes, int64(maxRowBytes))
+		err = f.readSplit(data, p.EvalSplit, columns, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
 	}
 	f.parts = append(f.parts, part{p.Share, train})
 	return sum, err
 }
 
 // readSplit checks the rows of a split and calls add for each.
-func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) (bytes int64, err error) {
+func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) error {
 	return readRows(data, split, columns, func(row verify.Problem) error {
 		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", f.grader) {
 			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, f.grader)
@@ -251,18 +246,20 @@ func ReadRows(name string, do func(verify.Problem) error) error {
 	if err != nil {
 		return err
 	}
-	_, err = readRows(data, split, columns, do)
-	return err
+	return readRows(data, split, columns, do)
 }
 
-// readRows reads a split and returns the bytes of its rows as JSON.
-func readRows(data *table.Data, split string, columns *compiled, do func(verify.Problem) error) (bytes int64, err error) {
-	err = data.Each(split, func(_ int, raw table.Row) error {
+// readRows reads a split of at most maxRowBytes.
+func readRows(data *table.Data, split string, columns *compiled, do func(verify.Problem) error) error {
+	var bytes int64
+	err := data.Each(split, func(_ int, raw table.Row) error {
 		line, err := columns.apply(raw)
 		if err != nil {
 			return err
 		}
-		bytes += int64(len(line))
+		if bytes += int64(len(line)); bytes > maxRowBytes {
+			return fmt.Errorf("the rows up to here have more than %d bytes as JSON; accepted: at most that many", int64(maxRowBytes))
+		}
 		row, err := readRow(line)
 		if err != nil {
 			return err
@@ -272,7 +269,7 @@ func readRows(data *table.Data, split string, columns *compiled, do func(verify.
 	if err == nil && bytes == 0 {
 		err = fmt.Errorf("%s has no rows in its split %s", data.Name(), split)
 	}
-	return bytes, err
+	return err
 }
 
 func readRow(line []byte) (row verify.Problem, err error) {

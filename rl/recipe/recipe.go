@@ -71,7 +71,7 @@ type Task struct {
 	Name string `toml:"name" about:"a procedural task; rlzero tasks lists them"`
 	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
 	Columns
-	Sources         []DataSource   `toml:"source" about:"several data sets in place of data"`
+	Sources         []dataSource   `toml:"source" about:"several data sets in place of data"`
 	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`

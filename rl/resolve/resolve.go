@@ -87,10 +87,7 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 
 // partsOf are the data sets of a task.
 func partsOf(task *recipe.Task) []prompts.Part {
-	sources := task.Sources
-	if task.Data != "" {
-		sources = []recipe.DataSource{{Data: task.Data, Share: 1, Columns: task.Columns}}
-	}
+	sources := task.DataSets()
 	parts := make([]prompts.Part, len(sources))
 	for i, s := range sources {
 		parts[i] = prompts.Part{Data: filepath.FromSlash(s.Data), Share: s.Share, Split: s.Split, EvalSplit: s.EvalSplit, HeldOut: s.HeldOut,
