@@ -54,6 +54,7 @@ var layers = []layer{
 	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/prompts", imports: "internal/files internal/hint rl/lines rl/random rl/tasks verify"},
+	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines", tests: "internal/fixtures"},
 	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/random rl/settings verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", imports: "rl/formula rl/settings", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
