@@ -37,23 +37,23 @@ var layers = []layer{
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
-	{folder: "rl/infer", imports: "model model/text rl/lines"},
+	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
 	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
-	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/resolve", imports: "internal/files rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/reward rl/settings rl/tasks verify"},
-	{folder: "rl/prompts", imports: "internal/files internal/hint rl/lines rl/random rl/tasks verify"},
+	{folder: "rl/prompts", imports: "internal/files internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/tasks rl/terminal verify", tests: "internal/fixtures"},
 	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines", tests: "internal/fixtures"},
 	{folder: "rl/reward", imports: "internal/worker verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/random rl/settings verify", tests: "internal/fixtures"},

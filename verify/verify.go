@@ -95,6 +95,7 @@ type Problem struct {
 	// row's "metadata" object and the row's own unknown fields, which win where
 	// both have one name.
 	Metadata map[string]json.RawMessage
+	Line     int // of the file that it was read from, from 1; 0: none. No part of its JSON
 }
 
 // UnmarshalJSON reads an object with the optional keys id, question (or

@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/train"
@@ -44,9 +45,13 @@ func Step(ctx context.Context, dev gpu.Device, preset string, emit func(Result))
 		return err
 	}
 	defer c.Close()
-	c.Policy.Model.Config.EOS = nil // every completion runs to its full length
-	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c}
-	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c); err != nil {
+	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, opened.Style())
+	if err != nil {
+		return err
+	}
+	c.EndWith(nil) // every completion runs to its full length
+	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer}
+	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c, renderer); err != nil {
 		return err
 	}
 	stage, err := train.New(parts, index)

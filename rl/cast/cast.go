@@ -78,6 +78,10 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 // Tokenizer is the policy's.
 func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
 
+// EndWith makes the policy end its completions with any of these tokens, its own end
+// tokens among them, and its checkpoints say so.
+func (c *Cast) EndWith(ids []int) { c.Policy.Model.Config.EOS = ids }
+
 // Begin prepares for a stage: the optimizer forgets, and the reference becomes what
 // the policy is now.
 func (c *Cast) Begin() error {

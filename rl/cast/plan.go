@@ -64,10 +64,11 @@ type blueprint struct {
 	tokenizer *text.Tokenizer
 }
 
-// Tokenizer is that of the model that a recipe trains. No device is needed.
-func Tokenizer(r *recipe.Recipe, folder string) (*text.Tokenizer, error) {
+// Tokenizer is that of the model that a recipe trains, and eos its end tokens. No device
+// is needed.
+func Tokenizer(r *recipe.Recipe, folder string) (tok *text.Tokenizer, eos []int, err error) {
 	b, err := read(r, folder)
-	return b.tokenizer, err
+	return b.tokenizer, b.config.EOS, err
 }
 
 // read finds out what model a recipe trains: that of a folder, or a fresh one of the

@@ -12,6 +12,13 @@
 // seed, stream, step and index, so a resumed run or an audit draws the same
 // problems again. A Source has no state of its own.
 //
+//	Problem ─ Renderer ─ token ids of a prompt, or of a lesson
+//
+// A [Renderer] is the one place where problems become what a model reads: with the
+// model's chat template (package chat) or as plain text. A run, its evaluations and the
+// checks before it share one. [Renderer.Check] reads every row of a file before a run and
+// tells all faults with their lines.
+//
 // A file is read once, when it is opened, and is kept in memory. Its hash says
 // whether it has changed since.
 //

@@ -52,7 +52,7 @@ func Open(name, verifier string, options map[string]any) (Source, error) {
 		if row.ID == "" {
 			row.ID = row.Question
 		}
-		split := tasks.SplitOf(row.Question)
+		split := tasks.SplitOf(identity(row))
 		f.rows[split] = append(f.rows[split], row)
 		return nil
 	})
@@ -109,20 +109,21 @@ func (d drawer) Draw(r *random.Rand, split tasks.Split) verify.Problem {
 }
 
 // ReadRows calls do for each row of a file of JSON lines, and returns the file's SHA-256
-// as hexadecimal digits. A row has a question (or prompt), which is plain text. Errors
-// name file and line.
+// as hexadecimal digits. A row has a question (or prompt), which is text, or messages.
+// Errors name file and line.
 func ReadRows(file string, do func(verify.Problem) error) (sum string, err error) {
 	data, err := files.Read(file, maxFileBytes)
 	if err != nil {
 		return "", err
 	}
 	hash, found := sha256.Sum256(data), false
-	err = lines.Each(file, bytes.NewReader(data), func(_ int, line []byte) error {
+	err = lines.Each(file, bytes.NewReader(data), func(n int, line []byte) error {
 		found = true
 		row, err := readRow(line)
 		if err != nil {
 			return err
 		}
+		row.Line = n
 		return do(row)
 	})
 	if err == nil && !found {
@@ -149,8 +150,10 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		case '"', 'n': // a string, or null, which is missing
 			continue
 		case '[':
-			err := fmt.Errorf("%q is a list: prompts are plain text until chat templates are supported", key)
-			return row, hint.With(err, "write the messages of a chat as one string")
+			if key == "prompt" {
+				continue
+			}
+			kind = "a list"
 		case '{':
 			kind = "an object"
 		case 't', 'f':
@@ -158,8 +161,11 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		}
 		return row, fmt.Errorf("%q is %s: accepted is a string", key, kind)
 	}
+	if err := readMessages(&row, fields); err != nil {
+		return row, err
+	}
 	if strings.TrimSpace(row.Question) == "" {
-		return row, errors.New(`the line has no "question" (or "prompt")`)
+		return row, errors.New(`the line has no "question" (or "prompt", or "messages")`)
 	}
 	return row, nil
 }

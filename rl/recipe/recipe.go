@@ -65,15 +65,22 @@ type Task struct {
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
 	EvalSamples     int            `toml:"eval_samples" range:"[1,4096]" unit:"samples" about:"samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples"`
+	Form            string         `toml:"form" choice:"auto,chat,text" about:"chat: prompts are conversations, written with the model's chat template; text: they are the text of the problem; auto: chat if the model has a template"`
+	System          string         `toml:"system" about:"system message of every conversation that has none of its own; in place of the one that a procedural task has"`
+	Template        map[string]any `toml:"template" about:"variables of the chat template, such as enable_thinking = false"`
+	AllowControl    bool           `toml:"allow_control_tokens" about:"accept control tokens such as <|im_end|> in the text of messages; they are read as the tokens that they name"`
 	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = []string{"data", "verifier", "options", "sha256", "eval_problems", "eval_samples", "max_prompt_tokens"}
+var besideData = slices.Concat([]string{"data", "verifier", "options", "sha256"}, beside)
 
 // besideName are those of a family.
-var besideName = []string{"name", "eval_problems", "eval_samples", "max_prompt_tokens", "settings"}
+var besideName = slices.Concat([]string{"name", "settings"}, beside)
+
+// beside are those of both.
+var beside = []string{"eval_problems", "eval_samples", "form", "system", "template", "allow_control_tokens", "max_prompt_tokens"}
 
 // HasKey implements [settings.Variant].
 func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
@@ -211,7 +218,7 @@ func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
-		Task:       Task{EvalProblems: 512, EvalSamples: 8},
+		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto"},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
 }

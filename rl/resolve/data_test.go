@@ -119,7 +119,7 @@ func TestDataErrors(t *testing.T) {
 		{"sums.jsonl", "none.jsonl", "", "FILE:4:1: task.data: open "},
 		{`"sums.jsonl"`, `"."`, "", "is a folder; accepted: a regular file"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}` + "\n\n[]", "sums.jsonl: line 3: a task row is a JSON object: "},
-		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt")`},
+		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt", or "messages")`},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"` + "\xff" + `"}`, "sums.jsonl: line 1: not UTF-8 text"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","verifier":"math"}`, `line 1: the line's verifier is "math", the task's "number"`},
 		{"sums.jsonl", "sums.jsonl", " ", "sums.jsonl has no rows"},

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -20,6 +21,12 @@ import (
 type Opened struct {
 	Recipe *recipe.Recipe
 	Source prompts.Source
+}
+
+// Style says how the problems of the recipe become prompts.
+func (o *Opened) Style() prompts.Style {
+	t := o.Recipe.Task
+	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Options: chat.Options{Variables: t.Template, AllowControl: t.AllowControl}}
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists

@@ -27,9 +27,10 @@ type Sampler interface {
 	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
 }
 
-// Tokenizer turns text into token ids and back.
-type Tokenizer interface {
-	Encode(text string) ([]int, error)
+// Renderer writes a problem as the token ids that a model reads, and tells the text of those
+// that it writes.
+type Renderer interface {
+	Prompt(problem verify.Problem) ([]int, error)
 	Decode(ids []int) string
 }
 
@@ -39,9 +40,9 @@ type Grader func(problem verify.Problem, text string, ended bool) verify.Verdict
 
 // Collector samples completions and judges them.
 type Collector struct {
-	Sampler   Sampler
-	Tokenizer Tokenizer
-	Task      Grader // the first verdict of every completion
+	Sampler  Sampler
+	Renderer Renderer
+	Task     Grader // the first verdict of every completion
 }
 
 // Besides judges a completion by the verifiers that a stage declares besides the
@@ -53,7 +54,7 @@ type Besides func(problem verify.Problem, text string) []verify.Verdict
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
 	requests := make([]Request, len(problems))
 	for i, p := range problems {
-		ids, err := c.Tokenizer.Encode(p.Question)
+		ids, err := c.Renderer.Prompt(p)
 		if err != nil {
 			return nil, &PromptError{p.Question, err}
 		}
@@ -125,7 +126,7 @@ func (c *Collector) judge(g *Group, p *Path, besides Besides) {
 	if ended {
 		ids = ids[:len(ids)-1]
 	}
-	p.Text = c.Tokenizer.Decode(ids)
+	p.Text = c.Renderer.Decode(ids)
 	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
 	if besides != nil {
 		p.Verdicts = append(p.Verdicts, besides(g.Problem, p.Text)...)

@@ -15,11 +15,11 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
-	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -45,10 +45,14 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	if r.parts.Cast, err = cast.Open(full, folder, o.Device); err != nil {
 		return err
 	}
-	if err := readable(opened, r.parts.Cast.Tokenizer()); err != nil {
+	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, opened.Style()); err != nil {
 		return err
 	}
-	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast); err != nil {
+	r.parts.Cast.EndWith(r.parts.Prompts.Ends())
+	if r.parts.Notes, err = readable(opened, r.parts.Prompts); err != nil {
+		return err
+	}
+	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
 	caps := o.Device.Caps()
@@ -134,6 +138,9 @@ func (r *run) observe(o Options) error {
 	var err error
 	r.logs, err = openLogs(r.folder)
 	r.observers = []Observer{r.logs, r.display}
+	for _, note := range r.parts.Notes {
+		r.display.show.Line("%s", note)
+	}
 	return err
 }
 
@@ -249,41 +256,35 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (gpu.Plan, error) {
 	if err != nil {
 		return gpu.Plan{}, err
 	}
-	tokenizer, err := cast.Tokenizer(o.Recipe, folder)
+	tokenizer, eos, err := cast.Tokenizer(o.Recipe, folder)
 	if err != nil {
 		return gpu.Plan{}, err
 	}
-	if err := readable(o, tokenizer); err != nil {
+	renderer, err := prompts.NewRenderer(tokenizer, eos, o.Style())
+	if err != nil {
+		return gpu.Plan{}, err
+	}
+	if _, err := readable(o, renderer); err != nil {
 		return gpu.Plan{}, err
 	}
 	return cast.Plan(o.Recipe, folder, caps)
 }
 
-// readable says whether a tokenizer can read the task: its held-out problems, or all of
-// a file's; and whether those of a file can be judged.
-func readable(o *resolve.Opened, tokenizer rollout.Tokenizer) error {
+// readable says whether a model can read the task: its held-out problems, or all of a
+// file's; and whether those of a file can be judged. notes are for people.
+func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, err error) {
 	rows := o.Source.Rows()
 	if rows == nil {
-		var err error
 		if rows, err = o.Source.HeldOut(o.Recipe.Task.EvalProblems); err != nil {
-			return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
+			return nil, fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 		}
 	} else if err := judgeable(o); err != nil {
-		return err
+		return nil, err
 	}
-	if err := train.Readable(o.Recipe, o.Source, tokenizer); err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	for _, row := range rows {
-		ids, err := tokenizer.Encode(row.Question)
-		if err != nil {
-			return &rollout.PromptError{Prompt: row.Question, Err: err}
-		}
-		if most := o.Recipe.Task.MaxPromptTokens; len(ids) > most {
-			return hint.With(fmt.Errorf("%w: prompt %s has %d tokens, but [task] max_prompt_tokens is %d", lines.ErrInput, terminal.Quote(row.Question), len(ids), most), "raise max_prompt_tokens")
-		}
-	}
-	return nil
+	return renderer.Check(o.Source.Name(), rows, prompts.Limits{Prompt: o.Recipe.Task.MaxPromptTokens})
 }
 
 // judgeable refuses a file of which most of the first rows lack what the verifier

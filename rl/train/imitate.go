@@ -12,12 +12,13 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // imitation imitates the task's demonstrations: its loss is the mean negative log-prob
@@ -36,11 +37,11 @@ func newImitation(p Parts, index int) (Stage, error) {
 	return &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}, nil
 }
 
-// Readable says whether a tokenizer reads the demonstrations of a recipe's stages.
-func Readable(r *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer) error {
+// Readable says whether the model can read the demonstrations of a recipe's stages.
+func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for i := range r.Stages {
 		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip {
-			if _, err := demonstrations(r, source, tok, 0, i, 0, 1); err != nil {
+			if _, err := demonstrations(r, source, renderer, i, 0, 1); err != nil {
 				return err
 			}
 		}
@@ -89,7 +90,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	views, err := demonstrations(s.Recipe, s.Source, s.Cast.Tokenizer(), s.Cast.Policy.Model.Config.EOS[0], s.index, at.Step, cfg.BatchSize)
+	views, err := demonstrations(s.Recipe, s.Source, s.Prompts, s.index, at.Step, cfg.BatchSize)
 	if err != nil {
 		return nil, err
 	}
@@ -128,15 +129,15 @@ func (s *imitation) rate(step int) float64 {
 	return rate
 }
 
-// demonstrations are the n sequences of a step of a stage, ended by the token eos.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer, eos, stage, step, n int) ([]rollout.View, error) {
+// demonstrations are the n sequences of a step of a stage.
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer, stage, step, n int) ([]rollout.View, error) {
 	views, demonstrator := make([]rollout.View, n), recipe.Task.Demonstrator()
 	for i := range views {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
 		text, err := demonstrator.Demonstration(r, row)
 		if err == nil {
-			views[i], err = demonstrated(tok, row.Question, text, eos)
+			views[i], err = demonstrated(renderer, row, text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", recipe.Stages[stage].Name, err)
@@ -145,18 +146,22 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, tok rollout.To
 	return views, nil
 }
 
-// demonstrated is a prompt with the completion that is to be learnt.
-func demonstrated(tok rollout.Tokenizer, question, completion string, eos int) (rollout.View, error) {
-	prompt, err := tok.Encode(question)
+// demonstrated is a problem with the completion that is to be learned.
+func demonstrated(renderer *prompts.Renderer, row verify.Problem, completion string) (rollout.View, error) {
+	lesson, err := renderer.Shown(row, completion)
 	if err != nil {
-		return rollout.View{}, &rollout.PromptError{Prompt: question, Err: err}
+		return rollout.View{}, &rollout.PromptError{Prompt: row.Question, Err: err}
 	}
-	answer, err := tok.Encode(completion)
-	if err != nil {
-		return rollout.View{}, fmt.Errorf("demonstration %s: %w", terminal.Quote(completion), err)
+	return viewOf(lesson), nil
+}
+
+// viewOf is a lesson as the trainer takes it.
+func viewOf(l chat.Lesson) rollout.View {
+	v := rollout.View{IDs: l.IDs, Temperature: 1}
+	for _, s := range l.Learned {
+		v.Spans = append(v.Spans, rollout.Span(s))
 	}
-	ids := append(append(append([]int(nil), prompt...), answer...), eos)
-	return rollout.View{IDs: ids, Spans: []rollout.Span{{From: len(prompt), To: len(ids)}}, Temperature: 1}, nil
+	return v
 }
 
 // update makes one update toward the sequences.
