@@ -93,7 +93,7 @@ func readQuestion(data []byte) (question, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
-		return q, fmt.Errorf("%w; accepted is one object with formulas or preset, parameters, metrics, group, segments, run, prompt, completion, segment, token", err)
+		return q, fmt.Errorf("%w; accepted: one object with the keys formulas or preset, parameters, metrics, group, segments, run, prompt, completion, segment, token", err)
 	}
 	return q, nil
 }
@@ -119,7 +119,7 @@ func (q question) evaluate() (answer, error) {
 	parameters := map[string]float64{}
 	for name, n := range q.Parameters {
 		if n.isText || math.IsNaN(n.v) {
-			return answer{}, fmt.Errorf("parameters.%s is no number; accepted: a number, \"inf\", \"-inf\"", name)
+			return answer{}, fmt.Errorf("parameters.%s is not a number; accepted: a number, \"inf\", \"-inf\"", name)
 		}
 		parameters[name] = n.v
 	}
@@ -243,7 +243,7 @@ func (c *columns) add(section, name string, level formula.Level, values list) {
 		fact.Condition = fact.Condition || known.Condition
 	}
 	if level == formula.Token && fact.Slope && slices.ContainsFunc(column.V, math.IsNaN) {
-		c.fault = errors.Join(c.fault, fmt.Errorf("token.%s has a missing value; what has a derivative has a value for every token", name))
+		c.fault = errors.Join(c.fault, fmt.Errorf("token.%s has a missing value; a fact with a derivative needs a value for every token", name))
 	}
 	if err := c.table.Add(name, column); err != nil {
 		c.fault = errors.Join(c.fault, fmt.Errorf("%s: %w", section, err))

@@ -115,7 +115,7 @@ func sequence(name, usage, params, meaning, formula, source string, a along) Fun
 				o.carries = o.carries || c.ops[x].carries
 			}
 			if o.level < Segment {
-				return c.fail(s, n.at, "%s goes along the tokens or segments of a completion, found %s", n.name, o.level.each())
+				return c.fail(s, n.at, "%s takes a value for each token or segment, found %s", n.name, o.level.each())
 			}
 			o.masked = o.level == Token
 			return c.add(s, o)

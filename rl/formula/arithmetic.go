@@ -217,7 +217,7 @@ var choices = []Function{
 		},
 	},
 	{
-		Name: "default", Usage: "default(x, y)", Meaning: "x where it has a value, y elsewhere: the only way to give what has none one", params: "rr", passes: true,
+		Name: "default", Usage: "default(x, y)", Meaning: "x where it has a value, y elsewhere: the only way to replace a missing value", params: "rr", passes: true,
 		Slope: "that of the side taken",
 		pick:  func(x []float64) int { return int(holds(math.IsNaN(x[0]))) },
 	},
@@ -230,7 +230,7 @@ var choices = []Function{
 		return c.written(s, n, "default", yes, c.literal(s, n.at, 0, true))
 	}},
 	{Name: "right", Usage: "right(x)", Meaning: "whether x is the full score", Formula: "x >= 1", params: "r", condition: true, each: func(x []float64) float64 { return holds(x[0] >= 1) }},
-	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is no score at all; what is graded in between is neither right nor wrong", Formula: "x <= 0", params: "r", condition: true, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
+	{Name: "wrong", Usage: "wrong(x)", Meaning: "whether x is 0 or less; scores between 0 and 1 are neither right nor wrong", Formula: "x <= 0", params: "r", condition: true, each: func(x []float64) float64 { return holds(x[0] <= 0) }},
 	{Name: "each", Usage: "each(x)", Meaning: "a group's value once for each of its completions, for batch_ statistics", params: "r", build: func(c *compiler, s *scope, n *node) int {
 		f := functionNamed("each")
 		args := c.arguments(s, n, f)
@@ -251,7 +251,7 @@ var schedules = []Function{
 		return (1 - math.Cos(math.Pi*t)) / 2, math.Pi * math.Sin(math.Pi*t) / 2
 	}),
 	{
-		Name: "piecewise", Usage: "piecewise(y, from, y, ...[, x])", Meaning: "the first value, from x = from on the next, and so on: a value, then pairs; without x: along step", params: "rrr", repeat: 1, Slope: "that of the value taken",
+		Name: "piecewise", Usage: "piecewise(y, from, y, ...[, x])", Meaning: "the first value until x reaches the first bound, then the next value, and so on: a value, then pairs of bound and value; x may be left out and is then the step", params: "rrr", repeat: 1, Slope: "that of the value taken",
 		check: func(args []*node) string {
 			for i := 3; i+1 < len(args); i += 2 {
 				if why := ordered(args[i-2], args[i], "its places have to rise"); why != "" {

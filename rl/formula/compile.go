@@ -224,7 +224,7 @@ func (c *compiler) body(d *part, s *scope) int {
 		case c.parts[l.name] != nil:
 			c.fail(s, l.at, "%s is a formula of its own; choose another name, or replace that formula", l.name)
 		case s.calls[l.name] != nil || has(s.values, l.name):
-			c.fail(s, l.at, "%s is given a value twice", l.name)
+			c.fail(s, l.at, "%s is defined twice", l.name)
 		case has(c.given, l.name):
 			c.fail(s, l.at, "%s is a parameter; choose another name", l.name)
 		}
@@ -247,7 +247,7 @@ func (c *compiler) node(s *scope, n *node) int {
 	if c.visits++; c.visits > maxVisits || len(c.ops) > maxOps {
 		if c.visits != math.MaxInt32 {
 			c.visits = math.MaxInt32 - 1
-			return c.fail(s, n.at, "the formulas amount to more than %d operations", maxOps)
+			return c.fail(s, n.at, "the formulas have more than %d operations together", maxOps)
 		}
 		c.visits--
 		return -1
@@ -256,7 +256,7 @@ func (c *compiler) node(s *scope, n *node) int {
 	case literalNode:
 		return c.literal(s, n.at, n.value, false)
 	case textNode:
-		return c.fail(s, n.at, "text stands only beside == and !=, as in row.domain == \"math\"")
+		return c.fail(s, n.at, "text can only be compared, as in row.domain == \"math\"")
 	case nameNode:
 		return c.name(s, n)
 	}
@@ -305,7 +305,7 @@ func (c *compiler) name(s *scope, n *node) int {
 	}
 	if f, ok := c.fact(n.name); ok {
 		if f.Text {
-			return c.fail(s, n.at, "%s is text, which is only compared: %s == \"...\"", n.name, n.name)
+			return c.fail(s, n.at, "%s is text; compare it, as in %s == \"...\"", n.name, n.name)
 		}
 		return c.add(s, op{kind: factOp, name: n.name, level: f.Level, cond: f.Condition, now: f.Now, carries: f.Slope, where: -1, k: -1, at: n.at})
 	}
@@ -338,7 +338,7 @@ func (c *compiler) reference(s *scope, n *node, d *part) int {
 	case d.params != nil:
 		return c.fail(s, n.at, "%s takes arguments: write %s(%s)", n.name, n.name, strings.Join(d.params, ", "))
 	case d.state == entered:
-		return c.fail(s, n.at, "%s is made of itself", n.name)
+		return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 	}
 	c.part(d)
 	if d.root < 0 {
@@ -363,7 +363,7 @@ func (c *compiler) call(s *scope, n *node) int {
 			return -1
 		}
 		if d.state == entered {
-			return c.fail(s, n.at, "%s is made of itself", n.name)
+			return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 		}
 		if !slices.Contains(c.order, d.name) {
 			c.order = append(c.order, d.name)

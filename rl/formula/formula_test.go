@@ -145,24 +145,24 @@ func TestFaults(t *testing.T) {
 		"batch_mean(difficulty)":       "prompts_... to count each prompt once",
 		"prompts_mean(reward)":         "write group_mean(...)",
 		"sum(reward)":                  "it is one value already",
-		"after(reward)":                "goes along the tokens",
-		"if(reward, 1, 2)":             "a number stands where if(condition, x, y) takes a condition",
-		"1 < 2 < 3":                    "comparisons are not chained",
+		"after(reward)":                "takes a value for each token or segment",
+		"if(reward, 1, 2)":             "if(condition, x, y) takes a condition here, found a number",
+		"1 < 2 < 3":                    "comparisons cannot be chained",
 		"reward ** 2":                  "write pow(x, y)",
-		"f + 1":                        "f is made of itself",
+		"f + 1":                        "f is defined in terms of itself",
 		"z(a) = a + 1; z":              "z takes arguments",
 		"z(a) = a + 1; z(1, 2)":        "z has 2 arguments; accepted: z(a)",
 		"reward = 1; reward":           "reward is a fact",
 		"clip(reward, 2, 1)":           "low is above high",
 		"reward / 0":                   "division by 0",
 		"mean()":                       "mean has 0 arguments; accepted: mean(x[, where])",
-		"reward == \"math\"":           "text is compared with a fact that is text",
-		"discounted(old, logp)":        "takes a constant; write stop(...)",
-		strings.Repeat("(", 100):       "nested deeper than",
+		"reward == \"math\"":           "text can only be compared with a fact that is text",
+		"discounted(old, logp)":        "takes a constant here",
+		strings.Repeat("(", 100):       "nested more than",
 		"reward @ 2":                   "is not part of the language",
 		"fixed_length(logp, reward)":   "takes one length for the run",
-		"1 + ":                         "the end found where a value is expected",
-		"\"open":                       "has no end",
+		"1 + ":                         "expected a value (a number, a name, a call or ( )), found the end",
+		"\"open":                       "is not closed",
 		"group_quantile(reward, logp)": "takes a constant",
 	} {
 		_, err := Compile(Text{Parts: map[string]string{"f": text}}, d.facts)
@@ -197,7 +197,7 @@ func TestNoNumber(t *testing.T) {
 	if got := d.column(t, "batch_token_mean(reward)"); got.V[0] != 2.5/3 {
 		t.Errorf("mean over tokens of those with a reward is %v", got.V)
 	}
-	if got := d.column(t, "group_mean(reward, reward > 1)"); got.Why[0] != "group_mean: nothing in the group counts" {
+	if got := d.column(t, "group_mean(reward, reward > 1)"); got.Why[0] != "group_mean: no value in the group counts" {
 		t.Errorf("reasons %v", got.Why)
 	}
 }

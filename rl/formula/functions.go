@@ -122,10 +122,10 @@ func (c *compiler) arguments(s *scope, n *node, f *Function) []int {
 func (c *compiler) accepts(s *scope, a *node, x int, f *Function, takes byte) bool {
 	switch o := &c.ops[x]; {
 	case takes == takesCondition && !o.cond:
-		c.fail(s, a.at, "a number stands where %s takes a condition; write a comparison, such as right(%s)", f.Usage, c.ops[x].called())
+		c.fail(s, a.at, "%s takes a condition here, found a number; write a comparison, such as right(%s)", f.Usage, c.ops[x].called())
 		return false
 	case takes == takesConstant && o.carries:
-		c.fail(s, a.at, "a value with a derivative stands where %s takes a constant; write stop(...)", f.Usage)
+		c.fail(s, a.at, "%s takes a constant here, found a value with a derivative; write stop(...) around it", f.Usage)
 		return false
 	}
 	return true
@@ -188,7 +188,7 @@ func (c *compiler) compareText(s *scope, n *node, f *Function) int {
 	}
 	fact, ok := c.fact(name.name)
 	if name.kind != nameNode || text.kind != textNode || !ok || !fact.Text {
-		return c.fail(s, n.at, "text is compared with a fact that is text, such as row.domain")
+		return c.fail(s, n.at, "text can only be compared with a fact that is text, such as row.domain")
 	}
 	same := c.add(s, op{kind: sameOp, name: name.name, text: text.text, level: fact.Level, cond: true, where: -1, k: -1, at: n.at})
 	if f.Name == "!=" {

@@ -53,7 +53,7 @@ func TestBoundedWork(t *testing.T) {
 	text.WriteString(previousName(40) + "(logp)")
 	d := small()
 	_, err := Compile(Text{Parts: map[string]string{"f": text.String()}}, d.facts)
-	if err == nil || !strings.Contains(err.Error(), "amount to more than") {
+	if err == nil || !strings.Contains(err.Error(), "have more than") {
 		t.Errorf("%v", err)
 	}
 	if n := len(strings.Split(err.Error(), "\n")); n != 1 {

@@ -50,7 +50,7 @@ var normalisers = []Function{
 			mean := c.fold(s, n, foldNamed("over"), x, where, tokens, Token, Group)
 			return c.fold(s, n, foldNamed("over"), mean, some, c.count(s, n, some, Group, Run), Group, Run)
 		})},
-	{Name: "trim", Usage: "trim(x, budget)", Meaning: "whether the token is kept when tokens of the largest x leave until the mean of the rest is at most the budget", params: "rn", condition: true, Slope: "none", Source: "M2PO, arXiv 2510.01161",
+	{Name: "trim", Usage: "trim(x, budget)", Meaning: "whether the token is kept: the tokens with the largest x are dropped until the mean of the rest is at most the budget", params: "rn", condition: true, Slope: "none", Source: "M2PO, arXiv 2510.01161",
 		build: func(c *compiler, s *scope, n *node) int {
 			args := c.arguments(s, n, functionNamed("trim"))
 			if args == nil {

@@ -101,7 +101,7 @@ func parse(part, text string) (locals []definition, result *node, err *Error) {
 	}
 	p.take(";")
 	if p.next.kind != endToken {
-		p.fail(p.next.at, "%s is not expected here; accepted: an operator, or the end", p.found())
+		p.fail(p.next.at, "unexpected %s; accepted: an operator, or the end of the formula", p.found())
 	}
 	return locals, result, nil
 }
@@ -183,7 +183,7 @@ func (p *parser) advance() {
 		kind = textToken
 		size := strings.IndexByte(s[from+1:], s[from])
 		if size < 0 {
-			p.fail(from, "the text that begins here has no end")
+			p.fail(from, "the quoted text that starts here is not closed")
 		}
 		p.end = from + size + 2
 	case strings.IndexByte("&|!*^?:/<>=+-", s[from]) >= 0:
@@ -215,7 +215,7 @@ func (p *parser) take(texts ...string) (token, bool) {
 
 func (p *parser) expect(text string) {
 	if _, ok := p.take(text); !ok {
-		p.fail(p.next.at, "%s found where %q is expected", p.found(), text)
+		p.fail(p.next.at, "expected %q, found %s", text, p.found())
 	}
 }
 
@@ -225,7 +225,7 @@ func infix(op token, a, b *node) *node {
 
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxDepth {
-		p.fail(p.next.at, "nested deeper than %d", maxDepth)
+		p.fail(p.next.at, "nested more than %d levels deep", maxDepth)
 	}
 }
 
@@ -265,7 +265,7 @@ func (p *parser) comparison() *node {
 	if op, ok := p.take(comparisons...); ok {
 		n = infix(op, n, p.sum())
 		if again, ok := p.take(comparisons...); ok {
-			p.fail(again.at, "comparisons are not chained; write a < b and b < c")
+			p.fail(again.at, "comparisons cannot be chained; write a < b and b < c")
 		}
 	}
 	return n
@@ -309,14 +309,14 @@ func (p *parser) value() *node {
 		p.advance()
 		v, err := strconv.ParseFloat(t.text, 64)
 		if err != nil || strings.ContainsAny(t.text, "_xXpP") {
-			p.fail(t.at, "%q is not a number; accepted are such as 3, 0.5, 1e-3, inf", t.text)
+			p.fail(t.at, "%q is not a number; accepted: numbers such as 3, 0.5, 1e-3, inf", t.text)
 		}
 		return &node{at: t.at, value: v}
 	case t.kind == textToken:
 		p.advance()
 		return &node{at: t.at, kind: textNode, text: t.text[1 : len(t.text)-1]}
 	case t.kind == wordToken && reserved[t.text]:
-		p.fail(t.at, "%q stands where a value is expected; a condition inside arithmetic is put into ( )", t.text)
+		p.fail(t.at, "expected a value, found %q; put a condition inside arithmetic into ( )", t.text)
 	case t.kind == wordToken:
 		p.advance()
 		n := &node{at: t.at, name: t.text, kind: nameNode}
@@ -331,7 +331,7 @@ func (p *parser) value() *node {
 		p.expect(")")
 		return n
 	}
-	p.fail(t.at, "%s found where a value is expected: a number, a name, a call or ( )", p.found())
+	p.fail(t.at, "expected a value (a number, a name, a call or ( )), found %s", p.found())
 	return nil
 }
 

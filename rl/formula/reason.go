@@ -67,10 +67,10 @@ func (v *Values) emptyFold(o *op, row int) string {
 			return v.arithmetic(o, row, nil)
 		}
 		k := v.operand(o.k, o.level)
-		return fmt.Sprintf("%s: of %d values there is none at %v", o.called(), len(s.vals), k.v[row*k.step])
+		return fmt.Sprintf("%s: there are %d values, so there is none at %v", o.called(), len(s.vals), k.v[row*k.step])
 	}
 	what := map[Level]string{Run: "the update", Group: "the group", Completion: "the completion", Segment: "the segment", Token: "the group at this position"}[o.level]
-	return fmt.Sprintf("%s: nothing in %s counts", o.called(), what)
+	return fmt.Sprintf("%s: no value in %s counts", o.called(), what)
 }
 
 // read is the arguments of one row.

@@ -91,7 +91,7 @@ func Structure() []Fact {
 // number of values is not that of the rows of its level.
 func (t *Table) Add(name string, c Column) error {
 	if _, taken := t.columns[name]; taken {
-		return fmt.Errorf("the table has a column %s already", name)
+		return fmt.Errorf("the table already has a column %s", name)
 	}
 	if c.rows() != t.size[c.Level] {
 		return fmt.Errorf("column %s has %d values; accepted: %d, %s", name, c.rows(), t.size[c.Level], c.Level.each())
