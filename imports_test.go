@@ -45,7 +45,7 @@ var layers = []layer{
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
-	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
+	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/random rl/recipe rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/lines"
@@ -30,12 +31,16 @@ func sizesOf(r *recipe.Recipe) sizes {
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
 		switch st.Kind {
 		case recipe.KindSFT:
+			longest = max(longest, st.SFT.MaxTokens)
 			rows = max(rows, st.SFT.BatchSize*longest)
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*st.RL.GroupSize*longest)
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.RL.GroupSize)
 		}
 		widest = max(widest, r.Task.EvalSamples)
+	}
+	if !r.Samples() {
+		widest, group = 1, 1
 	}
 	s.positions = longest
 	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
@@ -51,6 +56,10 @@ func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
+	if most := b.config.MaxPositions; folder != "" && s.positions > most {
+		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
+		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
+	}
 	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: roles(r)["reference"], Engine: &s.engine})
 	if errors.Is(err, gpu.ErrUnsupported) { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)

@@ -15,9 +15,8 @@ import (
 
 // Limits are what a run has room for.
 type Limits struct {
-	Prompt  int  // tokens of a prompt
-	Lesson  int  // tokens of a row to imitate, prompt included
-	Lessons bool // rows are imitated
+	Prompt int // tokens of a prompt; 0: nothing is sampled
+	Lesson int // tokens of a row to imitate, prompt included; 0: none is imitated
 }
 
 // errLong marks what is longer than a limit.
@@ -30,7 +29,7 @@ type fault struct {
 }
 
 var faults = []fault{
-	{chat.ErrControl, "[task] allow_control_tokens = true reads them as the tokens that they name"},
+	{chat.ErrControl, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name"},
 	{chat.ErrSystem, ""},
 	{chat.ErrNothing, "take these rows out"},
 	{errLong, ""},
@@ -88,22 +87,26 @@ func (r *Renderer) Check(name string, rows []verify.Problem, l Limits) (notes []
 	return notes, nil
 }
 
-// read is what a run does with a problem: it reads the prompt, or imitates the row.
-func (r *Renderer) read(row verify.Problem, l Limits) (chat.Lesson, error) {
-	if l.Lessons {
-		lesson, err := r.Lesson(row)
+// read is what a run does with a problem: it reads the prompt, and imitates the row.
+func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err error) {
+	if l.Prompt > 0 {
+		ids, err := r.Prompt(row)
+		if err == nil && len(ids) > l.Prompt {
+			err = fmt.Errorf("prompt %s has %d tokens, but [task] max_prompt_tokens is %d: it is %w", terminal.Quote(row.Question), len(ids), l.Prompt, errLong)
+			err = hint.With(err, "raise max_prompt_tokens, or take the row out")
+		}
+		if err != nil {
+			return lesson, err
+		}
+	}
+	if l.Lesson > 0 {
+		lesson, err = r.Lesson(row)
 		if n := len(lesson.IDs); err == nil && n > l.Lesson {
 			err = fmt.Errorf("the row has %d tokens, but max_tokens is %d: it is %w", n, l.Lesson, errLong)
 			err = hint.With(err, "raise max_tokens of the stage, or take the row out")
 		}
-		return lesson, err
 	}
-	ids, err := r.Prompt(row)
-	if err == nil && len(ids) > l.Prompt {
-		err = fmt.Errorf("prompt %s has %d tokens, but [task] max_prompt_tokens is %d: it is %w", terminal.Quote(row.Question), len(ids), l.Prompt, errLong)
-		err = hint.With(err, "raise max_prompt_tokens, or take the row out")
-	}
-	return chat.Lesson{}, err
+	return lesson, err
 }
 
 func (s *shared) add(row verify.Problem, err error) {

@@ -34,16 +34,21 @@ type file struct {
 const maxFileBytes = 4 << 30
 
 // Open reads the problems of a file (see [ReadRows]) for a verifier of package
-// verify's registry. A line that the verifier cannot judge is an error. Every line
-// counts in training, also one that is there twice.
+// verify's registry; "" is none, for rows that are only imitated. A line that the
+// verifier cannot judge is an error. Every line counts in training, also one that is
+// there twice.
 func Open(name, verifier string, options map[string]any) (Source, error) {
-	v, err := verify.New(verifier, options)
-	if err != nil {
-		return nil, err
+	var v verify.Verifier = unjudged{}
+	if verifier != "" {
+		var err error
+		if v, err = verify.New(verifier, options); err != nil {
+			return nil, err
+		}
 	}
 	f := &file{name: name, verifier: v, grader: verifier, options: options}
+	var err error
 	f.sum, err = ReadRows(name, func(row verify.Problem) error {
-		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", verifier) {
+		if own, there := row.Metadata["verifier"]; there && verifier != "" && string(own) != fmt.Sprintf("%q", verifier) {
 			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, verifier)
 		}
 		if err := verify.Check(v, row); err != nil {
@@ -98,6 +103,14 @@ func (f *file) Verify(row verify.Problem, completion string, ended bool) verify.
 		return tasks.Unended(completion)
 	}
 	return f.verifier.Verify(row, completion)
+}
+
+// unjudged is the verifier of rows that are only imitated.
+type unjudged struct{}
+
+// Verify implements [verify.Verifier].
+func (unjudged) Verify(verify.Problem, string) verify.Verdict {
+	return verify.Abstain("the task has no verifier")
 }
 
 // drawer draws lines of either split.

@@ -200,7 +200,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("line %d: %s", i, line)
 		}
 	}
-	if hints := hint.All(err); !slices.Contains(hints, "[task] allow_control_tokens = true reads them as the tokens that they name") {
+	if hints := hint.All(err); !slices.Contains(hints, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name") {
 		t.Errorf("hints %q", hints)
 	}
 	if _, err := r.Check("f.jsonl", rows[4:], Limits{Prompt: len(room)}); err != nil {
@@ -211,10 +211,10 @@ func TestCheck(t *testing.T) {
 		{Line: 7, Metadata: map[string]json.RawMessage{"messages": json.RawMessage(`[{"role":"user","content":"U"}]`)}},
 		{Line: 8, Metadata: map[string]json.RawMessage{"messages": json.RawMessage(`[{"role":"user","content":"U"},{"role":"assistant","content":"A"}]`)}},
 	}
-	if _, err := r.Check("f.jsonl", lessons, Limits{Lesson: 100, Lessons: true}); err == nil || !strings.Contains(err.Error(), "f.jsonl: line 7: nothing is learned from the conversation: there is no message of the assistant") {
+	if _, err := r.Check("f.jsonl", lessons, Limits{Lesson: 100}); err == nil || !strings.Contains(err.Error(), "f.jsonl: line 7: nothing is learned from the conversation: there is no message of the assistant") {
 		t.Error(err)
 	}
-	if _, err := r.Check("f.jsonl", lessons[1:], Limits{Lesson: 5, Lessons: true}); err == nil || !strings.Contains(err.Error(), "f.jsonl: line 8: the row has 23 tokens, but max_tokens is 5: it is too long") {
+	if _, err := r.Check("f.jsonl", lessons[1:], Limits{Lesson: 5}); err == nil || !strings.Contains(err.Error(), "f.jsonl: line 8: the row has 23 tokens, but max_tokens is 5: it is too long") {
 		t.Error(err)
 	}
 	rewriting := rendererOf(t, `{% for m in messages %}<|im_start|>{{ m.role }}
@@ -222,7 +222,7 @@ func TestCheck(t *testing.T) {
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`, Style{Form: Auto})
 	two := []verify.Problem{{Line: 9, Metadata: map[string]json.RawMessage{"messages": json.RawMessage(`[{"role":"user","content":"U"},{"role":"assistant","content":"A"},{"role":"user","content":"U"},{"role":"assistant","content":"A"}]`)}}}
-	notes, err := rewriting.Check("f.jsonl", two, Limits{Lesson: 100, Lessons: true})
+	notes, err := rewriting.Check("f.jsonl", two, Limits{Lesson: 100})
 	if note := "f.jsonl: line 9: 1 turn of the assistant read and not learned: message 2: the template changes the turn once more is said"; err != nil || !slices.Equal(notes, []string{note}) {
 		t.Errorf("%q %v", notes, err)
 	}

@@ -60,7 +60,7 @@ var besidePath = []string{"path", "dtype", "kv_dtype"}
 type Task struct {
 	Name            string         `toml:"name" about:"a procedural task; rlzero tasks lists them"`
 	Data            string         `toml:"data" about:"a file of JSON lines with prompt (or question), answer and what the verifier reads besides"`
-	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
+	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; none: stages of kind sft alone, which sample nothing"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
@@ -103,6 +103,10 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 	return demonstrator
 }
 
+// Samples says whether a run samples completions: it does unless it imitates rows and
+// has nothing to judge completions with.
+func (r *Recipe) Samples() bool { return r.Task.Data == "" || r.Task.Verifier != "" }
+
 // label is what messages call the task.
 func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
 
@@ -130,14 +134,14 @@ type Checkpoint struct {
 
 // Kinds of stage.
 const (
-	KindSFT  = "sft"  // imitation of the task's demonstrations
+	KindSFT  = "sft"  // imitation of the task's demonstrations or of rows of data
 	KindRL   = "rl"   // reinforcement learning
 	KindEval = "eval" // an evaluation on all held-out problems, as after every stage
 )
 
 // Stage is a part of a run, with an optimizer state of its own.
 type Stage struct {
-	Kind            string `toml:"kind" choice:"sft,rl,eval" about:"sft: imitation of the task's demonstrations; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
+	Kind            string `toml:"kind" choice:"sft,rl,eval" about:"sft: imitation of the task's demonstrations or of the rows of data; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
 	Name            string `toml:"name" about:"name of the stage in overrides and logs; default: its kind"`
 	Skip            bool   `toml:"skip" about:"leave the stage out, for example because model.path has been through it"`
 	SFT             `in:"sft"`
@@ -148,14 +152,16 @@ type Stage struct {
 	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"how advantages and the loss are computed"`
 }
 
-// SFT are the keys of a supervised stage. The rate rises over
+// SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
+// data, which are messages or have a completion. The rate rises over
 // optimizer.warmup_steps and is held until until_valid of the samples for some
 // training problems have the form of an answer, or for hold_steps; then it falls
-// linearly for decay_steps.
+// linearly for decay_steps. With rows, test_every measures the loss of held-out rows.
 type SFT struct {
-	BatchSize    int     `toml:"batch_size" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations of a step"`
+	BatchSize    int     `toml:"batch_size" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations, or rows of data, of a step"`
+	MaxTokens    int     `toml:"max_tokens" range:"[0,16777216]" unit:"tokens" about:"longest row of data, its prompt included; 0: the rows are not imitated, demonstrations of the task are"`
 	UntilValid   float64 `toml:"until_valid" range:"[0,1]" about:"share of valid samples that ends the hold of the learning rate; 0: the first test does; 1: all samples must be valid"`
-	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity"`
+	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity or, with data, of the loss on held-out rows"`
 	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"most steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`

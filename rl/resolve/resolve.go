@@ -61,9 +61,11 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 	if task.Data == "" {
 		return prompts.Of(task.Settings)
 	}
-	if _, err := verify.New(task.Verifier, task.Options); err != nil {
-		faults.Fail("task.options", "%v", err)
-		return nil
+	if task.Verifier != "" {
+		if _, err := verify.New(task.Verifier, task.Options); err != nil {
+			faults.Fail("task.options", "%v", err)
+			return nil
+		}
 	}
 	source, err := prompts.Open(filepath.FromSlash(task.Data), task.Verifier, task.Options)
 	if err != nil {

@@ -278,13 +278,26 @@ func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, er
 		if rows, err = o.Source.HeldOut(o.Recipe.Task.EvalProblems); err != nil {
 			return nil, fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 		}
-	} else if err := judgeable(o); err != nil {
+	} else if err := judgeable(o); o.Recipe.Samples() && err != nil {
 		return nil, err
 	}
 	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	return renderer.Check(o.Source.Name(), rows, prompts.Limits{Prompt: o.Recipe.Task.MaxPromptTokens})
+	return renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))
+}
+
+// limitsOf is what the stages of a recipe have room for.
+func limitsOf(r *recipe.Recipe) (l prompts.Limits) {
+	if r.Samples() {
+		l.Prompt = r.Task.MaxPromptTokens
+	}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() == nil && (l.Lesson == 0 || st.SFT.MaxTokens < l.Lesson) {
+			l.Lesson = st.SFT.MaxTokens
+		}
+	}
+	return l
 }
 
 // judgeable refuses a file of which most of the first rows lack what the verifier

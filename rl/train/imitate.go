@@ -21,8 +21,8 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// imitation imitates the task's demonstrations: its loss is the mean negative log-prob
-// of the completions' tokens, the end token included.
+// imitation imitates the task's demonstrations, or the rows of its data (lessons.go): its
+// loss is the mean negative log-prob of the completions' tokens, the end token included.
 //
 // The rate is held after its ramp until a share until_valid of samples has the form of
 // an answer, or for hold_steps; then it falls linearly for decay_steps.
@@ -40,7 +40,7 @@ func newImitation(p Parts, index int) (Stage, error) {
 // Readable says whether the model can read the demonstrations of a recipe's stages.
 func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for i := range r.Stages {
-		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip {
+		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() != nil {
 			if _, err := demonstrations(r, source, renderer, i, 0, 1); err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	views, err := demonstrations(s.Recipe, s.Source, s.Prompts, s.index, at.Step, cfg.BatchSize)
+	views, err := s.views(at.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +103,31 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 	seconds := time.Since(began).Seconds()
 	e.Timing = metrics.Row{"time/train_s": seconds, "train/tokens_per_s": float64(e.Tokens) / seconds}
 	done := at.Step + 1
-	if s.holdEnd < 0 && (done%cfg.TestEvery == 0 || done >= cfg.HoldSteps) {
-		// Not cut short by an interrupt: the step's update has been made.
-		share, err := s.probe(context.WithoutCancel(ctx), done)
-		if err != nil {
-			return nil, err
-		}
-		e.Metrics["eval/valid"] = share
-		if share >= cfg.UntilValid || done >= cfg.HoldSteps {
+	// Tests are not cut short by an interrupt: the step's update has been made.
+	switch tested := done%cfg.TestEvery == 0; {
+	case s.Recipe.Task.Demonstrator() == nil:
+		if s.holdEnd < 0 && done >= cfg.HoldSteps {
 			s.holdEnd = done
 		}
+		if tested || done == s.Steps() {
+			e.Metrics["eval/loss"], err = s.heldOutLoss()
+		}
+	case s.holdEnd < 0 && (tested || done >= cfg.HoldSteps):
+		var share float64
+		if share, err = s.probe(context.WithoutCancel(ctx), done); err == nil && (share >= cfg.UntilValid || done >= cfg.HoldSteps) {
+			s.holdEnd = done
+		}
+		e.Metrics["eval/valid"] = share
 	}
-	return e, nil
+	return e, err
+}
+
+// views are what a step learns from.
+func (s *imitation) views(step int) ([]rollout.View, error) {
+	if s.Recipe.Task.Demonstrator() == nil {
+		return s.lessons(step)
+	}
+	return demonstrations(s.Recipe, s.Source, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
 }
 
 // rate is the learning rate of a step, as a share of the full one.
