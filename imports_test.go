@@ -41,7 +41,7 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/store rl/train verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/store rl/train verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
@@ -77,8 +77,8 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
-	{folder: "model/text", imports: "model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model", imports: "gpu internal/files internal/hint model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model/text", imports: "internal/hint model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},
 
@@ -97,7 +97,7 @@ var layers = []layer{
 	{folder: "shaders/internal/spirv"},
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
-	{folder: "internal/files"},
+	{folder: "internal/files", imports: "internal/hint"},
 	{folder: "internal/fixtures"},
 	{folder: "internal/hint"},
 	{folder: "internal/worker"},

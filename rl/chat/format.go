@@ -39,6 +39,9 @@ var reserved = []string{"messages", "add_generation_prompt"}
 // and lines.ErrInput where the template cannot write a question.
 func New(tok *text.Tokenizer, eos []int, o Options) (*Format, error) {
 	c, err := tok.Chat()
+	if errors.Is(err, text.ErrNoChat) {
+		err = hint.With(err, "it would be in chat_template.jinja or tokenizer_config.json; many base models have none: take the model's instruct version, or write the prompts as text")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
