@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build test test-short test-webgpu fuzz-smoke check cross release generate bench clean
+.PHONY: demo build test test-short test-webgpu nightly fuzz-smoke check cross release generate bench clean
 
 demo: build
 	@.ci/needs demo
@@ -18,18 +18,24 @@ build:
 # Every package on every device found; lavapipe must be among them.
 test: build
 	@.ci/needs tests
-	RLZERO_WANT_DEVICE=lavapipe go test -timeout 30m ./...
+	RLZERO_WANT_DEVICE=lavapipe go test -timeout $(if $(RLZERO_LONG),90m,30m) ./...
 
 # The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal
 # bits of sampler and trainer (weights in f32; bf16's kernels are among those of
 # ./gpu), doctor, and the release binary. Needs g++; the first time it downloads a
 # module of 400 MB into Go's module cache.
-WEBGPU_TEST := RLZERO_ONLY_BACKEND=webgpu RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu -timeout 20m
+WEBGPU_TEST := RLZERO_ONLY_BACKEND=webgpu RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu -timeout $(if $(RLZERO_LONG),90m,20m)
 test-webgpu:
 	$(WEBGPU_TEST) ./gpu/webgpu/... ./gpu
 	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model
 	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
 	$(WEBGPU_TEST) -run 'ReleaseBinary' .
+
+# The long forms of the tests: every case on every device, more kills. An hour or more.
+nightly:
+	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test
+	RLZERO_LONG=1 $(MAKE) test-webgpu
+	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
 
 # What needs no device and no fixtures: a few seconds.
 test-short:

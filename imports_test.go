@@ -36,12 +36,12 @@ var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
-	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/store rl/train verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
@@ -65,6 +65,7 @@ var layers = []layer{
 	{folder: "rl/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
+	{folder: "rl/watch"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/lines"},
 	{folder: "rl/terminal"},

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +26,14 @@ type Config struct {
 
 	TieEmbeddings bool // tie_word_embeddings: the output head is the embedding
 	QKNorm        bool // RMSNorm of each head of q and k before rotation; by family
-	AttentionBias bool // attention_bias; not supported yet
-	MLPBias       bool // mlp_bias; not supported yet
+	AttentionBias bool // attention_bias, on q, k, v and o; ignored by families without the key
+	MLPBias       bool // mlp_bias, on gate, up and down; ignored by families without the key
+
+	Window      int     // sliding_window: a query sees itself and Window-1 tokens before it; 0: none
+	Sliding     []bool  // [layer] layer_types: whether it has the window; nil: none has
+	NoRope      []bool  // [layer] no_rope_layers: whether it does not rotate; nil: all rotate
+	LocalTheta  float64 // rope_local_base_freq: the base of sliding layers, never scaled; 0: RopeTheta
+	QueryScalar float64 // query_pre_attn_scalar: queries are divided by its root; 0: HeadDim
 
 	BOS int   // bos_token_id, -1 for none
 	EOS []int // eos_token_id: any of them ends a completion
@@ -81,14 +86,17 @@ func NewConfig(familyName string) (Config, error) {
 		Family: familyName, HeadDim: f.headDim, MaxPositions: f.maxPositions,
 		NormEps: f.normEps, RopeTheta: f.ropeTheta,
 		TieEmbeddings: f.tied, QKNorm: f.qkNorm,
+		LocalTheta: f.localTheta, QueryScalar: f.queryScalar,
 		BOS: -1, PAD: -1, InitStd: 0.02,
 	}, nil
 }
 
-// Complete fills in KVHeads (Heads) and HeadDim (Width/Heads) where they are 0
-// and checks everything. The error names the key of config.json that is wrong.
+// Complete fills in KVHeads (Heads) and HeadDim (Width/Heads) where they are 0, the
+// layers with a window or without rotation where their lists are nil, and checks
+// everything. The error names the key of config.json that is wrong.
 func (c *Config) Complete() error {
-	if _, err := lookupFamily(c.Family); err != nil {
+	f, err := lookupFamily(c.Family)
+	if err != nil {
 		return err
 	}
 	if c.KVHeads == 0 {
@@ -100,7 +108,11 @@ func (c *Config) Complete() error {
 		}
 		c.HeadDim = c.Width / c.Heads
 	}
-	return c.validate()
+	if err := c.validate(); err != nil {
+		return err
+	}
+	f.fillLayers(c)
+	return c.validateLayers()
 }
 
 func (c *Config) validate() error {
@@ -131,11 +143,13 @@ func (c *Config) validate() error {
 			return fmt.Errorf("%s: found %v, accepted: a number above 0", p.key, p.value)
 		}
 	}
-	if c.AttentionBias {
-		return fmt.Errorf("attention_bias: found true, accepted: false (biases are not supported yet)")
-	}
-	if c.MLPBias {
-		return fmt.Errorf("mlp_bias: found true, accepted: false (biases are not supported yet)")
+	for _, p := range []struct {
+		key   string
+		value float64
+	}{{"rope_local_base_freq", c.LocalTheta}, {"query_pre_attn_scalar", c.QueryScalar}} {
+		if !(p.value >= 0) || math.IsInf(p.value, 0) {
+			return fmt.Errorf("%s: found %v, accepted: a number above 0", p.key, p.value)
+		}
 	}
 	if err := errors.Join(c.Dtype.check(dtypeKey), c.KVDtype.check(kvDtypeKey)); err != nil {
 		return err
@@ -144,6 +158,22 @@ func (c *Config) validate() error {
 		return err
 	}
 	return c.RopeScaling.validate()
+}
+
+// validateLayers checks the lists that have an entry for each layer.
+func (c *Config) validateLayers() error {
+	for _, l := range []struct {
+		key  string
+		list []bool
+	}{{"layer_types", c.Sliding}, {"no_rope_layers", c.NoRope}} {
+		if l.list != nil && len(l.list) != c.Layers {
+			return fmt.Errorf("%s: found %d entries, accepted: num_hidden_layers %d", l.key, len(l.list), c.Layers)
+		}
+	}
+	if c.Sliding != nil && (c.Window < 1 || c.Window > maxSize) {
+		return fmt.Errorf("sliding_window: found %d, accepted: 1 to %d, for layers with sliding attention", c.Window, maxSize)
+	}
+	return nil
 }
 
 func (c *Config) validateIDs() error {
@@ -196,10 +226,14 @@ func (s *RopeScaling) validate() error {
 // linearly in original/wavelength. Source: modeling_rope_utils.py of transformers,
 // _compute_llama3_parameters.
 func RopeTable(c Config, positions int) (cos, sin [][]float32) {
-	half := c.HeadDim / 2
+	return ropeTable(c.HeadDim, c.RopeTheta, c.RopeScaling, positions)
+}
+
+func ropeTable(headDim int, theta float64, scaling *RopeScaling, positions int) (cos, sin [][]float32) {
+	half := headDim / 2
 	freq := make([]float64, half)
 	for i := range freq {
-		freq[i] = c.RopeScaling.scale(math.Pow(c.RopeTheta, -2*float64(i)/float64(c.HeadDim)))
+		freq[i] = scaling.scale(math.Pow(theta, -2*float64(i)/float64(headDim)))
 	}
 	cos, sin = make([][]float32, positions), make([][]float32, positions)
 	for p := range positions {
@@ -229,76 +263,4 @@ func (s *RopeScaling) scale(f float64) float64 {
 	}
 	blend := (turns - s.LowFreqFactor) / (s.HighFreqFactor - s.LowFreqFactor)
 	return (1-blend)*f/s.Factor + blend*f
-}
-
-// MarshalJSON is the config.json of a model whose weights are stored as float32:
-// keys sorted, in the spelling that every version of transformers reads.
-func (c Config) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"hidden_act": "silu", "use_cache": true}
-	f := families[c.Family]
-	if f.window == windowAlways {
-		out["sliding_window"] = nil // absent means 4096
-	}
-	for k, v := range c.Raw {
-		out[k] = v
-	}
-	for k, v := range map[string]any{
-		"architectures": []string{f.architecture}, "model_type": c.Family, "torch_dtype": "float32",
-		"vocab_size": c.Vocab, "hidden_size": c.Width, "intermediate_size": c.MLP,
-		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads,
-		"num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim, "max_position_embeddings": c.MaxPositions,
-		"rms_norm_eps": jsonFloat(c.NormEps), "rope_theta": jsonFloat(c.RopeTheta), "rope_scaling": c.RopeScaling.keys(),
-		"tie_word_embeddings": c.TieEmbeddings, "attention_bias": c.AttentionBias, "mlp_bias": c.MLPBias,
-		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
-		"initializer_range": jsonFloat(c.InitStd),
-	} {
-		out[k] = v
-	}
-	for k, d := range map[string]Dtype{dtypeKey: c.Dtype, kvDtypeKey: c.KVDtype} {
-		if d == BF16 {
-			out[k] = d
-		}
-	}
-	return json.Marshal(out)
-}
-
-func (s *RopeScaling) keys() map[string]any {
-	if s == nil {
-		return nil
-	}
-	k := map[string]any{"rope_type": s.Type, "factor": jsonFloat(s.Factor)}
-	if s.Type == "llama3" {
-		k["low_freq_factor"], k["high_freq_factor"] = jsonFloat(s.LowFreqFactor), jsonFloat(s.HighFreqFactor)
-		k["original_max_position_embeddings"] = s.OriginalMaxPositions
-	}
-	return k
-}
-
-// jsonFloat is a number that other programs take for a float: 10000.0, never
-// 10000, which transformers would warn of.
-type jsonFloat float64
-
-func (x jsonFloat) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal(float64(x))
-	if err == nil && !bytes.ContainsAny(data, ".e") {
-		data = append(data, ".0"...)
-	}
-	return data, err
-}
-
-func idOrNull(id int) any {
-	if id < 0 {
-		return nil
-	}
-	return id
-}
-
-func idsOrNull(ids []int) any {
-	switch len(ids) {
-	case 0:
-		return nil
-	case 1:
-		return ids[0]
-	}
-	return ids
 }

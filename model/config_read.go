@@ -51,15 +51,22 @@ func ParseConfig(data []byte) (Config, error) {
 	c.NormEps = r.number("rms_norm_eps", c.NormEps)
 	c.InitStd = r.number("initializer_range", c.InitStd)
 	c.TieEmbeddings = r.flag("tie_word_embeddings", c.TieEmbeddings)
-	c.AttentionBias = r.flag("attention_bias", false)
-	c.MLPBias = r.flag("mlp_bias", false)
+	if f.attentionBias {
+		c.AttentionBias = r.flag("attention_bias", false)
+	}
+	if f.mlpBias {
+		c.MLPBias = r.flag("mlp_bias", false)
+	}
+	if f.queryScalar > 0 {
+		c.QueryScalar = r.number("query_pre_attn_scalar", c.QueryScalar)
+	}
 	c.BOS = r.id("bos_token_id")
 	c.PAD = r.id("pad_token_id")
 	c.EOS = r.ids("eos_token_id")
 	c.Dtype = r.dtype(dtypeKey)
 	c.KVDtype = r.dtype(kvDtypeKey)
 	r.rope(&c)
-	r.windows(f.window, c.Layers)
+	r.layers(f, &c)
 	if r.err != nil {
 		return Config{}, r.err
 	}
@@ -262,29 +269,6 @@ func (r *configReader) ids(key string) []int {
 	return list
 }
 
-// rope reads the rotation in either spelling.
-func (r *configReader) rope(c *Config) {
-	c.RopeTheta = r.number("rope_theta", c.RopeTheta)
-	for _, key := range []string{"rope_scaling", "rope_parameters"} {
-		raw := r.take(key)
-		if raw == nil || r.err != nil {
-			continue
-		}
-		line := r.keys[key].line
-		inner, err := readObject(raw, line)
-		if err != nil {
-			r.refuse(key, "an object or null")
-			return
-		}
-		in := configReader{prefix: key + ".", keys: inner}
-		c.RopeTheta = in.number("rope_theta", c.RopeTheta)
-		if s := in.ropeScaling(); s.Type != "default" {
-			c.RopeScaling = &s
-		}
-		r.err = in.err
-	}
-}
-
 func (r *configReader) ropeScaling() RopeScaling {
 	var s RopeScaling
 	key := "rope_type"
@@ -326,8 +310,18 @@ func (r *configReader) refuseMisread(f family) {
 			r.refuse(key, "none: quantised weights are not supported; use the unquantised model")
 		}
 	}
-	if v, ok := r.keys["hidden_act"]; ok && string(v.raw) != `"silu"` && string(v.raw) != `"swish"` {
-		r.refuse("hidden_act", `"silu"`)
+	activation, names := "hidden_act", []string{"silu", "swish"}
+	if f.gelu {
+		activation, names = "hidden_activation", []string{geluName}
+	}
+	if v, ok := r.keys[activation]; ok && string(v.raw) != "null" && !slices.Contains(names, strings.Trim(string(v.raw), `"`)) {
+		r.refuse(activation, strconv.Quote(names[0]))
+	}
+	if v, ok := r.keys["final_logit_softcapping"]; ok && string(v.raw) != "null" {
+		r.refuse("final_logit_softcapping", "null: soft capping of logits is not supported")
+	}
+	if v, ok := r.keys["use_bidirectional_attention"]; ok && string(v.raw) == "true" {
+		r.refuse("use_bidirectional_attention", "false: the decoder is causal")
 	}
 	r.refusePartialRotation()
 	if raw := r.take("architectures"); raw != nil {
@@ -335,40 +329,6 @@ func (r *configReader) refuseMisread(f family) {
 		if json.Unmarshal(raw, &names) != nil || len(names) > 0 && !slices.Contains(names, f.architecture) {
 			r.refuse("architectures", `["`+f.architecture+`"]`)
 		}
-	}
-}
-
-// windows refuses sliding-window attention, which the decoder does not have yet.
-func (r *configReader) windows(rule windowRule, layers int) {
-	const accepted = "full attention in every layer (sliding windows are not supported yet)"
-	if rule == windowNever || r.err != nil {
-		return
-	}
-	probe := configReader{keys: r.keys} // leaves the keys to Raw: they are written back as they are
-	if raw := probe.take("layer_types"); raw != nil && rule == windowOptIn {
-		var types []string
-		if json.Unmarshal(raw, &types) != nil || len(types) != layers ||
-			slices.ContainsFunc(types, func(s string) bool { return s != "full_attention" }) {
-			r.refuse("layer_types", fmt.Sprintf(`%d times "full_attention" (sliding windows are not supported yet)`, layers))
-		}
-		return
-	}
-	v, given := r.keys["sliding_window"]
-	window := !given || string(v.raw) != "null" // absent: 4096
-	switch rule {
-	case windowAlways:
-		if window && !given {
-			r.err = r.missing("sliding_window", "null (an absent key means 4096, and sliding windows are not supported yet)")
-		} else if window {
-			r.refuse("sliding_window", "null: "+accepted)
-		}
-	case windowOptIn:
-		if probe.flag("use_sliding_window", false) && window && probe.sizeOr("max_window_layers", 28) < layers {
-			r.refuse("use_sliding_window", "false: "+accepted)
-		}
-	}
-	if r.err == nil {
-		r.err = probe.err
 	}
 }
 

@@ -94,8 +94,17 @@ func TestConfigSpellings(t *testing.T) {
 func TestConfigRefused(t *testing.T) {
 	for _, c := range []struct{ family, more, want string }{
 		{"mamba7", "", `line 2: model_type: found "mamba7"`},
-		{"gemma3_text", "", "family gemma3_text is not supported yet: it needs"},
-		{"qwen2", "", "supported: llama, mistral, qwen3"},
+		{"gpt2", "", "supported: gemma3_text, llama, mistral, qwen2, qwen3, smollm3"},
+		{"gemma3_text", `, "hidden_activation": "gelu"`, `hidden_activation: found "gelu"`},
+		{"gemma3_text", `, "final_logit_softcapping": 30.0`, "final_logit_softcapping: found 30.0, accepted: null"},
+		{"gemma3_text", `, "use_bidirectional_attention": true`, "use_bidirectional_attention: found true"},
+		{"gemma3_text", `, "query_pre_attn_scalar": -1`, "query_pre_attn_scalar: found -1"},
+		{"gemma3_text", `, "sliding_window": null, "layer_types": ["sliding_attention", "full_attention"]`, "sliding_window: found 0"},
+		{"gemma3_text", `, "layer_types": ["sliding_attention"]`, "layer_types: found"},
+		{"gemma3_text", `, "layer_types": ["sliding_attention", "chunked_attention"]`, "layer_types: found"},
+		{"gemma3_text", `, "rope_parameters": {"full_attention": {"rope_type": "yarn"}}`, "rope_parameters.full_attention.rope_type: found"},
+		{"smollm3", `, "no_rope_layers": [1]`, "no_rope_layers: found"},
+		{"smollm3", `, "no_rope_layers": [1, 2]`, "no_rope_layers: found"},
 		{"llama", `, "hidden_size": 64`, `key "hidden_size" is already in line 3`},
 		{"llama", `, "head_dim": 2.5`, `line 4: head_dim: found 2.5, accepted: a positive integer`},
 		{"llama", `, "head_dim": 3`, "head_dim: found 3, accepted: an even number"},
@@ -103,8 +112,7 @@ func TestConfigRefused(t *testing.T) {
 		{"llama", `, "rms_norm_eps": 0`, "rms_norm_eps: found 0"},
 		{"llama", `, "rms_norm_eps": "1e-6"`, `rms_norm_eps: found "1e-6" (a string), accepted: a number`},
 		{"llama", `, "tie_word_embeddings": 1`, "tie_word_embeddings: found 1, accepted: true or false"},
-		{"llama", `, "attention_bias": true`, "attention_bias: found true"},
-		{"llama", `, "mlp_bias": true`, "mlp_bias: found true"},
+		{"llama", `, "attention_bias": 1`, "attention_bias: found 1"},
 		{"llama", `, "hidden_act": "gelu"`, `hidden_act: found "gelu"`},
 		{"llama", `, "eos_token_id": 100`, "eos_token_id: found 100, accepted: token ids below vocab_size 100"},
 		{"llama", `, "eos_token_id": "</s>"`, `eos_token_id: found "</s>" (a string)`},
@@ -117,10 +125,9 @@ func TestConfigRefused(t *testing.T) {
 		{"llama", `, "rope_scaling": {"rope_type": "linear", "factor": 0.5}`, "rope_scaling: found factor 0.5"},
 		{"llama", `, "rope_scaling": {"rope_type": "linear", "factor": 2, "attention_factor": 2}`, "rope_scaling.attention_factor: found 2"},
 		{"llama", `, "rope_scaling": 8`, "rope_scaling: found 8, accepted: an object or null"},
-		{"mistral", "", "sliding_window is missing"},
-		{"mistral", `, "sliding_window": 4096`, "sliding_window: found 4096"},
+		{"mistral", `, "sliding_window": 0`, "sliding_window: found 0"},
 		{"qwen3", `, "layer_types": ["full_attention", "sliding_attention"]`, "layer_types: found"},
-		{"qwen3", `, "use_sliding_window": true, "sliding_window": 16, "max_window_layers": 1`, "use_sliding_window: found true"},
+		{"qwen3", `, "use_sliding_window": true, "layer_types": ["full_attention", "sliding_attention"]`, "sliding_window: found 0"},
 	} {
 		_, err := ParseConfig(minimal(c.family, c.more))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -134,6 +141,53 @@ func TestConfigRefused(t *testing.T) {
 		if _, err := ParseConfig([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %q", c.text, err, c.want)
 		}
+	}
+}
+
+// TestConfigLayers: which layers have a window and which do not rotate, by the rules of
+// the families' README of the model fixtures and of their configuration files.
+func TestConfigLayers(t *testing.T) {
+	no, yes := false, true
+	for _, c := range []struct {
+		family, more string
+		window       int
+		sliding      []bool
+		noRope       []bool
+	}{
+		{"mistral", "", 4096, []bool{yes, yes}, nil},
+		{"mistral", `, "sliding_window": 7`, 7, []bool{yes, yes}, nil},
+		{"qwen2", `, "use_sliding_window": true, "sliding_window": 16, "max_window_layers": 1`, 16, []bool{no, yes}, nil},
+		{"qwen2", `, "use_sliding_window": true, "sliding_window": 16, "max_window_layers": 0`, 16, []bool{yes, yes}, nil},
+		{"qwen3", `, "use_sliding_window": true, "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]`, 16, []bool{yes, no}, nil},
+		{"gemma3_text", "", 4096, []bool{yes, yes}, nil},
+		{"gemma3_text", `, "sliding_window": 9, "sliding_window_pattern": 2`, 9, []bool{yes, no}, nil},
+		{"gemma3_text", `, "layer_types": ["full_attention", "full_attention"]`, 0, nil, nil},
+		{"smollm3", "", 0, nil, nil},
+		{"smollm3", `, "no_rope_layer_interval": 2`, 0, nil, []bool{no, yes}},
+		{"smollm3", `, "no_rope_layers": [0, 1]`, 0, nil, []bool{yes, no}},
+		{"smollm3", `, "no_rope_layers": [0, 1], "use_sliding_window": true, "sliding_window": 5`, 5, []bool{yes, no}, []bool{yes, no}},
+	} {
+		got, err := ParseConfig(minimal(c.family, c.more))
+		if err != nil {
+			t.Errorf("%s%s: %v", c.family, c.more, err)
+			continue
+		}
+		if got.Window != c.window || !slices.Equal(got.Sliding, c.sliding) || !slices.Equal(got.NoRope, c.noRope) {
+			t.Errorf("%s%s: window %d in %v, no rotation in %v", c.family, c.more, got.Window, got.Sliding, got.NoRope)
+		}
+		data, err := got.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseConfig(data)
+		again.Raw, got.Raw = nil, nil
+		if err != nil || !reflect.DeepEqual(again, got) {
+			t.Errorf("%s%s: written and read again: %v\n got %+v\nwant %+v", c.family, c.more, err, again, got)
+		}
+	}
+	got, err := ParseConfig(minimal("gemma3_text", `, "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 5000.0}, "full_attention": {"rope_type": "linear", "factor": 8, "rope_theta": 1e6}}`))
+	if err != nil || got.LocalTheta != 5000 || got.RopeTheta != 1e6 || got.RopeScaling == nil || got.RopeScaling.Factor != 8 {
+		t.Errorf("rope_parameters of two kinds of layers: %+v, %v", got, err)
 	}
 }
 
@@ -170,7 +224,7 @@ func TestConfigWritten(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", family, got, want)
 		}
-		for _, text := range []string{`"rope_theta": 10000.0`, `"torch_dtype": "float32"`, families[family].architecture} {
+		for _, text := range []string{fmt.Sprintf(`"rope_theta": %.1f`, want.RopeTheta), `"torch_dtype": "float32"`, families[family].architecture} {
 			if !strings.Contains(string(data), text) {
 				t.Errorf("%s: no %s in\n%s", family, text, data)
 			}
@@ -224,7 +278,7 @@ func checkRope(t *testing.T, name string, c Config, freq []float64) {
 }
 
 func TestFamilies(t *testing.T) {
-	if got := Families(); !slices.Equal(got, []string{"llama", "mistral", "qwen3"}) {
+	if got := Families(); !slices.Equal(got, []string{"gemma3_text", "llama", "mistral", "qwen2", "qwen3", "smollm3"}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -6,7 +6,10 @@
 //
 // # One path of arithmetic
 //
-// Sampler and trainer record the same kernels from the same function (decoder.go).
+// Sampler and trainer record the same kernels from the same function (decoder.go). A
+// block is made of parts (part_attention.go, part_mlp.go), each with its tensors, its
+// buffers and its two passes in one file; every product with a weight is a linear
+// (linear.go).
 // A kernel computes each row by itself in an order that does not depend on the
 // other rows, so the log-prob that the sampler reports for a token has the same
 // bits as the one the trainer computes for it later: whatever the batch, the
@@ -42,9 +45,16 @@
 // workspace of at most 64 MiB, reduced to four numbers a row, and made again in
 // the backward pass.
 //
+// # Drafts
+//
+// A request may say what its completions are expected to be (Request.Draft). All draws of
+// a draft are computed in one pass, and the completion has the same bits with any draft.
+// [Engine.Check] uses this to prove completions right or wrong, token by token, at the
+// price of reading them.
+//
 // # Threads
 //
-// A Trainer or Scorer belongs to one goroutine. Engine.Generate may be called
-// by many. Engine and Trainer share the device: do not train while a Generate
+// A Trainer or Scorer belongs to one goroutine. Engine.Generate and Engine.Check may be
+// called by many. Engine and Trainer share the device: do not train while a Generate
 // is in flight.
 package model

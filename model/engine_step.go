@@ -18,14 +18,16 @@ type stepRows struct {
 	filtered         bool
 }
 
+// draw is one of token at of a completion.
 type draw struct {
-	g *group
-	s *sequence
+	g  *group
+	s  *sequence
+	at int
 }
 
 // collect lists the next rows: one for each completion in flight, then prompt
-// tokens as far as there is room. The rows and their order decide nothing but
-// speed.
+// tokens, then those of drafts, as far as there is room. The rows and their order
+// decide nothing but speed.
 func (e *Engine) collect() *stepRows {
 	r := &stepRows{}
 	for _, g := range e.active {
@@ -37,7 +39,7 @@ func (e *Engine) collect() *stepRows {
 				continue
 			}
 			e.addRow(r, s.IDs[len(s.IDs)-1], s.list)
-			r.addDraw(len(r.ids)-1, g, s)
+			r.addDraw(len(r.ids)-1, g, s, len(s.IDs))
 		}
 	}
 	room := min(e.opt.StepRows-len(r.ids), e.opt.PromptRows)
@@ -48,11 +50,12 @@ func (e *Engine) collect() *stepRows {
 			room--
 			if g.read == len(g.req.Prompt) {
 				for _, s := range g.seqs {
-					r.addDraw(len(r.ids)-1, g, s)
+					r.addDraw(len(r.ids)-1, g, s, 0)
 				}
 			}
 		}
 	}
+	e.addDrafts(r)
 	return r
 }
 
@@ -65,7 +68,8 @@ func (e *Engine) addRow(r *stepRows, id int, l *slotList) {
 	r.keys = append(r.keys, u(e.cache.offset(l)), u(pos+1))
 }
 
-func (r *stepRows) addDraw(row int, g *group, s *sequence) {
+// addDraw appends the draw of token at of a completion, which reads a row.
+func (r *stepRows) addDraw(row int, g *group, s *sequence, at int) {
 	p := g.req.Sampling
 	inv, statInv := float32(0), float32(1)
 	if p.Temperature > 0 {
@@ -80,17 +84,17 @@ func (r *stepRows) addDraw(row int, g *group, s *sequence) {
 	r.idx = append(r.idx, u(row))
 	r.invTemp = append(r.invTemp, statInv)
 	r.rowp = append(r.rowp, math.Float32bits(inv), u(p.TopK), f(topP), f(p.MinP),
-		uint32(p.Seed), uint32(p.Seed>>32), g.req.Stream+u(s.index), u(len(g.req.Prompt)+len(s.IDs)))
-	r.draws = append(r.draws, draw{g, s})
+		uint32(p.Seed), uint32(p.Seed>>32), g.req.Stream+u(s.index), u(len(g.req.Prompt)+at))
+	r.draws = append(r.draws, draw{g, s, at})
 }
 
-// step computes one round: every completion in flight gets its next token.
+// step computes one round: every completion in flight gets its next token, or
+// several if it has a draft.
 func (e *Engine) step() error {
 	r := e.collect()
 	h := &e.ws.head
-	if err := writeAll(
-		write{e.ws.ids, u32Bytes(r.ids)}, write{e.ws.place, u32Bytes(r.place)}, write{e.ws.keys, u32Bytes(r.keys)},
-		write{h.idx, u32Bytes(r.idx)}, write{h.invTemp, f32Bytes(r.invTemp)}, write{e.rowp, u32Bytes(r.rowp)}); err != nil {
+	if err := writeAll(append(e.ws.rowWrites(r.ids, r.place, r.keys, e.m.layout.window),
+		write{h.idx, u32Bytes(r.idx)}, write{h.invTemp, f32Bytes(r.invTemp)}, write{e.rowp, u32Bytes(r.rowp)})...); err != nil {
 		return err
 	}
 	T, R := len(r.ids), len(r.draws)
@@ -117,11 +121,15 @@ func (e *Engine) step() error {
 		return err
 	}
 	for i, d := range r.draws {
+		if !d.stands() {
+			continue
+		}
 		id := int(binary.LittleEndian.Uint32(ids[4*i:]))
 		if id >= e.m.Config.Vocab {
 			return fmt.Errorf("the sampler drew token %d of a vocabulary of %d: the logits are not finite", id, e.m.Config.Vocab)
 		}
 		e.take(d.g, d.s, id, stats[4*i], stats[4*i+1])
+		d.s.compareDraft(len(d.g.req.Prompt))
 	}
 	return nil
 }

@@ -2,15 +2,15 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
 
 // family is what an architecture adds to the common decoder: the defaults of
-// the keys that its config.json may leave out, and its quirks.
+// the keys that its config.json may leave out, and the options of its parts.
 type family struct {
 	architecture string // config.json: architectures[0]
-	missing      string // what the decoder lacks for it; "" if it runs
 
 	headDim      int // head_dim when absent; 0: hidden_size / num_attention_heads
 	kvHeads      int // num_key_value_heads when absent (null is another matter); 0: num_attention_heads
@@ -18,65 +18,120 @@ type family struct {
 	ropeTheta    float64
 	normEps      float64
 	tied         bool
-	qkNorm       bool
-	window       windowRule
-	source       string // below [transformersModels]
+
+	attentionBias bool    // the key attention_bias counts: biases on q, k, v and o
+	mlpBias       bool    // the key mlp_bias counts: biases on gate, up and down
+	qkvBias       bool    // biases on q, k and v, whatever the keys say
+	qkNorm        bool    // RMSNorm of each query and key head before the rotation
+	sandwich      bool    // norms behind attention and MLP too, and other names of the norms
+	normPlus      float64 // added to the factors of all norms: 1 where the files hold w of 1+w
+	gelu          bool    // gelu by tanh (key hidden_activation) and not silu (key hidden_act)
+	embedScale    bool    // embeddings are multiplied by sqrt(hidden_size)
+	queryScalar   float64 // query_pre_attn_scalar when absent; 0: head_dim, and no such key
+	window        windowRule
+	localTheta    float64 // rope_local_base_freq of sliding layers when absent; 0: they rotate as all do
+	noRopeEvery   int     // no_rope_layer_interval when absent: every n-th layer does not rotate; 0: all do
+
+	sources []string // where each of these is written down, below [transformers]
 }
 
-// windowRule says when keys of config.json ask for sliding-window attention.
+// windowRule says in which layers a query sees only the sliding_window tokens up to
+// itself.
 type windowRule int
 
 const (
-	windowNever  windowRule = iota // the family has none, the keys are ignored
-	windowAlways                   // sliding_window is not null; 4096 when absent
-	windowOptIn                    // use_sliding_window, in layers from max_window_layers on
+	windowNever   windowRule = iota // the keys are ignored
+	windowAlways                    // in all, unless sliding_window is null; 4096 when absent
+	windowOptIn                     // by layer_types, or from max_window_layers on, with use_sliding_window
+	windowNoRope                    // by layer_types, or where there is no rotation, with use_sliding_window
+	windowPattern                   // by layer_types, or in all but every sliding_window_pattern-th; 4096 when absent
 )
 
-// transformersModels is where the sources of the table below lie; the defaults
-// are those of version 4.57.1.
-const transformersModels = "https://github.com/huggingface/transformers/tree/v4.57.1/src/transformers/models/"
+// transformers is where the sources of the table below lie.
+const transformers = "https://github.com/huggingface/transformers/blob/v4.57.1/src/transformers/"
 
-// families has one row per model_type of config.json.
+// families has one row per model_type of config.json. The rotation is in
+// modeling_rope_utils.py for all of them, the window in masking_utils.py
+// (sliding_window_overlay).
 var families = map[string]family{
 	"llama": {architecture: "LlamaForCausalLM", maxPositions: 2048, ropeTheta: 10000, normEps: 1e-6,
-		source: "llama/configuration_llama.py"},
+		attentionBias: true, mlpBias: true,
+		sources: []string{"models/llama/configuration_llama.py", "models/llama/modeling_llama.py (biases)"}},
 	"mistral": {architecture: "MistralForCausalLM", maxPositions: 4096 * 32, ropeTheta: 10000, normEps: 1e-6,
-		kvHeads: 8, window: windowAlways, source: "mistral/configuration_mistral.py"},
+		kvHeads: 8, window: windowAlways,
+		sources: []string{"models/mistral/configuration_mistral.py", "models/mistral/modeling_mistral.py (window)"}},
 	"qwen2": {architecture: "Qwen2ForCausalLM", maxPositions: 32768, ropeTheta: 10000, normEps: 1e-6,
-		kvHeads: 32, window: windowOptIn, missing: "biases on the q, k and v projections",
-		source: "qwen2/modeling_qwen2.py"},
+		kvHeads: 32, qkvBias: true, window: windowOptIn,
+		sources: []string{"models/qwen2/configuration_qwen2.py (window)", "models/qwen2/modeling_qwen2.py (biases)"}},
 	"qwen3": {architecture: "Qwen3ForCausalLM", maxPositions: 32768, ropeTheta: 10000, normEps: 1e-6,
-		headDim: 128, kvHeads: 32, qkNorm: true, window: windowOptIn, source: "qwen3/configuration_qwen3.py"},
+		headDim: 128, kvHeads: 32, attentionBias: true, qkNorm: true, window: windowOptIn,
+		sources: []string{"models/qwen3/configuration_qwen3.py (window)", "models/qwen3/modeling_qwen3.py (q_norm, k_norm, biases)"}},
 	"gemma3_text": {architecture: "Gemma3ForCausalLM", maxPositions: 131072, ropeTheta: 1e6, normEps: 1e-6,
-		headDim: 256, kvHeads: 4, tied: true, qkNorm: true,
-		missing: "norm weights as 1+w, norms after attention and MLP, gelu, sliding windows and two rope bases",
-		source:  "gemma3/modeling_gemma3.py"},
+		headDim: 256, kvHeads: 4, tied: true,
+		attentionBias: true, qkNorm: true, sandwich: true, normPlus: 1, gelu: true, embedScale: true,
+		queryScalar: 256, window: windowPattern, localTheta: 10000,
+		sources: []string{"models/gemma3/configuration_gemma3.py (defaults, layer_types)",
+			"models/gemma3/modeling_gemma3.py (Gemma3RMSNorm: 1+w; Gemma3DecoderLayer: four norms; Gemma3TextScaledWordEmbedding; " +
+				"Gemma3Attention: query_pre_attn_scalar; Gemma3TextModel: two rotations)"}},
 	"smollm3": {architecture: "SmolLM3ForCausalLM", maxPositions: 32768, ropeTheta: 2e6, normEps: 1e-6,
-		kvHeads: 4, tied: true, window: windowOptIn, missing: "layers without rope (no_rope_layers)",
-		source: "smollm3/modeling_smollm3.py"},
+		kvHeads: 4, tied: true, attentionBias: true, mlpBias: true, window: windowNoRope, noRopeEvery: 4,
+		sources: []string{"models/smollm3/configuration_smollm3.py (no_rope_layers)", "models/smollm3/modeling_smollm3.py (use_rope)"}},
 }
 
 // Families lists the model types that the decoder runs.
 func Families() []string {
 	var names []string
-	for name, f := range families {
-		if f.missing == "" {
-			names = append(names, name)
-		}
+	for name := range families {
+		names = append(names, name)
 	}
 	sort.Strings(names)
 	return names
 }
 
-// lookupFamily finds the row of a model type that the decoder runs.
+// lookupFamily finds the row of a model type.
 func lookupFamily(name string) (family, error) {
 	f, ok := families[name]
-	supported := strings.Join(Families(), ", ")
 	if !ok {
-		return f, fmt.Errorf("model_type: found %q, an unknown architecture; supported: %s", name, supported)
-	}
-	if f.missing != "" {
-		return f, fmt.Errorf("model_type: family %s is not supported yet: it needs %s; supported: %s", name, f.missing, supported)
+		return f, fmt.Errorf("model_type: found %q, an unknown architecture; supported: %s", name, strings.Join(Families(), ", "))
 	}
 	return f, nil
+}
+
+// fillLayers sets what differs from layer to layer where the config does not say it,
+// and leaves out what makes no difference.
+func (f family) fillLayers(c *Config) {
+	if c.NoRope == nil && f.noRopeEvery > 0 {
+		c.NoRope = everyNth(c.Layers, f.noRopeEvery)
+	}
+	if c.Sliding == nil && c.Window > 0 {
+		switch f.window {
+		case windowAlways:
+			c.Sliding = slices.Repeat([]bool{true}, c.Layers)
+		case windowPattern:
+			c.Sliding = everyNth(c.Layers, slidingPattern)
+			for i := range c.Sliding {
+				c.Sliding[i] = !c.Sliding[i]
+			}
+		}
+	}
+	if !slices.Contains(c.Sliding, true) {
+		c.Sliding, c.Window = nil, 0
+	}
+	if !slices.Contains(c.NoRope, true) {
+		c.NoRope = nil
+	}
+}
+
+const (
+	slidingWindow  = 4096 // sliding_window when absent, tokens
+	slidingPattern = 6    // sliding_window_pattern when absent
+)
+
+// everyNth is true for layers n-1, 2n-1, ...
+func everyNth(layers, n int) []bool {
+	out := make([]bool, layers)
+	for i := n - 1; i < layers; i += n {
+		out[i] = true
+	}
+	return out
 }

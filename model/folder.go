@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,29 +134,10 @@ type TensorSpec struct {
 // Tensors lists the tensors of a model as they stand in its files. Matrices are
 // [out][in].
 func Tensors(c Config) []TensorSpec {
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	specs := []TensorSpec{{embedName, []int{c.Vocab, c.Width}}}
-	for i := range c.Layers {
-		add := func(name string, shape ...int) {
-			specs = append(specs, TensorSpec{fmt.Sprintf("model.layers.%d.%s.weight", i, name), shape})
-		}
-		add("input_layernorm", c.Width)
-		add("self_attn.q_proj", q, c.Width)
-		add("self_attn.k_proj", kv, c.Width)
-		add("self_attn.v_proj", kv, c.Width)
-		if c.QKNorm {
-			add("self_attn.q_norm", c.HeadDim)
-			add("self_attn.k_norm", c.HeadDim)
-		}
-		add("self_attn.o_proj", c.Width, q)
-		add("post_attention_layernorm", c.Width)
-		add("mlp.gate_proj", c.MLP, c.Width)
-		add("mlp.up_proj", c.MLP, c.Width)
-		add("mlp.down_proj", c.Width, c.MLP)
-	}
-	specs = append(specs, TensorSpec{"model.norm.weight", []int{c.Width}})
-	if !c.TieEmbeddings {
-		specs = append(specs, TensorSpec{headName, []int{c.Vocab, c.Width}})
+	l := newLayout(c, math.MaxInt)
+	specs := make([]TensorSpec, len(l.pieces))
+	for i, p := range l.pieces {
+		specs[i] = TensorSpec{p.name, p.shape}
 	}
 	return specs
 }

@@ -95,8 +95,9 @@ func pack(seqs []Sequence, maxRows, maxPos int) ([]batch, error) {
 	return out, nil
 }
 
-// upload writes a batch's token ids, positions and key ranges.
-func (ws *workspace) upload(b batch) error {
+// upload writes a batch's token ids, positions and key ranges. window is that of the
+// layers that have one.
+func (ws *workspace) upload(b batch, window int) error {
 	ids := make([]uint32, 0, b.T)
 	place, keys := make([]uint32, 0, 2*b.T), make([]uint32, 0, 2*b.T)
 	idx, target := make([]uint32, 0, b.R), make([]uint32, 0, b.R)
@@ -116,9 +117,8 @@ func (ws *workspace) upload(b batch) error {
 		})
 	}
 	h := &ws.head
-	return writeAll(
-		write{ws.ids, u32Bytes(ids)}, write{ws.place, u32Bytes(place)}, write{ws.keys, u32Bytes(keys)},
-		write{h.idx, u32Bytes(idx)}, write{h.target, u32Bytes(target)}, write{h.invTemp, f32Bytes(temps)})
+	return writeAll(append(ws.rowWrites(ids, place, keys, window),
+		write{h.idx, u32Bytes(idx)}, write{h.target, u32Bytes(target)}, write{h.invTemp, f32Bytes(temps)})...)
 }
 
 type write struct {
@@ -154,8 +154,8 @@ func (p *pool) packedWorkspace(m *Model, rows, predicted int, keep bool) (*works
 
 func (p *pool) planWorkspace(d dims, rows, predicted int, keep bool, maxBinding int) *workspace {
 	ws := &workspace{maxRows: rows}
-	ws.layers, ws.last = p.activations(d, rows, keep, nil)
-	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
+	ws.blocks, ws.last = p.activations(d, rows, keep, nil)
+	ws.rowSpace(p, d, rows)
 	ws.kvidx = p.words("key index", rows)
 	ws.head = p.headSpace(d, predicted, maxBinding)
 	return ws
@@ -222,7 +222,7 @@ func (s *Scorer) Score(seqs []Sequence) ([]TokenStats, error) {
 	var out []TokenStats
 	for _, b := range batches {
 		if b.R > 0 {
-			if err := s.ws.upload(b); err != nil {
+			if err := s.ws.upload(b, s.m.layout.window); err != nil {
 				return nil, err
 			}
 			err := s.progs.run(fmt.Sprintf("score %d %d", b.T, b.R), func(r *recorder) { s.m.recordScores(r, s.ws, b.T, b.R) })

@@ -39,6 +39,7 @@ type Request struct {
 	Stream    uint32
 	StopIDs   []int    // end the completion, and belong to it; besides the model's EOS
 	StopText  []string // end the completion when its text contains one (needs a tokenizer)
+	Draft     [][]int  // [completion][token] what they are expected to be; changes no bit, see draft.go; nil: nothing is expected
 }
 
 // Completion is what was sampled after a prompt.
@@ -56,6 +57,7 @@ type EngineOptions struct {
 	CacheToken int // token slots of the key/value cache; 0: Sequences*Context, rounded to pages
 	StepRows   int // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
 	PromptRows int // prompt tokens in one step at most; 0: StepRows
+	Draws      int // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
 
 	// Edit, if not nil, replaces the dispatches of a step before they are recorded.
 	// It is there for the benchmark that measures what the one order of sums costs,
@@ -74,6 +76,7 @@ func (o EngineOptions) withDefaults() EngineOptions {
 	if o.PromptRows == 0 {
 		o.PromptRows = o.StepRows
 	}
+	o.Draws = max(o.Draws, o.Sequences)
 	if o.CacheToken == 0 {
 		o.CacheToken = o.Sequences * pagesFor(o.Context) * pageTokens * 2
 	}
@@ -115,6 +118,7 @@ type sequence struct {
 	index  int
 	list   *slotList
 	finish bool
+	draft  []int // what it is expected to be; nil once it is not
 
 	stream *text.Stream // of a request with stop text
 	tail   string       // the end of the text so far, in which a stop text may have begun
@@ -140,11 +144,10 @@ func (e *Engine) plan(d dims, maxBinding int) {
 	lists := 2 * e.opt.Sequences
 	e.cache = p.kvCache(d, e.opt.CacheToken, lists, e.opt.Context)
 	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
-	e.ws.layers, e.ws.last = p.activations(d, rows, false, e.cache.layers)
-	e.ws.ids, e.ws.place, e.ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
-	e.ws.head = p.headSpace(d, e.opt.Sequences, maxBinding)
-	n := e.opt.Sequences
-	e.rowp = p.words("sampling parameters", 8*n)
+	e.ws.blocks, e.ws.last = p.activations(d, rows, false, e.cache.layers)
+	e.ws.rowSpace(p, d, rows)
+	e.ws.head = p.headSpace(d, e.opt.Draws, maxBinding)
+	e.rowp = p.words("sampling parameters", 8*e.opt.Draws)
 	e.cut = p.words("filtered logits", e.ws.head.block*d.vocabp)
 }
 
@@ -203,6 +206,9 @@ func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 	}
 	if req.MaxTokens < 1 {
 		return nil, fmt.Errorf("the request allows %d new tokens; it needs at least 1", req.MaxTokens)
+	}
+	if len(req.Draft) > req.N {
+		return nil, fmt.Errorf("the request has drafts of %d completions; it asks for %d", len(req.Draft), req.N)
 	}
 	if len(req.StopText) > 0 && e.m.Tokenizer == nil {
 		return nil, errors.New("a stop text needs a tokenizer, and the model has none")
@@ -274,7 +280,7 @@ func (e *Engine) start() {
 		if g.prompt, err = e.cache.open(nil, len(g.req.Prompt)); err == nil {
 			shared := g.prompt.slots[:len(g.req.Prompt)]
 			for i := range g.req.N {
-				s := &sequence{index: i}
+				s := &sequence{index: i, draft: e.draftOf(g.req, i)}
 				if s.list, err = e.cache.open(shared, g.req.MaxTokens); err != nil {
 					break
 				}

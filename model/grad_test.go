@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 )
 
@@ -18,69 +19,73 @@ import (
 // errors of a chain add up like a random walk). So the bound is computed for
 // each tensor and not chosen.
 func TestFiniteDifferences(t *testing.T) {
-	for _, dev := range gputest.Devices(t) {
-		t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) {
-			m := small(t, dev, 64)
-			var seqs []Sequence
-			for _, p := range prompts(6, 30) {
-				seqs = append(seqs, Predict(append(p, 1, 2, 3), 1, 1))
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		t.Run("qwen3", func(t *testing.T) { finiteDifferences(t, small(t, dev, 64), 6) })
+		for name, cfg := range quirks() {
+			t.Run(name, func(t *testing.T) { finiteDifferences(t, quirkModel(t, dev, cfg), 2) })
+		}
+	})
+}
+
+func finiteDifferences(t *testing.T, m *Model, sequences int) {
+	var seqs []Sequence
+	for _, p := range prompts(sequences, 30) {
+		seqs = append(seqs, Predict(append(p, 1, 2, 3), 1, 1))
+	}
+	weight := func(i, j int) (a, b, c float64) {
+		return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
+	}
+	tr, err := m.NewTrainer(400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	ws := tokenWeights(seqs, weight)
+	value := func() (loss, terms float64) {
+		st, err := tr.Forward(seqs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range st {
+			for j := range st[i].Logprob {
+				x := ws[i].Logprob[j] * float64(st[i].Logprob[j])
+				y := ws[i].Entropy[j] * float64(st[i].Entropy[j])
+				z := ws[i].MeanLogprob[j] * float64(st[i].MeanLogprob[j])
+				loss += x + y + z
+				terms += math.Abs(x) + math.Abs(y) + math.Abs(z)
 			}
-			weight := func(i, j int) (a, b, c float64) {
-				return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
-			}
-			tr, err := m.NewTrainer(400)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tr.Close()
-			ws := tokenWeights(seqs, weight)
-			value := func() (loss, terms float64) {
-				st, err := tr.Forward(seqs)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range st {
-					for j := range st[i].Logprob {
-						x := ws[i].Logprob[j] * float64(st[i].Logprob[j])
-						y := ws[i].Entropy[j] * float64(st[i].Entropy[j])
-						z := ws[i].MeanLogprob[j] * float64(st[i].MeanLogprob[j])
-						loss += x + y + z
-						terms += math.Abs(x) + math.Abs(y) + math.Abs(z)
-					}
-				}
-				return loss, terms
-			}
-			if _, err := tr.Forward(seqs); err != nil {
-				t.Fatal(err)
-			}
-			if err := tr.Backward(ws); err != nil {
-				t.Fatal(err)
-			}
-			grads, err := tr.Gradients()
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, terms := value()
-			noise := math.Ldexp(terms, -24) * math.Sqrt(float64(m.layout.mlpp*4*m.Config.Layers))
-			for k, g := range grads {
-				grad, err := g.Data()
-				if err != nil {
-					t.Fatal(err)
-				}
-				dir := direction(grad)
-				want := 0.0
-				for i := range grad {
-					want += float64(grad[i]) * dir[i]
-				}
-				const h = 1.0 / 64
-				one := quotient(t, m, k, dir, h, value)
-				two := quotient(t, m, k, dir, 2*h, value)
-				bound := math.Abs(two-one)/3*2 + noise/h
-				if diff := math.Abs(one - want); diff > bound {
-					t.Errorf("%s: derivative %.6g, difference quotient %.6g, apart %.3g, bound %.3g", g.Name, want, one, diff, bound)
-				}
-			}
-		})
+		}
+		return loss, terms
+	}
+	if _, err := tr.Forward(seqs); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Backward(ws); err != nil {
+		t.Fatal(err)
+	}
+	grads, err := tr.Gradients()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, terms := value()
+	noise := math.Ldexp(terms, -24) * math.Sqrt(float64(m.layout.mlpp*4*m.Config.Layers))
+	for k, g := range grads {
+		grad, err := g.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := direction(grad)
+		want := 0.0
+		for i := range grad {
+			want += float64(grad[i]) * dir[i]
+		}
+		const h = 1.0 / 64
+		one := quotient(t, m, k, dir, h, value)
+		two := quotient(t, m, k, dir, 2*h, value)
+		bound := math.Abs(two-one)/3*2 + noise/h
+		if diff := math.Abs(one - want); diff > bound {
+			t.Errorf("%s: derivative %.6g, difference quotient %.6g, apart %.3g, bound %.3g", g.Name, want, one, diff, bound)
+		}
 	}
 }
 
@@ -108,7 +113,7 @@ func quotient(t *testing.T, m *Model, k int, dir []float64, h float64, value fun
 	}
 	set := func(step float64) {
 		i := 0
-		err := m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+		err := m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 			out := append([]float32(nil), data[i]...)
 			if i == k {
 				for j := range out {

@@ -2,6 +2,9 @@ package model
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
 )
@@ -17,6 +20,8 @@ type dims struct {
 	mlp, mlpp         int
 	vocab, vocabp     int
 	kvDtype           Dtype
+	window            int  // of the layers that have one, tokens; 0: none has
+	sandwich          bool // there are norms behind attention and MLP
 }
 
 func pad8(n int) int { return (n + 7) &^ 7 }
@@ -28,7 +33,7 @@ func newDims(c Config) dims {
 		hd: c.HeadDim, hdp: 2 * pad4(c.HeadDim/2),
 		mlp: c.MLP, mlpp: pad8(c.MLP),
 		vocab: c.Vocab, vocabp: pad8(c.Vocab),
-		kvDtype: c.KVDtype,
+		kvDtype: c.KVDtype, window: c.Window, sandwich: families[c.Family].sandwich,
 	}
 }
 
@@ -66,17 +71,18 @@ type region struct {
 
 func (r region) bytes() int { return r.rows * r.cols * 4 }
 
-// part says where one tensor of a model file lies inside a region.
-type part struct {
+// piece says where one tensor of a model file, or a slab of it, lies inside a region.
+type piece struct {
 	name       string // as in the file
 	shape      []int  // as in the file
 	region     *region
 	row, col   func(int) int
-	norm       bool // a vector of factors, starts at 1, no weight decay
-	projection bool // output projection of a block, smaller initial values
+	vector     bool    // factors of a norm or a bias: no weight decay
+	start      float32 // initial value of a vector
+	projection bool    // output projection of a block, smaller initial values
 }
 
-func (p part) size() (rows, cols int) {
+func (p piece) size() (rows, cols int) {
 	if len(p.shape) == 1 {
 		return 1, p.shape[0]
 	}
@@ -86,13 +92,13 @@ func (p part) size() (rows, cols int) {
 // slab is a run of whole vocabulary rows that fits one binding.
 type slab struct {
 	row0 int
-	*region
+	linear
 }
 
-// layerRegions are the parameters of one block, in file terms: input_layernorm,
-// q/k/v_proj, q/k_norm, o_proj, post_attention_layernorm, gate/up_proj, down_proj.
-type layerRegions struct {
-	norm1, qkv, qkNorm, o, norm2, gateUp, down *region
+// blockTensor is the name of a tensor of block i in the files, but for its ending
+// weight or bias.
+func blockTensor(i int, name string) string {
+	return fmt.Sprintf("model.layers.%d.%s.", i, name)
 }
 
 // layout places all parameters in arenas. Matrices (with weight decay) and
@@ -103,11 +109,15 @@ type layout struct {
 	chunks []chunk
 	embed  []slab
 	head   []slab // the embedding's own slabs when tied
-	layers []layerRegions
+	blocks []block
 	norm   *region
-	parts  []part
-	tied   bool
-	align  int // bytes; 256 for views, twice that where halves of the offsets are views too
+	pieces []piece // in the order of Tensors
+
+	family     family
+	dtype      Dtype // of matrices
+	tied       bool
+	maxBinding int // bytes
+	align      int // bytes; 256 for views, twice that where halves of the offsets are views too
 }
 
 type chunk struct {
@@ -138,78 +148,55 @@ func slabRows(vocabp, ld, maxBinding int) int {
 	return max(8, maxBinding/(ld*4)/2048*2048)
 }
 
-func newLayout(c Config, maxBinding int) (*layout, error) {
-	l := &layout{dims: newDims(c), tied: c.TieEmbeddings, align: 256}
+// newLayout places the parameters of a model in bindings of at most so many bytes.
+func newLayout(c Config, maxBinding int) *layout {
+	l := &layout{dims: newDims(c), family: families[c.Family], dtype: c.Dtype, tied: c.TieEmbeddings, maxBinding: maxBinding, align: 256}
 	if c.Dtype == BF16 {
 		l.align = 512
 	}
+	l.embed = l.vocabSlabs(embedName)
+	for i := range l.dims.layers {
+		l.addBlock(c, i)
+	}
+	l.norm = l.addNorm("model.norm.")
+	l.head = l.embed
+	if !l.tied {
+		l.head = l.vocabSlabs(headName)
+	}
+	return l
+}
+
+// ropes are the kinds of rotation that the blocks have.
+func (l *layout) ropes() []ropeKind {
+	var kinds []ropeKind
+	for kind := range ropeKinds {
+		if slices.ContainsFunc(l.blocks, func(b block) bool { return b.attention.rope == kind }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// fits refuses matrices that are larger than a binding.
+func (l *layout) fits() error {
 	d := l.dims
 	for _, m := range []struct {
 		names string
 		rows  int
 	}{{"mlp.gate_proj and up_proj", 2 * d.mlpp}, {"self_attn.q_proj, k_proj and v_proj", d.qkv()}} {
-		if m.rows*d.ld*4 > maxBinding {
-			return nil, fmt.Errorf("%w: %s are one matrix of %d x %d float32, %d MiB; a binding has at most %d MiB here: take a smaller model",
-				gpu.ErrUnsupported, m.names, m.rows, d.ld, m.rows*d.ld*4>>20, maxBinding>>20)
+		if m.rows*d.ld*4 > l.maxBinding {
+			return fmt.Errorf("%w: %s are one matrix of %d x %d float32, %d MiB; a binding has at most %d MiB here: take a smaller model",
+				gpu.ErrUnsupported, m.names, m.rows, d.ld, m.rows*d.ld*4>>20, l.maxBinding>>20)
 		}
 	}
-	l.embed = l.vocabSlabs("model.embed_tokens.weight", maxBinding)
-	for i := range d.layers {
-		l.layers = append(l.layers, l.addLayer(c, i, maxBinding))
-	}
-	l.norm = l.place(1, d.ld, false, maxBinding)
-	l.vector("model.norm.weight", l.norm, 0, d.width, same)
-	l.head = l.embed
-	if !l.tied {
-		l.head = l.vocabSlabs("lm_head.weight", maxBinding)
-	}
-	return l, nil
-}
-
-func (l *layout) addLayer(c Config, i, maxBinding int) layerRegions {
-	d := l.dims
-	name := func(s string) string { return fmt.Sprintf("model.layers.%d.%s.weight", i, s) }
-	var r layerRegions
-	r.norm1 = l.place(1, d.ld, false, maxBinding)
-	l.vector(name("input_layernorm"), r.norm1, 0, d.width, same)
-
-	r.qkv = l.place(d.qkv(), d.ld, true, maxBinding)
-	for _, p := range []struct {
-		name         string
-		first, heads int
-	}{{"q", 0, d.heads}, {"k", d.heads, d.kv}, {"v", d.heads + d.kv, d.kv}} {
-		base := p.first * d.hdp
-		l.parts = append(l.parts, part{name: name("self_attn." + p.name + "_proj"), shape: []int{p.heads * d.hd, d.width},
-			region: r.qkv, row: func(i int) int { return base + d.headRow(i) }, col: same})
-	}
-	r.qkNorm = l.place(2, d.hdp, false, maxBinding)
-	if c.QKNorm {
-		l.vector(name("self_attn.q_norm"), r.qkNorm, 0, d.hd, d.headRow)
-		l.vector(name("self_attn.k_norm"), r.qkNorm, 1, d.hd, d.headRow)
-	}
-	r.o = l.place(d.ld, d.heads*d.hdp, true, maxBinding)
-	l.parts = append(l.parts, part{name: name("self_attn.o_proj"), shape: []int{d.width, d.heads * d.hd},
-		region: r.o, row: same, col: d.headRow, projection: true})
-
-	r.norm2 = l.place(1, d.ld, false, maxBinding)
-	l.vector(name("post_attention_layernorm"), r.norm2, 0, d.width, same)
-	r.gateUp = l.place(2*d.mlpp, d.ld, true, maxBinding)
-	for j, s := range []string{"gate", "up"} {
-		base := j * d.mlpp
-		l.parts = append(l.parts, part{name: name("mlp." + s + "_proj"), shape: []int{d.mlp, d.width},
-			region: r.gateUp, row: func(i int) int { return base + i }, col: same})
-	}
-	r.down = l.place(d.ld, d.mlpp, true, maxBinding)
-	l.parts = append(l.parts, part{name: name("mlp.down_proj"), shape: []int{d.width, d.mlp},
-		region: r.down, row: same, col: same, projection: true})
-	return r
+	return nil
 }
 
 // place reserves a region in the last chunk of its kind, or in a new one.
-func (l *layout) place(rows, cols int, decay bool, maxBinding int) *region {
+func (l *layout) place(rows, cols int, decay bool) *region {
 	r := &region{rows: rows, cols: cols, chunk: -1}
 	for i := len(l.chunks) - 1; i >= 0; i-- {
-		if c := l.chunks[i]; c.decay == decay && c.size+r.bytes() <= maxBinding {
+		if c := l.chunks[i]; c.decay == decay && c.size+r.bytes() <= l.maxBinding {
 			r.chunk, r.off = i, c.size
 			break
 		}
@@ -222,24 +209,42 @@ func (l *layout) place(rows, cols int, decay bool, maxBinding int) *region {
 	return r
 }
 
-func (l *layout) vector(name string, r *region, row, n int, col func(int) int) {
-	l.parts = append(l.parts, part{name: name, shape: []int{n}, region: r,
-		row: func(int) int { return row }, col: col, norm: true})
+// vector adds a tensor of n numbers that lie in a row of a region.
+func (l *layout) vector(name string, r *region, row, n int, col func(int) int, start float64) {
+	l.pieces = append(l.pieces, piece{name: name, shape: []int{n}, region: r,
+		row: func(int) int { return row }, col: col, vector: true, start: float32(start)})
 }
 
-// vocabSlabs places a [vocab][width] table in slabs; its part covers them all
-// through the first slab's region, see placePart.
-func (l *layout) vocabSlabs(name string, maxBinding int) []slab {
+// addNorm places the factors of a norm of the residual stream.
+func (l *layout) addNorm(name string) *region {
+	r := l.place(1, l.ld, false)
+	l.vector(name+"weight", r, 0, l.width, same, l.normStart())
+	return r
+}
+
+// normStart is the initial factor of a norm, as the files hold it.
+func (l *layout) normStart() float64 { return 1 - l.family.normPlus }
+
+// embedScale is the parameter of the embedding's kernels that multiplies its rows.
+func (l *layout) embedScale() uint32 {
+	if l.family.embedScale {
+		return f(math.Sqrt(float64(l.width)))
+	}
+	return f(1)
+}
+
+// vocabSlabs places a [vocab][width] table in slabs, each with a piece of its own.
+func (l *layout) vocabSlabs(name string) []slab {
 	d := l.dims
 	var slabs []slab
-	n := slabRows(d.vocabp, d.ld, maxBinding)
+	n := slabRows(d.vocabp, d.ld, l.maxBinding)
 	for row := 0; row < d.vocabp; row += n {
 		rows := min(n, d.vocabp-row)
-		s := slab{row, l.place(rows, d.ld, true, maxBinding)}
-		slabs = append(slabs, s)
-		if real := min(rows, d.vocab-row); real > 0 {
-			l.parts = append(l.parts, part{name: name, shape: []int{real, d.width}, region: s.region, row: same, col: same})
+		var real []slice
+		if n := min(rows, d.vocab-row); n > 0 {
+			real = append(real, slice{strings.TrimSuffix(name, "weight"), n, d.width, same, same})
 		}
+		slabs = append(slabs, slab{row, l.linear(rows, d.ld, false, false, real...)})
 	}
 	return slabs
 }

@@ -20,14 +20,14 @@ type Model struct {
 	dev    gpu.Device
 	layout *layout
 	params parameters
-	frozen bool       // no trainer can be made
-	rope   gpu.Buffer // [MaxPositions][hdp]: cosines, sines
+	frozen bool                  // no trainer can be made
+	ropes  [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
 	maxPos int
 }
 
 // New makes a model with fresh parameters: matrices from N(0, InitStd), the
 // output projections of attention and MLP from N(0, InitStd/sqrt(2*Layers)),
-// norms 1. Each tensor has its own random stream, keyed by seed and name.
+// factors of norms 1, biases 0. Each tensor has its own random stream, keyed by seed and name.
 // positions is the longest sequence the model will see.
 func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error) {
 	m, err := build(dev, cfg, positions, false)
@@ -35,7 +35,7 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 		return nil, err
 	}
 	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
-	err = m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+	err = m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		data := make([]float32, rows*cols)
 		h := fnv.New64a()
@@ -46,8 +46,8 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 			std = small
 		}
 		for i := range data {
-			if p.norm {
-				data[i] = 1
+			if p.vector {
+				data[i] = p.start
 			} else {
 				data[i] = float32(rng.NormFloat64() * std)
 			}
@@ -110,7 +110,7 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 	if err := checkTensors(m.Config, ts); err != nil {
 		return err
 	}
-	return m.writeParts(m.params, func(p part, row0 int) ([]float32, error) {
+	return m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		data, err := ts.Read(p.name)
 		if err != nil {
 			return nil, err
@@ -147,37 +147,58 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 		return nil, fmt.Errorf("sequences of %d tokens are too long: this device stops a shader after %d loop iterations, enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
 	}
-	l, err := newLayout(cfg, dev.Caps().MaxBinding)
-	if err != nil {
+	l := newLayout(cfg, dev.Caps().MaxBinding)
+	if err := l.fits(); err != nil {
 		return nil, err
 	}
 	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1)}
+	var err error
 	if m.params, err = l.newParameters(dev, cfg.Dtype, frozen); err != nil {
 		return nil, err
 	}
-	d := l.dims
-	if m.rope, err = dev.NewBuffer("rope table", m.maxPos*d.hdp*4); err != nil {
-		m.Close()
-		return nil, err
-	}
-	table := make([]float32, m.maxPos*d.hdp)
-	cos, sin := RopeTable(cfg, m.maxPos)
-	for p := range m.maxPos {
-		copy(table[p*d.hdp:], cos[p])
-		copy(table[p*d.hdp+d.hdp/2:], sin[p])
-	}
-	if err := m.rope.Write(0, f32Bytes(table)); err != nil {
+	if err := m.makeRopes(); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return m, nil
 }
 
+// makeRopes makes the rotations' tables that the layers need.
+func (m *Model) makeRopes() error {
+	c, d := m.Config, m.layout.dims
+	for _, kind := range m.layout.ropes() {
+		var cos, sin [][]float32
+		switch kind {
+		case ropeMain:
+			cos, sin = RopeTable(c, m.maxPos)
+		case ropeLocal:
+			cos, sin = ropeTable(c.HeadDim, c.LocalTheta, nil, m.maxPos)
+		case ropeNone: // by the angle 0: x*1 - y*0 is x
+			cos, sin = ropeTable(c.HeadDim, 1, &RopeScaling{Type: "linear", Factor: math.Inf(1)}, m.maxPos)
+		}
+		table := make([]float32, m.maxPos*d.hdp)
+		for p := range m.maxPos {
+			copy(table[p*d.hdp:], cos[p])
+			copy(table[p*d.hdp+d.hdp/2:], sin[p])
+		}
+		var err error
+		if m.ropes[kind], err = m.dev.NewBuffer("rope table", len(table)*4); err != nil {
+			return err
+		}
+		if err := m.ropes[kind].Write(0, f32Bytes(table)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close frees the device memory.
 func (m *Model) Close() {
 	m.params.free()
-	if m.rope != nil {
-		m.rope.Free()
+	for _, b := range m.ropes {
+		if b != nil {
+			b.Free()
+		}
 	}
 }
 
@@ -217,13 +238,13 @@ func (m *Model) CopyFrom(src *Model) error {
 
 var errFrozen = errors.New("the model was opened frozen, without what training needs")
 
-// writeParts fills a store from the tensors get returns, region by region.
-// row0 is the first row of the file's tensor that the part holds.
-func (m *Model) writeParts(to store, get func(p part, row0 int) ([]float32, error)) error {
+// writePieces fills a store from the tensors get returns, region by region.
+// row0 is the first row of the file's tensor that the piece holds.
+func (m *Model) writePieces(to store, get func(p piece, row0 int) ([]float32, error)) error {
 	byRegion := map[*region][]float32{}
 	var order []*region
 	next := map[string]int{}
-	for _, p := range m.layout.parts {
+	for _, p := range m.layout.pieces {
 		rows, cols := p.size()
 		data, err := get(p, next[p.name])
 		if err != nil {
@@ -255,13 +276,13 @@ func (m *Model) writeParts(to store, get func(p part, row0 int) ([]float32, erro
 // slabs of one table become one tensor again.
 func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 	var out []NamedTensor
-	for i := 0; i < len(m.layout.parts); {
-		p := m.layout.parts[i]
+	for i := 0; i < len(m.layout.pieces); {
+		p := m.layout.pieces[i]
 		j := i + 1
-		for j < len(m.layout.parts) && m.layout.parts[j].name == p.name {
+		for j < len(m.layout.pieces) && m.layout.pieces[j].name == p.name {
 			j++
 		}
-		parts := m.layout.parts[i:j]
+		parts := m.layout.pieces[i:j]
 		shape := append([]int(nil), p.shape...)
 		for _, q := range parts[1:] {
 			shape[0] += q.shape[0]
@@ -269,7 +290,7 @@ func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
 			var all []float32
 			for _, q := range parts {
-				data, err := readPart(from, q)
+				data, err := readPiece(from, q)
 				if err != nil {
 					return nil, err
 				}
@@ -282,7 +303,7 @@ func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
 	return out
 }
 
-func readPart(from store, p part) ([]float32, error) {
+func readPiece(from store, p piece) ([]float32, error) {
 	host := make([]float32, p.region.rows*p.region.cols)
 	if err := from.read(p.region, host); err != nil {
 		return nil, err

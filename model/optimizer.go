@@ -129,7 +129,7 @@ func (t *Trainer) recordZero(r *recorder) {
 	}
 	if t.m.layout.tied {
 		for i, s := range t.m.layout.embed {
-			r.op("fill", s.rows*s.cols, 1, []gpu.View{t.grads.lookup[i]}, u(s.rows*s.cols), 0)
+			r.op("fill", s.weight.rows*s.weight.cols, 1, []gpu.View{t.grads.lookup[i]}, u(s.weight.rows*s.weight.cols), 0)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
 // SetOptimizerState restores what OptimizerState gave.
 func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 	for prefix, a := range map[string]arena{"m.": t.opt.m, "v.": t.opt.v} {
-		err := t.m.writeParts(a, func(p part, row0 int) ([]float32, error) {
+		err := t.m.writePieces(a, func(p piece, row0 int) ([]float32, error) {
 			data, err := ts.Read(prefix + p.name)
 			if err != nil {
 				return nil, err

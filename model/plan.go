@@ -18,8 +18,8 @@ type Use struct {
 // Plan computes the device memory of a run before any of it is allocated.
 func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	var plan gpu.Plan
-	l, err := newLayout(cfg, caps.MaxBinding)
-	if err != nil {
+	l := newLayout(cfg, caps.MaxBinding)
+	if err := l.fits(); err != nil {
 		return plan, err
 	}
 	params := l.bytes(chunk.whole)
@@ -32,7 +32,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	} else {
 		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
 	}
-	rope := use.Positions * l.hdp * 4
+	rope := len(l.ropes()) * use.Positions * l.hdp * 4
 	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
 		if cfg.Dtype == BF16 {
@@ -73,7 +73,7 @@ func (l *layout) lookupBytes() int {
 	}
 	n := 0
 	for _, s := range l.embed {
-		n += s.bytes()
+		n += s.weight.bytes()
 	}
 	return n
 }
@@ -100,7 +100,7 @@ func (l *layout) engineBytes(o EngineOptions, caps gpu.Caps) int {
 // count is the number of parameters, padding left out.
 func (l *layout) count() int {
 	n := 0
-	for _, p := range l.parts {
+	for _, p := range l.pieces {
 		rows, cols := p.size()
 		n += rows * cols
 	}
@@ -109,9 +109,5 @@ func (l *layout) count() int {
 
 // Parameters is the number of parameters of a config.
 func (c Config) Parameters() int {
-	l, err := newLayout(c, math.MaxInt)
-	if err != nil {
-		return 0
-	}
-	return l.count()
+	return newLayout(c, math.MaxInt).count()
 }

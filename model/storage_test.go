@@ -70,7 +70,7 @@ func give(t *testing.T, to, from *Model) {
 			t.Fatal(err)
 		}
 	}
-	err := to.writeParts(to.params, func(p part, row0 int) ([]float32, error) {
+	err := to.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		return values[p.name][row0*cols : (row0+rows)*cols], nil
 	})
@@ -195,7 +195,7 @@ func forwardRounding(t *testing.T, tr *Trainer, seqs []Sequence) []TokenStats {
 	}
 	b := batches[0]
 	tr.batches, tr.resident = batches, true
-	if err := tr.ws.upload(b); err != nil {
+	if err := tr.ws.upload(b, tr.m.layout.window); err != nil {
 		t.Fatal(err)
 	}
 	d := tr.m.layout.dims

@@ -72,9 +72,9 @@ func (t *Trainer) allocate(rows int) error {
 		return err
 	}
 	for _, s := range m.layout.embed {
-		v := t.grads.view(s.region)
+		v := t.grads.view(s.weight)
 		if m.layout.tied {
-			v = t.pool.words("embedding lookup gradient", s.rows*s.cols)
+			v = t.pool.words("embedding lookup gradient", s.weight.rows*s.weight.cols)
 		}
 		t.grads.lookup = append(t.grads.lookup, v)
 	}
@@ -154,7 +154,7 @@ func (t *Trainer) forward(b batch) error {
 	if b.R == 0 {
 		return nil
 	}
-	if err := t.ws.upload(b); err != nil {
+	if err := t.ws.upload(b, t.m.layout.window); err != nil {
 		return err
 	}
 	err := t.progs.run(fmt.Sprintf("forward %d %d", b.T, b.R), func(r *recorder) { t.m.recordScores(r, t.ws, b.T, b.R) })
@@ -250,9 +250,22 @@ func (t *Trainer) uploadBackward(b batch, weights []float32) error {
 		})
 	}
 	rows, start, order := buckets(ids, min(b.T, t.m.Config.Vocab))
-	return writeAll(
-		write{t.bs.weights, f32Bytes(weights)}, write{t.bs.inv, u32Bytes(inv)}, write{t.bs.ends, u32Bytes(ends)},
-		write{t.bs.rows, u32Bytes(rows)}, write{t.bs.start, u32Bytes(start)}, write{t.bs.order, u32Bytes(order)})
+	writes := []write{
+		{t.bs.weights, f32Bytes(weights)}, {t.bs.inv, u32Bytes(inv)}, {t.bs.ends, u32Bytes(ends)},
+		{t.bs.rows, u32Bytes(rows)}, {t.bs.start, u32Bytes(start)}, {t.bs.order, u32Bytes(order)}}
+	if window := t.m.layout.window; window > 0 {
+		writes = append(writes, write{t.bs.windowEnds, u32Bytes(firstRows(ends, window))})
+	}
+	return writeAll(writes...)
+}
+
+// firstRows are the ends of ranges that begin at their own index, cut to the first n.
+func firstRows(ends []uint32, n int) []uint32 {
+	out := make([]uint32, len(ends))
+	for i, end := range ends {
+		out[i] = min(end, u(i+n))
+	}
+	return out
 }
 
 // buckets sorts the rows of equal ids together: bucket i is about token
@@ -304,8 +317,8 @@ func (t *Trainer) recordFold(r *recorder) {
 		return
 	}
 	for i, s := range t.m.layout.embed {
-		n := s.rows * s.cols
-		r.op("add", n, 1, []gpu.View{t.grads.view(s.region), t.grads.lookup[i]}, u(n))
+		n := s.weight.rows * s.weight.cols
+		r.op("add", n, 1, []gpu.View{t.grads.view(s.weight), t.grads.lookup[i]}, u(n))
 		r.op("fill", n, 1, []gpu.View{t.grads.lookup[i]}, u(n), 0)
 	}
 }

@@ -44,25 +44,15 @@ func (p *pool) free() {
 	p.bufs = nil
 }
 
-// layerActs are one block's activations for T rows.
-type layerActs struct {
-	x                  gpu.View // [T][ld] residual stream before the block
-	h1, rstd1          gpu.View // [T][ld], [T]
-	qkv                gpu.View // [T][(H+2KV)hd]
-	q, k, v            gpu.View // [T][H hd], [T or slots][KV hd], k and v in the model's KVDtype
-	rstdQK, att, stat  gpu.View // [T][H+KV], [T][H hd], [T][H][2]
-	mid                gpu.View // [T][ld] residual stream after attention
-	h2, rstd2, gu, act gpu.View // [T][ld], [T], [T][2F], [T][F]
-}
-
 // workspace is what a forward pass over at most T rows needs.
 type workspace struct {
 	maxRows  int
-	layers   []layerActs // shared buffers where nothing is kept for a backward pass
+	blocks   []blockActs // shared buffers where nothing is kept for a backward pass
 	last     gpu.View    // [T][ld] residual stream after the last block
 	ids      gpu.View    // [T] u32
 	place    gpu.View    // [T][2] u32: position, slot of its key and value
 	keys     gpu.View    // [T][2] u32: offset into kvidx, number of keys
+	near     gpu.View    // the same in layers with a window, if there are any
 	kvidx    gpu.View    // u32 slots of the keys of each sequence
 	head     headSpace
 	embedCap int
@@ -96,48 +86,75 @@ func (p *pool) headSpace(d dims, rows, maxBinding int) headSpace {
 	}
 }
 
+// rowSpace allocates what is uploaded about the rows, but for the list of keys.
+func (ws *workspace) rowSpace(p *pool, d dims, rows int) {
+	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
+	if d.window > 0 {
+		ws.near = p.words("key ranges of windows", 2*rows)
+	}
+}
+
+// rowWrites are the uploads about rows: token ids, places and ranges of keys. window is
+// that of the layers that have one.
+func (ws *workspace) rowWrites(ids, place, keys []uint32, window int) []write {
+	w := []write{{ws.ids, u32Bytes(ids)}, {ws.place, u32Bytes(place)}, {ws.keys, u32Bytes(keys)}}
+	if window > 0 {
+		w = append(w, write{ws.near, u32Bytes(lastKeys(keys, window))})
+	}
+	return w
+}
+
+// lastKeys are ranges cut to their last n keys.
+func lastKeys(keys []uint32, n int) []uint32 {
+	out := make([]uint32, len(keys))
+	for i := 0; i < len(keys); i += 2 {
+		count := min(keys[i+1], u(n))
+		out[i], out[i+1] = keys[i]+keys[i+1]-count, count
+	}
+	return out
+}
+
+// seen tells of each row which keys it sees.
+func (ws *workspace) seen(window bool) gpu.View {
+	if window {
+		return ws.near
+	}
+	return ws.keys
+}
+
+// stream is the residual stream before block i, or behind the last one.
+func (ws *workspace) stream(i int) gpu.View {
+	if i == len(ws.blocks) {
+		return ws.last
+	}
+	return ws.blocks[i].attention.x
+}
+
 // activations allocates the buffers of a forward pass. keep gives every block
 // its own (for a backward pass); otherwise all blocks share one set. cache, if
 // not nil, holds keys and values instead.
-func (p *pool) activations(d dims, rows int, keep bool, cache []kvLayer) ([]layerActs, gpu.View) {
-	one := func() layerActs {
-		return layerActs{
-			x: p.words("residual", rows*d.ld), h1: p.words("norm 1", rows*d.ld), rstd1: p.words("rstd 1", rows),
-			qkv: p.words("qkv", rows*d.qkv()), q: p.words("q", rows*d.heads*d.hdp),
-			rstdQK: p.words("qk rstd", rows*(d.heads+d.kv)), att: p.words("attention", rows*d.heads*d.hdp),
-			stat: p.words("attention statistics", rows*d.heads*2), mid: p.words("residual mid", rows*d.ld),
-			h2: p.words("norm 2", rows*d.ld), rstd2: p.words("rstd 2", rows),
-			gu: p.words("gate up", rows*2*d.mlpp), act: p.words("mlp", rows*d.mlpp),
-		}
-	}
-	kv := func(a *layerActs) {
-		a.k, a.v = p.words("k", d.kvWords(rows)), p.words("v", d.kvWords(rows))
-	}
-	acts := make([]layerActs, d.layers)
-	other := gpu.View{}
-	for i := range acts {
+func (p *pool) activations(d dims, rows int, keep bool, cache []kvLayer) (blocks []blockActs, last gpu.View) {
+	blocks = make([]blockActs, d.layers)
+	for i := range blocks {
+		b := &blocks[i]
 		switch {
 		case keep || i == 0:
-			acts[i] = one()
+			*b = blockActs{p.attentionRows(d, rows), p.mlpRows(d, rows)}
 			if cache == nil {
-				kv(&acts[i])
+				b.attention.k, b.attention.v = p.words("k", d.kvWords(rows)), p.words("v", d.kvWords(rows))
 			}
+		case i == 1: // a block reads its x while the next one's is written
+			*b = blocks[0]
+			b.attention.x = p.words("residual", rows*d.ld)
 		default:
-			acts[i] = acts[i-1]
-			// A block reads its x while the next one's is written.
-			if i == 1 {
-				other = p.words("residual", rows*d.ld)
-				acts[i].x = other
-			} else {
-				acts[i].x = acts[i-2].x
-			}
+			*b = blocks[i-1]
+			b.attention.x = blocks[i-2].attention.x
 		}
 		if cache != nil {
-			acts[i].k, acts[i].v = cache[i].k, cache[i].v
+			b.attention.k, b.attention.v = cache[i].k, cache[i].v
 		}
 	}
-	last := p.words("residual", rows*d.ld)
-	return acts, last
+	return blocks, p.words("residual", rows*d.ld)
 }
 
 // panel is how many products of each sum one dispatch of the backward pass adds up

@@ -1,5 +1,5 @@
-// Token embeddings: embed copies rows of a table (embed_bf16: of bf16), and
-// embed_backward adds gradients into them.
+// Token embeddings: embed copies rows of a table (embed_bf16: of bf16) times a scale,
+// and embed_backward adds gradients, times that scale, into them.
 //
 // Bindings: ids [T] u32, table [rows][D] (a slab that starts at row row0), out
 // [T][D]; rows [U] u32 (table row of bucket u), start [U+1] u32, order [*] u32
@@ -29,7 +29,7 @@
 //variant embed_backward T0 tile=64,1
 
 {{define "embed TL"}}
-{{if bf16 "table"}}{{template "wide"}}{{template "wide_bf16"}}{{end}}
+{{template "wide"}}{{if bf16 "table"}}{{template "wide_bf16"}}{{end}}
 {{params}}
 {{bind "ids" "u32"}}
 {{bind "table" (wide "table")}}
@@ -46,8 +46,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (row < pc.rows) { // also false below row0, where the difference wraps
       for (var d = group.x * 64u + l; d < end; d += 8u) {
 {{if bf16 "table"}}        let v = table[row * width + d];
-        out[(t0 + i) * width + d] = join(even_bf16(v), odd_bf16(v));
-{{else}}        out[(t0 + i) * width + d] = table[row * width + d];
+        out[(t0 + i) * width + d] = join(even_bf16(v) * pc.scale, odd_bf16(v) * pc.scale);
+{{else}}        let v = table[row * width + d];
+        out[(t0 + i) * width + d] = join(even(v) * pc.scale, odd(v) * pc.scale);
 {{end}}      }
     }
   }
@@ -64,8 +65,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let row = ids[id.y] - pc.row0;
   if (id.x < pc.D && row < pc.rows) { // also false below row0, where the difference wraps
 {{if bf16 "table"}}    let at = row * pc.D + id.x;
-    out[id.y * pc.D + id.x] = element(table[at / 2u], at);
-{{else}}    out[id.y * pc.D + id.x] = table[row * pc.D + id.x];
+    out[id.y * pc.D + id.x] = element(table[at / 2u], at) * pc.scale;
+{{else}}    out[id.y * pc.D + id.x] = table[row * pc.D + id.x] * pc.scale;
 {{end}}  }
 }
 {{end}}
@@ -91,8 +92,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var hi = odd(sum);
   for (var i = first; i < end; i++) {
     let g = dx[order[i] * width + d];
-    lo += even(g);
-    hi += odd(g);
+    lo += even(g) * pc.scale;
+    hi += odd(g) * pc.scale;
   }
   dtable[row * width + d] = join(lo, hi);
 }
@@ -112,7 +113,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let end = start[id.y + 1u];
   var sum = dtable[row * pc.D + id.x];
   for (var i = start[id.y]; i < end; i++) {
-    sum += dx[order[i] * pc.D + id.x];
+    sum += dx[order[i] * pc.D + id.x] * pc.scale;
   }
   dtable[row * pc.D + id.x] = sum;
 }

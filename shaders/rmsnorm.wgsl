@@ -1,7 +1,8 @@
-// Root mean square normalisation of rows: rmsnorm, rmsnorm_backward_dx,
-// rmsnorm_backward_dw (Zhang and Sennrich, arXiv 1910.07467).
+// Root mean square normalisation of rows: rmsnorm, rmsnorm_residual (added to a
+// residual stream), rmsnorm_backward_dx, rmsnorm_backward_dw (Zhang and Sennrich, arXiv
+// 1910.07467; factors 1+w, plus = 1, as in Gemma, arXiv 2403.08295).
 //
-// Bindings: x, y, dy, dx [T][ld]; w, dw [ld]; rstd [T]. Columns n .. ld-1 are
+// Bindings: x, y, r, dy, dx [T][ld]; w, dw [ld]; rstd [T]. Columns n .. ld-1 are
 // zeros, so sums run over all of ld.
 //
 // Order: a sum over a row is on TL 8 chains, column c in number c mod 8, joined by
@@ -15,8 +16,10 @@
 // first of the two reaches past 58000 rows: lavapipe ends a shader after 65535
 // loop iterations.
 //
-//variant rmsnorm TL tile=8 linear
-//variant rmsnorm T0 tile=1 linear
+//variant rmsnorm TL tile=8 linear use=lanes
+//variant rmsnorm T0 tile=1 linear use=tree64
+//variant rmsnorm_residual TL tile=8 linear use=lanes
+//variant rmsnorm_residual T0 tile=1 linear use=tree64
 //variant rmsnorm_backward_dx TL tile=8 linear
 //variant rmsnorm_backward_dx T0 tile=1 linear
 //variant rmsnorm_backward_dw TL tile=64
@@ -29,11 +32,12 @@ fn sum8(lo: vec4<f32>, hi: vec4<f32>) -> f32 {
 }
 {{end}}
 
-{{define "rmsnorm TL"}}
+{{define "lanes"}}{{$added := eq .Kernel "rmsnorm_residual"}}
 {{params}}
 {{bind "x" "vec4<u64>"}}
 {{bind "w" "vec4<u64>"}}
-{{bind "y" "vec4<u64>"}}
+{{if $added}}{{bind "r" "vec4<u64>" "before"}}
+{{end}}{{bind "y" "vec4<u64>"}}
 {{bind "rstd" "f32"}}
 {{template "wide"}}
 {{template "sum8"}}
@@ -54,17 +58,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var c = 0u; c < width; c++) {
     let v = x[row + c];
     let f = w[c];
-    y[row + c] = join(even(v) * r * even(f), odd(v) * r * odd(f));
-  }
+    let lo = even(v) * r * (even(f) + pc.plus);
+    let hi = odd(v) * r * (odd(f) + pc.plus);
+{{if $added}}    let b = before[row + c];
+    y[row + c] = join(even(b) + lo, odd(b) + hi);
+{{else}}    y[row + c] = join(lo, hi);
+{{end}}  }
   rstd[t] = r;
 }
 {{end}}
 
-{{define "rmsnorm T0"}}
+{{define "tree64"}}{{$added := eq .Kernel "rmsnorm_residual"}}
 {{params}}
 {{bind "x" "vec4<f32>"}}
 {{bind "w" "vec4<f32>"}}
-{{bind "y" "vec4<f32>"}}
+{{if $added}}{{bind "r" "vec4<f32>" "before"}}
+{{end}}{{bind "y" "vec4<f32>"}}
 {{bind "rstd" "f32"}}
 {{template "tree" 64}}
 @compute @workgroup_size(64)
@@ -80,7 +89,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
   let r = 1.0 / sqrt(total(i, (sum.x + sum.y) + (sum.z + sum.w)) / f32(pc.n) + pc.eps);
   for (var c = i; c < width; c += 64u) {
-    y[row + c] = x[row + c] * r * w[c];
+    y[row + c] = {{if $added}}before[row + c] + {{end}}x[row + c] * r * (w[c] + pc.plus);
   }
   if (i == 0u) { rstd[t] = r; }
 }
@@ -108,8 +117,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let g = dy[row + c];
     let v = x[row + c];
     let f = w[c];
-    sum_lo = fma(even(f) * even(g), even(v) * r, sum_lo);
-    sum_hi = fma(odd(f) * odd(g), odd(v) * r, sum_hi);
+    sum_lo = fma((even(f) + pc.plus) * even(g), even(v) * r, sum_lo);
+    sum_hi = fma((odd(f) + pc.plus) * odd(g), odd(v) * r, sum_hi);
   }
   let mean = sum8(sum_lo, sum_hi) / f32(pc.n);
   let keep = pc.accumulate == 1u;
@@ -118,8 +127,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let v = x[row + c];
     let f = w[c];
     let old = dx[row + c];
-    let new_lo = r * (even(f) * even(g) - even(v) * r * mean);
-    let new_hi = r * (odd(f) * odd(g) - odd(v) * r * mean);
+    let new_lo = r * ((even(f) + pc.plus) * even(g) - even(v) * r * mean);
+    let new_hi = r * ((odd(f) + pc.plus) * odd(g) - odd(v) * r * mean);
     dx[row + c] = join(select(new_lo, even(old) + new_lo, keep), select(new_hi, odd(old) + new_hi, keep));
   }
 }
@@ -142,11 +151,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let r = rstd[t];
   var sum = vec4<f32>();
   for (var c = i; c < width; c += 64u) {
-    sum = fma(w[c] * dy[row + c], x[row + c] * r, sum);
+    sum = fma((w[c] + pc.plus) * dy[row + c], x[row + c] * r, sum);
   }
   let mean = total(i, (sum.x + sum.y) + (sum.z + sum.w)) / f32(pc.n);
   for (var c = i; c < width; c += 64u) {
-    let g = r * (w[c] * dy[row + c] - x[row + c] * r * mean);
+    let g = r * ((w[c] + pc.plus) * dy[row + c] - x[row + c] * r * mean);
     dx[row + c] = select(g, dx[row + c] + g, pc.accumulate == 1u);
   }
 }

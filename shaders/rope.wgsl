@@ -4,7 +4,8 @@
 // Hugging Face transformers; the norm as in Qwen3, arXiv 2505.09388).
 //
 // Bindings: qkv, dqkv [T][(H+2*KV)*hd]: H query heads, KV key heads, KV value
-// heads; norm [2][hd]: factors of queries, of keys; rope [P][hd]: hd/2 cosines,
+// heads; norm [2][hd]: factors of queries, of keys,
+// each with pc.plus added (1 in Gemma); rope [P][hd]: hd/2 cosines,
 // hd/2 sines; meta (here "places") [T][2] u32: position, slot; q, dq [T][H*hd]; k, v
 // [slots][KV*hd]; dk, dv [T][KV*hd]; rstd [T][H+KV], 1 without norm; dy
 // [T][heads*hd]; dw [*]. Each half of a head is padded with zeros (n of hd
@@ -80,8 +81,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var wa = one;
     var wb = one;
     if (normed) {
-      wa = norm[factor + c];
-      wb = norm[factor + half + c];
+      wa = norm[factor + c] + pc.plus;
+      wb = norm[factor + half + c] + pc.plus;
     }
     let a = qkv[src + c] * r * wa;
     let b = qkv[src + half + c] * r * wb;
@@ -152,8 +153,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var a = qkv[src + c];
     var b = qkv[src + half + c];
     if (normed) {
-      a = a * r * norm[factor + c];
-      b = b * r * norm[factor + half + c];
+      a = a * r * (norm[factor + c] + pc.plus);
+      b = b * r * (norm[factor + half + c] + pc.plus);
     }
     let cosine = rope[angle + c];
     let sine = rope[angle + half + c];
@@ -236,12 +237,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var c = 0u; c < quads; c++) {
     let x = qkv[dst + c];
     square = fma(x, x, square);
-    cross = fma(norm[factor + c] * dqkv[dst + c], x, cross);
+    cross = fma((norm[factor + c] + pc.plus) * dqkv[dst + c], x, cross);
   }
   let r = 1.0 / sqrt(((square.x + square.y) + (square.z + square.w)) / f32(pc.n) + pc.eps);
   let mean = ((cross.x + cross.y) + (cross.z + cross.w)) * r / f32(pc.n);
   for (var c = 0u; c < quads; c++) {
-    dqkv[dst + c] = r * (norm[factor + c] * dqkv[dst + c] - qkv[dst + c] * r * mean);
+    dqkv[dst + c] = r * ((norm[factor + c] + pc.plus) * dqkv[dst + c] - qkv[dst + c] * r * mean);
   }
 }
 {{end}}
@@ -304,8 +305,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let xb = qkv[dst + half + c];
       square = fma(xa, xa, square);
       square = fma(xb, xb, square);
-      cross = fma(norm[factor + c] * a, xa, cross);
-      cross = fma(norm[factor + half + c] * b, xb, cross);
+      cross = fma((norm[factor + c] + pc.plus) * a, xa, cross);
+      cross = fma((norm[factor + half + c] + pc.plus) * b, xb, cross);
     }
   }
   if (!normed) { return; }
@@ -313,8 +314,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let mean = total(i, cross) * r / f32(pc.n);
   for (var c = i; c < half; c += 64u) {
     let d = c + half;
-    dqkv[dst + c] = r * (norm[factor + c] * dqkv[dst + c] - qkv[dst + c] * r * mean);
-    dqkv[dst + d] = r * (norm[factor + d] * dqkv[dst + d] - qkv[dst + d] * r * mean);
+    dqkv[dst + c] = r * ((norm[factor + c] + pc.plus) * dqkv[dst + c] - qkv[dst + c] * r * mean);
+    dqkv[dst + d] = r * ((norm[factor + d] + pc.plus) * dqkv[dst + d] - qkv[dst + d] * r * mean);
   }
 }
 {{end}}

@@ -28,6 +28,17 @@ func Name(dev gpu.Device) string {
 	return fmt.Sprintf("%s/%s", c.ID, c.Tier)
 }
 
+// Long tells whether the long forms of tests are wanted: RLZERO_LONG is set.
+func Long() bool { return os.Getenv("RLZERO_LONG") != "" }
+
+// Slow tells whether a device runs a GPU's kernels on a CPU: a workgroup's barriers
+// cost it 20 times what its own tier takes. Tests of whole models take fewer cases
+// on it unless they are to be long.
+func Slow(dev gpu.Device) bool {
+	c := dev.Caps()
+	return c.Kind == gpu.CPU && c.Tier == gpu.TierBase && !Long()
+}
+
 // Devices returns every device in every tier, or those of one backend alone if
 // RLZERO_ONLY_BACKEND names it. It fails the test when there is none of that
 // backend, or when the device that RLZERO_WANT_DEVICE names is not among them.

@@ -11,6 +11,9 @@
 // The value is a part of a device's name or driver, or "lavapipe" for Mesa's
 // software Vulkan, which calls itself llvmpipe.
 //
+// RLZERO_LONG=1 asks for the long forms of tests (make nightly): all cases on every
+// device, more kills and injected faults.
+//
 // Devices are opened once for each test process, shared by its tests and never
 // closed. They are not for parallel tests. Inputs, expected values and bounds
 // are package oracle's.

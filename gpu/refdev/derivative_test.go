@@ -94,18 +94,18 @@ func TestMatmulGradient(t *testing.T) {
 
 func TestRMSNormGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
-	const rows, d = 3, 7
+	const rows, d, plus = 3, 7, 1
 	x, w, up := random(r, rows*d), random(r, d), random(r, rows*d)
 	var rstd []float64
 	forward := func(x, w []float64) []float64 {
 		y := zeros(rows * d)
 		rstd = zeros(rows)
-		run(rmsnorm[float64], []uint32{rows, d, d, number(1e-5)}, x, w, y, rstd)
+		run(rmsnorm[float64], []uint32{rows, d, d, number(1e-5), number(plus)}, x, w, y, rstd)
 		return y
 	}
 	forward(x, w)
 	dx, dw := zeros(rows*d), zeros(d)
-	run(rmsnormBackwardDx[float64], []uint32{rows, d, d, 0}, up, x, w, rstd, dx)
+	run(rmsnormBackwardDx[float64], []uint32{rows, d, d, 0, number(plus)}, up, x, w, rstd, dx)
 	run(rmsnormBackwardDw[float64], []uint32{rows, d}, up, x, rstd, dw)
 	checkGradient(t, "dx", func(x []float64) []float64 { return forward(x, w) }, x, up, dx)
 	checkGradient(t, "dw", func(w []float64) []float64 { return forward(x, w) }, w, up, dw)
@@ -123,7 +123,7 @@ func TestQKRopeGradient(t *testing.T) {
 	}
 	meta := []uint32{4, 0, 1, 1, 2, 2}
 	for _, norm := range []uint32{0, 1} {
-		params := []uint32{rows, h, kv, hd, hd, number(1e-5), norm}
+		params := []uint32{rows, h, kv, hd, hd, number(1e-5), norm, number(0.5)}
 		qkv, w, up := random(r, rows*all), random(r, 2*hd), random(r, rows*all)
 		var rstd []float64
 		// The outputs in one list: q, k, v.
@@ -184,16 +184,20 @@ func TestAttentionGradient(t *testing.T) {
 	checkGradient(t, "dv", func(x []float64) []float64 { return forward(q, k, x) }, v, up, dv)
 }
 
-func TestSwigluGradient(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 0))
-	const rows, f = 3, 5
-	gu, up, dgu := random(r, 2*rows*f), random(r, rows*f), zeros(2*rows*f)
-	run(swigluBackward[float64], []uint32{rows, f}, gu, up, dgu)
-	checkGradient(t, "dgu", func(x []float64) []float64 {
-		y := zeros(rows * f)
-		run(swiglu[float64], []uint32{rows, f}, x, y)
-		return y
-	}, gu, up, dgu)
+func TestGatedGradient(t *testing.T) {
+	for name, kernels := range map[string][2]func(*call[float64]){
+		"swiglu": {swiglu[float64], swigluBackward[float64]}, "geglu": {geglu[float64], gegluBackward[float64]},
+	} {
+		r := rand.New(rand.NewPCG(5, 0))
+		const rows, f = 3, 5
+		gu, up, dgu := random(r, 2*rows*f), random(r, rows*f), zeros(2*rows*f)
+		run(kernels[1], []uint32{rows, f}, gu, up, dgu)
+		checkGradient(t, name, func(x []float64) []float64 {
+			y := zeros(rows * f)
+			run(kernels[0], []uint32{rows, f}, x, y)
+			return y
+		}, gu, up, dgu)
+	}
 }
 
 func TestVocabGradient(t *testing.T) {
@@ -219,10 +223,10 @@ func TestRowsGradient(t *testing.T) {
 	const rows, d, vocab = 5, 3, 4
 	ids := []uint32{3, 1, 3, 0, 3}
 	table, up, grad := random(r, vocab*d), random(r, rows*d), zeros(vocab*d)
-	run(embedBackward[float64], []uint32{3, d, 0, vocab}, []uint32{0, 1, 3}, []uint32{0, 1, 2, 5}, []uint32{3, 1, 0, 2, 4}, up, grad)
+	run(embedBackward[float64], []uint32{3, d, 0, vocab, number(1.5)}, []uint32{0, 1, 3}, []uint32{0, 1, 2, 5}, []uint32{3, 1, 0, 2, 4}, up, grad)
 	checkGradient(t, "dtable", func(x []float64) []float64 {
 		out := zeros(rows * d)
-		run(embed[float64], []uint32{rows, d, 0, vocab}, ids, x, out)
+		run(embed[float64], []uint32{rows, d, 0, vocab, number(1.5)}, ids, x, out)
 		return out
 	}, table, up, grad)
 
@@ -235,4 +239,22 @@ func TestRowsGradient(t *testing.T) {
 		run(gatherRows[float64], []uint32{2, d}, x, []uint32{4, 1}, out)
 		return out
 	}, x, some, back)
+}
+
+func TestColumnsGradient(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 0))
+	const rows, n, ld, off = 3, 4, 9, 2
+	params := []uint32{rows, n, ld, off, number(0.75)}
+	b, x, up := random(r, ld), random(r, rows*n), random(r, rows*ld)
+	forward := func(x, b []float64) []float64 {
+		y := zeros(rows * ld)
+		run(addColumns[float64], params, y, x)
+		run(addBias[float64], []uint32{rows, ld}, y, b)
+		return y
+	}
+	dx, db := zeros(rows*n), zeros(ld)
+	run(takeColumns[float64], params, up, dx)
+	run(biasBackward[float64], []uint32{rows, ld}, up, db)
+	checkGradient(t, "dx", func(x []float64) []float64 { return forward(x, b) }, x, up, dx)
+	checkGradient(t, "db", func(b []float64) []float64 { return forward(x, b) }, b, up, db)
 }

@@ -4,12 +4,12 @@ package refdev
 // a row of qkv holds h query heads, then kv key heads, then kv value heads.
 type heads[F real] struct {
 	t, h, kv, hd, n int
-	eps             F
+	eps, plus       F
 	norm            bool
 }
 
 func headsOf[F real](c *call[F]) heads[F] {
-	return heads[F]{c.n(0), c.n(1), c.n(2), c.n(3), c.n(4), c.real(5), c.n(6) == 1}
+	return heads[F]{c.n(0), c.n(1), c.n(2), c.n(3), c.n(4), c.real(5), c.real(7), c.n(6) == 1}
 }
 
 // weight is the norm weight of head i, which is a query or a key head.
@@ -63,7 +63,7 @@ func qkRope[F real](c *call[F]) {
 				for j := range y {
 					y[j] = x[j]
 					if p.norm {
-						y[j] = F(x[j]*r) * w[j]
+						y[j] = F(x[j]*r) * (w[j] + p.plus)
 					}
 				}
 				rotate(y, rope[position*p.hd:][:p.hd], 1)
@@ -100,7 +100,7 @@ func qkRopeBackward[F real](c *call[F]) {
 					continue
 				}
 				x := qkv[(t*all+i)*p.hd:][:p.hd]
-				normGrad(out, dy, x, p.weight(norm, i), rstdOf(x, p.n, p.eps), p.n)
+				normGrad(out, dy, x, p.weight(norm, i), p.plus, rstdOf(x, p.n, p.eps), p.n)
 			}
 		}
 	})

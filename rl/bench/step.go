@@ -45,7 +45,7 @@ func Step(ctx context.Context, dev gpu.Device, preset string, emit func(Result))
 		return err
 	}
 	defer c.Close()
-	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, opened.Style())
+	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(opened.Recipe))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/doctor"
 )
 
@@ -16,9 +17,15 @@ differences, losses against golden values, sampler = trainer = scorer to the bit
 at learning rate 0 that must not change the weights, two equal runs that must write equal
 bytes. Failed checks come first, each with what to do about it.
 
+--draws RUN checks the completions of a run instead: each is drawn again from its prompt
+and its random numbers, in one pass, with the weights of the run's checkpoints. That
+covers the step after each checkpoint and the evaluation at it. A completion that differs
+is named with its line and its first other token.
+
 Examples:
    rlzero doctor
    rlzero doctor --device vulkan:1 --json > doctor.json
+   rlzero doctor --draws runs/first
 
 The exit code is 1 when a check failed, 3 when there is no device.
 --json prints one object: {"ok":true,"device":{...},"numerics":2,
@@ -26,6 +33,7 @@ The exit code is 1 when a check failed, 3 when there is no device.
 "left_out" names what was not checked, and why.`,
 		Flags: []cli.Flag{deviceFlag, jsonFlag,
 			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs"},
+			&cli.StringFlag{Name: "draws", Usage: "check the completions of the run in the folder `RUN`"},
 		},
 		Action: runDoctor,
 	}
@@ -35,6 +43,15 @@ func runDoctor(c *cli.Context) error {
 	if _, err := positional(c); err != nil {
 		return err
 	}
+	dir := c.String("draws")
+	if dir != "" {
+		if err := checkRun(dir); err != nil {
+			return err
+		}
+		if c.Bool("quick") {
+			return hint.With(usagef("--quick is about the checks of a device, and --draws checks a run"), "give one of them")
+		}
+	}
 	dev, err := openDevice(c)
 	if err != nil {
 		return err
@@ -42,7 +59,13 @@ func runDoctor(c *cli.Context) error {
 	defer dev.Close()
 	ctx, done := interruptible(c)
 	defer done()
-	r, err := doctor.Run(ctx, dev, doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter})
+	o := doctor.Options{Quick: c.Bool("quick"), Version: Version, Show: c.App.ErrWriter}
+	var r *doctor.Report
+	if dir != "" {
+		r, err = doctor.Draws(ctx, dir, dev, o)
+	} else {
+		r, err = doctor.Run(ctx, dev, o)
+	}
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestReceipt checks a run's receipt, then a changed run's.
+// TestReceipt checks a run's receipt and completions, then a changed run's receipt.
 func TestReceipt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"train", "--device", "ref", "--run", dir}
@@ -85,6 +85,9 @@ func TestReceipt(t *testing.T) {
 	if r, _ := report(t, 0, "receipt", dir, "--device", "ref"); !r.OK || r.Repeatable == nil || !*r.Repeatable {
 		t.Errorf("%+v", r)
 	}
+	if r, _ := report(t, 0, "doctor", "--draws", dir, "--device", "ref"); !r.OK || len(r.Checks) != 3 || r.Checks[1].Name != "step 1" {
+		t.Errorf("%+v", r)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +98,19 @@ func TestReceipt(t *testing.T) {
 }
 
 func TestDoctorUsage(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		"rlzero doctor takes no arguments; found": {"doctor", "runs/x"},
 		"hint: write rlzero receipt RUN\n":        {"doctor", "--receipt", "runs/x"},
 		"unknown flag \"--quick\"":                {"receipt", "--device", "ref", "--quick", "x"},
 		"has no receipt.json":                     {"receipt", "--device", "ref", t.TempDir()},
 		"hint: did you mean --device?":            {"doctor", "--devices", "ref"},
+		"run nothing: there is no such folder":    {"doctor", "--draws", "nothing"},
+		"not a run folder: ":                      {"doctor", "--draws", empty, "--device", "ref"},
+		"--quick is about the checks of a device": {"doctor", "--draws", empty, "--quick"},
 		`unknown device "nosuch"`:                 {"doctor", "--device", "nosuch"},
 	} {
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, want) {

@@ -13,6 +13,11 @@
 // A check is a row of the [Report]. Where a kernel is wrong, what is built on it
 // is left out: it would only say so again.
 //
+// [Draws] checks the completions in the logs of a run: it draws each again with the
+// weights of the run's checkpoints, the recorded text being the draft (see package
+// model). Logs have texts, so that is what is compared; a tokenizer with several
+// readings of a text costs time and no right result.
+//
 // Bounds are absolute or shares of a computed error bound (package oracle); the
 // unit of log-probs is nats. The runs happen in a temporary folder, which needs a
 // few megabytes.

@@ -25,7 +25,8 @@ func ref(t *testing.T) gpu.Device {
 }
 
 // TestHealthy: every device passes in the tier that it would be used in; the
-// tests of packages gpu and model have the other tiers.
+// tests of packages gpu and model have the other tiers. A GPU's tier on a CPU makes
+// no training runs here unless the tests are to be long.
 func TestHealthy(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dev := range gputest.Devices(t) {
@@ -35,7 +36,7 @@ func TestHealthy(t *testing.T) {
 		}
 		seen[c.ID] = true
 		t.Run(gputest.Name(dev), func(t *testing.T) {
-			quick := c.Kind == gpu.Reference
+			quick := c.Kind == gpu.Reference || gputest.Slow(dev)
 			r, err := Run(t.Context(), dev, Options{Quick: quick, Show: io.Discard})
 			if err != nil {
 				t.Fatal(err)

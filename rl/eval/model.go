@@ -202,7 +202,7 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 		if err != nil {
 			return nil, err
 		}
-		t, source, *style = r.Task.Settings, opened.Source, opened.Style()
+		t, source, *style = r.Task.Settings, opened.Source, resolve.Style(r)
 		for i := range r.Stages {
 			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
 		}

@@ -28,6 +28,11 @@ var table = []Metric{
 	{"reward/group_std", "", "standard deviation of the rewards within a group (divisor n-1), averaged over groups",
 		"The signal that group-relative advantages use. Near 0, the problems are too easy or too hard."},
 
+	{"reward/verdict_correlation", "", "correlation of the rewards with the scores of the task's verdicts, over the completions that have both; absent where one of them does not vary",
+		"Near 1 if the reward follows the task. Near 0, the reward pays for something else, as random rewards do."},
+	{"reward/template_share", "share of paid completions", "share of the commonest template, with numbers and names masked, among the completions that are paid more than the step's mean; each template counts once a prompt",
+		"Steady where the task itself has a form. A rise while accuracy stands still means that the reward can be had for a pattern."},
+
 	{"reward/term/NAME", "", "mean of one term of a composed reward over the completions for which it is scored: the task, a declared verifier or a named part",
 		"Shows which part of the reward moves. For a condition, it is the share of completions that meet it."},
 

@@ -6,7 +6,9 @@
 //
 // A [Source] draws training problems, has the held-out problems that evaluations
 // use, and judges completions with its own verifier. No training draw returns a
-// held-out problem: package tasks says how problems are split.
+// held-out problem: package tasks says how problems are split. What the split cannot
+// see, a file with one question in two layouts, is looked for by [Leak] when the file
+// is opened, and every draw is compared with the held-out texts: a leak is an error.
 //
 // A draw is a function of the random numbers it is given. [Step] keys them by
 // seed, stream, step and index, so a resumed run or an audit draws the same

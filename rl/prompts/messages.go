@@ -19,6 +19,22 @@ const (
 	documentsKey  = "documents"
 )
 
+// Context are the columns of a row that its prompt is written from, besides the question;
+// nil: it has none. With them in its Metadata, a problem of the same question has the
+// same prompt.
+func Context(row verify.Problem) map[string]json.RawMessage {
+	var out map[string]json.RawMessage
+	for _, key := range []string{messagesKey, toolsKey, documentsKey} {
+		if raw, there := row.Metadata[key]; there && row.Metadata[messagesKey] != nil {
+			if out == nil {
+				out = map[string]json.RawMessage{}
+			}
+			out[key] = raw
+		}
+	}
+	return out
+}
+
 // readMessages takes the messages of a row from its messages, or from a prompt that is
 // a list, and its question from them if it has none.
 func readMessages(row *verify.Problem, fields map[string]json.RawMessage) error {

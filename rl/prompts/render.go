@@ -70,6 +70,15 @@ func (r *Renderer) Ends() []int {
 	return slices.Clone(r.eos)
 }
 
+// Summary says in a line what the chat template was found to do; "" where prompts are
+// text.
+func (r *Renderer) Summary() string {
+	if r.format == nil {
+		return ""
+	}
+	return "chat template: " + r.format.Summary()
+}
+
 // Decode is the text of token ids.
 func (r *Renderer) Decode(ids []int) string { return r.tok.Decode(ids) }
 

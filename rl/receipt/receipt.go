@@ -61,7 +61,7 @@ type Hash struct {
 }
 
 // logs are the logs that equal runs write alike.
-var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl"}
+var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl"}
 
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.

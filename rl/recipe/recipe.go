@@ -65,6 +65,7 @@ type Task struct {
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
 	EvalSamples     int            `toml:"eval_samples" range:"[1,4096]" unit:"samples" about:"samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples"`
+	AllowLeaks      bool           `toml:"allow_leaks" about:"train although a held-out problem is among the training prompts; otherwise that is an error"`
 	Form            string         `toml:"form" choice:"auto,chat,text" about:"chat: prompts are conversations, written with the model's chat template; text: they are the text of the problem; auto: chat if the model has a template"`
 	System          string         `toml:"system" about:"system message of every conversation that has none of its own; in place of the one that a procedural task has"`
 	Template        map[string]any `toml:"template" about:"variables of the chat template, such as enable_thinking = false"`
@@ -80,7 +81,7 @@ var besideData = slices.Concat([]string{"data", "verifier", "options", "sha256"}
 var besideName = slices.Concat([]string{"name", "settings"}, beside)
 
 // beside are those of both.
-var beside = []string{"eval_problems", "eval_samples", "form", "system", "template", "allow_control_tokens", "max_prompt_tokens"}
+var beside = []string{"eval_problems", "eval_samples", "allow_leaks", "form", "system", "template", "allow_control_tokens", "max_prompt_tokens"}
 
 // HasKey implements [settings.Variant].
 func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
@@ -179,6 +180,7 @@ type RL struct {
 	EvalEvery         int               `toml:"eval_every" range:"[0,inf)" unit:"steps" about:"steps between two evaluations on held-out problems; 0: none before the end of the stage"`
 	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of such an evaluation, at most task.eval_problems"`
 	SampleEvery       int               `toml:"sample_every" range:"[0,inf)" unit:"steps" about:"steps between two completions that are shown; 0: none"`
+	TokenEvery        int               `toml:"token_every" range:"[0,inf)" unit:"steps" about:"steps between two whose tokens are recorded in tokens.jsonl, from the first on; 0: none"`
 }
 
 // Sampling says how completions are drawn.
@@ -241,7 +243,7 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"

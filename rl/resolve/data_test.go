@@ -146,3 +146,31 @@ func TestDataErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLeakIsRefused: a file that has a held-out problem among its training prompts is
+// refused, unless the recipe accepts it.
+func TestLeakIsRefused(t *testing.T) {
+	var lines []string
+	for i := range 80 {
+		lines = append(lines, fmt.Sprintf(`{"question":"%d + 1?","answer":"%d"}`, i, i+1), fmt.Sprintf(`{"question":"%d  +  1?","answer":"%d"}`, i, i+1))
+	}
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, allowed := range []bool{false, true} {
+		r, err := recipe.Parse("leak.toml", leakRecipe(file, allowed), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(r)
+		if allowed != (err == nil) || !allowed && !strings.Contains(err.Error(), "a held-out problem is among the training prompts") {
+			t.Errorf("allow_leaks = %v: %v", allowed, err)
+		}
+	}
+}
+
+func leakRecipe(file string, allowed bool) string {
+	text := strings.Replace(withData, `"sums.jsonl"`, fmt.Sprintf("%q\nallow_leaks = %v", filepath.ToSlash(file), allowed), 1)
+	return strings.Replace(text, `options = {extract = "last_line"}`, "", 1)
+}

@@ -23,9 +23,9 @@ type Opened struct {
 	Source prompts.Source
 }
 
-// Style says how the problems of the recipe become prompts.
-func (o *Opened) Style() prompts.Style {
-	t := o.Recipe.Task
+// Style says how the problems of a recipe become prompts.
+func Style(r *recipe.Recipe) prompts.Style {
+	t := r.Task
 	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Options: chat.Options{Variables: t.Template, AllowControl: t.AllowControl}}
 }
 
@@ -76,6 +76,10 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 		task.SHA256 = sum
 	} else if task.SHA256 != sum {
 		faults.Fail("task.sha256", "%s has changed: its SHA-256 is %s, the recipe has %s; put the file back, or start a new run without this key", task.Data, sum, task.SHA256)
+		return nil
+	}
+	if err := prompts.Leak(source); err != nil && !task.AllowLeaks {
+		faults.Fail("task.data", "%s: %v; remove one of the two, or set task.allow_leaks = true", task.Data, err)
 		return nil
 	}
 	rows, err := source.HeldOut(task.EvalProblems)

@@ -19,6 +19,10 @@ type Request struct {
 	N      int
 	Params Params
 	Key    random.Key
+
+	// Draft, if not nil, is what the completions are expected to be, [completion][token].
+	// It changes nothing about them, but the time that they take.
+	Draft [][]int
 }
 
 // Sampler draws completions. The segments of request i are those of its N

@@ -81,6 +81,7 @@ type View struct {
 	IDs         []int     // from the root to the leaf
 	Spans       []Span    // what the policy wrote: ascending, disjoint
 	Logprob     []float32 // [token of the spans] nats, as sampled
+	Entropy     []float32 // [token of the spans] nats, of the distribution each was drawn from
 	Temperature float64   // of the last span
 	Stop        Stop      // of the leaf
 }
@@ -97,6 +98,7 @@ func (g *Group) View(path int) View {
 		if s.Author == Policy {
 			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
 			v.Logprob = append(v.Logprob, s.Logprob...)
+			v.Entropy = append(v.Entropy, s.Entropy...)
 			v.Temperature = s.Drawn.Params.Temperature
 		}
 		v.IDs = append(v.IDs, s.IDs...)

@@ -73,8 +73,11 @@ group_size = 2
 sampling.max_completion_tokens = 4
 `
 	base := filepath.Join(t.TempDir(), "run")
-	_, err := chatRun(t, base, start, data, text, false)
+	shown, err := chatRun(t, base, start, data, text, false)
 	must(t, err)
+	if !strings.Contains(shown, "chat template: <|im_end|> ends a turn\n") {
+		t.Errorf("the template's findings are not shown:\n%s", shown)
+	}
 	var losses, held []float64
 	for _, row := range linesOf(t, filepath.Join(base, "metrics.jsonl")) {
 		if v, there := row["sft/loss"].(float64); there {

@@ -54,7 +54,7 @@ func (r *run) save(end bool) error {
 
 // restore continues from a checkpoint.
 func (r *run) restore(ckpt *store.Checkpoint) error {
-	state, err := readState(ckpt.Dir())
+	state, err := ReadState(ckpt.Dir())
 	if err != nil {
 		return err
 	}

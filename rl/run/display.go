@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlzero/rlzero/internal/files"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/progress"
 )
 
@@ -52,25 +50,18 @@ func (d *display) On(e Event) error {
 	return nil
 }
 
-// recall takes the held-out accuracy that was logged last from a run's metrics.
-func (d *display) recall(file string) error {
-	f, err := files.Open(file)
-	if err != nil {
+// recall takes the held-out accuracy from a line of a run's metrics, if it has one.
+func (d *display) recall(line []byte) error {
+	var row struct {
+		Pass *float64 `json:"eval/pass@1"`
+	}
+	if err := json.Unmarshal(line, &row); err != nil {
 		return err
 	}
-	defer f.Close()
-	return lines.Each(file, f, func(_ int, raw []byte) error {
-		var row struct {
-			Pass *float64 `json:"eval/pass@1"`
-		}
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return err
-		}
-		if row.Pass != nil {
-			d.heldOut = *row.Pass
-		}
-		return nil
-	})
+	if row.Pass != nil {
+		d.heldOut = *row.Pass
+	}
+	return nil
 }
 
 func (d *display) notes(e Event) {

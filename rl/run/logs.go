@@ -1,11 +1,13 @@
 package run
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 )
@@ -21,12 +23,14 @@ type logs struct {
 	timing      *metrics.Writer // timing.jsonl: wall-clock times
 	completions *store.Log
 	evaluations *store.Log
+	tokens      *store.Log
+	alerts      *store.Log
 	open        []*store.Log
 }
 
 func openLogs(run *store.Run) (*logs, error) {
 	l := &logs{}
-	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl"} {
+	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl"} {
 		log, err := run.Log(name)
 		if err != nil {
 			return l, err
@@ -34,7 +38,7 @@ func openLogs(run *store.Run) (*logs, error) {
 		l.open = append(l.open, log)
 	}
 	l.metrics, l.timing = metrics.NewWriter(l.open[0].Append), metrics.NewWriter(l.open[1].Append)
-	l.completions, l.evaluations = l.open[2], l.open[3]
+	l.completions, l.evaluations, l.tokens, l.alerts = l.open[2], l.open[3], l.open[4], l.open[5]
 	return l, nil
 }
 
@@ -72,6 +76,7 @@ type completionLine struct {
 	Group      int      `json:"group"`
 	Sample     int      `json:"sample"`
 	Prompt     string   `json:"prompt"`
+	Answer     string   `json:"answer,omitempty"` // the reference answer, where the problem has one
 	Completion string   `json:"completion"`
 	Reward     *float64 `json:"reward"`  // what is trained on; null: not scored
 	Verdict    string   `json:"verdict"` // of the task
@@ -82,6 +87,8 @@ type completionLine struct {
 
 	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
+
+	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
 }
 
 // writeCompletions records the completions of a step.
@@ -105,9 +112,10 @@ func lineOf(e Event, c *train.Completion) completionLine {
 	v := c.Verdict()
 	return completionLine{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
-		Prompt: c.From.Problem.Question, Completion: c.Path().Text, Reward: finite(c.Reward),
+		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Completion: c.Path().Text, Reward: finite(c.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.NotScored,
+		Context: prompts.Context(c.From.Problem),
 	}
 }
 
@@ -127,13 +135,15 @@ type evaluationLine struct {
 	Completion string `json:"completion"`
 	Verdict    string `json:"verdict"`
 	Reason     string `json:"reason"`
+
+	Context map[string]json.RawMessage `json:"context,omitempty"` // as in completionLine
 }
 
 // writeEvaluation records the first sample of each of the first held-out problems.
 func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
 	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
 		v := g.Paths[0].Verdict()
-		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason}); err != nil {
+		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason, prompts.Context(g.Problem)}); err != nil {
 			return err
 		}
 	}

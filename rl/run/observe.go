@@ -1,7 +1,11 @@
 package run
 
 import (
+	"errors"
+
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/train"
 )
 
@@ -41,4 +45,26 @@ func (r *run) tell(e Event) error {
 		}
 	}
 	return nil
+}
+
+// recaller is an observer that looks back. A run that is resumed gives it the lines of
+// metrics.jsonl of the steps that are not done again.
+type recaller interface{ recall(line []byte) error }
+
+// recall brings the observers that look back to where they were.
+func (r *run) recall(file string) error {
+	f, err := files.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return lines.Each(file, f, func(_ int, line []byte) error {
+		var errs []error
+		for _, o := range r.observers {
+			if o, ok := o.(recaller); ok {
+				errs = append(errs, o.recall(line))
+			}
+		}
+		return errors.Join(errs...)
+	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/rl/watch"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -45,7 +46,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	if r.parts.Cast, err = cast.Open(full, folder, o.Device); err != nil {
 		return err
 	}
-	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, opened.Style()); err != nil {
+	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, resolve.Style(opened.Recipe)); err != nil {
 		return err
 	}
 	r.parts.Cast.EndWith(r.parts.Prompts.Ends())
@@ -57,7 +58,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	}
 	caps := o.Device.Caps()
 	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
-	r.want = fresh(caps)
+	r.want = NewState(caps)
 	r.want.Recipe = identityOf(string(text))
 	return r.openFolder(o, text)
 }
@@ -128,7 +129,7 @@ func (r *run) continueFolder(o Options) error {
 	if err := r.folder.Rewind(ckpt); err != nil {
 		return err
 	}
-	return r.display.recall(filepath.Join(o.Dir, "metrics.jsonl"))
+	return r.recall(filepath.Join(o.Dir, "metrics.jsonl"))
 }
 
 // observe opens the logs and the display.
@@ -137,11 +138,17 @@ func (r *run) observe(o Options) error {
 	r.display = newDisplay(o.Show)
 	var err error
 	r.logs, err = openLogs(r.folder)
-	r.observers = []Observer{r.logs, r.display}
+	if err != nil {
+		return err
+	}
+	r.observers = []Observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	if summary := r.parts.Prompts.Summary(); summary != "" {
+		r.display.show.Line("%s", summary)
+	}
 	for _, note := range r.parts.Notes {
 		r.display.show.Line("%s", note)
 	}
-	return err
+	return nil
 }
 
 // originFile says in a run folder what model the run started from, before there is a
@@ -260,7 +267,7 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (gpu.Plan, error) {
 	if err != nil {
 		return gpu.Plan{}, err
 	}
-	renderer, err := prompts.NewRenderer(tokenizer, eos, o.Style())
+	renderer, err := prompts.NewRenderer(tokenizer, eos, resolve.Style(o.Recipe))
 	if err != nil {
 		return gpu.Plan{}, err
 	}

@@ -39,7 +39,7 @@ type run struct {
 	folder    *store.Run
 	logs      *logs
 	display   *display
-	observers []Observer // logs and display
+	observers []Observer // of all events, in this order
 	state     State
 	want      State       // what a checkpoint has to agree with
 	stage     train.Stage // in progress

@@ -35,7 +35,7 @@ var smallRun = []string{
 	"task.eval_problems=6", "task.eval_samples=4", "checkpoint.keep=1000",
 	"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3", "stage.warm-up.checkpoint_every=2",
 	"stage.rl.steps=4", "stage.rl.prompts_per_step=5", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=2", "stage.rl.reward=random",
-	"stage.rl.eval_every=1", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1",
+	"stage.rl.eval_every=1", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1", "stage.rl.token_every=2",
 	"stage.rl.sampling.temperature=0.7", "stage.rl.algorithm.kl_coef=0.05",
 }
 

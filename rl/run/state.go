@@ -33,8 +33,8 @@ const stateVersion = 3
 // stateFile is the state's name in a checkpoint.
 const stateFile = "trainer/state.json"
 
-// fresh is the state of a run that has not begun.
-func fresh(c gpu.Caps) State {
+// NewState is the state of a run on a device that has not begun.
+func NewState(c gpu.Caps) State {
 	return State{Version: stateVersion, Numerics: c.Numerics, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
 }
 
@@ -44,7 +44,8 @@ func (s *State) write(w io.Writer) error {
 	return enc.Encode(s)
 }
 
-func readState(checkpoint string) (s State, err error) {
+// ReadState reads where a run stood when it wrote the checkpoint in a folder.
+func ReadState(checkpoint string) (s State, err error) {
 	file := filepath.Join(checkpoint, filepath.FromSlash(stateFile))
 	data, err := os.ReadFile(file)
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 type HeldOut struct {
 	eval.Evaluator
 	Problems []verify.Problem
+	texts    prompts.HeldOutTexts
 	recipe   *recipe.Recipe
 }
 
@@ -29,7 +30,17 @@ func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer 
 	}
 	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
+	h.texts = prompts.TextsOf(h.Problems)
 	return h, err
+}
+
+// refuse returns prompts.ErrLeak where a training problem is held out, unless the recipe
+// allows it.
+func (h *HeldOut) refuse(training ...verify.Problem) error {
+	if h.recipe.Task.AllowLeaks {
+		return nil
+	}
+	return h.texts.Refuse(training...)
 }
 
 // AfterStage as a step: the evaluation of all problems after a stage.

@@ -41,7 +41,7 @@ func newImitation(p Parts, index int) (Stage, error) {
 func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for i := range r.Stages {
 		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() != nil {
-			if _, err := demonstrations(r, source, renderer, i, 0, 1); err != nil {
+			if _, err := demonstrations(r, source, prompts.HeldOutTexts(nil).Refuse, renderer, i, 0, 1); err != nil {
 				return err
 			}
 		}
@@ -127,7 +127,7 @@ func (s *imitation) views(step int) ([]rollout.View, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
 		return s.lessons(step)
 	}
-	return demonstrations(s.Recipe, s.Source, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
+	return demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
 }
 
 // rate is the learning rate of a step, as a share of the full one.
@@ -142,12 +142,16 @@ func (s *imitation) rate(step int) float64 {
 	return rate
 }
 
-// demonstrations are the n sequences of a step of a stage.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer, stage, step, n int) ([]rollout.View, error) {
+// demonstrations are the n sequences of a step of a stage. refuse returns an error for a
+// problem that must not be trained on.
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, renderer *prompts.Renderer, stage, step, n int) ([]rollout.View, error) {
 	views, demonstrator := make([]rollout.View, n), recipe.Task.Demonstrator()
 	for i := range views {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
+		if err := refuse(row); err != nil {
+			return nil, err
+		}
 		text, err := demonstrator.Demonstration(r, row)
 		if err == nil {
 			views[i], err = demonstrated(renderer, row, text)

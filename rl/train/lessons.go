@@ -12,7 +12,11 @@ import (
 
 // lessons are the rows of a step as sequences: their messages or completions.
 func (s *imitation) lessons(step int) ([]rollout.View, error) {
-	return s.lessonsOf(prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, s.stage.SFT.BatchSize))
+	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, s.stage.SFT.BatchSize)
+	if err := s.HeldOut.refuse(rows...); err != nil {
+		return nil, err
+	}
+	return s.lessonsOf(rows)
 }
 
 func (s *imitation) lessonsOf(rows []verify.Problem) ([]rollout.View, error) {

@@ -85,6 +85,9 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion, error) {
 	cfg := s.stage.Sampling
 	problems := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), at.Step, s.stage.RL.PromptsPerStep)
+	if err := s.HeldOut.refuse(problems...); err != nil {
+		return nil, err
+	}
 	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens}
 	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, params, random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
 	if err != nil {
@@ -169,6 +172,7 @@ func rolloutMetrics(cs []Completion) metrics.Row {
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}
+	rewardHints(cs, row)
 	for t, term := range cs[0].Terms {
 		sum, have := 0.0, 0
 		for i := range cs {

@@ -36,6 +36,7 @@ func (s *reinforcement) backward(kept []*Completion) (algo.Metrics, error) {
 		if err != nil {
 			return algo.Metrics{}, err
 		}
+		taught(kept, res)
 		return res.Metrics, policy.Backward(tokenWeights(res))
 	}
 	tokens := 0
@@ -45,11 +46,29 @@ func (s *reinforcement) backward(kept []*Completion) (algo.Metrics, error) {
 	sum := algo.NewSum(cfg, len(kept), tokens)
 	var m algo.Metrics
 	err := policy.Accumulate(viewsOf(kept), func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
-		res, err := sum.Add(batchOf(kept[first:first+len(stats)], stats))
+		part := kept[first : first+len(stats)]
+		res, err := sum.Add(batchOf(part, stats))
 		m = res.Metrics
+		if err == nil {
+			taught(part, res)
+		}
 		return tokenWeights(res), err
 	})
 	return m, err
+}
+
+// Slope is the fact that an update adds to a completion: dLoss/dlogprob of each token
+// that the policy wrote. The update makes a token more likely where it is negative.
+const Slope = "slope"
+
+// taught keeps what a loss asks of each token.
+func taught(cs []*Completion, res algo.Result) {
+	for i, c := range cs {
+		if c.Facts == nil {
+			c.Facts = map[string][]float64{}
+		}
+		c.Facts[Slope] = res.DLogprob[i]
+	}
 }
 
 // batchOf are completions with the statistics that the policy has of them now, as

@@ -1,6 +1,10 @@
 package oracle
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"strings"
+)
 
 // grid is rows of one width.
 type grid struct{ t, d int }
@@ -9,17 +13,29 @@ var grids = []grid{{1, 8}, {3, 24}, {17, 96}, {33, 104}, {2, 1160}}
 
 func (g grid) name() string { return label("T", g.t, "D", g.d) }
 
+// scaleOf is the scale of case i.
+func scaleOf(i int) float32 { return []float32{1, 7.875, -0.3}[i%3] }
+
+// timesScale is numbers times a scale; times 1 is exact.
+func timesScale(x []float32, scale float32) []Value {
+	if scale == 1 {
+		return values(x)
+	}
+	return scaled(values(x), Exact(scale))
+}
+
 func embedCases(d *data) []Case {
 	const vocab, row0, rows = 53, 8, 40
 	var cases []Case
-	for _, g := range grids {
+	for i, g := range grids {
 		ids, table, out := d.below(g.t, vocab), d.stored(rows*g.d), d.normal(g.t*g.d, 1)
 		ids[0] = row0 + rows - 1
-		c := d.newCase(g.name(), words(g.t, g.d, row0, rows), ids, table, out)
-		want := slices.Clone(out)
+		scale := scaleOf(i)
+		c := d.newCase(g.name()+label(" scale", scale), append(words(g.t, g.d, row0, rows), Word(scale)), ids, table, out)
+		want := values(out)
 		for t, id := range ids {
 			if r := int(id) - row0; r >= 0 && r < rows {
-				copy(want[t*g.d:], table[r*g.d:][:g.d])
+				copy(want[t*g.d:], timesScale(table[r*g.d:][:g.d], scale))
 			}
 		}
 		c.Want[2] = want
@@ -31,7 +47,7 @@ func embedCases(d *data) []Case {
 func embedBackwardCases(d *data) []Case {
 	const vocab, row0, count = 20, 3, 14
 	var cases []Case
-	for _, g := range grids {
+	for i, g := range grids {
 		ids := d.below(g.t, vocab)
 		ids[0] = row0
 		var rows, order []uint32
@@ -47,7 +63,8 @@ func embedBackwardCases(d *data) []Case {
 			}
 		}
 		dx, dtable := d.normal(g.t*g.d, 1), d.normal(count*g.d, 1)
-		c := d.newCase(g.name(), words(len(rows), g.d, row0, count), rows, start, order, dx, dtable)
+		scale := scaleOf(i)
+		c := d.newCase(g.name()+label(" scale", scale), append(words(len(rows), g.d, row0, count), Word(scale)), rows, start, order, dx, dtable)
 		want := values(dtable)
 		for i, row := range rows {
 			r := int(row) - row0
@@ -57,7 +74,7 @@ func embedBackwardCases(d *data) []Case {
 			for j := range g.d {
 				terms := []Value{want[r*g.d+j]}
 				for _, t := range order[start[i]:start[i+1]] {
-					terms = append(terms, Exact(dx[int(t)*g.d+j]))
+					terms = append(terms, timesScale(dx[int(t)*g.d+j:][:1], scale)[0])
 				}
 				want[r*g.d+j] = Sum(terms)
 			}
@@ -71,10 +88,27 @@ func embedBackwardCases(d *data) []Case {
 // sigmoid is 1/(1+exp(-g)).
 func sigmoid(g Value) Value { return Div(Exact(1), Add(Exact(1), Exp(neg(g)))) }
 
+// constant is a number that a kernel has rounded to float32.
+func constant(x float64) Value { return rounded(x, 0, 1) }
+
+// share is how much of a gate its activation lets through: silu's, or that of gelu's
+// tanh form, (1+tanh(a/2))/2. b is da/dg.
+func (d *data) share(g Value) (s, b Value) {
+	if !strings.HasPrefix(d.kernel, "geglu") {
+		return sigmoid(g), Exact(1)
+	}
+	linear, cubic := 2*math.Sqrt(2/math.Pi), 2*math.Sqrt(2/math.Pi)*0.044715
+	square := Mul(g, g)
+	return sigmoid(Mul(g, Add(constant(linear), Mul(constant(cubic), square)))), Add(constant(linear), Mul(constant(3*cubic), square))
+}
+
 // gateUp is rows of gates, then ups.
 func (g grid) gateUp(d *data) ([]float32, func(t, j int) (gate, up Value)) {
 	gu := d.normal(2*g.t*g.d, 3)
 	gu[0], gu[1] = 90, -90 // the exponential overflows in float32
+	if strings.HasPrefix(d.kernel, "geglu") {
+		gu[0], gu[1] = 11, -11
+	}
 	return gu, func(t, j int) (Value, Value) {
 		return Exact(gu[2*t*g.d+j]), Exact(gu[(2*t+1)*g.d+j])
 	}
@@ -89,7 +123,8 @@ func swigluCases(d *data) []Case {
 		for t := range g.t {
 			for j := range g.d {
 				gate, up := at(t, j)
-				want = append(want, Mul(Mul(gate, sigmoid(gate)), up))
+				s, _ := d.share(gate)
+				want = append(want, Mul(Mul(gate, s), up))
 			}
 		}
 		c.Want[1] = want
@@ -108,13 +143,81 @@ func swigluBackwardCases(d *data) []Case {
 		for t := range g.t {
 			for j := range g.d {
 				gate, up := at(t, j)
-				s, grad := sigmoid(gate), Exact(dy[t*g.d+j])
-				slope := Add(Exact(1), Mul(gate, Sub(Exact(1), s)))
+				s, b := d.share(gate)
+				grad, slope := Exact(dy[t*g.d+j]), Mul(gate, Sub(Exact(1), s))
+				slope = Add(Exact(1), Mul(slope, b))
 				want[2*t*g.d+j] = Mul(Mul(Mul(grad, up), s), slope)
 				want[(2*t+1)*g.d+j] = Mul(Mul(grad, gate), s)
 			}
 		}
 		c.Want[2] = want
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func addBiasCases(d *data) []Case {
+	var cases []Case
+	for _, g := range grids {
+		y, b := d.normal(g.t*g.d, 1), d.normal(g.d, 1)
+		c := d.newCase(g.name(), words(g.t, g.d), y, b)
+		want := make([]float32, len(y)) // one addition is rounded correctly
+		for i := range want {
+			want[i] = y[i] + b[i%g.d]
+		}
+		c.Want[0] = want
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func biasBackwardCases(d *data) []Case {
+	var cases []Case
+	for _, g := range grids {
+		dy, db := d.normal(g.t*g.d, 1), d.normal(g.d, 1)
+		c := d.newCase(g.name(), words(g.t, g.d), dy, db)
+		want := make([]Value, g.d)
+		for j := range want {
+			want[j] = Sum(append([]Value{Exact(db[j])}, column(values(dy[j:]), g.d, g.t)...))
+		}
+		c.Want[1] = want
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// wideRows are rows of a grid, wider by what stands before and behind its columns.
+func (g grid) wideRows() (ld, off int) { return g.d + 24, 16 }
+
+func addColumnsCases(d *data) []Case {
+	var cases []Case
+	for i, g := range grids {
+		ld, off := g.wideRows()
+		dst, src := d.normal(g.t*ld, 1), d.normal(g.t*g.d, 1)
+		c := d.newCase(g.name()+label(" scale", scaleOf(i)), append(words(g.t, g.d, ld, off), Word(scaleOf(i))), dst, src)
+		want := values(dst)
+		for t := range g.t {
+			for j, x := range timesScale(src[t*g.d:][:g.d], scaleOf(i)) {
+				want[t*ld+off+j] = Add(want[t*ld+off+j], x)
+			}
+		}
+		c.Want[0] = want
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func takeColumnsCases(d *data) []Case {
+	var cases []Case
+	for i, g := range grids {
+		ld, off := g.wideRows()
+		src := d.normal(g.t*ld, 1)
+		c := d.newCase(g.name()+label(" scale", scaleOf(i)), append(words(g.t, g.d, ld, off), Word(scaleOf(i))), src, unwritten(g.t*g.d))
+		var want []Value
+		for t := range g.t {
+			want = append(want, timesScale(src[t*ld+off:][:g.d], scaleOf(i))...)
+		}
+		c.Want[1] = want
 		cases = append(cases, c)
 	}
 	return cases

@@ -15,6 +15,20 @@ func rstd(x []Value, n int, eps Value) Value {
 	return RSqrt(Add(Div(Dot(x, x), Exact(float32(n))), eps))
 }
 
+// plus is what kernels add to the factors of a norm in case i: 1 in Gemma.
+func plus(i int) float32 { return []float32{0, 1, -2.5}[i%3] }
+
+// factors are those of a norm, plus something.
+func factors(w []float32, plus float32) []Value {
+	f := values(w)
+	for i := range f {
+		if plus != 0 { // adding 0 is exact
+			f[i] = Add(f[i], Exact(plus))
+		}
+	}
+	return f
+}
+
 // normGrad is the input gradient of y = x*rstd*w.
 func normGrad(dy, x, w []Value, r Value, n int) []Value {
 	g, xhat := make([]Value, len(x)), scaled(x, r)
@@ -29,19 +43,32 @@ func normGrad(dy, x, w []Value, r Value, n int) []Value {
 }
 
 func rmsnormCases(d *data) []Case {
+	added := d.kernel == "rmsnorm_residual"
 	var cases []Case
-	for _, s := range normShapes {
+	for i, s := range normShapes {
 		x, w := d.padded(s.t, s.n, s.ld), d.padded(1, s.n, s.ld)
-		c := d.newCase(s.name(), append(words(s.t, s.n, s.ld), Word(eps)), x, w, unwritten(s.t*s.ld), unwritten(s.t))
+		bind := []any{x, w}
+		var before []float32
+		if added {
+			before = d.padded(s.t, s.n, s.ld)
+			bind = append(bind, before)
+		}
+		c := d.newCase(s.name()+label(" plus", plus(i)), append(words(s.t, s.n, s.ld), Word(eps), Word(plus(i))), append(bind, unwritten(s.t*s.ld), unwritten(s.t))...)
+		f := factors(w, plus(i))
 		var y, r []Value
 		for t := range s.t {
 			row := values(x[t*s.ld:][:s.ld])
 			r = append(r, rstd(row, s.n, Exact(eps)))
 			for j, v := range scaled(row, r[t]) {
-				y = append(y, Mul(v, Exact(w[j])))
+				v = Mul(v, f[j])
+				if added {
+					v = Add(Exact(before[t*s.ld+j]), v)
+				}
+				y = append(y, v)
 			}
 		}
-		c.Want[2], c.Want[3] = y, r
+		last := len(c.Want) - 1
+		c.Want[last-1], c.Want[last] = y, r
 		cases = append(cases, c)
 	}
 	return cases
@@ -57,11 +84,11 @@ func rmsnormBackwardDxCases(d *data) []Case {
 		if accumulate == 1 {
 			before = d.padded(s.t, s.n, s.ld)
 		}
-		c := d.newCase(s.name()+label(" accumulate", accumulate), words(s.t, s.n, s.ld, accumulate), dy, x, w, r, before)
+		c := d.newCase(s.name()+label(" accumulate", accumulate, "plus", plus(i)), append(words(s.t, s.n, s.ld, accumulate), Word(plus(i))), dy, x, w, r, before)
 		var dx []Value
 		for t := range s.t {
 			row := func(x []float32) []Value { return values(x[t*s.ld:][:s.ld]) }
-			for j, g := range normGrad(row(dy), row(x), values(w), Exact(r[t]), s.n) {
+			for j, g := range normGrad(row(dy), row(x), factors(w, plus(i)), Exact(r[t]), s.n) {
 				if accumulate == 1 {
 					g = Add(Exact(before[t*s.ld+j]), g)
 				}

@@ -16,12 +16,15 @@ var headShapes = []headShape{
 const positions = 40 // rows of the rope table
 const slots = 50     // rows of the key and value stores
 
+// plus is what is added to the factors of the norm.
+func (s headShape) plus() float32 { return plus(s.h / 2) }
+
 func (s headShape) name() string {
 	return label("T", s.t, "H", s.h, "KV", s.kv, "hd", s.hd, "n", s.n, "norm", s.norm)
 }
 
 func (s headShape) params() []uint32 {
-	return append(words(s.t, s.h, s.kv, s.hd, s.n), Word(eps), uint32(s.norm))
+	return append(words(s.t, s.h, s.kv, s.hd, s.n), Word(eps), uint32(s.norm), Word(s.plus()))
 }
 
 // clear zeroes what is padding in heads of hd elements: the end of each half,
@@ -90,7 +93,7 @@ func qkRopeCases(d *data) []Case {
 					scale = rstd(x, s.n, Exact(eps))
 					x = scaled(x, scale)
 					for j := range x {
-						x[j] = Mul(x[j], Exact(norm[s.weight(i)+j]))
+						x[j] = Mul(x[j], factors(norm[s.weight(i)+j:][:1], s.plus())[0])
 					}
 				}
 				r = append(r, scale)
@@ -141,7 +144,7 @@ func qkRopeBackwardCases(d *data) []Case {
 				}
 				if s.norm == 1 {
 					x := values(qkv[(t*(s.h+2*s.kv)+i)*s.hd:][:s.hd])
-					w := values(norm[s.weight(i):][:s.hd])
+					w := factors(norm[s.weight(i):][:s.hd], s.plus())
 					dy = normGrad(dy, x, w, rstd(x, s.n, Exact(eps)), s.n)
 				}
 				dqkv = append(dqkv, dy...)

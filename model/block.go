@@ -1,0 +1,124 @@
+package model
+
+import "github.com/rlzero/rlzero/gpu"
+
+// block is one layer of the decoder: attention, then the MLP. Each is a part in a
+// file of its own, with its tensors, its buffers, and its forward and backward pass.
+type block struct {
+	attention attention
+	mlp       mlp
+}
+
+// blockActs are the activations of a block.
+type blockActs struct {
+	attention attentionRows
+	mlp       mlpRows
+}
+
+// addBlock places the tensors of block i.
+func (l *layout) addBlock(c Config, i int) {
+	l.blocks = append(l.blocks, block{l.addAttention(c, i), l.addMLP(c, i)})
+}
+
+// pass is what the parts record a forward or a backward pass with, over the first T
+// rows of a workspace.
+type pass struct {
+	*recorder
+	m  *Model
+	ws *workspace
+	T  int
+
+	// Of a backward pass alone.
+	bs *backwardSpace
+	g  *gradients
+}
+
+// forward records a block, from its part of ws to the residual stream in next.
+func (b *block) forward(p *pass, a *blockActs, next gpu.View) {
+	b.attention.forward(p, &a.attention, a.mlp.x)
+	b.mlp.forward(p, &a.mlp, next)
+}
+
+// backward turns the gradient of the residual stream behind the block, in bs.dx, into
+// the one before it.
+func (b *block) backward(p *pass, a *blockActs) {
+	b.mlp.backward(p, &a.mlp)
+	b.attention.backward(p, &a.attention)
+}
+
+// residual is what attention and MLP have in common: they read a normed copy of the
+// residual stream, and what their last matrix gives is added back to the stream.
+type residual struct {
+	norm *region // [ld]
+	out  linear
+	post *region // [ld] norm of what is added; nil for none
+}
+
+// residualRows are the buffers of a residual.
+type residualRows struct {
+	x       gpu.View // [T][ld] residual stream before
+	h, rstd gpu.View // [T][ld], [T]
+
+	y, rstdPost gpu.View // [T][ld], [T] before the norm behind, if there is one
+}
+
+func (p *pool) residualRows(d dims, rows int) residualRows {
+	r := residualRows{x: p.words("residual", rows*d.ld), h: p.words("norm", rows*d.ld), rstd: p.words("rstd", rows)}
+	if d.sandwich {
+		r.y, r.rstdPost = p.words("before norm", rows*d.ld), p.words("rstd behind", rows)
+	}
+	return r
+}
+
+// enter records the norm: h of x.
+func (s *residual) enter(p *pass, a *residualRows) {
+	p.norm(s.norm, p.T, a.x, a.h, a.rstd)
+}
+
+// leave records next = x + the product of act with the last matrix, or its norm.
+func (s *residual) leave(p *pass, a *residualRows, act, next gpu.View) {
+	if s.post == nil {
+		s.out.forwardAdded(p, p.T, act, a.x, next)
+		return
+	}
+	s.out.forward(p, p.T, act, a.y, p.m.layout.ld)
+	p.op("rmsnorm_residual", p.T, 1, []gpu.View{a.y, p.m.params.view(s.post), a.x, next, a.rstdPost}, p.normParams(p.T)...)
+}
+
+// leaveBackward records dact from the gradient of the residual stream.
+func (s *residual) leaveBackward(p *pass, a *residualRows, act, dact gpu.View) {
+	dy := p.bs.dx
+	if s.post != nil {
+		dy = p.bs.dy
+		p.normBackward(s.post, p.T, p.bs.dx, a.y, a.rstdPost, dy, false)
+	}
+	s.out.backward(p, p.T, act, dy, p.m.layout.ld, dact, false)
+}
+
+// enterBackward adds the gradient through the norm, from bs.dh, to that of the
+// residual stream.
+func (s *residual) enterBackward(p *pass, a *residualRows) {
+	p.normBackward(s.norm, p.T, p.bs.dh, a.x, a.rstd, p.bs.dx, true)
+}
+
+// norm records y = the norm of n rows of x.
+func (p *pass) norm(w *region, n int, x, y, rstd gpu.View) {
+	p.op("rmsnorm", n, 1, []gpu.View{x, p.m.params.view(w), y, rstd}, p.normParams(n)...)
+}
+
+// normParams are the parameters of the norm of n rows.
+func (p *pass) normParams(n int) []uint32 {
+	l := p.m.layout
+	return []uint32{u(n), u(l.width), u(l.ld), f(p.m.Config.NormEps), f(l.family.normPlus)}
+}
+
+// normBackward records the gradients of a norm's factors and of its input, which is
+// added to dx if add is true.
+func (p *pass) normBackward(w *region, n int, dy, x, rstd, dx gpu.View, add bool) {
+	d, accumulate := p.m.layout.dims, 0
+	if add {
+		accumulate = 1
+	}
+	p.op("rmsnorm_backward_dw", d.ld, 1, []gpu.View{dy, x, rstd, p.g.view(w)}, u(n), u(d.ld))
+	p.op("rmsnorm_backward_dx", n, 1, []gpu.View{dy, x, p.m.params.view(w), rstd, dx}, u(n), u(d.width), u(d.ld), u(accumulate), f(p.m.layout.family.normPlus))
+}

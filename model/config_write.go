@@ -1,0 +1,138 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// MarshalJSON is the config.json of a model whose weights are stored as float32:
+// keys sorted, in the spelling that every version of transformers reads.
+func (c Config) MarshalJSON() ([]byte, error) {
+	f := families[c.Family]
+	out := map[string]any{"use_cache": true, "hidden_act": "silu"}
+	if f.gelu {
+		delete(out, "hidden_act")
+		out["hidden_activation"] = geluName
+	}
+	for k, v := range c.Raw {
+		out[k] = v
+	}
+	c.layerKeys(f, out)
+	for k, v := range map[string]any{
+		"architectures": []string{f.architecture}, "model_type": c.Family, "torch_dtype": "float32",
+		"vocab_size": c.Vocab, "hidden_size": c.Width, "intermediate_size": c.MLP,
+		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads,
+		"num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim, "max_position_embeddings": c.MaxPositions,
+		"rms_norm_eps": jsonFloat(c.NormEps), "rope_theta": jsonFloat(c.RopeTheta), "rope_scaling": c.RopeScaling.keys(),
+		"tie_word_embeddings": c.TieEmbeddings,
+		"bos_token_id":        idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
+		"initializer_range": jsonFloat(c.InitStd),
+	} {
+		out[k] = v
+	}
+	if f.attentionBias {
+		out["attention_bias"] = c.AttentionBias
+	}
+	if f.mlpBias {
+		out["mlp_bias"] = c.MLPBias
+	}
+	if f.queryScalar > 0 {
+		out["query_pre_attn_scalar"] = jsonFloat(c.QueryScalar)
+	}
+	if f.localTheta > 0 {
+		out["rope_local_base_freq"] = jsonFloat(c.LocalTheta)
+	}
+	for k, d := range map[string]Dtype{dtypeKey: c.Dtype, kvDtypeKey: c.KVDtype} {
+		if d == BF16 {
+			out[k] = d
+		}
+	}
+	return json.Marshal(out)
+}
+
+// layerKeys are the keys about what differs from layer to layer. What was read and
+// makes no difference stays as it was.
+func (c Config) layerKeys(f family, out map[string]any) {
+	switch {
+	case c.Window > 0:
+		out["sliding_window"] = c.Window
+		if f.window != windowAlways {
+			out["layer_types"] = layerTypes(c.Sliding)
+		}
+		if f.window == windowOptIn || f.window == windowNoRope {
+			out["use_sliding_window"] = true
+		}
+	case f.window == windowAlways:
+		out["sliding_window"] = nil // absent means 4096
+	case f.window == windowPattern:
+		out["layer_types"] = layerTypes(make([]bool, c.Layers)) // absent means that most slide
+	}
+	if f.noRopeEvery > 0 {
+		rotates := slices.Repeat([]int{1}, c.Layers)
+		for i, none := range c.NoRope {
+			if none {
+				rotates[i] = 0
+			}
+		}
+		out["no_rope_layers"] = rotates
+	}
+}
+
+// The values of layer_types.
+const (
+	slidingAttention = "sliding_attention"
+	fullAttention    = "full_attention"
+)
+
+func layerTypes(sliding []bool) []string {
+	types := make([]string, len(sliding))
+	for i, s := range sliding {
+		types[i] = fullAttention
+		if s {
+			types[i] = slidingAttention
+		}
+	}
+	return types
+}
+
+func (s *RopeScaling) keys() map[string]any {
+	if s == nil {
+		return nil
+	}
+	k := map[string]any{"rope_type": s.Type, "factor": jsonFloat(s.Factor)}
+	if s.Type == "llama3" {
+		k["low_freq_factor"], k["high_freq_factor"] = jsonFloat(s.LowFreqFactor), jsonFloat(s.HighFreqFactor)
+		k["original_max_position_embeddings"] = s.OriginalMaxPositions
+	}
+	return k
+}
+
+// jsonFloat is a number that other programs take for a float: 10000.0, never
+// 10000, which transformers would warn of.
+type jsonFloat float64
+
+func (x jsonFloat) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal(float64(x))
+	if err == nil && !bytes.ContainsAny(data, ".e") {
+		data = append(data, ".0"...)
+	}
+	return data, err
+}
+
+func idOrNull(id int) any {
+	if id < 0 {
+		return nil
+	}
+	return id
+}
+
+func idsOrNull(ids []int) any {
+	switch len(ids) {
+	case 0:
+		return nil
+	case 1:
+		return ids[0]
+	}
+	return ids
+}

@@ -1,0 +1,73 @@
+package model
+
+import "github.com/rlzero/rlzero/gpu"
+
+// mlp is the gated feed-forward layer: down(act(gate(h)) * up(h)), where act is silu or,
+// in some families, gelu.
+type mlp struct {
+	residual
+	gateUp linear // gate, then up
+}
+
+// mlpRows are its activations.
+type mlpRows struct {
+	residualRows
+	gu, act gpu.View // [T][2F], [T][F]
+}
+
+// mlpGradients are the temporaries of its backward pass.
+type mlpGradients struct {
+	dgu, dact gpu.View // [T][2F], [T][F]
+}
+
+// addMLP places the tensors of block i: the norm before it, gate_proj, up_proj and
+// down_proj, and the norm behind it.
+func (l *layout) addMLP(c Config, i int) mlp {
+	d := l.dims
+	var s mlp
+	before := "post_attention_layernorm"
+	if d.sandwich {
+		before = "pre_feedforward_layernorm"
+	}
+	s.norm = l.addNorm(blockTensor(i, before))
+	s.gateUp = l.linear(2*d.mlpp, d.ld, c.MLPBias, false,
+		slice{blockTensor(i, "mlp.gate_proj"), d.mlp, d.width, same, same},
+		slice{blockTensor(i, "mlp.up_proj"), d.mlp, d.width, func(r int) int { return d.mlpp + r }, same})
+	s.out = l.linear(d.ld, d.mlpp, c.MLPBias, true, slice{blockTensor(i, "mlp.down_proj"), d.width, d.mlp, same, same})
+	if d.sandwich {
+		s.post = l.addNorm(blockTensor(i, "post_feedforward_layernorm"))
+	}
+	return s
+}
+
+func (p *pool) mlpRows(d dims, rows int) mlpRows {
+	return mlpRows{residualRows: p.residualRows(d, rows), gu: p.words("gate up", rows*2*d.mlpp), act: p.words("mlp", rows*d.mlpp)}
+}
+
+func (p *pool) mlpGradients(d dims, rows int) mlpGradients {
+	return mlpGradients{dgu: p.words("dgate dup", rows*2*d.mlpp), dact: p.words("dmlp", rows*d.mlpp)}
+}
+
+func (s *mlp) forward(p *pass, a *mlpRows, next gpu.View) {
+	d := p.m.layout.dims
+	s.enter(p, &a.residualRows)
+	s.gateUp.forward(p, p.T, a.h, a.gu, 2*d.mlpp)
+	p.op(s.kernel(p), d.mlpp, p.T, []gpu.View{a.gu, a.act}, u(p.T), u(d.mlpp))
+	s.leave(p, &a.residualRows, a.act, next)
+}
+
+func (s *mlp) backward(p *pass, a *mlpRows) {
+	d, b := p.m.layout.dims, &p.bs.mlp
+	s.leaveBackward(p, &a.residualRows, a.act, b.dact)
+	p.op(s.kernel(p)+"_backward", d.mlpp, p.T, []gpu.View{a.gu, b.dact, b.dgu}, u(p.T), u(d.mlpp))
+	s.gateUp.backward(p, p.T, a.h, b.dgu, 2*d.mlpp, p.bs.dh, false)
+	s.enterBackward(p, &a.residualRows)
+}
+
+// kernel is that of the activation.
+func (s *mlp) kernel(p *pass) string {
+	if p.m.layout.family.gelu {
+		return "geglu"
+	}
+	return "swiglu"
+}

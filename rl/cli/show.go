@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/terminal"
+)
+
+func showCommand() *cli.Command {
+	return &cli.Command{
+		Name: "show", Usage: "show what a run wrote at a step, and what it was paid for", ArgsUsage: "RUN",
+		Description: `Prints the groups of a step of a run, finished or in progress; with --group, the
+completions of one group, equal ones as one line; with --tokens, what the step taught each
+token: ▲ more likely, ▼ less likely, = clipped. Steps count through all stages, as in
+metrics.jsonl; tokens are recorded for one step in every token_every of the recipe.
+
+Examples:
+   rlzero show runs/first                              the newest step
+   rlzero show runs/first --step 1931 --group 4
+   rlzero show runs/first --step 1931 --group 4 --tokens`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "step", Usage: "step, counted through all stages", DefaultText: "the newest"},
+			&cli.IntFlag{Name: "group", Usage: "group of the step, from 0", DefaultText: "all"},
+			&cli.BoolFlag{Name: "tokens", Usage: "show the tokens of --group"},
+		},
+		Action: func(c *cli.Context) error {
+			args, err := positional(c, "RUN")
+			if err != nil {
+				return err
+			}
+			if err := checkRun(args[0]); err != nil {
+				return err
+			}
+			if c.Bool("tokens") && !c.IsSet("group") {
+				return usagef("%s --tokens needs --group G", c.Command.HelpName)
+			}
+			return show(c, args[0])
+		},
+	}
+}
+
+// shownLine is what show reads of completions.jsonl.
+type shownLine struct {
+	Step       int      `json:"step"`
+	Stage      string   `json:"stage"`
+	Group      int      `json:"group"`
+	Sample     int      `json:"sample"`
+	Prompt     string   `json:"prompt"`
+	Answer     string   `json:"answer"`
+	Completion string   `json:"completion"`
+	Reward     *float64 `json:"reward"`
+	Verdict    string   `json:"verdict"`
+	Reason     string   `json:"reason"`
+	Advantage  *float64 `json:"advantage"`
+}
+
+// shownTokens is what show reads of tokens.jsonl.
+type shownTokens struct {
+	Group   int       `json:"group"`
+	Sample  int       `json:"sample"`
+	Text    []string  `json:"text"`
+	Logprob []float64 `json:"logprob"`
+	Weight  []float64 `json:"weight"`
+	Clipped []int     `json:"clipped"`
+}
+
+func show(c *cli.Context, dir string) error {
+	step := c.Int("step")
+	var all []shownLine // of one step
+	err := eachOfStep(filepath.Join(dir, "completions.jsonl"), step, func(l shownLine) {
+		if len(all) > 0 && all[0].Step != l.Step {
+			all = nil
+		}
+		all = append(all, l)
+	})
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 && c.IsSet("step") {
+		return hint.With(usagef("run %s has no completions of step %d", dir, step), "steps count through all stages; without --step, the newest is shown")
+	}
+	if len(all) == 0 {
+		return usagef("run %s has no completions yet", dir)
+	}
+	if !c.IsSet("group") {
+		showGroups(c.App.Writer, all)
+		return nil
+	}
+	var group []shownLine
+	for _, l := range all {
+		if l.Group == c.Int("group") {
+			group = append(group, l)
+		}
+	}
+	if len(group) == 0 {
+		return badValue("group", c.Int("group"), "0 to %d", all[len(all)-1].Group)
+	}
+	if c.Bool("tokens") {
+		return showTokens(c.App.Writer, dir, group)
+	}
+	showGroup(c.App.Writer, group)
+	return nil
+}
+
+// eachOfStep calls do for the lines of a step; 0: of every step.
+func eachOfStep[T any](file string, step int, do func(T)) error {
+	in, err := files.Open(file)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	defer in.Close()
+	head := fmt.Appendf(nil, `{"step":%d,`, step)
+	err = lines.Each(file, in, func(_ int, line []byte) error {
+		if step != 0 && !bytes.HasPrefix(line, head) || line[len(line)-1] != '}' { // a run in progress is writing it
+			return nil
+		}
+		var l T
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
+		}
+		do(l)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return nil
+}
+
+const shownWidth = 100 // characters of a text on one line
+
+func showGroups(w io.Writer, all []shownLine) {
+	fmt.Fprintf(w, "step %d of stage %s\n", all[0].Step, all[0].Stage)
+	for len(all) > 0 {
+		n, sum, right := 0, 0.0, 0
+		for ; n < len(all) && all[n].Group == all[0].Group; n++ {
+			if r := all[n].Reward; r != nil {
+				sum += *r
+			}
+			if all[n].Verdict == "right" {
+				right++
+			}
+		}
+		fmt.Fprintf(w, "group %3d  %2d of %2d right  mean reward %6.3f  %s\n", all[0].Group, right, n, sum/float64(n), terminal.Line(all[0].Prompt, shownWidth))
+		all = all[n:]
+	}
+}
+
+func showGroup(w io.Writer, group []shownLine) {
+	showHead(w, group[0])
+	count, order := map[string]int{}, []shownLine{}
+	for _, l := range group {
+		if count[l.Completion]++; count[l.Completion] == 1 {
+			order = append(order, l)
+		}
+	}
+	for _, l := range order {
+		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n       %s: %s\n", count[l.Completion], shownNumber(l.Reward), shownNumber(l.Advantage),
+			terminal.Line(l.Completion, shownWidth), l.Verdict, terminal.Line(l.Reason, shownWidth))
+	}
+}
+
+func showHead(w io.Writer, l shownLine) {
+	fmt.Fprintf(w, "step %d of stage %s, group %d: %s\n", l.Step, l.Stage, l.Group, terminal.Line(l.Prompt, shownWidth))
+	if l.Answer != "" {
+		fmt.Fprintf(w, "answer: %s\n", terminal.Line(l.Answer, shownWidth))
+	}
+}
+
+func shownNumber(v *float64) string {
+	if v == nil {
+		return "     –"
+	}
+	return fmt.Sprintf("%6.3f", *v)
+}
+
+func showTokens(w io.Writer, dir string, group []shownLine) error {
+	tokens := map[int]shownTokens{} // [sample]
+	largest := 0.0
+	err := eachOfStep(filepath.Join(dir, "tokens.jsonl"), group[0].Step, func(l shownTokens) {
+		if l.Group == group[0].Group {
+			tokens[l.Sample] = l
+			for _, x := range l.Weight {
+				largest = math.Max(largest, math.Abs(x))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(tokens) == 0 {
+		return hint.With(usagef("tokens.jsonl has nothing of step %d", group[0].Step), "token_every of the recipe says which steps are recorded")
+	}
+	showHead(w, group[0])
+	colour := colours(w)
+	for _, l := range group {
+		t, ok := tokens[l.Sample]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(w, "sample %d  reward %s  advantage %s\n ", l.Sample, shownNumber(l.Reward), shownNumber(l.Advantage))
+		for i, text := range t.Text {
+			fmt.Fprintf(w, " %s", shownToken(t, i, text, largest, colour))
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+// shownToken is a token with a mark and, on a terminal, a colour that say what the step
+// did to it. Its brightness follows the weight, against the largest of the group.
+func shownToken(t shownTokens, i int, text string, largest float64, colour bool) string {
+	text = terminal.Line(text, shownWidth)
+	weight := 0.0
+	if i < len(t.Weight) {
+		weight = t.Weight[i]
+	}
+	mark, hue := "", 0
+	switch {
+	case weight < 0:
+		mark, hue = "▲", 4 // blue
+	case weight > 0:
+		mark, hue = "▼", 1 // red
+	case slices.Contains(t.Clipped, i):
+		mark = "="
+	}
+	if !colour || hue == 0 {
+		return text + mark
+	}
+	bright := 30
+	if math.Abs(weight) > largest/2 {
+		bright = 90
+	}
+	return fmt.Sprintf("\x1b[%dm%s%s\x1b[0m", bright+hue, text, mark)
+}
+
+// colours says whether a writer is a terminal that wants colours (https://no-color.org).
+func colours(w io.Writer) bool {
+	if out, ok := w.(*writer); ok {
+		w = out.Writer
+	}
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || strings.HasPrefix(os.Getenv("TERM"), "dumb") {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,216 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/run"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Capacity of the engine that draws completions again: sequences in flight, and tokens
+// of a pass.
+const (
+	redrawSequences = 64
+	redrawRows      = 1024
+)
+
+// Draws checks the completions in the logs of the run in dir: each is drawn again on dev
+// with the weights, the prompt and the random numbers that it was drawn with, what was
+// recorded being the draft. Those of a step are checked if the checkpoint of the step
+// before is there, those of an evaluation if the one of its step is.
+func Draws(ctx context.Context, dir string, dev gpu.Device, o Options) (*Report, error) {
+	kept, err := store.List(store.OS(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	rec, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
+	if err != nil {
+		return nil, err
+	}
+	d := &redraw{run: dir, recipe: rec, dev: dev, report: newReport(o.Version)}
+	d.report.about(dev.Caps())
+	show := progress.New(o.Show)
+	defer show.End()
+	show.Begin("checkpoints", 0, len(kept))
+	for i, c := range kept {
+		if c.Err != nil {
+			d.report.LeftOut = append(d.report.LeftOut, fmt.Sprintf("what was drawn with %s (the checkpoint is damaged: %v)", c.Name, c.Err))
+		} else if err := d.checkpoint(ctx, c.Name, c.Checkpoint.Dir()); err != nil {
+			if ctx.Err() != nil {
+				err = run.ErrInterrupted
+			}
+			return nil, err
+		}
+		show.Step(i+1, c.Name)
+	}
+	if d.sittings == 0 {
+		return nil, hint.With(fmt.Errorf("%w: run %s has no checkpoint whose weights drew a completion in its logs", lines.ErrInput, dir),
+			"runs keep checkpoints as checkpoint_every of a stage and keep of [checkpoint] say")
+	}
+	return d.report.finish(), nil
+}
+
+// redraw draws the completions of a run again.
+type redraw struct {
+	run      string
+	recipe   *recipe.Recipe
+	dev      gpu.Device
+	report   *Report
+	sittings int // checked
+}
+
+// checkpoint checks what was drawn with the weights of a checkpoint.
+func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
+	state, err := run.ReadState(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	all, err := sittingsOf(d.run, d.recipe, state)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	if d.sittings == 0 {
+		d.compareDevice(state)
+	}
+	m, err := model.Load(d.dev, dir, model.LoadOptions{Positions: d.longest(), Frozen: true})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	e, err := m.NewEngine(model.EngineOptions{Sequences: redrawSequences, Context: d.longest(), StepRows: redrawRows, Draws: redrawRows})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	renderer, err := prompts.NewRenderer(m.Tokenizer, m.Config.EOS, resolve.Style(d.recipe))
+	if err != nil {
+		return err
+	}
+	s := &cast.Sampler{Engine: e, Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(d.recipe.Seed) }}
+	for _, sit := range all {
+		d.sittings++
+		found, differs, err := sit.check(ctx, s, m, renderer)
+		if err != nil {
+			return err
+		}
+		d.report.add(sit.name, found+", drawn again with the weights of "+name, differs, fmt.Sprintf("rlzero receipt %s finds files that were changed, rlzero doctor a device that computes wrongly; if the run was made on another device or driver, check it there",
+			terminal.ShellWord(d.run)))
+	}
+	return nil
+}
+
+// compareDevice adds the row that says whether this device has to draw the same tokens.
+func (d *redraw) compareDevice(made run.State) {
+	here := run.NewState(d.dev.Caps())
+	detail := "the one of the run: same name, driver, tier and numerics version"
+	if made.Device != here.Device || made.Numerics != here.Numerics {
+		detail = fmt.Sprintf("another than the run's (%s, numerics version %d): a token may differ where two are nearly as likely", made.Device, made.Numerics)
+	}
+	d.report.add("this device", detail, nil, "")
+}
+
+// longest is the number of tokens of the longest sequence of the run.
+func (d *redraw) longest() int {
+	n := 0
+	for i := range d.recipe.Stages {
+		n = max(n, d.recipe.Task.MaxPromptTokens+d.recipe.MaxCompletion(&d.recipe.Stages[i]))
+	}
+	return n
+}
+
+// check draws the completions of a sitting again. differs names the first that is
+// another; nil: there is none.
+func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.Model, renderer *prompts.Renderer) (found string, differs, err error) {
+	requests := make([]rollout.Request, len(s.lines))
+	drafts := make([][]int, len(s.lines))
+	for i, l := range s.lines {
+		prompt, err := renderer.Prompt(verify.Problem{Question: l.Prompt, Metadata: l.Context})
+		if err != nil {
+			return "", nil, fmt.Errorf("%s: line %d: %w", s.log, l.line, &rollout.PromptError{Prompt: l.Prompt, Err: err})
+		}
+		drafts[i] = l.draft(m)
+		key := s.key
+		key.Stream = uint32(l.Group*s.each + l.Sample)
+		requests[i] = rollout.Request{Prompt: prompt, N: 1, Params: s.params, Key: key, Draft: [][]int{drafts[i]}}
+	}
+	drawn, err := sampler.Sample(ctx, requests)
+	if err != nil {
+		return "", nil, err
+	}
+	tokens, wrong, first := 0, 0, ""
+	for i, l := range s.lines {
+		seg := drawn[i][0]
+		tokens += len(seg.IDs)
+		if l.same(seg, renderer) {
+			continue
+		}
+		if wrong++; wrong == 1 {
+			first = fmt.Sprintf("%s, line %d: %s", s.log, l.line, l.difference(seg, drafts[i], renderer))
+		}
+	}
+	count := terminal.Count(len(s.lines), "completion", "")
+	if wrong > 0 {
+		differs = fmt.Errorf("%d of %s differ from what is drawn here; %s", wrong, count, first)
+	}
+	return fmt.Sprintf("%s, %s: all as recorded", count, terminal.Count(tokens, "token", "")), differs, nil
+}
+
+// draft is the recorded completion in tokens. A tokenizer may have other tokens for the
+// same text; then the draft is wrong from there on, and the rest is sampled.
+func (l *logged) draft(m *model.Model) []int {
+	ids, err := m.Tokenizer.Encode(l.Completion)
+	if err != nil {
+		return nil // special tokens that read as text, say
+	}
+	if l.Stop == nil || *l.Stop == string(rollout.EOS) {
+		ids = append(ids, m.Config.EOS[0])
+	}
+	return ids
+}
+
+// same says whether a completion is the recorded one.
+func (l *logged) same(s rollout.Segment, t rollout.Renderer) bool {
+	return textOf(s, t) == l.Completion && (l.Tokens == nil || *l.Tokens == len(s.IDs)) && (l.Stop == nil || *l.Stop == string(s.Stop))
+}
+
+// difference tells how a completion is another than the recorded one.
+func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Renderer) string {
+	var b strings.Builder
+	if text := textOf(s, t); text != l.Completion {
+		at := 0
+		for at < min(len(draft), len(s.IDs)) && draft[at] == s.IDs[at] {
+			at++
+		}
+		fmt.Fprintf(&b, "token %d is another: recorded is %s, drawn is %s", at+1, terminal.Quote(l.Completion), terminal.Quote(text))
+	} else if l.Tokens != nil && *l.Tokens != len(s.IDs) {
+		fmt.Fprintf(&b, "recorded are %d tokens, drawn %d", *l.Tokens, len(s.IDs))
+	} else {
+		fmt.Fprintf(&b, "the recorded end is %q, the drawn one %q", *l.Stop, s.Stop)
+	}
+	return b.String()
+}
+
+// textOf is the text of a completion as logs have it, without the end token.
+func textOf(s rollout.Segment, t rollout.Renderer) string {
+	ids := s.IDs
+	if s.Stop == rollout.EOS {
+		ids = ids[:len(ids)-1]
+	}
+	return t.Decode(ids)
+}

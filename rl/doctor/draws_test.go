@@ -1,0 +1,204 @@
+package doctor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
+)
+
+// drawnRun is a run of a warm-up and three RL steps, each with a checkpoint.
+func drawnRun(t *testing.T) string {
+	t.Helper()
+	r, err := recipe.Load(preset, slices.Concat(brief, []string{
+		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
+		"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3",
+		"stage.rl.steps=3", "stage.rl.checkpoint_every=1", "stage.rl.sampling.temperature=0.8", "stage.rl.sampling.top_p=0.95",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := run.Train(t.Context(), run.Options{Recipe: r, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func draws(t *testing.T, dir string) *Report {
+	t.Helper()
+	r, err := Draws(t.Context(), dir, gputest.Devices(t)[0], Options{Show: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// edit replaces the first match of a pattern in a file and returns what puts it back.
+func edit(t *testing.T, file, pattern, with string) (restore func()) {
+	t.Helper()
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(pattern).FindIndex(old)
+	if at == nil {
+		t.Fatalf("%s has no %s", file, pattern)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(string(old[:at[0]]) + with + string(old[at[1]:]))
+	return func() { write(string(old)) }
+}
+
+// TestDraws: what a run recorded is what is drawn again: the steps of all checkpoints,
+// and the evaluations after both stages. What was changed in a log is named with its
+// line, and a damaged checkpoint is left out.
+func TestDraws(t *testing.T) {
+	dir := drawnRun(t)
+	r := draws(t, dir)
+	var names []string
+	for _, c := range r.Checks {
+		names = append(names, c.Name)
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+	}
+	want := []string{"this device", "step 9", "evaluation after warm-up", "step 10", "step 11", "evaluation after rl"}
+	if !r.OK || !slices.Equal(names, want) {
+		t.Errorf("checks %q, want %q", names, want)
+	}
+	if d := r.Checks[1].Detail; !strings.HasPrefix(d, "16 completions, ") || !strings.HasSuffix(d, " tokens: all as recorded, drawn again with the weights of step-000008") {
+		t.Errorf("step 9: %s", d)
+	}
+
+	completions, evaluations := filepath.Join(dir, "completions.jsonl"), filepath.Join(dir, "evaluations.jsonl")
+	for _, c := range []struct{ file, pattern, with, check, found string }{
+		{completions, `"completion":"[^"]*"`, `"completion":"1"`, "step 9", "completions.jsonl, line 1: token "},
+		{completions, `"tokens":\d+`, `"tokens":999`, "step 9", "completions.jsonl, line 1: recorded are 999 tokens, drawn "},
+		{completions, `"stop":"[^"]*"`, `"stop":"stop"`, "step 9", `completions.jsonl, line 1: the recorded end is "stop", the drawn one `},
+		{completions, `(?s)"sample":0(.*?"sample":)1`, `"sample":1${1}0`, "step 9", "completions.jsonl, line 1: token "},
+		{evaluations, `"completion":"[^"]*"`, `"completion":"1"`, "evaluation after warm-up", "evaluations.jsonl, line 1: token "},
+	} {
+		with := c.with
+		if strings.Contains(with, "$") {
+			old, err := os.ReadFile(c.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			re := regexp.MustCompile(c.pattern)
+			with = string(re.Expand(nil, []byte(with), old, re.FindSubmatchIndex(old)))
+		}
+		restore := edit(t, c.file, c.pattern, with)
+		r := draws(t, dir)
+		if first := r.Checks[0]; r.OK || r.Failed() != 1 || first.Name != c.check || !strings.Contains(first.Detail, c.found) || first.Advice == "" {
+			t.Errorf("%s for %s: %d failed, the first: %+v", c.with, c.pattern, r.Failed(), first)
+		}
+		restore()
+	}
+
+	restore := edit(t, filepath.Join(dir, "checkpoints", "step-000009", "model.safetensors"), `(?s)..$`, "xx")
+	if r := draws(t, dir); !r.OK || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "step-000009 (the checkpoint is damaged") {
+		t.Errorf("a damaged checkpoint: %+v", r)
+	}
+	restore()
+}
+
+// TestDrawsOther: weights other than the run's draw other completions.
+func TestDrawsOther(t *testing.T) {
+	dir := drawnRun(t)
+	seed := edit(t, filepath.Join(dir, recipe.File), `(?m)^seed = \d+`, "seed = 77")
+	if r := draws(t, dir); r.Failed() != 5 {
+		t.Errorf("with another seed %d checks failed: %+v", r.Failed(), r)
+	}
+	seed()
+	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "checkpoints"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Draws(t.Context(), dir, gputest.Devices(t)[0], Options{Show: io.Discard})
+	if !errors.Is(err, lines.ErrInput) || len(hint.All(err)) != 1 {
+		t.Errorf("a run without checkpoints: %v", err)
+	}
+}
+
+// TestDrawsOfConversations: prompts that a chat template wrote are written again, those
+// of messages from the log alone.
+func TestDrawsOfConversations(t *testing.T) {
+	start, at := t.TempDir(), t.TempDir()
+	for _, name := range []string{"models/qwen3_tied_f32/config.json", "models/qwen3_tied_f32/model.safetensors", "chat/tokenizer.json", "chat/tokenizer_config.json", "chat/chat_template.jinja"} {
+		data, err := os.ReadFile(filepath.Join(fixtures.Root(t), "testdata", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(start, filepath.Base(name)), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"%d"},{"role":"user","content":"and %d"}],"answer":"%d"}`+"\n", i, i, i)
+	}
+	data := filepath.Join(at, "rows.jsonl")
+	if err := os.WriteFile(data, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := recipe.Parse(filepath.Join(at, "r.toml"), fmt.Sprintf(`model.path = %q
+[task]
+data = "rows.jsonl"
+verifier = "number"
+system = "Count."
+max_prompt_tokens = 96
+eval_problems = 2
+eval_samples = 1
+[[stage]]
+kind = "rl"
+steps = 2
+prompts_per_step = 2
+group_size = 2
+checkpoint_every = 1
+sampling.max_completion_tokens = 5
+`, filepath.ToSlash(start)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := run.Train(t.Context(), run.Options{Recipe: rec, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(data); err != nil {
+		t.Fatal(err)
+	}
+	if r := draws(t, dir); !r.OK || len(r.Checks) < 3 {
+		t.Errorf("%+v", r)
+	}
+	log := filepath.Join(dir, "completions.jsonl")
+	text, err := os.ReadFile(log)
+	if err == nil {
+		err = os.WriteFile(log, bytes.ReplaceAll(text, []byte(`"content":"count"`), []byte(`"content":"other"`)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := draws(t, dir); r.OK {
+		t.Error("another conversation draws the same completion")
+	}
+}

@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/run"
+	"github.com/rlzero/rlzero/rl/train"
+)
+
+// logged is what a line of completions.jsonl and one of evaluations.jsonl have in
+// common, and what only the first has.
+type logged struct {
+	Step       int     `json:"step"`
+	Stage      string  `json:"stage"`
+	Prompt     string  `json:"prompt"`
+	Completion string  `json:"completion"`
+	Group      int     `json:"group"`
+	Sample     int     `json:"sample"`
+	Tokens     *int    `json:"tokens"` // the end token included
+	Stop       *string `json:"stop"`
+
+	Context map[string]json.RawMessage `json:"context"`
+
+	line int // of the file
+}
+
+// sitting is the completions of a step, or of an evaluation, that are in the logs: they
+// were drawn with the same weights.
+type sitting struct {
+	name   string // for people
+	log    string // file
+	params rollout.Params
+	key    random.Key
+	each   int // streams of a problem
+	lines  []logged
+}
+
+// sittingsOf are those that were drawn with the weights of a checkpoint.
+func sittingsOf(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
+	var out []sitting
+	drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(drawn) > 0 {
+		index, st, err := stageOf(r, drawn[0])
+		if err != nil {
+			return nil, fmt.Errorf("completions.jsonl: %w", err)
+		}
+		step := s.At.Step
+		if index != s.At.Stage { // the stages between them are skipped
+			step = 0
+		}
+		c := st.Sampling
+		out = append(out, sitting{
+			name: fmt.Sprintf("step %d", s.At.Total+1), log: "completions.jsonl", lines: drawn, each: st.RL.GroupSize,
+			params: rollout.Params{Temperature: c.Temperature, TopK: c.TopK, TopP: c.TopP, MinP: c.MinP, MaxTokens: c.MaxCompletionTokens},
+			key:    random.Key{Purpose: random.Sample, Stage: index, Step: step},
+		})
+	}
+	measured, err := readLog(filepath.Join(dir, "evaluations.jsonl"), s.At.Total)
+	if err != nil {
+		return nil, err
+	}
+	for len(measured) > 0 {
+		n := slices.IndexFunc(measured, func(l logged) bool { return l.Stage != measured[0].Stage })
+		if n < 0 {
+			n = len(measured)
+		}
+		e, err := evaluation(r, measured[:n])
+		if err != nil {
+			return nil, fmt.Errorf("evaluations.jsonl: %w", err)
+		}
+		out, measured = append(out, e), measured[n:]
+	}
+	return out, nil
+}
+
+// evaluation is that of all held-out problems before or after a stage, of which the log
+// has the first sample of each of the first problems.
+func evaluation(r *recipe.Recipe, of []logged) (sitting, error) {
+	index, st, err := stageOf(r, of[0])
+	if err != nil {
+		return sitting{}, err
+	}
+	for i := range of {
+		of[i].Group = i
+	}
+	key := random.Key{Purpose: random.HeldOut, Stage: index, Step: train.AfterStage}
+	when := "after"
+	if of[0].Step == 0 && st.Kind != recipe.KindEval { // nothing had been learnt
+		key.Step, when = 0, "before"
+	}
+	return sitting{
+		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: "evaluations.jsonl", lines: of, each: r.Task.EvalSamples,
+		params: rollout.Params{Temperature: 1, MaxTokens: r.MaxCompletion(st)}, key: key,
+	}, nil
+}
+
+func stageOf(r *recipe.Recipe, l logged) (int, *recipe.Stage, error) {
+	i := slices.IndexFunc(r.Stages, func(st recipe.Stage) bool { return st.Name == l.Stage })
+	if i < 0 {
+		return 0, nil, fmt.Errorf("%w: line %d: the recipe of the run has no stage %q", lines.ErrInput, l.line, l.Stage)
+	}
+	return i, &r.Stages[i], nil
+}
+
+// readLog reads the lines of a step, which may be none. A last line without its end is
+// passed over: a run in progress is writing it.
+func readLog(file string, step int) ([]logged, error) {
+	in, err := files.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	defer in.Close()
+	var out []logged
+	err = lines.Input(file, in, func(n int, raw []byte) error {
+		if raw[len(raw)-1] != '}' {
+			return nil
+		}
+		l := logged{line: n}
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return fmt.Errorf("%w: not a line of a run's log: %w", lines.ErrInput, err)
+		}
+		if l.Step == step {
+			out = append(out, l)
+		}
+		return nil
+	})
+	return out, err
+}

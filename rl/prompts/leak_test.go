@@ -1,0 +1,56 @@
+package prompts
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// TestLeak: a held-out question that differs from a training question in white space
+// alone is found, and a file without one passes.
+func TestLeak(t *testing.T) {
+	lines := additions(60)
+	clean, err := Open(writtenFile(t, lines...), "number", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Leak(clean); err != nil {
+		t.Error(err)
+	}
+	var heldOut, copied string
+	for i := range 60 {
+		question := fmt.Sprintf("%d + 1?", i)
+		spaced := strings.ReplaceAll(question, " ", "  ")
+		if tasks.SplitOf(question) == tasks.HeldOut && tasks.SplitOf(spaced) == tasks.Train {
+			heldOut, copied = question, spaced
+			lines = append(lines, fmt.Sprintf(`{"question":%q,"answer":"%d"}`, spaced, i+1))
+			break
+		}
+	}
+	if heldOut == "" {
+		t.Fatal("no question of the sixty is held out")
+	}
+	leaky, err := Open(writtenFile(t, lines...), "number", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Leak(leaky)
+	if !errors.Is(err, ErrLeak) || !strings.Contains(err.Error(), fmt.Sprintf("%q is held out, and %q is trained on", heldOut, copied)) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRefuse: a draw that returns a held-out problem is found.
+func TestRefuse(t *testing.T) {
+	texts := TextsOf([]verify.Problem{{Question: "1 + 1?"}})
+	if err := texts.Refuse(verify.Problem{Question: "1 + 2?"}); err != nil {
+		t.Error(err)
+	}
+	if err := texts.Refuse(verify.Problem{Question: "1 + 2?"}, verify.Problem{Question: "1 + 1?"}); !errors.Is(err, ErrLeak) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,35 @@
+package run
+
+import (
+	"errors"
+
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/watch"
+)
+
+// alerts observes the metrics of a run and writes what is wrong to alerts.jsonl and on
+// the display.
+type alerts struct {
+	watch   *watch.Watcher
+	log     *store.Log
+	display *display
+}
+
+// On implements Observer.
+func (a *alerts) On(e Event) error {
+	if e.Kind != Stepped && e.Kind != Measured {
+		return nil
+	}
+	var errs []error
+	for _, alert := range a.watch.Add(e.At.Total, e.Stage, e.Metrics) {
+		errs = append(errs, a.log.Append(alert))
+		a.display.show.Line("! step %d: %s", e.At.Step, alert)
+	}
+	return errors.Join(errs...)
+}
+
+// recall implements recaller: what the row raises is in the log already.
+func (a *alerts) recall(line []byte) error {
+	_, err := a.watch.AddLine(line)
+	return err
+}

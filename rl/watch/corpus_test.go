@@ -1,0 +1,67 @@
+package watch
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// alertsOf are the alerts of a stored run.
+func alertsOf(t *testing.T, name string) []Alert {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []Alert
+	w := New()
+	for line := range bytes.Lines(data) {
+		alerts, err := w.AddLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, alerts...)
+	}
+	return out
+}
+
+// TestHealthyRuns: runs that learn what they are meant to raise nothing above info. The
+// figures are of whole runs of the presets, on lavapipe; testdata/README.md says how they
+// were made.
+func TestHealthyRuns(t *testing.T) {
+	for _, name := range []string{"countdown-blind-1", "countdown-blind-2", "countdown-blind-3"} {
+		for _, a := range alertsOf(t, name) {
+			if a.Level != Info {
+				t.Errorf("%s, step %d: %s", name, a.Step, a)
+			}
+		}
+	}
+}
+
+// TestSickRuns: what is wrong with a run is told within twenty steps of its onset.
+func TestSickRuns(t *testing.T) {
+	const within = 20
+	for _, c := range []struct {
+		name  string
+		rule  string
+		onset int // step of the stage
+		why   string
+	}{
+		{"random", "reward_ignores_verdict", 1, "the rewards are random from the start"},
+		{"random", "falls_apart", 9, "accuracy leaves the scatter of the first steps"},
+		{"reinforce", "falls_apart", 27, "accuracy falls from 0.28 to 0.12 within six steps and does not come back"},
+		{"hackable", "reward_ignores_verdict", 1, "the verifier pays for a last digit, whatever the problem"},
+		{"hackable", "reward_without_accuracy", 16, "the reward begins to rise"},
+	} {
+		at := 0
+		for _, a := range alertsOf(t, c.name) {
+			if a.Rule == c.rule && at == 0 {
+				at = a.Step
+			}
+		}
+		if at < c.onset || at > c.onset+within {
+			t.Errorf("%s: %s is raised at step %d (0: never); it begins at step %d: %s", c.name, c.rule, at, c.onset, c.why)
+		}
+	}
+}

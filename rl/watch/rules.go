@@ -1,0 +1,267 @@
+package watch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// rule is a row of the table. holds says whether both of its facts hold.
+type rule struct {
+	name  string
+	level Level
+	why   string
+	do    string
+	holds func(*history) (facts, bool)
+}
+
+// facts are what a rule has seen and what it is seen against.
+type facts struct{ seen, against string }
+
+// window is how many steps a mean is of: enough for its error to be about a third of
+// the scatter of a step.
+const window = 10
+
+// rules in the order in which their alerts are told, the worst first.
+var rules = []rule{
+	{"bits", Error, "sampler and trainer do not compute the same log-probs, so what is learnt is not what was sampled",
+		"Stop the run and check the device and its driver: rlzero doctor", bits},
+	{"falls_apart", Error, "the policy gets worse at the task and at agreeing with itself: updates destroy more than they teach",
+		"Stop; continue from an earlier checkpoint with half the learning rate, or with a method that has a baseline and a clip", fallsApart},
+	{"control_learns", Error, "the rewards have nothing to do with the verdicts, and accuracy rises all the same: something else teaches, or the evaluation leaks",
+		"Look for held-out problems among the training prompts, and for a format that earlier training had not finished learning", controlLearns},
+	{"reward_ignores_verdict", Warning, "the reward pays for something other than the task",
+		"In a control run this is meant. Otherwise read the completions that are paid, and run rlzero audit RUN", rewardIgnoresVerdict},
+	{"reward_without_accuracy", Warning, "the reward can be had without solving the task",
+		"Read the completions that are paid and wrong, and run rlzero audit RUN", rewardWithoutAccuracy},
+	{"paid_template", Warning, "different problems are paid for answers of one pattern",
+		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
+	{"entropy_collapse", Warning, "the policy has stopped exploring, and held-out accuracy stands still",
+		"Lower the learning rate, raise clip_high, or leave out the problems that are always solved", entropyCollapse},
+	{"length", Warning, "completions change their length without earning more",
+		"Set a limit, put the length into the reward (rlzero rewards: overlong), or raise max_completion_tokens", length},
+	{"not_scored", Warning, "completions that cannot be judged teach nothing, and those that can be judged are a biased selection",
+		"Read not_scored in completions.jsonl: the verifier or the data is at fault", notScored},
+	{"step_too_big", Warning, "updates move the policy so far that the next rollouts earn less",
+		"Lower the learning rate, or make fewer updates per rollout", stepTooBig},
+	{"nothing_to_learn", Warning, "in almost every group all rewards are equal: most of the sampling is wasted",
+		"Choose problems of another difficulty, or sample larger groups", nothingToLearn},
+	{"diversity", Info, "the model is right more often and has fewer ways to be right: it will gain less from further sampling",
+		"Nothing has to be done. A higher clip_high or an entropy bonus keeps more variety", diversity},
+}
+
+// bits: one token that differs is enough.
+func bits(h *history) (facts, bool) {
+	compared, there := h.row["policy/compared"]
+	equal, kl := h.row["policy/equal"], h.row["policy/mismatch_kl"]
+	if !there || compared == equal && kl == 0 {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("%.0f of %.0f compared tokens differ between sampler and trainer", compared-equal, compared),
+		fmt.Sprintf("mismatch_kl is %g and must be 0", kl)}, true
+}
+
+// lostShare is how much of its best accuracy a policy must lose before it falls apart:
+// far more than the scatter of ten steps, which is under a tenth on the presets.
+const lostShare = 0.3
+
+func fallsApart(h *history) (facts, bool) {
+	now, ok := h.last("rollout/right_share", window)
+	best, ok2 := h.tops["rollout/right_share"]
+	if !ok || !ok2 || !best.above(now) || now.mean > (1-lostShare)*best.mean {
+		return facts{}, false
+	}
+	seen := fmt.Sprintf("accuracy on training prompts fell from %s to %s, %.0f standard errors", share(best.mean), share(now.mean), best.errors(now))
+	for _, c := range []struct{ name, says string }{
+		{"groups/uniform_share", "groups of equal rewards rose"},
+		{"policy/entropy", "entropy rose"},
+		{"rollout/truncated_share", "truncated completions rose"},
+	} {
+		after, ok := h.last(c.name, window)
+		before, ok2 := h.begin(c.name, window)
+		if ok && ok2 && after.above(before) {
+			return facts{seen, fmt.Sprintf("%s from %s to %s", c.says, figure(before.mean), figure(after.mean))}, true
+		}
+	}
+	return facts{}, false
+}
+
+// unrelated is a correlation below which a reward does not follow the verdict: it
+// would explain less than a twenty-fifth of the reward's variance.
+const unrelated = 0.2
+
+func rewardIgnoresVerdict(h *history) (facts, bool) {
+	r, ok := h.last("reward/verdict_correlation", window)
+	spread, ok2 := h.last("reward/group_std", window)
+	if !ok || !ok2 || math.Abs(r.mean) >= unrelated || spread.mean == 0 {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("rewards and verdicts have a correlation of %.2f", r.mean),
+		fmt.Sprintf("rewards differ within groups by a standard deviation of %s, so they do teach", figure(spread.mean))}, true
+}
+
+func controlLearns(h *history) (facts, bool) {
+	v := h.steps["reward/verdict_correlation"]
+	if len(v) < 2*window || len(h.evals) <= h.first+1 || math.Abs(over(v).mean) >= unrelated {
+		return facts{}, false
+	}
+	before, now := h.evals[h.first], h.evals[len(h.evals)-1]
+	if !(now.low > before.high) {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("held-out accuracy rose from %s to %s", share(before.pass), share(now.pass)),
+		fmt.Sprintf("rewards and verdicts have a correlation of %.2f", over(v).mean)}, true
+}
+
+// paid is the reward's rise since the stage began, and what accuracy did meanwhile.
+// It holds where the reward rose and accuracy on training prompts did not.
+func paid(h *history) (facts, bool) {
+	reward, ok := h.last("reward/mean", window)
+	first, ok2 := h.begin("reward/mean", window)
+	right, ok3 := h.last("rollout/right_share", window)
+	before, ok4 := h.begin("rollout/right_share", window)
+	if !ok || !ok2 || !ok3 || !ok4 || !reward.above(first) || right.mean > before.mean+math.Hypot(right.err, before.err) {
+		return facts{}, false
+	}
+	if n := len(h.evals); n > h.first+1 && h.evals[n-1].low > h.evals[h.first].high {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("the mean reward rose from %s to %s, %.0f standard errors", figure(first.mean), figure(reward.mean), reward.errors(first)),
+		fmt.Sprintf("accuracy on training prompts went from %s to %s", share(before.mean), share(right.mean))}, true
+}
+
+// A reward is expected to rise a little before accuracy does where it pays for form, so
+// the first rule waits until the rise is large against the reward's own scatter.
+func rewardWithoutAccuracy(h *history) (facts, bool) {
+	f, ok := paid(h)
+	reward, _ := h.last("reward/mean", window)
+	first, _ := h.begin("reward/mean", window)
+	return f, ok && reward.errors(first) > 4
+}
+
+func paidTemplate(h *history) (facts, bool) {
+	const most = 0.3 // of the paid completions of different problems
+	now, ok := h.last("reward/template_share", window)
+	before, ok2 := h.begin("reward/template_share", window)
+	f, ok3 := paid(h)
+	if !ok || !ok2 || !ok3 || now.mean <= most || !now.above(before) {
+		return facts{}, false
+	}
+	f.seen = fmt.Sprintf("one pattern makes up %s of the paid completions of different problems, from %s at first", share(now.mean), share(before.mean))
+	return f, true
+}
+
+func entropyCollapse(h *history) (facts, bool) {
+	const left, uniform, back = 0.2, 0.6, 3 // of the entropy; of the groups; evaluations
+	now, ok := h.last("policy/entropy", window)
+	before, ok2 := h.begin("policy/entropy", window)
+	groups, ok3 := h.last("groups/uniform_share", window)
+	n := len(h.evals)
+	if !ok || !ok2 || !ok3 || n-h.first <= back || now.mean >= left*before.mean || groups.mean <= uniform {
+		return facts{}, false
+	}
+	then, last := h.evals[n-1-back], h.evals[n-1]
+	if last.pass > then.pass {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("entropy fell from %s to %s nats, and rewards are equal in %s of the groups", figure(before.mean), figure(now.mean), share(groups.mean)),
+		fmt.Sprintf("held-out accuracy is %s and was %s three evaluations ago", share(last.pass), share(then.pass))}, true
+}
+
+func length(h *history) (facts, bool) {
+	const longer, shorter, cut = 1.5, 0.5, 0.2 // of the first length; of the completions
+	now, ok := h.last("rollout/length_mean", window)
+	before, ok2 := h.begin("rollout/length_mean", window)
+	reward, ok3 := h.last("reward/mean", window)
+	first, ok4 := h.begin("reward/mean", window)
+	if !ok || !ok2 || !ok3 || !ok4 || reward.above(first) {
+		return facts{}, false
+	}
+	against := fmt.Sprintf("the mean reward went from %s to %s", figure(first.mean), figure(reward.mean))
+	if now.mean > longer*before.mean || now.mean < shorter*before.mean {
+		return facts{fmt.Sprintf("the mean length went from %.1f to %.1f tokens", before.mean, now.mean), against}, true
+	}
+	truncated, _ := h.last("rollout/truncated_share", window)
+	was, _ := h.begin("rollout/truncated_share", window)
+	if truncated.mean <= cut || !truncated.above(was) {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("%s of the completions are cut off, from %s at first", share(truncated.mean), share(was.mean)), against}, true
+}
+
+func notScored(h *history) (facts, bool) {
+	const most, steps = 0.05, 5
+	lost, ok := h.last("rollout/not_scored", steps)
+	tokens, ok2 := h.last("rollout/tokens", steps)
+	mean, ok3 := h.last("rollout/length_mean", steps)
+	if !ok || !ok2 || !ok3 {
+		return facts{}, false
+	}
+	all := tokens.mean / mean.mean
+	if lost.mean <= most*all {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("%s of the completions of the last %d steps are not scored", share(lost.mean/all), steps),
+		fmt.Sprintf("that is %.0f of %.0f in a step", lost.mean, all)}, true
+}
+
+func stepTooBig(h *history) (facts, bool) {
+	const clipped, spike, steps = 0.3, 10, 50 // of the tokens; times the median; of which
+	norms, now, ok := h.steps["policy/grad_norm"], h.row["policy/grad_norm"], false
+	reward, ok2 := h.last("reward/mean", window)
+	first, ok3 := h.tops["reward/mean"]
+	if !ok2 || !ok3 || !first.above(reward) {
+		return facts{}, false
+	}
+	against := fmt.Sprintf("the mean reward fell from %s to %s", figure(first.mean), figure(reward.mean))
+	if _, ok = h.row["policy/grad_norm"]; ok && len(norms) > steps {
+		before := slices.Sorted(slices.Values(norms[len(norms)-1-steps : len(norms)-1]))
+		if m := before[steps/2]; now > spike*m {
+			return facts{fmt.Sprintf("the gradient's norm is %s, %.0f times the median of the last %d steps", figure(now), now/m, steps), against}, true
+		}
+	}
+	if f, ok := h.last("policy/clip_fraction", steps/window); ok && f.mean > clipped {
+		return facts{fmt.Sprintf("%s of the tokens are clipped", share(f.mean)), against}, true
+	}
+	return facts{}, false
+}
+
+func nothingToLearn(h *history) (facts, bool) {
+	const uniform = 0.8
+	groups, ok := h.last("groups/uniform_share", 2*window)
+	reward, ok2 := h.last("reward/mean", window)
+	v := h.steps["reward/mean"]
+	if !ok || !ok2 || groups.mean <= uniform {
+		return facts{}, false
+	}
+	before := over(v[len(v)-2*window : len(v)-window])
+	if reward.above(before) {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("rewards are equal in %s of the groups of the last %d steps", share(groups.mean), 2*window),
+		fmt.Sprintf("the mean reward went from %s to %s meanwhile", figure(before.mean), figure(reward.mean))}, true
+}
+
+func diversity(h *history) (facts, bool) {
+	n := len(h.evals)
+	if n <= h.first+1 {
+		return facts{}, false
+	}
+	before, now := h.evals[h.first], h.evals[n-1]
+	if before.k != now.k || !(now.low > before.high) || now.problems == 0 || before.problems == 0 {
+		return facts{}, false
+	}
+	// pass@k of a problem is between 0 and 1, so its variance is at most p(1-p).
+	err := math.Sqrt(before.passK*(1-before.passK)/before.problems + now.passK*(1-now.passK)/now.problems)
+	if !(before.passK-now.passK > 2*err) {
+		return facts{}, false
+	}
+	return facts{fmt.Sprintf("pass@%d fell from %s to %s", now.k, share(before.passK), share(now.passK)),
+		fmt.Sprintf("pass@1 rose from %s to %s", share(before.pass), share(now.pass))}, true
+}
+
+// share is a share in percent.
+func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+
+// figure is a number with three digits.
+func figure(v float64) string { return fmt.Sprintf("%.3g", v) }

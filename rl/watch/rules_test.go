@@ -1,0 +1,161 @@
+package watch
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"testing"
+)
+
+// row is the row of a step; at wiggles a value by a thousandth, so that means have errors.
+type row = map[string]float64
+
+func at(i int, v float64) float64 { return v * (1 + 0.001*float64(i%2)) }
+
+// steps are n rows whose values go from one row's to another's in the middle.
+func steps(n int, from, to row) []row {
+	var out []row
+	for i := range n {
+		src := from
+		if i >= n/2 {
+			src = to
+		}
+		r := row{}
+		for name, v := range src {
+			r[name] = at(i, v)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// measured is an evaluation of 100 problems.
+func measured(pass, passK, half float64) row {
+	return row{"eval/pass@1": pass, "eval/pass@8": passK, "eval/problems": 100, "eval/mean": pass, "eval/mean_low": pass - half, "eval/mean_high": pass + half}
+}
+
+func raised(rows []row) map[string]int {
+	out := map[string]int{}
+	w := New()
+	for i, r := range rows {
+		for _, a := range w.Add(i, "rl", r) {
+			out[a.Rule]++
+		}
+	}
+	return out
+}
+
+// steady is a step of a healthy run.
+func steady(changes row) row {
+	r := row{
+		"reward/mean": 0.5, "reward/group_std": 0.4, "reward/verdict_correlation": 1, "reward/template_share": 0.2, "groups/uniform_share": 0.3,
+		"rollout/right_share": 0.5, "rollout/tokens": 1000, "rollout/length_mean": 10, "rollout/truncated_share": 0.01, "rollout/not_scored": 0,
+		"policy/entropy": 1, "policy/clip_fraction": 0.1, "policy/compared": 500, "policy/equal": 500, "policy/mismatch_kl": 0, "policy/grad_norm": 1,
+	}
+	maps.Copy(r, changes)
+	return r
+}
+
+// TestRules: each rule is raised once where both of its facts hold, and not where one is
+// missing. Beside it, no rule but those named may be raised.
+func TestRules(t *testing.T) {
+	before := measured(0.3, 0.9, 0.05)
+	pair := func(n int, from, to row) []row { return steps(n, steady(from), steady(to)) }
+	evals := func(rows []row, after ...row) []row { return slices.Concat([]row{before}, rows, after) }
+	for _, c := range []struct {
+		name string
+		rows []row
+		want []string
+	}{
+		{"healthy", evals(pair(60, nil, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "policy/entropy": 0.3}), measured(0.6, 0.95, 0.05)), nil},
+		{"one token differs", append(pair(30, nil, nil), steady(row{"policy/equal": 499})), []string{"bits"}},
+		{"the KL is not 0", append(pair(30, nil, nil), steady(row{"policy/mismatch_kl": 1e-9})), []string{"bits"}},
+		{"accuracy falls", pair(60, nil, row{"rollout/right_share": 0.3}), nil},
+		{"accuracy and agreement fall", pair(60, nil, row{"rollout/right_share": 0.3, "policy/entropy": 2}), []string{"falls_apart"}},
+		{"random rewards", pair(30, row{"reward/verdict_correlation": 0.01}, row{"reward/verdict_correlation": -0.01}), []string{"reward_ignores_verdict"}},
+		{"one for everything", pair(30, row{"reward/verdict_correlation": 0.01, "reward/group_std": 0}, row{"reward/group_std": 0}), nil},
+		{"a control learns", evals(pair(30, row{"reward/verdict_correlation": 0.01}, row{"reward/verdict_correlation": 0.01}), measured(0.5, 0.95, 0.05)), []string{"control_learns", "reward_ignores_verdict"}},
+		{"reward alone", pair(60, nil, row{"reward/mean": 0.8, "reward/verdict_correlation": 0.5}), []string{"reward_without_accuracy"}},
+		{"reward, held-out accuracy too", evals(pair(60, nil, nil), slices.Concat([]row{measured(0.6, 0.95, 0.05)}, pair(60, row{"reward/mean": 0.8}, row{"reward/mean": 0.8}))...), nil},
+		{"a paid pattern", pair(60, nil, row{"reward/mean": 0.8, "reward/template_share": 0.6}), []string{"paid_template", "reward_without_accuracy"}},
+		{"a pattern of right answers", pair(60, nil, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "reward/template_share": 0.6}), nil},
+		{"collapse", evals(pair(60, nil, row{"policy/entropy": 0.1, "groups/uniform_share": 0.7}), before, before, before), []string{"entropy_collapse"}},
+		{"certain and better", evals(pair(60, nil, row{"policy/entropy": 0.1, "groups/uniform_share": 0.7}), before, before, measured(0.31, 0.9, 0.05)), nil},
+		{"longer", pair(60, nil, row{"rollout/length_mean": 20}), []string{"length"}},
+		{"longer and paid more", pair(60, nil, row{"rollout/length_mean": 20, "reward/mean": 0.8, "rollout/right_share": 0.8}), nil},
+		{"shorter", pair(60, nil, row{"rollout/length_mean": 4}), []string{"length"}},
+		{"cut off", pair(60, nil, row{"rollout/truncated_share": 0.3}), []string{"length"}},
+		{"not scored", pair(30, nil, row{"rollout/not_scored": 6}), []string{"not_scored"}},
+		{"few not scored", pair(30, nil, row{"rollout/not_scored": 4}), nil},
+		{"clipped and worse", pair(60, nil, row{"policy/clip_fraction": 0.4, "reward/mean": 0.4}), []string{"step_too_big"}},
+		{"clipped", pair(60, nil, row{"policy/clip_fraction": 0.4}), nil},
+		{"a spike and worse", append(pair(120, nil, row{"reward/mean": 0.4}), steady(row{"policy/grad_norm": 11, "reward/mean": 0.4})), []string{"step_too_big"}},
+		{"a spike", append(pair(120, nil, nil), steady(row{"policy/grad_norm": 11})), nil},
+		{"equal rewards", pair(60, nil, row{"groups/uniform_share": 0.9}), []string{"nothing_to_learn"}},
+		{"less variety", evals(pair(30, nil, nil), measured(0.6, 0.7, 0.05)), []string{"diversity"}},
+		{"worse at both", evals(pair(30, nil, nil), measured(0.2, 0.7, 0.05)), nil},
+	} {
+		got := raised(c.rows)
+		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, names, c.want)
+		}
+		for rule, n := range got {
+			if n != 1 {
+				t.Errorf("%s: %s is raised %d times", c.name, rule, n)
+			}
+		}
+	}
+}
+
+// TestEpisodes: an alert comes again only after ten steps without its cause, and in a
+// new stage the run is compared with the new beginning.
+func TestEpisodes(t *testing.T) {
+	sick, well := steady(row{"policy/equal": 1}), steady(nil)
+	for healthy, want := range map[int]int{0: 1, 9: 1, 10: 2, 30: 2} {
+		rows := append([]row{sick}, slices.Repeat([]row{well}, healthy)...)
+		if got := raised(append(rows, sick))["bits"]; got != want {
+			t.Errorf("after %d healthy steps: raised %d times, want %d", healthy, got, want)
+		}
+	}
+	w := New()
+	for i, r := range steps(60, steady(nil), steady(row{"rollout/length_mean": 20})) {
+		stage := "first"
+		if i >= 30 {
+			stage = "second"
+		}
+		if alerts := w.Add(i, stage, r); len(alerts) > 0 {
+			t.Errorf("step %d: %v: a stage is compared with its own beginning", i, alerts)
+		}
+	}
+}
+
+// TestTexts: what people read is whole.
+func TestTexts(t *testing.T) {
+	for _, r := range rules {
+		if r.why == "" || r.do == "" || r.level == "" {
+			t.Errorf("%s has no level, reason or advice", r.name)
+		}
+	}
+	a := Alert{Rule: "length", Level: Warning, Seen: "a", Against: "b", Do: "C"}
+	if got := a.String(); got != "warning: length: a; b. C" {
+		t.Error(got)
+	}
+}
+
+// TestAddLine: a line of metrics.jsonl is read as the row that was written, and values
+// that are not finite are none.
+func TestAddLine(t *testing.T) {
+	w := New()
+	if _, err := w.AddLine([]byte(`{"step":1,"stage":"rl","policy/entropy":null,"policy/compared":3,"policy/equal":2,"policy/mismatch_kl":0}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := w.h.steps["policy/entropy"]; there {
+		t.Error("null is a value")
+	}
+	if alerts := w.Add(2, "rl", row{"policy/entropy": math.NaN()}); len(alerts) > 0 || len(w.h.steps["policy/entropy"]) > 0 {
+		t.Errorf("NaN is a value: %v", alerts)
+	}
+	if _, err := w.AddLine([]byte(`[1]`)); err == nil {
+		t.Error("a list is a row")
+	}
+}
