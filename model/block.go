@@ -33,6 +33,10 @@ type pass struct {
 	g  *gradients
 }
 
+// whole tells whether the gradients of the model's own parameters are wanted, and not
+// those of an adapter.
+func (p *pass) whole() bool { return p.m.adapter == nil }
+
 // forward records a block, from its part of ws to the residual stream in next.
 func (b *block) forward(p *pass, a *blockActs, next gpu.View) {
 	b.attention.forward(p, &a.attention, a.mlp.x)
@@ -112,13 +116,15 @@ func (p *pass) normParams(n int) []uint32 {
 	return []uint32{u(n), u(l.width), u(l.ld), f(p.m.Config.NormEps), f(l.family.normPlus)}
 }
 
-// normBackward records the gradients of a norm's factors and of its input, which is
+// normBackward records the gradients of a norm's factors, if wanted, and of its input, which is
 // added to dx if add is true.
 func (p *pass) normBackward(w *region, n int, dy, x, rstd, dx gpu.View, add bool) {
 	d, accumulate := p.m.layout.dims, 0
 	if add {
 		accumulate = 1
 	}
-	p.op("rmsnorm_backward_dw", d.ld, 1, []gpu.View{dy, x, rstd, p.g.view(w)}, u(n), u(d.ld))
+	if p.whole() {
+		p.op("rmsnorm_backward_dw", d.ld, 1, []gpu.View{dy, x, rstd, p.g.view(w)}, u(n), u(d.ld))
+	}
 	p.op("rmsnorm_backward_dx", n, 1, []gpu.View{dy, x, p.m.params.view(w), rstd, dx}, u(n), u(d.width), u(d.ld), u(accumulate), f(p.m.layout.family.normPlus))
 }

@@ -78,6 +78,9 @@ func (m *Model) backward(r *recorder, ws *workspace, bs *backwardSpace, g *gradi
 	for i := len(ws.blocks) - 1; i >= 0; i-- {
 		m.layout.blocks[i].backward(p, &ws.blocks[i])
 	}
+	if !p.whole() {
+		return
+	}
 	for i, s := range m.layout.embed {
 		r.op("embed_backward", d.ld, buckets, []gpu.View{bs.rows, bs.start, bs.order, bs.dx, g.lookup[i]}, u(buckets), u(d.ld), u(s.row0), u(s.weight.rows), m.layout.embedScale())
 	}

@@ -210,6 +210,16 @@ func (m *Model) NewScorer(rows int) (*Scorer, error) {
 	return s, nil
 }
 
+// NewBaseScorer is NewScorer of the model with its adapter off: the reference policy of an
+// adapter that is trained.
+func (m *Model) NewBaseScorer(rows int) (*Scorer, error) {
+	s, err := m.NewScorer(rows)
+	if err == nil {
+		s.ws.plain = true
+	}
+	return s, err
+}
+
 // Score returns the statistics of every predicted token.
 func (s *Scorer) Score(seqs []Sequence) ([]TokenStats, error) {
 	if err := s.m.check(seqs); err != nil {

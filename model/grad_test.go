@@ -113,7 +113,7 @@ func quotient(t *testing.T, m *Model, k int, dir []float64, h float64, value fun
 	}
 	set := func(step float64) {
 		i := 0
-		err := m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+		err := m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 			out := append([]float32(nil), data[i]...)
 			if i == k {
 				for j := range out {

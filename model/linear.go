@@ -9,18 +9,21 @@ type linear struct {
 	weight  *region // [out][in], padded
 	bias    *region // [out]; nil for none
 	storage Dtype   // of the numbers that the passes read
+	slices  []slice
 }
 
 // slice is the part of a linear that one tensor of the files holds: rows of its output.
 type slice struct {
-	name     string // but for its ending weight or bias
-	out, in  int    // as in the file
-	row, col func(int) int
+	name      string // but for its ending weight or bias
+	out, in   int    // as in the file
+	off, rows int    // where its rows lie, with their padding
+	row, col  func(int) int
+	lora      *lora // nil for none
 }
 
 // linear places a matrix of so many padded rows and columns that is made of slices.
 func (l *layout) linear(out, in int, biased, projection bool, slices ...slice) linear {
-	w := linear{weight: l.place(out, in, true), storage: l.dtype}
+	w := linear{weight: l.place(out, in, true), storage: l.dtype, slices: slices}
 	for _, s := range slices {
 		l.pieces = append(l.pieces, piece{name: s.name + "weight", shape: []int{s.out, s.in},
 			region: w.weight, row: s.row, col: s.col, projection: projection})
@@ -34,33 +37,77 @@ func (l *layout) linear(out, in int, biased, projection bool, slices ...slice) l
 	return w
 }
 
-// forward records y = x W^T + b for n rows. x has the width of the matrix, y rows of ldy
-// numbers, at least as many as the matrix has rows.
+// forward records y = x W^T + b + adapters for n rows. x has the width of the matrix, y
+// rows of ldy numbers, at least as many as the matrix has rows.
 func (w linear) forward(p *pass, n int, x, y gpu.View, ldy int) {
-	p.matmul(w.storage.kernel("matmul_nt"), n, w.weight.rows, w.weight.cols, w.weight.cols, w.weight.cols, ldy, x, p.m.params.matrix(w.weight), y)
-	w.addBias(p, n, y)
+	out, in := w.weight.rows, w.weight.cols
+	p.matmul(w.storage.kernel("matmul_nt"), n, out, in, in, in, ldy, x, p.m.params.matrix(w.weight), y)
+	w.addRest(p, n, x, y, ldy)
 }
 
-// forwardAdded records y = (r + x W^T) + b for n rows. y must not overlap r.
+// forwardAdded records y = (r + x W^T) + b + adapters for n rows. y must not overlap r.
 func (w linear) forwardAdded(p *pass, n int, x, r, y gpu.View) {
 	out, in := w.weight.rows, w.weight.cols
 	p.matmul(w.storage.kernel("matmul_nt_residual"), n, out, in, in, in, out, x, p.m.params.matrix(w.weight), r, y)
-	w.addBias(p, n, y)
+	w.addRest(p, n, x, y, out)
 }
 
-func (w linear) addBias(p *pass, n int, y gpu.View) {
+// addRest records what comes to y behind the product with the weight: the bias, then
+// scale * (x A^T) B^T of each slice with an adapter, each in one addition.
+func (w linear) addRest(p *pass, n int, x, y gpu.View, ldy int) {
 	if w.bias != nil {
 		p.op("add_bias", w.bias.cols, n, []gpu.View{y, p.m.params.view(w.bias)}, u(n), u(w.bias.cols))
 	}
+	if p.ws.plain {
+		return
+	}
+	for _, s := range w.slices {
+		if s.lora == nil {
+			continue
+		}
+		down, up := p.ws.lora.down, p.ws.lora.up
+		rank := s.lora.a.rows
+		s.lora.project(p, n, x, down)
+		p.matmul("matmul_nt", n, s.rows, rank, rank, rank, s.rows, down, p.m.adapter.values.view(s.lora.b), up)
+		p.op("add_columns", s.rows, n, []gpu.View{y, up}, u(n), u(s.rows), u(ldy), u(s.off), f(s.lora.scale))
+	}
+}
+
+// project records down = x A^T.
+func (l *lora) project(p *pass, n int, x, down gpu.View) {
+	rank, in := l.a.rows, l.a.cols
+	p.matmul("matmul_nt", n, rank, in, in, in, rank, x, p.m.adapter.values.view(l.a), down)
 }
 
 // backward records dW += dy^T x, db += dy, and dx = dy W for n rows, or dx += dy W if
-// continues is true. dy has rows of ldy numbers.
+// continues is true. dy has rows of ldy numbers. Of a model with an adapter only that has
+// gradients.
 func (w linear) backward(p *pass, n int, x, dy gpu.View, ldy int, dx gpu.View, continues bool) {
 	out, in := w.weight.rows, w.weight.cols
-	p.matmulTN(out, in, n, ldy, in, in, dy, x, p.g.view(w.weight))
-	if w.bias != nil {
-		p.op("bias_backward", out, 1, []gpu.View{dy, p.g.view(w.bias)}, u(n), u(out))
+	if p.whole() {
+		p.matmulTN(out, in, n, ldy, in, in, dy, x, p.g.view(w.weight))
+		if w.bias != nil {
+			p.op("bias_backward", out, 1, []gpu.View{dy, p.g.view(w.bias)}, u(n), u(out))
+		}
 	}
 	p.matmulNN(w.storage, continues, n, in, out, ldy, in, in, dy, p.m.params.matrix(w.weight), dx)
+	for _, s := range w.slices {
+		if s.lora != nil {
+			s.lora.backward(p, s, n, x, dy, ldy, dx)
+		}
+	}
+}
+
+// backward records dA, dB, and what the adapter adds to dx, for n rows. x A^T is made
+// again, which is cheaper than keeping it.
+func (l *lora) backward(p *pass, s slice, n int, x, dy gpu.View, ldy int, dx gpu.View) {
+	rank, in := l.a.rows, l.a.cols
+	a, b := p.m.adapter.values.view(l.a), p.m.adapter.values.view(l.b)
+	down, up := p.ws.lora.down, p.ws.lora.up
+	p.op("take_columns", s.rows, n, []gpu.View{dy, up}, u(n), u(s.rows), u(ldy), u(s.off), f(l.scale))
+	l.project(p, n, x, down)
+	p.matmulTN(s.rows, rank, n, s.rows, rank, rank, up, down, p.g.view(l.b))
+	p.matmulNN(F32, false, n, rank, s.rows, s.rows, rank, rank, up, b, down)
+	p.matmulTN(rank, in, n, rank, in, in, down, x, p.g.view(l.a))
+	p.matmulNN(F32, true, n, in, rank, rank, in, in, down, a, dx)
 }

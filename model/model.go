@@ -17,12 +17,13 @@ type Model struct {
 	Config    Config
 	Tokenizer *text.Tokenizer // nil for a folder without one
 
-	dev    gpu.Device
-	layout *layout
-	params parameters
-	frozen bool                  // no trainer can be made
-	ropes  [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
-	maxPos int
+	dev     gpu.Device
+	layout  *layout
+	params  parameters
+	adapter *adapter              // nil for none
+	frozen  bool                  // no trainer can be made
+	ropes   [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
+	maxPos  int
 }
 
 // New makes a model with fresh parameters: matrices from N(0, InitStd), the
@@ -35,7 +36,7 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 		return nil, err
 	}
 	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
-	err = m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+	err = m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		data := make([]float32, rows*cols)
 		h := fnv.New64a()
@@ -70,10 +71,11 @@ func NewFrozen(dev gpu.Device, cfg Config, positions int) (*Model, error) {
 
 // LoadOptions say how a folder's model is kept on the device.
 type LoadOptions struct {
-	Positions int   // longest sequence the model will see; 0: what the config allows, at most 4096
-	Dtype     Dtype // of matrices; "": what config.json says (Config.Dtype)
-	KVDtype   Dtype // of keys and values; "": what config.json says
-	Frozen    bool  // no trainer will be made, see NewFrozen
+	Positions int    // longest sequence the model will see; 0: what the config allows, at most 4096
+	Dtype     Dtype  // of matrices; "": what config.json says (Config.Dtype)
+	KVDtype   Dtype  // of keys and values; "": what config.json says
+	Frozen    bool   // no trainer will be made, see NewFrozen
+	Adapter   string // folder of a PEFT adapter; the model is frozen, and trained by the adapter; "": none
 }
 
 // Load reads a Hugging Face folder.
@@ -92,12 +94,15 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 	if o.KVDtype != "" {
 		f.Config.KVDtype = o.KVDtype
 	}
-	m, err := build(dev, f.Config, o.Positions, o.Frozen)
+	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	m.Tokenizer = f.Tokenizer
-	if err := m.SetTensors(f.Tensors); err != nil {
+	if err = m.SetTensors(f.Tensors); err == nil && o.Adapter != "" {
+		err = m.LoadAdapter(o.Adapter)
+	}
+	if err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -110,7 +115,7 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 	if err := checkTensors(m.Config, ts); err != nil {
 		return err
 	}
-	return m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+	return m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		data, err := ts.Read(p.name)
 		if err != nil {
 			return nil, err
@@ -195,6 +200,9 @@ func (m *Model) makeRopes() error {
 // Close frees the device memory.
 func (m *Model) Close() {
 	m.params.free()
+	if m.adapter != nil {
+		m.adapter.values.free()
+	}
 	for _, b := range m.ropes {
 		if b != nil {
 			b.Free()
@@ -211,7 +219,7 @@ func (m *Model) Positions() int { return m.maxPos }
 // Tensors lists the parameters under their Hugging Face names; each is read
 // from the device when its Data is called. Of a bf16 model that can be trained they
 // are the float32 ones.
-func (m *Model) Tensors() []NamedTensor { return m.namedTensors(m.params, "") }
+func (m *Model) Tensors() []NamedTensor { return m.layout.named(m.params, "") }
 
 // CopyFrom overwrites the parameters with those of another model of the same
 // config, which may be frozen only if this one is.
@@ -237,87 +245,6 @@ func (m *Model) CopyFrom(src *Model) error {
 }
 
 var errFrozen = errors.New("the model was opened frozen, without what training needs")
-
-// writePieces fills a store from the tensors get returns, region by region.
-// row0 is the first row of the file's tensor that the piece holds.
-func (m *Model) writePieces(to store, get func(p piece, row0 int) ([]float32, error)) error {
-	byRegion := map[*region][]float32{}
-	var order []*region
-	next := map[string]int{}
-	for _, p := range m.layout.pieces {
-		rows, cols := p.size()
-		data, err := get(p, next[p.name])
-		if err != nil {
-			return err
-		}
-		next[p.name] += rows
-		host, ok := byRegion[p.region]
-		if !ok {
-			host = make([]float32, p.region.rows*p.region.cols)
-			byRegion[p.region] = host
-			order = append(order, p.region)
-		}
-		for r := range rows {
-			base := p.row(r) * p.region.cols
-			for c := range cols {
-				host[base+p.col(c)] = data[r*cols+c]
-			}
-		}
-	}
-	for _, r := range order {
-		if err := to.write(r, byRegion[r]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// namedTensors lists a store's tensors under their file names with a prefix;
-// slabs of one table become one tensor again.
-func (m *Model) namedTensors(from store, prefix string) []NamedTensor {
-	var out []NamedTensor
-	for i := 0; i < len(m.layout.pieces); {
-		p := m.layout.pieces[i]
-		j := i + 1
-		for j < len(m.layout.pieces) && m.layout.pieces[j].name == p.name {
-			j++
-		}
-		parts := m.layout.pieces[i:j]
-		shape := append([]int(nil), p.shape...)
-		for _, q := range parts[1:] {
-			shape[0] += q.shape[0]
-		}
-		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
-			var all []float32
-			for _, q := range parts {
-				data, err := readPiece(from, q)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, data...)
-			}
-			return all, nil
-		}})
-		i = j
-	}
-	return out
-}
-
-func readPiece(from store, p piece) ([]float32, error) {
-	host := make([]float32, p.region.rows*p.region.cols)
-	if err := from.read(p.region, host); err != nil {
-		return nil, err
-	}
-	rows, cols := p.size()
-	data := make([]float32, rows*cols)
-	for r := range rows {
-		base := p.row(r) * p.region.cols
-		for c := range cols {
-			data[r*cols+c] = host[base+p.col(c)]
-		}
-	}
-	return data, nil
-}
 
 func f32Bytes(v []float32) []byte {
 	b := make([]byte, 4*len(v))

@@ -32,7 +32,7 @@ type optimizer struct {
 }
 
 func (o *optimizer) allocate(t *Trainer) error {
-	l, dev := t.m.layout, t.m.dev
+	l, dev := t.trained, t.m.dev
 	var err error
 	if o.m, err = l.newArena(dev, "first moment", chunk.whole); err != nil {
 		return err
@@ -73,16 +73,18 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 	}
 	key := fmt.Sprintf("adamw %v %v %v", h.Beta1, h.Beta2, h.Eps)
 	err = t.progs.run(key, func(r *recorder) {
-		for i, c := range t.m.layout.chunks {
+		for i, c := range t.trained.chunks {
 			decay, n := 0, c.size/4
 			if c.decay {
 				decay = 1
 			}
 			view := func(a arena) gpu.View { return gpu.View{Buffer: a[i], Size: c.size} }
-			r.op("adamw", n, 1, []gpu.View{view(t.m.params.arena), view(t.grads.arena), view(o.m), view(o.v), o.ctl},
+			r.op("adamw", n, 1, []gpu.View{view(t.values), view(t.grads.arena), view(o.m), view(o.v), o.ctl},
 				u(n), f(h.Beta1), f(h.Beta2), f(h.Eps), u(decay))
 		}
-		t.m.params.recordRound(r, t.m.layout)
+		if t.m.adapter == nil {
+			t.m.params.recordRound(r, t.m.layout)
+		}
 		t.recordZero(r)
 	})
 	if err != nil {
@@ -97,7 +99,7 @@ func (t *Trainer) gradNorm(clip float64) (float64, error) {
 	err := t.progs.run(fmt.Sprintf("gradient norm %v", clip), func(r *recorder) {
 		t.recordFold(r)
 		part := 0
-		for i, c := range t.m.layout.chunks {
+		for i, c := range t.trained.chunks {
 			n := c.size / 4
 			segments := (n + sumBlock - 1) / sumBlock
 			r.op("grad_sumsq", segments, 1, []gpu.View{{Buffer: t.grads.arena[i], Size: c.size}, t.opt.part}, u(n), u(part))
@@ -124,11 +126,11 @@ func (t *Trainer) ZeroGrad() error {
 }
 
 func (t *Trainer) recordZero(r *recorder) {
-	for i, c := range t.m.layout.chunks {
+	for i, c := range t.trained.chunks {
 		r.op("fill", c.size/4, 1, []gpu.View{{Buffer: t.grads.arena[i], Size: c.size}}, u(c.size/4), 0)
 	}
 	if t.m.layout.tied {
-		for i, s := range t.m.layout.embed {
+		for i, s := range t.lookups() {
 			r.op("fill", s.weight.rows*s.weight.cols, 1, []gpu.View{t.grads.lookup[i]}, u(s.weight.rows*s.weight.cols), 0)
 		}
 	}
@@ -137,13 +139,13 @@ func (t *Trainer) recordZero(r *recorder) {
 // OptimizerState lists the moments, named m.* and v.* after the parameters,
 // and the number of updates so far.
 func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
-	return append(t.m.namedTensors(t.opt.m, "m."), t.m.namedTensors(t.opt.v, "v.")...), t.opt.step
+	return append(t.trained.named(t.opt.m, "m."), t.trained.named(t.opt.v, "v.")...), t.opt.step
 }
 
 // SetOptimizerState restores what OptimizerState gave.
 func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 	for prefix, a := range map[string]arena{"m.": t.opt.m, "v.": t.opt.v} {
-		err := t.m.writePieces(a, func(p piece, row0 int) ([]float32, error) {
+		err := t.trained.writePieces(a, func(p piece, row0 int) ([]float32, error) {
 			data, err := ts.Read(prefix + p.name)
 			if err != nil {
 				return nil, err
@@ -165,7 +167,7 @@ func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 // ResetOptimizer forgets the moments: a stage begins with a fresh state.
 func (t *Trainer) ResetOptimizer() error {
 	for _, a := range []arena{t.opt.m, t.opt.v} {
-		for i, c := range t.m.layout.chunks {
+		for i, c := range t.trained.chunks {
 			if err := a[i].Write(0, make([]byte, c.size)); err != nil {
 				return err
 			}

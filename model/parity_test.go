@@ -1,7 +1,7 @@
 package model
 
 import (
-	"encoding/json"
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,34 +63,52 @@ func parityAll(t *testing.T, dev gpu.Device, dir string) {
 		t.Fatal(err)
 	}
 	matched, failed := 0, 0
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if _, err := os.Stat(filepath.Join(path, "expected.json")); err != nil {
-			continue
-		}
-		if t.Run(e.Name(), func(t *testing.T) { parity(t, dev, path) }) {
+	count := func(name, path, adapter string) {
+		if t.Run(name, func(t *testing.T) { parity(t, dev, path, adapter) }) {
 			matched++
 		} else {
 			failed++
 		}
 	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if _, err := os.Stat(filepath.Join(path, "expected.json")); err != nil {
+			continue
+		}
+		count(e.Name(), path, "")
+		for _, file := range glob(t, path, "adapters/*/expected.json") {
+			adapter := filepath.Dir(file)
+			count(e.Name()+" with "+filepath.Base(adapter), path, adapter)
+		}
+	}
 	fixtures.Report(t, "models", matched, failed, 0)
 }
 
-func parity(t *testing.T, dev gpu.Device, dir string) {
-	var want expected
-	raw, err := os.ReadFile(filepath.Join(dir, "expected.json"))
-	if err != nil {
-		t.Fatal(err)
+// expectation reads what a model has to compute, alone or with an adapter, whose file
+// leaves out what is as in the model's.
+func expectation(t *testing.T, dir, adapter string) (want expected) {
+	readJSON(t, filepath.Join(dir, "expected.json"), &want)
+	if adapter == "" {
+		return want
 	}
-	if err := json.Unmarshal(raw, &want); err != nil {
-		t.Fatal(err)
+	var with expected
+	readJSON(t, filepath.Join(adapter, "expected.json"), &with)
+	for i := range with.Sequences {
+		s, base := &with.Sequences[i], want.Sequences[i]
+		s.IDs, s.A, s.B, s.C = base.IDs, base.A, base.B, base.C
 	}
-	m, err := Load(dev, dir, LoadOptions{})
+	return with
+}
+
+// parity compares a model, with the adapter of a folder unless that is "".
+func parity(t *testing.T, dev gpu.Device, dir, adapter string) {
+	want := expectation(t, dir, adapter)
+	m, err := Load(dev, dir, LoadOptions{Adapter: adapter})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	grads := cmp.Or(adapter, dir)
 	tr, err := m.NewTrainer(512)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +120,7 @@ func parity(t *testing.T, dev gpu.Device, dir string) {
 		seqs = append(seqs, Predict(s.IDs, 1, 1))
 	}
 	checkScores(t, tr, seqs, &want)
-	checkGradients(t, tr, seqs, &want, dir)
+	checkGradients(t, tr, seqs, &want, grads)
 	checkGreedy(t, m, &want)
 }
 
@@ -134,6 +152,9 @@ func checkScores(t *testing.T, tr *Trainer, seqs []Sequence, want *expected) {
 	within(t, "L1", math.Abs(l1/float64(n)-want.L1.Value), want.Bounds.L1)
 	within(t, "L2", math.Abs(l2-want.L2.Value), want.Bounds.L2)
 
+	if want.Temperature.Temperature == 0 {
+		return
+	}
 	worst = [3]float64{}
 	warm := seqs[want.Temperature.Sequence]
 	warm.Temperature = want.Temperature.Temperature

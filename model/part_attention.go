@@ -59,7 +59,7 @@ func (l *layout) addAttention(c Config, i int) attention {
 	}
 	s.norm = l.addNorm(blockTensor(i, "input_layernorm"))
 	heads := func(name string, first, n int) slice {
-		return slice{blockTensor(i, "self_attn."+name), n * d.hd, d.width, func(r int) int { return first*d.hdp + d.headRow(r) }, same}
+		return slice{blockTensor(i, "self_attn."+name), n * d.hd, d.width, first * d.hdp, n * d.hdp, func(r int) int { return first*d.hdp + d.headRow(r) }, same, nil}
 	}
 	s.qkv = l.linear(d.qkv(), d.ld, fam.qkvBias || c.AttentionBias, false,
 		heads("q_proj", 0, d.heads), heads("k_proj", d.heads, d.kv), heads("v_proj", d.heads+d.kv, d.kv))
@@ -69,7 +69,7 @@ func (l *layout) addAttention(c Config, i int) attention {
 		l.vector(blockTensor(i, "self_attn.k_norm")+"weight", s.qkNorm, 1, d.hd, d.headRow, l.normStart())
 	}
 	s.out = l.linear(d.ld, d.heads*d.hdp, c.AttentionBias, true,
-		slice{blockTensor(i, "self_attn.o_proj"), d.width, d.heads * d.hd, same, d.headRow})
+		slice{blockTensor(i, "self_attn.o_proj"), d.width, d.heads * d.hd, 0, d.ld, same, d.headRow, nil})
 	if d.sandwich {
 		s.post = l.addNorm(blockTensor(i, "post_attention_layernorm"))
 	}
@@ -124,7 +124,7 @@ func (s *attention) backward(p *pass, a *attentionRows) {
 	p.op("attention_backward_dkv", d.kv, T, []gpu.View{a.q, k, v, b.datt, a.stat, p.bs.seers(s.window), b.dk, b.dv}, s.params(p)...)
 	p.op("qk_rope_backward", d.heads+2*d.kv, T,
 		[]gpu.View{a.qkv, m.params.view(s.qkNorm), {Buffer: m.ropes[s.rope]}, p.ws.place, b.dq, b.dk, b.dv, b.dqkv}, s.headParams(p)...)
-	if m.Config.QKNorm {
+	if m.Config.QKNorm && p.whole() {
 		nq, ldr, dw := u(d.qkv()), u(d.heads+d.kv), p.g.view(s.qkNorm)
 		p.op("qk_norm_backward_dw", d.hdp, 1, []gpu.View{b.dq, a.qkv, a.rstdQK, dw}, u(T), u(d.heads), u(d.hdp), nq, 0, ldr, 0, 0)
 		p.op("qk_norm_backward_dw", d.hdp, 1, []gpu.View{b.dk, a.qkv, a.rstdQK, dw}, u(T), u(d.kv), u(d.hdp), nq, u(d.heads*d.hdp), ldr, u(d.heads), u(d.hdp))

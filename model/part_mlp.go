@@ -31,9 +31,9 @@ func (l *layout) addMLP(c Config, i int) mlp {
 	}
 	s.norm = l.addNorm(blockTensor(i, before))
 	s.gateUp = l.linear(2*d.mlpp, d.ld, c.MLPBias, false,
-		slice{blockTensor(i, "mlp.gate_proj"), d.mlp, d.width, same, same},
-		slice{blockTensor(i, "mlp.up_proj"), d.mlp, d.width, func(r int) int { return d.mlpp + r }, same})
-	s.out = l.linear(d.ld, d.mlpp, c.MLPBias, true, slice{blockTensor(i, "mlp.down_proj"), d.width, d.mlp, same, same})
+		slice{blockTensor(i, "mlp.gate_proj"), d.mlp, d.width, 0, d.mlpp, same, same, nil},
+		slice{blockTensor(i, "mlp.up_proj"), d.mlp, d.width, d.mlpp, d.mlpp, func(r int) int { return d.mlpp + r }, same, nil})
+	s.out = l.linear(d.ld, d.mlpp, c.MLPBias, true, slice{blockTensor(i, "mlp.down_proj"), d.width, d.mlp, 0, d.ld, same, same, nil})
 	if d.sandwich {
 		s.post = l.addNorm(blockTensor(i, "post_feedforward_layernorm"))
 	}

@@ -42,7 +42,7 @@ func quirkModel(t *testing.T, dev gpu.Device, cfg Config) *Model {
 		}
 		values[p.Name] = data
 	}
-	err := m.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+	err := m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		return values[p.name][row0*cols : (row0+rows)*cols], nil
 	})

@@ -70,7 +70,7 @@ func give(t *testing.T, to, from *Model) {
 			t.Fatal(err)
 		}
 	}
-	err := to.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
+	err := to.layout.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
 		return values[p.name][row0*cols : (row0+rows)*cols], nil
 	})

@@ -35,13 +35,15 @@ func (w TokenWeights) zero() bool {
 // until Step, and the sum has the same bits however the sequences were cut into
 // batches.
 type Trainer struct {
-	m     *Model
-	pool  *pool
-	ws    *workspace
-	bs    *backwardSpace
-	grads *gradients
-	progs *programs
-	opt   optimizer
+	m       *Model
+	trained *tensors // all parameters of the model, or those of its adapter
+	values  arena    // of trained
+	pool    *pool
+	ws      *workspace
+	bs      *backwardSpace
+	grads   *gradients
+	progs   *programs
+	opt     optimizer
 
 	batches  []batch // of the last Forward
 	resident bool    // the only batch's activations are still there
@@ -49,10 +51,13 @@ type Trainer struct {
 
 // NewTrainer makes a trainer whose batches hold at most rows tokens.
 func (m *Model) NewTrainer(rows int) (*Trainer, error) {
-	if m.frozen {
+	if m.frozen && m.adapter == nil {
 		return nil, errFrozen
 	}
-	t := &Trainer{m: m, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	t := &Trainer{m: m, trained: &m.layout.tensors, values: m.params.arena, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	if m.adapter != nil {
+		t.trained, t.values = &m.adapter.tensors, m.adapter.values
+	}
 	if err := t.allocate(rows); err != nil {
 		t.Close()
 		return nil, err
@@ -68,10 +73,10 @@ func (t *Trainer) allocate(rows int) error {
 	}
 	t.bs = t.pool.backwardSpace(d, rows, rows)
 	t.grads = &gradients{}
-	if t.grads.arena, err = m.layout.newArena(m.dev, "gradient", chunk.whole); err != nil {
+	if t.grads.arena, err = t.trained.newArena(m.dev, "gradient", chunk.whole); err != nil {
 		return err
 	}
-	for _, s := range m.layout.embed {
+	for _, s := range t.lookups() {
 		v := t.grads.view(s.weight)
 		if m.layout.tied {
 			v = t.pool.words("embedding lookup gradient", s.weight.rows*s.weight.cols)
@@ -82,6 +87,14 @@ func (t *Trainer) allocate(rows int) error {
 		return t.pool.err
 	}
 	return t.opt.allocate(t)
+}
+
+// lookups are the slabs of the embedding whose gradient is wanted.
+func (t *Trainer) lookups() []slab {
+	if t.m.adapter != nil {
+		return nil
+	}
+	return t.m.layout.embed
 }
 
 // Forward computes the statistics of every predicted token. It is for losses that
@@ -294,12 +307,12 @@ func buckets(ids []int, n int) (rows, start, order []uint32) {
 // Gradients lists the gradients added up so far under the parameters' names.
 // With tied embeddings the sum over both uses is returned.
 func (t *Trainer) Gradients() ([]NamedTensor, error) {
-	if t.m.layout.tied {
+	if t.m.layout.tied && len(t.lookups()) > 0 {
 		if err := t.foldLookup(); err != nil {
 			return nil, err
 		}
 	}
-	return t.m.namedTensors(t.grads.arena, ""), nil
+	return t.trained.named(t.grads.arena, ""), nil
 }
 
 // foldLookup adds the gradient of the embedding lookup to that of the head and
@@ -316,7 +329,7 @@ func (t *Trainer) recordFold(r *recorder) {
 	if !t.m.layout.tied {
 		return
 	}
-	for i, s := range t.m.layout.embed {
+	for i, s := range t.lookups() {
 		n := s.weight.rows * s.weight.cols
 		r.op("add", n, 1, []gpu.View{t.grads.view(s.weight), t.grads.lookup[i]}, u(n))
 		r.op("fill", n, 1, []gpu.View{t.grads.lookup[i]}, u(n), 0)

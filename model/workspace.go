@@ -55,6 +55,8 @@ type workspace struct {
 	near     gpu.View    // the same in layers with a window, if there are any
 	kvidx    gpu.View    // u32 slots of the keys of each sequence
 	head     headSpace
+	lora     loraSpace // unused without an adapter
+	plain    bool      // the adapter is off
 	embedCap int
 }
 
@@ -86,11 +88,15 @@ func (p *pool) headSpace(d dims, rows, maxBinding int) headSpace {
 	}
 }
 
-// rowSpace allocates what is uploaded about the rows, but for the list of keys.
+// rowSpace allocates what is uploaded about the rows, but for the list of keys, and what
+// adapters need.
 func (ws *workspace) rowSpace(p *pool, d dims, rows int) {
 	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
 	if d.window > 0 {
 		ws.near = p.words("key ranges of windows", 2*rows)
+	}
+	if d.rank > 0 {
+		ws.lora = loraSpace{p.words("adapter rank", rows*d.rank), p.words("adapter", rows*d.adapted)}
 	}
 }
 

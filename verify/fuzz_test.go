@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func scored(t *testing.T, name string, v Verifier, row Problem, completion strin
 	checkVerdict(t, got)
 	if got.Verdict == NotScored {
 		t.Errorf("%s: the completion %q escaped being scored: %s", name, completion, got.Reason)
-	} else if again := v.Verify(row, completion); again != got {
+	} else if again := v.Verify(row, completion); !reflect.DeepEqual(again, got) {
 		t.Errorf("%s: %q is %+v, and then %+v", name, completion, got, again)
 	}
 	return got

@@ -74,7 +74,7 @@ func graded(score float64, extracted, rule, format string, args ...any) Verdict 
 	case score >= 1:
 		return Accept(extracted, rule, "%s", reason)
 	case score > 0:
-		return Verdict{score, Graded, reason, shown(extracted), rule}
+		return Verdict{Score: score, Verdict: Graded, Reason: reason, Extracted: shown(extracted), Rule: rule}
 	default:
 		return Reject(extracted, rule, "%s", reason)
 	}

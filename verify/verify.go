@@ -18,23 +18,25 @@ const (
 
 // Verdict is what a verifier says about one completion.
 type Verdict struct {
-	Score     float64 // 0 to 1; NaN when Verdict is NotScored
-	Verdict   string  // Right, Wrong, Graded or NotScored
-	Reason    string  // one short sentence
-	Extracted string  // the answer found in the completion, cut to 200 bytes; "" when none was found
-	Rule      string  // how the answer was found or judged, such as "answer_tag"
+	Score     float64            // 0 to 1; NaN when Verdict is NotScored
+	Verdict   string             // Right, Wrong, Graded or NotScored
+	Reason    string             // one short sentence
+	Extracted string             // the answer found in the completion, cut to 200 bytes; "" when none was found
+	Rule      string             // how the answer was found or judged, such as "answer_tag"
+	Values    map[string]float64 // named numbers beside the score, which rewards know as NAME.value; nil: none
 }
 
-// MarshalJSON writes the keys score, verdict, reason, extracted and rule. The
+// MarshalJSON writes the keys score, verdict, reason, extracted, rule and values. The
 // score of a verdict that is not scored is null.
 func (v Verdict) MarshalJSON() ([]byte, error) {
 	out := struct {
-		Score     *float64 `json:"score"`
-		Verdict   string   `json:"verdict"`
-		Reason    string   `json:"reason"`
-		Extracted string   `json:"extracted"`
-		Rule      string   `json:"rule,omitempty"`
-	}{nil, v.Verdict, v.Reason, v.Extracted, v.Rule}
+		Score     *float64           `json:"score"`
+		Verdict   string             `json:"verdict"`
+		Reason    string             `json:"reason"`
+		Extracted string             `json:"extracted"`
+		Rule      string             `json:"rule,omitempty"`
+		Values    map[string]float64 `json:"values,omitempty"`
+	}{nil, v.Verdict, v.Reason, v.Extracted, v.Rule, v.Values}
 	if v.Verdict != NotScored {
 		out.Score = &v.Score
 	}
@@ -95,7 +97,8 @@ type Problem struct {
 	// row's "metadata" object and the row's own unknown fields, which win where
 	// both have one name.
 	Metadata map[string]json.RawMessage
-	Line     int // of the file that it was read from, from 1; 0: none. No part of its JSON
+	File     string // or folder that it was read from; "": none. No part of its JSON, like Line
+	Line     int    // there, from 1; of a table without lines the row
 }
 
 // UnmarshalJSON reads an object with the optional keys id, question (or
@@ -169,12 +172,12 @@ func textOf(raw json.RawMessage) string {
 
 // Accept is the verdict "right". It shows at most 200 bytes of extracted.
 func Accept(extracted, rule, format string, args ...any) Verdict {
-	return Verdict{1, Right, fmt.Sprintf(format, args...), shown(extracted), rule}
+	return Verdict{Score: 1, Verdict: Right, Reason: fmt.Sprintf(format, args...), Extracted: shown(extracted), Rule: rule}
 }
 
 // Reject is the verdict "wrong". It shows at most 200 bytes of extracted.
 func Reject(extracted, rule, format string, args ...any) Verdict {
-	return Verdict{0, Wrong, fmt.Sprintf(format, args...), shown(extracted), rule}
+	return Verdict{Score: 0, Verdict: Wrong, Reason: fmt.Sprintf(format, args...), Extracted: shown(extracted), Rule: rule}
 }
 
 // Abstain is the verdict "not_scored"; the reason says what the row lacks.

@@ -15,15 +15,10 @@ func Facts() []formula.Fact {
 		f.Now, f.Slope = true, true
 		return f
 	}
-	return []formula.Fact{
-		{Name: "step", Level: formula.Run, Meaning: "the step of the stage, from 1"},
-		{Name: "steps", Level: formula.Run, Meaning: "steps that the stage has"},
-		{Name: "progress", Level: formula.Run, Meaning: "(step - 1)/(steps - 1): 0 in the first step, 1 in the last"},
+	return append(formula.Common(), []formula.Fact{
 		{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
-		{Name: "prompt_tokens", Level: formula.Group, Unit: "tokens", Meaning: "length of the prompt"},
 		{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
 		{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of one more completion of the prompt, sampled greedily and not trained"},
-		{Name: "truncated", Level: formula.Completion, Condition: true, Meaning: "it was cut off at the longest length"},
 		{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled"},
 		{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "another model or a file wrote it"},
 		{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
@@ -41,5 +36,5 @@ func Facts() []formula.Fact {
 		token("old_value", "", "value when the token was drawn"),
 		token("collision", "", "sum of the squared probabilities when the token was drawn"),
 		token("noise", "", "uniform between 0 and 1, by seed, step and place"),
-	}
+	}...)
 }

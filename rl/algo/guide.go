@@ -1,8 +1,9 @@
 package algo
 
-// Guide explains the language of formulas to those who read and write methods.
+// Guide explains what the formulas of a method mean to those who read and write
+// methods. The language is explained by [formula.Guide].
 const Guide = `
-FORMULAS
+METHODS
 
 A method is formulas and the numbers that they name. Each formula is a part: others
 may use it by its name, and a recipe may replace it alone. Four parts mean something
@@ -19,32 +20,9 @@ to the trainer:
    clip_high = 0.3            # a number
    weight = "tis"             # a part: a named formula, or one of your own
 
-A formula has numbers, names, calls, + - * / and ( ), comparisons (< <= > >= == !=,
-not chained), and, or, not, comments from # to the end of the line. Before the result
-it may name things: x = ...; and z(x) = ...; Text is compared: row.domain == "math".
-
-LEVELS
-run > group (the completions of a prompt) > completion > segment > token. A coarse
-value is used at a finer level as it is. From fine to coarse a function says how:
-mean(logp) is one value for each completion, group_mean(reward) one for each group.
-
-TIMES
 What reads logp, entropy, uniform_logp or value is computed in every update, all else
 once after sampling. Statistics of a step are taken before keep; those of an update
 over what is kept.
-
-VALUES
-A value may be missing, with a reason; statistics leave it out. An infinity is a
-number. 0/0 and inf - inf are missing values of a completion, and errors of a token
-or of the run. Tokens that the policy did not write are left out of sums unless the
-condition names own. Sums are taken in order of size, so results do not depend on
-the order of the groups.
-
-DERIVATIVES
-stop(x) cuts them, straight(v, s) has the value of v and the derivative of s. A clip
-passes inside its closed interval; min and max pass to the side taken, 1/n to each of
-n that tie; abs has 0 at 0; a side that if does not take has none; a constant factor
-0 removes a term, even an infinite one. Medians, quantiles, ranks are constants.
 `
 
 // example is a question to rlzero formulas eval and the loss that it amounts to.

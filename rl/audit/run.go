@@ -59,7 +59,7 @@ func Run(dir string, o Options) (*Report, error) {
 			a.Lose(where, err.Error())
 			return nil
 		}
-		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos", First: pair.first, Second: pair.second, Stored: line.Verdict}
+		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
 		if st.RL.Reward == "task" && !st.Algorithm.Penalises() {
 			s.StoredScore = line.Reward
 		}

@@ -22,7 +22,7 @@ var _ rollout.Sampler = (*Sampler)(nil)
 func (s *Sampler) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	asked := make([]model.Request, len(requests))
 	for i, r := range requests {
-		asked[i] = model.Request{Prompt: r.Prompt, N: r.N, MaxTokens: r.Params.MaxTokens, Stream: r.Key.Stream, Draft: r.Draft, Sampling: model.Sampling{
+		asked[i] = model.Request{Prompt: r.Prompt, N: r.N, MaxTokens: r.Params.MaxTokens, Stream: r.Key.Stream, Draft: r.Draft, StopText: r.Params.StopText, StopIDs: r.Params.StopIDs, Sampling: model.Sampling{
 			Temperature: r.Params.Temperature, TopK: r.Params.TopK, TopP: r.Params.TopP, MinP: r.Params.MinP, Seed: s.Seed(r.Key)}}
 	}
 	all, err := s.Engine.GenerateAll(ctx, asked)

@@ -115,7 +115,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
 			auditCommand(), receiptCommand(), reportCommand(), showCommand(), watchCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
-			rewardsCommand(), formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand()},
+			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand()},
 		Action: cli.ShowAppHelp,
 	}
 	a.OnUsageError = wrongFlag(a.Name, a.Flags)

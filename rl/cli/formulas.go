@@ -13,12 +13,19 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/reward"
 )
 
 func formulasCommand() *cli.Command {
 	return &cli.Command{
-		Name: "formulas", Usage: "explain the language of methods: facts, functions, named formulas, sources", ArgsUsage: "[eval --in FILE]",
-		Description: `The language of advantages, losses and filters, with worked examples.
+		Name: "formulas", Aliases: []string{"rewards"}, Usage: "explain the language of rewards and methods: facts, functions, named formulas, sources", ArgsUsage: "[eval --in FILE]",
+		Description: `The language of rewards, advantages, losses and filters, with worked examples. A
+reward is the key reward of a stage, which rlzero train RECIPE --dry-run checks:
+
+   reward = "if(right(form), task + 0.1*shortest_right(right(task)), -1)"
+   [[stage.verifier]]
+   name = "form"
+   verifier = "format"
 
 Examples:
    rlzero formulas
@@ -82,13 +89,15 @@ type formulaEntry struct {
 	Name    string `json:"name,omitempty"`
 	Usage   string `json:"usage,omitempty"`
 	Level   string `json:"level,omitempty"` // of a fact
-	For     string `json:"for,omitempty"`   // the part that a named formula is meant for
+	For     string `json:"for,omitempty"`   // what it is meant for: reward, algorithm, or a part of an algorithm; "": all
 	Gives   string `json:"gives,omitempty"` // number or condition
 	Unit    string `json:"unit,omitempty"`
 	Meaning string `json:"meaning,omitempty"`
 	Formula string `json:"formula,omitempty"`
 	Slope   string `json:"derivative,omitempty"` // its conventions
 	Source  string `json:"source,omitempty"`
+
+	Numbers map[string]float64 `json:"numbers,omitempty"` // that a named formula reads, with their defaults
 }
 
 func gives(condition bool) string {
@@ -98,20 +107,47 @@ func gives(condition bool) string {
 	return "number"
 }
 
-func allFacts() []formula.Fact { return slices.Concat(algo.Facts(), formula.Structure()) }
+// vocabulary is the facts of rewards or of methods.
+type vocabulary struct {
+	title, of string
+	facts     []formula.Fact
+}
+
+// vocabularies lists every fact once: what rewards and methods share, and what one
+// of them has alone.
+func vocabularies() []vocabulary {
+	shared := slices.Concat(formula.Common(), formula.Structure())
+	alone := func(facts []formula.Fact) []formula.Fact {
+		return slices.DeleteFunc(facts, func(f formula.Fact) bool {
+			return slices.ContainsFunc(shared, func(s formula.Fact) bool { return s.Name == f.Name })
+		})
+	}
+	return []vocabulary{{"FACTS", "", shared}, {"FACTS OF REWARDS", "reward", alone(reward.Facts())}, {"FACTS OF METHODS", "algorithm", alone(algo.Facts())}}
+}
+
+// namedFormulas are those of rewards, then those of methods.
+func namedFormulas() []formulaEntry {
+	var out []formulaEntry
+	for _, p := range reward.Parts() {
+		out = append(out, formulaEntry{Kind: "part", Name: p.Name, Usage: p.Name, For: "reward", Meaning: p.Meaning, Formula: p.Formula, Source: p.Source})
+	}
+	for _, p := range algo.Library() {
+		out = append(out, formulaEntry{Kind: "part", Name: p.Name, Usage: p.Name, For: p.Kind, Meaning: p.Differs, Formula: strings.TrimSpace(p.Formula), Source: p.Paper, Numbers: p.Parameters})
+	}
+	return out
+}
 
 func formulasJSON(c *cli.Context) error {
 	var all []formulaEntry
-	for _, f := range allFacts() {
-		all = append(all, formulaEntry{Kind: "fact", Name: f.Name, Usage: f.Name, Level: f.Level.String(), Gives: gives(f.Condition), Unit: f.Unit, Meaning: f.Meaning})
+	for _, v := range vocabularies() {
+		for _, f := range v.facts {
+			all = append(all, formulaEntry{Kind: "fact", Name: f.Name, Usage: f.Usage(), Level: f.Level.String(), For: v.of, Gives: gives(f.Condition), Unit: f.Unit, Meaning: f.Meaning, Formula: f.Formula, Source: f.Source})
+		}
 	}
 	for _, f := range formula.Functions() {
 		all = append(all, formulaEntry{Kind: "function", Name: f.Name, Usage: f.Usage, Gives: gives(f.Condition()), Meaning: f.Meaning, Formula: f.Formula, Slope: f.Slope, Source: f.Source})
 	}
-	for _, p := range algo.Library() {
-		all = append(all, formulaEntry{Kind: "part", Name: p.Name, Usage: p.Name, For: p.Kind, Meaning: p.Differs, Formula: strings.TrimSpace(p.Formula), Source: p.Paper})
-	}
-	for _, e := range all {
+	for _, e := range append(all, namedFormulas()...) {
 		if err := printJSON(c, e); err != nil {
 			return err
 		}
@@ -120,20 +156,13 @@ func formulasJSON(c *cli.Context) error {
 }
 
 func printFormulas(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\nFACTS\n", strings.TrimSpace(algo.Guide))
-	for level := formula.Run; level <= formula.Token; level++ {
-		fmt.Fprintf(w, "  of a %s\n", level)
-		for _, f := range allFacts() {
-			if f.Level == level {
-				meaning := f.Meaning
-				if f.Unit != "" {
-					meaning += " (" + f.Unit + ")"
-				}
-				fmt.Fprintf(w, "   %-17s %s\n", f.Name, meaning)
-			}
-		}
+	for _, guide := range []string{formula.Guide, reward.Guide, algo.Guide} {
+		fmt.Fprintf(w, "%s\n\n", strings.TrimSpace(guide))
 	}
-	fmt.Fprintln(w, "\nFUNCTIONS ([...] may be left out)")
+	for _, v := range vocabularies() {
+		printFacts(w, v)
+	}
+	fmt.Fprintln(w, "FUNCTIONS ([...] may be left out)")
 	for _, f := range formula.Functions() {
 		fmt.Fprintf(w, "   %s\n      %s\n", f.Usage, f.Meaning)
 		printUnlessEmpty(w, "      = ", f.Formula)
@@ -141,20 +170,41 @@ func printFormulas(w io.Writer) {
 		printUnlessEmpty(w, "      source: ", f.Source)
 	}
 	kind := ""
-	for _, p := range algo.Library() {
-		if p.Kind != kind {
-			kind = p.Kind
+	for _, p := range namedFormulas() {
+		if p.For != kind {
+			kind = p.For
 			fmt.Fprintf(w, "\nNAMED FORMULAS: %s\n", strings.ToUpper(kind))
 		}
-		fmt.Fprintf(w, "   %s = %s\n", p.Name, indented(strings.TrimSpace(p.Formula), 6))
-		printUnlessEmpty(w, "      numbers: ", numbersText(p.Parameters))
-		printUnlessEmpty(w, "      ", p.Differs)
-		printUnlessEmpty(w, "      source: ", p.Paper)
+		fmt.Fprintf(w, "   %s = %s\n", p.Name, indented(p.Formula, 6))
+		printUnlessEmpty(w, "      numbers: ", numbersText(p.Numbers))
+		printUnlessEmpty(w, "      ", p.Meaning)
+		printUnlessEmpty(w, "      source: ", p.Source)
 	}
 	fmt.Fprintln(w, "\nWORKED EXAMPLES, for rlzero formulas eval --in -")
 	for _, e := range algo.Examples {
 		fmt.Fprintf(w, "   %s\n   %s\n   gives loss %v\n\n", e.About, e.Question, e.Loss)
 	}
+}
+
+// printFacts lists facts level by level.
+func printFacts(w io.Writer, v vocabulary) {
+	fmt.Fprintln(w, v.title)
+	for level := formula.Run; level <= formula.Token; level++ {
+		of := slices.DeleteFunc(slices.Clone(v.facts), func(f formula.Fact) bool { return f.Level != level })
+		if len(of) > 0 {
+			fmt.Fprintf(w, "  of a %s\n", level)
+		}
+		for _, f := range of {
+			meaning := f.Meaning
+			if f.Unit != "" {
+				meaning += " (" + f.Unit + ")"
+			}
+			fmt.Fprintf(w, "   %-19s %s\n", f.Usage(), meaning)
+			printUnlessEmpty(w, strings.Repeat(" ", 23)+"= ", f.Formula)
+			printUnlessEmpty(w, strings.Repeat(" ", 23)+"source: ", f.Source)
+		}
+	}
+	fmt.Fprintln(w)
 }
 
 func printUnlessEmpty(w io.Writer, before, text string) {

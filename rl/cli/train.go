@@ -172,10 +172,17 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	}
 	refused := plan.Fits(caps)
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan)})
+		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts()})
 		return errors.Join(refused, err)
 	}
-	fmt.Fprintf(c.App.Writer, "%s\n# memory on %s\n", r.Resolved(), caps.Name)
+	fmt.Fprintln(c.App.Writer, r.Resolved())
+	if counts := opened.Source.Counts(); counts != "" {
+		fmt.Fprintln(c.App.Writer, "# data")
+		for _, line := range splitLines(counts) {
+			fmt.Fprintf(c.App.Writer, "#   %s\n", line)
+		}
+	}
+	fmt.Fprintf(c.App.Writer, "# memory on %s\n", caps.Name)
 	for _, line := range splitLines(plan.String()) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", line)
 	}
@@ -190,6 +197,7 @@ type planLine struct {
 	Fits   bool       `json:"fits"`
 	Total  int        `json:"total"` // bytes
 	Items  []planItem `json:"items"`
+	Data   string     `json:"data"` // how many problems the data sets have, in words; "" for a procedural task
 }
 
 type planItem struct {

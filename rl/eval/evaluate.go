@@ -83,7 +83,7 @@ func (e *Evaluator) FormShare(groups []rollout.Group) float64 {
 		g := &groups[i]
 		for _, p := range g.Paths {
 			all++
-			if e.Form(g.Problem, p.Text, g.Segments[p.Leaf].Stop == rollout.EOS) {
+			if e.Form(g.Problem, p.Text, g.Segments[p.Leaf].Ended()) {
 				formed++
 			}
 		}

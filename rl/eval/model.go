@@ -225,7 +225,7 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 	verifiers := map[string]verify.Verifier{}
 	var rows []verify.Problem
-	_, err := prompts.ReadRows(o.Data, func(row verify.Problem) error {
+	err := prompts.ReadRows(o.Data, func(row verify.Problem) error {
 		name := verifierOf(row, o.Verifier)
 		if name == "" {
 			return errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)

@@ -165,13 +165,9 @@ func power(x, y float64) float64 {
 	return math.Pow(x, y)
 }
 
-func sigmoid(x float64) float64 {
-	if x < 0 {
-		e := math.Exp(x)
-		return e / (1 + e)
-	}
-	return 1 / (1 + math.Exp(-x))
-}
+// sigmoid is exact to a few roundings down to the least number above 0: where
+// exp(-x) overflows it is 0.
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
@@ -221,6 +217,12 @@ var choices = []Function{
 		Slope: "that of the side taken",
 		pick:  func(x []float64) int { return int(holds(math.IsNaN(x[0]))) },
 	},
+	{Name: "missing", Usage: "missing(\"why\")", Meaning: "no value, for the reason that stands in quotes", params: "t", Slope: "none", build: func(c *compiler, s *scope, n *node) int {
+		if n.args[0].kind != textNode || n.args[0].text == "" {
+			return c.fail(s, n.args[0].at, "missing takes a reason in quotes, as in missing(\"too long\")")
+		}
+		return c.add(s, op{kind: missingOp, text: n.args[0].text, where: -1, k: -1, at: n.at})
+	}},
 	{Name: "scored", Usage: "scored(x)", Meaning: "whether x has a value", params: "r", condition: true, build: func(c *compiler, s *scope, n *node) int {
 		args := c.arguments(s, n, functionNamed("scored"))
 		if args == nil {

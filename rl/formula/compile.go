@@ -71,17 +71,27 @@ func Compile(text Text, facts []Fact) (*Program, error) {
 // declare reads one formula and makes its name known.
 func (c *compiler) declare(key, text string) string {
 	name, rest, call := strings.Cut(strings.TrimSpace(key), "(")
-	d := &part{name: name, text: text, root: -1}
+	d := &part{name: name, text: text, usage: strings.TrimSpace(key), root: -1}
 	fail := func(format string, args ...any) {
 		c.faults = append(c.faults, &Error{Part: key, Text: fmt.Sprintf(format, args...)})
 	}
 	if call {
 		d.params = []string{}
 		for arg := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
+			arg, otherwise, has := strings.Cut(arg, "=")
 			if arg = strings.TrimSpace(arg); !nameShape(arg) {
 				fail("%q is not accepted as the name of an argument; write name(x, y)", arg)
 			}
 			d.params = append(d.params, arg)
+			if has {
+				_, value, err := parse(name, otherwise)
+				if err != nil {
+					fail("the default of %s: %s", arg, err.Text)
+				}
+				d.defaults = append(d.defaults, value)
+			} else if d.defaults != nil {
+				fail("%s has no default, but an argument before it has one", arg)
+			}
 		}
 	}
 	plain, _, metric := strings.Cut(name, "/")
@@ -117,14 +127,20 @@ func (c *compiler) read(d *part) {
 
 // taken says what already goes by a name; "" if nothing does.
 func (c *compiler) taken(name string) string {
-	_, fact := c.facts[name]
+	if _, fact := c.facts[name]; fact {
+		return "a fact"
+	}
+	return Taken(name)
+}
+
+// Taken says what the language itself has by a name: "an operator", "a constant" or
+// "a function"; "" if nothing. A fact may have the name of a function.
+func Taken(name string) string {
 	switch {
 	case reserved[name]:
 		return "an operator"
 	case constants[name] != nil:
 		return "a constant"
-	case fact:
-		return "a fact"
 	case functionNamed(name) != nil:
 		return "a function"
 	}
@@ -165,7 +181,7 @@ func (c *compiler) fact(name string) (Fact, bool) {
 	if f, ok := c.facts[name]; ok {
 		return f, true
 	}
-	if first, rest, ok := strings.Cut(name, "."); ok && rest != "" {
+	if first, rest, ok := strings.Cut(name, "."); ok && rest != "" && !strings.Contains(rest, ".") {
 		if f, ok := c.facts[first+".*"]; ok {
 			f.Name = name
 			return f, true
@@ -211,6 +227,11 @@ func (c *compiler) part(d *part) {
 	if d.root = c.body(d, s); d.root >= 0 && d.constant && c.ops[d.root].carries {
 		d.root = c.written(s, d.result, "stop", d.root)
 	}
+	for _, l := range d.locals {
+		if l.params == nil {
+			d.named = append(d.named, named{l.name, s.values[l.name]})
+		}
+	}
 	d.state = done
 	c.order = append(c.order, d.name)
 }
@@ -219,6 +240,7 @@ func (c *compiler) part(d *part) {
 func (c *compiler) body(d *part, s *scope) int {
 	for _, l := range d.locals {
 		switch what := c.taken(l.name); {
+		case c.library[d.name]: // its names hide those of the user
 		case what != "":
 			c.fail(s, l.at, "%s is %s; choose another name", l.name, what)
 		case c.parts[l.name] != nil:
@@ -304,6 +326,9 @@ func (c *compiler) name(s *scope, n *node) int {
 		return c.reference(s, n, d)
 	}
 	if f, ok := c.fact(n.name); ok {
+		if f.Takes != nil {
+			return c.fail(s, n.at, "%s takes arguments: write %s", n.name, f.Usage())
+		}
 		if f.Text {
 			return c.fail(s, n.at, "%s is text; compare it, as in %s == \"...\"", n.name, n.name)
 		}
@@ -336,7 +361,7 @@ func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
 func (c *compiler) reference(s *scope, n *node, d *part) int {
 	switch {
 	case d.params != nil:
-		return c.fail(s, n.at, "%s takes arguments: write %s(%s)", n.name, n.name, strings.Join(d.params, ", "))
+		return c.fail(s, n.at, "%s takes arguments: write %s", n.name, d.usage)
 	case d.state == entered:
 		return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 	}
@@ -353,7 +378,7 @@ func (c *compiler) reference(s *scope, n *node, d *part) int {
 
 func (c *compiler) call(s *scope, n *node) int {
 	if m := s.calls[n.name]; m != nil {
-		return c.expand(s, n, m.params, m.scope, m.value)
+		return c.expand(s, n, m)
 	}
 	if d := c.parts[n.name]; d != nil {
 		if d.params == nil {
@@ -372,12 +397,20 @@ func (c *compiler) call(s *scope, n *node) int {
 		defer func() { d.state = done }()
 		return c.expandPart(s, n, d)
 	}
+	if f, ok := c.fact(n.name); ok && f.Takes != nil {
+		return c.called(s, n, f)
+	}
 	f := functionNamed(n.name)
 	if f == nil {
 		if _, fact := c.fact(n.name); fact || has(c.given, n.name) || has(s.values, n.name) {
 			return c.fail(s, n.at, "%s is not a function; write it without ( )", n.name)
 		}
 		known := slices.Concat(slices.Collect(maps.Keys(s.calls)), slices.Collect(maps.Keys(c.parts)))
+		for name, f := range c.facts {
+			if f.Takes != nil {
+				known = append(known, name)
+			}
+		}
 		for i := range functions {
 			if !functions[i].operator {
 				known = append(known, functions[i].Name)
@@ -390,29 +423,41 @@ func (c *compiler) call(s *scope, n *node) int {
 
 // expand compiles the value of a definition with arguments in the scope that it
 // was made in.
-func (c *compiler) expand(s *scope, n *node, params []string, from *scope, value *node) int {
-	inner := from.child()
+func (c *compiler) expand(s *scope, n *node, m *macro) int {
+	inner := m.scope.child()
 	inner.update = s.update
-	if !c.bind(s, n, params, inner) {
+	if len(n.args) != len(m.params) {
+		return c.fail(s, n.at, "%s has %s; accepted: %s(%s)", n.name, counted(len(n.args), "argument"), n.name, strings.Join(m.params, ", "))
+	}
+	if !c.bind(s, n, m.params, inner) {
 		return -1
 	}
-	return c.node(inner, value)
+	return c.node(inner, m.value)
 }
 
+// expandPart compiles a part with arguments. What is wrong with one of the library
+// is told at the call: its text is not the user's.
 func (c *compiler) expandPart(s *scope, n *node, d *part) int {
 	inner := &scope{part: d, update: s.update, values: map[string]int{}, calls: map[string]*macro{}}
-	if !c.bind(s, n, d.params, inner) {
+	missing := len(d.params) - len(n.args)
+	if missing < 0 || missing > len(d.defaults) {
+		return c.fail(s, n.at, "%s has %s; accepted: %s", n.name, counted(len(n.args), "argument"), d.usage)
+	}
+	full := *n
+	full.args = slices.Concat(n.args, d.defaults[len(d.defaults)-missing:])
+	before := len(c.faults)
+	if !c.bind(s, &full, d.params, inner) {
 		return -1
 	}
-	return c.body(d, inner)
+	result, inside := c.body(d, inner), len(c.faults)
+	for i := before; c.library[d.name] && i < inside; i++ {
+		c.faults[i] = errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, c.faults[i].Text)
+	}
+	return result
 }
 
 // bind gives the arguments of a call the names that the definition has for them.
 func (c *compiler) bind(s *scope, n *node, params []string, inner *scope) bool {
-	if len(n.args) != len(params) {
-		c.fail(s, n.at, "%s has %s; accepted: %s(%s)", n.name, counted(len(n.args), "argument"), n.name, strings.Join(params, ", "))
-		return false
-	}
 	ok := true
 	for i, name := range params {
 		if constants[name] != nil || functionNamed(name) != nil {

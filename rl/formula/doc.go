@@ -24,6 +24,11 @@
 // says which. A condition counts as 1 or 0 where a number is asked for; a number
 // is never a condition.
 //
+// # Facts with arguments
+//
+// A fact may take arguments that are written out, as in repetition(3): the table has
+// a column for each call ([Call.Column]), so what computes it need not be arithmetic.
+//
 // # Values
 //
 // A value that is missing is NaN and has a reason, which is looked up when it is

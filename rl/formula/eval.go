@@ -43,20 +43,38 @@ func (v *Values) Within(part *Table) *Values {
 // Column is the value of a part. Missing values have their reasons. It is an
 // error if arithmetic at the level of tokens or of the run gives what is not a
 // number, if the table lacks a fact, or if there is no such part.
-func (v *Values) Column(name string) (out Column, err error) {
-	d := v.p.parts[name]
-	if d == nil || d.state != done || d.params != nil {
+func (v *Values) Column(name string) (Column, error) {
+	root, ok := v.p.root(name)
+	if !ok {
 		return Column{}, fmt.Errorf("there is no formula %s", name)
 	}
+	return v.At(name, v.p.ops[root].level)
+}
+
+// At is the value of a part, or of a value PART.NAME that it defines, at its own
+// level or a finer one: a coarser value stands in each row. Otherwise it is as
+// [Values.Column].
+func (v *Values) At(name string, l Level) (out Column, err error) {
+	root, ok := v.p.root(name)
+	if !ok {
+		return Column{}, fmt.Errorf("there is no formula %s", name)
+	}
+	own := v.p.ops[root].level
+	if own > l {
+		return Column{}, fmt.Errorf("%s has %s; accepted: %s", name, own.each(), l.each())
+	}
 	defer rescue(&err)
-	o := &v.p.ops[d.root]
-	out = Column{Level: o.level, V: v.value(d.root)}
+	x := v.operand(root, l)
+	out = Column{Level: l, V: x.v}
+	if x.step == 0 {
+		out.V = slices.Repeat(x.v, v.t.size[l])
+	}
 	for row, x := range out.V {
 		if math.IsNaN(x) {
 			if out.Why == nil {
 				out.Why = map[int]string{}
 			}
-			out.Why[row] = v.reason(d.root, row)
+			out.Why[row] = v.reason(root, v.t.above(l, row, own))
 		}
 	}
 	return out, nil
@@ -94,6 +112,8 @@ func (v *Values) compute(i int) []float64 {
 	switch o.kind {
 	case literalOp:
 		return []float64{o.value}
+	case missingOp:
+		return []float64{missing}
 	case factOp, sameOp:
 		return v.fact(o)
 	case partOp:
@@ -113,18 +133,24 @@ func (v *Values) compute(i int) []float64 {
 	return v.places(o)
 }
 
-// fact is a column of the table.
+// fact is a column of the table, or whether one of text holds a text.
 func (v *Values) fact(o *op) []float64 {
-	c, ok := v.t.columns[o.name]
-	if !ok || c.Level != o.level || (c.Text != nil) != (o.kind == sameOp) {
-		panic(&Error{Part: o.in.name, Text: fmt.Sprintf("the table has no column %s with %s", o.name, o.level.each())})
+	from, what := v.t.columns, "column"
+	if o.kind == sameOp {
+		from, what = v.t.texts, "column of text"
+	}
+	c, ok := from[o.name]
+	if !ok || c.Level != o.level {
+		panic(&Error{Part: o.in.name, Text: fmt.Sprintf("the table has no %s %s with %s", what, o.name, o.level.each())})
 	}
 	if o.kind == factOp {
 		return c.V
 	}
 	same := make([]float64, len(c.Text))
 	for row, text := range c.Text {
-		same[row] = holds(text == o.text)
+		if same[row] = holds(text == o.text); c.Why[row] != "" {
+			same[row] = missing
+		}
 	}
 	return same
 }

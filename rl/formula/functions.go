@@ -2,6 +2,7 @@ package formula
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -30,7 +31,7 @@ type Function struct {
 	build func(c *compiler, s *scope, n *node) int  // what is none of these
 }
 
-// What a parameter takes.
+// What a parameter takes; what takes a text in quotes reads it itself.
 const (
 	takesNumber    = 'r' // a real one
 	takesCondition = 'c'
@@ -122,7 +123,11 @@ func (c *compiler) arguments(s *scope, n *node, f *Function) []int {
 func (c *compiler) accepts(s *scope, a *node, x int, f *Function, takes byte) bool {
 	switch o := &c.ops[x]; {
 	case takes == takesCondition && !o.cond:
-		c.fail(s, a.at, "%s takes a condition here, found a number; write a comparison, such as right(%s)", f.Usage, c.ops[x].called())
+		such := "a comparison"
+		if o.kind == factOp || o.kind == partOp {
+			such += fmt.Sprintf(", such as right(%s)", o.name)
+		}
+		c.fail(s, a.at, "%s takes a condition here, found a number; write %s", f.Usage, such)
 		return false
 	case takes == takesConstant && o.carries:
 		c.fail(s, a.at, "%s takes a constant here, found a value with a derivative; write stop(...) around it", f.Usage)
@@ -187,7 +192,7 @@ func (c *compiler) compareText(s *scope, n *node, f *Function) int {
 		name, text = text, name
 	}
 	fact, ok := c.fact(name.name)
-	if name.kind != nameNode || text.kind != textNode || !ok || !fact.Text {
+	if name.kind != nameNode || text.kind != textNode || !ok || !fact.Text && !fact.Both {
 		return c.fail(s, n.at, "text can only be compared with a fact that is text, such as row.domain")
 	}
 	same := c.add(s, op{kind: sameOp, name: name.name, text: text.text, level: fact.Level, cond: true, where: -1, k: -1, at: n.at})

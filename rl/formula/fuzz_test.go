@@ -13,11 +13,12 @@ func FuzzCompile(f *testing.F) {
 		"token_mean(-min(ratio*A, clip(ratio, 0.8, 1.2)*A))", "z(x) = x - group_mean(x); z(reward)", "a(x) = x + x; b(x) = a(a(x)); c(x) = b(b(x)); c(c(c(logp)))",
 		"if(reward > 0, 1, 2", "row.domain == \"math\"", "1e", "((((", "f", "x = 1; x = 2; x", "not not true", "-(-(-1))", "# nothing", "gae(logp, old, 1, 1)", "pass_at(1e300, 1e300, 1e300)",
 		"token_mean(log(old))", "mod(1, 0)", "group_nth(reward, 0.5)", "trim(old, inf)", "piecewise(1, 2, 3, 4)", "\xff", "straight(logp, )",
+		"repetition(3) + agreement(reward)", "score_of(row.answer, prompt)", "missing('why')",
 	} {
 		f.Add(seed)
 	}
 	d := small()
-	facts := append(d.facts, Fact{Name: "row.*", Level: Group, Text: true})
+	facts := append(d.facts, called...)
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Compile(Text{Parts: map[string]string{"f": text}, Library: map[string]string{"ratio": "exp(logp - old)"}}, facts)
 		if err != nil {

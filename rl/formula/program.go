@@ -12,10 +12,15 @@ type Fact struct {
 	Level     Level
 	Condition bool // it is 1 or 0 and may stand where a condition is asked for
 	Text      bool // it is text, which may only be compared with == and !=
+	Both      bool // it is a number, and text where it is compared with a text, as the metadata of a problem may be
 	Now       bool // it changes with every update of the weights
 	Slope     bool // it is one of the quantities that a derivative is taken by
 	Unit      string
 	Meaning   string
+
+	Takes   []Argument // what it is called with, as in repetition(3); nil: it is a plain name
+	Formula string     // how it is computed, where the meaning does not say it
+	Source  string     // paper or project
 }
 
 // Text is what is compiled together: formulas that may name each other, whatever
@@ -23,7 +28,7 @@ type Fact struct {
 type Text struct {
 	Parts      map[string]string  // name, or name(arguments), to formula
 	Parameters map[string]float64 // named numbers
-	Library    map[string]string  // parts that are compiled only if something names them
+	Library    map[string]string  // parts that are compiled only if something names them; an argument may have a default: name(x, length = max_tokens)
 	Numbers    map[string]float64 // those that the library names, where Parameters has no other; a local name may be the same
 	Constant   []string           // parts whose value passes no derivative on
 }
@@ -42,6 +47,7 @@ const (
 	rankOp                  // place among the members at level to
 	alongOp                 // along of args, within each completion
 	placeOp                 // fold of the group's tokens at the same position
+	missingOp               // no value, for the reason text
 )
 
 // op is one checked operation of a program. Its arguments stand before it.
@@ -83,14 +89,23 @@ func (o *op) inputs() []int {
 // part is a formula with a name.
 type part struct {
 	name, text string
+	usage      string   // as it is declared, with its arguments
 	params     []string // nil: it takes no arguments
+	defaults   []*node  // of its last arguments
 	locals     []definition
 	result     *node
 	broken     bool // it could not be read: that has been told
 	constant   bool // no derivative goes through it
 	now        bool // it reads facts of now, itself or through others
 	root       int
+	named      []named // the values that it defines for itself, in order
 	state      partState
+}
+
+// named is a value that a formula defines for itself.
+type named struct {
+	name string
+	root int
 }
 
 type partState uint8
@@ -108,6 +123,7 @@ type Program struct {
 	parts      map[string]*part
 	parameters map[string]bool // those that are read
 	order      []string        // parts, those that others read first
+	calls      []Call          // of facts
 }
 
 // Parts are the names of all formulas that were compiled and take no arguments,
@@ -131,22 +147,50 @@ func (p *Program) Reading() [][2]string {
 	var out [][2]string
 	for _, name := range p.order {
 		d := p.parts[name]
-		if d.params != nil {
-			name += "(" + strings.Join(d.params, ", ") + ")"
-		}
-		out = append(out, [2]string{name, strings.TrimSpace(d.text)})
+		out = append(out, [2]string{d.usage, strings.TrimSpace(d.text)})
 	}
 	return out
 }
 
-// Level is the level of a part's values and whether they are conditions; ok is
-// false if there is no part of that name.
-func (p *Program) Level(name string) (level Level, condition, ok bool) {
+// Named are the names of the values that a part defines for itself, in order;
+// [Values.At] has them as PART.NAME.
+func (p *Program) Named(part string) []string {
+	var names []string
+	if d := p.parts[part]; d != nil {
+		for _, n := range d.named {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+// root finds the operation of a part, or of a value that a part defines, as in
+// reward.brief.
+func (p *Program) root(name string) (int, bool) {
+	name, inner, isNamed := strings.Cut(name, ".")
 	d := p.parts[name]
 	if d == nil || d.state != done || d.params != nil {
+		return 0, false
+	}
+	if !isNamed {
+		return d.root, true
+	}
+	for _, n := range d.named {
+		if n.name == inner {
+			return n.root, true
+		}
+	}
+	return 0, false
+}
+
+// Level is the level of the values of a part, or of a value PART.NAME that it
+// defines, and whether they are conditions; ok is false if there is none.
+func (p *Program) Level(name string) (level Level, condition, ok bool) {
+	root, ok := p.root(name)
+	if !ok {
 		return 0, false, false
 	}
-	o := &p.ops[d.root]
+	o := &p.ops[root]
 	return o.level, o.cond, true
 }
 
@@ -154,8 +198,8 @@ func (p *Program) Level(name string) (level Level, condition, ok bool) {
 // in every update.
 func (p *Program) Now(name string) bool { return p.parts[name] != nil && p.parts[name].now }
 
-// Needs are the facts that parts read, sorted, with those that their own parts
-// read. Without a name: of all parts.
+// Needs are the facts that parts, or values PART.NAME that they define, read,
+// sorted, with those that their own parts read. Without a name: of all parts.
 func (p *Program) Needs(names ...string) []string {
 	if len(names) == 0 {
 		names = p.Parts()
@@ -174,8 +218,8 @@ func (p *Program) Needs(names ...string) []string {
 func (p *Program) reach(names []string) []bool {
 	used := make([]bool, len(p.ops))
 	for _, name := range names {
-		if d := p.parts[name]; d != nil && d.state == done && d.params == nil {
-			used[d.root] = true
+		if root, ok := p.root(name); ok {
+			used[root] = true
 		}
 	}
 	for i := len(p.ops) - 1; i >= 0; i-- {

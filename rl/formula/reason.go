@@ -14,6 +14,10 @@ func (v *Values) reason(i, row int) string {
 		return v.whole.reason(i, int(v.t.rows[o.level][row]))
 	}
 	switch o.kind {
+	case missingOp:
+		return o.text
+	case sameOp:
+		return v.t.texts[o.name].Why[row]
 	case factOp:
 		if why := v.t.columns[o.name].Why[row]; why != "" {
 			return why

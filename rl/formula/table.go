@@ -3,7 +3,8 @@ package formula
 import "fmt"
 
 // Column has one value for each row of a level. A value that is missing is NaN,
-// and Why may hold the reason of its row. A column of text has Text in place of V.
+// and Why may hold the reason of its row. A column of text has Text in place of V;
+// of it, a row with a reason is missing.
 type Column struct {
 	Level Level
 	V     []float64      // [row]; a condition is 1 or 0
@@ -26,9 +27,9 @@ func (c Column) at(rows []int32) Column {
 	for i, r := range rows {
 		if c.Text != nil {
 			out.Text = append(out.Text, c.Text[r])
-			continue
+		} else {
+			out.V = append(out.V, c.V[r])
 		}
-		out.V = append(out.V, c.V[r])
 		if why := c.Why[int(r)]; why != "" {
 			if out.Why == nil {
 				out.Why = map[int]string{}
@@ -40,17 +41,19 @@ func (c Column) at(rows []int32) Column {
 }
 
 // Table holds named columns over one frame: facts, and what was computed once
-// before. Columns are added and never replaced. It may be read by several
-// goroutines once nothing is added any more.
+// before. A name may have a column of numbers and one of text. Columns are added
+// and never replaced. It may be read by several goroutines once nothing is added
+// any more.
 type Table struct {
 	*Frame
-	columns map[string]Column
+	columns map[string]Column // of numbers
+	texts   map[string]Column
 }
 
 // NewTable holds what the frame itself tells ([Structure]): own, position, final,
 // tokens and group_size.
 func NewTable(f *Frame) *Table {
-	t := &Table{Frame: f, columns: map[string]Column{}}
+	t := &Table{Frame: f, columns: map[string]Column{}, texts: map[string]Column{}}
 	own, position, final := make([]float64, f.size[Token]), make([]float64, f.size[Token]), make([]float64, f.size[Token])
 	tokens, size := make([]float64, f.size[Completion]), make([]float64, f.size[Group])
 	for c := range f.size[Completion] {
@@ -87,20 +90,36 @@ func Structure() []Fact {
 	}
 }
 
+// Common lists the facts that rewards and methods have in common beside
+// [Structure]. Who fills the table supplies them.
+func Common() []Fact {
+	return []Fact{
+		{Name: "step", Level: Run, Meaning: "the step of the stage, from 1"},
+		{Name: "steps", Level: Run, Meaning: "steps that the stage has"},
+		{Name: "progress", Level: Run, Meaning: "(step - 1)/(steps - 1): 0 in the first step, 1 in the last"},
+		{Name: "prompt_tokens", Level: Group, Unit: "tokens", Meaning: "length of the prompt"},
+		{Name: "truncated", Level: Completion, Condition: true, Meaning: "the completion was cut off at the largest length"},
+	}
+}
+
 // Add puts a column into the table. It is an error if the name is taken or the
 // number of values is not that of the rows of its level.
 func (t *Table) Add(name string, c Column) error {
-	if _, taken := t.columns[name]; taken {
+	columns := t.columns
+	if c.Text != nil {
+		columns = t.texts
+	}
+	if _, taken := columns[name]; taken {
 		return fmt.Errorf("the table already has a column %s", name)
 	}
 	if c.rows() != t.size[c.Level] {
 		return fmt.Errorf("column %s has %d values; accepted: %d, %s", name, c.rows(), t.size[c.Level], c.Level.each())
 	}
-	t.columns[name] = c
+	columns[name] = c
 	return nil
 }
 
-// Column is the column of that name, if there is one.
+// Column is the column of numbers of that name, if there is one.
 func (t *Table) Column(name string) (Column, bool) {
 	c, ok := t.columns[name]
 	return c, ok
@@ -113,9 +132,12 @@ func (t *Table) Select(keep, tokens []bool) (*Table, error) {
 	if len(keep) != t.size[Completion] || tokens != nil && len(tokens) != t.size[Token] {
 		return nil, fmt.Errorf("%d and %d values to select from %d completions with %d tokens", len(keep), len(tokens), t.size[Completion], t.size[Token])
 	}
-	s := &Table{Frame: t.selected(keep, tokens), columns: map[string]Column{}}
+	s := &Table{Frame: t.selected(keep, tokens), columns: map[string]Column{}, texts: map[string]Column{}}
 	for name, c := range t.columns {
 		s.columns[name] = c.at(s.rows[c.Level])
+	}
+	for name, c := range t.texts {
+		s.texts[name] = c.at(s.rows[c.Level])
 	}
 	return s, nil
 }

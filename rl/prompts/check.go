@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -116,22 +117,33 @@ func (s *shared) add(row verify.Problem, err error) {
 // maxLines is how many lines of rows with one fault are named.
 const maxLines = 5
 
-// where names the rows, and is the fault of the first.
+// where names the rows, and is the fault of the first. name is what they come from where
+// they do not say.
 func (s shared) where(name string, all int) (string, error) {
-	slices.SortStableFunc(s, func(a, b faulty) int { return a.row.Line - b.row.Line })
-	first := s[0]
+	slices.SortStableFunc(s, func(a, b faulty) int {
+		return cmp.Or(strings.Compare(a.row.File, b.row.File), a.row.Line-b.row.Line)
+	})
+	first, last := s[0], s[len(s)-1]
+	name = cmp.Or(first.row.File, name)
 	switch {
 	case first.row.Line == 0:
 		return name, first.err
 	case len(s) == 1:
 		return fmt.Sprintf("%s: line %d", name, first.row.Line), first.err
 	}
-	var numbers []string
-	for _, r := range s[:min(len(s), maxLines)] {
-		numbers = append(numbers, fmt.Sprint(r.row.Line))
+	var places []string
+	for _, f := range s[:min(len(s), maxLines)] {
+		place := fmt.Sprint(f.row.Line)
+		if first.row.File != last.row.File {
+			place = f.row.File + " " + place
+		}
+		places = append(places, place)
 	}
 	if len(s) > maxLines {
-		numbers = append(numbers, "...")
+		places = append(places, "...")
 	}
-	return fmt.Sprintf("%s: %d of %d rows (lines %s)", name, len(s), all, strings.Join(numbers, ", ")), first.err
+	if first.row.File != last.row.File {
+		name = "the task's data"
+	}
+	return fmt.Sprintf("%s: %d of %d rows (lines %s)", name, len(s), all, strings.Join(places, ", ")), first.err
 }

@@ -2,7 +2,7 @@
 //
 //	a procedural task ── Of ────┐
 //	                            ├─> Source: Draw, HeldOut, Rows, Verify
-//	a file of JSON lines ─ Open ┘
+//	data sets ─────────── Open ─┘
 //
 // A [Source] draws training problems, has the held-out problems that evaluations
 // use, and judges completions with its own verifier. No training draw returns a
@@ -21,8 +21,11 @@
 // checks before it share one. [Renderer.Check] reads every row of a file before a run and
 // tells all faults with their lines.
 //
-// A file is read once, when it is opened, and is kept in memory. Its hash says
-// whether it has changed since.
+// Data sets are files or folders of any format of package table, read once, when they
+// are opened, and kept in memory: at most 4 GiB. Their hash says whether they have
+// changed since. [Columns] say what of a row is the problem. Of several data sets each
+// is drawn from by its share. A row whose question is held out, in whatever data set,
+// is not trained on.
 //
 // A Source is safe for concurrent use.
 package prompts

@@ -1,43 +1,61 @@
 package prompts
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"math/bits"
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// file is a Source whose problems are the lines of a file, judged by one verifier.
+// Part is one data set of a source.
+type Part struct {
+	Data      string  // file or folder, see package table
+	Share     float64 // of the draws, relative to the shares of the other parts
+	Split     string  // of a folder, to train on
+	EvalSplit string  // whose problems are held out; "": a share of Split's
+	HeldOut   float64 // that share, by the text of the question
+	Columns
+}
+
+// file is a Source whose problems are the rows of data sets, judged by one verifier.
 // A problem is held out by its question. Its "id" plays no part, as the file may have
 // one question under two.
 type file struct {
-	name     string
-	sum      string              // SHA-256 of the file, hexadecimal digits
-	rows     [2][]verify.Problem // by split, in the order of the file
+	names    []string
+	sum      string // SHA-256, hexadecimal digits
+	parts    []part
+	heldOut  []verify.Problem // of all parts, in the order of the files
+	leftOut  int              // rows whose question is held out
 	verifier verify.Verifier
 	grader   string
 	options  map[string]any
 }
 
-// maxFileBytes bounds a file of problems, which is kept in memory.
-const maxFileBytes = 4 << 30
+// part are the training problems of a data set, in the order of the file.
+type part struct {
+	share float64
+	rows  []verify.Problem
+}
 
-// Open reads the problems of a file (see [ReadRows]) for a verifier of package
-// verify's registry; "" is none, for rows that are only imitated. A line that the
-// verifier cannot judge is an error. Every line counts in training, also one that is
-// there twice.
-func Open(name, verifier string, options map[string]any) (Source, error) {
+// maxRowBytes bounds the problems of a source, which are kept in memory.
+const maxRowBytes = 4 << 30
+
+// Open reads the problems of data sets for a verifier of package verify's registry. A
+// row that the verifier cannot judge is an error; "" is no verifier, for rows that are
+// only imitated. Every row counts in training, also one
+// that is there twice; one whose question is held out, in whatever part, is left out.
+func Open(parts []Part, verifier string, options map[string]any) (Source, error) {
 	var v verify.Verifier = unjudged{}
 	if verifier != "" {
 		var err error
@@ -45,34 +63,104 @@ func Open(name, verifier string, options map[string]any) (Source, error) {
 			return nil, err
 		}
 	}
-	f := &file{name: name, verifier: v, grader: verifier, options: options}
-	var err error
-	f.sum, err = ReadRows(name, func(row verify.Problem) error {
-		if own, there := row.Metadata["verifier"]; there && verifier != "" && string(own) != fmt.Sprintf("%q", verifier) {
-			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, verifier)
+	f := &file{verifier: v, grader: verifier, options: options}
+	var sums []string
+	for _, p := range parts {
+		f.names = append(f.names, p.Data)
+		sum, err := f.read(p)
+		if err != nil {
+			return nil, err
 		}
-		if err := verify.Check(v, row); err != nil {
-			return fmt.Errorf("the verifier %s cannot judge this line: %w", verifier, err)
-		}
-		if row.ID == "" {
-			row.ID = row.Question
-		}
-		split := tasks.SplitOf(identity(row))
-		f.rows[split] = append(f.rows[split], row)
-		return nil
-	})
-	if train, heldOut := len(f.rows[tasks.Train]), len(f.rows[tasks.HeldOut]); err == nil && min(train, heldOut) == 0 {
-		err = fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed", name, train, heldOut)
-		err = hint.With(err, "give more problems: one in %d is held out, by the text of its question", tasks.HeldOutShare)
+		sums = append(sums, sum)
 	}
-	if err != nil {
-		return nil, err
+	f.sum = sums[0]
+	if len(sums) > 1 {
+		whole := sha256.Sum256([]byte(strings.Join(sums, "\n")))
+		f.sum = hex.EncodeToString(whole[:])
+	}
+	f.separate()
+	for i, p := range f.parts {
+		if len(p.rows) == 0 || len(f.heldOut) == 0 {
+			err := fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed", parts[i].Data, len(p.rows), len(f.heldOut))
+			return nil, hint.With(err, "give more problems, a larger share held_out, or a split of its own as eval_split")
+		}
 	}
 	return f, nil
 }
 
+// read adds the problems of a part.
+func (f *file) read(p Part) (sum string, err error) {
+	data, err := table.Open(p.Data)
+	if err != nil {
+		return "", err
+	}
+	if sum, err = data.Hash(); err != nil {
+		return "", err
+	}
+	columns, err := p.compile()
+	if err != nil {
+		return "", err
+	}
+	var train []verify.Problem
+	bytes, err := f.readSplit(data, p.Split, columns, func(row verify.Problem) {
+		if p.EvalSplit == "" && heldOut(identity(row), p.HeldOut) {
+			f.heldOut = append(f.heldOut, row)
+		} else {
+			train = append(train, row)
+		}
+	})
+	if err == nil && p.EvalSplit != "" {
+		var more int64
+		more, err = f.readSplit(data, p.EvalSplit, columns, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
+		bytes += more
+	}
+	if err == nil && bytes > maxRowBytes {
+		err = fmt.Errorf("%s has %d bytes of rows; accepted: at most %d", p.Data, bytes, int64(maxRowBytes))
+	}
+	f.parts = append(f.parts, part{p.Share, train})
+	return sum, err
+}
+
+// readSplit checks the rows of a split and calls add for each.
+func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) (bytes int64, err error) {
+	return readRows(data, split, columns, func(row verify.Problem) error {
+		if own, there := row.Metadata["verifier"]; there && f.grader != "" && string(own) != fmt.Sprintf("%q", f.grader) {
+			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, f.grader)
+		}
+		if err := verify.Check(f.verifier, row); err != nil {
+			return fmt.Errorf("the verifier %s cannot judge this line: %w", f.grader, err)
+		}
+		if row.ID == "" {
+			row.ID = identity(row)
+		}
+		add(row)
+		return nil
+	})
+}
+
+// heldOut says whether a question is of the share that is held out: its checksum, read
+// from the last bit on, as a number below 1. A sixteenth are the questions that
+// [tasks.SplitOf] holds out.
+func heldOut(question string, share float64) bool {
+	place := float64(bits.Reverse32(crc32.ChecksumIEEE([]byte(question)))) / (1 << 32)
+	return place < share
+}
+
+// separate leaves out training problems whose question is held out.
+func (f *file) separate() {
+	questions := map[string]bool{}
+	for _, row := range f.heldOut {
+		questions[identity(row)] = true
+	}
+	for i := range f.parts {
+		before := len(f.parts[i].rows)
+		f.parts[i].rows = slices.DeleteFunc(f.parts[i].rows, func(row verify.Problem) bool { return questions[identity(row)] })
+		f.leftOut += before - len(f.parts[i].rows)
+	}
+}
+
 // Name implements [Source].
-func (f *file) Name() string { return f.name }
+func (f *file) Name() string { return strings.Join(f.names, ", ") }
 
 // Hash implements [Source].
 func (f *file) Hash() string { return f.sum }
@@ -82,19 +170,36 @@ func (f *file) Grader() (name string, options map[string]any) { return f.grader,
 
 // Rows implements [Source].
 func (f *file) Rows() []verify.Problem {
-	return slices.Concat(f.rows[tasks.Train], f.rows[tasks.HeldOut])
+	var all []verify.Problem
+	for _, p := range f.parts {
+		all = append(all, p.rows...)
+	}
+	return append(all, f.heldOut...)
+}
+
+// Counts implements [Source].
+func (f *file) Counts() string {
+	counts := make([]string, len(f.parts))
+	for i, p := range f.parts {
+		counts[i] = fmt.Sprintf("%d problems to train on from %s", len(p.rows), f.names[i])
+		if len(f.parts) > 1 {
+			counts[i] += fmt.Sprintf(", with share %v", p.share)
+		}
+	}
+	return strings.Join(append(counts, fmt.Sprintf("%d problems held out, %d left out of training because their question is held out", len(f.heldOut), f.leftOut)), "\n")
 }
 
 // HeldOut implements [Source].
 func (f *file) HeldOut(n int) ([]verify.Problem, error) {
 	ids := map[string]bool{}
-	for _, row := range f.rows[tasks.HeldOut] {
+	for _, row := range f.heldOut {
 		ids[row.ID] = true
 	}
 	return tasks.HeldOutRows(drawer{f}, min(n, len(ids)))
 }
 
-// Draw implements [Source]: any line, as likely as every other.
+// Draw implements [Source]: a part by its share, and any row of it, as likely as every
+// other.
 func (f *file) Draw(r *random.Rand) verify.Problem { return drawer{f}.Draw(r, tasks.Train) }
 
 // Verify implements [Source].
@@ -113,36 +218,74 @@ func (unjudged) Verify(verify.Problem, string) verify.Verdict {
 	return verify.Abstain("the task has no verifier")
 }
 
-// drawer draws lines of either split.
+// drawer draws rows of either split.
 type drawer struct{ *file }
 
 func (d drawer) Draw(r *random.Rand, split tasks.Split) verify.Problem {
-	rows := d.rows[split]
+	rows := d.heldOut
+	if split == tasks.Train {
+		rows = d.part(r).rows
+	}
 	return rows[r.Between(0, len(rows)-1)]
 }
 
-// ReadRows calls do for each row of a file of JSON lines, and returns the file's SHA-256
-// as hexadecimal digits. A row has a question (or prompt), which is text, or messages.
-// Errors name file and line.
-func ReadRows(file string, do func(verify.Problem) error) (sum string, err error) {
-	data, err := files.Read(file, maxFileBytes)
-	if err != nil {
-		return "", err
+// part draws a part by its share. One part takes no random number.
+func (f *file) part(r *random.Rand) part {
+	if len(f.parts) == 1 {
+		return f.parts[0]
 	}
-	hash, found := sha256.Sum256(data), false
-	err = lines.Each(file, bytes.NewReader(data), func(n int, line []byte) error {
-		found = true
+	total := 0.0
+	for _, p := range f.parts {
+		total += p.share
+	}
+	place := float64(r.Uint64()>>11) / (1 << 53) * total // 53 bits, which a float64 holds
+	for _, p := range f.parts[:len(f.parts)-1] {
+		if place -= p.share; place < 0 {
+			return p
+		}
+	}
+	return f.parts[len(f.parts)-1]
+}
+
+// ReadRows calls do for each row of a file, or of the split test of a folder that has
+// several. A row has a question (or prompt), which is text, or messages. Errors name
+// file and line.
+func ReadRows(name string, do func(verify.Problem) error) error {
+	data, err := table.Open(name)
+	if err != nil {
+		return err
+	}
+	split := table.Test
+	if splits := data.Splits(); len(splits) == 1 {
+		split = splits[0]
+	}
+	columns, err := Columns{}.compile()
+	if err != nil {
+		return err
+	}
+	_, err = readRows(data, split, columns, do)
+	return err
+}
+
+// readRows reads a split and returns the bytes of its rows as JSON.
+func readRows(data *table.Data, split string, columns *compiled, do func(verify.Problem) error) (bytes int64, err error) {
+	err = data.Each(split, func(n int, raw table.Row) error {
+		line, err := columns.apply(raw)
+		if err != nil {
+			return err
+		}
+		bytes += int64(len(line))
 		row, err := readRow(line)
 		if err != nil {
 			return err
 		}
-		row.Line = n
+		row.File, row.Line = data.Name(), n
 		return do(row)
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("%s has no rows", file)
+	if err == nil && bytes == 0 {
+		err = fmt.Errorf("%s has no rows in its split %s", data.Name(), split)
 	}
-	return hex.EncodeToString(hash[:]), err
+	return bytes, err
 }
 
 func readRow(line []byte) (row verify.Problem, err error) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -20,6 +19,11 @@ func writtenFile(t *testing.T, lines ...string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// whole is a data set of which a sixteenth is held out.
+func whole(name string) []Part {
+	return []Part{{Data: name, Share: 1, Split: "train", HeldOut: 1.0 / 16}}
 }
 
 // additions are n good lines.
@@ -52,15 +56,15 @@ func TestOpenFileRefuses(t *testing.T) {
 	} {
 		lines := append(additions(60), "", line)
 		file := writtenFile(t, lines...)
-		_, err := Open(file, "number", nil)
+		_, err := Open(whole(file), "number", nil)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), file+": line 62: ") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
-	if _, err := Open(writtenFile(t, additions(60)...), "number", nil); err != nil {
+	if _, err := Open(whole(writtenFile(t, additions(60)...)), "number", nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := Open(writtenFile(t, additions(1)...), "number", nil); err == nil || !strings.Contains(err.Error(), "at least one of each is needed") {
+	if _, err := Open(whole(writtenFile(t, additions(1)...)), "number", nil); err == nil || !strings.Contains(err.Error(), "at least one of each is needed") {
 		t.Errorf("a single problem: %v", err)
 	}
 }
@@ -71,17 +75,17 @@ func TestSplitByQuestion(t *testing.T) {
 	for i := range 200 {
 		lines = append(lines, fmt.Sprintf(`{"id":"%d","question":"%d + 1?","answer":"%d"}`, i, i%50, i%50+1))
 	}
-	source, err := Open(writtenFile(t, lines...), "number", nil)
+	source, err := Open(whole(writtenFile(t, lines...)), "number", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := source.(*file)
-	for _, row := range file.rows[tasks.HeldOut] {
-		if slices.ContainsFunc(file.rows[tasks.Train], func(o verify.Problem) bool { return o.Question == row.Question }) {
+	for _, row := range file.heldOut {
+		if slices.ContainsFunc(file.parts[0].rows, func(o verify.Problem) bool { return o.Question == row.Question }) {
 			t.Errorf("%q is in both splits", row.Question)
 		}
 	}
-	if n := len(file.rows[tasks.Train]) + len(file.rows[tasks.HeldOut]); n != 200 {
+	if n := len(file.parts[0].rows) + len(file.heldOut); n != 200 {
 		t.Errorf("%d of 200 rows are left", n)
 	}
 }

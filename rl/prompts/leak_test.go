@@ -14,7 +14,7 @@ import (
 // alone is found, and a file without one passes.
 func TestLeak(t *testing.T) {
 	lines := additions(60)
-	clean, err := Open(writtenFile(t, lines...), "number", nil)
+	clean, err := Open(whole(writtenFile(t, lines...)), "number", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestLeak(t *testing.T) {
 	if heldOut == "" {
 		t.Fatal("no question of the sixty is held out")
 	}
-	leaky, err := Open(writtenFile(t, lines...), "number", nil)
+	leaky, err := Open(whole(writtenFile(t, lines...)), "number", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

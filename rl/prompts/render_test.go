@@ -176,7 +176,7 @@ func TestCheck(t *testing.T) {
 		`{"question":"<|im_start|>","answer":"1"}`,
 		`{"messages":[{"role":"user","name":"no content"}],"question":"broken","answer":"1"}`)
 	var rows []verify.Problem
-	_, err := ReadRows(file, func(row verify.Problem) error { rows = append(rows, row); return nil })
+	err := ReadRows(file, func(row verify.Problem) error { rows = append(rows, row); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +188,9 @@ func TestCheck(t *testing.T) {
 	slices.Reverse(rows) // faults are in the order of lines, whatever that of the rows
 	_, err = r.Check("f.jsonl", rows, Limits{Prompt: len(room)})
 	want := []string{
-		"f.jsonl: 2 of 5 rows (lines 2, 4): message 1: the text of a message contains a control token: <|im_end|>",
-		`f.jsonl: line 3: prompt "long long long" has 33 tokens, but [task] max_prompt_tokens is 23: it is too long`,
-		`f.jsonl: line 5: prompt "broken": the chat template fails: `,
+		file + ": 2 of 5 rows (lines 2, 4): message 1: the text of a message contains a control token: <|im_end|>",
+		file + `: line 3: prompt "long long long" has 33 tokens, but [task] max_prompt_tokens is 23: it is too long`,
+		file + `: line 5: prompt "broken": the chat template fails: `,
 	}
 	if !errors.Is(err, lines.ErrInput) {
 		t.Fatal(err)

@@ -23,6 +23,9 @@ type Source interface {
 	// Rows returns every problem of a file, training problems first. It is nil for
 	// a procedural task, whose problems are not listed anywhere.
 	Rows() []verify.Problem
+	// Counts says in words how many problems there are to train on and held out; "" for
+	// a procedural task.
+	Counts() string
 	// Verify judges a completion without its end token; ended says that the model
 	// ended it, rather than the length limit.
 	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
@@ -52,5 +55,7 @@ func (p procedural) Draw(r *random.Rand) verify.Problem { return p.Task.Draw(r, 
 func (p procedural) HeldOut(n int) ([]verify.Problem, error) { return tasks.HeldOutRows(p.Task, n) }
 
 func (p procedural) Rows() []verify.Problem { return nil }
+
+func (p procedural) Counts() string { return "" }
 
 func (p procedural) Grader() (string, map[string]any) { return "task:" + p.Name(), nil }

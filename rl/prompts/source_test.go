@@ -28,7 +28,7 @@ func sources(t *testing.T) map[string]Source {
 	if err := os.WriteFile(name, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, err := Open(name, "number", map[string]any{"plain": true})
+	file, err := Open(whole(name), "number", map[string]any{"plain": true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,13 @@ func TestKeys(t *testing.T) {
 	script := []string{`stage.rl.verifier=[{name = "a", source = "x"}, {name = "b", verifier = "format"}]`}
 	fresh := append(script, `model={family = "qwen3", layers = 1, width = 8, heads = 1, mlp = 8}`)
 	file := []string{`task={data = "x", verifier = "math", max_prompt_tokens = 9}`, "stage.rl.sampling.max_completion_tokens=9"}
-	for text, sets := range map[string][]string{everyKind: fresh, strings.Replace(everyKind, "[[stage]]\nkind = \"sft\"\n", "", 1): file} {
-		r, err := Parse("r.toml", text, sets)
+	several := []string{`task={source = [{data = "x"}, {data = "y", share = 2}], verifier = "math", max_prompt_tokens = 9}`, file[1]}
+	noSFT := strings.Replace(everyKind, "[[stage]]\nkind = \"sft\"\n", "", 1)
+	for _, c := range []struct {
+		text string
+		sets []string
+	}{{everyKind, fresh}, {noSFT, file}, {noSFT, several}} {
+		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)
 		}

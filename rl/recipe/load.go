@@ -106,7 +106,7 @@ func (d decoder) override(text string) {
 	}
 	if beside := map[string][]string{"model.path": besidePath, "task.data": besideData}[d.Name(p)]; beside != nil {
 		table, _ := d.Tree()[p[0]].(map[string]any)
-		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(beside, key) })
+		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(beside, key) || key == "source" })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
@@ -58,8 +59,10 @@ var besidePath = []string{"path", "dtype", "kv_dtype"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
-	Name            string         `toml:"name" about:"a procedural task; rlzero tasks lists them"`
-	Data            string         `toml:"data" about:"a file of JSON lines with prompt (or question), answer and what the verifier reads besides"`
+	Name string `toml:"name" about:"a procedural task; rlzero tasks lists them"`
+	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
+	Columns
+	Sources         []DataSource   `toml:"source" about:"several data sets in place of data"`
 	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; none: stages of kind sft alone, which sample nothing"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
@@ -68,28 +71,31 @@ type Task struct {
 	AllowLeaks      bool           `toml:"allow_leaks" about:"train although a held-out problem is among the training prompts; otherwise that is an error"`
 	Form            string         `toml:"form" choice:"auto,chat,text" about:"chat: prompts are conversations, written with the model's chat template; text: they are the text of the problem; auto: chat if the model has a template"`
 	System          string         `toml:"system" about:"system message of every conversation that has none of its own; in place of the one that a procedural task has"`
-	Template        map[string]any `toml:"template" about:"variables of the chat template, such as enable_thinking = false"`
+	TemplateVars    map[string]any `toml:"template_variables" about:"variables of the chat template, such as enable_thinking = false"`
 	AllowControl    bool           `toml:"allow_control_tokens" about:"accept control tokens such as <|im_end|> in the text of messages; they are read as the tokens that they name"`
 	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = slices.Concat([]string{"data", "verifier", "options", "sha256"}, beside)
+var besideData = slices.Concat(columnKeys, []string{"data", "source", "verifier", "options", "sha256"}, beside)
 
 // besideName are those of a family.
 var besideName = slices.Concat([]string{"name", "settings"}, beside)
 
 // beside are those of both.
-var beside = []string{"eval_problems", "eval_samples", "allow_leaks", "form", "system", "template", "allow_control_tokens", "max_prompt_tokens"}
+var beside = []string{"eval_problems", "eval_samples", "allow_leaks", "form", "system", "template_variables", "allow_control_tokens", "max_prompt_tokens"}
 
 // HasKey implements [settings.Variant].
 func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
 
 // HasKey implements [settings.Variant].
 func (t Task) HasKey(key string) bool {
-	if t.Data != "" {
-		return slices.Contains(besideData, key)
+	switch {
+	case len(t.Sources) > 0:
+		return slices.Contains(besideData, key) && key != "data" && !slices.Contains(columnKeys, key)
+	case t.Data != "":
+		return slices.Contains(besideData, key) && key != "source"
 	}
 	return slices.Contains(besideName, key)
 }
@@ -106,10 +112,19 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 
 // Samples says whether a run samples completions: it does unless it imitates rows and
 // has nothing to judge completions with.
-func (r *Recipe) Samples() bool { return r.Task.Data == "" || r.Task.Verifier != "" }
+func (r *Recipe) Samples() bool { return !r.Task.FromData() || r.Task.Verifier != "" }
 
 // label is what messages call the task.
-func (t Task) label() string { return cmp.Or(t.Name, t.Data) }
+func (t Task) label() string {
+	names := make([]string, len(t.Sources))
+	for i, s := range t.Sources {
+		names[i] = s.Data
+	}
+	return cmp.Or(t.Name, t.Data, strings.Join(names, ", "))
+}
+
+// FromData says whether the problems come from data sets, and not from a family.
+func (t Task) FromData() bool { return t.Data != "" || len(t.Sources) > 0 }
 
 // MaxCompletion is how long completions of a stage are at most, in tokens, in
 // training and in the evaluation after it. A stage that samples nothing itself
@@ -174,7 +189,7 @@ type RL struct {
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
-	Reward            string            `toml:"reward" about:"expression that gives the reward of a completion; rlzero rewards explains the language"`
+	Reward            string            `toml:"reward" about:"formula that gives the reward of a completion; rlzero formulas explains the language"`
 	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`
 	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]" about:"share of a step's completions that may have no score; a run with more of them stops"`
 	EvalEvery         int               `toml:"eval_every" range:"[0,inf)" unit:"steps" about:"steps between two evaluations on held-out problems; 0: none before the end of the stage"`
@@ -190,6 +205,24 @@ type Sampling struct {
 	TopP                float64 `toml:"top_p" range:"(0,1]" about:"sample from the most likely tokens whose probabilities sum to this; 1: off"`
 	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
 	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
+
+	Stop       []string `toml:"stop" about:"texts that end a completion, such as [\"\\n\\n\"]; verifiers read what stands before; [] is none"`
+	StopTokens []int    `toml:"stop_tokens" about:"token ids that end a completion, besides the model's end token; [] is none"`
+}
+
+// Stops are the sampling keys that end completions of a stage, in training and in the
+// evaluation after it. A stage that samples nothing itself has those of the first stage
+// that does.
+func (r *Recipe) Stops(st *Stage) Sampling {
+	if st.Kind == KindRL {
+		return st.Sampling
+	}
+	for i := range r.Stages {
+		if r.Stages[i].Kind == KindRL {
+			return r.Stages[i].Sampling
+		}
+	}
+	return Sampling{}
 }
 
 // Optimizer is AdamW (arXiv 1711.05101) with clipping of the global gradient
@@ -226,7 +259,7 @@ func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
-		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto"},
+		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto", Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
 }
@@ -247,7 +280,7 @@ func stageDefaults(kind string) Stage {
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
-		s.Sampling = Sampling{Temperature: 1, TopP: 1}
+		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Config: algo.Default()}
 	}
 	return s

@@ -97,7 +97,12 @@ func (d decoder) task(task *Task) {
 	at := settings.Path{"task"}
 	d.Decode(task, t, at, "settings")
 	accepted, with := besideName, "name"
-	if task.Data != "" {
+	switch {
+	case len(task.Sources) > 0:
+		accepted, with = slices.DeleteFunc(slices.Clone(besideData), func(key string) bool {
+			return key == "data" || slices.Contains(columnKeys, key)
+		}), "source"
+	case task.Data != "":
 		accepted, with = besideData, "data"
 	}
 	for _, key := range slices.Sorted(maps.Keys(t)) {
@@ -105,7 +110,7 @@ func (d decoder) task(task *Task) {
 			d.Fail(at.With(key), "task.%s cannot be set together with task.%s: remove one of them", key, with)
 		}
 	}
-	if task.Data != "" {
+	if task.FromData() {
 		d.data(task, at)
 		return
 	}
@@ -135,11 +140,13 @@ func (d decoder) task(task *Task) {
 	}
 }
 
-// data checks the keys of a task that is a file. The file is opened when a run
-// begins. Its path becomes absolute, so that the resolved recipe can lie
-// elsewhere.
+// data checks the keys of a task whose problems are data. Files are opened when a run
+// begins. Their paths become absolute, so that the resolved recipe can lie elsewhere.
 func (d decoder) data(task *Task, at settings.Path) {
-	task.Data = d.absolute(at.With("data"), task.Data)
+	if task.Data != "" {
+		task.Data = d.absolute(at.With("data"), task.Data)
+	}
+	d.sources(task, at.With("source"))
 	if task.Verifier == "" { // see teaching
 		if _, there := d.Tree()["task"].(map[string]any)["options"]; there {
 			d.Fail(at.With("options"), "task.options are those of task.verifier, which is missing")
@@ -230,7 +237,7 @@ func (d decoder) stageList(r *Recipe) {
 // teaching checks what only a task with demonstrations and a fixed vocabulary
 // can be asked for.
 func (d decoder) teaching(r *Recipe) {
-	if r.Task.Settings == nil && r.Task.Data == "" {
+	if r.Task.Settings == nil && !r.Task.FromData() {
 		return
 	}
 	name, maxPrompt := r.Task.label(), settings.Path{"task", "max_prompt_tokens"}
@@ -252,7 +259,7 @@ func (d decoder) teaching(r *Recipe) {
 		at := settings.Path{"stage", strconv.Itoa(i)}
 		st := &r.Stages[i]
 		switch {
-		case st.Kind == KindSFT && r.Task.Data == "":
+		case st.Kind == KindSFT && !r.Task.FromData():
 			p := at.With("kind")
 			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, use one of the tasks %s, or give rows with task.data", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
 		case st.Kind == KindSFT && st.SFT.MaxTokens == 0:
@@ -290,7 +297,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
 	}
-	known := task.Settings != nil || task.Data != ""
+	known := task.Settings != nil || task.FromData()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
 		demonstrator := task.Demonstrator()
 		if demonstrator == nil {

@@ -26,7 +26,7 @@ type Opened struct {
 // Style says how the problems of a recipe become prompts.
 func Style(r *recipe.Recipe) prompts.Style {
 	t := r.Task
-	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Options: chat.Options{Variables: t.Template, AllowControl: t.AllowControl}}
+	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Options: chat.Options{Variables: t.TemplateVars, AllowControl: t.AllowControl}}
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists
@@ -58,7 +58,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 
 // openTask opens the problems of a task; nil, with a fault, if it cannot.
 func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
-	if task.Data == "" {
+	if !task.FromData() {
 		return prompts.Of(task.Settings)
 	}
 	if task.Verifier != "" {
@@ -67,15 +67,19 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 			return nil
 		}
 	}
-	source, err := prompts.Open(filepath.FromSlash(task.Data), task.Verifier, task.Options)
+	key := "task.source"
+	if task.Data != "" {
+		key = "task.data"
+	}
+	source, err := prompts.Open(partsOf(task), task.Verifier, task.Options)
 	if err != nil {
-		faults.Fail("task.data", "%v", err)
+		faults.Fail(key, "%v", err)
 		return nil
 	}
 	if sum := source.Hash(); task.SHA256 == "" {
 		task.SHA256 = sum
 	} else if task.SHA256 != sum {
-		faults.Fail("task.sha256", "%s has changed: its SHA-256 is %s, the recipe has %s; put the file back, or start a new run without this key", task.Data, sum, task.SHA256)
+		faults.Fail("task.sha256", "%s has changed: its SHA-256 is %s, the recipe has %s; put the file back, or start a new run without this key", source.Name(), sum, task.SHA256)
 		return nil
 	}
 	if err := prompts.Leak(source); err != nil && !task.AllowLeaks {
@@ -84,10 +88,24 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 	}
 	rows, err := source.HeldOut(task.EvalProblems)
 	if err != nil {
-		faults.Fail("task.data", "%v", err)
+		faults.Fail(key, "%v", err)
 	}
 	task.EvalProblems = len(rows)
 	return source
+}
+
+// partsOf are the data sets of a task.
+func partsOf(task *recipe.Task) []prompts.Part {
+	sources := task.Sources
+	if task.Data != "" {
+		sources = []recipe.DataSource{{Data: task.Data, Share: 1, Columns: task.Columns}}
+	}
+	parts := make([]prompts.Part, len(sources))
+	for i, s := range sources {
+		parts[i] = prompts.Part{Data: filepath.FromSlash(s.Data), Share: s.Share, Split: s.Split, EvalSplit: s.EvalSplit, HeldOut: s.HeldOut,
+			Columns: prompts.Columns{Prompt: s.Prompt, Template: s.PromptTemplate, Answer: s.Answer, AnswerPattern: s.AnswerPattern}}
+	}
+	return parts
 }
 
 // readScripts reads the scripts of a stage, so that the complete recipe needs no

@@ -77,12 +77,12 @@ func TestReward(t *testing.T) {
 }
 
 // TestRewardErrors: what is wrong with a reward is told with the place of its
-// key and the column in the expression.
+// key and the column in the formula.
 func TestRewardErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"task + 0.1*brief", "tsk + 0.1*brief", `FILE:15:1: stage.rl.reward: line 2, column 17 of the expression: unknown name tsk; did you mean task?`},
-		{"shortest_right(", "shortest_rigth(", "column 9 of the expression: unknown function shortest_rigth; did you mean shortest_right?"},
-		{"right(form)", "form", "FILE:15:1: stage.rl.reward: line 2, column 4 of the expression: if takes a condition here, found a number; write right(form)"},
+		{"task + 0.1*brief", "tsk + 0.1*brief", `FILE:15:1: stage.rl.reward: line 2, column 17: unknown name tsk; did you mean task?`},
+		{"shortest_right(", "shortest_rigth(", "column 9: unknown function shortest_rigth; did you mean shortest_right?"},
+		{"right(form)", "form", "FILE:15:1: stage.rl.reward: line 2, column 4: if(condition, x, y) takes a condition here, found a number; write a comparison, such as right(form)"},
 		{"\", \"tags\" = []", "", ""},
 		{`[\d+=" -]*`, "(", "FILE:24:1: stage.rl.verifier.form.options: verifier \"format\": option pattern: error parsing regexp: missing closing ): `(`"},
 		{`options = {pattern`, `options = {patern`, `FILE:24:1: stage.rl.verifier.form.options: verifier "format": unknown key patern; did you mean pattern?`},
@@ -123,7 +123,7 @@ func TestRewardOverrides(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	sameAgain(t, o)
-	if _, err := load("countdown-short", "stage.rl.reward=tusk"); err == nil || !strings.Contains(err.Error(), "--set stage.rl.reward=tusk: stage.rl.reward: column 1 of the expression: unknown name tusk; did you mean task?") {
+	if _, err := load("countdown-short", "stage.rl.reward=tusk"); err == nil || !strings.Contains(err.Error(), "--set stage.rl.reward=tusk: stage.rl.reward: column 1: unknown name tusk; did you mean task?") {
 		t.Errorf("%v", err)
 	}
 }

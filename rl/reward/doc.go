@@ -1,30 +1,30 @@
-// Package reward turns the verdicts of a step into rewards: a small typed
-// language that a recipe's key reward is written in, checked when a run begins and
-// evaluated in plain float64.
+// Package reward turns the verdicts of a step into rewards: the vocabulary that the
+// formula of a recipe's key reward is written in. The language, its checker and its
+// statistics are package formula's; here are the facts of completions, the verifiers
+// and the named formulas of rewards.
 //
 //	"if(right(form), task + 0.1*brief, -1)"                 [[stage.verifier]]
-//	        │ parse: nodes with their place                        │ registry of package verify,
-//	        │ check: kinds, names, number of arguments             │ or Starlark
+//	        │ formula.Compile over facts, verifiers               │ registry of package verify,
+//	        │ and named formulas                                  │ or Starlark
 //	        v                                                      v
 //	     Program ──Judge(row, text)──────────────────────> []Verdict, completion by completion
 //	        │
 //	        └────Score(Batch: all completions of a step)──> Scores{Reward, Why, Terms}
 //
-// [Guide] and the tables of [Facts] and [Functions] are the language's manual:
-// "rlzero rewards" prints them, with the papers that formulas are from.
+// [Facts], [Parts] and [Guide] are the part of the manual that "rlzero formulas"
+// prints about rewards, with the papers that formulas are from.
 //
 // # Evaluation
 //
-// A node's value is a column: a float64 for each completion of the step, NaN
-// where it is not scored, and there the reason why. Conditions are 1 or 0. Every
-// node is evaluated for all completions once, so the work is the number of nodes
-// times that of completions (times its logarithm for statistics): there are no
-// loops, and length and depth of an expression are bounded (parse.go). Where
-// "if" does not take a side, its value is not looked at.
+// A step is a frame of groups, completions and tokens (without segments: a completion
+// is one). The columns of the facts that the formula reads are filled from the
+// completions, and the formula is evaluated over them once. A reward is a value of
+// each completion; what is the same for the group or the run stands for each. A
+// completion without a value, or with an infinite one, is not scored, and there is
+// the reason why.
 //
-// Statistics over a group or a step (statistics.go) leave out what is not scored,
-// and add in order of size, so that no result depends on the order of the
-// completions, not even in its last bit.
+// Facts that take arguments (texts.go) are computed before the formula is: their
+// arguments are written out. Text of completions is read there alone.
 //
 // # Scripts
 //

@@ -1,31 +1,23 @@
 package reward
 
 import (
-	"fmt"
+	"errors"
 	"strings"
+
+	"github.com/rlzero/rlzero/rl/formula"
 )
 
 // Error is one thing that is wrong with a reward: with its expression or with a
 // verifier that it declares.
 type Error struct {
-	Verifier     int    // index of the verifier; -1: the expression
-	Key          string // the verifier's key; "" for the expression
-	Line, Column int    // within the expression, from 1; 0: the whole of it
-	Text         string // what was found and what is accepted
-	Unknown      string // a name that is not known, "" if that is not what is wrong
-	Known        []string
+	Verifier int      // index of the verifier; -1: the expression
+	Key      string   // the verifier's key; "" for the expression
+	Text     string   // what was found and what is accepted; of the expression with line and column
+	Unknown  string   // a verifier that is not known; "" if that is not what is wrong
+	Known    []string // those that are
 }
 
-// Error says what is wrong. Column and line are told only where they are known.
-func (e *Error) Error() string {
-	switch {
-	case e.Line > 1:
-		return fmt.Sprintf("line %d, column %d of the expression: %s", e.Line, e.Column, e.Text)
-	case e.Line == 1:
-		return fmt.Sprintf("column %d of the expression: %s", e.Column, e.Text)
-	}
-	return e.Text
-}
+func (e *Error) Error() string { return e.Text }
 
 // Errors are all that is wrong with a reward.
 type Errors []*Error
@@ -36,4 +28,24 @@ func (es Errors) Error() string {
 		lines = append(lines, e.Error())
 	}
 	return strings.Join(lines, "\n")
+}
+
+// fromFormula takes the errors of a compilation apart.
+func fromFormula(err error) Errors {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var out Errors
+		for _, one := range all.Unwrap() {
+			out = append(out, fromFormula(one)...)
+		}
+		return out
+	}
+	var one *formula.Error
+	if !errors.As(err, &one) {
+		return Errors{{Verifier: -1, Text: err.Error()}}
+	}
+	placed := *one
+	if placed.Part == rewardPart {
+		placed.Part = "" // who tells of the error names the key
+	}
+	return Errors{{Verifier: -1, Text: placed.Error()}}
 }

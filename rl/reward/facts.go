@@ -1,32 +1,44 @@
 package reward
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/verify"
 )
 
-// Fact is a name that is known of every completion.
-type Fact struct {
-	Name    string
-	Unit    string
-	Meaning string
-	kind    kind
-	eval    func(*batch) column
+// fact is a name that rewards know and what computes its column. It is computed if
+// a formula reads it.
+type fact struct {
+	formula.Fact
+	column func(b *batch, c formula.Call) formula.Column
 }
 
-// Gives is "number" or "condition".
-func (f Fact) Gives() string { return f.kind.word() }
+// ofStep is the column of a number of the step.
+func ofStep(value func(b *batch) float64) func(*batch, formula.Call) formula.Column {
+	return func(b *batch, _ formula.Call) formula.Column {
+		return formula.Column{Level: formula.Run, V: []float64{value(b)}}
+	}
+}
 
-// of makes a fact's column from each completion.
-func of(value func(c *Completion) float64) func(*batch) column {
-	return func(b *batch) column {
+// ofEach is the column of a number of each completion.
+func ofEach(value func(c *Completion) float64) func(*batch, formula.Call) formula.Column {
+	return func(b *batch, _ formula.Call) formula.Column {
 		out := b.column()
-		for i := range out.v {
-			out.v[i] = value(&b.Completions[i])
+		for i := range out.V {
+			out.V[i] = value(&b.Completions[i])
 		}
 		return out
 	}
+}
+
+// of is a number of each completion.
+func of(name, unit, meaning string, value func(c *Completion) float64) fact {
+	return fact{formula.Fact{Name: name, Level: formula.Completion, Unit: unit, Meaning: meaning}, ofEach(value)}
 }
 
 // holds is 1 or 0.
@@ -37,38 +49,73 @@ func holds(is bool) float64 {
 	return 0
 }
 
-// facts is in the order of its listing.
-var facts = []Fact{
-	{"random", "", "0 or 1 at random, drawn from the seed: a control from which nothing should be learned", number, of(func(c *Completion) float64 { return c.Random })},
-	{"one", "", "always 1: a control that leaves every weight unchanged", number, func(b *batch) column { return b.constant(1) }},
-	{"unscored", "", "leaves the completion out, as in if(truncated, unscored, task); it does not count for max_not_scored", number, func(b *batch) column { return b.unscored(LeftOut) }},
-	{"true", "", "a condition that always holds", condition, func(b *batch) column { return b.constant(1) }},
-	{"false", "", "one that never does", condition, func(b *batch) column { return b.constant(0) }},
+// facts is in the order of the manual. It is filled in init: its entries refer to
+// the functions of texts.go.
+var facts []fact
 
-	{"tokens", "tokens", "length of the completion, including the end token", number, of(func(c *Completion) float64 { return float64(len(c.IDs)) })},
-	{"max_tokens", "tokens", "largest length of a completion: sampling.max_completion_tokens", number, func(b *batch) column { return b.constant(float64(b.MaxTokens)) }},
-	{"prompt_tokens", "tokens", "length of the prompt", number, of(func(c *Completion) float64 { return float64(c.PromptTokens) })},
-	{"chars", "characters", "length of the completion's text", number, of(func(c *Completion) float64 { return float64(utf8.RuneCountInString(c.Text)) })},
-	{"words", "words", "number of its words, split at white space", number, of(func(c *Completion) float64 { return float64(len(strings.Fields(c.Text))) })},
-	{"lines", "lines", "number of its lines that are not blank", number, of(func(c *Completion) float64 { return float64(lines(c.Text)) })},
-	{"ended", "", "it ended with the end token", condition, of(func(c *Completion) float64 { return holds(c.Ended) })},
-	{"truncated", "", "it was cut off at max_tokens", condition, of(func(c *Completion) float64 { return holds(c.Truncated) })},
-	{"mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", number, of(func(c *Completion) float64 { return c.MeanLogprob })},
-	{"group_size", "", "number of completions of the prompt, including those not scored", number, func(b *batch) column {
-		out := b.column()
-		for _, group := range b.groups {
-			for _, i := range group {
-				out.v[i] = float64(len(group))
+func init() {
+	shared := map[string]formula.Fact{}
+	for _, f := range formula.Common() {
+		shared[f.Name] = f
+	}
+	facts = slices.Concat([]fact{
+		{shared["step"], ofStep(func(b *batch) float64 { return float64(b.Step) })},
+		{shared["steps"], ofStep(func(b *batch) float64 { return float64(b.Steps) })},
+		{shared["progress"], ofStep(func(b *batch) float64 { return float64(b.Step-1) / math.Max(1, float64(b.Steps-1)) })},
+		{
+			formula.Fact{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
+			ofStep(func(b *batch) float64 { return float64(b.MaxTokens) }),
+		},
+		{shared["prompt_tokens"], func(b *batch, _ formula.Call) formula.Column {
+			return b.ofGroups(func(c *Completion) (float64, string) { return float64(c.PromptTokens), "" })
+		}},
+		{formula.Fact{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget: a number, or a text where it is compared, as in row.domain == \"math\""}, nil},
+		of("task", "", "score of the task's own verdict", nil),
+		of("random", "", "0 or 1 at random, drawn from the seed: a control from which nothing should be learned", func(c *Completion) float64 { return c.Random }),
+		of("chars", "characters", "length of the completion's text", func(c *Completion) float64 { return float64(utf8.RuneCountInString(c.Text)) }),
+		of("words", "words", "number of its words, split at white space", func(c *Completion) float64 { return float64(len(strings.Fields(c.Text))) }),
+		of("lines", "lines", "number of its lines that are not blank", func(c *Completion) float64 { return float64(lines(c.Text)) }),
+		{
+			formula.Fact{Name: "ended", Level: formula.Completion, Condition: true, Meaning: "the completion ended with the end token"},
+			ofEach(func(c *Completion) float64 { return holds(c.Ended) }),
+		},
+		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
+		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
+	}, texts)
+}
+
+// Facts lists what rewards know beside what every table has
+// ([formula.Structure]), in the order of the manual. Every verifier that a stage
+// declares is one more: its name is its score and NAME.value a number of its
+// verdict.
+func Facts() []formula.Fact {
+	var out []formula.Fact
+	for _, f := range facts {
+		out = append(out, f.Fact)
+	}
+	return out
+}
+
+// vocabulary is what the formula of a reward may name: the facts, and the verdicts
+// of terms.
+func vocabulary(terms []string) []formula.Fact {
+	var out []formula.Fact
+	for _, f := range facts {
+		f.Takes = slices.Clone(f.Takes)
+		for i := range f.Takes {
+			if f.Takes[i].Names == nil && !f.Takes[i].Count && !f.Takes[i].Text {
+				f.Takes[i].Names = terms // the name of a verdict
 			}
 		}
-		return out
-	}},
-
-	{"step", "", "the step of the stage, from 1", number, func(b *batch) column { return b.constant(float64(b.Step)) }},
-	{"steps", "", "number of steps of the stage", number, func(b *batch) column { return b.constant(float64(b.Steps)) }},
-	{"progress", "", "(step - 1)/(steps - 1): 0 in the first step, 1 in the last", number, func(b *batch) column {
-		return b.constant(float64(b.Step-1) / math.Max(1, float64(b.Steps-1)))
-	}},
+		out = append(out, f.Fact)
+	}
+	for _, name := range terms {
+		if name != taskTerm {
+			out = append(out, formula.Fact{Name: name, Level: formula.Completion})
+		}
+		out = append(out, formula.Fact{Name: name + ".*", Level: formula.Completion})
+	}
+	return out
 }
 
 func lines(text string) int {
@@ -77,4 +124,172 @@ func lines(text string) int {
 		n += int(holds(strings.TrimSpace(line) != ""))
 	}
 	return n
+}
+
+// batch is the completions of a step while they are scored.
+type batch struct {
+	Batch
+	terms []string // task and the declared verifiers, as the columns of verdicts
+	first []int    // [group] its first completion
+	group []int    // [completion] the number of its group, in the order of the first ones
+}
+
+func newBatch(in Batch, terms []string) *batch {
+	b := &batch{Batch: in, terms: terms}
+	place := map[int]int{}
+	for i := range in.Completions {
+		id := in.Completions[i].Group
+		at, seen := place[id]
+		if !seen {
+			at = len(b.first)
+			place[id] = at
+			b.first = append(b.first, i)
+		}
+		b.group = append(b.group, at)
+	}
+	return b
+}
+
+// table holds the columns that values of a program read.
+func (b *batch) table(p *formula.Program, values []string) (*formula.Table, error) {
+	tokens := make([][]int, len(b.Completions))
+	for i := range b.Completions {
+		tokens[i] = []int{len(b.Completions[i].IDs)}
+	}
+	frame, err := formula.NewFrame(b.group, tokens, nil)
+	if err != nil {
+		return nil, err
+	}
+	t := formula.NewTable(frame)
+	calls := map[string]formula.Call{}
+	for _, c := range p.Calls() {
+		calls[c.Column()] = c
+	}
+	for _, name := range p.Needs(values...) {
+		if _, has := t.Column(name); has {
+			continue
+		}
+		call, ok := calls[name]
+		if !ok {
+			call = formula.Call{Fact: name}
+		}
+		for _, c := range b.columns(call) {
+			if err := t.Add(name, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+// columns are those of a fact: of metadata the numbers and the texts.
+func (b *batch) columns(c formula.Call) []formula.Column {
+	if k := slices.Index(b.terms, c.Fact); k >= 0 {
+		return []formula.Column{b.scores(k)}
+	}
+	if i := slices.IndexFunc(facts, func(f fact) bool { return f.Name == c.Fact }); i >= 0 {
+		return []formula.Column{facts[i].column(b, c)}
+	}
+	of, name, _ := strings.Cut(c.Fact, ".")
+	if k := slices.Index(b.terms, of); k >= 0 {
+		return []formula.Column{b.number(k, name)}
+	}
+	return []formula.Column{b.metadata(name), b.metadataText(name)}
+}
+
+func (b *batch) column() formula.Column {
+	return formula.Column{Level: formula.Completion, V: make([]float64, len(b.Completions)), Why: map[int]string{}}
+}
+
+// unscore says why a value is missing.
+func unscore(c formula.Column, i int, why string) { c.V[i], c.Why[i] = math.NaN(), why }
+
+// ofGroups makes a column from the first completion of every group. A reason says
+// that there is no value.
+func (b *batch) ofGroups(value func(c *Completion) (x float64, why string)) formula.Column {
+	out := formula.Column{Level: formula.Group, V: make([]float64, len(b.first)), Why: map[int]string{}}
+	for g, i := range b.first {
+		x, why := value(&b.Completions[i])
+		if out.V[g] = x; why != "" {
+			unscore(out, g, why)
+		}
+	}
+	return out
+}
+
+// verdict is that of term k about completion i.
+func (b *batch) verdict(k, i int) *verify.Verdict {
+	if k == 0 {
+		return &b.Completions[i].Task
+	}
+	return &b.Completions[i].Verdicts[k-1]
+}
+
+// scores are those of term k.
+func (b *batch) scores(k int) formula.Column {
+	out := b.column()
+	for i := range out.V {
+		v := b.verdict(k, i)
+		if out.V[i] = v.Score; v.Verdict == verify.NotScored || math.IsNaN(v.Score) {
+			unscore(out, i, b.terms[k]+": "+v.Reason)
+		}
+	}
+	return out
+}
+
+// number is a named number of the verdicts of term k.
+func (b *batch) number(k int, name string) formula.Column {
+	out := b.column()
+	for i := range out.V {
+		v := b.verdict(k, i)
+		x, ok := v.Values[name]
+		if out.V[i] = x; v.Verdict == verify.NotScored {
+			unscore(out, i, b.terms[k]+": "+v.Reason)
+		} else if !ok {
+			unscore(out, i, fmt.Sprintf("%s.%s: the verdict has no such number%s", b.terms[k], name, among(v.Values)))
+		}
+	}
+	return out
+}
+
+// among lists the numbers that a verdict has.
+func among(values map[string]float64) string {
+	if len(values) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return ", only " + strings.Join(names, ", ")
+}
+
+// metadata is a number of the problems' metadata.
+func (b *batch) metadata(key string) formula.Column {
+	return b.ofGroups(func(c *Completion) (x float64, why string) {
+		switch found, err := c.Row.Field(key, &x); {
+		case err != nil:
+			return 0, fmt.Sprintf("row.%s: %v; a number is needed", key, err)
+		case !found:
+			return 0, fmt.Sprintf("row.%s: the row has no such value", key)
+		}
+		return x, ""
+	})
+}
+
+// metadataText is a text of the problems' metadata.
+func (b *batch) metadataText(key string) formula.Column {
+	text := make([]string, len(b.first))
+	out := b.ofGroups(func(*Completion) (float64, string) { return 0, "" })
+	for g, i := range b.first {
+		switch found, err := b.Completions[i].Row.Field(key, &text[g]); {
+		case err != nil:
+			out.Why[g] = fmt.Sprintf("row.%s: %v; a text is needed", key, err)
+		case !found:
+			out.Why[g] = fmt.Sprintf("row.%s: the row has no such value", key)
+		}
+	}
+	out.V, out.Text = nil, text
+	return out
 }

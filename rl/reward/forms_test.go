@@ -120,7 +120,7 @@ func TestMajority(t *testing.T) {
 		"if(agreement(task) == group_max(agreement(task)), 1, 0)": {1, 1, 0, 0, nan, 1},
 		"agreement(form)": {0, 0, 0, 0, 0, 0}, // it takes no answer out
 	} {
-		if got := compiled(t, expression).Score(b).Reward; !sameAll(got, want) {
+		if got := scored(t, expression, b).Reward; !sameAll(got, want) {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}

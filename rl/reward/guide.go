@@ -1,6 +1,7 @@
 package reward
 
-// Guide explains the language to those who write recipes.
+// Guide explains rewards to those who write recipes. The language is explained by
+// [formula.Guide].
 const Guide = `
 REWARDS
 
@@ -16,27 +17,18 @@ REWARDS
    verifier = "format"      # rlzero verifiers lists them
    options = {tags = ["think", "answer"]}
 
-An expression is computed for every completion of a step. It has numbers, names,
-calls, + - * / and ( ), comparisons (< <= > >= == !=, not chained), and, or, not,
-and comments from # to the end of the line. Parts may be given names
-before it: name = expression; a part may use the parts before it. A condition counts as
-1 or 0 where a number is expected. A number is not a condition: write right(task), not
-task.
-
-task is the task's own verdict, from 0 to 1, and every [[stage.verifier]] is a name
-for its score; row.NAME is a number of the problem's metadata. Each verifier is run
-and logged, whether the expression names it or not. metrics.jsonl has the mean of
-each term (reward/term/NAME), completions.jsonl its value.
+The formula gives every completion of a step a number. task is the task's own
+verdict, from 0 to 1, and every [[stage.verifier]] is a name for its score; NAME.value
+is a number that its verdict has beside the score, such as form.blocks. row.NAME is a
+member of the problem's metadata. Each verifier is run and logged, whether the formula
+names it or not. metrics.jsonl has the mean of each term (reward/term/NAME: task, the
+verifiers, what the formula names), completions.jsonl its value.
 
 NOT SCORED
-What a verifier could not judge has no value, and anything computed from it has none.
-The same holds for a division by 0, a root or logarithm outside its domain, and a result
-that is not finite. In if(c, x, y), the branch that is not taken may lack a value, and in
-"and" and "or" the side that does not decide. default(x, y) is y where x has no value.
-Statistics leave such completions out. A completion whose reward has no value leaves its
-group: it is counted as not scored, never as 0. If the share of a step is above
-max_not_scored, or nothing is left, the run saves a checkpoint, prints the most common
-reason and stops.
+A completion whose reward is missing or not finite leaves its group: it is counted as
+not scored, never as 0. What a verifier could not judge is missing, and unscored is
+what a formula leaves out itself. If the share of a step is above max_not_scored, or
+nothing is left, the run saves a checkpoint, prints the most common reason and stops.
 
 SCRIPTS
    [[stage.verifier]]
@@ -50,7 +42,8 @@ SCRIPTS
        return 1 - min(len(completion), 400) / 400
 
 row has id, question, answer and metadata (a dict); completion is the text. The
-result is a number in range, True, False, or None: not scored. A call may
+result is a number in range, True, False, or None: not scored. Behind it may follow a
+reason and a dict of numbers: 0.5, "half", {"blocks": 3} makes mine.blocks 3. A call may
 take a million steps and 64 MiB for results of + * % <<. There are no files, clock, random
 numbers or load(). If a script fails, the completion is not scored; the reason names file
 and line.

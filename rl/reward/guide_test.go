@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -25,8 +26,9 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := []answer{{0, 9, 1, 1}, {0, 5, 1, 1}, {0, 5, 1, 0}}
-	if got, want := p.Score(batchOf(answers)).Reward, []float64{1, 1.1, -1}; !sameAll(got, want) {
-		t.Errorf("rewards %v, want %v", got, want)
+	s, err := p.Score(batchOf(answers))
+	if want := []float64{1, 1.1, -1}; err != nil || !sameAll(s.Reward, want) {
+		t.Errorf("rewards %v, want %v, error %v", s.Reward, want, err)
 	}
 	source := "def" + textBetween(t, Guide, "   def", "\n\n") + "\n"
 	v, err := newScript(Verifier{Name: "mine", Source: strings.ReplaceAll(source, "\n   ", "\n")})
@@ -42,27 +44,40 @@ func TestGuide(t *testing.T) {
 }
 
 // TestTables: everything that is listed has a text, one name means one thing, and
-// the usage of a function is accepted as it stands.
+// what takes arguments is accepted with them.
 func TestTables(t *testing.T) {
-	seen := map[string]bool{taskTerm: true}
-	for _, f := range Facts() {
-		if seen[f.Name] || f.Meaning == "" || f.Gives() == "" {
-			t.Errorf("fact %+v", f)
+	seen := map[string]bool{}
+	name := func(name, meaning string) {
+		if seen[name] || meaning == "" || formula.Taken(name) != "" {
+			t.Errorf("%s: seen before, without a text, or a name of the language", name)
 		}
-		seen[f.Name] = true
+		seen[name] = true
 	}
-	for _, f := range Functions() {
-		if seen[f.Name] || f.Meaning == "" || !strings.HasPrefix(f.Usage, f.Name+"(") {
-			t.Errorf("function %s: seen before, or without a text", f.Name)
-		}
-		seen[f.Name] = true
-		least, _ := f.arity()
+	for _, f := range append(Facts(), formula.Structure()...) {
+		name(f.Name, f.Meaning)
+		usage := f.Name
 		var args []string
-		for i := range least {
-			args = append(args, map[byte]string{takesNumber: "task", takesCondition: "ended", takesCount: "2", takesVerifier: "form"}[f.param(i)])
+		for _, a := range f.Takes {
+			args = append(args, map[bool]string{true: "2", false: "form"}[a.Count])
 		}
-		if _, err := Compile(f.Name+"("+strings.Join(args, ", ")+")", form); err != nil {
-			t.Errorf("%s with %d arguments: %v", f.Name, least, err)
+		if f.Takes != nil {
+			usage += "(" + strings.Join(args, ", ") + ")"
+		}
+		if f.Level == formula.Token {
+			usage = "last(" + usage + ")"
+		}
+		if _, err := Compile(strings.Replace(usage, "*", "budget", 1), form); err != nil {
+			t.Errorf("%s: %v", usage, err)
+		}
+	}
+	for _, p := range Parts() {
+		first, args, call := strings.Cut(p.Name, "(")
+		name(first, p.Meaning)
+		if call {
+			first += "(right(task)" + strings.Repeat(", 2", strings.Count(args, ",")) + ")"
+		}
+		if _, err := Compile(first, form); err != nil {
+			t.Errorf("%s: %v", first, err)
 		}
 	}
 }

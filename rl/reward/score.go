@@ -3,29 +3,35 @@ package reward
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"strings"
 
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// taskTerm is the name of the task's own verdict.
-const taskTerm = "task"
-
-// LeftOut is the reason of a completion that the expression itself leaves out.
-const LeftOut = "left out by the recipe (unscored)"
+const (
+	taskTerm   = "task"   // the name of the task's own verdict
+	rewardPart = "reward" // the name of the formula
+)
 
 // Program is a reward that was checked. It is immutable and safe for concurrent
 // use.
 type Program struct {
-	names     []string // of the terms: task, then the declared verifiers
+	names     []string // of the verdicts: task, then the declared verifiers
 	verifiers []verify.Verifier
-	parts     []part
-	total     *node
+	formula   *formula.Program
+	named     []string // the values of a completion or coarser that the formula names, as PART.NAME
+	composed  bool     // there is more to it than one name
 }
 
-// Compile checks an expression and the verifiers that it may name. The error is
-// of type Errors.
-func Compile(expression string, declared []Verifier) (*Program, error) {
-	p := &Program{names: []string{taskTerm}}
+// oneName is a formula that has no parts to tell of.
+var oneName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// Compile checks a formula and the verifiers that it may name. The error is of
+// type Errors.
+func Compile(text string, declared []Verifier) (*Program, error) {
+	p := &Program{names: []string{taskTerm}, composed: len(declared) > 0 || !oneName.MatchString(strings.TrimSpace(text))}
 	var faults Errors
 	for i, d := range declared {
 		v, wrong := d.build(i, p.names)
@@ -35,28 +41,23 @@ func Compile(expression string, declared []Verifier) (*Program, error) {
 	if len(declared) > maxVerifiers {
 		faults = append(faults, &Error{Verifier: maxVerifiers, Text: fmt.Sprintf("%d verifiers; accepted: at most %d", len(declared), maxVerifiers)})
 	}
-	if len(faults) > 0 { // what the expression may name is not known
+	if len(faults) > 0 { // what the formula may name is not known
 		return nil, faults
 	}
-	parts, total, err := parse(expression)
+	var err error
+	p.formula, err = formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library()}, vocabulary(p.names))
 	if err != nil {
-		return nil, Errors{err}
+		return nil, fromFormula(err)
 	}
-	c := &checker{text: expression, terms: p.names, parts: map[string]*node{}}
-	for _, part := range parts {
-		c.part(part)
+	if level, _, _ := p.formula.Level(rewardPart); level > formula.Completion {
+		return nil, Errors{{Verifier: -1, Text: fmt.Sprintf("a reward is one value for each completion, found one for each %s; write mean(...), sum(...) or last(...) around it", level)}}
 	}
-	c.node(total)
-	if len(c.faults) > 0 {
-		return nil, c.faults
+	for _, name := range p.formula.Named(rewardPart) {
+		if level, _, _ := p.formula.Level(rewardPart + "." + name); level <= formula.Completion {
+			p.named = append(p.named, rewardPart+"."+name)
+		}
 	}
-	p.parts, p.total = parts, total
 	return p, nil
-}
-
-// Composed says whether there is more to the reward than one name.
-func (p *Program) Composed() bool {
-	return len(p.verifiers) > 0 || len(p.parts) > 0 || p.total.call || p.total.literal()
 }
 
 // Judge runs the declared verifiers on a completion, in their order.
@@ -68,7 +69,7 @@ func (p *Program) Judge(row verify.Problem, completion string) []verify.Verdict 
 	return out
 }
 
-// Completion is what an expression can ask about one completion.
+// Completion is what a formula can ask about one completion.
 type Completion struct {
 	Group        int // its prompt: any number, the same for all its completions
 	Row          verify.Problem
@@ -94,7 +95,7 @@ type Batch struct {
 type Scores struct {
 	Reward []float64 // NaN: not scored
 	Why    []string  // why not; "" where there is a reward
-	Terms  []Term    // task, the declared verifiers, the named parts; none of a reward that is one name
+	Terms  []Term    // task, the declared verifiers, the values that the formula names; none of a reward that is one name
 }
 
 // Term is a named part of a reward.
@@ -103,154 +104,47 @@ type Term struct {
 	Values []float64 // by completion; NaN: not scored; conditions are 1 or 0
 }
 
-// Score gives every completion of a step its reward.
-func (p *Program) Score(in Batch) Scores {
-	b := &batch{Batch: in, parts: map[*node]column{}}
-	place := map[int]int{}
-	for i := range in.Completions {
-		group := in.Completions[i].Group
-		at, seen := place[group]
-		if !seen {
-			at = len(b.groups)
-			place[group] = at
-			b.groups = append(b.groups, nil)
+// Score gives every completion of a step its reward. The error is arithmetic on
+// numbers of the run that gives none, such as (step - 1)/(step - 1) in step 1.
+func (p *Program) Score(in Batch) (Scores, error) {
+	b := newBatch(in, p.names)
+	table, err := b.table(p.formula, append([]string{rewardPart}, p.named...))
+	if err != nil {
+		return Scores{}, err
+	}
+	values := p.formula.On(table)
+	total, err := values.At(rewardPart, formula.Completion)
+	if err != nil {
+		return Scores{}, err
+	}
+	out := Scores{Why: make([]string, len(in.Completions))}
+	for i, x := range total.V {
+		if out.Why[i] = total.Why[i]; math.IsInf(x, 0) {
+			out.Why[i] = fmt.Sprintf("the reward is %v, as after a division by 0; accepted: a finite number", x)
 		}
-		b.groups[at] = append(b.groups[at], i)
-		b.all = append(b.all, i)
+	}
+	if out.Reward = finite(total.V); !p.composed {
+		return out, nil
 	}
 	for k, name := range p.names {
-		b.terms = append(b.terms, b.term(k, name))
+		out.Terms = append(out.Terms, Term{name, finite(b.scores(k).V)})
 	}
-	for _, part := range p.parts {
-		b.parts[part.value] = part.value.eval(b)
-	}
-	total := p.total.eval(b)
-	out := Scores{Reward: total.v, Why: total.reasons()}
-	if !p.Composed() {
-		return out
-	}
-	for k, name := range p.names {
-		out.Terms = append(out.Terms, Term{name, b.terms[k].v})
-	}
-	for _, part := range p.parts {
-		out.Terms = append(out.Terms, Term{part.name, b.parts[part.value].v})
-	}
-	return out
-}
-
-// batch is an evaluation in progress.
-type batch struct {
-	Batch
-	groups [][]int // completions of each group, groups in order of appearance
-	all    []int   // every completion
-	terms  []column
-	parts  map[*node]column
-}
-
-// column is a value for each completion, NaN where it is not scored.
-type column struct {
-	v   []float64
-	why []string // nil while all are scored
-}
-
-func (c *column) unscore(i int, why string) {
-	if c.why == nil {
-		c.why = make([]string, len(c.v))
-	}
-	c.v[i], c.why[i] = math.NaN(), why
-}
-
-// take copies the value of another column.
-func (c *column) take(i int, from column) {
-	if c.v[i] = from.v[i]; math.IsNaN(c.v[i]) {
-		c.unscore(i, from.why[i])
-	}
-}
-
-func (c column) reasons() []string {
-	if c.why == nil {
-		return make([]string, len(c.v))
-	}
-	return c.why
-}
-
-func (b *batch) column() column { return column{v: make([]float64, len(b.Completions))} }
-
-func (b *batch) constant(x float64) column {
-	out := b.column()
-	for i := range out.v {
-		out.v[i] = x
-	}
-	return out
-}
-
-func (b *batch) unscored(why string) column {
-	out := b.column()
-	for i := range out.v {
-		out.unscore(i, why)
-	}
-	return out
-}
-
-// verdict is that of term k about completion i.
-func (b *batch) verdict(k, i int) *verify.Verdict {
-	if k == 0 {
-		return &b.Completions[i].Task
-	}
-	return &b.Completions[i].Verdicts[k-1]
-}
-
-func (b *batch) term(k int, name string) column {
-	out := b.column()
-	for i := range out.v {
-		v := b.verdict(k, i)
-		if out.v[i] = v.Score; v.Verdict == verify.NotScored || math.IsNaN(v.Score) {
-			out.unscore(i, name+": "+v.Reason)
+	for _, name := range p.named {
+		c, err := values.At(name, formula.Completion)
+		if err != nil {
+			return Scores{}, err
 		}
+		out.Terms = append(out.Terms, Term{strings.TrimPrefix(name, rewardPart+"."), finite(c.V)})
 	}
-	return out
+	return out, nil
 }
 
-func (b *batch) part(value *node) column { return b.parts[value] }
-
-// field is a number of the row's metadata.
-func (b *batch) field(key string) column {
-	out := b.column()
-	for i := range out.v {
-		found, err := b.Completions[i].Row.Field(key, &out.v[i])
-		switch {
-		case err != nil:
-			out.unscore(i, fmt.Sprintf("row.%s: %v; a number is needed", key, err))
-		case !found:
-			out.unscore(i, fmt.Sprintf("row.%s: the row has no such value", key))
-		}
-	}
-	return out
-}
-
-// each applies a function of scored values completion by completion. A result
-// that is no finite number is not scored.
-func (b *batch) each(n *node, f func(x []float64) float64) column {
-	return b.eachCompletion(n, func(_ *Completion, x []float64) float64 { return f(x) })
-}
-
-// eachCompletion is each for functions that look at the completion too.
-func (b *batch) eachCompletion(n *node, f func(c *Completion, x []float64) float64) column {
-	args := make([]column, len(n.args))
-	for k, a := range n.args {
-		args[k] = a.eval(b)
-	}
-	out, x := b.column(), make([]float64, len(args))
-completions:
-	for i := range out.v {
-		for k, a := range args {
-			if x[k] = a.v[i]; math.IsNaN(x[k]) {
-				out.unscore(i, a.why[i])
-				continue completions
-			}
-		}
-		if out.v[i] = f(&b.Completions[i], x) + 0; math.IsNaN(out.v[i]) || math.IsInf(out.v[i], 0) { // + 0: no -0
-			out.unscore(i, fmt.Sprintf("%s of %v is not a finite number", called(n), x))
+// finite is values as they are told: NaN in place of an infinity, no negative zero.
+func finite(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		if out[i] = x + 0; math.IsInf(x, 0) {
+			out[i] = math.NaN()
 		}
 	}
 	return out

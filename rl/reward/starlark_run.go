@@ -137,14 +137,58 @@ func compile(name, source string, thread *starlark.Thread) (*starlark.Function, 
 }
 
 // verdict reads True or False, a number in range, None for not scored, or one of
-// them with a reason: (0.5, "one of two").
+// them with a reason and a dict of named numbers, or either of the two behind it:
+// (0.5, "one of two", {"blocks": 2}).
 func (t scriptTask) verdict(result starlark.Value) verify.Verdict {
 	reason := "" // the script's
-	if pair, ok := result.(starlark.Tuple); ok && len(pair) == 2 {
-		if text, ok := pair[1].(starlark.String); ok {
-			result, reason = pair[0], short(string(text))
+	var values map[string]float64
+	if all, ok := result.(starlark.Tuple); ok && len(all) > 1 {
+		rest := all[1:]
+		if text, ok := rest[0].(starlark.String); ok {
+			reason, rest = short(string(text)), rest[1:]
+		}
+		if len(rest) == 1 {
+			var why string
+			if values, why = namedNumbers(rest[0]); why != "" {
+				return verify.Abstain("%s: reward() returned %s", t.File, why)
+			}
+			rest = nil
+		}
+		if len(rest) == 0 {
+			result = all[0]
 		}
 	}
+	v := t.score(result, reason)
+	v.Values = values
+	return v
+}
+
+// maxNamed bounds the numbers that a script gives beside a score.
+const maxNamed = 32
+
+// namedNumbers reads a dict of finite numbers by name; why says what is wrong with it.
+func namedNumbers(value starlark.Value) (named map[string]float64, why string) {
+	dict, ok := value.(*starlark.Dict)
+	switch {
+	case !ok:
+		return nil, fmt.Sprintf("%s behind the score; accepted are a text and a dict of numbers", value.Type())
+	case dict.Len() > maxNamed:
+		return nil, fmt.Sprintf("%d named numbers; accepted: at most %d", dict.Len(), maxNamed)
+	}
+	named = map[string]float64{}
+	for _, item := range dict.Items() {
+		name, _ := starlark.AsString(item[0])
+		x, ok := starlark.AsFloat(item[1])
+		if !ok || math.IsNaN(x) || math.IsInf(x, 0) || !nameShape.MatchString(name) {
+			return nil, short(fmt.Sprintf("the named number %s: %s; accepted are a name of small letters, digits and _ and a finite number", item[0].Type(), item[1].Type()))
+		}
+		named[name] = x
+	}
+	return named, ""
+}
+
+// score reads the first value that a script returns.
+func (t scriptTask) score(result starlark.Value, reason string) verify.Verdict {
 	value := math.NaN()
 	switch r := result.(type) {
 	case starlark.NoneType:
@@ -157,7 +201,7 @@ func (t scriptTask) verdict(result starlark.Value) verify.Verdict {
 	case starlark.Int, starlark.Float:
 		value, _ = starlark.AsFloat(r)
 	default:
-		return verify.Abstain("%s: reward() returned %s; accepted are a number, True, False, None, or a pair of one of them and a text", t.File, result.Type())
+		return verify.Abstain("%s: reward() returned %s; accepted are a number, True, False, None, or one of them with a text, a dict of numbers, or both", t.File, result.Type())
 	}
 	switch {
 	case !(value >= t.Low && value <= t.High):

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +48,14 @@ func TestScript(t *testing.T) {
 		{"return -2, 'too short'", -2, verify.Graded, "too short", ""},
 		{"return True, 'fine'", 1, verify.Right, "fine", ""},
 		{"return None", nan, verify.NotScored, "mine.star says None", ""},
+		{"return 0.5, 'half', {'blocks': 3}", 0.5, verify.Graded, "half", ""},
+		{"return 1, {'blocks': 3}", 1, verify.Right, "says 1", ""},
+		{"return 1, 'a', {'a': 1}, 2", nan, verify.NotScored, "reward() returned tuple", ""},
+		{"return 1, [2]", nan, verify.NotScored, "returned list behind the score", ""},
+		{"return 1, {'a': 'b'}", nan, verify.NotScored, "the named number string: string; accepted are a name", ""},
+		{"return 1, {'a': float('inf')}", nan, verify.NotScored, "the named number", ""},
+		{"return 1, {2: 2}", nan, verify.NotScored, "the named number int: int", ""},
+		{"return 1, {'a%d' % i: i for i in range(40)}", nan, verify.NotScored, "40 named numbers; accepted: at most 32", ""},
 		{"return None, 'no key'", nan, verify.NotScored, "no key", ""},
 		{"pass", nan, verify.NotScored, "mine.star says None", ""},
 		{"return row.metadata['numbers'][1]", 2.5, verify.Graded, "", ""},
@@ -165,7 +174,7 @@ func TestScriptParallel(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range want {
 		all.Go(func() {
-			if got := v.Verify(scriptRow, fmt.Sprint(i*i*i, "abcabc", i)); got != want[i] {
+			if got := v.Verify(scriptRow, fmt.Sprint(i*i*i, "abcabc", i)); !reflect.DeepEqual(got, want[i]) {
 				t.Errorf("%+v, want %+v", got, want[i])
 			}
 		})
@@ -186,7 +195,10 @@ func TestVerifierErrors(t *testing.T) {
 	}{
 		{[]Verifier{{Verifier: "format"}}, 0, "name", "a verifier needs a name"},
 		{[]Verifier{{Name: "Form", Verifier: "format"}}, 0, "name", "small letters"},
-		{[]Verifier{{Name: "min", Verifier: "format"}}, 0, "name", `"min" is a function`},
+		{[]Verifier{{Name: "one", Verifier: "format"}}, 0, "name", `"one" is a named formula`},
+		{[]Verifier{{Name: "pi", Verifier: "format"}}, 0, "name", `"pi" is a constant`},
+		{[]Verifier{{Name: "reward", Verifier: "format"}}, 0, "name", `"reward" is the reward itself`},
+		{[]Verifier{{Name: "lines", Verifier: "format"}}, 0, "name", `"lines" is a fact`},
 		{[]Verifier{{Name: "task", Verifier: "format"}}, 0, "name", `"task" is the task's verdict`},
 		{[]Verifier{{Name: "and", Verifier: "format"}}, 0, "name", `"and" is an operator`},
 		{[]Verifier{{Name: "a", Verifier: "format"}, {Name: "a", Verifier: "format"}}, 1, "name", `two verifiers are called "a"`},

@@ -3,40 +3,56 @@ package reward
 import (
 	"encoding/binary"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// texts are functions of what a completion says.
-var texts = []Function{
+// texts are facts about what a completion says, with arguments.
+var texts = []fact{
 	{
-		Name: "repetition", Usage: "repetition(n)", Meaning: "share of the completion's n-grams of tokens that occur earlier in it; 0 if it is shorter. Multiply by -1 for a penalty",
-		Formula: "1 - different n-grams / n-grams", Source: "on tokens as in arXiv 2502.03373, which penalizes each repeated token separately", params: "n",
-		eval: func(b *batch, n *node) column {
-			return b.eachCompletion(n, func(c *Completion, x []float64) float64 {
+		formula.Fact{Name: "repetition", Level: formula.Completion, Takes: []formula.Argument{{Name: "n", Count: true}},
+			Meaning: "share of the completion's n-grams of tokens that occur earlier in it; 0 if it is shorter. Multiply by -1 for a penalty",
+			Formula: "1 - different n-grams / n-grams", Source: "on tokens as in arXiv 2502.03373, which penalizes each repeated token separately"},
+		func(b *batch, call formula.Call) formula.Column {
+			return b.repetition(call, func(c *Completion) []string {
 				tokens := make([]string, len(c.IDs))
 				for i, id := range c.IDs {
 					tokens[i] = string(binary.BigEndian.AppendUint64(nil, uint64(id)))
 				}
-				return repeated(tokens, int(x[0]))
+				return tokens
 			})
 		},
 	},
 	{
-		Name: "repetition_words", Usage: "repetition_words(n)", Meaning: "like repetition, on lower-cased words split at white space",
-		Formula: "1 - different n-grams / n-grams", Source: "TRL, get_repetition_penalty_reward", params: "n",
-		eval: func(b *batch, n *node) column {
-			return b.eachCompletion(n, func(c *Completion, x []float64) float64 {
-				return repeated(strings.Fields(strings.ToLower(c.Text)), int(x[0]))
-			})
+		formula.Fact{Name: "repetition_words", Level: formula.Completion, Takes: []formula.Argument{{Name: "n", Count: true}},
+			Meaning: "like repetition, on lower-cased words split at white space",
+			Formula: "1 - different n-grams / n-grams", Source: "TRL, get_repetition_penalty_reward"},
+		func(b *batch, call formula.Call) formula.Column {
+			return b.repetition(call, func(c *Completion) []string { return strings.Fields(strings.ToLower(c.Text)) })
 		},
 	},
 	{
-		Name: "agreement", Usage: "agreement(verifier)", Meaning: "share of the group's extracted answers that are the same text as this one; 0 without an answer. Needs no reference",
-		Formula: "number of equal answers / number of scored completions in the group", Source: "majority vote as a reward: TTRL, arXiv 2504.16084", params: "v",
-		eval: func(b *batch, n *node) column { return b.agreement(int(n.args[0].value)) },
+		formula.Fact{Name: "agreement", Level: formula.Completion, Takes: []formula.Argument{{Name: "verifier"}},
+			Meaning: "share of the group's extracted answers that are the same text as this one; 0 without an answer. Needs no reference",
+			Formula: "number of equal answers / number of scored completions in the group", Source: "majority vote as a reward: TTRL, arXiv 2504.16084"},
+		func(b *batch, call formula.Call) formula.Column {
+			return b.agreement(slices.Index(b.terms, call.Arguments[0]))
+		},
 	},
+}
+
+// repetition is the share of repeated runs of what parts cuts completions into.
+func (b *batch) repetition(call formula.Call, parts func(c *Completion) []string) formula.Column {
+	out := b.column()
+	n, _ := strconv.Atoi(call.Arguments[0]) // a number: the formula was checked
+	for i := range out.V {
+		out.V[i] = repeated(parts(&b.Completions[i]), n)
+	}
+	return out
 }
 
 // repeated is the share of the runs of n parts that are not the first of their
@@ -55,21 +71,22 @@ func repeated(parts []string, n int) float64 {
 }
 
 // agreement compares the answers that verifier k found.
-func (b *batch) agreement(k int) column {
-	out := b.column()
-	for _, group := range b.groups {
-		answers, scored := map[string]int{}, 0
-		for _, i := range group {
-			if out.take(i, b.terms[k]); !math.IsNaN(out.v[i]) {
-				scored++
-				answers[answerOf(b.verdict(k, i))]++
+func (b *batch) agreement(k int) formula.Column {
+	out := b.scores(k)
+	answers, scored := make([]map[string]int, len(b.first)), make([]int, len(b.first))
+	for i, g := range b.group {
+		if !math.IsNaN(out.V[i]) {
+			if answers[g] == nil {
+				answers[g] = map[string]int{}
 			}
+			scored[g]++
+			answers[g][answerOf(b.verdict(k, i))]++
 		}
-		for _, i := range group {
-			if !math.IsNaN(out.v[i]) {
-				answer := answerOf(b.verdict(k, i))
-				out.v[i] = float64(answers[answer]) / float64(scored) * holds(answer != "")
-			}
+	}
+	for i, g := range b.group {
+		if !math.IsNaN(out.V[i]) {
+			answer := answerOf(b.verdict(k, i))
+			out.V[i] = float64(answers[g][answer]) / float64(scored[g]) * holds(answer != "")
 		}
 	}
 	return out

@@ -2,8 +2,11 @@ package reward
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -34,6 +37,29 @@ func (d Verifier) HasKey(key string) bool {
 		return d.Scripted()
 	}
 	return true
+}
+
+// nameShape is that of names of verifiers.
+var nameShape = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+
+// taken says what already goes by a name; "" if nothing does, or a function, which
+// is called and so told apart.
+func taken(name string) string {
+	what := formula.Taken(name)
+	is := func(f formula.Fact) bool { return f.Name == name }
+	switch {
+	case what != "" && what != "a function":
+		return what
+	case name == taskTerm:
+		return "the task's verdict"
+	case name == rewardPart:
+		return "the reward itself"
+	case slices.ContainsFunc(formula.Structure(), is), slices.ContainsFunc(Facts(), is):
+		return "a fact"
+	case slices.ContainsFunc(parts, func(p Part) bool { return strings.HasPrefix(p.Name+"(", name+"(") }):
+		return "a named formula"
+	}
+	return ""
 }
 
 // build makes the i-th verifier; names are those that are taken already.

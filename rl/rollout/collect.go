@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rlzero/rlzero/rl/lines"
@@ -126,13 +128,31 @@ func (c *Collector) judgeAll(ctx context.Context, groups []Group, besides Beside
 // judge reads a completion's text and asks the verifiers about it.
 func (c *Collector) judge(g *Group, p *Path, besides Besides) {
 	leaf := &g.Segments[p.Leaf]
-	ids, ended := leaf.IDs, leaf.Stop == EOS
-	if ended {
-		ids = ids[:len(ids)-1]
-	}
-	p.Text = c.Renderer.Decode(ids)
+	p.Text = c.text(leaf)
+	ended := leaf.Ended()
 	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
 	if besides != nil {
 		p.Verdicts = append(p.Verdicts, besides(g.Problem, p.Text)...)
 	}
+}
+
+// text is what verifiers read of a segment: without the end token, the stop token or the
+// stop text that ended it.
+func (c *Collector) text(s *Segment) string {
+	stops := s.Drawn.Params
+	last := len(s.IDs) - 1
+	if s.Stop == EOS || s.Stop == Text && slices.Contains(stops.StopIDs, s.IDs[last]) {
+		return c.Renderer.Decode(s.IDs[:last])
+	}
+	text := c.Renderer.Decode(s.IDs)
+	if s.Stop != Text {
+		return text
+	}
+	cut := len(text)
+	for _, stop := range stops.StopText {
+		if i := strings.Index(text, stop); i >= 0 {
+			cut = min(cut, i)
+		}
+	}
+	return text[:cut]
 }

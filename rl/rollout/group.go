@@ -54,7 +54,13 @@ type Params struct {
 	TopP        float64 // the most likely tokens with this probability together; 0 or 1: off
 	MinP        float64 // tokens at least this share as likely as the likeliest; 0: off
 	MaxTokens   int     // new tokens at most
+
+	StopText []string // end the completion when its text contains one; the text is cut before it
+	StopIDs  []int    // end the completion and belong to it, besides the model's end token
 }
+
+// Ended says that the model or a stop ended the segment, rather than the length limit.
+func (s Segment) Ended() bool { return s.Stop == EOS || s.Stop == Text }
 
 // Group is everything that was sampled for one problem.
 type Group struct {

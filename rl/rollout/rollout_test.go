@@ -151,3 +151,27 @@ func TestJudgeInterrupted(t *testing.T) {
 		t.Errorf("%d were judged after the interrupt", n)
 	}
 }
+
+// TestStops: a verifier reads what stands before the stop, and a stop is an end.
+func TestStops(t *testing.T) {
+	c := &Collector{Renderer: letters{}}
+	stops := Params{StopText: []string{"\n\n", "END"}, StopIDs: []int{'!'}}
+	for _, s := range []struct {
+		ids   string
+		stop  Stop
+		want  string
+		ended bool
+	}{
+		{"ab\x00", EOS, "ab", true},
+		{"aENDb\n\n", Text, "a", true},
+		{"ab\n\n", Text, "ab", true},
+		{"ab\n!", Text, "ab\n", true},
+		{"abc", Length, "abc", false},
+	} {
+		ids, _ := letters{}.Prompt(verify.Problem{Question: s.ids})
+		segment := &Segment{IDs: ids, Stop: s.stop, Drawn: Drawn{Params: stops}}
+		if got := c.text(segment); got != s.want || segment.Ended() != s.ended {
+			t.Errorf("%q by %s: %q, ended %v", s.ids, s.stop, got, segment.Ended())
+		}
+	}
+}

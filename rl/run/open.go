@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -216,8 +217,8 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 		if i < len(asked) && asked[i] == line {
 			continue
 		}
-		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data {
-			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, r.Task.Data), "restore the file, or start a new run")
+		if strings.HasPrefix(line, "sha256 = ") && r.Task.Data == own.Task.Data && r.Task.FromData() {
+			return hint.With(fmt.Errorf("%w: %s has changed since the run began", lines.ErrInput, cmp.Or(r.Task.Data, "a source of [task]")), "restore the file, or start a new run")
 		}
 		other := "nothing"
 		if i < len(asked) {

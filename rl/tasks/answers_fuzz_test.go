@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func FuzzAnswers(f *testing.F) {
 			if got.Verdict == verify.NotScored {
 				t.Errorf("%s: the completion %q escaped being scored: %s", name, completion, got.Reason)
 			}
-			if again := v.Verify(row, completion); again != got {
+			if again := v.Verify(row, completion); !reflect.DeepEqual(again, got) {
 				t.Errorf("%s: %q: %+v, then %+v", name, completion, got, again)
 			}
 		}

@@ -313,7 +313,7 @@ func TestTaskVerifiers(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := task.Verify(row, demonstration, true)
-			if got := verifier.Verify(row, demonstration); got != want {
+			if got := verifier.Verify(row, demonstration); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %s %s: by name %+v, by the task %+v", f.Name, row.Question, demonstration, got, want)
 			}
 			verdicts[want.Verdict]++

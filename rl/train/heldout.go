@@ -50,9 +50,10 @@ const AfterStage = math.MaxInt
 // stage may be. step tells the evaluations of a stage apart; greedy adds the most likely
 // completions.
 func (h *HeldOut) Measure(ctx context.Context, stage, step, n int, greedy bool) (*eval.Result, error) {
+	stops := h.recipe.Stops(&h.recipe.Stages[stage])
 	q := eval.Question{
 		Problems: h.Problems[:min(n, len(h.Problems))], N: h.recipe.Task.EvalSamples, K: []int{1}, Greedy: greedy,
-		Params: rollout.Params{Temperature: 1, MaxTokens: h.recipe.MaxCompletion(&h.recipe.Stages[stage])},
+		Params: rollout.Params{Temperature: 1, MaxTokens: h.recipe.MaxCompletion(&h.recipe.Stages[stage]), StopText: stops.Stop, StopIDs: stops.StopTokens},
 		Key:    random.Key{Purpose: random.HeldOut, Stage: stage, Step: step},
 	}
 	if q.N > 1 {

@@ -88,14 +88,13 @@ func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion,
 	if err := s.HeldOut.refuse(problems...); err != nil {
 		return nil, err
 	}
-	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens}
+	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens, StopText: cfg.Stop, StopIDs: cfg.StopTokens}
 	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, params, random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
 	if err != nil {
 		return nil, err
 	}
 	cs := completionsOf(groups)
-	s.score(at, cs)
-	return cs, nil
+	return cs, s.score(at, cs)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to

@@ -13,7 +13,7 @@ import (
 )
 
 // score gives each completion of a step its reward.
-func (s *reinforcement) score(at Position, cs []Completion) {
+func (s *reinforcement) score(at Position, cs []Completion) error {
 	b := reward.Batch{Step: at.Step + 1, Steps: s.stage.RL.Steps, MaxTokens: s.stage.Sampling.MaxCompletionTokens}
 	for i := range cs {
 		c := &cs[i]
@@ -23,17 +23,21 @@ func (s *reinforcement) score(at Position, cs []Completion) {
 		}
 		b.Completions = append(b.Completions, reward.Completion{
 			Group: c.Group, Row: c.From.Problem, Text: c.Path().Text, IDs: c.View.Drawn(), PromptTokens: c.View.Prompt(),
-			Ended: c.View.Stop == rollout.EOS, Truncated: c.View.Stop == rollout.Length,
+			Ended: c.View.Stop == rollout.EOS || c.View.Stop == rollout.Text, Truncated: c.View.Stop == rollout.Length,
 			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
 		})
 	}
-	scores := s.program.Score(b)
+	scores, err := s.program.Score(b)
+	if err != nil {
+		return fmt.Errorf("step %d: stage %s: reward: %w", at.Step+1, s.stage.Name, err)
+	}
 	for i := range cs {
 		cs[i].Reward, cs[i].NotScored = scores.Reward[i], scores.Why[i]
 		for _, t := range scores.Terms {
 			cs[i].Terms = append(cs[i].Terms, Term{t.Name, t.Values[i]})
 		}
 	}
+	return nil
 }
 
 func mean(v []float64) float64 {

@@ -25,6 +25,8 @@ mode    "strict" (default) or "loose", for each instruction separately
 score   "all" (default): right when every instruction is followed.
         "share": graded by the share of the instructions that are followed.
 
+Numbers a reward can name: NAME.followed, NAME.instructions.
+
 Not scored: an instruction is unknown or cannot be judged.
 `,
 		New: newSeveral,
@@ -120,13 +122,15 @@ func (s several) Verify(row verify.Problem, completion string) verify.Verdict {
 	if len(missed) > 0 {
 		reason += "; " + missed[0]
 	}
+	v := verify.Reject("", rule, "%s", reason)
 	switch {
 	case s.share:
-		return verify.Verdict{Score: float64(followed) / float64(n), Verdict: verify.Graded, Reason: reason, Rule: "share of instructions"}
+		v = verify.Verdict{Score: float64(followed) / float64(n), Verdict: verify.Graded, Reason: reason, Rule: "share of instructions"}
 	case followed == n:
-		return verify.Accept("", rule, "%s", reason)
+		v = verify.Accept("", rule, "%s", reason)
 	}
-	return verify.Reject("", rule, "%s", reason)
+	v.Values = map[string]float64{"followed": float64(followed), "instructions": float64(n)}
+	return v
 }
 
 // byName finds a kind of instruction by its name with or without its suite.

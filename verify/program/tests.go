@@ -42,6 +42,8 @@ const (
   test          function check(candidate) { ... }, with entry_point: check is called with it
 `
 	formsDoc = `  input_output  {"inputs":[..],"outputs":[..],"fn_name":"f"}  as in APPS and TACO; a JSON text or object
+  public_test_cases, private_test_cases  and func_name, as in LiveCodeBench; task.data
+                may name a file of that data set as it is published
 A field "setup" holds code that is put before the program.
 `
 )
@@ -52,7 +54,7 @@ func readSuite(row verify.Problem) (suite, error) {
 	if _, err := field(row, "setup", &s.setup); err != nil {
 		return s, err
 	}
-	for _, read := range []func(verify.Problem, *suite) (bool, error){readTests, readInputOutput, readTestList, readCheck} {
+	for _, read := range []func(verify.Problem, *suite) (bool, error){readTests, readInputOutput, readTestList, readCheck, readLiveCode} {
 		found, err := read(row, &s)
 		if err != nil {
 			return s, err
@@ -64,7 +66,7 @@ func readSuite(row verify.Problem) (suite, error) {
 			return s, nil
 		}
 	}
-	return s, errors.New(`the row has no tests: accepted are "tests", "input_output", "test_list", or "test" with "entry_point"`)
+	return s, errors.New(`the row has no tests: accepted are "tests", "input_output", "test_list", "public_test_cases", or "test" with "entry_point"`)
 }
 
 func readTests(row verify.Problem, s *suite) (bool, error) {

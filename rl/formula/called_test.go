@@ -1,0 +1,164 @@
+package formula
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// called are facts with arguments, as a vocabulary has them.
+var called = []Fact{
+	{Name: "repetition", Level: Completion, Takes: []Argument{{Name: "n", Count: true}}},
+	{Name: "agreement", Level: Completion, Takes: []Argument{{Name: "verifier", Names: []string{"reward", "A"}}}},
+	{Name: "score_of", Level: Completion, Takes: []Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}}},
+	{Name: "row.*", Level: Group, Both: true},
+}
+
+// TestCalls: facts that are called name a column of the table by the call, each
+// different call once; what is passed through a definition counts as written out.
+func TestCalls(t *testing.T) {
+	d := small()
+	text := "z(x, n) = agreement(x) + repetition(n); z(reward, 3) + repetition( 3 ) + repetition(2) + score_of(\"a \\ b\", prompt) + score_of(row.answer, completion)"
+	p, err := Compile(Text{Parts: map[string]string{"f": text}}, append(d.facts, called...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"agreement(reward)", "repetition(3)", "repetition(2)", `score_of("a \\ b", prompt)`, "score_of(row.answer, completion)"}
+	var got []string
+	table := d.table(t)
+	for i, c := range p.Calls() {
+		got = append(got, c.Column())
+		x := math.Pow(10, float64(i))
+		if err := table.Add(c.Column(), Column{Level: Completion, V: []float64{x, 2 * x, 3 * x}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+	slices.Sort(want)
+	if got := p.Needs(); !slices.Equal(got, want) {
+		t.Errorf("needs %q, want %q", got, want)
+	}
+	if c, err := p.On(table).Column("f"); err != nil || !slices.Equal(c.V, []float64{11121, 22242, 33363}) {
+		t.Errorf("%v, error %v", c.V, err)
+	}
+	for text, want := range map[string]string{
+		"repetition":                          "column 1: repetition takes arguments: write repetition(n)",
+		"repetition()":                        "column 1: repetition has 0 arguments; accepted: repetition(n)",
+		"repetition(1001)":                    "column 12: repetition(n) takes a whole number from 1 to 1000, written out, as n",
+		"repetition(reward)":                  "column 12: repetition(n) takes a whole number",
+		"z(n) = repetition(n); z(reward)":     "column 19: repetition(n) takes a whole number",
+		"agreement(old)":                      "agreement(verifier) takes one of the names reward, A as verifier",
+		"agreement(1)":                        "takes one of the names reward, A",
+		"score_of(reward, prompt)":            "score_of(text, after) takes a text in quotes, or a fact that is text, as text",
+		"score_of(\"a\", reward)":             "takes one of the names prompt, completion as after",
+		"repetitoin(2)":                       "unknown function repetitoin; did you mean repetition?",
+		"repetition = 1; repetition":          "repetition is a fact",
+		"row.a.b":                             "unknown name row.a.b",
+		"missing(reward)":                     "missing takes a reason in quotes",
+		"missing(\"\")":                       "missing takes a reason in quotes",
+		"reward + (\"text\" == row.answer)*x": "unknown name x",
+	} {
+		_, err := Compile(Text{Parts: map[string]string{"f": text}}, append(d.facts, called...))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestBoth: a name may have numbers and text; where a row has no text, comparing it
+// has no value either.
+func TestBoth(t *testing.T) {
+	d := small()
+	p, err := Compile(Text{Parts: map[string]string{"f": `if(row.kind == "a", row.kind, -row.kind)`, "g": `row.kind != "a"`}}, append(d.facts, called...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := d.table(t)
+	for _, c := range []Column{{Level: Group, V: []float64{2, 3}}, {Level: Group, Text: []string{"a", "b"}, Why: map[int]string{1: "no text"}}} {
+		if err := table.Add("row.kind", c); err != nil {
+			t.Fatal(err)
+		}
+		if table.Add("row.kind", c) == nil {
+			t.Error("a column is added twice")
+		}
+	}
+	for name, want := range map[string][]float64{"f": {2, missing}, "g": {0, missing}} {
+		c, err := p.On(table).Column(name)
+		if err != nil || c.V[0] != want[0] || !math.IsNaN(c.V[1]) || c.Why[1] != "no text" {
+			t.Errorf("%s: %+v, error %v", name, c, err)
+		}
+	}
+	part, err := table.Select([]bool{false, false, true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := p.On(part).Column("g"); err != nil || len(c.V) != 1 || c.Why[0] != "no text" {
+		t.Errorf("%+v, error %v", c, err)
+	}
+}
+
+// TestDefaults: the last arguments of a part may be left out, and what is wrong
+// with a call of the library is told at the call.
+func TestDefaults(t *testing.T) {
+	d := small()
+	text := Text{Library: map[string]string{
+		"over(x, longest = tokens, by = 2)": "reward = by; (x - longest)/reward", // its own names hide facts
+		"one_of(x)":                         "if(x, 1, 2)",
+	}}
+	compile := func(f string) (*Program, error) {
+		text.Parts = map[string]string{"f": f}
+		return Compile(text, d.facts)
+	}
+	for f, want := range map[string][]float64{"over(4)": {1, 1.5, 1.5}, "over(4, 3)": {0.5, 0.5, 0.5}, "over(4, 3, 4)": {0.25, 0.25, 0.25}} {
+		p, err := compile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := p.On(d.table(t)).At("f", Completion); err != nil || !slices.Equal(c.V, want) {
+			t.Errorf("%s is %v, want %v, error %v", f, c.V, want, err)
+		}
+	}
+	for f, want := range map[string]string{
+		"over()":               "f: column 1: over has 0 arguments; accepted: over(x, longest = tokens, by = 2)",
+		"1 + over(1, 2, 3, 4)": "f: column 5: over has 4 arguments",
+		"2*one_of(reward)":     "f: column 3: one_of(x): if(condition, x, y) takes a condition here, found a number",
+	} {
+		if _, err := compile(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", f, err, want)
+		}
+	}
+	text.Library = map[string]string{"f(x = 1, y)": "x"}
+	if _, err := compile("1"); err == nil || !strings.Contains(err.Error(), "y has no default, but an argument before it has one") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAt: values that a part names are found by PART.NAME, and a coarse value
+// stands in each row of a finer level, with its reason.
+func TestAt(t *testing.T) {
+	d := small()
+	p := d.compile(t, map[string]string{"f": `big = group_max(reward) > 0.5; g(x) = x; if(big, missing("full"), g(step))`})
+	if got := p.Named("f"); !slices.Equal(got, []string{"big"}) {
+		t.Errorf("names %v", got)
+	}
+	if level, condition, ok := p.Level("f.big"); level != Group || !condition || !ok {
+		t.Errorf("level %v, condition %v, %v", level, condition, ok)
+	}
+	v := p.On(d.table(t))
+	if c, err := v.At("f.big", Completion); err != nil || !slices.Equal(c.V, []float64{1, 1, 0}) {
+		t.Errorf("%v, error %v", c.V, err)
+	}
+	c, err := v.At("f", Token)
+	if err != nil || len(c.V) != 5 || c.Why[1] != "full" || c.V[4] != 3 || c.Why[4] != "" {
+		t.Errorf("%+v, error %v", c, err)
+	}
+	if _, err := v.At("f", Run); err == nil || err.Error() != "f has one value for each group; accepted: one value for the run" {
+		t.Errorf("%v", err)
+	}
+	if _, err := v.At("f.small", Token); err == nil {
+		t.Error("a name that nothing has is found")
+	}
+}

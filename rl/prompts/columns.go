@@ -1,0 +1,212 @@
+package prompts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/table"
+)
+
+// Columns say what of a row is the problem. The zero value takes the columns question
+// (or prompt), answer and id as they are.
+//
+// A column is named as in the file. A dot leads into an object: reward_model.ground_truth.
+type Columns struct {
+	Prompt        string // column of the prompt, text or a list of messages
+	Template      string // text of the prompt with columns in braces, in place of Prompt
+	Answer        string // column of the answer
+	AnswerPattern string // regular expression (RE2) behind whose last match the answer stands, or whose group it is
+}
+
+// compiled are columns that were checked.
+type compiled struct {
+	Columns
+	template []piece
+	pattern  *regexp.Regexp // nil for none
+}
+
+// piece is a part of a template: text, or a column.
+type piece struct {
+	text   string
+	column bool
+}
+
+// compile checks columns without a row.
+func (c Columns) compile() (*compiled, error) {
+	out := &compiled{Columns: c}
+	var err error
+	if c.Template != "" {
+		if c.Prompt != "" {
+			return nil, fmt.Errorf("prompt and prompt_template are both given: remove one of them")
+		}
+		if out.template, err = parseTemplate(c.Template); err != nil {
+			return nil, fmt.Errorf("prompt_template: %w", err)
+		}
+	}
+	if c.AnswerPattern != "" {
+		if out.pattern, err = regexp.Compile(c.AnswerPattern); err != nil {
+			return nil, fmt.Errorf("answer_pattern: %w", err)
+		}
+		if n := out.pattern.NumSubexp(); n > 1 {
+			return nil, fmt.Errorf("answer_pattern has %d groups; accepted: one, which is the answer, or none", n)
+		}
+	}
+	return out, nil
+}
+
+// parseTemplate splits a template at the columns in braces. Doubled braces stand for
+// themselves.
+func parseTemplate(text string) ([]piece, error) {
+	var out []piece
+	plain := ""
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case (c == '{' || c == '}') && i+1 < len(text) && text[i+1] == c:
+			plain += string(c)
+			i++
+		case c == '{':
+			end := strings.IndexByte(text[i:], '}')
+			if end < 2 {
+				return nil, fmt.Errorf("the brace at byte %d names no column; accepted: {COLUMN}, and {{ for a brace", i+1)
+			}
+			out = append(out, piece{text: plain}, piece{text: text[i+1 : i+end], column: true})
+			plain = ""
+			i += end
+		case c == '}':
+			return nil, fmt.Errorf("the brace at byte %d closes nothing; write }} for a brace", i+1)
+		default:
+			plain += string(c)
+		}
+	}
+	return append(out, piece{text: plain}), nil
+}
+
+// lookup finds a column of a row.
+func lookup(row table.Row, column string) (json.RawMessage, error) {
+	if raw, ok := row[column]; ok {
+		return raw, nil
+	}
+	inner := row
+	path := strings.Split(column, ".")
+	for i, name := range path {
+		raw, ok := inner[name]
+		if !ok {
+			return nil, fmt.Errorf("there is no column %q; the row has %s", column, strings.Join(slices.Sorted(maps.Keys(row)), ", "))
+		}
+		if i == len(path)-1 {
+			return raw, nil
+		}
+		inner = nil
+		if json.Unmarshal(raw, &inner) != nil { // not an object: the next name is not there
+			inner = nil
+		}
+	}
+	return nil, nil // a path has one name or more
+}
+
+// textOf is a value as it stands in a prompt: a string, nothing for null, the items of a
+// list of strings as lines, and JSON for anything else.
+func textOf(raw json.RawMessage) string {
+	var text string
+	var list []string
+	switch {
+	case json.Unmarshal(raw, &text) == nil: // null too
+		return text
+	case json.Unmarshal(raw, &list) == nil:
+		return strings.Join(list, "\n")
+	}
+	return string(raw)
+}
+
+// apply makes the JSON object that [readRow] reads of a row.
+func (c *compiled) apply(row table.Row) ([]byte, error) {
+	out := maps.Clone(row)
+	if c.Template != "" {
+		var b strings.Builder
+		for _, p := range c.template {
+			if !p.column {
+				b.WriteString(p.text)
+				continue
+			}
+			raw, err := lookup(row, p.text)
+			if err != nil {
+				return nil, fmt.Errorf("prompt_template: %w", err)
+			}
+			b.WriteString(textOf(raw))
+		}
+		if err := set(out, "prompt", b.String()); err != nil {
+			return nil, err
+		}
+		delete(out, "question")
+	}
+	if c.Prompt != "" {
+		raw, err := lookup(row, c.Prompt)
+		if err != nil {
+			return nil, fmt.Errorf("prompt: %w", err)
+		}
+		delete(out, c.Prompt)
+		delete(out, "question")
+		out["prompt"] = raw
+	}
+	if err := c.answer(row, out); err != nil {
+		return nil, err
+	}
+	var inner string // LiveCodeBench has an object as text here
+	if raw := out["metadata"]; json.Unmarshal(raw, &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+		out["metadata"] = json.RawMessage(inner)
+	}
+	return marshal(out)
+}
+
+// answer takes the answer out of a row.
+func (c *compiled) answer(row, out table.Row) error {
+	column := c.Answer
+	if column == "" {
+		if column = "answer"; row[column] == nil && c.pattern == nil {
+			return nil
+		}
+	}
+	raw, err := lookup(row, column)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	if c.Answer != "" {
+		delete(out, c.Answer)
+	}
+	out["answer"] = raw
+	if c.pattern == nil {
+		return nil
+	}
+	text := textOf(raw)
+	found := c.pattern.FindAllStringSubmatchIndex(text, -1)
+	if found == nil {
+		return fmt.Errorf("answer_pattern %q is not in the column %s", c.AnswerPattern, column)
+	}
+	last := found[len(found)-1]
+	answer := text[last[1]:]
+	if len(last) > 2 {
+		if answer = ""; last[2] >= 0 {
+			answer = text[last[2]:last[3]]
+		}
+	}
+	return set(out, "answer", strings.TrimSpace(answer))
+}
+
+func set(row table.Row, key, text string) (err error) {
+	row[key], err = marshal(text)
+	return err
+}
+
+// marshal is json.Marshal with <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}

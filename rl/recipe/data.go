@@ -1,0 +1,52 @@
+package recipe
+
+import (
+	"strconv"
+
+	"github.com/rlzero/rlzero/rl/settings"
+)
+
+// Columns say which rows of a data set are problems, and what of a row.
+type Columns struct {
+	Split          string  `toml:"split" about:"split of a folder to train on, as its files are called; default: train"`
+	EvalSplit      string  `toml:"eval_split" about:"split whose problems are held out for evaluations, such as test; default: a share of the problems of split"`
+	HeldOut        float64 `toml:"held_out" range:"(0,1)" about:"share of the problems that is held out, chosen by the text of the question; not with eval_split; default: 0.0625"`
+	Prompt         string  `toml:"prompt" about:"column of the prompt; default: question or prompt; a.b is the member b of the object a"`
+	PromptTemplate string  `toml:"prompt_template" about:"the prompt, with columns in braces as in \"{question} Think step by step.\"; {{ is a brace; in place of prompt"`
+	Answer         string  `toml:"answer" about:"column of the answer; default: answer"`
+	AnswerPattern  string  `toml:"answer_pattern" about:"regular expression: the answer is what follows its last match in the column, such as \"#### \" for GSM8K, or its group if it has one"`
+}
+
+// columnKeys are the keys of Columns.
+var columnKeys = []string{"split", "eval_split", "held_out", "prompt", "prompt_template", "answer", "answer_pattern"}
+
+// defaultColumns hold out one problem in 16, as procedural tasks do.
+var defaultColumns = Columns{Split: "train", HeldOut: 1.0 / 16}
+
+// DataSource is one of several data sets.
+type DataSource struct {
+	Data  string  `toml:"data" about:"a file or a folder, as task.data"`
+	Share float64 `toml:"share" range:"(0,1e9]" about:"share of the prompts that come from here, relative to those of the other sources; default: 1"`
+	Columns
+}
+
+// sources checks the data sets of a task and completes them.
+func (d decoder) sources(task *Task, at settings.Path) {
+	for i := range task.Sources {
+		s, inner := &task.Sources[i], at.With(strconv.Itoa(i))
+		if s.Data == "" {
+			d.Fail(inner, "%s has no data: give the file or folder of the source", d.Name(inner))
+			continue
+		}
+		s.Data = d.absolute(inner.With("data"), s.Data)
+		if s.Share == 0 {
+			s.Share = 1
+		}
+		if s.Split == "" {
+			s.Split = defaultColumns.Split
+		}
+		if s.HeldOut == 0 {
+			s.HeldOut = defaultColumns.HeldOut
+		}
+	}
+}

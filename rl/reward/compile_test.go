@@ -1,0 +1,217 @@
+package reward
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
+
+// TestExpressionErrors: what is wrong, at which column.
+func TestExpressionErrors(t *testing.T) {
+	for expression, want := range map[string]string{
+		"":                         "column 1: expected a value (a number, a name, a call or ( )), found the end",
+		"task +":                   "column 7: expected a value (a number, a name, a call or ( )), found the end",
+		"task form":                `column 6: unexpected "form"; accepted: an operator, or the end of the formula`,
+		"(task":                    `column 6: expected ")", found the end`,
+		"task)":                    `column 5: unexpected ")"`,
+		"min(task,":                "column 10: expected a value (a number, a name, a call or ( )), found the end",
+		"tsk + 1":                  "column 1: unknown name tsk",
+		"1 +\n  tsk":               "line 2, column 3: unknown name tsk",
+		"é":                        `column 1: 'é' is not part of the language`,
+		"'task'":                   `column 1: text can only be compared, as in row.domain == "math"`,
+		"foo(task)":                "column 1: unknown function foo",
+		"tokens(1)":                "column 1: tokens is not a function; write it without ( )",
+		"form(1)":                  "column 1: form is not a function",
+		"sqrt":                     "column 1: sqrt is a function; write sqrt(x)",
+		"sqrt()":                   "column 1: sqrt has 0 arguments; accepted: sqrt(x)",
+		"sqrt(1, 2)":               "column 1: sqrt has 2 arguments; accepted: sqrt(x)",
+		"if(1, 2, 3)":              "column 4: if(condition, x, y) takes a condition here, found a number; write a comparison",
+		"if(task, 2, 3)":           "column 4: if(condition, x, y) takes a condition here, found a number; write a comparison, such as right(task)",
+		"task and ended":           "column 1: a and b takes a condition here, found a number; write a comparison, such as right(task)",
+		"not form":                 "column 5: not a takes a condition here, found a number; write a comparison, such as right(form)",
+		"group_mean(task, 1)":      "column 18: group_mean(x[, where]) takes a condition here, found a number; write a comparison",
+		"group_mean()":             "accepted: group_mean(x[, where])",
+		"1 < task < 3":             "column 10: comparisons cannot be chained; write a < b and b < c",
+		"task == 1 && ended":       `column 11: "&&" is not an operator here; write and`,
+		"task ** 2":                `column 6: "**" is not an operator here; write pow(x, y)`,
+		"!ended":                   `column 1: "!" is not an operator here; write not`,
+		"1/0":                      "column 2: a / b: division by 0",
+		"clip(task, 1, 0)":         "column 1: clip(x, low, high): low is above high",
+		"linear(0, 1, 5, 3)":       "last is before first",
+		"piecewise(1, 5)":          "piecewise has 2 arguments",
+		"piecewise(1, 5, 2, 3, 3)": "its places have to rise",
+		"overlong()":               "column 1: overlong has 0 arguments; accepted: overlong(cache, longest = max_tokens)",
+		"kimi_length(task)":        "column 1: kimi_length(condition): if(condition, x, y) takes a condition here",
+		"repetition(0)":            "column 12: repetition(n) takes a whole number from 1 to 1000, written out, as n",
+		"repetition(tokens)":       "column 12: repetition(n) takes a whole number",
+		"repetition(2.5)":          "repetition(n) takes a whole number",
+		"agreement(tokens)":        "column 11: agreement(verifier) takes one of the names task, form as verifier",
+		"1e999":                    `"1e999" is not a number`,
+		"1_000":                    `"1_000" is not a number`,
+		"0x10":                     `"0x10" is not a number`,
+		"nan":                      "unknown name nan",
+		"a = 1; a = 2; a":          "column 8: a is defined twice",
+		"task = 1; task":           "column 1: task is a fact; choose another name",
+		"tokens = 1; 1":            "tokens is a fact",
+		"form = 1; 1":              "form is a fact",
+		"min = 1; 1":               "min is a function",
+		"reward = 1; 1":            "reward is a formula of its own",
+		"a = b; b = 1; a":          "column 5: unknown name b",
+		"a = a; a":                 "column 5: unknown name a",
+		"a = 1":                    `column 6: expected ";", found the end`,
+		"a = 1;":                   "column 7: expected a value (a number, a name, a call or ( )), found the end",
+		"1 = 2; 3":                 "only a name can stand before =",
+		"a + 1 = 2; 3":             "only a name can stand before =",
+		"task = 1":                 `expected ";", found the end`,
+		"position":                 "a reward is one value for each completion, found one for each token; write mean(...)",
+		"group_mean(group_size)":   "column 1: group_ takes one value for each completion, found one value for each group",
+		"row.a.b":                  "unknown name row.a.b",
+		"and":                      `column 1: expected a value, found "and"`,
+		strings.Repeat("(", 60) + "1" + strings.Repeat(")", 60): "nested more than 48 levels deep",
+		strings.Repeat("-", 60) + "task":                        "nested more than 48 levels deep",
+		strings.Repeat("not ", 60) + "ended":                    "nested more than 48 levels deep",
+		strings.Repeat("1 + ", 3000) + "1":                      "the formula has 12001 bytes; accepted: at most 8192",
+	} {
+		_, err := Compile(expression, form)
+		var all Errors
+		if !errors.As(err, &all) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", expression, err, want)
+		}
+	}
+}
+
+// TestNames: what a formula may name beside facts: numbers of a verdict, text and
+// numbers of the row's metadata, values and functions of its own. A verifier may
+// have the name of a function.
+func TestNames(t *testing.T) {
+	declared := []Verifier{{Name: "first", Verifier: "format"}}
+	answers := []answer{{0, 8, 1, 0.5}, {0, 4, 0, nan}, {1, 6, 1, 1}}
+	b := batchOf(answers)
+	b.Completions[0].Verdicts[0].Values = map[string]float64{"blocks": 3, "lines": 2}
+	b.Completions[2].Row.Metadata = map[string]json.RawMessage{"label": json.RawMessage("7")}
+	for _, c := range []struct {
+		text  string
+		want  []float64
+		terms string
+		why   string // of the last that is not scored
+	}{
+		{"first.blocks", []float64{3, nan, nan}, "task first", "first.blocks: the verdict has no such number"},
+		{"default(first.cells, 0)", []float64{0, 0, 0}, "task first", ""},
+		{"first + first(position)", []float64{1.5, nan, 2}, "task first", "first: no reference"},
+		{`if(row.label == "x", 1, 2)`, []float64{1, 1, nan}, "task first", "row.label: "},
+		{`default(row.label != "x", true)*tokens`, []float64{0, 0, 6}, "task first", ""},
+		{"row.label", []float64{nan, nan, 7}, "task first", "row.label: "},
+		{"half(x) = x/2; place = position*2; mine = half(tokens); whole = step; mine + mean(place)*0", []float64{4, 2, 3}, "task first mine whole", ""},
+		{`if(tokens > 5, missing("too long"), 1)`, []float64{nan, 1, nan}, "task first", "too long"},
+		{"if(tokens > 5, unscored, overlong(tokens - 4))", []float64{nan, nan, nan}, "task first", LeftOut},
+		{"overlong(tokens - 4)", []float64{0, nan, 0}, "task first", "overlong: cache has to be above 0"},
+		{"2", []float64{2, 2, 2}, "task first", ""},
+	} {
+		p, err := Compile(c.text, declared)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		s, err := p.Score(b)
+		if err != nil || !sameAll(s.Reward, c.want) {
+			t.Errorf("%s is %v, want %v, error %v", c.text, s.Reward, c.want, err)
+			continue
+		}
+		var terms []string
+		for _, term := range s.Terms {
+			terms = append(terms, term.Name)
+		}
+		if got := strings.Join(terms, " "); got != c.terms {
+			t.Errorf("%s has the terms %s, want %s", c.text, got, c.terms)
+		}
+		last := ""
+		for _, why := range s.Why {
+			if why != "" {
+				last = why
+			}
+		}
+		if !strings.HasPrefix(last, c.why) || c.why == "" && last != "" {
+			t.Errorf("%s: reason %q, want %q", c.text, last, c.why)
+		}
+	}
+}
+
+// TestRunErrors: arithmetic on numbers of the run that gives none is an error with
+// its place, not the fault of any completion.
+func TestRunErrors(t *testing.T) {
+	_, err := compiled(t, "task + (step - 3)/(step - 3)").Score(batchOf([]answer{{0, 8, 1, 1}}))
+	if err == nil || err.Error() != "reward: column 18: / of 0 and 0 is not a number" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAllErrors: what does not hide each other is told at once.
+func TestAllErrors(t *testing.T) {
+	_, err := Compile("tsk + foo(bar) + if(task, 1, 2)", form)
+	var all Errors
+	if errors.As(err, &all); len(all) != 3 || all[0].Text != "column 1: unknown name tsk; did you mean task?" || all[1].Text != "column 7: unknown function foo" {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzCompile: no text crashes the parser or an evaluation; a reward is finite
+// or not scored with a reason; the order of the completions does not count.
+func FuzzCompile(f *testing.F) {
+	for _, e := range everyStatistic() {
+		f.Add(e, uint64(1))
+	}
+	for _, fn := range formula.Functions() {
+		f.Add(fn.Usage, uint64(2))
+	}
+	for _, part := range parts {
+		f.Add(part.Name, uint64(2))
+	}
+	f.Add("a = task + form; if(right(a) and not ended, -a/row.budget, default(unscored, 1e3))", uint64(3))
+	f.Add("# x\n-(1 < 2 or true) == .5e-1;", uint64(4))
+	f.Fuzz(func(t *testing.T, expression string, seed uint64) {
+		p, err := Compile(expression, form)
+		if err != nil {
+			var all Errors
+			if !errors.As(err, &all) || len(all) == 0 {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		answers := randomAnswers(rand.New(rand.NewPCG(seed, 0)))
+		s, err := p.Score(batchOf(answers))
+		var fault *formula.Error
+		if err != nil {
+			if !errors.As(err, &fault) {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		for i, r := range s.Reward {
+			if math.IsInf(r, 0) || math.IsNaN(r) != (s.Why[i] != "") {
+				t.Errorf("completion %d has %v because %q", i, r, s.Why[i])
+			}
+		}
+		if strings.Contains(expression, "random") { // which the tests tie to the place
+			return
+		}
+		n := len(answers)
+		turned := make([]answer, n)
+		for i, a := range answers {
+			turned[n-1-i] = a
+		}
+		again, err := p.Score(batchOf(turned))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range again.Reward {
+			if was := s.Reward[n-1-i]; math.Float64bits(r) != math.Float64bits(was) && !(math.IsNaN(r) && math.IsNaN(was)) {
+				t.Errorf("completion %d has %v, elsewhere %v", i, was, r)
+			}
+		}
+	})
+}
