@@ -66,6 +66,9 @@ var layers = []layer{
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
 	{folder: "rl/watch"},
+	{folder: "rl/web", imports: "internal/hint"},
+	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
+	{folder: "internal/browser"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/table", imports: "internal/files internal/hint rl/lines rl/table/parquet", tests: "internal/fixtures"},
 	{folder: "rl/table/parquet", tests: "internal/fixtures", modules: "github.com/andybalholm/brotli github.com/klauspost/compress github.com/pierrec/lz4/v4"},
@@ -115,12 +118,12 @@ var guardedImports = []struct {
 	why   string
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
-	{"net", "", false, "nothing here talks to a network"},
-	{"net/*", "", false, "nothing here talks to a network"},
+	{"net", "rl/web", false, "listens where the user said, on loopback by default; nothing else talks to a network"},
+	{"net/*", "rl/page rl/web", false, "likewise"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
-	{"crypto/rand", "", false, "every random number of a run comes from its seed"},
-	{"os/exec", "shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"crypto/rand", "rl/web", false, "the token of an address beyond loopback; every random number of a run comes from its seed"},
+	{"os/exec", "internal/browser shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
@@ -138,6 +141,7 @@ var guardedCalls = []struct {
 		where: []exception{
 			{"rl/store", "the door itself"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
+			{"rl/cli/page.go", "page --out FILE: for people, of no run"},
 			{"rl/doctor", "the runs that it compares live in a temporary folder"},
 			{"shaders/internal/generate", "a tool of the build"},
 		},
@@ -156,6 +160,8 @@ var guardedCalls = []struct {
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
+			{"rl/page", "asks files for news, and whether a run is in progress"},
+			{"internal/browser", "waits for a browser, with a bound"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
 			{"gpu/webgpu/timestamps.go", "the rate of the device's clock, measured against the host's"},

@@ -25,9 +25,9 @@ var attentionKernels = []attentionKernel{
 		meta := c.Bind[4].([]uint32)
 		return slices.Contains(c.Bind[3].([]uint32)[meta[2*row]:][:meta[2*row+1]], uint32(token))
 	}},
-	{"attention_backward_dq", []int{1, 2}, []int{6}, func(c oracle.Case, row, token int) bool {
-		first, n := int(c.Bind[5].([]uint32)[2*row]), int(c.Bind[5].([]uint32)[2*row+1])
-		return first <= token && token < first+n
+	{"attention_backward_dq", []int{1, 2}, []int{7}, func(c oracle.Case, row, token int) bool {
+		meta := c.Bind[6].([]uint32)
+		return slices.Contains(c.Bind[5].([]uint32)[meta[2*row]:][:meta[2*row+1]], uint32(token))
 	}},
 	{"attention_backward_dkv", []int{0, 3, 4}, []int{6, 7}, func(c oracle.Case, row, token int) bool {
 		return row <= token && token < int(c.Bind[5].([]uint32)[row])
@@ -44,7 +44,7 @@ func TestInfiniteTokensStayAmongTheirReaders(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 				for _, c := range slices.Concat(oracle.Cases(k.kernel), oracle.Cases(k.kernel+"_bf16")) {
 					want := gputest.Run(t, dev, c)
-					for _, token := range []int{5, 17, 34, 42} {
+					for _, token := range []int{5, 17, 34, 42, 46, 50} {
 						for _, x := range []float32{float32(math.Inf(1)), float32(math.NaN())} {
 							k.compareOthers(t, dev, c, token, x, want)
 						}

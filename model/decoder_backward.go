@@ -20,19 +20,19 @@ type backwardSpace struct {
 	mlp                mlpGradients
 	dhead              gpu.View // [R][ld] gradient of the final norm's output
 	dlast              gpu.View // [R][ld] gradient of its input
-	inv                gpu.View // [T] u32: 1 + predicted row of this row, or 0
+	predicted          gpu.View // [T+1] u32: first prediction of each row
 	ends               gpu.View // [T] u32: row after the last that sees this row's key
 	windowEnds         gpu.View // the same in layers with a window, if there are any
 	weights            gpu.View // [R][4] dlogprob, dentropy, dmean
 	rows, start, order gpu.View // u32: buckets of equal ids, see embed_backward
 }
 
-func (p *pool) backwardSpace(d dims, rows, predicted int) *backwardSpace {
+func (p *pool) backwardSpace(d dims, rows int) *backwardSpace {
 	bs := &backwardSpace{
 		dx: p.words("dx", rows*d.ld), dh: p.words("dh", rows*d.ld),
 		attention: p.attentionGradients(d, rows), mlp: p.mlpGradients(d, rows),
-		dhead: p.words("dfinal", predicted*d.ld), dlast: p.words("dlast", predicted*d.ld),
-		inv: p.words("inverse rows", rows), ends: p.words("sequence ends", rows), weights: p.words("token weights", predicted*4),
+		dhead: p.words("dfinal", rows*d.ld), dlast: p.words("dlast", rows*d.ld),
+		predicted: p.words("first predictions", rows+1), ends: p.words("row ends", rows), weights: p.words("token weights", rows*4),
 		rows: p.words("bucket rows", rows), start: p.words("bucket starts", rows+1), order: p.words("bucket order", rows),
 	}
 	if d.sandwich {
@@ -68,7 +68,7 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 		}
 	})
 	p.normBackward(m.layout.norm, R, bs.dhead, h.x, h.rstd, bs.dlast, false)
-	r.op("scatter_rows", d.ld, T, []gpu.View{bs.dlast, bs.inv, bs.dx}, u(T), u(d.ld))
+	r.op("scatter_rows", d.ld, T, []gpu.View{bs.dlast, bs.predicted, bs.dx}, u(T), u(d.ld))
 }
 
 // backward records the blocks in reverse, then the embedding. buckets is the

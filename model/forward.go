@@ -15,12 +15,21 @@ type Sequence struct {
 	IDs         []int
 	Spans       []Span  // ascending and disjoint, within 1 to len(IDs)
 	Temperature float64 // above 0
+
+	// Group makes sequences that follow each other with the same number, not 0, a group,
+	// such as the completions of one prompt: what they have in common at their beginnings
+	// is computed once. Log-probs have the bits that they have without; gradients are
+	// added up in another order, which depends on the group alone.
+	Group int
 }
 
 // Predict is the sequence whose tokens from a place on are predicted.
 func Predict(ids []int, from int, temperature float64) Sequence {
-	return Sequence{ids, []Span{{from, len(ids)}}, temperature}
+	return Sequence{IDs: ids, Spans: []Span{{from, len(ids)}}, Temperature: temperature}
 }
+
+// inputs are the tokens that are read: all but the last.
+func (s Sequence) inputs() []int { return s.IDs[:max(0, len(s.IDs)-1)] }
 
 // predicted is the number of tokens in the spans.
 func (s Sequence) predicted() int {
@@ -66,59 +75,12 @@ type TokenStats struct {
 	MeanLogprob []float32 // mean of the log-softmax over the vocabulary
 }
 
-// batch is a set of sequences packed into rows: the inputs are all tokens but
-// the last of each sequence.
-type batch struct {
-	seqs []Sequence
-	T, R int
-}
-
-// pack cuts sequences into batches of at most maxRows rows, in order.
-func pack(seqs []Sequence, maxRows, maxPos int) ([]batch, error) {
-	var out []batch
-	for i, s := range seqs {
-		rows := len(s.IDs) - 1
-		switch {
-		case rows > maxRows:
-			return nil, fmt.Errorf("sequence %d has %d tokens, but the workspace holds %d: raise micro_batch_tokens", i, len(s.IDs), maxRows+1)
-		case rows > maxPos:
-			return nil, fmt.Errorf("sequence %d has %d tokens, but the model was opened for %d positions", i, len(s.IDs), maxPos)
-		}
-		if n := len(out); n == 0 || out[n-1].T+rows > maxRows {
-			out = append(out, batch{})
-		}
-		b := &out[len(out)-1]
-		b.seqs = append(b.seqs, s)
-		b.T += rows
-		b.R += s.predicted()
-	}
-	return out, nil
-}
-
-// upload writes a batch's token ids, positions and key ranges. window is that of the
-// layers that have one.
+// upload writes what the forward pass reads of a batch. window is that of the layers
+// that have one.
 func (ws *workspace) upload(b batch, window int) error {
-	ids := make([]uint32, 0, b.T)
-	place, keys := make([]uint32, 0, 2*b.T), make([]uint32, 0, 2*b.T)
-	idx, target := make([]uint32, 0, b.R), make([]uint32, 0, b.R)
-	temps := make([]float32, 0, b.R)
-	for _, s := range b.seqs {
-		first := len(ids)
-		s.rows(func(p int, predicts bool) {
-			row := len(ids)
-			ids = append(ids, u(s.IDs[p]))
-			place = append(place, u(p), u(row))
-			keys = append(keys, u(first), u(p+1))
-			if predicts {
-				idx = append(idx, u(row))
-				target = append(target, u(s.IDs[p+1]))
-				temps = append(temps, float32(1/s.Temperature))
-			}
-		})
-	}
 	h := &ws.head
-	return writeAll(append(ws.rowWrites(ids, place, keys, window),
-		write{h.idx, u32Bytes(idx)}, write{h.target, u32Bytes(target)}, write{h.invTemp, f32Bytes(temps)})...)
+	return writeAll(append(ws.rowWrites(b.ids, b.place, b.keys, window), write{ws.kvidx, u32Bytes(b.kvidx)},
+		write{h.idx, u32Bytes(b.idx)}, write{h.target, u32Bytes(b.target)}, write{h.invTemp, f32Bytes(b.invTemp)})...)
 }
 
 type write struct {
@@ -140,24 +102,17 @@ func writeAll(ws ...write) error {
 
 // packedWorkspace makes a workspace for packed sequences; keep gives every
 // block its own buffers.
-func (p *pool) packedWorkspace(m *Model, rows, predicted int, keep bool) (*workspace, error) {
-	ws := p.planWorkspace(m.layout.dims, rows, predicted, keep, m.dev.Caps().MaxBinding)
-	if p.err != nil {
-		return nil, p.err
-	}
-	identity := make([]uint32, rows)
-	for i := range identity {
-		identity[i] = u(i)
-	}
-	return ws, ws.kvidx.Buffer.Write(0, u32Bytes(identity))
+func (p *pool) packedWorkspace(m *Model, rows int, keep bool) (*workspace, error) {
+	ws := p.planWorkspace(m.layout.dims, rows, keep, m.dev.Caps().MaxBinding)
+	return ws, p.err
 }
 
-func (p *pool) planWorkspace(d dims, rows, predicted int, keep bool, maxBinding int) *workspace {
+func (p *pool) planWorkspace(d dims, rows int, keep bool, maxBinding int) *workspace {
 	ws := &workspace{maxRows: rows}
 	ws.blocks, ws.last = p.activations(d, rows, keep, nil)
 	ws.rowSpace(p, d, rows)
-	ws.kvidx = p.words("key index", rows)
-	ws.head = p.headSpace(d, predicted, maxBinding)
+	ws.kvidx = p.words("key index", treeSequences*rows)
+	ws.head = p.headSpace(d, rows, maxBinding)
 	return ws
 }
 
@@ -177,14 +132,15 @@ func (ws *workspace) readStats(b batch, out []TokenStats) ([]TokenStats, error) 
 	if err := readF32(ws.head.stats.Buffer, 0, raw); err != nil {
 		return nil, err
 	}
+	all := TokenStats{make([]float32, b.R), make([]float32, b.R), make([]float32, b.R)}
+	for i, at := range b.order {
+		all.Logprob[at], all.Entropy[at], all.MeanLogprob[at] = raw[4*i], raw[4*i+1], raw[4*i+2]
+	}
+	at := 0
 	for _, s := range b.seqs {
-		n := s.predicted()
-		st := TokenStats{make([]float32, n), make([]float32, n), make([]float32, n)}
-		for i := range n {
-			st.Logprob[i], st.Entropy[i], st.MeanLogprob[i] = raw[4*i], raw[4*i+1], raw[4*i+2]
-		}
-		raw = raw[4*n:]
-		out = append(out, st)
+		end := at + s.predicted()
+		out = append(out, TokenStats{all.Logprob[at:end:end], all.Entropy[at:end:end], all.MeanLogprob[at:end:end]})
+		at = end
 	}
 	return out, nil
 }
@@ -203,7 +159,7 @@ type Scorer struct {
 func (m *Model) NewScorer(rows int) (*Scorer, error) {
 	s := &Scorer{m: m, pool: &pool{dev: m.dev, label: "scorer"}, progs: newPrograms(m.dev, 16)}
 	var err error
-	if s.ws, err = s.pool.packedWorkspace(m, rows, rows, false); err != nil {
+	if s.ws, err = s.pool.packedWorkspace(m, rows, false); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -225,7 +181,7 @@ func (s *Scorer) Score(seqs []Sequence) ([]TokenStats, error) {
 	if err := s.m.check(seqs); err != nil {
 		return nil, err
 	}
-	batches, err := pack(seqs, s.ws.maxRows, s.m.maxPos)
+	batches, err := pack(seqs, s.m.capacityOf(s.ws.maxRows))
 	if err != nil {
 		return nil, err
 	}

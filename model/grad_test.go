@@ -32,6 +32,7 @@ func finiteDifferences(t *testing.T, m *Model, sequences int) {
 	for _, p := range prompts(sequences, 30) {
 		seqs = append(seqs, Predict(append(p, 1, 2, 3), 1, 1))
 	}
+	seqs = append(seqs, relatives(8, 9)[:sequences]...)
 	weight := func(i, j int) (a, b, c float64) {
 		return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
 	}

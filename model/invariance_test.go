@@ -254,9 +254,10 @@ func TestGradientBits(t *testing.T) {
 				p = append(p, 3, 4, 5)
 				seqs = append(seqs, Predict(p, max(1, len(p)/3), 1))
 			}
-			seqs[3].Spans = []Span{{2, 4}, {4, 4}, {6, 7}} // tokens between two turns are read, not learnt
+			seqs[3].Spans = []Span{{2, 4}, {4, 4}, {6, 7}}                             // tokens between two turns are read, not learnt
+			seqs = slices.Concat(seqs[:7], relatives(1, 5), relatives(2, 6), seqs[7:]) // with 64 predicted tokens each
 			var want []float32
-			for _, rows := range []int{2000, 130, 43} {
+			for _, rows := range []int{2000, 130, 64} {
 				for _, pass := range []func(*testing.T, *Trainer, []Sequence){twoPasses, onePass} {
 					got := flatGradient(t, m, seqs, rows, pass)
 					if want == nil {

@@ -57,6 +57,7 @@ func (o *optimizer) free() {
 // returns the gradient's norm before clipping. A gradient that is not finite
 // changes nothing but is cleared, and gives ErrNotFinite.
 func (t *Trainer) Step(h AdamW) (norm float64, err error) {
+	t.rows = 0
 	norm, err = t.gradNorm(h.ClipNorm)
 	if err != nil {
 		return 0, err

@@ -120,7 +120,7 @@ func (s *attention) backward(p *pass, a *attentionRows) {
 	}
 	s.leaveBackward(p, &a.residualRows, a.att, b.datt)
 	p.op("attention_delta", d.heads, T, []gpu.View{a.att, b.datt, a.stat}, u(T), u(d.heads), u(d.hdp))
-	p.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, k, v, b.datt, a.stat, p.ws.seen(s.window), b.dq}, s.params(p)...)
+	p.op("attention_backward_dq", d.heads, T, []gpu.View{a.q, k, v, b.datt, a.stat, p.ws.kvidx, p.ws.seen(s.window), b.dq}, s.params(p)...)
 	p.op("attention_backward_dkv", d.kv, T, []gpu.View{a.q, k, v, b.datt, a.stat, p.bs.seers(s.window), b.dk, b.dv}, s.params(p)...)
 	p.op("qk_rope_backward", d.heads+2*d.kv, T,
 		[]gpu.View{a.qkv, m.params.view(s.qkNorm), {Buffer: m.ropes[s.rope]}, p.ws.place, b.dq, b.dk, b.dv, b.dqkv}, s.headParams(p)...)

@@ -80,14 +80,14 @@ func (l *layout) lookupBytes() int {
 
 func (l *layout) trainBytes(rows int, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, rows, true, caps.MaxBinding)
-	p.backwardSpace(l.dims, rows, rows)
+	p.planWorkspace(l.dims, rows, true, caps.MaxBinding)
+	p.backwardSpace(l.dims, rows)
 	return p.bytes
 }
 
 func (l *layout) scoreBytes(rows int, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, rows, false, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, false, caps.MaxBinding)
 	return p.bytes
 }
 

@@ -48,11 +48,11 @@ func TestSpans(t *testing.T) {
 func TestSequenceRefused(t *testing.T) {
 	ids := []int{1, 2, 3, 4}
 	for want, s := range map[string]Sequence{
-		"span 0 to 2":   {ids, []Span{{0, 2}}, 1},
-		"span 3 to 5":   {ids, []Span{{3, 5}}, 1},
-		"span 2 to 1":   {ids, []Span{{2, 1}}, 1},
-		"span 2 to 4":   {ids, []Span{{1, 3}, {2, 4}}, 1},
-		"temperature 0": {ids, []Span{{1, 4}}, 0},
+		"span 0 to 2":   {IDs: ids, Spans: []Span{{0, 2}}, Temperature: 1},
+		"span 3 to 5":   {IDs: ids, Spans: []Span{{3, 5}}, Temperature: 1},
+		"span 2 to 1":   {IDs: ids, Spans: []Span{{2, 1}}, Temperature: 1},
+		"span 2 to 4":   {IDs: ids, Spans: []Span{{1, 3}, {2, 4}}, Temperature: 1},
+		"temperature 0": {IDs: ids, Spans: []Span{{1, 4}}},
 	} {
 		if err := s.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one about %s", s, err, want)
@@ -80,6 +80,12 @@ func TestAccumulate(t *testing.T) {
 		if c.pass(t, tr, seqs); dev.submitted != c.want {
 			t.Errorf("%s: %d programs submitted, want %d", name, dev.submitted, c.want)
 		}
+	}
+	if rows := tr.Rows(); rows != 80 { // of two passes
+		t.Errorf("%d rows, want 80", rows)
+	}
+	if _, err := tr.Step(AdamW{}); err != nil || tr.Rows() != 0 {
+		t.Errorf("%d rows after a step, %v", tr.Rows(), err)
 	}
 	err = tr.Accumulate(seqs, func(int, []TokenStats) ([]TokenWeights, error) { return nil, nil })
 	if err == nil || !strings.Contains(err.Error(), "weights for 0 sequences") {

@@ -189,7 +189,7 @@ func TestRoundedKeys(t *testing.T) {
 // bf16 where they lie.
 func forwardRounding(t *testing.T, tr *Trainer, seqs []Sequence) []TokenStats {
 	t.Helper()
-	batches, err := pack(seqs, tr.ws.maxRows, tr.m.maxPos)
+	batches, err := pack(seqs, capacity{rows: tr.ws.maxRows, positions: tr.m.maxPos})
 	if err != nil || len(batches) != 1 {
 		t.Fatal(len(batches), err)
 	}

@@ -33,7 +33,7 @@ func (w TokenWeights) zero() bool {
 //
 // One update is Accumulate, or Forward and Backward, and then Step. Gradients add up
 // until Step, and the sum has the same bits however the sequences were cut into
-// batches.
+// batches, as long as every group fits one (see [GroupRows]).
 type Trainer struct {
 	m       *Model
 	trained *tensors // all parameters of the model, or those of its adapter
@@ -45,6 +45,7 @@ type Trainer struct {
 	progs   *programs
 	opt     optimizer
 
+	rows     int     // since the last Step
 	batches  []batch // of the last Forward
 	resident bool    // the only batch's activations are still there
 }
@@ -68,10 +69,10 @@ func (m *Model) NewTrainer(rows int) (*Trainer, error) {
 func (t *Trainer) allocate(rows int) error {
 	m, d := t.m, t.m.layout.dims
 	var err error
-	if t.ws, err = t.pool.packedWorkspace(m, rows, rows, true); err != nil {
+	if t.ws, err = t.pool.packedWorkspace(m, rows, true); err != nil {
 		return err
 	}
-	t.bs = t.pool.backwardSpace(d, rows, rows)
+	t.bs = t.pool.backwardSpace(d, rows)
 	t.grads = &gradients{}
 	if t.grads.arena, err = t.trained.newArena(m.dev, "gradient", chunk.whole); err != nil {
 		return err
@@ -124,8 +125,16 @@ func (t *Trainer) cut(seqs []Sequence) ([]batch, error) {
 	if err := t.m.check(seqs); err != nil {
 		return nil, err
 	}
-	return pack(seqs, t.ws.maxRows, t.m.maxPos)
+	batches, err := pack(seqs, t.m.capacityOf(t.ws.maxRows))
+	for _, b := range batches {
+		t.rows += b.T
+	}
+	return batches, err
 }
+
+// Rows is how many rows the batches since the last Step had: the tokens that were read,
+// those that sequences of a group share once.
+func (t *Trainer) Rows() int { return t.rows }
 
 // Accumulate adds the gradient of a loss whose weights for a sequence depend on
 // that sequence's statistics alone: one forward and one backward pass for each
@@ -198,7 +207,7 @@ func (t *Trainer) Backward(weights []TokenWeights) error {
 }
 
 func (t *Trainer) backward(b batch, weights []TokenWeights) error {
-	all := make([]float32, 0, 4*b.R)
+	all := make([][4]float32, 0, b.R)
 	zero := true
 	for i, s := range b.seqs {
 		w := weights[i]
@@ -210,7 +219,7 @@ func (t *Trainer) backward(b batch, weights []TokenWeights) error {
 			}
 		}
 		for j := range n {
-			all = append(all, entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j), 0)
+			all = append(all, [4]float32{entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j)})
 		}
 	}
 	if zero {
@@ -243,48 +252,27 @@ func entry(v []float64, i int) float32 {
 	return float32(v[i])
 }
 
-// uploadBackward writes the weights and what the backward kernels need to know
-// about the rows.
-func (t *Trainer) uploadBackward(b batch, weights []float32) error {
-	inv, ends := make([]uint32, 0, b.T), make([]uint32, 0, b.T)
-	ids := make([]int, 0, b.T)
-	predicted := 0
-	for _, s := range b.seqs {
-		end := len(ids) + len(s.IDs) - 1
-		s.rows(func(p int, predicts bool) {
-			ids = append(ids, s.IDs[p])
-			ends = append(ends, u(end))
-			if predicts {
-				predicted++
-				inv = append(inv, u(predicted))
-			} else {
-				inv = append(inv, 0)
-			}
-		})
+// uploadBackward writes the weights of all predicted tokens, sequence by sequence, and
+// what the backward kernels need to know about the rows.
+func (t *Trainer) uploadBackward(b batch, all [][4]float32) error {
+	weights := make([]float32, 0, 4*b.R)
+	for _, at := range b.order {
+		weights = append(weights, all[at][:]...)
 	}
-	rows, start, order := buckets(ids, min(b.T, t.m.Config.Vocab))
+	rows, start, order := buckets(b.ids, min(b.T, t.m.Config.Vocab))
 	writes := []write{
-		{t.bs.weights, f32Bytes(weights)}, {t.bs.inv, u32Bytes(inv)}, {t.bs.ends, u32Bytes(ends)},
+		{t.bs.weights, f32Bytes(weights)}, {t.bs.predicted, u32Bytes(append(b.start, u(b.R)))}, {t.bs.ends, u32Bytes(b.ends)},
 		{t.bs.rows, u32Bytes(rows)}, {t.bs.start, u32Bytes(start)}, {t.bs.order, u32Bytes(order)}}
-	if window := t.m.layout.window; window > 0 {
-		writes = append(writes, write{t.bs.windowEnds, u32Bytes(firstRows(ends, window))})
+	if t.m.layout.window > 0 {
+		writes = append(writes, write{t.bs.windowEnds, u32Bytes(b.windowEnds)})
 	}
 	return writeAll(writes...)
-}
-
-// firstRows are the ends of ranges that begin at their own index, cut to the first n.
-func firstRows(ends []uint32, n int) []uint32 {
-	out := make([]uint32, len(ends))
-	for i, end := range ends {
-		out[i] = min(end, u(i+n))
-	}
-	return out
 }
 
 // buckets sorts the rows of equal ids together: bucket i is about token
 // rows[i] and holds order[start[i]:start[i+1]], ascending. Unused buckets, up to
 // n, are empty and belong to no token.
-func buckets(ids []int, n int) (rows, start, order []uint32) {
+func buckets(ids []uint32, n int) (rows, start, order []uint32) {
 	byID := make([]int, len(ids))
 	for i := range byID {
 		byID[i] = i
@@ -292,7 +280,7 @@ func buckets(ids []int, n int) (rows, start, order []uint32) {
 	sort.SliceStable(byID, func(a, b int) bool { return ids[byID[a]] < ids[byID[b]] })
 	for i, row := range byID {
 		if i == 0 || ids[row] != ids[byID[i-1]] {
-			rows = append(rows, u(ids[row]))
+			rows = append(rows, ids[row])
 			start = append(start, u(i))
 		}
 		order = append(order, u(row))

@@ -53,7 +53,7 @@ type workspace struct {
 	place    gpu.View    // [T][2] u32: position, slot of its key and value
 	keys     gpu.View    // [T][2] u32: offset into kvidx, number of keys
 	near     gpu.View    // the same in layers with a window, if there are any
-	kvidx    gpu.View    // u32 slots of the keys of each sequence
+	kvidx    gpu.View    // u32 slots of the keys of each list
 	head     headSpace
 	lora     loraSpace // unused without an adapter
 	plain    bool      // the adapter is off

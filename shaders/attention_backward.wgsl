@@ -4,9 +4,13 @@
 // two kernels that both recompute, so that no sum needs an atomic).
 //
 // Bindings: q, dq, o, do (here "dout") [T][H*hd]; k, v, dk, dv [T][KV*hd]; stat
-// [T][H][2]: log-sum-exp, delta; meta (here "ranges") [T][2] u32: first row of the
-// sequence, number of keys; ends [T] u32: row after the sequence's last. hd <= 256
-// on T0.
+// [T][H][2]: log-sum-exp, delta; kvidx [*] u32 row of each key; meta (here "ranges")
+// [T][2] u32: offset into kvidx, number of keys; ends [T] u32: row after the last that
+// reads this one. hd <= 256 on T0.
+//
+// Sequences that begin alike share rows (package model): the rows are the nodes of a
+// tree in depth-first order. The keys of a row are those on its path, which kvidx
+// lists; the rows that read a key are those below it, a range that ends at ends.
 //
 // Order: q.k and do.v are one chain over d on TL, on T0 four chains (d mod 4)
 // joined by a fixed tree. dq is one chain over keys; dk and dv are one chain over
@@ -16,10 +20,10 @@
 // TL: a lane is a query row (dq) or a key row (dkv) and takes 8 rows of the other
 // side at a time; outputs are their own accumulators in memory. Lane l loads row l of
 // those 8 and subgroupShuffle hands it to all lanes: in dkv always, from the first
-// lane's row to the last one that any lane needs, in dq where the 8 rows belong to
-// one sequence. A row that a lane does not need counts as a zero, whatever it holds,
+// lane's row to the last one that any lane needs, in dq where the 8 rows have one
+// list of keys. A row that a lane does not need counts as a zero, whatever it holds,
 // and adding products with 0 leaves a chain that started from 0 as it is. lavapipe
-// ends a shader after 65535 loop iterations: keys of a row, and rows of a sequence
+// ends a shader after 65535 loop iterations: keys of a row, and readers of a row
 // times H/KV, are bounded by 8*65535/(hd/4+3), 27500 for hd = 64.
 // T0: 64 invocations do one row; the lower 32 take q.k of 32 rows, the upper 32
 // do.v, then each holds the columns i, i+64, ..
@@ -98,6 +102,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{bind "v" "vec4<u64>"}}
 {{bind "do" "vec4<u64>" "dout"}}
 {{bind "stat" "vec2<f32>"}}
+{{bind "kvidx" "u32"}}
 {{bind "meta" "vec2<u32>" "ranges"}}
 {{bind "dq" "vec4<u64>"}}
 {{template "wide"}}
@@ -113,13 +118,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let row = (t * pc.H + h) * width;
   let start = ranges[t].x;
   let count = select(0u, ranges[t].y, live);
-  let first = start * stride + h / (pc.H / pc.KV) * width;
+  let column = h / (pc.H / pc.KV) * width;
   let saved = stat[t * pc.H + h];
   if (greatest(u32(start != subgroupShuffle(start, 0u))) == 0u) {
-    // One sequence: lane l has key b+l for all 8 rows.
+    // One list: lane l has key b+l for all 8 rows.
     let longest = greatest(count);
     for (var b = 0u; b < longest; b += 8u) {
-      let at = first + min(b + lane, longest - 1u) * stride;
+      let at = kvidx[start + min(b + lane, longest - 1u)] * stride + column;
 {{- range seq 8}}
       var s{{.}} = 0.0;
       var d{{.}} = 0.0;
@@ -160,7 +165,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   } else {
     for (var b = 0u; b < count; b += 8u) {
 {{- range seq 8}}
-      let at{{.}} = first + min(b + {{.}}u, count - 1u) * stride;
+      let at{{.}} = kvidx[start + min(b + {{.}}u, count - 1u)] * stride + column;
       var s{{.}} = 0.0;
       var d{{.}} = 0.0;
 {{- end}}
@@ -294,12 +299,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{bind "v" "vec4<f32>"}}
 {{bind "do" "vec4<f32>" "dout"}}
 {{bind "stat" "vec2<f32>"}}
+{{bind "kvidx" "u32"}}
 {{bind "meta" "vec2<u32>" "ranges"}}
 {{bind "dq" "f32"}}
 var<workgroup> query: array<vec4<f32>, 64>;
 var<workgroup> grad: array<vec4<f32>, 64>;
 var<workgroup> part: array<f32, 64>;
 var<workgroup> weight: array<f32, 32>;
+var<workgroup> source: array<u32, 32>;
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) i: u32) {
   let h = group.x;
@@ -307,7 +314,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let quads = pc.hd / 4u;
   let head = h / (pc.H / pc.KV);
   let row = t * pc.H + h;
-  let first = ranges[t].x;
+  let start = ranges[t].x;
   let count = ranges[t].y;
   let saved = stat[row];
   if (i < quads) {
@@ -321,10 +328,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var b = 0u; b < count; b += 32u) {
     let keys = min(32u, count - b);
     let j = i % 32u;
-    let at = ((first + b + j) * pc.KV + head) * quads;
+    workgroupBarrier();
+    if (i < keys) { source[i] = (kvidx[start + b + i] * pc.KV + head) * quads; }
     workgroupBarrier();
     var s = vec4<f32>();
     if (j < keys) {
+      let at = source[j];
       for (var c = 0u; c < quads; c++) {
         if (i < 32u) {
           s = fma(query[c], k[at + c], s);
@@ -339,9 +348,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     for (var n = 0u; n < keys; n++) {
       let w = weight[n];
-      let source = ((first + b + n) * pc.KV + head) * quads;
+      let at = source[n];
 {{- range seq 4}}
-      if (d{{.}} < pc.hd) { sum{{.}} = fma(w, k[source + d{{.}} / 4u][d{{.}} % 4u], sum{{.}}); }
+      if (d{{.}} < pc.hd) { sum{{.}} = fma(w, k[at + d{{.}} / 4u][d{{.}} % 4u], sum{{.}}); }
 {{- end}}
     }
   }

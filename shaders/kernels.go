@@ -136,10 +136,10 @@ var rows = []Kernel{
 	{"attention_delta", []Binding{{"o", Read, "[T][H*hd]"}, {"do", Read, "[T][H*hd]"}, {"stat", ReadWrite, "[T][H][2]"}},
 		[]string{"T", "H", "hd"}, "H, T",
 		"stat[t][h][1] = sum over the head of o*do"},
-	{"attention_backward_dq", []Binding{{"q", Read, "[T][H*hd]"}, {"k", Read, "[T][KV*hd]"}, {"v", Read, "[T][KV*hd]"}, {"do", Read, "[T][H*hd]"}, {"stat", Read, "[T][H][2]"}, {"meta", Read, "[T][2] u32 (first row of the sequence, number of keys)"}, {"dq", Write, "[T][H*hd]"}},
+	{"attention_backward_dq", []Binding{{"q", Read, "[T][H*hd]"}, {"k", Read, "[T][KV*hd]"}, {"v", Read, "[T][KV*hd]"}, {"do", Read, "[T][H*hd]"}, {"stat", Read, "[T][H][2]"}, {"kvidx", Read, "[*] u32 row of each key"}, {"meta", Read, "[T][2] u32 (offset into kvidx, number of keys)"}, {"dq", Write, "[T][H*hd]"}},
 		[]string{"T", "H", "KV", "hd", "scale:f32"}, "H, T",
-		"p_j = exp(scale*q.k_j - stat0); dq = sum over keys j ascending of p_j*(do.v_j - stat1)*scale*k_j; key j of the row is row first+j of k, v"},
-	{"attention_backward_dkv", []Binding{{"q", Read, "[T][H*hd]"}, {"k", Read, "[T][KV*hd]"}, {"v", Read, "[T][KV*hd]"}, {"do", Read, "[T][H*hd]"}, {"stat", Read, "[T][H][2]"}, {"ends", Read, "[T] u32 row after the sequence's last"}, {"dk", Write, "[T][KV*hd]"}, {"dv", Write, "[T][KV*hd]"}},
+		"p_j = exp(scale*q.k_j - stat0); dq = sum over keys j ascending of p_j*(do.v_j - stat1)*scale*k_j; key j of the row is row kvidx[offset+j] of k, v"},
+	{"attention_backward_dkv", []Binding{{"q", Read, "[T][H*hd]"}, {"k", Read, "[T][KV*hd]"}, {"v", Read, "[T][KV*hd]"}, {"do", Read, "[T][H*hd]"}, {"stat", Read, "[T][H][2]"}, {"ends", Read, "[T] u32 row after the last that reads this one"}, {"dk", Write, "[T][KV*hd]"}, {"dv", Write, "[T][KV*hd]"}},
 		[]string{"T", "H", "KV", "hd", "scale:f32"}, "KV, T",
 		"for key row t, over its query heads ascending, then query rows i = t .. ends[t]-1 ascending: dv += p*do_i; dk += p*(do_i.v_t - stat1)*scale*q_i"},
 
@@ -163,8 +163,8 @@ var rows = []Kernel{
 
 	{"gather_rows", []Binding{{"src", Read, "[*][D]"}, {"idx", Read, "[R] u32"}, {"dst", Write, "[R][D]"}},
 		[]string{"R", "D"}, "D, R", "dst[r] = src[idx[r]]"},
-	{"scatter_rows", []Binding{{"src", Read, "[*][D]"}, {"inv", Read, "[T] u32"}, {"dst", Write, "[T][D]"}},
-		[]string{"T", "D"}, "D, T", "dst[t] = src[inv[t]-1], zeros where inv[t] is 0"},
+	{"scatter_rows", []Binding{{"src", Read, "[*][D]"}, {"start", Read, "[T+1] u32"}, {"dst", Write, "[T][D]"}},
+		[]string{"T", "D"}, "D, T", "dst[t] = sum of src[r], r = start[t] .. start[t+1]-1 ascending, from 0, one add at a time: what gather_rows did backwards, where idx ascends"},
 
 	{"vocab_stats", []Binding{{"logits", Read, "[R][ld]"}, {"target", Read, "[R] u32"}, {"inv_temp", Read, "[R]"}, {"out", Write, "[R][4]"}},
 		[]string{"R", "V", "ld"}, "R",

@@ -1,9 +1,13 @@
-// Rows by index: gather_rows packs the rows that a loss needs, scatter_rows puts
-// their gradients back.
+// Rows by index: gather_rows packs the rows that a loss needs, a row as often as tokens
+// are predicted from it; scatter_rows adds their gradients up.
 //
-// Bindings: src [*][D], dst [R][D] or [T][D], idx [R] u32 (row of src), inv [T]
-// u32 (row of src plus 1, 0 for a row of zeros). The extents are D, R and D, T.
-// There is no arithmetic. TL: 8 rows of 512 columns a workgroup.
+// Bindings: src [*][D], dst [R][D] or [T][D], idx [R] u32 (row of src), start [T+1]
+// u32 (row t of dst is the sum of rows start[t] .. start[t+1]-1 of src). The extents
+// are D, R and D, T.
+//
+// Order: scatter_rows adds rows of src ascending, from 0. TL: 8 rows of 512 columns a
+// workgroup. lavapipe ends a shader after 65535 loop iterations: 8 rows of dst may have
+// 8000 rows of src, and package model gives them at most 512.
 //
 // Variants tried (one core of an EPYC, lavapipe 22.3, 3600 rows of 96): 1, 4, 8
 // rows a workgroup take 0.63, 0.30, 0.28 ms.
@@ -18,8 +22,9 @@
 {{define "lanes"}}{{$gather := eq .Kernel "gather_rows"}}
 {{params}}
 {{bind "src" "vec4<u64>"}}
-{{if $gather}}{{bind "idx" "u32"}}{{else}}{{bind "inv" "u32"}}{{end}}
+{{if $gather}}{{bind "idx" "u32"}}{{else}}{{bind "start" "u32"}}{{end}}
 {{bind "dst" "vec4<u64>"}}
+{{if not $gather}}{{template "wide"}}{{end}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
   let width = pc.D / 8u;
@@ -28,15 +33,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{if $gather}}  let rows = pc.R;
   let mine = idx[min(t0 + l, rows - 1u)];
 {{else}}  let rows = pc.T;
-  let mine = inv[min(t0 + l, rows - 1u)];
+  let first = start[min(t0 + l, rows - 1u)];
+  let after = start[min(t0 + l, rows - 1u) + 1u];
 {{end}}  let last = min(8u, rows - t0);
   for (var i = 0u; i < last; i++) {
-    let row = subgroupShuffle(mine, i);
-    for (var d = group.x * 64u + l; d < end; d += 8u) {
+{{if $gather}}    let row = subgroupShuffle(mine, i);
+{{else}}    let begin = subgroupShuffle(first, i);
+    let stop = subgroupShuffle(after, i);
+{{end}}    for (var d = group.x * 64u + l; d < end; d += 8u) {
 {{if $gather}}      dst[(t0 + i) * width + d] = src[row * width + d];
-{{else}}      var value = vec4<u64>();
-      if (row > 0u) { value = src[(row - 1u) * width + d]; }
-      dst[(t0 + i) * width + d] = value;
+{{else}}      var lo = vec4<f32>();
+      var hi = vec4<f32>();
+      for (var r = begin; r < stop; r++) {
+        let x = src[r * width + d];
+        lo += even(x);
+        hi += odd(x);
+      }
+      dst[(t0 + i) * width + d] = join(lo, hi);
 {{end}}    }
   }
 }
@@ -45,18 +58,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{define "threads"}}
 {{params}}
 {{bind "src" "f32"}}
-{{if eq .Kernel "gather_rows"}}{{bind "idx" "u32"}}{{else}}{{bind "inv" "u32"}}{{end}}
+{{if eq .Kernel "gather_rows"}}{{bind "idx" "u32"}}{{else}}{{bind "start" "u32"}}{{end}}
 {{bind "dst" "f32"}}
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x >= pc.D) { return; }
   let at = id.y * pc.D + id.x;
 {{if eq .Kernel "gather_rows"}}  dst[at] = src[idx[id.y] * pc.D + id.x];
-{{else}}  let row = inv[id.y];
-  if (row > 0u) {
-    dst[at] = src[(row - 1u) * pc.D + id.x];
-  } else {
-    dst[at] = 0.0;
-  }
+{{else}}  var sum = 0.0;
+  let end = start[id.y + 1u];
+  for (var r = start[id.y]; r < end; r++) { sum += src[r * pc.D + id.x]; }
+  dst[at] = sum;
 {{end}}}
 {{end}}

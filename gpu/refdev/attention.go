@@ -92,17 +92,16 @@ func attentionDelta[F real](c *call[F]) {
 // attentionBackwardDq: each query's gradient, over its keys.
 func attentionBackwardDq[F real](c *call[F]) {
 	p := shapeOf(c)
-	q, k, v, do, stat, meta, dq := c.f[0], c.f[1], c.f[2], c.f[3], c.f[4], c.u[5], c.f[6]
+	q, k, v, do, stat, kvidx, meta, dq := c.f[0], c.f[1], c.f[2], c.f[3], c.f[4], c.u[5], c.u[6], c.f[7]
 	spread(p.t*p.h, 64*p.hd, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			t, h := i/p.h, i%p.h
 			g := h / (p.h / p.kv)
 			query, dOut, out := p.query(q, t, h), p.query(do, t, h), p.query(dq, t, h)
 			clear(out)
-			first := int(meta[2*t])
-			for row := first; row < first+int(meta[2*t+1]); row++ {
-				key := p.key(k, row, g)
-				_, ds := p.weightGrad(query, key, dOut, p.key(v, row, g), stat[2*i:])
+			for _, row := range kvidx[meta[2*t]:][:meta[2*t+1]] {
+				key := p.key(k, int(row), g)
+				_, ds := p.weightGrad(query, key, dOut, p.key(v, int(row), g), stat[2*i:])
 				axpy(ds, key, out)
 			}
 		}

@@ -151,20 +151,30 @@ func TestQKRopeGradient(t *testing.T) {
 func TestAttentionGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 0))
 	const h, kv, hd = 4, 2, 3
-	// Two sequences in one batch; the second is longer than a block of keys.
-	lengths := []int{2, keyBlock + 3}
+	// Two sequences in one batch; the second is longer than a block of keys. A third
+	// begins as the second does and goes on with two rows of its own.
+	const short, long, shared, own = 2, keyBlock + 3, 4, 2
 	var kvidx, keys, ends []uint32
-	for _, n := range lengths {
-		first := uint32(len(ends))
-		for i := range n {
-			keys = append(keys, first, uint32(i+1))
-			ends = append(ends, first+uint32(n))
-		}
-	}
-	rows := len(ends)
-	for i := range rows {
+	for i := range short + long {
 		kvidx = append(kvidx, uint32(i))
 	}
+	for i := range short {
+		keys, ends = append(keys, 0, uint32(i+1)), append(ends, short)
+	}
+	for i := range long {
+		end := uint32(short + long)
+		if i < shared {
+			end += own
+		}
+		keys, ends = append(keys, short, uint32(i+1)), append(ends, end)
+	}
+	third := uint32(len(kvidx))
+	kvidx = append(kvidx, kvidx[short:short+shared]...)
+	for i := range own {
+		row := uint32(short + long + i)
+		kvidx, keys, ends = append(kvidx, row), append(keys, third, uint32(shared+i+1)), append(ends, short+long+own)
+	}
+	rows := len(ends)
 	params := []uint32{uint32(rows), h, kv, hd, number(0.7)}
 	q, k, v, up := random(r, rows*h*hd), random(r, rows*kv*hd), random(r, rows*kv*hd), random(r, rows*h*hd)
 	stat := zeros(2 * rows * h)
@@ -177,7 +187,7 @@ func TestAttentionGradient(t *testing.T) {
 	run(attentionDelta[float64], []uint32{uint32(rows), h, hd}, o, up, stat)
 	saved := slices.Clone(stat)
 	dq, dk, dv := zeros(len(q)), zeros(len(k)), zeros(len(v))
-	run(attentionBackwardDq[float64], params, q, k, v, up, saved, keys, dq)
+	run(attentionBackwardDq[float64], params, q, k, v, up, saved, kvidx, keys, dq)
 	run(attentionBackwardDkv[float64], params, q, k, v, up, saved, ends, dk, dv)
 	checkGradient(t, "dq", func(x []float64) []float64 { return forward(x, k, v) }, q, up, dq)
 	checkGradient(t, "dk", func(x []float64) []float64 { return forward(q, x, v) }, k, up, dk)
@@ -230,13 +240,13 @@ func TestRowsGradient(t *testing.T) {
 		return out
 	}, table, up, grad)
 
-	// gather_rows of different rows; scatter_rows is its transpose.
-	x, some := random(r, rows*d), random(r, 2*d)
+	// gather_rows of rows in order, one of them twice; scatter_rows is its transpose.
+	x, some := random(r, rows*d), random(r, 3*d)
 	back := zeros(rows * d)
-	run(scatterRows[float64], []uint32{rows, d}, some, []uint32{0, 2, 0, 0, 1}, back)
+	run(scatterRows[float64], []uint32{rows, d}, some, []uint32{0, 0, 2, 2, 2, 3}, back)
 	checkGradient(t, "gather", func(x []float64) []float64 {
-		out := zeros(2 * d)
-		run(gatherRows[float64], []uint32{2, d}, x, []uint32{4, 1}, out)
+		out := zeros(3 * d)
+		run(gatherRows[float64], []uint32{3, d}, x, []uint32{1, 1, 4}, out)
 		return out
 	}, x, some, back)
 }

@@ -151,16 +151,17 @@ func gatherRows[F real](c *call[F]) {
 	}
 }
 
-// scatterRows: dst[t] = src[inv[t]-1], or zeros.
+// scatterRows: dst[t] = the sum of src[start[t]:start[t+1]].
 func scatterRows[F real](c *call[F]) {
 	t, d := c.n(0), c.n(1)
-	src, inv, dst := c.f[0], c.u[1], c.f[2]
-	for i, at := range inv[:t] {
+	src, start, dst := c.f[0], c.u[1], c.f[2]
+	for i := range t {
 		row := dst[i*d:][:d]
-		if at == 0 {
-			clear(row)
-		} else {
-			copy(row, src[int(at-1)*d:][:d])
+		clear(row)
+		for r := int(start[i]); r < int(start[i+1]); r++ {
+			for j, x := range src[r*d:][:d] {
+				row[j] += x
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ const ProbeProblems = 128
 // sizes are what a recipe asks of the device.
 type sizes struct {
 	positions int // longest sequence, tokens
-	trainRows int // tokens of one batch of the trainer
+	trainRows int // rows of one batch of the trainer
 	engine    model.EngineOptions
 }
 
@@ -34,7 +34,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 			longest = max(longest, st.SFT.MaxTokens)
 			rows = max(rows, st.SFT.BatchSize*longest)
 		case recipe.KindRL:
-			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*st.RL.GroupSize*longest)
+			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.RL.GroupSize)
 		}
 		widest = max(widest, r.Task.EvalSamples)
@@ -46,6 +46,29 @@ func sizesOf(r *recipe.Recipe) sizes {
 	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
 	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	return s
+}
+
+// groupRows is how many rows a group of a stage takes at most.
+func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
+	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxCompletion(st), st.RL.GroupSize)
+}
+
+// Divided has a line for each stage whose groups may be too large for one batch of the
+// trainer. They are then computed in parts that depend on micro_batch_tokens, and so do
+// the results.
+func Divided(r *recipe.Recipe) []string {
+	var notes []string
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if st.Kind != recipe.KindRL || st.Skip {
+			continue
+		}
+		if need := groupRows(r, st); need > sizesOf(r).trainRows {
+			notes = append(notes, fmt.Sprintf("stage %s: a group may need %d tokens of one backward pass, but micro_batch_tokens is %d. Such a group is computed in parts, so this key changes the results. From %d on it does not.",
+				st.Name, need, r.MicroBatchTokens, need))
+		}
+	}
+	return notes
 }
 
 // Plan is the device memory that a recipe needs. folder is the Hugging Face folder

@@ -27,6 +27,7 @@ type Policy struct {
 	Model   *model.Model
 	trainer *model.Trainer
 	version int // updates since the run began
+	rows    int // of the last update
 }
 
 // Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
@@ -44,9 +45,13 @@ func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
 // Backward adds the gradient of the views of the last Forward.
 func (p *Policy) Backward(weights []model.TokenWeights) error { return p.trainer.Backward(weights) }
 
+// Rows is how many rows the last update computed, see [model.Trainer.Rows].
+func (p *Policy) Rows() int { return p.rows }
+
 // Update changes the weights by the gradient, which it clears, and returns the
 // gradient's norm.
 func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
+	p.rows = p.trainer.Rows()
 	if norm, err = p.trainer.Step(h); err == nil {
 		p.version++
 	}
@@ -134,7 +139,7 @@ func (p *Policy) close() {
 func sequences(views []rollout.View) []model.Sequence {
 	seqs := make([]model.Sequence, len(views))
 	for i, v := range views {
-		seqs[i] = model.Sequence{IDs: v.IDs, Temperature: v.Temperature}
+		seqs[i] = model.Sequence{IDs: v.IDs, Temperature: v.Temperature, Group: v.Group}
 		for _, s := range v.Spans {
 			seqs[i].Spans = append(seqs[i].Spans, model.Span(s))
 		}

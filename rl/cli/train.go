@@ -172,7 +172,7 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	}
 	refused := plan.Fits(caps)
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts()})
+		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, run.Divided(opened)...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
@@ -186,6 +186,9 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	for _, line := range splitLines(plan.String()) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", line)
 	}
+	for _, note := range run.Divided(opened) {
+		fmt.Fprintf(c.App.Writer, "# %s\n", note)
+	}
 	return refused
 }
 
@@ -197,7 +200,8 @@ type planLine struct {
 	Fits   bool       `json:"fits"`
 	Total  int        `json:"total"` // bytes
 	Items  []planItem `json:"items"`
-	Data   string     `json:"data"` // how many problems the data sets have, in words; "" for a procedural task
+	Data   string     `json:"data"`  // how many problems the data sets have, in words; "" for a procedural task
+	Notes  []string   `json:"notes"` // where micro_batch_tokens changes the results
 }
 
 type planItem struct {

@@ -406,8 +406,8 @@ func (c *compiler) call(s *scope, n *node) int {
 			return c.fail(s, n.at, "%s is not a function; write it without ( )", n.name)
 		}
 		known := slices.Concat(slices.Collect(maps.Keys(s.calls)), slices.Collect(maps.Keys(c.parts)))
-		for name, f := range c.facts {
-			if f.Takes != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.facts)) {
+			if c.facts[name].Takes != nil {
 				known = append(known, name)
 			}
 		}

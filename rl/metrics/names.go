@@ -86,6 +86,10 @@ var table = []Metric{
 		"Follows the schedule of the recipe."},
 	{"optim/updates", "updates", "optimizer updates in the step",
 		"Fewer than updates_per_rollout if a filter left out all groups of an update."},
+	{"optim/tokens", "tokens", "tokens that the step's updates read: prompts and completions, without the last token of each sequence",
+		"What the updates would compute if no two completions began alike. Compare optim/rows."},
+	{"optim/rows", "tokens", "tokens that the step's updates computed: what the completions of a group have in common at their beginnings counts once",
+		"The cost of training. Falls against optim/tokens as the completions of a group become alike."},
 
 	{"eval/pass@K", "share of problems", "unbiased estimate of the probability that at least one of K samples is right, on held-out problems",
 		"pass@1 is the accuracy. If pass@K falls while pass@1 rises, the samples have become less varied."},

@@ -25,7 +25,7 @@ type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
-	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included; less needs less memory and changes no result"`
+	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included, a prompt once for its group; less needs less memory and changes no result as long as a whole group fits: train --dry-run says where it does not"`
 	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
 	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
 	Task             Task       `toml:"task" about:"the problems: a procedural task (name, settings), or a file (data, verifier)"`

@@ -90,6 +90,7 @@ type View struct {
 	Entropy     []float32 // [token of the spans] nats, of the distribution each was drawn from
 	Temperature float64   // of the last span
 	Stop        Stop      // of the leaf
+	Group       int       // number of its group among those that are trained on together; 0: none
 }
 
 // View lays out a path, by its index.

@@ -60,7 +60,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	caps := o.Device.Caps()
 	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
 	r.want = NewState(caps)
-	r.want.Recipe = identityOf(string(text))
+	r.want.Recipe = identityOf(full, string(text))
 	return r.openFolder(o, text)
 }
 
@@ -231,16 +231,26 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 }
 
 // batchingKeys say how work is cut. They change no byte of what a run computes, so they
-// may change between two parts of it: on a device with less memory, say.
-var batchingKeys = []string{"micro_batch_tokens", "sampler_sequences"}
+// may change between two parts of it: on a device with less memory, say. But where a
+// group of completions is cut itself, micro_batch_tokens is a part of the recipe like
+// any other (see [cast.Divided]).
+func batchingKeys(r *recipe.Recipe) []string {
+	if len(cast.Divided(r)) > 0 {
+		return []string{"sampler_sequences"}
+	}
+	return []string{"sampler_sequences", "micro_batch_tokens"}
+}
 
-var batchingText = strings.Join(batchingKeys, " and ")
+// Divided says where micro_batch_tokens changes the results of a recipe: a line for each
+// stage.
+func Divided(o *resolve.Opened) []string { return cast.Divided(o.Recipe) }
 
 // identityOf hashes what a run is a function of in the text of a resolved recipe.
-func identityOf(text string) string {
+func identityOf(r *recipe.Recipe, text string) string {
 	var b bytes.Buffer
+	keys := batchingKeys(r)
 	for line := range strings.Lines(text) {
-		if key, _, _ := strings.Cut(line, " "); !slices.Contains(batchingKeys, key) {
+		if key, _, _ := strings.Cut(line, " "); !slices.Contains(keys, key) {
 			b.WriteString(line)
 		}
 	}

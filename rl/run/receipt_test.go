@@ -309,7 +309,11 @@ func TestOtherRecipe(t *testing.T) {
 	if again, err := os.ReadFile(filepath.Join(last, stateFile)); err != nil || !bytes.Equal(again, state) {
 		t.Errorf("%v; with other batches the state is\n%s, was\n%s", err, again, state)
 	}
-	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 64", "micro_batch_tokens = 8192")
+	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 64", "micro_batch_tokens = 58")
+	if err := resume(); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "recipe.toml has changed since the run began") {
+		t.Errorf("batches that are smaller than a group: %v", err)
+	}
+	edit(t, filepath.Join(dir, recipe.File), "micro_batch_tokens = 58", "micro_batch_tokens = 8192")
 	if err := resume(); err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,7 @@ func TestRunsAreEqual(t *testing.T) {
 		{"again", 0, nil},
 		{"GOMAXPROCS=1", 1, nil},
 		{"GOMAXPROCS=8", 8, nil},
-		{"one sequence a batch", 0, []string{"micro_batch_tokens=1"}},
+		{"one group a batch", 0, []string{"micro_batch_tokens=59"}},
 		{"uneven batches, few in flight", 0, []string{"micro_batch_tokens=103", "sampler_sequences=5"}},
 	}
 	for _, c := range cases {

@@ -71,7 +71,7 @@ func (s *State) continues(want State, checkpoint, runDir string) error {
 	case s.Device != want.Device:
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made on %q, but this device is %q: %s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes), "%s", afresh)
 	case s.Recipe != want.Recipe:
-		return hint.With(fmt.Errorf("%w: %s has changed since the run began, and not only in %s", lines.ErrInput, filepath.Join(runDir, recipe.File), batchingText),
+		return hint.With(fmt.Errorf("%w: %s has changed since the run began. Only sampler_sequences may change, and micro_batch_tokens as long as no group is larger", lines.ErrInput, filepath.Join(runDir, recipe.File)),
 			"restore the file, or %s", afresh)
 	}
 	return nil

@@ -38,7 +38,9 @@ func completionsOf(groups []rollout.Group) []Completion {
 	var cs []Completion
 	for i := range groups {
 		for j := range groups[i].Paths {
-			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: groups[i].View(j), Reward: math.NaN(), Advantage: math.NaN()})
+			v := groups[i].View(j)
+			v.Group = i + 1
+			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: v, Reward: math.NaN(), Advantage: math.NaN()})
 		}
 	}
 	return cs

@@ -109,7 +109,7 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 		e.Metrics[name] = v
 	}
 	lr := s.stage.LearningRate(at.Step)
-	e.Metrics["optim/lr"] = lr
+	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
 	groups := map[int][]*Completion{}
 	for i := range cs {
 		if c := &cs[i]; c.Kept {
@@ -131,8 +131,10 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 			return nil, err
 		}
 		sum.add(m, norm)
+		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
 		for _, c := range kept {
 			e.Tokens += c.View.Tokens()
+			e.Metrics["optim/tokens"] += float64(len(c.View.IDs) - 1)
 		}
 	}
 	sum.into(e.Metrics)

@@ -30,7 +30,7 @@ func alertsOf(t *testing.T, name string) []Alert {
 // figures are of whole runs of the presets, on lavapipe; testdata/README.md says how they
 // were made.
 func TestHealthyRuns(t *testing.T) {
-	for _, name := range []string{"countdown-blind-1", "countdown-blind-2", "countdown-blind-3"} {
+	for _, name := range []string{"countdown-blind-1", "countdown-blind-2", "countdown-blind-3", "countdown-tiny", "chain-sum-raft"} {
 		for _, a := range alertsOf(t, name) {
 			if a.Level != Info {
 				t.Errorf("%s, step %d: %s", name, a.Step, a)

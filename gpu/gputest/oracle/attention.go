@@ -158,8 +158,12 @@ func attentionDeltaCases(d *data) []Case {
 
 // packed are the lengths of sequences that lie in one batch, one after the
 // other; each token sees the ones before it. Of every 8 rows some belong to one
-// sequence and some do not, and the last ones are fewer than 8.
+// sequence and some do not.
 var packed = []int{1, 34, 8}
+
+// branches are runs of rows of a tree that follows them: how long each is, and which
+// of them it continues. The last rows are fewer than 8.
+var branches = []struct{ n, parent int }{{5, -1}, {4, 0}, {3, 1}, {9, 1}, {1, 0}}
 
 // packedBatch is what both backward kernels read.
 type packedBatch struct {
@@ -167,30 +171,71 @@ type packedBatch struct {
 	t              int
 	q, k, v, do    []float32
 	stat           []float32
-	first, ends    []uint32
+	paths          [][]uint32 // rows that each row sees
+	kvidx, meta    []uint32   // the same as the kernels read it
+	ends           []uint32
 	vq, vk, vv, vd []Value
+}
+
+// run appends n rows, each of which sees the one before it, and the first of which sees
+// what row parent does; -1: nothing.
+func (b *packedBatch) run(n, parent int) {
+	for range n {
+		var path []uint32
+		if parent >= 0 {
+			path = slices.Clone(b.paths[parent])
+		}
+		b.paths = append(b.paths, append(path, uint32(b.t)))
+		b.meta = append(b.meta, 0, uint32(len(path)+1))
+		parent = b.t
+		b.t++
+	}
+}
+
+// lists fills kvidx with the path to each row behind which the next one does not
+// follow, and points the rows to theirs.
+func (b *packedBatch) lists() {
+	listed := 0
+	for row, path := range b.paths {
+		if row+1 < b.t && slices.Contains(b.paths[row+1], uint32(row)) {
+			continue
+		}
+		for ; listed <= row; listed++ {
+			b.meta[2*listed] = uint32(len(b.kvidx))
+		}
+		b.kvidx = append(b.kvidx, path...)
+	}
+	for row := range b.paths {
+		end := row
+		for end < b.t && slices.Contains(b.paths[end], uint32(row)) {
+			end++
+		}
+		b.ends = append(b.ends, uint32(end))
+	}
 }
 
 func (d *data) packedBatch(s attentionShape) packedBatch {
 	b := packedBatch{attentionShape: s}
 	for _, n := range packed {
-		for range n {
-			b.first = append(b.first, uint32(b.t))
-			b.ends = append(b.ends, uint32(b.t+n))
-		}
-		b.t += n
+		b.run(n, -1)
 	}
+	var last []int // row of each branch
+	for _, branch := range branches {
+		parent := -1
+		if branch.parent >= 0 {
+			parent = last[branch.parent]
+		}
+		b.run(branch.n, parent)
+		last = append(last, b.t-1)
+	}
+	b.lists()
 	b.q, b.do = d.normal(b.t*s.h*s.hd, 1), d.normal(b.t*s.h*s.hd, 1)
 	b.k, b.v = d.normal(b.t*s.kv*s.hd, 1), d.normal(b.t*s.kv*s.hd, 1)
 	b.vq, b.vk, b.vv, b.vd = values(b.q), values(b.k), values(b.v), values(b.do)
 	for row := range b.t {
-		var keys []uint32
-		for j := int(b.first[row]); j <= row; j++ {
-			keys = append(keys, uint32(j))
-		}
 		for h := range s.h {
 			var lse Value
-			o := s.attend(b.vq, b.vk, b.vv, row, h, keys, &lse)
+			o := s.attend(b.vq, b.vk, b.vv, row, h, b.paths[row], &lse)
 			delta := Dot(o, s.head(b.vd, row, h, s.h))
 			b.stat = append(b.stat, float32(lse.X), float32(delta.X))
 		}
@@ -213,25 +258,22 @@ func attentionBackwardDqCases(d *data) []Case {
 	var cases []Case
 	for _, s := range attentionShapes {
 		b := d.packedBatch(s)
-		var meta []uint32
 		var dq []Value
 		for row := range b.t {
-			first := int(b.first[row])
-			meta = append(meta, uint32(first), uint32(row-first+1))
 			for h := range s.h {
 				var ds []Value
-				for key := first; key <= row; key++ {
-					_, g := b.pair(row, h, key)
-					ds = append(ds, g)
+				var keys [][]Value
+				for _, key := range b.paths[row] {
+					_, g := b.pair(row, h, int(key))
+					ds, keys = append(ds, g), append(keys, s.head(b.vk, int(key), h/(s.h/s.kv), s.kv))
 				}
 				for i := range s.hd {
-					at := (first*s.kv+h/(s.h/s.kv))*s.hd + i
-					dq = append(dq, Dot(ds, column(b.vk[at:], s.kv*s.hd, len(ds))))
+					dq = append(dq, Dot(ds, across(keys, i)))
 				}
 			}
 		}
-		c := d.newCase(s.name(), s.params(b.t), b.q, b.k, b.v, b.do, b.stat, meta, unwritten(b.t*s.h*s.hd))
-		c.Want[6] = dq
+		c := d.newCase(s.name(), s.params(b.t), b.q, b.k, b.v, b.do, b.stat, b.kvidx, b.meta, unwritten(b.t*s.h*s.hd))
+		c.Want[7] = dq
 		cases = append(cases, c)
 	}
 	return cases

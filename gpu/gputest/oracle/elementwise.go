@@ -242,13 +242,21 @@ func gatherRowsCases(d *data) []Case {
 func scatterRowsCases(d *data) []Case {
 	var cases []Case
 	for _, g := range grids {
-		const source = 5
-		src, inv := d.normal(source*g.d, 1), d.below(g.t, source+1)
-		c := d.newCase(g.name(), words(g.t, g.d), src, inv, unwritten(g.t*g.d))
-		want := make([]float32, g.t*g.d)
-		for t, r := range inv {
-			if r > 0 {
-				copy(want[t*g.d:], src[int(r-1)*g.d:][:g.d])
+		start := make([]uint32, g.t+1) // rows of none, one and several
+		for t, n := range d.below(g.t, 4) {
+			start[t+1] = start[t] + n
+		}
+		src := d.normal(int(start[g.t])*g.d, 1)
+		if len(src) == 0 {
+			src = d.normal(g.d, 1)
+		}
+		c := d.newCase(g.name(), words(g.t, g.d), src, start, unwritten(g.t*g.d))
+		var want []Value
+		for t := range g.t {
+			for i := range g.d {
+				n := int(start[t+1] - start[t])
+				at := min(int(start[t])*g.d+i, len(src)-1)
+				want = append(want, Sum(column(values(src)[at:], g.d, n)))
 			}
 		}
 		c.Want[2] = want

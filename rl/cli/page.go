@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/rl/web"
+)
+
+func pageCommand() *cli.Command {
+	return &cli.Command{
+		Name: "page", Usage: "look at runs in a browser, finished or in progress", ArgsUsage: "RUN... | DIR",
+		Description: `Serves a page that shows runs: accuracy and rewards as they come, every completion with
+what it was paid and what it taught each token, held-out problems, runs side by side, and
+whether to trust them. It reads the runs' files and writes nothing into them. DIR is a
+folder that holds runs; new ones appear by themselves. Ctrl-C ends it.
+
+The address is loopback, and nothing is loaded from anywhere else. An address beyond
+loopback needs a token, which is a part of the link that is printed. On another machine,
+use an SSH tunnel: ssh -L 8080:127.0.0.1:8080 HOST rlzero page --listen 127.0.0.1:8080 runs
+
+Examples:
+   rlzero page runs                         every run in the folder runs
+   rlzero page runs/first runs/second
+   rlzero page --out first.html runs/first  one file, to send or to keep`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on, host:port; port 0 is any free one", Value: web.Default},
+			&cli.StringFlag{Name: "out", Usage: "write one self-contained HTML `FILE` instead"},
+			&cli.IntFlag{Name: "limit", Usage: "largest size of that file in `MB`; completions of some steps are left out", Value: 20},
+		},
+		Action: func(c *cli.Context) error {
+			places := c.Args().Slice()
+			if len(places) == 0 {
+				return usagef("%s needs RUN or DIR", c.Command.HelpName)
+			}
+			runs, err := page.Open(places...)
+			if err != nil {
+				return err
+			}
+			if out := c.String("out"); out != "" {
+				if c.Int("limit") < 1 {
+					return badValue("limit", c.Int("limit"), "a whole number from 1, in MB")
+				}
+				data, err := runs.File(c.Int("limit") << 20)
+				if err != nil {
+					return fmt.Errorf("%w: %w", lines.ErrInput, err)
+				}
+				return os.WriteFile(out, data, 0o644)
+			}
+			ctx, done := interruptible(c)
+			defer done()
+			return servePage(ctx, c, runs, c.String("listen"))
+		},
+	}
+}
+
+// servePage shows runs until the context ends.
+func servePage(ctx context.Context, c *cli.Context, runs *page.Runs, addr string) error {
+	server, err := web.Listen(addr)
+	if err != nil {
+		return usage(err)
+	}
+	fmt.Fprintf(c.App.ErrWriter, "page  %s\n", server.URL())
+	if err := server.Serve(ctx, runs.Handler()); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

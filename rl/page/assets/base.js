@@ -1,0 +1,83 @@
+// What every screen uses: elements, numbers as text, keys, the address.
+"use strict";
+const R = { screens: [], runs: new Map(), metrics: [], inline: window.inlineRuns };
+
+// h makes an element. Texts are set as text, never as HTML: models wrote some of them.
+R.h = function (tag, attributes, ...children) {
+  const svg = R.svgTags.has(tag);
+  const e = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes || {})) {
+    if (v == null || v === false) continue;
+    if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+    else if (k === "style") for (const [p, x] of Object.entries(v)) e.style.setProperty(p, x);
+    else e.setAttribute(k, v === true ? "" : v);
+  }
+  e.append(...children.flat(Infinity).filter((c) => c != null && c !== false));
+  return e;
+};
+R.svgTags = new Set(["svg", "g", "path", "circle", "rect", "line", "text", "title"]);
+
+// Marks that would turn the order of a text round are shown as U+FFFD (Unicode TR 9).
+R.plain = (text) => String(text).replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g, "\ufffd");
+R.clip = (text, n) => (text.length > n ? text.slice(0, n) + "…" : text);
+
+R.finite = (v) => typeof v === "number" && Number.isFinite(v);
+
+// Numbers as people read them.
+R.number = function (v) {
+  if (!R.finite(v)) return "–";
+  const a = Math.abs(v);
+  if (a !== 0 && (a < 1e-3 || a >= 1e6)) return v.toExponential(1).replace("e+", "e").replace("-", "−");
+  const digits = a >= 100 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : 3;
+  return v.toLocaleString("en", { maximumFractionDigits: digits }).replace("-", "−");
+};
+R.percent = (v) => (R.finite(v) ? (100 * v).toFixed(1) + " %" : "–");
+R.signed = (v, text) => (v > 0 ? "+" : "") + text(v);
+R.seconds = function (s) {
+  if (!R.finite(s)) return "–";
+  if (s < 90) return Math.round(s) + " s";
+  if (s < 5400) return Math.round(s / 60) + " min";
+  return (s / 3600).toFixed(1) + " h";
+};
+R.bytes = (n) => (n < 1e6 ? (n / 1e3).toFixed(0) + " kB" : (n / 1e6).toFixed(1) + " MB");
+R.value = (name, v) => (R.isShare(name) ? R.percent(v) : R.number(v));
+
+// isShare: shares and accuracies are shown in percent.
+R.isShare = (name) => /_share$|^eval\/(pass@|greedy|valid|mean)|clip_fraction$/.test(name);
+
+R.median = function (list) {
+  const s = list.filter(R.finite).sort((a, b) => a - b);
+  return s.length ? s[s.length >> 1] : NaN;
+};
+
+// Announces a change to those who do not see it.
+R.say = (text) => { document.getElementById("live").textContent = text; };
+
+// The address: #/run/ID/screen?key=value. A link keeps the view.
+R.parse = function () {
+  const [path, query] = location.hash.replace(/^#/, "").split("?");
+  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const params = Object.fromEntries(new URLSearchParams(query || ""));
+  if (parts[0] !== "run") return { screen: "runs", params };
+  return { screen: parts[2] || "now", id: parts[1], params };
+};
+R.href = function (screen, id, params) {
+  const query = new URLSearchParams(Object.entries(params || {}).filter(([, v]) => v != null && v !== "")).toString();
+  const path = screen === "runs" ? "#/" : "#/run/" + encodeURIComponent(id) + "/" + screen;
+  return query ? path + "?" + query : path;
+};
+R.go = (screen, id, params) => { location.hash = R.href(screen, id, params); };
+// set changes parameters of the view in place, without a step in the history.
+R.set = function (changes) {
+  const at = R.parse();
+  Object.assign(at.params, changes);
+  history.replaceState(null, "", R.href(at.screen, at.id, at.params));
+  R.show();
+};
+
+// region is a part of a page that scrolls sideways, reachable by keys.
+R.region = (label, ...children) => R.h("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, ...children);
+
+R.verdictMark = { right: "✓", wrong: "✗", graded: "◐", not_scored: "·" };
+R.verdict = (v) => R.h("span", { class: "verdict " + v }, R.h("span", { "aria-hidden": "true" }, (R.verdictMark[v] || "·") + " "), v.replace(/_/g, " "));
+R.code = (text, n) => R.h("code", {}, R.plain(R.clip(text, n || 600)));

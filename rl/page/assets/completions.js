@@ -1,0 +1,157 @@
+// Completions: what does it really write, and what is it paid for?
+"use strict";
+
+R.screens.push({
+  name: "completions", title: "Completions",
+  keys: {
+    h: ["one step back", () => move(-1)], l: ["one step on", () => move(1)], j: ["next group, or next row", () => next(1)], k: ["group or row before", () => next(-1)],
+    t: ["tokens, or not", () => R.set({ tokens: R.parse().params.tokens ? "" : "1" })], d: ["differences to the best, or not", () => R.set({ diff: R.parse().params.diff ? "" : "1" })],
+  },
+  async show(el, r, params) {
+    const steps = await r.steps("completions.jsonl");
+    if (!steps.length) { el.append(R.h("h1", {}, "No completions yet")); return; }
+    at.steps = steps; at.run = r;
+    const wanted = params.step ? +params.step : steps[steps.length - 1].step;
+    at.place = steps.reduce((best, s, i) => (Math.abs(s.step - wanted) < Math.abs(steps[best].step - wanted) ? i : best), 0);
+    const step = steps[at.place];
+    const lines = await r.linesOf("completions.jsonl", step.step);
+    at.groups = [...new Set(lines.map((o) => o.group))];
+    if (params.group != null && params.group !== "") return group(el, r, step, lines.filter((o) => o.group === +params.group), params);
+    el.append(R.h("div", { class: "head" }, R.h("h1", {}, "Completions"), controls(r, step, params)));
+    const total = steps.reduce((n, s) => n + s.counts.reduce((a, b) => a + b, 0), 0);
+    if (params.q || params.everywhere) {
+      let found;
+      try { found = await r.search({ text: params.q, regexp: params.regexp === "1", verdict: params.verdict }); } catch (e) { el.append(R.h("p", { class: "alert" }, e.message)); return; }
+      el.append(R.h("p", { class: "note" }, `${found.count.toLocaleString("en")} of ${total.toLocaleString("en")} completions of the run${params.q ? ` hold “${params.q}”` : ""}${found.count > found.lines.length ? `; the first ${found.lines.length} are shown` : ""}.`), list(r, sorted(found.lines, params.sort), true));
+    } else {
+      const shown = sorted(lines.filter((o) => !params.verdict || o.verdict === params.verdict), params.sort);
+      el.append(R.h("p", { class: "note" }, `${shown.length} of the ${lines.length} completions of this step; ${total.toLocaleString("en")} in the run.`), list(r, shown, false));
+    }
+  },
+});
+
+const at = { steps: [], place: 0, groups: [], run: null };
+
+function move(by) {
+  const s = at.steps[at.place + by];
+  if (s) R.set({ step: s.step, q: "" });
+}
+function next(by) {
+  const { params } = R.parse();
+  if (params.group != null && params.group !== "") {
+    const g = at.groups[at.groups.indexOf(+params.group) + by];
+    if (g != null) R.set({ group: g });
+    return;
+  }
+  const items = [...document.querySelectorAll("main .item")], i = items.indexOf(document.activeElement);
+  const to = items[Math.max(0, Math.min(items.length - 1, i + by))];
+  if (to) to.focus();
+}
+
+function controls(r, step, params) {
+  const m = r.stages().find((s) => step.step > s.after && step.step <= s.last) || { after: 0, name: step.stage };
+  const pick = (key, label, options) => R.h("select", { "aria-label": label, onchange: (e) => R.set({ [key]: e.target.value }) }, options.map(([v, t]) => R.h("option", { value: v, selected: (params[key] || "") === v }, t)));
+  return [
+    R.h("span", { class: "steps" },
+      R.h("button", { type: "button", "aria-label": "one step back", onclick: () => move(-1) }, "‹"),
+      R.h("input", { type: "range", min: 0, max: at.steps.length - 1, value: at.place, "aria-label": "step", "aria-valuetext": "step " + (step.step - m.after), onchange: (e) => R.set({ step: at.steps[+e.target.value].step, q: "" }) }),
+      R.h("button", { type: "button", "aria-label": "one step on", onclick: () => move(1) }, "›"),
+      R.h("b", {}, `${m.name} ${(step.step - m.after).toLocaleString("en")}`)),
+    pick("verdict", "verdict", [["", "every verdict"], ["right", "right"], ["wrong", "wrong"], ["graded", "graded"], ["not_scored", "not scored"]]),
+    pick("sort", "order", [["", "as sampled"], ["advantage", "advantage"], ["reward", "reward"], ["length", "length"]]),
+    R.h("input", { type: "search", id: "search", placeholder: "search all steps", "aria-label": "search all steps", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) }),
+    R.h("button", { type: "button", "aria-pressed": String(params.regexp === "1"), "aria-label": "search is a regular expression", onclick: () => R.set({ regexp: params.regexp === "1" ? "" : "1" }) }, ".*"),
+  ];
+}
+
+function sorted(lines, by) {
+  const key = { advantage: (o) => o.advantage, reward: (o) => o.reward, length: (o) => o.tokens }[by];
+  return key ? lines.slice().sort((a, b) => (key(b) == null ? -Infinity : key(b)) - (key(a) == null ? -Infinity : key(a))) : lines;
+}
+
+const MOST = 300; // rows on a page
+
+function list(r, lines, withStep) {
+  const m = r.main();
+  return R.region("Completions", R.h("table", { class: "completions" },
+    R.h("thead", {}, R.h("tr", {}, [withStep ? "step" : null, "prompt", "reward", "advantage", "tokens", "completion"].filter(Boolean).map((t) => R.h("th", { scope: "col", class: /reward|advantage|tokens/.test(t) ? "num" : null }, t)))),
+    R.h("tbody", {}, lines.slice(0, MOST).map((o) => R.h("tr", {},
+      withStep ? R.h("td", {}, o.step - m.after) : null,
+      R.h("td", {}, R.h("a", { class: "item", href: R.href("completions", r.id, { step: o.step, group: o.group }) }, R.code(o.prompt, 120))),
+      R.h("td", { class: "num" }, o.reward == null ? "–" : R.number(o.reward)), R.h("td", { class: "num" }, push(o.advantage)), R.h("td", { class: "num" }, o.tokens + (o.stop === "length" ? " ▸" : "")),
+      R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.verdict(o.verdict), " ", R.plain(R.clip(o.reason, 160)))))))),
+  lines.length > MOST ? R.h("p", { class: "note" }, `${lines.length - MOST} more; choose a verdict or search.`) : null);
+}
+
+const push = (a) => (a == null ? "–" : R.h("span", { class: a > 0 ? "push" : a < 0 ? "pull" : "" }, (a > 0 ? "▲ " : a < 0 ? "▼ " : "") + (a > 0 ? "+" : "") + R.number(a)));
+
+// group is one prompt and everything that was sampled for it.
+async function group(el, r, step, lines, params) {
+  const m = r.stages().find((s) => step.step > s.after && step.step <= s.last);
+  if (!lines.length) { el.append(R.h("h1", {}, "There is no such group in this step")); return; }
+  const first = lines[0], back = R.href("completions", r.id, { step: step.step });
+  el.append(R.h("p", { class: "kicker" }, R.h("a", { href: back }, `${m.name}, step ${step.step - m.after}`), ` · group ${first.group} of ${at.groups.length}`),
+    R.h("div", { class: "head" }, R.h("h1", { class: "prompt" }, R.code(first.prompt, 600)),
+      R.h("button", { type: "button", "aria-pressed": String(!!params.diff), onclick: () => R.set({ diff: params.diff ? "" : "1" }) }, "differences"),
+      R.h("button", { type: "button", "aria-pressed": String(!!params.tokens), onclick: () => R.set({ tokens: params.tokens ? "" : "1" }) }, "tokens")),
+    first.answer ? R.h("p", { class: "gold" }, "reference answer ", R.code(first.answer, 400)) : "");
+  const tokens = params.tokens ? await r.linesOf("tokens.jsonl", step.step) : [];
+  if (params.tokens && !tokens.length) {
+    const recorded = (await r.steps("tokens.jsonl")).map((s) => s.step);
+    const near = recorded.reduce((b, s) => (b == null || Math.abs(s - step.step) < Math.abs(b - step.step) ? s : b), null);
+    el.append(R.h("p", { class: "note" }, "The tokens of this step were not recorded: token_every of the recipe says which are. ", near != null ? R.h("a", { href: R.href("completions", r.id, { step: near, group: first.group, tokens: 1 }) }, "Step " + (near - m.after) + " has them.") : null));
+  }
+  const folded = fold(lines), best = folded.slice().sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0))[0].line;
+  const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
+  if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
+  const largest = Math.max(1e-12, ...tokens.filter((t) => t.group === first.group).flatMap((t) => (t.weight || []).map(Math.abs)));
+  el.append(R.h("div", { class: "answers" }, folded.map(({ line, samples }) => {
+    const t = tokens.find((o) => o.group === line.group && o.sample === line.sample);
+    return R.h("article", { class: "answer " + line.verdict },
+      R.h("p", { class: "count" }, R.h("b", {}, samples.length + " ×"), " reward ", R.h("b", {}, line.reward == null ? "–" : R.number(line.reward)), " advantage ", push(line.advantage), ` ${line.tokens} tokens, ${line.stop === "eos" ? "ended" : line.stop === "length" ? "cut off" : line.stop}`),
+      R.h("p", { class: "written" }, t ? tokenText(t, params.by, largest) : params.diff && line !== best ? diff(best.completion, line.completion) : R.code(line.completion, 4000)),
+      R.h("p", { class: "reason" }, R.verdict(line.verdict), " ", R.plain(line.reason), line.not_scored ? " · not scored: " + R.plain(line.not_scored) : ""),
+      line.terms ? terms(line.terms) : null);
+  })));
+  el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${r.dir} --prompt ${shell(first.prompt)}`)));
+}
+
+const shell = (s) => "'" + s.replace(/'/g, "'\\''") + "'";
+
+// fold puts equal completions together, the best paid first.
+function fold(lines) {
+  const by = new Map();
+  for (const o of lines) {
+    if (!by.has(o.completion)) by.set(o.completion, { line: o, samples: [] });
+    by.get(o.completion).samples.push(o.sample);
+  }
+  return [...by.values()].sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0) || b.samples.length - a.samples.length);
+}
+
+const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]) => R.h("div", {}, R.h("dt", {}, k), R.h("dd", {}, v == null ? "–" : R.number(v)))));
+
+function tokenText(t, by, largest) {
+  const clipped = new Set(t.clipped || []);
+  const top = by ? Math.max(1e-9, ...t[by].map(Math.abs)) : largest;
+  return R.h("code", { class: "tokens" }, t.text.map((text, i) => {
+    const v = by ? Math.abs(t[by][i]) : t.weight ? -t.weight[i] : 0, share = Math.min(1, Math.abs(v) / top);
+    const level = share === 0 ? 0 : Math.max(1, Math.ceil(share * 4));
+    const says = `${JSON.stringify(text)} log-prob ${R.number(t.logprob[i])}, entropy ${R.number(t.entropy[i])} nats` + (t.weight ? `, push ${R.number(-t.weight[i])}` : ", not learnt from") + (clipped.has(i) ? ", clipped" : "");
+    return R.h("span", { class: (by ? "amount" : v >= 0 ? "up" : "down") + level + (clipped.has(i) ? " clipped" : ""), title: says }, text === "" ? "∎" : R.plain(text));
+  }));
+}
+
+// diff marks the words of b that a lacks (longest common subsequence of words and marks).
+function diff(a, b) {
+  const cut = (s) => (s.match(/\s+|\d+|\p{L}+|./gu) || []).slice(0, 600);
+  const x = cut(a), y = cut(b), n = x.length, m = y.length;
+  const best = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
+  for (let i = n - 1; i >= 0; i--) for (let j = m - 1; j >= 0; j--) best[i][j] = x[i] === y[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+  const out = R.h("code", {});
+  for (let i = 0, j = 0; i < n || j < m;) {
+    if (i < n && j < m && x[i] === y[j]) { out.append(R.plain(y[j])); i++; j++; }
+    else if (i < n && (j === m || best[i + 1][j] >= best[i][j + 1])) out.append(R.h("del", {}, R.plain(x[i++])));
+    else out.append(R.h("ins", {}, R.plain(y[j++])));
+  }
+  return out;
+}

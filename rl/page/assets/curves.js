@@ -1,0 +1,113 @@
+// Curves: what changed, when? Every metric, by family, under one cursor.
+"use strict";
+
+const axes = {
+  stage: "steps of the stage", total: "steps of the run", tokens: "tokens sampled", time: "time",
+};
+
+R.screens.push({
+  name: "curves", title: "Curves",
+  keys: { s: ["smooth the lines, or not", () => R.set({ smooth: R.parse().params.smooth === "0" ? "" : "0" })] },
+  show(el, r, params) {
+    const axis = axes[params.x] ? params.x : "stage", m = r.main();
+    const pick = R.h("select", { "aria-label": "horizontal axis", onchange: (e) => R.set({ x: e.target.value }) }, Object.entries(axes).map(([k, v]) => R.h("option", { value: k, selected: k === axis }, v)));
+    const search = R.h("input", { type: "search", id: "search", placeholder: "metric", "aria-label": "metrics whose name holds", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
+    const toggle = (key, name, on, off) => R.h("button", { type: "button", "aria-pressed": String(on), onclick: () => R.set({ [key]: off }) }, name);
+    el.append(R.h("div", { class: "head" }, R.h("h1", {}, "Curves"), search, pick,
+      toggle("smooth", "smooth", params.smooth !== "0", params.smooth === "0" ? "" : "0"), toggle("log", "log", !!params.log, params.log ? "" : "1")));
+    if (!m) return;
+    const names = r.names().filter((n) => !params.q || n.includes(params.q));
+    const order = R.metrics.map((t) => t.name.replace(/(@K|\/NAME)$/, ""));
+    const place = (n) => { const i = order.findIndex((o) => n === o || n.startsWith(o + "@") || n.startsWith(o + "/")); return i < 0 ? order.length : i; };
+    const families = new Map();
+    for (const n of names.sort((a, b) => place(a) - place(b))) {
+      const f = n.split("/")[0];
+      families.set(f, [...(families.get(f) || []), n]);
+    }
+    const x = horizontal(r, axis, m);
+    for (const [family, list] of families) {
+      // What never changes is told in words.
+      const still = (n) => { const y = r.series(n).y.filter((v, i) => R.finite(v) && x(r.series(n).x[i]) != null); return y.length && y.every((v) => v === y[0]) ? y[0] : null; };
+      const constant = list.filter((n) => still(n) != null), figures = list.filter((n) => still(n) == null).map((n) => figure(r, n, x, axis, params)).filter(Boolean);
+      if (figures.length || constant.length) {
+        el.append(R.h("section", {}, R.h("h2", {}, family), figures.length ? R.h("div", { class: "grid" }, figures) : "",
+          constant.length ? R.h("p", { class: "note" }, "Constant: " + constant.map((n) => `${n} ${R.value(n, still(n))}`).join(", ") + ".") : ""));
+      }
+    }
+  },
+});
+
+// horizontal maps a step to its place on the axis; null: the step is not shown.
+function horizontal(r, axis, m) {
+  if (axis === "total") return (s) => s;
+  if (axis === "stage") return (s) => (s > m.after && s <= m.last ? s - m.after : null);
+  const sum = new Map();
+  let total = 0;
+  const rows = axis === "tokens" ? r.rows : r.timing;
+  for (const row of rows) {
+    const v = row.v;
+    total += axis === "tokens" ? v["rollout/tokens"] || 0 : (v["time/rollout_s"] || 0) + (v["time/train_s"] || 0) + (v["time/eval_s"] || 0);
+    sum.set(row.step, total);
+  }
+  return (s) => (sum.has(s) ? sum.get(s) : null);
+}
+
+const meaning = (name) => R.metrics.find((t) => t.name === name.replace(/@\d+$/, "@K") || (t.name.endsWith("/NAME") && name.startsWith(t.name.slice(0, -4)))) || { meaning: "", reading: "", unit: "" };
+
+const sync = typeof uPlot === "undefined" ? null : uPlot.sync("curves");
+
+function figure(r, name, place, axis, params) {
+  const s = r.series(name), x = [], y = [], stage = [];
+  s.x.forEach((step, i) => { const p = place(step); if (p != null) { x.push(p); y.push(R.finite(s.y[i]) ? s.y[i] : null); stage.push(s.stage[i]); } });
+  const values = y.filter((v) => v != null);
+  if (!values.length) return null;
+  const about = meaning(name);
+  const out = R.h("output", {}, about.unit || " ");
+  const holder = R.h("div", { class: "plot", role: "img", "aria-label": `${name}: from ${R.value(name, values[0])} to ${R.value(name, values[values.length - 1])}, smallest ${R.value(name, Math.min(...values))}, largest ${R.value(name, Math.max(...values))}` });
+  const table = R.h("details", { class: "table" }, R.h("summary", {}, "as a table"));
+  table.addEventListener("toggle", () => { if (table.open && table.childElementCount === 1) table.append(tableOf(name, x, y)); });
+  const fig = R.h("figure", { title: about.reading }, R.h("figcaption", {}, R.h("h3", {}, name), out, R.h("p", { class: "meaning" }, about.meaning)), holder, table);
+  const dots = name.startsWith("eval/"); // measured now and then
+  const soft = params.smooth === "0" || dots ? y : R.smooth(y.map((v) => (v == null ? NaN : v)), stage).map((v) => (R.finite(v) ? v : null));
+  let chart = null;
+  const draw = () => {
+    const width = holder.clientWidth;
+    if (!width) return;
+    if (chart) { chart.setSize({ width, height: 150 }); return; }
+    chart = new uPlot(options(name, width, out, axis, params, dots, about), dots ? [x, y] : [x, y, soft], holder);
+  };
+  // Drawn when it comes into view: forty charts of ten thousand steps are not drawn at once.
+  new IntersectionObserver((seen, o) => { if (seen.some((e) => e.isIntersecting)) { o.disconnect(); new ResizeObserver(draw).observe(holder); } }, { rootMargin: "200px" }).observe(holder);
+  return fig;
+}
+
+function options(name, width, out, axis, params, dots, about) {
+  const css = getComputedStyle(document.documentElement), colour = (n) => css.getPropertyValue(n).trim();
+  const font = "12px system-ui, sans-serif";
+  const grid = { stroke: colour("--rule"), width: 1 }, ticks = { show: false };
+  const axisText = (v) => (axis === "time" ? R.seconds(v) : v.toLocaleString("en", { notation: axis === "tokens" ? "compact" : "standard" }));
+  const series = [{}];
+  if (dots) series.push({ stroke: colour("--s0"), width: 2, points: { show: true, size: 6, fill: colour("--s0"), stroke: colour("--paper") }, spanGaps: true });
+  else series.push({ stroke: colour("--s0") + (params.smooth === "0" ? "" : "48"), width: params.smooth === "0" ? 1.5 : 1, points: { show: false } }, { stroke: params.smooth === "0" ? "transparent" : colour("--s0"), width: 2, points: { show: false } });
+  return {
+    width, height: 150, legend: { show: false }, padding: [8, 16, 0, 0],
+    cursor: { sync: { key: sync.key, setSeries: false }, y: false, points: { show: false }, drag: { x: true, y: false } },
+    scales: { x: { time: false }, y: { distr: params.log ? 3 : 1 } },
+    axes: [
+      { stroke: colour("--soft"), font, grid: { show: false }, ticks, size: 24, values: (_, v) => v.map(axisText) },
+      { stroke: colour("--soft"), font, grid, ticks, size: 56, values: (_, v) => v.map((t) => (t == null ? "" : R.isShare(name) ? R.number(100 * t) + " %" : R.number(t))) },
+    ],
+    series,
+    hooks: { setCursor: [(u) => {
+      const i = u.cursor.idx;
+      if (i == null || u.data[1][i] == null) { out.textContent = about.unit || " "; return; }
+      out.replaceChildren((axis === "stage" || axis === "total" ? "step " : "") + axisText(u.data[0][i]) + " ", R.h("b", { class: "s0" }, R.value(name, u.data[1][i])));
+    }] },
+  };
+}
+
+function tableOf(name, x, y) {
+  const every = Math.ceil(x.length / 100);
+  return R.region(name + " as a table", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, R.h("th", { scope: "col" }, "at"), R.h("th", { scope: "col" }, name))),
+    R.h("tbody", {}, x.map((v, i) => (i % every && i !== x.length - 1 ? null : R.h("tr", {}, R.h("th", { scope: "row" }, R.number(v)), R.h("td", {}, R.value(name, y[i]))))))));
+}

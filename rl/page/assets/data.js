@@ -1,0 +1,245 @@
+// The files of runs. They come from the server that gave out the page, by range and as
+// they grow, or from the page itself where it is a single file.
+"use strict";
+
+// R.source has two forms: here the server's; a single-file page brings its own as
+// R.inline = {runs, metrics, files: {id: {name: text}}}.
+R.source = {
+  async runs() { return R.inline ? R.inline.runs : (await fetch("runs.json")).json(); },
+  async table() { return R.inline ? R.inline.metrics : (await fetch("metrics.json")).json(); },
+  // bytes of a file from one offset to another (exclusive; null: to the end).
+  async bytes(id, file, from, to) {
+    const range = "bytes=" + from + "-" + (to == null ? "" : to - 1);
+    const r = await fetch("run/" + encodeURIComponent(id) + "/" + file, { headers: { Range: range } });
+    if (r.status === 416 || r.status === 404) return new Uint8Array();
+    if (!r.ok) throw new Error((await r.text()).trim());
+    return new Uint8Array(await r.arrayBuffer());
+  },
+  async json(id, name, query) {
+    const r = await fetch("run/" + encodeURIComponent(id) + "/" + name + "?" + new URLSearchParams(query));
+    if (!r.ok) throw new Error((await r.text()).trim());
+    return r.json();
+  },
+};
+
+const decoder = new TextDecoder();
+
+// Run is a run in the browser: what has been read of it so far.
+R.Run = class {
+  constructor(d) {
+    Object.assign(this, { id: d.id, dir: d.dir, state: d.state, sizes: d.files, rows: [], timing: [], alerts: [], evaluations: [], version: 0 });
+    this.read = {};   // bytes of each log that were read
+    this.index = {};  // steps of completions.jsonl and tokens.jsonl
+    this.columns = new Map();
+  }
+
+  // refresh reads what is new of the small files.
+  async refresh() {
+    await Promise.all([
+      this.log("metrics.jsonl", (o) => addRow(this.rows, o), () => { this.rows = []; }),
+      this.log("timing.jsonl", (o) => addRow(this.timing, o), () => { this.timing = []; }),
+      this.log("alerts.jsonl", (o) => this.alerts.push(o), () => { this.alerts = []; }),
+      this.log("evaluations.jsonl", (o) => this.evaluations.push(o), () => { this.evaluations = []; }),
+      this.text("recipe.toml").then((t) => { if (t) { this.recipe = t; this.facts = recipeFacts(t); } }),
+      this.text("receipt.json").then((t) => { this.receipt = t ? JSON.parse(t) : null; }),
+    ]);
+    this.columns.clear();
+    this.version++;
+  }
+
+  async text(file) {
+    if (R.inline) return R.inline.files[this.id][file] || "";
+    if (this.sizes[file] == null) return "";
+    return decoder.decode(await R.source.bytes(this.id, file, 0, null));
+  }
+
+  // log parses the new whole lines of a log; a file that became shorter is read anew.
+  async log(file, add, clear) {
+    if (R.inline) {
+      if (!this.read[file]) eachLine(R.inline.files[this.id][file] || "", add);
+      this.read[file] = 1;
+      return;
+    }
+    const size = this.sizes[file];
+    let from = this.read[file] || 0;
+    if (size == null || size === from) return;
+    if (size < from) { clear(); from = 0; }
+    const data = await R.source.bytes(this.id, file, from, null);
+    const whole = data.lastIndexOf(10) + 1;
+    eachLine(decoder.decode(data.subarray(0, whole)), add);
+    this.read[file] = from + whole;
+  }
+
+  // series is a metric over the steps: {x: step, y: value, stage: index}.
+  series(name) {
+    if (this.columns.has(name)) return this.columns.get(name);
+    const s = { x: [], y: [], stage: [] };
+    const stages = this.stages();
+    let at = 0;
+    for (const rows of [this.rows, this.timing]) {
+      for (const r of rows) {
+        if (!(name in r.v)) continue;
+        while (at < stages.length - 1 && r.step > stages[at].last) at++;
+        s.x.push(r.step); s.y.push(r.v[name] == null ? NaN : r.v[name]); s.stage.push(at);
+      }
+      if (s.x.length) break;
+    }
+    this.columns.set(name, s);
+    return s;
+  }
+  has(name) { return this.series(name).x.length > 0; }
+  last(name) { const y = this.series(name).y; return y.length ? y[y.length - 1] : NaN; }
+  names() {
+    const seen = new Set();
+    for (const rows of [this.rows, this.timing]) for (const r of rows) for (const k in r.v) seen.add(k);
+    return [...seen];
+  }
+
+  // stages are spans of steps (after, last]; rl: it learns from rewards.
+  stages() {
+    if (this.columns.has("\0stages")) return this.columns.get("\0stages");
+    const out = [];
+    for (const r of this.rows) {
+      if (r.step < 1) continue;
+      let s = out[out.length - 1];
+      if (!s || s.name !== r.stage) out.push(s = { name: r.stage, after: s ? s.last : r.step - 1, last: r.step, rl: false });
+      s.last = Math.max(s.last, r.step);
+      if ("reward/mean" in r.v) s.rl = true;
+    }
+    this.columns.set("\0stages", out);
+    return out;
+  }
+  // main is the stage that people look at: the last that learns from rewards, or the last.
+  main() {
+    const s = this.stages();
+    return s.filter((o) => o.rl).pop() || s[s.length - 1];
+  }
+
+  // evals are the held-out evaluations: {step, stage, pass, low, high, k, passK, problems, full}.
+  evals() {
+    return this.rows.filter((r) => R.finite(r.v["eval/pass@1"])).map((r) => {
+      const e = { step: r.step, stage: r.stage, pass: r.v["eval/pass@1"], low: NaN, high: NaN, k: 1, passK: NaN, problems: r.v["eval/problems"], samples: r.v["eval/samples"], full: "eval/greedy" in r.v };
+      if (Math.abs(r.v["eval/mean"] - e.pass) < 1e-9) { e.low = r.v["eval/mean_low"]; e.high = r.v["eval/mean_high"]; }
+      for (const n in r.v) {
+        const m = /^eval\/pass@(\d+)$/.exec(n);
+        if (m && +m[1] > e.k) { e.k = +m[1]; e.passK = r.v[n]; }
+      }
+      return e;
+    });
+  }
+  // before and after are the evaluations round the rewards.
+  before() { const m = this.main(); return m && this.evals().filter((e) => e.step <= m.after).pop(); }
+  after() { return this.evals().pop(); }
+
+  // steps is the index of completions.jsonl or tokens.jsonl.
+  async steps(file) {
+    if (R.inline) {
+      if (!this.index[file]) {
+        const by = new Map();
+        eachLine(R.inline.files[this.id][file] || "", (o) => {
+          if (!by.has(o.step)) by.set(o.step, { step: o.step, stage: o.stage, counts: [0, 0, 0, 0], lines: [] });
+          const s = by.get(o.step), v = ["right", "wrong", "graded", "not_scored"].indexOf(o.verdict);
+          s.lines.push(o);
+          if (v >= 0) s.counts[v]++;
+        });
+        this.index[file] = [...by.values()];
+      }
+      return this.index[file];
+    }
+    if (this.sizes[file] == null) return [];
+    const have = this.index[file] || (this.index[file] = []);
+    const last = have[have.length - 1];
+    if (last && this.sizes[file] < last.offset + last.bytes) have.length = 0;
+    const from = Math.max(0, have.length - 1);
+    have.splice(from, have.length, ...await R.source.json(this.id, "steps.json", { file, from }));
+    return have;
+  }
+  // linesOf are the lines of a step.
+  async linesOf(file, step) {
+    const s = (await this.steps(file)).find((o) => o.step === step);
+    if (!s) return [];
+    if (s.lines) return s.lines;
+    const out = [];
+    eachLine(decoder.decode(await R.source.bytes(this.id, file, s.offset, s.offset + s.bytes)), (o) => out.push(o));
+    return out;
+  }
+  // search looks through all completions: {count, lines}.
+  async search(q) {
+    if (!R.inline) return R.source.json(this.id, "search.json", { q: q.text || "", regexp: q.regexp ? "1" : "", verdict: q.verdict || "", limit: q.limit || 200 });
+    const match = q.regexp ? ((re) => (t) => re.test(t))(new RegExp(q.text)) : (t) => t.includes(q.text || "");
+    const all = (await this.steps("completions.jsonl")).flatMap((s) => s.lines).filter((o) => (!q.verdict || o.verdict === q.verdict) && (match(o.prompt) || match(o.completion)));
+    return { count: all.length, lines: all.slice(0, q.limit || 200) };
+  }
+};
+
+function eachLine(text, add) {
+  for (const line of text.split("\n")) {
+    if (!line) continue;
+    try { add(JSON.parse(line)); } catch { /* a line of others' making says nothing to us */ }
+  }
+}
+
+// addRow adds a row; a second one of the same step completes the first, as the
+// evaluation after a stage does.
+function addRow(rows, o) {
+  const { step, stage, ...v } = o, last = rows[rows.length - 1];
+  if (last && last.step === step && last.stage === stage) Object.assign(last.v, v);
+  else rows.push({ step, stage, v });
+}
+
+// recipeFacts takes from a resolved recipe what the page needs: it is TOML of our own
+// writing, one key a line.
+function recipeFacts(text) {
+  const f = { name: "", about: "", seed: "", keys: new Map(), stages: [] };
+  let table = "";
+  for (const line of text.split("\n")) {
+    let m;
+    if ((m = /^\[\[?([^\]]+)\]\]?/.exec(line))) {
+      table = m[1];
+      if (table === "stage") f.stages.push({});
+      if (table.startsWith("stage")) table = table.replace("stage", "stage " + f.stages.length);
+    } else if ((m = /^([A-Za-z0-9_]+) = (.*)$/.exec(line))) {
+      const key = (table ? table + "." : "") + m[1];
+      f.keys.set(key, m[2]);
+      if (/^stage \d+$/.test(table)) f.stages[f.stages.length - 1][m[1]] = m[2].replace(/^"(.*)"$/, "$1");
+      if (!table && /^(name|about|seed)$/.test(m[1])) f[m[1]] = m[2].replace(/^"(.*)"$/, "$1");
+    }
+  }
+  f.group = [...f.keys].filter(([k]) => k !== "seed").map(([k, v]) => k + "=" + v).join("\n");
+  f.control = f.stages.some((s) => /\brandom\b|^one$/.test(s.reward || ""));
+  f.title = f.name || f.about.split(/[:,]/)[0];
+  return f;
+}
+
+// start loads all runs and follows them; changed is called when something is new.
+R.start = async function (changed) {
+  R.metrics = await R.source.table();
+  await R.reload();
+  if (R.inline || typeof EventSource === "undefined") return;
+  let timer = 0;
+  const dirty = new Set();
+  const events = new EventSource("events");
+  events.onmessage = (e) => {
+    const { run, file, size } = JSON.parse(e.data);
+    const r = R.runs.get(run);
+    dirty.add(run);
+    if (r && file) r.sizes[file] = size;
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const ids = [...dirty];
+      dirty.clear();
+      await R.reload(ids);
+      changed(ids);
+    }, 150);
+  };
+};
+// reload reads what is new of some runs; of all, if none are named.
+R.reload = async function (ids) {
+  for (const d of await R.source.runs()) {
+    let r = R.runs.get(d.id);
+    if (!r) R.runs.set(d.id, r = new R.Run(d));
+    else if (!ids || ids.includes(d.id)) Object.assign(r, { state: d.state, sizes: d.files });
+    else continue;
+    await r.refresh();
+  }
+};

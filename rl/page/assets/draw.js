@@ -1,0 +1,161 @@
+// Charts as SVG: drawn to the pixel width that they have, with colours of the style
+// sheet, a summary for readers who do not see them, and values under the pointer.
+"use strict";
+
+// R.chart is a figure. spec: {title, unit, share, height, hero, stack, from, to, text, lines, marks}; a line is
+// {label, cls, x, y, stage?, lo?, hi?, dots?, ghost?, band?}. x is steps, ascending.
+// A figure that has lines of one value alone says so as a number.
+R.chart = function (spec) {
+  const lines = spec.lines.filter((l) => l.y.some(R.finite));
+  const text = spec.text || (spec.share ? R.percent : R.number);
+  const out = R.h("output", {});
+  const holder = R.h("div", { class: "plot" });
+  const fig = R.h("figure", { class: spec.hero ? "hero" : "" }, R.h("figcaption", {}, R.h(spec.hero ? "h2" : "h3", {}, spec.title), out), holder);
+  if (!lines.length) return null;
+  const caption = () => { out.textContent = spec.caption || spec.unit || ""; };
+  caption();
+  const draw = () => {
+    const width = holder.clientWidth;
+    if (width > 0) holder.replaceChildren(plot({ ...spec, lines, text }, width, spec.height || (spec.hero ? Math.min(380, Math.max(240, width * 0.46)) : 168), out, caption));
+  };
+  new ResizeObserver(draw).observe(holder);
+  return fig;
+};
+
+const GLYPH = 6.6, LINE = 15; // a generous mean width of a 12-pixel digit; the height of a label
+
+function plot(spec, width, height, out, caption) {
+  const { lines, text } = spec;
+  const all = lines.flatMap((l) => [l.y, l.lo || [], l.hi || []].flat());
+  const y = spec.stack ? { lo: 0, hi: 1, ticks: [0, 0.5, 1] } : R.range(all, spec.share);
+  const from = spec.from != null ? spec.from : Math.min(...lines.map((l) => l.x[0]));
+  const to = spec.to != null ? spec.to : Math.max(...lines.map((l) => l.x[l.x.length - 1]));
+  const ends = lines.map((l) => (l.label ? l.label + " " : "") + text(lastOf(l.y)));
+  const tick = (v) => (spec.share ? R.number(Math.round(1e6 * v) / 1e4) + " %" : R.number(v));
+  // At least as wide as most labels are, so that charts beside each other have one edge.
+  const right = Math.max(7, ...ends.map((t) => t.length)) * GLYPH + 14, left = Math.max(5, ...y.ticks.map((v) => tick(v).length)) * GLYPH + 10;
+  const box = { x0: left, x1: width - right, y0: 8, y1: height - 20 };
+  const px = (v) => box.x0 + ((v - from) / (to - from || 1)) * (box.x1 - box.x0);
+  const py = (v) => box.y1 - ((v - y.lo) / (y.hi - y.lo || 1)) * (box.y1 - box.y0);
+  const svg = R.h("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": summary(spec, ends, from, to) });
+  for (const v of y.ticks) {
+    svg.append(R.h("path", { class: "grid", d: `M${box.x0} ${py(v)}H${box.x1}` }), R.h("text", { x: box.x0 - 7, y: py(v) + 4, "text-anchor": "end" }, tick(v)));
+  }
+  svg.append(R.h("path", { class: "axis", d: `M${box.x0} ${box.y1}H${box.x1}` }));
+  for (const v of R.ticks(from, to, Math.max(2, (box.x1 - box.x0) / 80))) {
+    if (v % 1) continue;
+    svg.append(R.h("text", { x: px(v), y: box.y1 + 16, "text-anchor": "middle" }, v.toLocaleString("en")));
+  }
+  for (const m of spec.marks || []) svg.append(R.h("path", { class: "mark " + m.cls, d: `M${px(m.x)} ${box.y0}V${box.y1}` }, R.h("title", {}, m.label)));
+  const drawn = spec.stack ? stack(svg, spec, box, px, py) : curves(svg, spec, box, px, py, from, to);
+  const labels = R.spread(drawn.map((d, i) => ({ y: d.labelY + 4, text: ends[i], cls: lines[i].cls })), box.y0 + 6, box.y1 + 3, LINE);
+  for (const l of labels) svg.append(R.h("text", { class: "label " + l.cls, x: box.x1 + 9, y: l.y }, l.text));
+  cursor(svg, spec, box, px, from, to, out, caption, drawn, py);
+  return svg;
+}
+
+const lastOf = (y) => { for (let i = y.length - 1; i >= 0; i--) if (R.finite(y[i])) return y[i]; return NaN; };
+const firstOf = (y) => y.find(R.finite);
+
+function summary(spec, ends, from, to) {
+  return `${spec.title}${spec.unit ? " (" + spec.unit + ")" : ""}, steps ${from} to ${to}: ` + spec.lines.map((l, i) => `${l.label || ""} from ${spec.text(firstOf(l.y))} to ${ends[i].replace(l.label + " ", "")}`).join("; ");
+}
+
+// path of bins; null is a gap.
+const path = (bins, px, py, key) => {
+  let d = "", up = true;
+  for (const b of bins) {
+    if (!b) { up = true; continue; }
+    d += `${up ? "M" : "L"}${px(b.x).toFixed(1)} ${py(b[key]).toFixed(1)}`;
+    if (up) d += "h0";
+    up = false;
+  }
+  return d;
+};
+const area = (bins, px, py, lo, hi) => {
+  const b = bins.filter(Boolean);
+  if (!b.length) return "";
+  return "M" + b.map((p) => `${px(p.x).toFixed(1)} ${py(p[hi]).toFixed(1)}`).join("L") + "L" + b.slice().reverse().map((p) => `${px(p.x).toFixed(1)} ${py(p[lo]).toFixed(1)}`).join("L") + "Z";
+};
+
+function curves(svg, spec, box, px, py, from, to) {
+  const columns = box.x1 - box.x0;
+  return spec.lines.slice().reverse().map((l) => {
+    const cls = l.cls + (l.ghost ? " ghost" : "");
+    if (l.dots) {
+      l.x.forEach((x, i) => { if (R.finite(l.lo && l.lo[i])) svg.append(R.h("path", { class: "whisker " + cls, d: `M${px(x)} ${py(l.lo[i])}V${py(l.hi[i])}` })); });
+      svg.append(R.h("path", { class: "line " + cls, d: path(R.bins(l.x, l.y, from, to, columns), px, py, "y") }));
+      if (l.x.length * 9 < columns) l.x.forEach((x, i) => { if (R.finite(l.y[i])) svg.append(R.h("circle", { class: "dot " + cls, cx: px(x), cy: py(l.y[i]), r: l.x.length * 16 < columns ? 3.5 : 2.2 })); });
+    } else if (l.band) {
+      const b = l.x.map((x, i) => ({ x, y: l.y[i], lo: l.lo[i], hi: l.hi[i] }));
+      svg.append(R.h("path", { class: "band " + cls, d: area(b, px, py, "lo", "hi") }), R.h("path", { class: "line " + cls, d: path(b, px, py, "y") }));
+    } else {
+      const raw = R.bins(l.x, l.y, from, to, columns);
+      if (l.x.length > columns) svg.append(R.h("path", { class: "band " + cls, d: area(raw, px, py, "lo", "hi") }));
+      else svg.append(R.h("path", { class: "raw " + cls, d: path(raw, px, py, "y") }));
+      const soft = spec.smooth === false ? l.y : R.smooth(l.y, l.stage || l.x.map(() => 0));
+      svg.append(R.h("path", { class: "line " + cls, d: path(R.bins(l.x, soft, from, to, columns), px, py, "y") }));
+      l.shown = soft;
+    }
+    return { labelY: py(lastOf(l.shown || l.y)) };
+  }).reverse();
+}
+
+// stack draws lines of one x as areas above each other.
+function stack(svg, spec, box, px, py) {
+  const base = spec.lines[0].x.map(() => 0);
+  return spec.lines.map((l) => {
+    const soft = R.smooth(l.y, l.stage || l.x.map(() => 0));
+    const lo = base.slice();
+    soft.forEach((v, i) => { base[i] += v || 0; });
+    const hi = base.slice();
+    const b = R.bins(l.x, hi, l.x[0], l.x[l.x.length - 1], box.x1 - box.x0).filter(Boolean);
+    const b2 = R.bins(l.x, lo, l.x[0], l.x[l.x.length - 1], box.x1 - box.x0).filter(Boolean);
+    svg.append(R.h("path", { class: "area " + l.cls, d: area(b.map((p, i) => ({ x: p.x, lo: b2[i].y, hi: p.y })), px, py, "lo", "hi") }));
+    return { labelY: py((lo[lo.length - 1] + hi[hi.length - 1]) / 2) };
+  });
+}
+
+// cursor shows values under the pointer, and by the arrow keys once the chart has focus.
+function cursor(svg, spec, box, px, from, to, out, caption, drawn, py) {
+  const rule = R.h("path", { class: "cursor", d: "" });
+  svg.append(rule);
+  let at = null;
+  const show = (step) => {
+    at = Math.max(from, Math.min(to, step));
+    const parts = [];
+    let x = null;
+    for (const l of spec.lines) {
+      const i = nearest(l.x, at);
+      if (x == null) x = l.x[i];
+      if (R.finite(l.y[i]) && Math.abs(l.x[i] - at) <= Math.max(1, (to - from) / 40)) parts.push(R.h("b", { class: l.cls }, ` ${l.label || ""} ${spec.text(l.y[i])} `));
+    }
+    rule.setAttribute("d", `M${px(at)} ${box.y0}V${box.y1}`);
+    out.replaceChildren(`step ${Math.round(at).toLocaleString("en")} `, ...parts);
+  };
+  const hide = () => { rule.setAttribute("d", ""); at = null; caption(); };
+  svg.addEventListener("pointermove", (e) => {
+    const r = svg.getBoundingClientRect();
+    show(Math.round(from + (((e.clientX - r.left) * (svg.viewBox.baseVal.width / r.width) - box.x0) / (box.x1 - box.x0)) * (to - from)));
+  });
+  svg.addEventListener("pointerleave", hide);
+}
+
+// nearest index of a value in an ascending list.
+function nearest(x, v) {
+  let lo = 0, hi = x.length - 1;
+  while (hi - lo > 1) { const m = (lo + hi) >> 1; if (x[m] < v) lo = m; else hi = m; }
+  return v - x[lo] <= x[hi] - v ? lo : hi;
+}
+
+// R.spark is a line the size of a word.
+R.spark = function (bins, cls) {
+  const w = 120, hgt = 26, b = bins.filter(Boolean);
+  if (b.length < 2) return R.h("span", {});
+  const y = R.range(b.flatMap((p) => [p.y, p.lo, p.hi]), true), x0 = b[0].x, x1 = b[b.length - 1].x;
+  const px = (v) => 1 + ((v - x0) / (x1 - x0 || 1)) * (w - 6), py = (v) => hgt - 3 - ((v - y.lo) / (y.hi - y.lo || 1)) * (hgt - 6);
+  const end = b[b.length - 1];
+  return R.h("svg", { class: "chart spark", width: w, height: hgt, viewBox: `0 0 ${w} ${hgt}`, "aria-hidden": "true" },
+    R.h("path", { class: "band " + cls, d: area(b, px, py, "lo", "hi") }), R.h("path", { class: "line " + cls, d: path(b, px, py, "y") }),
+    R.h("circle", { class: "dot " + cls, cx: px(end.x), cy: py(end.y), r: 2.5 }));
+};

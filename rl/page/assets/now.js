@@ -1,0 +1,113 @@
+// Now: is it learning, and should I stop it?
+"use strict";
+
+R.screens.push({
+  name: "now", title: "Now",
+  show(el, r) {
+    const m = r.main();
+    if (!m) { el.append(R.h("h1", {}, "No step yet"), R.h("p", { class: "note" }, "The run has written no metrics. This page shows them as they come.")); return; }
+    el.append(R.h("section", { class: "headline" }, headline(r, m)), ...[alertList(r)].filter(Boolean), R.h("div", { class: "opening" }, hero(r, m), facts(r, m)));
+    const multiples = smalls(r, m).filter(Boolean);
+    if (multiples.length) el.append(R.h("section", {}, R.h("h2", {}, "What moves"), R.h("div", { class: "grid" }, multiples)));
+    const samples = R.h("section", { id: "samples" });
+    el.append(samples);
+    latest(r, samples);
+  },
+});
+
+// inStage is a metric over the steps of a stage, counted in it.
+R.inStage = function (r, name, m) {
+  const s = r.series(name), out = { x: [], y: [] };
+  s.x.forEach((x, i) => { if (x > m.after && x <= m.last) { out.x.push(x - m.after); out.y.push(s.y[i]); } });
+  return out;
+};
+
+function headline(r, m) {
+  const before = r.before(), after = r.after();
+  const parts = [R.h("p", { class: "kicker" }, r.facts ? R.clip(r.facts.about, 200) : r.dir)];
+  if (!after) {
+    const last = r.has("reward/mean") ? "reward " + R.number(r.last("reward/mean")) : "loss " + R.number(r.last("sft/loss"));
+    return [...parts, R.h("h1", {}, `${m.name}, step ${(m.last - m.after).toLocaleString("en")}: ${last}`)];
+  }
+  const gain = before ? 100 * (after.pass - before.pass) : NaN, better = gain >= 0;
+  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: R.finite(gain) && before !== after ? (better ? "up" : "down") : "" }, R.percent(after.pass))));
+  const interval = R.finite(after.low) ? `95 % interval ${(100 * after.low).toFixed(1)} to ${(100 * after.high).toFixed(1)} %` : "";
+  const size = after.problems ? `${after.problems} held-out problems${after.samples > 1 ? " × " + after.samples + " samples" : ""}` : "";
+  const variety = before && R.finite(after.passK) && R.finite(before.passK) && before.k === after.k ? `pass@${after.k} ${R.signed(100 * (after.passK - before.passK), (v) => v.toFixed(1).replace("-", "−"))} points` : "";
+  parts.push(R.h("p", { class: "lead" }, [interval, size, variety].filter(Boolean).join(" · ")));
+  return parts;
+}
+
+function alertList(r) {
+  if (!r.alerts.length) return null;
+  const m = r.main();
+  return R.h("section", { class: "alerts", "aria-label": "alerts" }, r.alerts.slice(-6).reverse().map((a) => R.h("details", { class: a.level },
+    R.h("summary", {}, R.h("b", {}, (a.level === "info" ? "i " : "! ") + a.rule.replace(/_/g, " ")), " ", R.h("span", {}, `step ${a.step > m.after ? a.step - m.after : a.step}: ${a.seen}; ${a.against}`)),
+    R.h("p", {}, "Why: " + a.why + "."), R.h("p", {}, "What to do: " + a.do.replace("RUN", r.dir)),
+    R.h("p", {}, R.h("a", { href: R.href("completions", r.id, { step: a.step, sort: "reward" }) }, "the completions of step " + (a.step - m.after))))));
+}
+
+function hero(r, m) {
+  const a = R.accuracy(r), reward = R.inStage(r, "reward/mean", m);
+  const lines = [{ label: "pass@1", cls: "s0", x: a.x, y: a.y, lo: a.lo, hi: a.hi, dots: true }];
+  if (a.n > 1) lines.push({ label: "pass@" + a.n, cls: "s1", x: a.x, y: a.k, dots: true });
+  if (reward.y.length && reward.y.every((v) => v >= 0 && v <= 1)) lines.push({ label: "reward", cls: "ghost", x: reward.x, y: reward.y });
+  if (!a.x.length) {
+    const name = reward.y.length ? "reward/mean" : "sft/loss", s = R.inStage(r, name, m);
+    return R.chart({ title: reward.y.length ? "Reward" : "Loss", unit: r.main().name, hero: true, lines: [{ label: "", cls: "s0", ...s }] });
+  }
+  return R.chart({ title: "Held-out accuracy", caption: "share of right answers; whiskers: 95 % interval; x: steps of stage " + m.name, share: true, hero: true, from: 0, lines, marks: marksOf(r, m) });
+}
+
+const marksOf = (r, m) => r.alerts.filter((a) => a.step > m.after && a.level !== "info").map((a) => ({ x: a.step - m.after, cls: a.level, label: `${a.rule.replace(/_/g, " ")}: ${a.seen}` }));
+
+function facts(r, m) {
+  const list = [], add = (name, text, more) => list.push(R.h("div", {}, R.h("dt", {}, name), R.h("dd", {}, text, more ? R.h("small", {}, " " + more) : null)));
+  const done = m.last - m.after, plan = r.planned(m);
+  add("stage", `${m.name} ${done.toLocaleString("en")}${plan ? " of " + plan.toLocaleString("en") : ""}`, r.state === "running" ? "running" : r.state);
+  const per = R.median(R.inStage(r, "time/rollout_s", m).y.map((v, i) => v + (R.inStage(r, "time/train_s", m).y[i] || 0)).slice(-50));
+  if (r.state === "running" && plan > done && R.finite(per)) add("time left", R.seconds((plan - done) * per), "of this stage");
+  if (r.has("reward/mean")) add("reward", R.number(r.last("reward/mean")), "from " + R.number(R.inStage(r, "reward/mean", m).y[0]));
+  add("entropy", R.number(r.last("policy/entropy")) + " nats", "from " + R.number(R.inStage(r, "policy/entropy", m).y[0]));
+  const limit = r.facts && r.facts.keys.get("stage " + (r.facts.stages.findIndex((s) => s.name === m.name) + 1) + ".sampling.max_completion_tokens");
+  if (r.has("rollout/length_mean")) add("length", R.number(r.last("rollout/length_mean")) + (limit ? " of " + limit : "") + " tokens", R.percent(r.last("rollout/truncated_share")) + " cut off");
+  const compared = r.series("policy/compared").y.reduce((a, b) => a + b, 0), equal = r.series("policy/equal").y.reduce((a, b) => a + b, 0);
+  if (compared) add("sampler = trainer", compared === equal ? "to the bit" : (compared - equal).toLocaleString("en") + " differ", `${equal.toLocaleString("en")} of ${compared.toLocaleString("en")} tokens`);
+  return R.h("dl", { class: "facts" }, list);
+}
+
+function smalls(r, m) {
+  const one = (title, name, unit) => {
+    const s = R.inStage(r, name, m);
+    const v = s.y.filter(R.finite);
+    if (!v.length || Math.max(...v) - Math.min(...v) <= 0.02 * Math.max(...v.map(Math.abs))) return null; // a constant is no chart
+    return R.chart({ title, unit, share: R.isShare(name), lines: [{ label: "", cls: "s0", ...s }] });
+  };
+  const terms = r.names().filter((n) => n.startsWith("reward/term/")).sort();
+  const uniform = R.inStage(r, "groups/uniform_share", m), right = R.inStage(r, "groups/all_right_share", m), wrong = R.inStage(r, "groups/all_wrong_share", m);
+  const part = (y) => ({ x: uniform.x, y });
+  return [
+    terms.length > 1 ? R.chart({ title: "Reward by term", unit: "mean of each term", lines: terms.slice(0, 4).map((n, i) => ({ label: n.slice(12), cls: "s" + i, ...R.inStage(r, n, m) })) }) : null,
+    uniform.x.length && right.x.length ? R.chart({ title: "Groups", unit: "share of groups by their rewards", stack: true, share: true, lines: [
+      { label: "all right", cls: "right", ...part(right.y) }, { label: "mixed", cls: "mixed", ...part(uniform.y.map((v) => 1 - v)) },
+      { label: "equal", cls: "equal", ...part(uniform.y.map((v, i) => Math.max(0, v - right.y[i] - wrong.y[i]))) }, { label: "all wrong", cls: "wrong", ...part(wrong.y) }].filter((l) => l.y.some((v) => v > 0.005)) }) : null,
+    one("Entropy", "policy/entropy", "nats per token"), one("Completion length", "rollout/length_mean", "tokens"), one("Cut off", "rollout/truncated_share", "share of completions"),
+    one("Gradient", "policy/grad_norm", "norm before clipping"), one("Clipped", "policy/clip_fraction", "share of tokens"), one("KL to the reference", "policy/kl_ref", "nats per token"),
+    one("Loss", "sft/loss", "nats per token"),
+  ];
+}
+
+// latest shows the newest completion of each verdict.
+async function latest(r, el) {
+  const steps = await r.steps("completions.jsonl");
+  if (!steps.length) return;
+  const newest = steps[steps.length - 1];
+  const lines = await r.linesOf("completions.jsonl", newest.step);
+  const m = r.main();
+  const rows = ["right", "graded", "wrong", "not_scored"].map((v) => lines.filter((o) => o.verdict === v).pop()).filter(Boolean);
+  el.append(R.h("h2", {}, "Written in step " + (newest.step - m.after).toLocaleString("en")),
+    R.region("Newest completions", R.h("table", { class: "completions" }, R.h("tbody", {}, rows.map((o) => R.h("tr", {},
+      R.h("td", {}, R.verdict(o.verdict), R.h("small", {}, lines.filter((x) => x.verdict === o.verdict).length + " of " + lines.length)),
+      R.h("td", {}, R.code(o.prompt, 200)), R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.plain(R.clip(o.reason, 200)))),
+      R.h("td", {}, R.h("a", { href: R.href("completions", r.id, { step: o.step, group: o.group }) }, "its group"))))))));
+}

@@ -1,0 +1,74 @@
+// Runs: which runs are there, which is best, is one in trouble?
+"use strict";
+
+R.screens.push({
+  name: "runs", title: "Runs", all: true,
+  show(el, _, params) {
+    const query = (params.q || "").toLowerCase();
+    const groups = R.groups().filter((g) => !query || g.runs.some((r) => (r.id + " " + r.facts.about).toLowerCase().includes(query)));
+    const search = R.h("input", { type: "search", id: "search", placeholder: "search", "aria-label": "search runs", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
+    el.append(
+      R.h("div", { class: "head" }, R.h("h1", {}, R.runs.size === 1 ? "1 run" : R.runs.size + " runs"), search),
+      R.h("p", { class: "note" }, "Runs of one recipe with different seeds are one row: the mean of their held-out accuracy, and the smallest and the largest."),
+      R.region("Runs", R.h("table", { class: "runs" },
+        R.h("thead", {}, R.h("tr", {}, ...["recipe", "seeds", "held-out accuracy", "while it learnt", "state", "alerts"].map((t) => R.h("th", { scope: "col" }, t)))),
+        R.h("tbody", {}, groups.map(row)))));
+  },
+});
+
+// R.groups are the runs by recipe, the seed left out; the best first.
+R.groups = function () {
+  const by = new Map();
+  for (const r of R.runs.values()) {
+    if (!r.facts) continue;
+    if (!by.has(r.facts.group)) by.set(r.facts.group, { runs: [], control: r.facts.control, about: r.facts.about, title: r.facts.title });
+    by.get(r.facts.group).runs.push(r);
+  }
+  for (const g of by.values()) {
+    g.runs.sort((a, b) => a.facts.seed - b.facts.seed);
+    g.name = g.runs.length > 1 ? g.runs[0].id.replace(/[-_]?(seed)?[-_]?\d+$/, "") || g.runs[0].id : g.runs[0].id;
+    const last = g.runs.map((r) => r.after()).filter(Boolean).map((e) => e.pass);
+    g.mean = last.length ? last.reduce((a, b) => a + b, 0) / last.length : NaN;
+    g.low = Math.min(...last); g.high = Math.max(...last); g.n = last.length;
+  }
+  return [...by.values()].sort((a, b) => (R.finite(b.mean) ? b.mean : -1) - (R.finite(a.mean) ? a.mean : -1) || a.name.localeCompare(b.name));
+};
+
+// R.accuracy is a run's held-out accuracy over the steps of its main stage.
+R.accuracy = function (r) {
+  const m = r.main();
+  if (!m) return { x: [], y: [], lo: [], hi: [] };
+  const list = r.evals().filter((e) => e.step >= m.after && e.step <= m.last);
+  const from = r.before();
+  if (from && from.step < m.after) list.unshift({ ...from, step: m.after });
+  // Two at one step: before the stage began, and during it; or a part, and all problems.
+  const at = new Map();
+  for (const e of list) at.set(e.step - m.after, e);
+  const e = [...at.values()];
+  return { x: [...at.keys()], y: e.map((o) => o.pass), lo: e.map((o) => o.low), hi: e.map((o) => o.high), k: e.map((o) => o.passK), n: e.length ? e[e.length - 1].k : 0 };
+};
+
+function row(g) {
+  const worst = g.runs.flatMap((r) => r.alerts).filter((a) => a.level !== "info");
+  const one = g.runs.length === 1, e = one && g.runs[0].after();
+  const range = one ? (e && R.finite(e.low) ? ` (${(100 * e.low).toFixed(1)}–${(100 * e.high).toFixed(1)})` : "") : g.n ? ` (${(100 * g.low).toFixed(1)}–${(100 * g.high).toFixed(1)})` : "";
+  return R.h("tr", { class: g.control ? "control" : "" },
+    R.h("th", { scope: "row" }, R.h("a", { class: "item", href: R.href("now", g.runs[0].id) }, g.name), g.control ? R.h("small", {}, " control") : null, R.h("p", { class: "about" }, R.clip(g.about, 120))),
+    R.h("td", {}, g.runs.map((r, i) => [i ? " " : "", R.h("a", { href: R.href("now", r.id), "aria-label": "seed " + r.facts.seed + " of " + g.name }, r.facts.seed)])),
+    R.h("td", { class: "big" }, R.percent(g.mean), R.h("small", {}, range)),
+    R.h("td", {}, R.spark(R.band(g.runs.map(R.accuracy)), g.control ? "ghost" : "s0")),
+    R.h("td", {}, g.runs.map((r) => state(r)).filter((t, i, a) => a.indexOf(t) === i).join(", ")),
+    R.h("td", {}, worst.length ? R.h("a", { class: "alert", href: R.href("now", (g.runs.find((r) => r.alerts.some((a) => a.level !== "info")) || g.runs[0]).id) }, "! " + worst.length) : "–"));
+}
+
+function state(r) {
+  const m = r.main();
+  if (r.state !== "running" || !m) return r.state;
+  return `${m.name} ${m.last - m.after}${r.planned(m) ? "/" + r.planned(m) : ""}`;
+}
+
+// planned is how many steps the recipe gives a stage; 0: unknown.
+R.Run.prototype.planned = function (m) {
+  const s = this.facts && this.facts.stages.find((o) => o.name === m.name);
+  return s && s.steps ? +s.steps : 0;
+};

@@ -1,0 +1,95 @@
+// Scales, ticks, bands and smoothing: the arithmetic of every drawing, without a drawing.
+"use strict";
+
+// ticks are about n round numbers from lo to hi: steps of 1, 2 or 5 times a power of ten.
+R.ticks = function (lo, hi, n) {
+  const raw = (hi - lo) / Math.max(1, n), power = 10 ** Math.floor(Math.log10(raw || 1));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) || power;
+  const out = [];
+  for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
+  return out;
+};
+
+// range is the axis of values: shares begin at 0 and end at 1 where that costs little,
+// others are widened to round numbers.
+R.range = function (values, share) {
+  let lo = Infinity, hi = -Infinity;
+  for (const v of values) if (R.finite(v)) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
+  if (!(lo <= hi)) return { lo: 0, hi: 1, ticks: [0, 0.5, 1] };
+  if (share && lo >= 0 && hi <= 1) { lo = 0; if (hi > 0.5) hi = 1; }
+  else if (lo > 0 && lo < 0.6 * hi) lo = 0;
+  if (lo === hi) { const d = Math.abs(lo) || 1; lo -= d / 2; hi += d / 2; }
+  const t = R.ticks(lo, hi, 4), step = t.length > 1 ? t[1] - t[0] : hi - lo;
+  lo = Math.floor(lo / step + 1e-9) * step;
+  hi = Math.ceil(hi / step - 1e-9) * step;
+  return { lo, hi, ticks: R.ticks(lo, hi, 4) };
+};
+
+// bins reduces points to columns of about a pixel: mean, smallest and largest, so that no
+// spike vanishes. Points without a value break the line.
+R.bins = function (x, y, x0, x1, columns) {
+  const out = [];
+  const n = Math.max(1, Math.floor(columns));
+  let cell = -1, b = null;
+  for (let i = 0; i < x.length; i++) {
+    if (x[i] < x0 || x[i] > x1) continue;
+    if (!R.finite(y[i])) { b = null; cell = -1; out.push(null); continue; }
+    const c = x.length <= n ? i : Math.floor(((x[i] - x0) / (x1 - x0 || 1)) * n);
+    if (c !== cell || !b) { b = { x: 0, y: 0, lo: Infinity, hi: -Infinity, n: 0 }; out.push(b); cell = c; }
+    b.n++;
+    b.x += (x[i] - b.x) / b.n;
+    b.y += (y[i] - b.y) / b.n;
+    b.lo = Math.min(b.lo, y[i]);
+    b.hi = Math.max(b.hi, y[i]);
+  }
+  return out;
+};
+
+// smooth is a Gaussian average over points, as in the report: the window is cut alike on
+// both sides near an end, so the first and last values are the data's own, and it never
+// looks across the border of two stages.
+R.smooth = function (y, stage) {
+  const out = y.slice();
+  for (let from = 0; from < y.length;) {
+    let to = from;
+    while (to < y.length && stage[to] === stage[from]) to++;
+    const n = to - from, sigma = Math.max(1, n / 50), reach = Math.floor(3 * sigma);
+    for (let i = from; n >= 20 && i < to; i++) {
+      if (!R.finite(y[i])) continue;
+      const near = Math.min(reach, i - from, to - 1 - i);
+      let sum = 0, weights = 0;
+      for (let j = i - near; j <= i + near; j++) {
+        if (!R.finite(y[j])) continue;
+        const w = Math.exp(-(((j - i) / sigma) ** 2) / 2);
+        sum += w * y[j]; weights += w;
+      }
+      out[i] = sum / weights;
+    }
+    from = to;
+  }
+  return out;
+};
+
+// band is the mean, smallest and largest of several series at the steps that all have.
+R.band = function (list) {
+  const at = new Map();
+  for (const s of list) s.x.forEach((x, i) => { if (R.finite(s.y[i])) at.set(x, [...(at.get(x) || []), s.y[i]]); });
+  return [...at].filter(([, v]) => v.length === list.length).sort((a, b) => a[0] - b[0])
+    .map(([x, v]) => ({ x, y: v.reduce((a, b) => a + b, 0) / v.length, lo: Math.min(...v), hi: Math.max(...v) }));
+};
+
+// paired is the mean difference of pairs with its 95 % interval (normal approximation of
+// the mean; E. B. Wilson 1927 has why it needs some thirty pairs).
+R.paired = function (pairs) {
+  const d = pairs.map(([a, b]) => b - a), n = d.length, mean = d.reduce((s, v) => s + v, 0) / n;
+  const half = 1.96 * Math.sqrt(d.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1) / n);
+  return { mean, low: mean - half, high: mean + half, n };
+};
+
+// spread moves labels apart until none covers another, between two edges.
+R.spread = function (labels, top, bottom, height) {
+  labels.sort((a, b) => a.y - b.y);
+  labels.forEach((l, i) => { l.y = Math.max(l.y, i ? labels[i - 1].y + height : top); });
+  for (let i = labels.length - 1; i >= 0; i--) labels[i].y = Math.min(labels[i].y, i < labels.length - 1 ? labels[i + 1].y - height : bottom);
+  return labels;
+};

@@ -1,0 +1,34 @@
+// Package page shows runs in a browser: which there are, whether they learn, what they
+// write and what that is paid, and whether to trust it.
+//
+//	run folders ── Open ──> Runs ──┬─ Handler ──> files by range, events, search ──> browser
+//	                               └─ WriteFile ──> one HTML file with everything in it
+//
+// # How it works
+//
+// The page is a static application (assets/). It reads the plain files of runs, by HTTP
+// Range from where it stopped, when an event says that one has grown; a file that became
+// shorter, as after a resume, is read anew. A run in progress does nothing for it, and
+// nothing is ever written into a run's folder. Only whole lines count.
+//
+// Two things are the server's: an index of completions.jsonl, the bytes and verdicts of
+// each step, and the search in it. Both read the file as it is on the disk.
+//
+//	GET /runs.json                    runs, with the sizes of their files
+//	GET /metrics.json                 the table of package metrics
+//	GET /events                       text/event-stream: {"run","file","size"}
+//	GET /run/ID/FILE                  a file of a run, by range; those in Files alone
+//	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
+//	GET /run/ID/search.json?q=TEXT    completions that hold a text; see [Query]
+//
+// # Units and caveats
+//
+// Steps count through all stages, offsets are bytes. A run is told from its files:
+// finished if it has a receipt, in progress if a log has changed in the last minute, and
+// stopped otherwise. What models wrote is hostile text: it is sent as JSON and set as text.
+//
+// assets/uplot is a library of others, with its licence and hash beside it (B. Leeming's
+// uPlot, https://github.com/leeoniya/uPlot). Everything else is this package's own.
+//
+// Runs may be used by several goroutines.
+package page

@@ -1,0 +1,253 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, dir, name, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+}
+
+// line is a line of completions.jsonl.
+func line(step, group, sample int, prompt, completion, verdict string) string {
+	data, err := json.Marshal(map[string]any{"prompt": prompt, "completion": completion})
+	if err != nil {
+		panic(err)
+	}
+	var texts struct{ Prompt, Completion json.RawMessage }
+	if err := json.Unmarshal(data, &texts); err != nil {
+		panic(err)
+	}
+	reward := map[string]int{"right": 1}[verdict]
+	return fmt.Sprintf(`{"step":%d,"stage":"rl","prompt_id":"p","group":%d,"sample":%d,"prompt":%s,"completion":%s,"reward":%d,"verdict":"%s","reason":"because","advantage":%d,"tokens":3,"stop":"eos"}`+"\n",
+		step, group, sample, texts.Prompt, texts.Completion, reward, verdict, 2*reward-1)
+}
+
+func get(t *testing.T, h http.Handler, path string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest("GET", path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	data, err := io.ReadAll(r.Body)
+	must(t, err)
+	return string(data)
+}
+
+// TestOpen: runs are found in folders, new ones too, and have names that differ.
+func TestOpen(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "a", "one"), "recipe.toml", "")
+	write(t, filepath.Join(root, "b", "one"), "recipe.toml", "")
+	write(t, filepath.Join(root, "a", "no run"), "notes.txt", "")
+	runs, err := Open(filepath.Join(root, "a"), filepath.Join(root, "b", "one"))
+	must(t, err)
+	write(t, filepath.Join(root, "a", "two"), "recipe.toml", "")
+	write(t, filepath.Join(root, "a", "two"), "receipt.json", "{}")
+	var got []string
+	for _, d := range runs.describe() {
+		got = append(got, d.ID+" "+d.State)
+	}
+	if text := strings.Join(got, ", "); text != "one stopped, one-2 stopped, two finished" {
+		t.Errorf("runs %s", text)
+	}
+	for _, place := range []string{filepath.Join(root, "nowhere"), filepath.Join(root, "a", "no run")} {
+		if _, err := Open(place); err == nil {
+			t.Errorf("%s is accepted", place)
+		}
+	}
+}
+
+// TestFiles: files of a run are read by range, and nothing else is.
+func TestFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "seed = 1\n")
+	write(t, dir, "metrics.jsonl", "{\"step\":1}\n{\"step\":2}\n")
+	write(t, dir, "secret.txt", "secret")
+	runs, err := Open(dir)
+	must(t, err)
+	h := runs.Handler()
+	if r := get(t, h, "/run/run/metrics.jsonl", "Range", "bytes=11-"); r.StatusCode != 206 || body(t, r) != "{\"step\":2}\n" {
+		t.Errorf("range: status %d", r.StatusCode)
+	}
+	if r := get(t, h, "/run/run/metrics.jsonl", "Range", "bytes=22-"); r.StatusCode != 416 {
+		t.Errorf("behind the end: status %d", r.StatusCode)
+	}
+	for path, want := range map[string]int{
+		"/": 200, "/assets/base.js": 200, "/assets/page.css": 200, "/runs.json": 200, "/metrics.json": 200,
+		"/run/run/secret.txt": 404, "/run/run/..%2Fsecret.txt": 404, "/run/run/tokens.jsonl": 404, "/run/other/metrics.jsonl": 404,
+		"/assets/..%2Fhandler.go": 404, "/assets/uplot": 404, "/nothing": 404, "/run/run/steps.json": 404, "/run/run/search.json?limit=x": 400,
+	} {
+		if r := get(t, h, path); r.StatusCode != want {
+			t.Errorf("%s: status %d, want %d: %s", path, r.StatusCode, want, body(t, r))
+		}
+	}
+}
+
+// TestIndex: a step's lines are found as the log grows, also one line at a time and with
+// half a line at the end, and a log that became shorter is indexed anew.
+func TestIndex(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "")
+	text := line(1, 0, 0, "a", "1", "right") + line(1, 0, 1, "a", "2", "wrong") + line(2, 0, 0, "b", strings.Repeat("long ", chunk/4), "wrong") + line(3, 0, 0, "c", "3", "not_scored")
+	runs, err := Open(dir)
+	must(t, err)
+	o := runs.list[0]
+	var steps []Step
+	for _, end := range []int{0, 10, strings.Index(text, "\n") + 1, strings.Index(text, "\n") + 5, len(text) / 2, len(text) - 1, len(text)} {
+		write(t, dir, "completions.jsonl", text[:end])
+		steps, err = o.stepsFrom("completions.jsonl", 0)
+		must(t, err)
+	}
+	if len(steps) != 3 || steps[0].Counts != [4]int{1, 1, 0, 0} || steps[1].Counts != [4]int{0, 1, 0, 0} || steps[2].Counts != [4]int{0, 0, 0, 1} {
+		t.Fatalf("index %+v", steps)
+	}
+	for i, s := range steps {
+		part := text[s.Offset : s.Offset+s.Bytes]
+		if !strings.HasPrefix(part, fmt.Sprintf(`{"step":%d,`, i+1)) || !strings.HasSuffix(part, "}\n") {
+			t.Errorf("step %d: %.40q", i+1, part)
+		}
+	}
+	write(t, dir, "completions.jsonl", line(7, 0, 0, "z", "9", "right"))
+	if steps, err = o.stepsFrom("completions.jsonl", 0); err != nil || len(steps) != 1 || steps[0].Step != 7 {
+		t.Errorf("after a resume: %+v, %v", steps, err)
+	}
+}
+
+// TestSearch: texts are found as they were written, whatever JSON makes of them, and only
+// in prompt and completion.
+func TestSearch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "")
+	write(t, dir, "completions.jsonl", line(1, 0, 0, "what is 1+1?", `it's "two" <b>`, "right")+line(1, 0, 1, "what is 1+1?", `"verdict":"right"`, "wrong")+line(2, 0, 0, "ü?", "a\nb", "wrong"))
+	runs, err := Open(dir)
+	must(t, err)
+	for _, c := range []struct {
+		q    Query
+		want int
+	}{
+		{Query{}, 3}, {Query{Verdict: "right"}, 1}, {Query{Verdict: "wrong"}, 2}, {Query{Verdict: "graded"}, 0},
+		{Query{Text: `"two"`}, 1}, {Query{Text: "1+1"}, 2}, {Query{Text: "a\nb"}, 1}, {Query{Text: "ü"}, 1}, {Query{Text: "because"}, 0}, {Query{Text: "reward"}, 0},
+		{Query{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {Query{Text: `1.1\?`, Regexp: true}, 2}, {Query{First: 2}, 1}, {Query{Last: 1}, 2},
+	} {
+		for _, limit := range []int{0, 1, 10} {
+			c.q.Limit = limit
+			found, err := runs.list[0].search(c.q)
+			if err != nil || found.Count != c.want || len(found.Lines) != min(limit, c.want) {
+				t.Errorf("%+v: %d of %d, %v; want %d", c.q, len(found.Lines), found.Count, err, c.want)
+			}
+		}
+	}
+	if _, err := runs.list[0].search(Query{Text: "(", Regexp: true}); err == nil {
+		t.Error("a bad expression is accepted")
+	}
+}
+
+// TestFile: the page as one file holds nothing that ends its script, and its policy lets
+// nothing else run.
+func TestFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	hostile := "</script><script>alert(1)</script>\u2028<!--"
+	write(t, dir, "recipe.toml", "about = \"x\"\n")
+	write(t, dir, "metrics.jsonl", "{\"step\":1,\"stage\":\"rl\",\"reward/mean\":0.5}\n")
+	var lines strings.Builder
+	for step := range 50 {
+		lines.WriteString(line(step+1, 0, 0, hostile, strings.Repeat("x", 1000), "right"))
+	}
+	write(t, dir, "completions.jsonl", lines.String())
+	runs, err := Open(dir)
+	must(t, err)
+	data, err := runs.File(20_000)
+	must(t, err)
+	text := string(data)
+	if n := strings.Count(text, "</script>"); n != 2 {
+		t.Errorf("%d scripts end, want 2", n)
+	}
+	if n := strings.Count(text, "xxxxxxxxxx\\\""); n < 3 || n > 10 || !strings.Contains(text, `{\"step\":50,`) {
+		t.Errorf("%d completions of 1,100 bytes are in it; there is room for 9, and the last is among them", n)
+	}
+	for _, outside := range []string{"http://", "https://"} {
+		for _, use := range []string{"src=\"" + outside, "href=\"" + outside, "url(" + outside} {
+			if strings.Contains(text, use) {
+				t.Errorf("something is loaded: %s", use)
+			}
+		}
+	}
+	if _, err := runs.File(10); err == nil {
+		t.Error("a limit below the metrics is accepted")
+	}
+}
+
+// TestUPlot pins the one asset of others: version 1.6.32 from the npm registry.
+func TestUPlot(t *testing.T) {
+	for name, want := range map[string]string{
+		"uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+		"uPlot.min.css":     "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+	} {
+		data, err := assets.ReadFile("assets/uplot/" + name)
+		must(t, err)
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("%s has the SHA-256 %x, want %s", name, sum, want)
+		}
+	}
+}
+
+// TestAssets: every script and style sheet of the folder is in the page, and the whole is
+// small.
+func TestAssets(t *testing.T) {
+	listed := map[string]bool{}
+	for _, name := range append(append([]string{}, scripts...), styles...) {
+		listed[name] = true
+	}
+	entries, err := assets.ReadDir("assets")
+	must(t, err)
+	for _, e := range entries {
+		if !e.IsDir() && !listed[e.Name()] {
+			t.Errorf("assets/%s is not a part of the page", e.Name())
+		}
+	}
+	const most = 150_000 // bytes, compressed
+	data, err := bundle("{}")
+	must(t, err)
+	if n := compressed(t, data); n > most {
+		t.Errorf("the assets have %d bytes compressed, at most %d are accepted", n, most)
+	}
+}
+
+func compressed(t *testing.T, data []byte) int {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	must(t, err)
+	must(t, w.Close())
+	return b.Len()
+}

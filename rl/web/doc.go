@@ -1,0 +1,22 @@
+// Package web listens on an address for people at this machine, and refuses everybody
+// else: the door of what rlzero shows in a browser.
+//
+//	Listen ──> Server ── Serve(ctx, handler) ──> requests that passed the door
+//
+// # What is refused
+//
+//	a Host that is not the server's own            403: DNS rebinding ends here
+//	an Origin that is not the server's own         403: another page's script
+//	a method other than GET and HEAD               405: everything is read only
+//	no token, where the address is not loopback    401
+//
+// The default address is loopback. An address beyond it needs a token, which is made by
+// chance and is a part of the link that is printed; a browser that followed the link
+// keeps it in a cookie that scripts cannot read. There is no TLS: on a network that
+// others can listen to, use an SSH tunnel.
+//
+// Every reply carries a Content-Security-Policy under which the browser loads nothing
+// from elsewhere, and headers that forbid framing and sniffing.
+//
+// A Server may be used by several goroutines. Serve returns when its context ends.
+package web
