@@ -73,7 +73,7 @@ type Task struct {
 	System          string         `toml:"system" about:"system message of every conversation that has none of its own; in place of the one that a procedural task has"`
 	TemplateVars    map[string]any `toml:"template_variables" about:"variables of the chat template, such as enable_thinking = false"`
 	AllowControl    bool           `toml:"allow_control_tokens" about:"accept control tokens such as <|im_end|> in the text of messages; they are read as the tokens that they name"`
-	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
+	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 

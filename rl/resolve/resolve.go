@@ -3,6 +3,7 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,9 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 		key = "task.data"
 	}
 	source, err := prompts.Open(partsOf(task), task.Verifier, task.Options)
+	if errors.Is(err, fs.ErrNotExist) && task.Data != "" {
+		err = fmt.Errorf("%w; name your file with --set task.data=FILE", err)
+	}
 	if err != nil {
 		faults.Fail(key, "%v", err)
 		return nil

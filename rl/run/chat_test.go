@@ -78,6 +78,9 @@ sampling.max_completion_tokens = 4
 	if !strings.Contains(shown, "chat template: <|im_end|> ends a turn\n") {
 		t.Errorf("the template's findings are not shown:\n%s", shown)
 	}
+	if strings.Count(shown, ": held-out loss ") != 2 {
+		t.Errorf("the held-out loss is not shown:\n%s", shown)
+	}
 	var losses, held []float64
 	for _, row := range linesOf(t, filepath.Join(base, "metrics.jsonl")) {
 		if v, there := row["sft/loss"].(float64); there {

@@ -263,7 +263,7 @@ func folderOf(r *recipe.Recipe) (string, error) {
 		return "", nil
 	}
 	folder, _, err := store.FindModel(r.Model.Path)
-	return folder, err
+	return folder, hint.With(err, "name another model with --set model.path=FOLDER")
 }
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before

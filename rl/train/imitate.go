@@ -110,7 +110,10 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 			s.holdEnd = done
 		}
 		if tested || done == s.Steps() {
-			e.Metrics["eval/loss"], err = s.heldOutLoss()
+			var loss float64
+			loss, err = s.heldOutLoss()
+			e.Metrics["eval/loss"] = loss
+			e.Notes = append(e.Notes, fmt.Sprintf("  step %d: held-out loss %.3f", done, loss))
 		}
 	case s.holdEnd < 0 && (tested || done >= cfg.HoldSteps):
 		var share float64
