@@ -449,9 +449,10 @@ func (c *compiler) expandPart(s *scope, n *node, d *part) int {
 	if !c.bind(s, &full, d.params, inner) {
 		return -1
 	}
-	result, inside := c.body(d, inner), len(c.faults)
-	for i := before; c.library[d.name] && i < inside; i++ {
-		c.faults[i] = errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, c.faults[i].Text)
+	result := c.body(d, inner)
+	if c.library[d.name] && len(c.faults) > before {
+		first := c.faults[before]
+		c.faults = append(c.faults[:before], errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, first.Text))
 	}
 	return result
 }

@@ -99,6 +99,8 @@ func Common() []Fact {
 		{Name: "progress", Level: Run, Meaning: "(step - 1)/(steps - 1): 0 in the first step, 1 in the last"},
 		{Name: "prompt_tokens", Level: Group, Unit: "tokens", Meaning: "length of the prompt"},
 		{Name: "truncated", Level: Completion, Condition: true, Meaning: "the completion was cut off at the largest length"},
+		{Name: "old", Level: Token, Unit: "nats", Meaning: "log-prob when the token was drawn"},
+		{Name: "old_entropy", Level: Token, Unit: "nats", Meaning: "entropy over the vocabulary when the token was drawn"},
 	}
 }
 

@@ -141,6 +141,28 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestTokens: rewards may read what was recorded of each token.
+func TestTokens(t *testing.T) {
+	b := batchOf([]answer{{0, 2, 1, 1}, {0, 1, 0, 1}, {0, 3, 0, 1}})
+	b.Completions[0].Logprob, b.Completions[0].Entropy = []float32{-1, -3}, []float32{0.5, 1.5}
+	b.Completions[1].Logprob, b.Completions[1].Entropy = []float32{-4}, []float32{0.25}
+	for text, want := range map[string][]float64{
+		"mean(old)":                    {-2, -4, nan},
+		"low_entropy":                  {-1, -0.25, nan},
+		"default(first(old), 0)":       {-1, -4, 0},
+		"sum(old, old < -2)*tokens":    {-6, -4, 0},
+		"highest(old*position)":        {-1, -4, nan},
+		"group_mean(mean(old)) + task": {-2, -3, -3},
+	} {
+		if got := scored(t, text, b).Reward; !sameAll(got, want) {
+			t.Errorf("%s is %v, want %v", text, got, want)
+		}
+	}
+	if why := scored(t, "sum(old)/tokens", b).Why[2]; why != "" {
+		t.Errorf("a sum leaves out what is missing, but %q", why)
+	}
+}
+
 // TestRunErrors: arithmetic on numbers of the run that gives none is an error with
 // its place, not the fault of any completion.
 func TestRunErrors(t *testing.T) {

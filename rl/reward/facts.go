@@ -36,6 +36,26 @@ func ofEach(value func(c *Completion) float64) func(*batch, formula.Call) formul
 	}
 }
 
+// ofTokens is the column of a number of each token.
+func ofTokens(name string, values func(c *Completion) []float32) func(*batch, formula.Call) formula.Column {
+	return func(b *batch, _ formula.Call) formula.Column {
+		out := formula.Column{Level: formula.Token, Why: map[int]string{}}
+		for i := range b.Completions {
+			c := &b.Completions[i]
+			given := values(c)
+			for t := range c.IDs {
+				if len(given) == len(c.IDs) {
+					out.V = append(out.V, float64(given[t]))
+					continue
+				}
+				out.Why[len(out.V)] = name + ": not known of this completion"
+				out.V = append(out.V, math.NaN())
+			}
+		}
+		return out
+	}
+}
+
 // of is a number of each completion.
 func of(name, unit, meaning string, value func(c *Completion) float64) fact {
 	return fact{formula.Fact{Name: name, Level: formula.Completion, Unit: unit, Meaning: meaning}, ofEach(value)}
@@ -79,6 +99,8 @@ func init() {
 			formula.Fact{Name: "ended", Level: formula.Completion, Condition: true, Meaning: "the completion ended with the end token"},
 			ofEach(func(c *Completion) float64 { return holds(c.Ended) }),
 		},
+		{shared["old"], ofTokens("old", func(c *Completion) []float32 { return c.Logprob })},
+		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.Entropy })},
 		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
 	}, texts)

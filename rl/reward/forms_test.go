@@ -119,6 +119,8 @@ func TestMajority(t *testing.T) {
 		"agreement(task)": {0.5, 0.5, 0.25, 0, nan, 1},
 		"if(agreement(task) == group_max(agreement(task)), 1, 0)": {1, 1, 0, 0, nan, 1},
 		"agreement(form)": {0, 0, 0, 0, 0, 0}, // it takes no answer out
+		"majority(task)":  {1, 1, 0, 0, nan, 1},
+		"majority(form)":  {0, 0, 0, 0, 0, 0},
 	} {
 		if got := scored(t, expression, b).Reward; !sameAll(got, want) {
 			t.Errorf("%s is %v, want %v", expression, got, want)

@@ -74,7 +74,8 @@ func TestTables(t *testing.T) {
 		first, args, call := strings.Cut(p.Name, "(")
 		name(first, p.Meaning)
 		if call {
-			first += "(right(task)" + strings.Repeat(", 2", strings.Count(args, ",")) + ")"
+			given := map[bool]string{true: "form", false: "right(task)"}[args == "verifier)"]
+			first += "(" + given + strings.Repeat(", 2", strings.Count(args, ",")) + ")"
 		}
 		if _, err := Compile(first, form); err != nil {
 			t.Errorf("%s: %v", first, err)

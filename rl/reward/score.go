@@ -76,10 +76,12 @@ type Completion struct {
 	Text         string // without the end token
 	IDs          []int  // tokens, the end token included
 	PromptTokens int
-	Ended        bool    // with the end token
-	Truncated    bool    // at max_tokens
-	MeanLogprob  float64 // nats per token
-	Random       float64 // the fact "random"
+	Ended        bool      // with the end token
+	Truncated    bool      // at max_tokens
+	MeanLogprob  float64   // nats per token
+	Logprob      []float32 // [token] nats, as sampled; nil: not known
+	Entropy      []float32 // [token] nats, of the distribution each was drawn from; nil: not known
+	Random       float64   // the fact "random"
 	Task         verify.Verdict
 	Verdicts     []verify.Verdict // what Judge said
 }

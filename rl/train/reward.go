@@ -24,7 +24,7 @@ func (s *reinforcement) score(at Position, cs []Completion) error {
 		b.Completions = append(b.Completions, reward.Completion{
 			Group: c.Group, Row: c.From.Problem, Text: c.Path().Text, IDs: c.View.Drawn(), PromptTokens: c.View.Prompt(),
 			Ended: c.View.Stop == rollout.EOS || c.View.Stop == rollout.Text, Truncated: c.View.Stop == rollout.Length,
-			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
+			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Logprob: c.View.Logprob, Entropy: c.View.Entropy, Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
 		})
 	}
 	scores, err := s.program.Score(b)
