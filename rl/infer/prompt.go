@@ -35,7 +35,7 @@ func (r *reader) prompt(raw []byte) ([]int, error) {
 	if err := lines.Decode(raw, &line, accepted); err != nil {
 		return nil, err
 	}
-	if err := oneOf(accepted, given{"ids", line.IDs != nil}, given{"prompt", line.Prompt != nil}, given{"messages", line.Messages != nil}); err != nil {
+	if err := oneOf(accepted, [3]given{{"ids", line.IDs != nil}, {"prompt", line.Prompt != nil}, {"messages", line.Messages != nil}}); err != nil {
 		return nil, err
 	}
 	switch {
@@ -68,7 +68,7 @@ func (r *reader) sequence(raw []byte) ([]int, error) {
 	if err := lines.Decode(raw, &line, accepted); err != nil {
 		return nil, err
 	}
-	if err := oneOf(accepted, given{"ids", line.IDs != nil}, given{"text", line.Text != nil}, given{"messages", line.Messages != nil}); err != nil {
+	if err := oneOf(accepted, [3]given{{"ids", line.IDs != nil}, {"text", line.Text != nil}, {"messages", line.Messages != nil}}); err != nil {
 		return nil, err
 	}
 	switch {
@@ -95,7 +95,7 @@ type given struct {
 }
 
 // oneOf refuses a line that has none of the keys, or several.
-func oneOf(accepted string, keys ...given) error {
+func oneOf(accepted string, keys [3]given) error {
 	found := ""
 	for _, k := range keys {
 		switch {
@@ -106,7 +106,7 @@ func oneOf(accepted string, keys ...given) error {
 		}
 	}
 	if found == "" {
-		return fmt.Errorf("%w: found none of the keys; accepted: %s", lines.ErrInput, accepted)
+		return fmt.Errorf("%w: found neither %q, %q nor %q; accepted: %s", lines.ErrInput, keys[0].key, keys[1].key, keys[2].key, accepted)
 	}
 	return nil
 }
