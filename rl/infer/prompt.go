@@ -35,7 +35,7 @@ func (r *reader) prompt(raw []byte) ([]int, error) {
 	if err := lines.Decode(raw, &line, accepted); err != nil {
 		return nil, err
 	}
-	if err := oneOf(accepted, [3]given{{"ids", line.IDs != nil}, {"prompt", line.Prompt != nil}, {"messages", line.Messages != nil}}); err != nil {
+	if err := oneOf(accepted, [3]given{{"ids", len(line.IDs) > 0}, {"prompt", line.Prompt != nil}, {"messages", line.Messages != nil}}); err != nil {
 		return nil, err
 	}
 	switch {
@@ -68,7 +68,7 @@ func (r *reader) sequence(raw []byte) ([]int, error) {
 	if err := lines.Decode(raw, &line, accepted); err != nil {
 		return nil, err
 	}
-	if err := oneOf(accepted, [3]given{{"ids", line.IDs != nil}, {"text", line.Text != nil}, {"messages", line.Messages != nil}}); err != nil {
+	if err := oneOf(accepted, [3]given{{"ids", len(line.IDs) > 0}, {"text", line.Text != nil}, {"messages", line.Messages != nil}}); err != nil {
 		return nil, err
 	}
 	switch {
