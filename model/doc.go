@@ -56,6 +56,12 @@
 // Gradients go through the rounding as they are ("straight through", Bengio et al.,
 // arXiv 1308.3432).
 //
+// # Adapters
+//
+// A model may have one LoRA adapter (adapter.go): two float32 matrices beside each of
+// the linear layers it targets. The model is then frozen, a Trainer trains the adapter
+// alone, and NewBaseScorer scores with the adapter off.
+//
 // # Logits
 //
 // The logits of a batch are never kept: they are made for a block of rows in a

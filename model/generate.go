@@ -144,7 +144,7 @@ func (e *Engine) plan(d dims, maxBinding int) {
 	lists := 2 * e.opt.Sequences
 	e.cache = p.kvCache(d, e.opt.CacheToken, lists, e.opt.Context)
 	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
-	e.ws.blocks, e.ws.last = p.activations(d, rows, false, e.cache.layers)
+	e.ws.blocks, e.ws.last = p.activations(d, rows, keptNothing, e.cache.layers)
 	e.ws.rowSpace(p, d, rows)
 	e.ws.head = p.headSpace(d, e.opt.Draws, maxBinding)
 	e.rowp = p.words("sampling parameters", 8*e.opt.Draws)

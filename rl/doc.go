@@ -8,7 +8,8 @@
 //	random    keyed random numbers and their purposes
 //	rollout   the record of what was sampled: groups, segments, paths; and its collection
 //	reward    a reward as an expression over verdicts, the group and the step
-//	algo      advantages and losses in plain Go, float64
+//	algo      methods as formulas: advantages, filters, losses
+//	formula   their language, in float64 with derivatives
 //	cast      the models of a run, by role; the lowest package that knows package model
 //	train     what one step of each kind of stage does
 //	eval      measures models on held-out problems

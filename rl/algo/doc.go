@@ -1,49 +1,53 @@
-// Package algo is the arithmetic of reinforcement learning: rewards in,
-// advantages out; log-probabilities in, a loss and its derivatives out. It is
-// plain float64 code that knows nothing of devices, models or text.
+// Package algo is the arithmetic of reinforcement learning: rewards in, advantages
+// out; log-probabilities in, a loss and its derivatives out. It knows nothing of
+// devices, models or text.
 //
-//	rewards, groups ──Advantages──> advantage, keep
-//	                                    │
-//	logprobs, masks ────────────────> Batch ──Loss──> Result{Loss, DLogprob, DEntropy, Metrics}
+//	Method: numbers and formulas, a preset with changes
+//	   │ Compile over the facts that there are
+//	   v
+//	Algorithm ── Step(table) ──> StepValues: advantage, keep, metrics of the step
+//	                                 │ Update(groups)
+//	                                 v
+//	                             Update ── Loss ──> loss, derivatives by facts of now
+//	                                    └─ Metrics
 //
-// # A recipe is a composition
+// # A method is text
 //
-// No published method has code of its own here. Each is a [Config]: one choice
-// for every part below, and [Preset] holds the well-known ones.
+// No published method has code of its own here. Each is a file in presets/: formulas in
+// the language of package formula, the numbers that they name, the paper, and where other
+// trainers do something else. Named formulas that several share (advantages, surrogates,
+// KL forms, corrections, filters) are in presets/parts/. A user replaces any of them in a
+// recipe. Four parts mean something to the trainer (see [Guide]):
 //
-//	advantage   estimator × sign weights × whitening × filters     advantage.go
-//	ratio       token, sequence mean, sequence sum, ...            ratio.go
-//	surrogate   clip, reinforce, cispo, sapo, ...                  surrogate.go
-//	weights     sampler mismatch, off-policy mask, entropy mask    weights.go
-//	KL          k1, k2, k3, abs, each straight-through or not      kl.go
-//	normalizer  what the sum over tokens is divided by             normalize.go
+//	keep       what is learnt from
+//	advantage  of a completion or token; A in other parts
+//	loss       what is minimised, by default token_mean(weight*policy + penalty)
+//	weight     a constant, whatever it reads
 //
-// Per token t of sequence i, with everything in brackets held constant,
+// To add a method: add a file, and hold it against reference figures in the tests.
 //
-//	loss = Σ_i Σ_t norm_i · ( [weight_it] · surrogate_it + kl_coef · kl_it ) − entropy_coef · mean entropy
+// # Three times
 //
-// To add a method: find the part that is new, add one small function there and
-// its name to the table in config.go.
+// What reads no value of now is computed once a step, over all completions, before keep.
+// What reads values of now (logp, entropy, uniform_logp) is computed in every update, over
+// the completions that keep left in it. Metrics are formulas too and belong to a step or to
+// an update in the same way.
 //
 // # Shapes, units, conventions
 //
-// Slices are [sequence] or [sequence][token]; rows may differ in length.
-// Log-probabilities, entropies and KL are in nats, of the distribution that
-// was sampled from (logits already divided by the temperature). Tokens whose
-// loss mask is false are never read. A loss is minimised.
+// Values stand in columns of a [formula.Table]: a row for each group, completion or token.
+// Log-probabilities, entropies and KL are in nats, of the distribution that was sampled from
+// (logits already divided by the temperature). A loss is minimised. A completion without a
+// reward, or for which advantage or keep has no value, is as if keep were false.
 //
-// A global batch may be cut into micro-batches in any way: with [Global] set
-// to the totals of the whole batch, losses and derivatives of the pieces add
-// up to those of the whole (normalize = "micro_token_mean" excepted, whose
-// definition depends on the cut). [Metrics] add up too.
+// A local loss may be cut into parts in any way ([Update.PartSlopes]): the derivatives of the
+// parts are those of the whole to the bit. No value depends on the order of groups.
 //
-// Where published trainers mean different things by one name, the comment at
-// the part says which meaning it has; the reference figures of several
-// trainers are compared in the tests.
-//
-// The folders schedule (learning rate and other numbers over the steps) and
-// stats (pass@k, majority, intervals) hold what is arithmetic too but no part
+// [RunFacts] are what every stage of a run supplies; [Facts] has those besides that only
+// rlzero formulas eval is given. The folders schedule (learning rate and other numbers over
+// the steps) and stats (pass@k, majority, intervals) hold what is arithmetic too but no part
 // of the loss.
 //
-// Everything is a pure function of its arguments and safe for concurrent use.
+// An Algorithm is safe for concurrent use; the values of a step and of an update belong to one
+// goroutine.
 package algo

@@ -257,21 +257,26 @@ func (c *columns) answer(a *Algorithm, step *StepValues, u *Update) (answer, err
 	out := answer{Keep: step.Keep, Parts: map[string]any{}, Metrics: map[string]any{}}
 	out.Local, out.Why = a.Local()
 	slopes := map[string]formula.Column{}
+	measured, err := step.Metrics()
+	if err != nil {
+		return out, err
+	}
 	if u != nil {
 		loss, by, err := u.Loss()
 		if err != nil {
 			return out, err
 		}
 		out.Loss, slopes = loss, by
-		metrics, err := u.Metrics()
+		now, err := u.Metrics()
 		if err != nil {
 			return out, err
 		}
-		for _, name := range a.Metrics() {
-			out.Metrics[name] = nil
-			if x, ok := metrics[name]; ok {
-				out.Metrics[name] = plain(x)
-			}
+		maps.Copy(measured, now)
+	}
+	for _, name := range a.Metrics() {
+		out.Metrics[name] = nil
+		if x, ok := measured[name]; ok {
+			out.Metrics[name] = plain(x)
 		}
 	}
 	for fact, into := range map[string]*any{"logp": &out.Dlogp, "entropy": &out.Dentropy, "uniform_logp": &out.DuniformLogp, "value": &out.Dvalue} {

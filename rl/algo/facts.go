@@ -1,38 +1,64 @@
 package algo
 
-import "github.com/rlzero/rlzero/rl/formula"
+import (
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
+
+// Version is that of formulas. It rises when one comes to other values or derivatives
+// than before, in their last bits as well; checkpoints and receipts hold it.
+const Version = 1
 
 // Facts lists what formulas of an algorithm may read, beside what the shape of a
-// step tells ([formula.Structure]), parameters, named parts and state. A fact
-// exists in a run if something supplies it; naming it is what makes a run compute
-// it.
-func Facts() []formula.Fact {
-	token := func(name, unit, meaning string) formula.Fact {
-		return formula.Fact{Name: name, Level: formula.Token, Unit: unit, Meaning: meaning}
-	}
-	now := func(name, unit, meaning string) formula.Fact {
-		f := token(name, unit, meaning)
-		f.Now, f.Slope = true, true
-		return f
-	}
-	return append(formula.Common(), []formula.Fact{
-		{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
-		{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
-		{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of one more completion of the prompt, sampled greedily and not trained"},
-		{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled"},
-		{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "another model or a file wrote it"},
-		{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
-		{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref of the prompt with the completion of another: KTO's anchor"},
-		{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
-		now("logp", "nats", "log-prob of the token now"),
-		now("entropy", "nats", "entropy over the vocabulary now"),
-		now("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
-		now("value", "", "what the value head says now"),
-		token("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
-		token("ref", "nats", "log-prob by the reference policy"),
-		token("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
-		token("old_value", "", "value when the token was drawn"),
-		token("collision", "", "sum of the squared probabilities when the token was drawn"),
-		token("noise", "", "uniform between 0 and 1, by seed, step and place"),
-	}...)
+// step tells ([formula.Structure]), parameters, named parts and state.
+func Facts() []formula.Fact { return slices.Concat(runFacts, otherFacts) }
+
+// RunFacts are those that every stage of a run can supply. Naming a fact is what
+// makes the run compute it.
+func RunFacts() []formula.Fact { return slices.Clone(runFacts) }
+
+// Trains tells whether a stage of a run can supply what a method reads. A stage with
+// verifiers of its own may supply more.
+func (m Method) Trains() bool {
+	_, err := m.Compile(runFacts)
+	return err == nil
+}
+
+func tokenFact(name, unit, meaning string) formula.Fact {
+	return formula.Fact{Name: name, Level: formula.Token, Unit: unit, Meaning: meaning}
+}
+
+func nowFact(name, unit, meaning string) formula.Fact {
+	f := tokenFact(name, unit, meaning)
+	f.Now, f.Slope = true, true
+	return f
+}
+
+var runFacts = slices.Concat(formula.Common(), []formula.Fact{
+	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
+	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
+	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
+	{Name: "task", Level: formula.Completion, Meaning: "score of the task's verdict; the stage's own verifiers go by their names"},
+	nowFact("logp", "nats", "log-prob of the token now"),
+	nowFact("entropy", "nats", "entropy over the vocabulary now"),
+	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
+	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
+	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
+	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
+})
+
+// otherFacts exist where columns are given, as for rlzero formulas eval. No stage
+// supplies them.
+var otherFacts = []formula.Fact{
+	{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of one more completion of the prompt, sampled greedily and not trained"},
+	{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled"},
+	{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "another model or a file wrote it"},
+	{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
+	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref of the prompt with the completion of another: KTO's anchor"},
+	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
+	nowFact("value", "", "what the value head says now"),
+	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
+	tokenFact("old_value", "", "value when the token was drawn"),
+	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
 }

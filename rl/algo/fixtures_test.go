@@ -114,41 +114,6 @@ func (f *goldenFile) inputs(g *golden) map[string]json.RawMessage {
 	return all
 }
 
-// batch reads the streams of a loss case.
-func (f *goldenFile) batch(t *testing.T, g *golden) Batch {
-	t.Helper()
-	in := f.inputs(g)
-	b := Batch{
-		Logprob:        matrix(t, in, "logp"),
-		OldLogprob:     matrix(t, in, "old_logp"),
-		SamplerLogprob: matrix(t, in, "sampler_logp"),
-		RefLogprob:     matrix(t, in, "ref_logp"),
-		Entropy:        matrix(t, in, "entropy"),
-	}
-	for _, r := range matrix(t, in, "mask") {
-		mask := make([]bool, len(r))
-		for i, m := range r {
-			mask[i] = m != 0
-		}
-		b.Mask = append(b.Mask, mask)
-	}
-	if in["advantages"] == nil {
-		return b
-	}
-	if strings.HasPrefix(strings.Join(strings.Fields(string(in["advantages"])), ""), "[[") {
-		b.TokenAdvantage = matrix(t, in, "advantages")
-	} else {
-		b.Advantage = value[row](t, in, "advantages")
-	}
-	return b
-}
-
-// run reads a file of the set, in its committed selection and in full, and
-// gives every case that notCovered does not list to check, as a subtest.
-func run(t *testing.T, file string, check func(t *testing.T, f *goldenFile, g *golden)) {
-	runBut(t, file, func(_ *goldenFile, g *golden) string { return outOfScope(file, g) }, check)
-}
-
 // runBut leaves out the cases for which outside gives a reason.
 func runBut(t *testing.T, file string, outside func(f *goldenFile, g *golden) string, check func(t *testing.T, f *goldenFile, g *golden)) {
 	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
@@ -213,30 +178,4 @@ func (f *goldenFile) sameMatrix(t *testing.T, what string, got, want [][]float64
 	for i := range want {
 		f.sameRow(t, fmt.Sprintf("%s[%d]", what, i), got[i], want[i])
 	}
-}
-
-// sameLoss computes cfg's loss over b, multiplies it and its derivatives by
-// scale, and compares them with the case.
-func (f *goldenFile) sameLoss(t *testing.T, g *golden, cfg Config, b Batch, scale float64) Result {
-	t.Helper()
-	res, err := Loss(cfg, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.same(t, "loss", scale*res.Loss, value[float64](t, g.Out, "loss"))
-	f.sameMatrix(t, "dlogp", scaled(res.DLogprob, scale), matrix(t, g.Out, "dlogp"))
-	if want := matrix(t, g.Out, "dentropy"); want != nil {
-		f.sameMatrix(t, "dentropy", scaled(res.DEntropy, scale), want)
-	}
-	return res
-}
-
-func scaled(x [][]float64, by float64) [][]float64 {
-	out := zeros(x)
-	for i := range x {
-		for t := range x[i] {
-			out[i][t] = by * x[i][t]
-		}
-	}
-	return out
 }

@@ -7,12 +7,14 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Method is an algorithm as text: formulas, the numbers that they name, and what
@@ -26,6 +28,8 @@ type Method struct {
 	Parameters map[string]float64 `toml:"parameters"`
 	Formulas   map[string]string  `toml:"formulas"` // by part
 	Metrics    map[string]string  `toml:"metrics"`  // by name
+
+	given map[string]bool // parameters that were put in place by With; nil: all count as such
 }
 
 // LibraryPart is a named formula that others may use: an advantage, a surrogate,
@@ -102,15 +106,39 @@ func LoadMethod(name string) (Method, error) {
 	if !ok {
 		return Method{}, fmt.Errorf("preset %q is not known; accepted: %s", name, strings.Join(MethodNames(), ", "))
 	}
-	return m.With(nil, nil, nil), nil
+	m.Parameters, m.Formulas, m.Metrics = merged(m.Parameters, nil), merged(m.Formulas, nil), merged(m.Metrics, nil)
+	return m, nil
 }
 
-// With is the method with some parameters, formulas and metrics put in place of
-// its own or beside them.
+// With is the method with some parameters, formulas and metrics put in place of its own
+// or beside them. A formula may take the place of a parameter and a number that of a
+// formula.
 func (m Method) With(parameters map[string]float64, formulas, metrics map[string]string) Method {
-	m.Parameters = merged(m.Parameters, parameters)
 	m.Formulas = merged(m.Formulas, formulas)
 	m.Metrics = merged(m.Metrics, metrics)
+	m.given = merged(m.given, nil)
+	own := map[string]float64{}
+	for name, value := range parameters {
+		_, part := m.Formulas[name]
+		if _, trainers := defaultParts[name]; part || trainers {
+			m.Formulas[name] = strconv.FormatFloat(value, 'g', -1, 64)
+			continue
+		}
+		own[name], m.given[name] = value, true
+	}
+	m.Parameters = merged(m.Parameters, own)
+	for name := range formulas {
+		delete(m.Parameters, name)
+	}
+	return m
+}
+
+// Beside is the method with parameters put in place of its own, those that no formula
+// reads in the end left out.
+func (m Method) Beside(parameters map[string]float64) Method {
+	given := merged(m.given, nil)
+	m = m.With(parameters, nil, nil)
+	m.given = given
 	return m
 }
 
@@ -133,14 +161,28 @@ var defaultParts = map[string]string{
 	lossPart: "token_mean(weight*policy + penalty)",
 }
 
-// general are metrics of every method whose facts are there.
+// general are metrics of every method whose facts are there. Those that read no value
+// of now are of the step, before keep; the others are of an update.
 var general = map[string]string{
-	"policy/ratio_mean":  "batch_token_mean(ratio)",
-	"policy/update_kl":   "batch_token_mean(-log_ratio)",
-	"policy/kl_ref":      "batch_token_mean(k3)",
-	"policy/entropy":     "batch_token_mean(entropy)",
-	"policy/mismatch_kl": "batch_token_mean(expm1(logp - old) - (logp - old))",
+	"reward/mean":            "batch_mean(reward)",
+	"reward/std":             "batch_std(reward)",
+	"reward/group_std":       "prompts_mean(group_std(reward))",
+	"groups/uniform_share":   "prompts_mean(group_std(reward) == 0)",
+	"groups/all_right_share": "prompts_mean(group_min(reward) >= 1)",
+	"groups/all_wrong_share": "prompts_mean(group_max(reward) < 1)",
+	"rollout/not_scored":     "batch_count(not scored(reward))",
+	"policy/ratio_mean":      "batch_token_mean(ratio)",
+	"policy/update_kl":       "batch_token_mean(-log_ratio)",
+	"policy/kl_ref":          "batch_token_mean(k3)",
+	"policy/entropy":         "batch_token_mean(entropy)",
+	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old))",
+	"policy/compared":        "batch_token_count(scored(logp))",
+	"policy/equal":           "batch_token_count(logp == old)",
 }
+
+// free are facts that a metric may read although the method does not: a run has them
+// anyway.
+var free = []string{"reward", "logp", "old", "start", "entropy"}
 
 // Algorithm is a method that has been read and checked over the facts that there
 // are. It is safe for concurrent use.
@@ -148,6 +190,7 @@ type Algorithm struct {
 	Method  Method
 	program *formula.Program
 	metrics []string // sorted
+	facts   []formula.Fact
 	local   bool
 	why     string
 }
@@ -171,51 +214,80 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 		text.Parts["A"] = advantagePart
 	}
 	for _, p := range presetTexts().library {
-		text.Library[p.Name] = p.Formula
+		if !have[p.Name] { // else it is given
+			text.Library[p.Name] = p.Formula
+		}
 		maps.Copy(text.Numbers, p.Parameters)
 	}
 	program, err := formula.Compile(text, facts)
 	if err != nil {
 		return nil, err
 	}
-	// The metrics of the parts that are used, over the facts that there are.
-	text.Parts = merged(text.Parts, m.Metrics)
-	a := &Algorithm{Method: m}
-	for name := range m.Metrics {
-		a.metrics = append(a.metrics, name)
-	}
-	used := program.Parts()
-	there := map[string]bool{"logp": true, "old": true, "entropy": true} // a metric makes no run compute another fact
-	for _, fact := range program.Needs() {
-		there[fact] = true
-	}
-	for _, f := range formula.Structure() {
-		there[f.Name] = true
-	}
-	beside := merged(general, nil)
-	for _, p := range presetTexts().library {
-		if slices.Contains(used, p.Name) {
-			maps.Copy(beside, p.Metrics)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(beside)) {
-		if _, own := m.Metrics[name]; own {
-			continue
-		}
-		one := text
-		one.Parts = merged(text.Parts, map[string]string{name: beside[name]})
-		p, err := formula.Compile(one, facts)
-		if err == nil && !slices.ContainsFunc(p.Needs(name), func(fact string) bool { return !there[fact] }) {
-			text = one
-			a.metrics = append(a.metrics, name)
-		}
-	}
-	slices.Sort(a.metrics)
+	a := &Algorithm{Method: m, facts: facts}
+	text.Parts, a.metrics = m.measured(text, program, facts)
 	if a.program, err = formula.Compile(text, facts); err != nil {
 		return nil, err
 	}
 	a.local, a.why = a.program.Local(lossPart)
 	return a, a.check()
+}
+
+// measured adds the metrics to the parts of a method: its own, those of every method,
+// and those of the named formulas that it uses, over the facts that there are.
+func (m Method) measured(text formula.Text, program *formula.Program, facts []formula.Fact) (parts map[string]string, metrics []string) {
+	beside, used := merged(general, nil), program.Parts()
+	for _, p := range presetTexts().library {
+		if slices.Contains(used, p.Name) {
+			maps.Copy(beside, p.Metrics)
+		}
+	}
+	text.Parts = merged(text.Parts, m.Metrics)
+	metrics = slices.Collect(maps.Keys(m.Metrics))
+	lacks := lacking(program, facts)
+	all := text
+	all.Parts = merged(text.Parts, nil)
+	for name, metric := range beside {
+		if _, own := m.Metrics[name]; own {
+			delete(beside, name)
+			continue
+		}
+		if all.Parts[name] = metric; slices.ContainsFunc(all.Names(name), lacks) {
+			delete(all.Parts, name)
+			delete(beside, name)
+		}
+	}
+	_, err := formula.Compile(all, facts)
+	for _, name := range slices.Sorted(maps.Keys(beside)) {
+		if err != nil { // of some: a part that was replaced may have another level than a metric of it takes
+			one := text
+			one.Parts = merged(text.Parts, map[string]string{name: beside[name]})
+			if _, err := formula.Compile(one, facts); err != nil {
+				continue
+			}
+		}
+		text.Parts[name] = beside[name]
+		metrics = append(metrics, name)
+	}
+	slices.Sort(metrics)
+	return text.Parts, metrics
+}
+
+// lacking tells which names are facts that a metric cannot read: a metric makes no run
+// compute another fact than the method does.
+func lacking(program *formula.Program, facts []formula.Fact) func(name string) bool {
+	lacks := map[string]bool{"A": true}
+	for _, f := range Facts() {
+		lacks[f.Name] = true
+	}
+	for _, f := range facts {
+		if lacks[f.Name] = true; slices.Contains(free, f.Name) || f.Name == "A" {
+			lacks[f.Name] = false
+		}
+	}
+	for _, name := range slices.Concat(program.Needs(), program.Parts()) {
+		lacks[name] = false
+	}
+	return func(name string) bool { return lacks[name] }
 }
 
 // check holds the parts that mean something to the trainer against what they have
@@ -247,8 +319,8 @@ func (a *Algorithm) check() error {
 	}
 	used := a.program.Parameters()
 	for _, name := range slices.Sorted(maps.Keys(a.Method.Parameters)) {
-		if !slices.Contains(used, name) {
-			fail(name, "no formula in force reads this parameter; those that are read: %s", strings.Join(used, ", "))
+		if (a.Method.given == nil || a.Method.given[name]) && !slices.Contains(used, name) {
+			fail(name, "no formula in force reads this parameter%s; those that are read: %s", settings.DidYouMean(name, used), strings.Join(used, ", "))
 		}
 	}
 	return errors.Join(faults...)
@@ -276,11 +348,13 @@ func (a *Algorithm) Parameters() map[string]float64 {
 	return out
 }
 
-// Formulas are the parts in force, metrics left out, those that others read first.
+// Formulas are the parts in force, those that others read first: what keep, advantage
+// and loss are made of. Metrics are left out.
 func (a *Algorithm) Formulas() []namedFormula {
+	used := a.program.Uses(keepPart, advantagePart, lossPart)
 	var out []namedFormula
 	for _, p := range a.program.Reading() {
-		if !slices.Contains(a.metrics, p[0]) {
+		if slices.Contains(used, plainName(p[0])) {
 			out = append(out, namedFormula{p[0], p[1]})
 		}
 	}
@@ -289,3 +363,53 @@ func (a *Algorithm) Formulas() []namedFormula {
 
 // namedFormula is a part or a metric and its text.
 type namedFormula struct{ Name, Formula string }
+
+// plainName is the name of a part without its arguments.
+func plainName(key string) string {
+	name, _, _ := strings.Cut(key, "(")
+	return strings.TrimSpace(name)
+}
+
+// Text is what is computed, as lines for people: the numbers, and the formulas in
+// force, those that others read first.
+func (a *Algorithm) Text() string {
+	var lines []string
+	numbers := a.Parameters()
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		lines = append(lines, fmt.Sprintf("%s = %v", name, numbers[name]))
+	}
+	if len(lines) > 0 {
+		lines = []string{strings.Join(lines, ", ")}
+	}
+	for _, f := range a.Formulas() {
+		lines = append(lines, f.Name+" = "+strings.ReplaceAll(f.Formula, "\n", "\n    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Idle are the formulas of the method that nothing reads, sorted.
+func (a *Algorithm) Idle() []string {
+	used := a.program.Uses(slices.Concat([]string{keepPart, advantagePart, lossPart}, a.metrics)...)
+	var idle []string
+	for _, name := range slices.Sorted(maps.Keys(a.Method.Formulas)) {
+		if !slices.Contains(used, plainName(name)) {
+			idle = append(idle, name)
+		}
+	}
+	return idle
+}
+
+// Resolved is the method with every number and formula in force written out: it comes
+// to the same whatever presets and named formulas say later.
+func (a *Algorithm) Resolved() Method {
+	m := a.Method
+	m.Parameters, m.Formulas = a.Parameters(), map[string]string{}
+	used := a.program.Uses(append([]string{keepPart, advantagePart, lossPart}, slices.Collect(maps.Keys(m.Metrics))...)...)
+	for _, p := range a.program.Reading() {
+		name := plainName(p[0])
+		if _, metric := m.Metrics[name]; slices.Contains(used, name) && !metric && name != "A" {
+			m.Formulas[p[0]] = p[1]
+		}
+	}
+	return m
+}

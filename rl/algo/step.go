@@ -9,28 +9,32 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
+// RefusedByKeep is why a completion is not learnt from that the part keep refuses.
+const RefusedByKeep = "keep"
+
 // StepValues are what an algorithm computes once for a step, after sampling.
 type StepValues struct {
 	Advantage formula.Column // of each completion or token; without values if the method has no advantage
 	Keep      []bool         // [completion] it is learnt from
 	KeepToken []bool         // [token] likewise; nil: every token of what is kept
 	Parts     map[string]formula.Column
-	Refused   map[string]int // why completions are not learnt from, and how many; those that keep refused have the reason "keep"
+	Refused   []string // [completion] why it is not learnt from; "": it is; else [RefusedByKeep], or why it has no value
 
-	a     *Algorithm
-	table *formula.Table
+	a      *Algorithm
+	table  *formula.Table
+	values *formula.Values
 }
 
 // Step computes what does not depend on values of now. The table has the facts of
 // the step's completions; the parts that updates read are added to it.
 func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
-	s := &StepValues{Keep: make([]bool, t.Size(formula.Completion)), Parts: map[string]formula.Column{}, Refused: map[string]int{}, a: a, table: t}
-	values := a.program.On(t)
+	n := t.Size(formula.Completion)
+	s := &StepValues{Keep: make([]bool, n), Parts: map[string]formula.Column{}, Refused: make([]string, n), a: a, table: t, values: a.program.On(t)}
 	for _, name := range a.program.Parts() {
 		if a.program.Now(name) || slices.Contains(a.metrics, name) || name == lossPart {
 			continue
 		}
-		c, err := values.Column(name)
+		c, err := s.values.Column(name)
 		if err != nil {
 			return nil, err
 		}
@@ -49,10 +53,8 @@ func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
 		s.Advantage, _ = t.Column("A")
 	}
 	for c := range s.Keep {
-		why := s.refusal(t, keep, c)
-		if s.Keep[c] = why == ""; !s.Keep[c] {
-			s.Refused[why]++
-		}
+		s.Refused[c] = s.refusal(t, keep, c)
+		s.Keep[c] = s.Refused[c] == ""
 	}
 	if keep.Level == formula.Token {
 		s.KeepToken = make([]bool, len(keep.V))
@@ -66,7 +68,7 @@ func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
 // refusal is why a completion is not learnt from; "" if it is.
 func (s *StepValues) refusal(t *formula.Table, keep formula.Column, completion int) string {
 	if rows := t.Rows(completion, keep.Level); keep.Level != formula.Token && keep.V[rows[0]] == 0 {
-		return "keep"
+		return RefusedByKeep
 	}
 	for _, c := range []formula.Column{keep, s.Advantage} {
 		if c.V == nil {
@@ -123,15 +125,21 @@ func (s *StepValues) Update(in []bool) (*Update, error) {
 // Loss is the loss of the update and its derivatives by facts of now, a column
 // for each that it depends on. The facts of now have to be in the update's table.
 func (u *Update) Loss() (loss float64, slopes map[string]formula.Column, err error) {
-	if loss, err = u.number(lossPart); err != nil {
+	if loss, err = u.Value(); err != nil {
 		return 0, nil, err
-	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		c, _ := u.values.Column(lossPart)
-		return 0, nil, &formula.Error{Part: lossPart, Text: strings.TrimSuffix(fmt.Sprintf("the loss is %v: %s", loss, c.Why[0]), ": ")}
 	}
 	slopes, err = u.values.Slopes(lossPart)
 	return loss, slopes, err
+}
+
+// Value is the loss of the update without its derivatives.
+func (u *Update) Value() (float64, error) {
+	loss, err := runValue(u.values, lossPart)
+	if err == nil && (math.IsNaN(loss) || math.IsInf(loss, 0)) {
+		c, _ := u.values.Column(lossPart)
+		err = &formula.Error{Part: lossPart, Text: strings.TrimSuffix(fmt.Sprintf("the loss is %v: %s", loss, c.Why[0]), ": ")}
+	}
+	return loss, err
 }
 
 // PartSlopes are the derivatives of a local loss for some of the update's
@@ -144,11 +152,20 @@ func (u *Update) PartSlopes(part *formula.Table) (map[string]formula.Column, err
 	return u.values.Within(part).Slopes(lossPart)
 }
 
-// Metrics are the method's metrics; one that has no value is absent.
-func (u *Update) Metrics() (map[string]float64, error) {
+// Metrics are the method's metrics of the update; one that has no value is absent.
+func (u *Update) Metrics() (map[string]float64, error) { return u.a.measure(u.values, true) }
+
+// Metrics are the method's metrics of the step; one that has no value is absent.
+func (s *StepValues) Metrics() (map[string]float64, error) { return s.a.measure(s.values, false) }
+
+// measure evaluates the metrics that read values of now, or the others.
+func (a *Algorithm) measure(values *formula.Values, now bool) (map[string]float64, error) {
 	out := map[string]float64{}
-	for _, name := range u.a.metrics {
-		x, err := u.number(name)
+	for _, name := range a.metrics {
+		if a.program.Now(name) != now {
+			continue
+		}
+		x, err := runValue(values, name)
 		if err != nil {
 			return nil, err
 		}
@@ -162,8 +179,9 @@ func (u *Update) Metrics() (map[string]float64, error) {
 // Part is the value of a part over the update.
 func (u *Update) Part(name string) (formula.Column, error) { return u.values.Column(name) }
 
-func (u *Update) number(name string) (float64, error) {
-	c, err := u.values.Column(name)
+// runValue is the value of a part of the run's level.
+func runValue(values *formula.Values, name string) (float64, error) {
+	c, err := values.Column(name)
 	if err != nil {
 		return 0, err
 	}

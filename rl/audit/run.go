@@ -60,7 +60,7 @@ func Run(dir string, o Options) (*Report, error) {
 			return nil
 		}
 		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
-		if st.RL.Reward == "task" && !st.Algorithm.Penalises() {
+		if st.RL.Reward == "task" {
 			s.StoredScore = line.Reward
 		}
 		a.Add(s)

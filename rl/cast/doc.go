@@ -2,7 +2,7 @@
 //
 //	role        what it is                                      opened
 //	policy      the model that is trained and samples           always
-//	reference   the policy as it was when the stage began       where a loss reads the fact "ref"
+//	reference   the policy as it was when the stage began       where a formula reads the fact "ref"
 //
 // [Needs] says which facts the stages of a recipe read. A role is opened, and counted
 // by [Plan], if and only if it supplies one of them. A new role is a row of the table

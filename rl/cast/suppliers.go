@@ -26,7 +26,17 @@ func Needs(st *recipe.Stage) []string {
 	if st.Skip || st.Kind != recipe.KindRL {
 		return nil
 	}
-	return st.Algorithm.Needs()
+	method, err := st.Compiled()
+	if err != nil { // a stage that no recipe was read for
+		return nil
+	}
+	var facts []string
+	for _, s := range suppliers {
+		if slices.Contains(method.Needs(), s.fact) {
+			facts = append(facts, s.fact)
+		}
+	}
+	return facts
 }
 
 // roles says which roles the stages of a recipe need besides the policy.

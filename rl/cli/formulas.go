@@ -229,9 +229,9 @@ func algorithmsCommand() *cli.Command {
 				return err
 			}
 			if c.Bool("json") {
-				err = printJSON(c, map[string]any{"name": name, "summary": m.About, "paper": m.Paper, "trains": trains(name)})
+				err = printJSON(c, map[string]any{"name": name, "summary": m.About, "paper": m.Paper, "trains": m.Trains()})
 			} else {
-				_, err = fmt.Fprintf(c.App.Writer, "%-22s %-6s %-18s %s\n", name, map[bool]string{true: "train"}[trains(name)], shortPaper(m.Paper), m.About)
+				_, err = fmt.Fprintf(c.App.Writer, "%-22s %-6s %-18s %s\n", name, map[bool]string{true: "train"}[m.Trains()], shortPaper(m.Paper), m.About)
 			}
 			if err != nil {
 				return err
@@ -241,17 +241,11 @@ func algorithmsCommand() *cli.Command {
 	}
 	command := algorithmCatalogue.lister("list the published methods that formulas hold", "dapo", list, showAlgorithm)
 	command.Description = `Lists methods with their paper. Those marked "train" can be the preset of a recipe's
-[stage.algorithm]; the others can be read here and evaluated with rlzero formulas eval.
+[stage.algorithm]; the others read facts that no stage supplies yet, or scores of
+verifiers that the stage has to declare. All can be evaluated with rlzero formulas eval.
 
 ` + command.Description
 	return command
-}
-
-// trains says whether a recipe can name a method. The two forms of a method that both
-// tables have come to the same loss and gradient (TestMethodsKeepValues).
-func trains(method string) bool {
-	c, err := algo.Preset(method)
-	return err == nil && c.Normalize != "micro_token_mean" // which a recipe refuses
 }
 
 // shortPaper is a source in the width of a column.

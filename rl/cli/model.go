@@ -94,7 +94,7 @@ Examples:
 			systemFlag, varFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as its text contains this (repeatable)"},
-			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
+			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: sample,
 	}
 }
@@ -177,8 +177,9 @@ func promptLines(c *cli.Context) (name string, in io.ReadCloser, err error) {
 	return name, in, err
 }
 
-// How the model is kept on the device.
+// Which adapter the model has, and how it is kept on the device.
 var (
+	adapterFlag = &cli.StringFlag{Name: "adapter", Usage: "add the LoRA adapter of a PEFT `FOLDER` (adapter_config.json, adapter_model.safetensors)"}
 	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32, or as bf16 in half the memory", DefaultText: "as the model was trained, else f32"}
 	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16", DefaultText: "as the model was trained, else f32"}
 )
@@ -211,7 +212,7 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := cast.OpenModel(dev, folder, dtype, kvDtype)
+	m, err := cast.OpenModel(dev, folder, c.String(adapterFlag.Name), dtype, kvDtype)
 	if err != nil {
 		dev.Close()
 		return nil, nil, err
@@ -233,7 +234,7 @@ Example:
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
 			systemFlag, varFlag,
-			dtypeFlag, kvDtypeFlag, deviceFlag,
+			adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "MODEL")
@@ -287,7 +288,7 @@ Examples:
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
-			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
+			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: evaluate,
 	}
 }

@@ -34,17 +34,18 @@ to standard error.
 Examples:
    rlzero train countdown-tiny
    rlzero train countdown-tiny --run runs/longer --set stage.rl.steps=120 --seed 2
-   rlzero train my.toml --dry-run           prints the resolved recipe and the memory plan
+   rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
 
---dry-run --json prints one object: {"recipe":"...","device":"...","memory":...,
-"fits":true,"total":...,"items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
+--dry-run --json prints one object: {"recipe":"...","methods":[{"stage":"...",
+"text":"..."}],"device":"...","memory":...,"fits":true,"total":...,
+"items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
 			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe and the memory plan, and stop"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			deviceFlag,
 		},
@@ -141,6 +142,9 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 		sets = append(sets, fmt.Sprintf("seed=%d", c.Uint64("seed")))
 	}
 	r, err := recipe.Load(name, sets)
+	if errors.Is(err, recipe.ErrFormer) && c.Bool("resume") {
+		err = hint.With(err, "the run cannot be continued by this version of rlzero: continue it with the one that wrote it, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -171,11 +175,21 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 		return err
 	}
 	refused := plan.Fits(caps)
+	methods, err := methodsOf(r)
+	if err != nil {
+		return err
+	}
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, run.Divided(opened)...)})
+		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, run.Divided(opened)...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
+	for _, m := range methods {
+		fmt.Fprintf(c.App.Writer, "# formulas of stage %s, those that others read first\n", m.Stage)
+		for _, line := range splitLines(m.Text) {
+			fmt.Fprintf(c.App.Writer, "#   %s\n", line)
+		}
+	}
 	if counts := opened.Source.Counts(); counts != "" {
 		fmt.Fprintln(c.App.Writer, "# data")
 		for _, line := range splitLines(counts) {
@@ -192,16 +206,37 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	return refused
 }
 
+// methodText is what a stage learns by.
+type methodText struct {
+	Stage string `json:"stage"`
+	Text  string `json:"text"` // numbers and formulas, those that others read first
+}
+
+func methodsOf(r *recipe.Recipe) ([]methodText, error) {
+	methods := []methodText{}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Kind == recipe.KindRL {
+			method, err := st.Compiled()
+			if err != nil {
+				return nil, err
+			}
+			methods = append(methods, methodText{st.Name, method.Text()})
+		}
+	}
+	return methods, nil
+}
+
 // planLine is what train --dry-run --json prints.
 type planLine struct {
-	Recipe string     `json:"recipe"` // resolved, TOML
-	Device string     `json:"device"`
-	Memory int        `json:"memory"` // of the device, bytes
-	Fits   bool       `json:"fits"`
-	Total  int        `json:"total"` // bytes
-	Items  []planItem `json:"items"`
-	Data   string     `json:"data"`  // how many problems the data sets have, in words; "" for a procedural task
-	Notes  []string   `json:"notes"` // where micro_batch_tokens changes the results
+	Recipe  string       `json:"recipe"`  // resolved, TOML
+	Methods []methodText `json:"methods"` // of the rl stages
+	Device  string       `json:"device"`
+	Memory  int          `json:"memory"` // of the device, bytes
+	Fits    bool         `json:"fits"`
+	Total   int          `json:"total"` // bytes
+	Items   []planItem   `json:"items"`
+	Data    string       `json:"data"`  // how many problems the data sets have, in words; "" for a procedural task
+	Notes   []string     `json:"notes"` // where micro_batch_tokens changes the results
 }
 
 type planItem struct {

@@ -191,6 +191,9 @@ func passAt(n, c, k float64) float64 {
 	if !(c >= 0 && c <= n && k >= 0 && k <= n && n <= maxTries) {
 		return math.NaN()
 	}
+	if c+k > n { // there are not k wrong ones
+		return 1
+	}
 	few, many, sum := min(c, k), max(c, k), 0.0
 	for j := 0.0; j < few; j++ {
 		sum += math.Log1p(-many / (n - j))

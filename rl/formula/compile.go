@@ -71,7 +71,7 @@ func Compile(text Text, facts []Fact) (*Program, error) {
 // declare reads one formula and makes its name known.
 func (c *compiler) declare(key, text string) string {
 	name, rest, call := strings.Cut(strings.TrimSpace(key), "(")
-	d := &part{name: name, text: text, usage: strings.TrimSpace(key), root: -1}
+	d := &part{name: name, text: text, usage: strings.TrimSpace(key), root: -1, uses: map[string]bool{}}
 	fail := func(format string, args ...any) {
 		c.faults = append(c.faults, &Error{Part: key, Text: fmt.Sprintf(format, args...)})
 	}
@@ -365,6 +365,7 @@ func (c *compiler) reference(s *scope, n *node, d *part) int {
 	case d.state == entered:
 		return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 	}
+	s.part.uses[d.name] = true
 	c.part(d)
 	if d.root < 0 {
 		return -1
@@ -390,6 +391,7 @@ func (c *compiler) call(s *scope, n *node) int {
 		if d.state == entered {
 			return c.fail(s, n.at, "%s is defined in terms of itself", n.name)
 		}
+		s.part.uses[d.name] = true
 		if !slices.Contains(c.order, d.name) {
 			c.order = append(c.order, d.name)
 		}

@@ -114,6 +114,7 @@ func TestValues(t *testing.T) {
 		"linear(0, 10, 1, 5)":                               {5},
 		"piecewise(1, 2, 7, 4, 9)":                          {7},
 		"pass_at(4, 1, 2)":                                  {0.5},
+		"pass_at(4, 2, 4)":                                  {1},
 		"mod(7, 4)":                                         {3},
 		"if(reward > 2, log(-1), 4)":                        {4, 4, 4},
 		"trim(square(old), 1)":                              {1, 1, 1, 0, 0}, // squares 1.21, 0.16, 0.81, 4

@@ -33,6 +33,48 @@ type Text struct {
 	Constant   []string           // parts whose value passes no derivative on
 }
 
+// Names are the names that a formula reads, directly or through the parts that it
+// names, parts themselves and functions included, sorted. What cannot be read is left
+// out.
+func (t Text) Names(key string) []string {
+	texts := map[string]string{}
+	for _, parts := range []map[string]string{t.Library, t.Parts} {
+		for key, text := range parts {
+			name, _, _ := strings.Cut(key, "(")
+			texts[name] = text
+		}
+	}
+	found := map[string]bool{}
+	var part func(name string)
+	var visit func(n *node)
+	visit = func(n *node) {
+		if n.kind == nameNode || n.kind == callNode {
+			part(n.name)
+		}
+		for _, a := range n.args {
+			visit(a)
+		}
+	}
+	part = func(name string) {
+		if found[name] {
+			return
+		}
+		found[name] = true
+		text, is := texts[name]
+		if !is {
+			return
+		}
+		if locals, result, err := parse(name, text); err == nil {
+			for _, l := range locals {
+				visit(l.value)
+			}
+			visit(result)
+		}
+	}
+	part(key)
+	return slices.Sorted(maps.Keys(found))
+}
+
 // opKind is what an operation does.
 type opKind uint8
 
@@ -100,6 +142,7 @@ type part struct {
 	root       int
 	named      []named // the values that it defines for itself, in order
 	state      partState
+	uses       map[string]bool // the parts that it names
 }
 
 // named is a value that a formula defines for itself.
@@ -136,6 +179,25 @@ func (p *Program) Parts() []string {
 		}
 	}
 	return names
+}
+
+// Uses are the names of some parts and of all that they name, directly or through
+// others, sorted. A name that no part has is left out.
+func (p *Program) Uses(names ...string) []string {
+	found := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if d := p.parts[name]; d != nil && d.state == done && !found[name] {
+			found[name] = true
+			for used := range d.uses {
+				visit(used)
+			}
+		}
+	}
+	for _, name := range names {
+		visit(name)
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // Parameters are the names of the parameters and numbers that formulas read, sorted.

@@ -40,7 +40,7 @@ var table = []Metric{
 		"Most estimators learn nothing from these groups. Above about 0.8, most of the sampling is wasted."},
 	{"groups/all_right_share", "share of groups", "groups in which every completion has the full reward",
 		"Rises as the problems become too easy."},
-	{"groups/all_wrong_share", "share of groups", "groups in which no completion has any reward",
+	{"groups/all_wrong_share", "share of groups", "groups in which no completion has the full reward",
 		"If it starts near 1, warm up longer or choose easier problems."},
 
 	{"rollout/right_share", "share of completions", "mean score of the task's verdicts, before the recipe's reward changes or replaces them",
@@ -51,6 +51,8 @@ var table = []Metric{
 		"A fall to 1 or a rise to the limit means collapse or reward hacking."},
 	{"rollout/truncated_share", "share of completions", "completions cut off at max_completion_tokens",
 		"Should fall. If it stays high, raise the limit."},
+	{"rollout/no_value", "completions", "scored completions for which the method's formulas have no value, such as 0/0; they are left out. Absent if there are none",
+		"Should be absent. Otherwise, a formula of the recipe has no value for some rewards."},
 	{"rollout/not_scored", "completions", "completions that the verifier could not score; they are left out and never count as 0",
 		"Should be 0. Otherwise the data or the verifier is at fault."},
 
@@ -70,7 +72,7 @@ var table = []Metric{
 		"One of the two parts of policy/clip_fraction."},
 	{"policy/kl_ref", "nats per token", "mean k3 estimate of the KL divergence from the reference policy",
 		"Should grow slowly. A jump means that the policy has left the reference's distribution."},
-	{"policy/update_kl", "nats per token", "mean of the log-prob at the beginning of the step minus the one now",
+	{"policy/update_kl", "nats per token", "mean over the step's updates of the log-prob at the beginning of the step minus the one now",
 		"How far the updates of a step have moved the policy. 0 in the first update."},
 	{"policy/mismatch_kl", "nats per token", "mean k3 estimate of the KL divergence between sampler and trainer in the step's first update",
 		"Must be exactly 0: the two compute the same bits. Otherwise the device or its driver is at fault: run rlzero doctor."},
@@ -79,8 +81,18 @@ var table = []Metric{
 	{"policy/equal", "tokens", "compared tokens whose two log-probs are equal to the bit",
 		"Must equal policy/compared. Otherwise the device or its driver is at fault: run rlzero doctor."},
 
+	{"policy/dual_clip_share", "share of tokens", "tokens with a negative advantage whose loss is held at the upper bound of dual_clip",
+		"Should be near 0. A rise means that bad completions have become much more likely."},
+	{"policy/abs_log_ratio", "nats per token", "mean size of the log-ratio of policy to old policy; only for kl_cov",
+		"Should stay near 0, like policy/update_kl."},
+
 	{"policy/grad_norm", "", "global norm of the gradient before clipping, averaged over the step's updates",
 		"Spikes of ten times the usual value often come before instability."},
+
+	{"value/clip_fraction", "share of tokens", "tokens where the clipped loss of the value head is in force",
+		"Usually below 0.3. Above that, the value head changes too fast."},
+	{"sampler/NAME", "", "how far sampler and trainer are apart with the same weights; only for methods that name sampler_gap",
+		"Means are 0 and ratios 1 if the two compute the same bits."},
 
 	{"optim/lr", "", "learning rate of the step",
 		"Follows the schedule of the recipe."},
@@ -115,6 +127,9 @@ var table = []Metric{
 		"Read it like rollout/length_mean."},
 	{"eval/not_scored", "samples", "held-out samples that the verifier could not score",
 		"Should be 0."},
+
+	{"my/NAME", "", "a metric of the recipe, from [stage.algorithm] metrics",
+		"The recipe has its formula."},
 
 	{"time/rollout_s", "s", "wall-clock time of sampling and grading",
 		"Long completions and slow verifiers raise it."},
@@ -154,8 +169,8 @@ func (p position) compare(o position) int {
 	return cmp.Or(cmp.Compare(p.entry, o.entry), cmp.Compare(p.k, o.k), cmp.Compare(p.name, o.name))
 }
 
-// termName is the shape of names of terms, see package reward.
-var termName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+// ownName is the shape of names that a recipe gives: of terms of a reward, of metrics.
+var ownName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 var entries = func() map[string]int {
 	m := map[string]int{}
@@ -174,11 +189,13 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	if term, cut := strings.CutPrefix(name, "reward/term/"); cut {
-		if !termName.MatchString(term) {
-			return p, false
+	for _, family := range []string{"reward/term/", "sampler/", "my/"} {
+		if own, cut := strings.CutPrefix(name, family); cut {
+			if !ownName.MatchString(own) {
+				return p, false
+			}
+			name, p.name = family+"NAME", own
 		}
-		name, p.name = "reward/term/NAME", term
 	}
 	p.entry, ok = entries[name]
 	return p, ok

@@ -12,6 +12,7 @@ const (
 	Order                      // order of the prompts in the updates of a step
 	Reward                     // random rewards of a control run
 	Init                       // fresh weights
+	Noise                      // the facts noise and chance of formulas
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -39,6 +39,9 @@ func (r *Rand) Between(low, high int) int {
 	}
 }
 
+// Unit is uniform between 0 and 1, neither included: the middles of 2^52 equal parts.
+func (r *Rand) Unit() float64 { return (float64(r.Uint64()>>12) + 0.5) / (1 << 52) }
+
 // Chance is true with probability p.
 func (r *Rand) Chance(p float64) bool {
 	return float64(r.Uint64()>>11) < p*(1<<53)

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/store"
@@ -28,7 +29,7 @@ import (
 // File is the receipt's name in a run folder.
 const File = "receipt.json"
 
-const version = 2
+const version = 3
 
 // Receipt says what a finished run was made of and what it made, as hashes: of
 // two runs of one recipe on one device, killed and resumed or not, the receipts
@@ -41,9 +42,10 @@ type Receipt struct {
 	Driver      string  `json:"driver"`
 	Tier        string  `json:"tier"`
 	Numerics    int     `json:"numerics"`
-	Recipe      string  `json:"recipe"` // hash of recipe.toml, which also holds the text of scripts
-	Data        string  `json:"data"`   // hash of the task, its settings and the held-out problems
-	Model       *Origin `json:"model"`  // null: random weights
+	Formulas    int     `json:"formulas"` // version of their language; the formulas themselves are in the recipe
+	Recipe      string  `json:"recipe"`   // hash of recipe.toml, which also holds the text of scripts
+	Data        string  `json:"data"`     // hash of the task, its settings and the held-out problems
+	Model       *Origin `json:"model"`    // null: random weights
 	Logs        []Hash  `json:"logs"`
 	Checkpoints []Hash  `json:"checkpoints"` // hash of each one's manifest, oldest first
 }
@@ -66,7 +68,7 @@ var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.
 func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c gpu.Caps, program string) (*Receipt, error) {
-	r := &Receipt{Version: version, Program: program, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics,
+	r := &Receipt{Version: version, Program: program, Device: c.Name, Driver: c.Driver, Tier: string(c.Tier), Numerics: c.Numerics, Formulas: algo.Version,
 		Model: began, Logs: []Hash{}, Checkpoints: []Hash{}}
 	var err error
 	if r.Recipe, err = fileHash(filepath.Join(dir, recipe.File)); err != nil {

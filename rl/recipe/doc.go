@@ -16,6 +16,11 @@
 // every default; the text loads to the same recipe. [Keys] is a reference of all
 // keys. Package settings does the decoding.
 //
+// The table [stage.algorithm] is open: a number replaces a parameter of the method that
+// its preset names, text a formula of it (algorithm.go). The formulas are checked over the
+// facts that the stage supplies, and everything in force is written into the recipe. Keys
+// of recipes from before methods were formulas are refused with what to write (former.go).
+//
 // A Recipe is plain data, safe for concurrent reading. Loading opens none of the
 // files that it names and compiles no reward: package resolve does, when a run
 // begins, and reports faults with [Recipe.Faults]. Relative paths begin at the

@@ -1,6 +1,8 @@
 package recipe
 
 import (
+	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +56,9 @@ func TestKeys(t *testing.T) {
 	var walk func(table string, values map[string]any)
 	walk = func(table string, values map[string]any) {
 		for key, value := range values {
+			if table == "stage.algorithm" && key != "preset" && key != "metrics" {
+				key = "NAME" // of a parameter or a formula
+			}
 			printed[table+"."+key] = true
 			inner := strings.TrimPrefix(table+"."+key, ".")
 			if t, ok := value.(map[string]any); ok && inner != "task.settings" && key != "options" {
@@ -103,23 +108,101 @@ func TestRenamedKey(t *testing.T) {
 	}
 }
 
-// TestIdleKeys: what a run could not act on is refused, although the algorithm
-// knows it.
-func TestIdleKeys(t *testing.T) {
+// TestFormerKeys: each key of the methods before they were formulas is refused with the
+// text to write instead, and that text is accepted.
+func TestFormerKeys(t *testing.T) {
+	accepted := map[string]string{ // beside a key whose text is a part of the answer
+		"is_low = 0.5": `weight = "tis"`, "is_high = 2.0": `weight = "tis"`, "tau_pos = 2.0": `policy = "sapo"`, "tau_neg = 2.0": `policy = "sapo"`,
+	}
 	for set, want := range map[string]string{
-		"preset=bnpo":                `--set stage.rl.algorithm.preset=bnpo: stage.rl.algorithm.preset = "bnpo" would do nothing: an update of a run is normalised as a whole`,
-		"normalize=micro_token_mean": `stage.rl.algorithm.normalize = "micro_token_mean" would do nothing: an update of a run is normalised as a whole, however it is cut into micro-batches; write normalize = "token_mean"`,
-		"mismatch=token_mask":        `stage.rl.algorithm.mismatch = "token_mask" would do nothing: the sampler of a run computes the same log-probs as the trainer, to the last bit; leave the key out`,
-		"mismatch_cap=2":             "stage.rl.algorithm.mismatch_cap = 2.0 would do nothing: ",
-		"mismatch_min=0.5":           "stage.rl.algorithm.mismatch_min = 0.5 would do nothing: ",
+		"estimator=leave_one_out": `write advantage = "rloo"`,
+		"reward_scale=2":          `write the factor into the advantage, such as advantage = "2.0*reward - 1"`,
+		"reward_offset=0.5":       `write the number into the advantage, such as advantage = "2*reward + 0.5"`,
+		"positive_weight=0":       `write advantage = "a = grpo; if(a > 0, 0.0*a, a)"`,
+		"negative_weight=1":       "leave it out, 1.0 was the default",
+		"whiten=true":             `write advantage = "whiten(grpo)"`,
+		`filters=["all_right", "all_wrong", "zero_advantage"]`: `write keep = "group_min(reward) < 1 and group_max(reward) >= 1 and A != 0"`,
+		"filter_mode=drop":           "leave it out, drop was the default",
+		"right_reward=0.5":           `write the number into keep, such as keep = "group_max(reward) >= 0.5"`,
+		"loss=geometric":             `write policy = "gmpo"`,
+		"ratio_level=sequence_token": `write policy = "gspo_token"`,
+		"dual_clip=3":                `write policy = "dual_clip" and dual_cap = 3.0`,
+		"log_ratio_clamp=20":         `write log_ratio = "clip(logp - start, -20.0, 20.0)"`,
+		"sapo_tau_pos=2":             "write tau_pos = 2.0",
+		"sapo_tau_neg=2":             "write tau_neg = 2.0",
+		"mismatch=token_mask":        `write weight = "icepop"`,
+		"mismatch_min=0.5":           "write is_low = 0.5",
+		"mismatch_cap=2":             "write is_high = 2.0",
+		"off_policy_kl_max=0.1":      `write weight = "opsm" and off_policy_bound = 0.1`,
+		"top_entropy_share=0.2":      `write weight = "focus" and focus_share = 0.2`,
+		"normalize=micro_token_mean": `write loss = "token_mean(weight*policy + penalty)"`,
+		"normalize=fixed_length":     `write loss = "fixed_length(weight*policy + penalty, max_tokens)"`,
+		"max_completion_tokens=64":   `write the number into the loss: loss = "fixed_length(weight*policy + penalty, 64.0)"`,
+		"kl_coef=0.1":                `write penalty = "kl_k3" and beta = 0.1`,
+		"kl_estimator=k1+":           `write penalty = "beta*straight(k1, k2)"`,
+		"kl_in=reward":               `write advantage = "standard(kl_reward)", or advantage = "rloo_kl", with beta`,
+		"kl_times_ratio=true":        `write penalty = "kl_ratio"`,
+		"entropy_coef=0.01":          `write loss = "token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)"`,
 	} {
-		if _, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm." + set}); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm." + set})
+		if !errors.Is(err, ErrFormer) || !strings.Contains(err.Error(), "is no key any more: methods are formulas; "+want) {
 			t.Errorf("%s: got %v, want %s", set, err, want)
+			continue
+		}
+		_, text, _ := strings.Cut(want, "write ")
+		var sets []string
+		for _, found := range regexp.MustCompile(`([a-z_]+) = ("[^"]+"|[0-9.]+)`).FindAllString(text, -1) {
+			sets = append(sets, "stage.rl.algorithm."+found)
+			if beside := accepted[found]; beside != "" {
+				sets = append(sets, "stage.rl.algorithm."+beside)
+			}
+		}
+		if strings.Contains(text, "straight") || strings.Contains(text, "kl_k3") || strings.Contains(text, "kl_ratio") || strings.Contains(text, "rloo_kl") {
+			sets = append(sets, "stage.rl.algorithm.beta=0.1")
+		}
+		if _, err := Parse("r.toml", everyKind, sets); err != nil {
+			t.Errorf("%s: what is said to be written is refused: %v", set, err)
 		}
 	}
-	for _, set := range []string{"preset=dapo", "normalize=token_mean", "mismatch=off", "mismatch_cap=inf"} {
-		if _, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm." + set}); err != nil {
+	// Words that were values and are parts now.
+	for _, set := range []string{"preset=dapo", "loss=token_mean(policy)", "dual_clip=-A*ratio"} {
+		sets := []string{"stage.rl.algorithm." + set}
+		if strings.HasPrefix(set, "dual_clip") {
+			sets = append(sets, "stage.rl.algorithm.policy=dual_clip")
+		}
+		if _, err := Parse("r.toml", everyKind, sets); err != nil {
 			t.Errorf("%s: %v", set, err)
 		}
+	}
+}
+
+// TestOverriddenPreset: what the file says for its own preset does not stand in the way
+// of another one, and what the override says does.
+func TestOverriddenPreset(t *testing.T) {
+	text := strings.Replace(everyKind, "[[stage.verifier]]", "[stage.algorithm]\npreset = \"dapo\"\nclip_high = 0.3\n[[stage.verifier]]", 1)
+	r, err := Parse("r.toml", text, []string{"stage.rl.algorithm.preset=reinforce"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if values := r.Stages[1].Algorithm.Values; values["clip_high"] != nil || values["policy"] != "reinforce" {
+		t.Errorf("values %v", values)
+	}
+	if _, err := Parse("r.toml", text, []string{"stage.rl.algorithm.preset=reinforce", "stage.rl.algorithm.clip_low=0.1"}); err == nil || !strings.Contains(err.Error(), "clip_low: no formula in force reads this parameter") {
+		t.Errorf("an override that nothing reads: %v", err)
+	}
+}
+
+// TestFormulasInPlaceOfNumbers: a number may become a formula and a formula a number.
+func TestFormulasInPlaceOfNumbers(t *testing.T) {
+	r, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm.clip_high=0.2 + 0.1*progress", "stage.rl.algorithm.weight=0.5", "stage.rl.algorithm.keep=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := r.Stages[1].Compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if needs := a.Needs(); !slices.Contains(needs, "progress") || r.Stages[1].Algorithm.Values["weight"] != "0.5" {
+		t.Errorf("needs %v, values %v", needs, r.Stages[1].Algorithm.Values)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
@@ -25,6 +24,7 @@ type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
+	Recompute        bool       `toml:"recompute_activations" about:"keep only the input of each block for the backward pass and make the other activations again: less memory, a fourth more work, no other result"`
 	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included, a prompt once for its group; less needs less memory and changes no result as long as a whole group fits: train --dry-run says where it does not"`
 	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
 	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
@@ -38,7 +38,7 @@ type Recipe struct {
 // Model is the model to train: one that exists, or a new one of the dimensions given
 // here, whose vocabulary is its task's.
 type Model struct {
-	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a run or a checkpoint; only dtype and kv_dtype go with it"`
+	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a run or a checkpoint; only dtype, kv_dtype and lora go with it"`
 	Family        string  `toml:"family" about:"architecture of a new model, such as qwen3 or llama"`
 	Layers        int     `toml:"layers" range:"[1,4096]" about:"transformer blocks"`
 	Width         int     `toml:"width" range:"[1,inf)" about:"length of the vector of a token"`
@@ -52,10 +52,19 @@ type Model struct {
 	TieEmbeddings bool    `toml:"tie_embeddings" about:"use one table for input and output embeddings"`
 	Dtype         string  `toml:"dtype" choice:"f32,bf16" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32"`
 	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16" about:"storage of keys and values, in sampler and trainer alike"`
+	LoRA          LoRA    `toml:"lora" about:"a low-rank adapter (arXiv 2106.09685) that is trained in place of the model"`
+}
+
+// LoRA are the keys of an adapter.
+type LoRA struct {
+	Rank    int      `toml:"rank" range:"[0,4096]" about:"rank of the adapter's matrices, such as 16; 0: no adapter, the whole model is trained"`
+	Alpha   float64  `toml:"alpha" range:"(0,1e6]" about:"what the adapter adds is multiplied by alpha / rank; with rslora by alpha / sqrt(rank)"`
+	RSLoRA  bool     `toml:"rslora" about:"scale by alpha / sqrt(rank) (arXiv 2312.03732)"`
+	Modules []string `toml:"modules" about:"the linear layers that get an adapter, such as q_proj and v_proj; none named: all of the blocks"`
 }
 
 // besidePath are the keys of a model that exists: the others are in its folder.
-var besidePath = []string{"path", "dtype", "kv_dtype"}
+var besidePath = []string{"path", "dtype", "kv_dtype", "lora"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
@@ -165,7 +174,7 @@ type Stage struct {
 	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
 	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
-	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"how advantages and the loss are computed"`
+	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
@@ -237,13 +246,6 @@ type Optimizer struct {
 	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
 }
 
-// Algorithm is a published method by name with changes: keys given besides
-// preset replace the preset's. max_completion_tokens defaults to that of sampling.
-type Algorithm struct {
-	Preset string `toml:"preset" about:"a published method; the other keys of the table change it; \"\": the defaults below"`
-	algo.Config
-}
-
 // LearningRate is the rate of an rl stage's step, counted from 0. The curve is
 // that of package schedule, begun one step early and ended one step late, so
 // that no step has rate 0.
@@ -258,7 +260,7 @@ func (s *Stage) schedule() schedule.Schedule {
 func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
-		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
+		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: LoRA{Alpha: 32}},
 		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto", Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
@@ -281,7 +283,7 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
 		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
-		s.Algorithm = Algorithm{Config: algo.Default()}
+		s.Algorithm = Algorithm{Preset: "grpo"}
 	}
 	return s
 }

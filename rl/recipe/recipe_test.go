@@ -51,6 +51,9 @@ func sameAgain(t *testing.T, r *Recipe) {
 	}
 	one, other := *r, *again
 	one.origin, other.origin = nil, nil
+	for _, r := range []*Recipe{&one, &other} {
+		r.Model.LoRA.Modules = append([]string{}, r.Model.LoRA.Modules...)
+	}
 	for i := range one.Stages {
 		listsGiven(&one.Stages[i])
 		listsGiven(&other.Stages[i])
@@ -62,7 +65,6 @@ func sameAgain(t *testing.T, r *Recipe) {
 
 // listsGiven makes lists that are absent empty ones, as they are after reading.
 func listsGiven(s *Stage) {
-	s.Algorithm.Filters = append([]string{}, s.Algorithm.Filters...)
 	s.Verifiers = append([]reward.Verifier{}, s.Verifiers...)
 }
 
@@ -75,6 +77,9 @@ func TestResolvedSaysEverything(t *testing.T) {
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
 		for _, f := range settings.Fields(v.Interface()) {
+			if f.Key == "NAME" { // stands for whatever a method has
+				continue
+			}
 			if !regexp.MustCompile(`(?m)^(` + f.Key + ` = |\[.*\b` + f.Key + `\])`).MatchString(text) {
 				t.Errorf("%s.%s is not in the resolved text", v.Type(), f.Key)
 			}
@@ -93,6 +98,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	seed := uint64(1)
 	r := rand.New(rand.NewPCG(seed, 0))
+	names := slices.DeleteFunc(algo.MethodNames(), func(name string) bool { return !trains(t, name) })
 	for range 100 {
 		base, err := Load(Names()[r.IntN(len(Names()))], nil)
 		if err != nil {
@@ -108,14 +114,16 @@ func TestRoundTrip(t *testing.T) {
 			}
 			s.Name = fmt.Sprintf("s-%d", i)
 			if s.Kind == KindRL {
-				names := slices.DeleteFunc(algo.PresetNames(), func(name string) bool { return name == "bnpo" })
-				cfg, err := algo.Preset(names[r.IntN(len(names))])
+				m, err := algo.LoadMethod(names[r.IntN(len(names))])
 				if err != nil {
 					t.Fatal(err)
 				}
-				cfg.StdEps = r.Float64()
-				cfg.MaxCompletionTokens = 1 + r.IntN(100)
-				s.Algorithm = Algorithm{Preset: "raft", Config: cfg}
+				a, err := m.With(nil, map[string]string{"penalty": fmt.Sprintf("%v*k2", r.Float64())}, nil).Compile(s.facts())
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
+				s.Algorithm.write(a.Resolved())
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++ // estimators compare at least two
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
@@ -123,10 +131,20 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if r.IntN(2) == 0 {
-			base.Model = Model{Path: filepath.ToSlash(t.TempDir()) + "/" + randomText(r), Dtype: "bf16", KVDtype: "f32"}
+			base.Model = Model{Path: filepath.ToSlash(t.TempDir()) + "/" + randomText(r), Dtype: "bf16", KVDtype: "f32", LoRA: LoRA{Rank: r.IntN(3), Alpha: 1 + r.Float64(), Modules: []string{"q_proj"}}}
 		}
 		sameAgain(t, base)
 	}
+}
+
+// trains says whether a recipe can name a method.
+func trains(t *testing.T, name string) bool {
+	t.Helper()
+	m, err := algo.LoadMethod(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Trains()
 }
 
 // scramble gives every number, word and flag of a table another accepted value.
@@ -174,14 +192,11 @@ func TestOverrides(t *testing.T) {
 		rl.Sampling.TopP != 0.5 || rl.Optimizer.Betas != [2]float64{0.5, 0.75} || r.Task.Settings.(*tasks.Countdown).Aimed != 0.25 {
 		t.Errorf("not applied: %+v", r)
 	}
-	want, err := algo.Preset("raft++")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want.ClipHigh, want.Normalize = 0.28, "token_mean" // the file's
-	want.MaxCompletionTokens = 14                      // that of sampling, here of the task
-	if !reflect.DeepEqual(rl.Algorithm.Config, want) {
-		t.Errorf("algorithm %+v, want %+v", rl.Algorithm.Config, want)
+	want := map[string]any{"clip_low": 0.2, "clip_high": 0.28, "loss": "token_mean(weight*policy + penalty)", // the file's
+		"keep": "reward > 0", "advantage": "reward", "policy": "ppo_clip", "weight": "1", "penalty": "0",
+		"ppo_clip": "-min(ratio*A, clip(ratio, 1 - clip_low, 1 + clip_high)*A)", "ratio": "exp(log_ratio)", "log_ratio": "logp - start"}
+	if !reflect.DeepEqual(rl.Algorithm.Values, want) {
+		t.Errorf("algorithm %+v, want %+v", rl.Algorithm.Values, want)
 	}
 	sameAgain(t, r)
 }
@@ -224,7 +239,7 @@ eval_problems = 50
 [stage.algorithm]
 preset = "grpo"
 clip_high = 0.28
-normalize = "token_mean"
+loss = "token_mean(weight*policy)"
 [stage.optimizer]
 lr = 3e-4 # of AdamW
 warmup_steps = 5
@@ -241,7 +256,7 @@ func TestErrors(t *testing.T) {
 		{"key that both stages have", "lr = 3e-3", "lr = true", "FILE:26:1: stage.warm-up.optimizer.lr = true is a boolean; accepted: a number from 0 to 10"},
 		{"the same in the second", "lr = 3e-4", `lr = "3e-4"`, `FILE:40:1: stage.rl.optimizer.lr = "3e-4" is a string; accepted: a number from 0 to 10`},
 		{"setting", "aimed = 0.3", "aim = 0.3", "FILE:19:1: unknown key task.settings.aim; did you mean aimed?"},
-		{"algorithm key", "clip_high = 0.28", "clip_hi = 0.28", "FILE:37:1: unknown key stage.rl.algorithm.clip_hi; did you mean clip_high?"},
+		{"algorithm key", "clip_high = 0.28", "clip_hi = 0.28", "FILE:37:1: stage.rl.algorithm.clip_hi: no formula in force reads this parameter; did you mean clip_high?; those that are read: clip_high, clip_low, std_eps"},
 		{"fraction", "group_size = 8", "group_size = 8.5", "FILE:31:1: stage.rl.group_size = 8.5 is a number with a fraction; accepted: a whole number from 1 to 65536"},
 		{"range", "group_size = 8", "group_size = 0", "FILE:31:1: stage.rl.group_size = 0 is out of range; accepted: a whole number from 1 to 65536"},
 		{"open range", "rope_theta = 100.0", "rope_theta = 0.0", "FILE:11:1: model.rope_theta = 0.0 is out of range; accepted: a number, above 0 and at most 1e12"},
@@ -250,9 +265,17 @@ func TestErrors(t *testing.T) {
 		{"wrong kind's key", "batch_size = 32", "group_size = 32", "FILE:24:1: stage.warm-up.group_size goes with kind = \"rl\"; this table has kind = \"sft\""},
 		{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft?; accepted: sft, rl, eval`},
 		{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, rl, eval"},
-		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.PresetNames(), ", ")},
+		{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo?; accepted: ` + strings.Join(algo.MethodNames(), ", ")},
 		{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown?; rlzero tasks lists them`},
-		{"algorithm's choice", `normalize = "token_mean"`, `normalize = "tokens"`, `FILE:38:1: stage.rl.algorithm.normalize = "tokens" is not known; did you mean token_sum?; accepted: token_mean, seq_mean, fixed_length, micro_token_mean, seq_sum, token_sum`},
+		{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
+		{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
+		{"formula that nothing reads", "clip_high = 0.28", "polcy = \"reinforce\"", "FILE:37:1: stage.rl.algorithm.polcy would do nothing: no formula in force reads it; did you mean policy?"},
+		{"level", "token_mean(weight*policy)", "weight*policy", "FILE:38:1: stage.rl.algorithm.loss: one value for each token where one value for the run is wanted; write token_mean(...) or another normaliser around it"},
+		{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"remax\"", "stage.rl.algorithm reads greedy_reward (reward of one more completion of the prompt, sampled greedily and not trained), which no stage supplies yet"},
+		{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: a metric of one's own has a name like my/long_share: my/, then small letters, digits and _"},
+		{"metric's level", "clip_high = 0.28", "metrics = {\"my/long\" = \"tokens\"}", "stage.rl.algorithm.metrics.my/long: one value for each completion where one value for the run is wanted"},
+		{"nan", "clip_high = 0.28", "clip_high = nan", "FILE:37:1: stage.rl.algorithm.clip_high = nan is not accepted; accepted: a number, inf, -inf"},
+		{"list", "clip_high = 0.28", "clip_high = [0.28]", "FILE:37:1: stage.rl.algorithm.clip_high = [...] is a list of 1 values; accepted: a number, or text in quotes"},
 		{"path and dimensions", "[model]", "[model]\npath = \"a\"", "FILE:6:1: model.family cannot be set together with model.path = \"a\", whose config.json has it: remove one of them"},
 		{"table without a place", "[task.settings]", "[tasks.settings]", "FILE:17:2: unknown key tasks; did you mean task?"},
 		{"settings that do not go together", "numbers = 4", "max_number = 800", "FILE:17:7: task.settings.max_total = 45 is out of range; accepted: at least max_number = 800"},
@@ -267,7 +290,7 @@ func TestErrors(t *testing.T) {
 		{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", "FILE:35:1: stage.rl.algorithm = \"grpo\" is a string; accepted: a table [stage.algorithm]"},
 		{"more problems than there are", "eval_problems = 50", "eval_problems = 101", "FILE:34:1: stage.rl.eval_problems = 101 is out of range; accepted: at most task.eval_problems = 100"},
 		{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:33:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
-		{"a group of one", "group_size = 8", "group_size = 1", "FILE:31:1: stage.rl.group_size = 1 is out of range; accepted: at least 2, as the estimator group_std compares the completions of one prompt"},
+		{"a group of one", "group_size = 8", "group_size = 1", "FILE:31:1: stage.rl.group_size = 1 is out of range; accepted: at least 2, as the advantage compares the completions of one prompt: alone, each has the advantage 0"},
 		{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:29:1: two stages are called "warm-up": give each a name = "..." of its own`},
 		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:29:1: stage name "1" is not accepted: letters, digits, - and _, and not a number alone`},
 		{"syntax", "layers = 2", "layers = = 2", "FILE:6:10: "},
@@ -328,7 +351,7 @@ func TestOverrideErrors(t *testing.T) {
 
 // TestSharedStart: a run from another one's model needs only its path.
 func TestSharedStart(t *testing.T) {
-	r, err := Load("countdown-tiny", []string{"model.dtype=bf16", "model.path=runs/first", "stage.warm-up.skip=true"})
+	r, err := Load("countdown-tiny", []string{"model.dtype=bf16", "model.lora.rank=8", "model.path=runs/first", "stage.warm-up.skip=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +359,7 @@ func TestSharedStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Model != (Model{Path: filepath.ToSlash(here) + "/runs/first", Dtype: "bf16", KVDtype: "f32"}) || !r.Stages[0].Skip {
+	if r.Model.Path != filepath.ToSlash(here)+"/runs/first" || r.Model.Dtype != "bf16" || r.Model.KVDtype != "f32" || r.Model.LoRA.Rank != 8 || r.Model.Family != "" || !r.Stages[0].Skip {
 		t.Errorf("%+v", r)
 	}
 	sameAgain(t, r)

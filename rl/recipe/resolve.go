@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
@@ -20,6 +19,7 @@ import (
 type decoder struct {
 	*settings.Document
 	folder string // of the recipe's file
+	old    *bool  // it has keys of an older version
 }
 
 // recipe reads the whole tree over the defaults and checks what no single key
@@ -62,7 +62,7 @@ func (d decoder) model(m *Model) {
 				d.Fail(at.With(key), "model.%s cannot be set together with model.path = %s, whose config.json has it: remove one of them", key, fmt.Sprintf("%q", p))
 			}
 		}
-		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: d.absolute(at.With("path"), m.Path)}
+		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, LoRA: m.LoRA, Path: d.absolute(at.With("path"), m.Path)}
 		return
 	}
 	var missing []string
@@ -307,18 +307,14 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 		}
 		s.Sampling.MaxCompletionTokens = demonstrator.CompletionTokens()
 	}
-	if s.Kind == KindRL && known || t["algorithm"] != nil {
-		d.algorithm(s, t, at)
-	}
 	if s.Kind == KindRL {
 		d.verifiers(s, at)
 	}
+	if s.Kind == KindRL && known || t["algorithm"] != nil {
+		d.algorithm(s, t, at)
+	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return
-	}
-	if estimator := s.Algorithm.Estimator; s.GroupSize == 1 && slices.Contains([]string{"group_mean", "group_std", "leave_one_out"}, estimator) {
-		p := at.With("group_size")
-		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, as the estimator %s compares the completions of one prompt", d.Name(p), estimator)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")
@@ -375,58 +371,4 @@ func (d decoder) absolute(at settings.Path, name string) string {
 		d.Fail(at, "%s = %q is a relative path, and the current folder cannot be found: %v", d.Name(at), name, err)
 	}
 	return filepath.ToSlash(file)
-}
-
-// algorithm reads the table over the values of its preset.
-func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
-	at = at.With("algorithm")
-	value, there := t["algorithm"]
-	table, ok := value.(map[string]any)
-	switch {
-	case s.Kind != KindRL:
-		d.Fail(at, "%s is a table of %s stages; this one is of kind %s", d.Name(at), KindRL, s.Kind)
-		return
-	case there && !ok:
-		d.WrongType(at, value, "a table [stage.algorithm]")
-		return
-	}
-	if preset, ok := table["preset"].(string); ok && preset != "" {
-		cfg, err := algo.Preset(preset)
-		if err != nil {
-			known := algo.PresetNames()
-			d.Fail(at.With("preset"), "%s = %q is not known%s; accepted: %s", d.Name(at.With("preset")), preset, settings.DidYouMean(preset, known), strings.Join(known, ", "))
-			return
-		}
-		s.Algorithm.Config = cfg
-	}
-	s.Algorithm.MaxCompletionTokens = s.Sampling.MaxCompletionTokens
-	before := d.Failed()
-	d.Decode(&s.Algorithm, table, at)
-	if d.Failed() == before {
-		d.check(s.Algorithm.Validate(), at)
-		d.idle(&s.Algorithm, table, at)
-	}
-}
-
-// idle refuses what a run could not act on, although its formula would say so.
-func (d decoder) idle(a *Algorithm, table map[string]any, at settings.Path) {
-	if a.Normalize == "micro_token_mean" {
-		key := "normalize"
-		if table[key] == nil {
-			key = "preset"
-		}
-		p := at.With(key)
-		d.Fail(p, `%s = %q would do nothing: an update of a run is normalised as a whole, however it is cut into micro-batches; write normalize = "token_mean", which is what would be computed`, d.Name(p), table[key])
-	}
-	for _, f := range settings.Fields(&a.Config) {
-		if plain, p := algo.Default(), at.With(f.Key); strings.HasPrefix(f.Key, "mismatch") && f.Text() != textOf(plain, f.Key) {
-			d.Fail(p, "%s = %s would do nothing: the sampler of a run computes the same log-probs as the trainer, to the last bit; leave the key out", d.Name(p), f.Text())
-		}
-	}
-}
-
-// textOf is the value of a key as TOML.
-func textOf(table any, key string) string {
-	fields := settings.Fields(table)
-	return fields[slices.IndexFunc(fields, func(f settings.Field) bool { return f.Key == key })].Text()
 }

@@ -88,7 +88,10 @@ func (r *Run) readRecipe(raw []byte) {
 		st := &rec.Stages[i]
 		plan := Plan{MaxCompletion: rec.MaxCompletion(st)}
 		if st.Kind == recipe.KindRL {
-			plan.Steps, r.Formula = st.RL.Steps, st.Algorithm.Formula()
+			plan.Steps = st.RL.Steps
+			if method, err := st.Compiled(); err == nil {
+				r.Formula = method.Text()
+			}
 		}
 		r.Plan[st.Name] = plan
 	}

@@ -109,7 +109,7 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a recipe is plain data, whatever its files are: %v", err)
 	}
-	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "resolved.toml:23:1: task.sha256: "+r.Task.Data+" has changed: ") {
+	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "resolved.toml:30:1: task.sha256: "+r.Task.Data+" has changed: ") {
 		t.Errorf("after a change of the file: %v", err)
 	}
 }

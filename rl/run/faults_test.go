@@ -53,31 +53,41 @@ func TestMeasuredBefore(t *testing.T) {
 	sameRun(t, runFiles(t, cut), runFiles(t, dir))
 }
 
-// TestLoggedReward: the reward in completions.jsonl is the one that is trained on, with
-// the KL to the reference taken off where the recipe says so.
+// TestLoggedReward: the advantages in completions.jsonl are those of the rewards there,
+// less the KL to the reference that the recipe takes off.
 func TestLoggedReward(t *testing.T) {
 	dir := t.TempDir()
-	trainIn(t, dir, false, append([]string{"stage.rl.algorithm.kl_in=reward", "stage.rl.algorithm.kl_coef=0.5", "stage.rl.optimizer.lr=0.01"}, quiet...)...)
-	sum, n, other := map[float64]float64{}, map[float64]float64{}, 0
-	for _, c := range linesOf(t, filepath.Join(dir, "completions.jsonl")) {
+	trainIn(t, dir, false, append([]string{"stage.rl.algorithm.advantage=kl_reward - group_mean(reward)", "stage.rl.algorithm.beta=0.5", "stage.rl.optimizer.lr=0.01"}, quiet...)...)
+	sum, n := map[[2]float64]float64{}, map[[2]float64]float64{}
+	lines := linesOf(t, filepath.Join(dir, "completions.jsonl"))
+	for _, c := range lines {
 		if r, scored := c["reward"].(float64); scored {
-			step := c["step"].(float64)
-			sum[step] += r
-			n[step]++
-			if r != 0 && r != 1 {
-				other++
-			}
+			group := [2]float64{c["step"].(float64), c["group"].(float64)}
+			sum[group] += r
+			n[group]++
 		}
 	}
-	for _, row := range metricRows(t, dir, "reward/mean") {
-		step, mean := row["step"].(float64), row["reward/mean"].(float64)
-		const roundings = 64 * 0x1p-52 // of a sum of 20 numbers of about 1, taken in two orders
-		if got := sum[step] / n[step]; !(math.Abs(got-mean) <= roundings) {
-			t.Errorf("step %v: the logged rewards have the mean %v, reward/mean is %v", step, got, mean)
+	other := 0
+	for _, c := range lines {
+		group := [2]float64{c["step"].(float64), c["group"].(float64)}
+		if a, has := c["advantage"].(float64); has && a != c["reward"].(float64)-sum[group]/n[group] {
+			other++
 		}
 	}
 	if other == 0 {
-		t.Error("no reward differs from the verdict: the test shows nothing")
+		t.Error("no advantage differs from the reward less its mean: the KL is missing")
+	}
+	for _, row := range metricRows(t, dir, "reward/mean") {
+		total, count := 0.0, 0.0
+		for group := range sum {
+			if group[0] == row["step"].(float64) {
+				total, count = total+sum[group], count+n[group]
+			}
+		}
+		const roundings = 64 * 0x1p-52 // of a sum of 20 numbers of about 1, taken in two orders
+		if mean := row["reward/mean"].(float64); !(math.Abs(total/count-mean) <= roundings) {
+			t.Errorf("step %v: the logged rewards have the mean %v, reward/mean is %v", row["step"], total/count, mean)
+		}
 	}
 }
 

@@ -187,8 +187,8 @@ func TestReceiptInput(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "it is written when a run ends",
 		"{":                             "unexpected EOF",
-		`{"version":2,"recpie":"ab"}`:   "recpie",
-		`{"version":1,"recipe":"0123"}`: "version 1, but this program reads version 2",
+		`{"version":3,"recpie":"ab"}`:   "recpie",
+		`{"version":1,"recipe":"0123"}`: "version 1, but this program reads version 3",
 	} {
 		dir := t.TempDir()
 		if text != "" {
@@ -203,7 +203,7 @@ func TestReceiptInput(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, receipt.File), []byte(`{"version":2,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, receipt.File), []byte(`{"version":3,"logs":[{"name":"../../etc/passwd","sha256":""}]}`), 0o644))
 	r, err := receipt.Read(dir)
 	must(t, err)
 	if _, err := r.Audit(dir); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "../../etc/passwd") {

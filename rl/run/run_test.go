@@ -36,7 +36,7 @@ var smallRun = []string{
 	"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3", "stage.warm-up.checkpoint_every=2",
 	"stage.rl.steps=4", "stage.rl.prompts_per_step=5", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=2", "stage.rl.reward=random",
 	"stage.rl.eval_every=1", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1", "stage.rl.token_every=2",
-	"stage.rl.sampling.temperature=0.7", "stage.rl.algorithm.kl_coef=0.05",
+	"stage.rl.sampling.temperature=0.7", "stage.rl.algorithm.penalty=kl_k3", "stage.rl.algorithm.beta=0.05",
 }
 
 const smallRunSteps = 5 + 3 + 4
@@ -274,7 +274,7 @@ func TestUnreadable(t *testing.T) {
 // have the same log-probs: ratio 1 and divergence 0, not nearly.
 func TestOnPolicyIsExact(t *testing.T) {
 	cases := map[string][]string{
-		"reference policy, temperature 0.7":   {"stage.rl.algorithm.kl_coef=0.05", "stage.rl.sampling.temperature=0.7", "stage.rl.updates_per_rollout=2"},
+		"reference policy, temperature 0.7":   {"stage.rl.algorithm.penalty=kl_k3", "stage.rl.algorithm.beta=0.05", "stage.rl.sampling.temperature=0.7", "stage.rl.updates_per_rollout=2"},
 		"one update, filtered, uneven splits": {"stage.rl.updates_per_rollout=1", "stage.rl.sampling.top_p=0.9", "stage.rl.sampling.top_k=20", "micro_batch_tokens=333"},
 	}
 	for name, sets := range cases {

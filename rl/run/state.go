@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -20,6 +21,7 @@ import (
 type State struct {
 	Version  int             `json:"version"`  // of the format of checkpoints
 	Numerics int             `json:"numerics"` // order of operations in the kernels
+	Formulas int             `json:"formulas"` // version of their language
 	Device   string          `json:"device"`   // name, driver and tier: bits are equal on the same one only
 	Recipe   string          `json:"recipe"`   // identity of recipe.toml
 	Model    *receipt.Origin `json:"model"`    // what the run started from; null: random weights
@@ -28,14 +30,15 @@ type State struct {
 }
 
 // stateVersion is the format of checkpoints. 3: keepers have files of their own.
-const stateVersion = 3
+// 4: methods are formulas.
+const stateVersion = 4
 
 // stateFile is the state's name in a checkpoint.
 const stateFile = "trainer/state.json"
 
 // NewState is the state of a run on a device that has not begun.
 func NewState(c gpu.Caps) State {
-	return State{Version: stateVersion, Numerics: c.Numerics, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
+	return State{Version: stateVersion, Numerics: c.Numerics, Formulas: algo.Version, Device: c.Name + ", " + c.Driver + ", " + string(c.Tier)}
 }
 
 func (s *State) write(w io.Writer) error {
@@ -68,6 +71,8 @@ func (s *State) continues(want State, checkpoint, runDir string) error {
 			"resume with the version of rlzero that wrote it, or %s", afresh)
 	case s.Numerics != want.Numerics:
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made with numerics version %d, but this program has version %d: %s", lines.ErrInput, checkpoint, s.Numerics, want.Numerics, otherBytes), "%s", afresh)
+	case s.Formulas != want.Formulas:
+		return hint.With(fmt.Errorf("%w: checkpoint %s was made with version %d of the language of formulas, but this program has version %d: %s", lines.ErrInput, checkpoint, s.Formulas, want.Formulas, otherBytes), "%s", afresh)
 	case s.Device != want.Device:
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made on %q, but this device is %q: %s", lines.ErrInput, checkpoint, s.Device, want.Device, otherBytes), "%s", afresh)
 	case s.Recipe != want.Recipe:

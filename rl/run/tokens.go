@@ -57,7 +57,7 @@ func (t *tokens) line(e Event, c *train.Completion) tokenLine {
 	for _, id := range l.IDs {
 		l.Text = append(l.Text, t.decode([]int{id}))
 	}
-	for i, w := range c.Facts[train.Slope] {
+	for i, w := range c.Slope {
 		l.Weight = append(l.Weight, float32(w))
 		if w == 0 && c.Advantage != 0 && !math.IsNaN(c.Advantage) {
 			l.Clipped = append(l.Clipped, i)

@@ -36,7 +36,7 @@ func TestTokenLines(t *testing.T) {
 		{Author: rollout.Policy, IDs: []int{3}, Logprob: []float32{-2}, Entropy: []float32{1}, Stop: rollout.Length},
 	}}
 	cs := []train.Completion{
-		{From: g, View: g.View(0), Advantage: 1.5, Facts: map[string][]float64{train.Slope: {-0.25, 0}}},
+		{From: g, View: g.View(0), Advantage: 1.5, Slope: []float64{-0.25, 0}},
 		{From: g, View: g.View(1), Sample: 1, Advantage: math.NaN()},
 	}
 	o := &tokens{l.tokens, &recipe.Recipe{Stages: []recipe.Stage{{}, {RL: recipe.RL{TokenEvery: 3}}}}, letters{}.Decode}

@@ -39,8 +39,11 @@ func (d *Document) table(v reflect.Value, t map[string]any, at Path, around stri
 			continue
 		}
 		value := t[key]
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == key && !f.rest })
+		rest := slices.IndexFunc(fields, func(f Field) bool { return f.rest })
 		switch {
+		case i < 0 && rest >= 0:
+			d.rest(fields[rest].value, value, at.With(key))
 		case i < 0:
 			d.unknown(at.With(key), fields, kind)
 		case !fields[i].In(kind):
@@ -49,6 +52,28 @@ func (d *Document) table(v reflect.Value, t map[string]any, at Path, around stri
 			d.value(fields[i].value, value, at.With(key), kind, fields[i])
 		}
 	}
+}
+
+// rest puts a key that no field has into the map for such keys. A boolean is its text.
+func (d *Document) rest(into reflect.Value, value any, at Path) {
+	if n, ok := value.(json.Number); ok {
+		value = ofJSON(n)
+	}
+	if x, ok := number(value); ok {
+		value = x
+	} else if b, ok := value.(bool); ok {
+		value = strconv.FormatBool(b)
+	}
+	switch value.(type) {
+	case float64, string:
+	default:
+		d.WrongType(at, value, acceptedRest)
+		return
+	}
+	if into.IsNil() {
+		into.Set(reflect.MakeMap(into.Type()))
+	}
+	into.SetMapIndex(reflect.ValueOf(at.last()), reflect.ValueOf(value))
 }
 
 func (d *Document) unknown(p Path, fields []Field, kind string) {

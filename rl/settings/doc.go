@@ -8,7 +8,8 @@
 //
 // A field is described by its tags:
 //
-//	toml    the key; ",inline" stands for the keys of the struct it holds
+//	toml    the key; ",inline" stands for the keys of the struct it holds, ",rest" for all
+//	        keys that no other field has: a map[string]any of numbers and texts
 //	range   accepted numbers as an interval: "[1,inf)", "(0,1]"; an end of "inf]" takes inf
 //	choice  accepted words: "a,b"
 //	in      kinds of table that have the key: "sft,rl"; the kind is the key "kind" of the

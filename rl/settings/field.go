@@ -21,6 +21,7 @@ type Field struct {
 
 	span  span
 	was   string
+	rest  bool // a map of the table's other keys
 	value reflect.Value
 }
 
@@ -42,6 +43,10 @@ func structOf(v any) reflect.Value {
 	return value
 }
 
+// restKey marks a map[string]any that takes the keys that no other field has: numbers,
+// as float64, and texts.
+const restKey = ",rest"
+
 func fieldsOf(v reflect.Value) []Field {
 	var out []Field
 	for i := range v.NumField() {
@@ -57,8 +62,12 @@ func fieldsOf(v reflect.Value) []Field {
 				out = append(out, f)
 			}
 		case key != "":
+			rest := key == restKey
+			if rest {
+				key = "NAME"
+			}
 			out = append(out, Field{
-				Key: key, About: field.Tag.Get("about"), Unit: field.Tag.Get("unit"), Kinds: kinds, was: field.Tag.Get("was"),
+				Key: key, rest: rest, About: field.Tag.Get("about"), Unit: field.Tag.Get("unit"), Kinds: kinds, was: field.Tag.Get("was"),
 				Choice: split(field.Tag.Get("choice")), Range: field.Tag.Get("range"), span: parseSpan(field.Tag.Get("range")), value: v.Field(i),
 			})
 		}
@@ -85,6 +94,9 @@ func (f Field) Text() string { return printValue(f.value) }
 // Given says whether the present value is one that the setting accepts, rather than
 // an empty one that stands for none.
 func (f Field) Given() bool {
+	if f.rest {
+		return false
+	}
 	switch x := plain(f.value).(type) {
 	case nil:
 		kind := f.value.Kind()
@@ -105,7 +117,12 @@ func (f Field) Table() any {
 }
 
 // Type says in one or two words what values are: "whole number", "table".
-func (f Field) Type() string { return typeOf(f.value.Type()) }
+func (f Field) Type() string {
+	if f.rest {
+		return "number or string"
+	}
+	return typeOf(f.value.Type())
+}
 
 func typeOf(t reflect.Type) string {
 	switch t.Kind() {
@@ -130,7 +147,14 @@ func typeOf(t reflect.Type) string {
 }
 
 // Accepted says in words what the setting may be: "a whole number from 1 to 9".
-func (f Field) Accepted() string { return f.accepted(f.value.Type()) }
+func (f Field) Accepted() string {
+	if f.rest {
+		return acceptedRest
+	}
+	return f.accepted(f.value.Type())
+}
+
+const acceptedRest = "a number, or text in quotes"
 
 func (f Field) accepted(t reflect.Type) string {
 	switch t.Kind() {

@@ -30,6 +30,11 @@ func printTable(w *strings.Builder, name string, v reflect.Value, around string)
 		}
 		switch {
 		case !f.In(kind), variant != nil && !variant.HasKey(f.Key):
+		case f.rest:
+			rest := f.value.Interface().(map[string]any)
+			for _, key := range slices.Sorted(maps.Keys(rest)) {
+				fmt.Fprintf(w, "%s = %s\n", printKey(key), printValue(reflect.ValueOf(rest[key])))
+			}
 		case f.value.Kind() == reflect.Struct, f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Struct:
 			tables = append(tables, f)
 		default:
@@ -72,6 +77,19 @@ func printValue(v reflect.Value) string {
 		return "{" + strings.Join(items, ", ") + "}"
 	}
 	return fmt.Sprint(v.Interface())
+}
+
+// Text is a value of a decoded text as messages show it: a string without quotes.
+func Text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case int64:
+		return formatFloat(float64(v))
+	case float64:
+		return formatFloat(v)
+	}
+	return fmt.Sprint(value)
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

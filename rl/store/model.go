@@ -27,8 +27,10 @@ func FindModel(path string) (dir string, warnings []string, err error) {
 	if !info.IsDir() {
 		return "", nil, hint.With(fmt.Errorf("%w: model %s is a file", lines.ErrInput, path), accepted)
 	}
-	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
-		return path, nil, nil
+	for _, name := range []string{"config.json", "adapter_config.json"} { // a model, or an adapter that names one
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return path, nil, nil
+		}
 	}
 	ckpt, warnings, err := Latest(OS(), path)
 	if errors.Is(err, ErrNotRun) {

@@ -13,12 +13,12 @@ type Completion struct {
 	Group     int // place of the group in the step
 	Sample    int // number in the group
 	View      rollout.View
-	Reward    float64              // what is trained on; NaN: not scored
-	NotScored string               // why there is no reward
-	Terms     []Term               // named parts of the reward
-	Advantage float64              // NaN: none
-	Kept      bool                 // a part of the updates
-	Facts     map[string][]float64 // [token the policy wrote]: what the loss reads, and the Slope that it answers
+	Reward    float64   // what is trained on; NaN: not scored
+	NotScored string    // why there is no reward
+	Terms     []Term    // named parts of the reward
+	Advantage float64   // NaN: none; of tokens that differ their mean
+	Kept      bool      // a part of the updates
+	Slope     []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
 }
 
 // Term is a named part of a reward.

@@ -15,16 +15,23 @@
 // run write logs and show progress.
 //
 // A [Completion] is one record from sampling to log line: the path of its group, its
-// reward, its advantage, and the facts that the loss reads. Its reward is the number
-// that is trained on. Where the KL to a reference is a part of the reward, the number
-// that is logged has it too.
+// reward, its advantage.
+//
+// # Columns
+//
+// A method reads facts as columns of a table that is laid out once a step (columns.go): a
+// column is made if and only if the method's formulas name the fact. The table has groups and
+// completions in the order of the step. The trainer takes the completions of an update in a
+// random order of its groups, and micro-batches in that order.
 //
 // # One forward pass
 //
-// A loss is local if the derivatives of a sequence need nothing of other sequences but
-// counts that are known in advance. Then each batch goes through forward pass, loss and
-// backward pass at once. Otherwise all batches go through the forward pass first, and
-// again before their backward pass. The gradient has the same bits either way.
+// A loss is local if the derivatives of a completion need nothing of others but constants
+// of the update. Then each batch goes through forward pass, loss and backward pass at once.
+// Another loss needs the statistics of all completions first. In the first update of a step
+// they are those that the sampler recorded, to the bit; in later ones all batches go through
+// the forward pass first, and again before their backward pass. The gradient has the same
+// bits in each way.
 //
 // Units: log-probs and entropies in nats; times in seconds; a stage's learning rate is
 // per update. A stage belongs to one goroutine. Cancelling the context of Step ends a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"time"
 
@@ -25,6 +26,7 @@ type reinforcement struct {
 	stage   *recipe.Stage
 	index   int
 	program *reward.Program
+	method  *algo.Algorithm
 	told    string // the reason for not scoring that was told last
 }
 
@@ -34,12 +36,16 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}
-	return &reinforcement{Parts: p, stage: st, index: index, program: program}, nil
+	method, err := st.Compiled()
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
+	}
+	return &reinforcement{Parts: p, stage: st, index: index, program: program, method: method}, nil
 }
 
 func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
 
-func (s *reinforcement) Opening() []string { return []string{s.stage.Algorithm.Formula()} }
+func (s *reinforcement) Opening() []string { return []string{s.method.Text()} }
 
 func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	if at.Step >= s.stage.RL.Steps {
@@ -54,9 +60,6 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 		return &Event{Completions: cs}, err
 	}
 	sampled := time.Now()
-	if err := s.supply(cs); err != nil {
-		return nil, err
-	}
 	e, err := s.learn(at, cs)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
@@ -101,57 +104,61 @@ func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion,
 // updates_per_rollout updates, a group never being cut.
 func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 	e := &Event{Metrics: rolloutMetrics(cs)}
-	stats, err := s.advantages(cs)
+	step, row, err := s.advantages(at, cs)
 	if err != nil {
 		return nil, err
 	}
-	for name, v := range stats.Means() {
-		e.Metrics[name] = v
-	}
+	maps.Copy(e.Metrics, row)
 	lr := s.stage.LearningRate(at.Step)
 	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
-	groups := map[int][]*Completion{}
-	for i := range cs {
-		if c := &cs[i]; c.Kept {
-			groups[c.Group] = append(groups[c.Group], c)
-		}
-	}
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(s.stage.RL.PromptsPerStep)
-	var sum updates
+	var done updates
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
-		var kept []*Completion
-		for _, g := range order[part*len(order)/parts : (part+1)*len(order)/parts] {
-			kept = append(kept, groups[g]...)
-		}
-		if len(kept) == 0 {
-			continue
-		}
-		m, norm, err := s.update(kept, lr)
+		b, err := s.deal(step, cs, order[part*len(order)/parts:(part+1)*len(order)/parts])
 		if err != nil {
 			return nil, err
 		}
-		sum.add(m, norm)
+		if b.u == nil {
+			continue
+		}
+		m, err := s.update(step, b, len(done) == 0, lr)
+		if err != nil {
+			return nil, err
+		}
+		done = append(done, m)
+		e.Tokens += m.tokens
 		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
-		for _, c := range kept {
-			e.Tokens += c.View.Tokens()
+		for _, c := range b.cs {
 			e.Metrics["optim/tokens"] += float64(len(c.View.IDs) - 1)
 		}
 	}
-	sum.into(e.Metrics)
+	done.into(e.Metrics)
 	return e, nil
 }
 
-// advantages sets those of the completions, and which of them are learnt from.
-func (s *reinforcement) advantages(cs []Completion) (algo.AdvantageStats, error) {
-	advantages, keep, stats, err := algo.Advantages(s.stage.Algorithm.Config,
-		column(cs, func(c *Completion) float64 { return c.Reward }), column(cs, func(c *Completion) int { return c.Group }))
-	if err != nil {
-		return stats, err
+// deal makes the update of some groups, in the order in which they are trained. It has
+// none if nothing is left to learn from.
+func (s *reinforcement) deal(step *algo.StepValues, cs []Completion, groups []int) (batch, error) {
+	in := make([]bool, s.stage.RL.PromptsPerStep)
+	for _, g := range groups {
+		in[g] = true
 	}
-	for i := range cs {
-		cs[i].Advantage, cs[i].Kept = advantages[i], keep[i]
+	b := batch{s: s}
+	var err error
+	if b.u, err = step.Update(in); b.u == nil || err != nil {
+		return b, err
 	}
-	return stats, nil
+	var members []int // of the step, in the order of training
+	for _, g := range groups {
+		for i := range cs {
+			if cs[i].Group == g && b.u.Rows[i] {
+				members = append(members, i)
+				b.cs = append(b.cs, &cs[i])
+			}
+		}
+	}
+	b.rows = places(b.u.Rows, members)
+	return b, nil
 }
 
 // rolloutMetrics describe what was sampled.

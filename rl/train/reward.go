@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -82,37 +81,4 @@ func unscoredOf(cs []Completion) unscored {
 		}
 	}
 	return u
-}
-
-// supply adds the facts that the loss reads to the completions, and takes what the
-// method asks for off their rewards.
-func (s *reinforcement) supply(cs []Completion) error {
-	needs := cast.Needs(s.stage)
-	if len(needs) == 0 {
-		return nil
-	}
-	views := column(cs, func(c *Completion) rollout.View { return c.View })
-	for _, fact := range needs {
-		rows, err := s.Cast.Supply(fact, views)
-		if err != nil {
-			return err
-		}
-		for i := range cs {
-			if cs[i].Facts == nil {
-				cs[i].Facts = map[string][]float64{}
-			}
-			cs[i].Facts[fact] = rows[i]
-		}
-	}
-	if !s.stage.Algorithm.Penalises() {
-		return nil
-	}
-	penalised, err := algo.PenalizeRewards(s.stage.Algorithm.Config, column(cs, func(c *Completion) float64 { return c.Reward }), algo.Batch{
-		Logprob:    column(cs, func(c *Completion) []float64 { return cast.Widen(c.View.Logprob) }),
-		RefLogprob: column(cs, func(c *Completion) []float64 { return c.Facts["ref"] }),
-	})
-	for i := range penalised {
-		cs[i].Reward = penalised[i]
-	}
-	return err
 }

@@ -2,137 +2,302 @@ package train
 
 import (
 	"errors"
+	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// update is one optimizer update on completions, at a learning rate. The sampler's
-// log-probs are the old policy's: the trainer would compute the same bits.
-func (s *reinforcement) update(kept []*Completion, lr float64) (algo.Metrics, float64, error) {
-	m, err := s.backward(kept)
-	if err != nil {
-		return m, 0, err
+// nowFacts are what the trainer computes of each token: its statistic, the weight that
+// its derivative is, and what the sampler recorded of it.
+var nowFacts = []struct {
+	fact     string
+	of       func(s *model.TokenStats) *[]float32
+	weight   func(w *model.TokenWeights) *[]float64
+	recorded func(v *rollout.View) []float32 // nil: nothing
+}{
+	{"logp", func(s *model.TokenStats) *[]float32 { return &s.Logprob }, func(w *model.TokenWeights) *[]float64 { return &w.Logprob },
+		func(v *rollout.View) []float32 { return v.Logprob }},
+	{"entropy", func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
+		func(v *rollout.View) []float32 { return v.Entropy }},
+	{"uniform_logp", func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil},
+}
+
+func isNow(fact string) bool {
+	for _, f := range nowFacts {
+		if f.fact == fact {
+			return true
+		}
 	}
-	norm, err := s.Cast.Policy.Update(adamW(s.stage.Optimizer, lr))
+	return false
+}
+
+// batch is an update's completions in the order in which they are trained.
+type batch struct {
+	s    *reinforcement
+	u    *algo.Update
+	cs   []*Completion
+	rows []int // [completion] its row in the update's table
+}
+
+// update is one change of the weights. first says that none came before it in the step,
+// so that the trainer computes what the sampler recorded.
+func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, lr float64) (measured, error) {
+	m, err := b.backward(step, first)
+	if err != nil {
+		return m, err
+	}
+	m.norm, err = s.Cast.Policy.Update(adamW(s.stage.Optimizer, lr))
 	if errors.Is(err, model.ErrNotFinite) {
 		err = failed(err, lr, s.stage.Optimizer.ClipNorm)
 	}
-	return m, norm, err
-}
-
-// backward computes the gradient of the loss: batch by batch if the loss is local, and
-// after a forward pass over all completions if not.
-func (s *reinforcement) backward(kept []*Completion) (algo.Metrics, error) {
-	cfg, policy := s.stage.Algorithm.Config, s.Cast.Policy
-	if !cfg.Local() {
-		stats, err := policy.Forward(viewsOf(kept))
-		if err != nil {
-			return algo.Metrics{}, err
-		}
-		res, err := algo.Loss(cfg, batchOf(kept, stats))
-		if err != nil {
-			return algo.Metrics{}, err
-		}
-		taught(kept, res)
-		return res.Metrics, policy.Backward(tokenWeights(res))
-	}
-	tokens := 0
-	for _, c := range kept {
-		tokens += c.View.Tokens()
-	}
-	sum := algo.NewSum(cfg, len(kept), tokens)
-	var m algo.Metrics
-	err := policy.Accumulate(viewsOf(kept), func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
-		part := kept[first : first+len(stats)]
-		res, err := sum.Add(batchOf(part, stats))
-		m = res.Metrics
-		if err == nil {
-			taught(part, res)
-		}
-		return tokenWeights(res), err
-	})
 	return m, err
 }
 
-// Slope is the fact that an update adds to a completion: dLoss/dlogprob of each token
-// that the policy wrote. The update makes a token more likely where it is negative.
-const Slope = "slope"
-
-// taught keeps what a loss asks of each token.
-func taught(cs []*Completion, res algo.Result) {
-	for i, c := range cs {
-		if c.Facts == nil {
-			c.Facts = map[string][]float64{}
-		}
-		c.Facts[Slope] = res.DLogprob[i]
+// backward computes the gradient of the loss. A local loss is computed batch by batch.
+// Another one needs the statistics of all completions first: as the sampler recorded
+// them in a step's first update, and by a forward pass of their own in the others.
+func (b batch) backward(step *algo.StepValues, first bool) (measured, error) {
+	policy, views := b.s.Cast.Policy, viewsOf(b.cs)
+	local, _ := b.s.method.Local()
+	switch {
+	case local:
+		return b.local(views)
+	case first && b.recorded():
+		return b.foreseen(step, views)
 	}
+	stats, err := policy.Forward(views)
+	if err != nil {
+		return measured{}, err
+	}
+	weights, err := b.weights(b.u, stats)
+	if err != nil {
+		return measured{}, err
+	}
+	if err := policy.Backward(weights); err != nil {
+		return measured{}, err
+	}
+	return measureOf(b.u)
 }
 
-// batchOf are completions with the statistics that the policy has of them now, as
-// losses take them.
-func batchOf(cs []*Completion, stats []model.TokenStats) algo.Batch {
-	var b algo.Batch
-	for i, c := range cs {
-		b.Logprob = append(b.Logprob, cast.Widen(stats[i].Logprob))
-		b.Entropy = append(b.Entropy, cast.Widen(stats[i].Entropy))
-		b.OldLogprob = append(b.OldLogprob, cast.Widen(c.View.Logprob))
-		b.Advantage = append(b.Advantage, c.Advantage)
-		if ref := c.Facts["ref"]; ref != nil {
-			b.RefLogprob = append(b.RefLogprob, ref)
+// local computes loss and gradient of each batch of the trainer at once.
+func (b batch) local(views []rollout.View) (measured, error) {
+	var all []model.TokenStats
+	whole := false
+	err := b.s.Cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+		all = append(all, stats...)
+		if whole = len(stats) == len(views); whole {
+			return b.weights(b.u, stats)
 		}
+		rows := b.rows[first : first+len(stats)]
+		in := make([]bool, b.u.Table.Size(formula.Completion))
+		for _, row := range rows {
+			in[row] = true
+		}
+		part, err := b.u.Table.Select(in, nil)
+		if err != nil {
+			return nil, err
+		}
+		places := places(in, rows)
+		if err := b.addNow(part, places, stats); err != nil {
+			return nil, err
+		}
+		slopes, err := b.u.PartSlopes(part)
+		if err != nil {
+			return nil, b.s.blamed(err)
+		}
+		return b.taught(first, weightsOf(part, places, slopes)), nil
+	})
+	if err == nil && !whole {
+		err = b.addNow(b.u.Table, b.rows, all)
 	}
-	b.SamplerLogprob = b.OldLogprob
-	return b
+	if err != nil {
+		return measured{}, err
+	}
+	return measureOf(b.u)
 }
 
-// tokenWeights are a loss's derivatives as the trainer takes them.
-func tokenWeights(res algo.Result) []model.TokenWeights {
-	weights := make([]model.TokenWeights, len(res.DLogprob))
-	for i := range weights {
-		weights[i].Logprob = res.DLogprob[i]
-		if res.DEntropy != nil {
-			weights[i].Entropy = res.DEntropy[i]
+// foreseen computes the gradient of a loss whose statistics the sampler recorded, with
+// one forward and one backward pass. What is measured is of the trainer's own figures:
+// where the two differ in a bit, the metrics say so.
+func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, error) {
+	stats := make([]model.TokenStats, len(views))
+	for _, f := range nowFacts {
+		for i := range views {
+			if f.recorded != nil {
+				*f.of(&stats[i]) = f.recorded(&views[i])
+			}
 		}
-		if res.DMeanLogprob != nil {
-			weights[i].MeanLogprob = res.DMeanLogprob[i]
+	}
+	weights, err := b.weights(b.u, stats)
+	if err != nil {
+		return measured{}, err
+	}
+	var found []model.TokenStats
+	err = b.s.Cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+		found = append(found, stats...)
+		return weights[first : first+len(stats)], nil
+	})
+	if err != nil {
+		return measured{}, err
+	}
+	if slices.EqualFunc(found, stats, func(x, y model.TokenStats) bool { return slices.Equal(x.Logprob, y.Logprob) }) {
+		return measureOf(b.u)
+	}
+	in := make([]bool, len(b.u.Rows))
+	for _, c := range b.cs {
+		in[c.Group] = true
+	}
+	again, err := step.Update(in)
+	if err != nil {
+		return measured{}, err
+	}
+	if err := b.addNow(again.Table, b.rows, found); err != nil {
+		return measured{}, err
+	}
+	return measureOf(again)
+}
+
+// recorded says whether the sampler recorded all that the method reads of now.
+func (b batch) recorded() bool {
+	for _, f := range nowFacts {
+		if slices.Contains(b.s.method.Needs(), f.fact) && f.recorded == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// weights adds the statistics of all completions to the update and gives the loss's
+// derivatives.
+func (b batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenWeights, error) {
+	if err := b.addNow(u.Table, b.rows, stats); err != nil {
+		return nil, err
+	}
+	_, slopes, err := u.Loss()
+	if err != nil {
+		return nil, b.s.blamed(err)
+	}
+	return b.taught(0, weightsOf(u.Table, b.rows, slopes)), nil
+}
+
+// taught notes in the completions, from one on, what the loss asks of each token.
+func (b batch) taught(first int, weights []model.TokenWeights) []model.TokenWeights {
+	for i, w := range weights {
+		b.cs[first+i].Slope = w.Logprob
+	}
+	return weights
+}
+
+// addNow adds the facts of now to a table; rows are those of the completions that the
+// statistics are of.
+func (b batch) addNow(t *formula.Table, rows []int, stats []model.TokenStats) error {
+	for _, f := range nowFacts {
+		if !slices.Contains(b.s.method.Needs(), f.fact) {
+			continue
+		}
+		c := formula.Column{Level: formula.Token, V: make([]float64, t.Size(formula.Token))}
+		for i, row := range rows {
+			from, _ := t.Tokens(row)
+			copy(c.V[from:], cast.Widen(*f.of(&stats[i])))
+		}
+		if err := t.Add(f.fact, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// places are the rows that some completions of a table have in a selection of it.
+func places(in []bool, rows []int) []int {
+	place, n := make([]int, len(in)), 0
+	for row, selected := range in {
+		place[row] = n
+		if selected {
+			n++
+		}
+	}
+	out := make([]int, len(rows))
+	for i, row := range rows {
+		out[i] = place[row]
+	}
+	return out
+}
+
+// weightsOf are a loss's derivatives as the trainer takes them.
+func weightsOf(t *formula.Table, rows []int, slopes map[string]formula.Column) []model.TokenWeights {
+	weights := make([]model.TokenWeights, len(rows))
+	for i, row := range rows {
+		from, to := t.Tokens(row)
+		for _, f := range nowFacts {
+			if c, ok := slopes[f.fact]; ok {
+				*f.weight(&weights[i]) = c.V[from:to]
+			}
 		}
 	}
 	return weights
 }
 
-// updates sums up what the updates of a step have measured.
-type updates struct {
-	total algo.Metrics
-	first map[string]float64 // means of the first update
-	norms float64            // of the gradients
-	n     int
+// measured is what an update has measured.
+type measured struct {
+	tokens  int // trained
+	loss    float64
+	norm    float64 // of the gradient
+	metrics map[string]float64
 }
 
-func (u *updates) add(m algo.Metrics, norm float64) {
-	if u.n == 0 {
-		u.first = m.Means()
+func measureOf(u *algo.Update) (m measured, err error) {
+	if m.loss, err = u.Value(); err != nil {
+		return m, err
 	}
-	u.total = u.total.Add(m)
-	u.norms += norm
-	u.n++
+	for t := range u.Table.Size(formula.Token) {
+		if u.Table.Trained(t) {
+			m.tokens++
+		}
+	}
+	m.metrics, err = u.Metrics()
+	return m, err
 }
 
-// into adds the metrics to a step's.
-func (u *updates) into(row metrics.Row) {
-	row["optim/updates"] = float64(u.n)
-	for name, v := range u.total.Means() {
-		row[name] = v
-	}
-	if u.n == 0 {
+// updates are those of a step.
+type updates []measured
+
+// atFirst are metrics that a step has of its first update: later ones have other weights
+// than the sampler had.
+var atFirst = []string{"policy/mismatch_kl", "policy/compared", "policy/equal"}
+
+// into adds the metrics to a step's: means over the updates, those of formulas weighted
+// by the tokens that each update trained.
+func (us updates) into(row metrics.Row) {
+	row["optim/updates"] = float64(len(us))
+	if len(us) == 0 {
 		return
 	}
-	row["policy/ratio_first"] = u.first["policy/ratio_mean"]
-	for _, name := range []string{"policy/mismatch_kl", "policy/compared", "policy/equal"} { // later updates have other weights
-		row[name] = u.first[name]
+	sum, tokens := map[string]float64{}, map[string]float64{}
+	for _, u := range us {
+		row["policy/loss"] += u.loss / float64(len(us))
+		row["policy/grad_norm"] += u.norm / float64(len(us))
+		for name, v := range u.metrics {
+			sum[name] += v * float64(u.tokens)
+			tokens[name] += float64(u.tokens)
+		}
 	}
-	row["policy/loss"] /= float64(u.n)
-	row["policy/grad_norm"] = u.norms / float64(u.n)
+	for name, total := range sum {
+		if row[name] = total / tokens[name]; math.IsNaN(row[name]) { // a metric that is infinite
+			delete(row, name)
+		}
+	}
+	if first, ok := us[0].metrics["policy/ratio_mean"]; ok {
+		row["policy/ratio_first"] = first
+	}
+	for _, name := range atFirst {
+		if v, ok := us[0].metrics[name]; ok {
+			row[name] = v
+		}
+	}
 }

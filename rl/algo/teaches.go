@@ -1,0 +1,43 @@
+package algo
+
+import "github.com/rlzero/rlzero/rl/formula"
+
+// Teaches tells whether groups of a size can have an advantage other than 0: it tries
+// the method on four groups with rewards of 0 and 1. What cannot be tried may.
+func (a *Algorithm) Teaches(size int) bool {
+	const groups, length = 4, 2
+	var group []int
+	var tokens [][]int
+	for i := range groups * size {
+		group, tokens = append(group, i/size), append(tokens, []int{length})
+	}
+	frame, err := formula.NewFrame(group, tokens, nil)
+	if err != nil {
+		return true
+	}
+	t := formula.NewTable(frame)
+	for _, f := range a.facts {
+		c := formula.Column{Level: f.Level, V: make([]float64, t.Size(f.Level))}
+		for i := range c.V {
+			switch {
+			case f.Name == "reward":
+				c.V[i] = float64(i % 2)
+			case !f.Condition:
+				c.V[i] = -1 / float64(i+2) // unequal numbers, as log-probs are
+			}
+		}
+		if !f.Now && !f.Text && t.Add(f.Name, c) != nil {
+			return true
+		}
+	}
+	step, err := a.Step(t)
+	if err != nil || step.Advantage.V == nil {
+		return true
+	}
+	for _, x := range step.Advantage.V {
+		if x != 0 && x == x {
+			return true
+		}
+	}
+	return false
+}

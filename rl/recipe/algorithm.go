@@ -1,0 +1,200 @@
+package recipe
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/settings"
+)
+
+// Algorithm is the method of a stage as text: a published one by its name, of which the
+// recipe may replace any parameter and any formula. In a recipe that was loaded, Values
+// has everything in force, so that the text says all that is computed.
+type Algorithm struct {
+	Preset  string         `toml:"preset" about:"a published method, see rlzero algorithms; the other keys of the table change it; \"\": none, and policy has to be given"`
+	Values  map[string]any `toml:",rest" about:"a number replaces a parameter of the method, text a formula of it, such as clip_high = 0.3 or advantage = \"rloo\"; rlzero algorithms show NAME lists them, rlzero formulas explains the language"`
+	Metrics map[string]any `toml:"metrics" about:"metrics of one's own: formulas with one value for the run, by a name that begins my/; such as {\"my/long\" = \"batch_max(tokens)\"}"`
+}
+
+// method is what the values say. Parameters for which loose is true may be read by no
+// formula.
+func (a Algorithm) method(base algo.Method, loose func(name string) bool) algo.Method {
+	parameters, beside, formulas, metrics := map[string]float64{}, map[string]float64{}, map[string]string{}, map[string]string{}
+	for name, value := range a.Values {
+		switch v := value.(type) {
+		case float64:
+			if loose(name) {
+				beside[name] = v
+			} else {
+				parameters[name] = v
+			}
+		case string:
+			formulas[name] = v
+		}
+	}
+	for name, value := range a.Metrics {
+		metrics[name], _ = value.(string)
+	}
+	return base.With(parameters, formulas, metrics).Beside(beside)
+}
+
+// Compiled is the method of an rl stage of a recipe that was loaded, over the facts that
+// the stage supplies.
+func (s *Stage) Compiled() (*algo.Algorithm, error) {
+	all := func(string) bool { return true }
+	return s.Algorithm.method(algo.Method{Name: s.Algorithm.Preset}, all).Compile(s.facts())
+}
+
+// facts are what formulas of the stage may read.
+func (s *Stage) facts() []formula.Fact {
+	facts := algo.RunFacts()
+	for _, v := range s.Verifiers {
+		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"})
+	}
+	return facts
+}
+
+// algorithm reads the table over its preset and writes out what is in force.
+func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
+	at = at.With("algorithm")
+	value, there := t["algorithm"]
+	table, ok := value.(map[string]any)
+	switch {
+	case s.Kind != KindRL:
+		d.Fail(at, "%s is a table of %s stages; this one is of kind %s", d.Name(at), KindRL, s.Kind)
+		return
+	case there && !ok:
+		d.WrongType(at, value, "a table [stage.algorithm]")
+		return
+	}
+	before := d.Failed()
+	d.former(table, at)
+	if d.Failed() == before {
+		d.Decode(&s.Algorithm, table, at)
+	}
+	for name, value := range s.Algorithm.Values {
+		if x, number := value.(float64); number && math.IsNaN(x) {
+			d.Fail(at.With(name), "%s = nan is not accepted; accepted: a number, inf, -inf", d.Name(at.With(name)))
+		}
+	}
+	d.metrics(s.Algorithm.Metrics, at.With("metrics"))
+	if d.Failed() > before {
+		return
+	}
+	base, err := algo.Method{}, error(nil)
+	if preset := s.Algorithm.Preset; preset != "" {
+		if base, err = algo.LoadMethod(preset); err != nil {
+			known, p := algo.MethodNames(), at.With("preset")
+			d.Fail(p, "%s = %q is not known%s; accepted: %s", d.Name(p), preset, settings.DidYouMean(preset, known), strings.Join(known, ", "))
+			return
+		}
+	}
+	// What the file says may have no use any more beside an override.
+	overridden := false
+	for name := range table {
+		overridden = overridden || d.Overridden(at.With(name))
+	}
+	loose := func(name string) bool { return overridden && !d.Overridden(at.With(name)) }
+	if compiled := d.compile(s, s.Algorithm.method(base, loose), table, at, loose); compiled != nil {
+		s.Algorithm.write(compiled.Resolved())
+	}
+}
+
+var metricName = regexp.MustCompile(`^my/[a-z][a-z0-9_]*$`)
+
+// metrics checks names and types.
+func (d decoder) metrics(metrics map[string]any, at settings.Path) {
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		p := at.With(name)
+		if _, text := metrics[name].(string); !text {
+			d.WrongType(p, metrics[name], "a formula in quotes")
+		} else if !metricName.MatchString(name) {
+			d.Fail(p, "%s: a metric of one's own has a name like my/long_share: my/, then small letters, digits and _", d.Name(p))
+		}
+	}
+}
+
+// write puts everything in force into the values.
+func (a *Algorithm) write(m algo.Method) {
+	a.Values = map[string]any{}
+	for name, value := range m.Parameters {
+		a.Values[name] = value
+	}
+	for name, text := range m.Formulas {
+		a.Values[name] = text
+	}
+}
+
+// compile checks a method over what a stage supplies; nil: it is refused.
+func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at settings.Path, loose func(name string) bool) *algo.Algorithm {
+	known := s.facts()
+	for _, f := range algo.Facts() {
+		if !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
+			known = append(known, f)
+		}
+	}
+	a, err := m.Compile(known)
+	if err != nil {
+		d.formulaFaults(err, table, at)
+		return nil
+	}
+	before := d.Failed()
+	for _, need := range a.Needs() {
+		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), func(f formula.Fact) bool { return f.Name == need }) {
+			i := slices.IndexFunc(known, func(f formula.Fact) bool { return f.Name == need })
+			d.Fail(at, "%s reads %s (%s), which no stage supplies yet; replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
+		}
+	}
+	for _, name := range a.Idle() {
+		if _, own := table[name]; own && !loose(name) {
+			p := at.With(name)
+			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
+		}
+	}
+	if d.Failed() == before && s.GroupSize == 1 && !a.Teaches(s.GroupSize) {
+		p := settings.Path(at[:len(at)-1]).With("group_size")
+		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, as the advantage compares the completions of one prompt: alone, each has the advantage 0", d.Name(p))
+	}
+	if d.Failed() > before {
+		return nil
+	}
+	return a
+}
+
+// formulaFaults records what the checker of formulas found, each at the key that holds
+// the formula, or at the preset.
+func (d decoder) formulaFaults(err error, table map[string]any, at settings.Path) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range many.Unwrap() {
+			d.formulaFaults(err, table, at)
+		}
+		return
+	}
+	var fault *formula.Error
+	if !errors.As(err, &fault) {
+		d.Fail(at, "%s: %v", d.Name(at), err)
+		return
+	}
+	p := at.With("preset")
+	for name := range table {
+		if plain, _, _ := strings.Cut(name, "("); plain == fault.Part || name == fault.Part {
+			p = at.With(name)
+		}
+	}
+	if metrics, ok := table["metrics"].(map[string]any); ok && metrics[fault.Part] != nil {
+		p = at.With("metrics").With(fault.Part)
+	}
+	if p[len(p)-1] == "preset" {
+		d.Fail(p, "%s: %v", d.Name(p), fault)
+		return
+	}
+	inside := *fault
+	inside.Part = ""
+	d.Fail(p, "%s: %v", d.Name(p), &inside)
+}
