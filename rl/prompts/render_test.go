@@ -227,3 +227,43 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%q %v", notes, err)
 	}
 }
+
+// FuzzRows: whatever a line holds becomes a problem or an error, and a problem a prompt,
+// a lesson or an error.
+func FuzzRows(f *testing.F) {
+	for _, seed := range []string{
+		`{"question":"1+1?","answer":"2"}`, `{"messages":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}],"tools":[{"name":"t"}]}`,
+		`{"prompt":[{"role":"user","content":"U"}],"completion":[{"role":"assistant","content":"A"}]}`, `{"prompt":"U","completion":"A"}`, `{"messages":null,"prompt":null}`,
+	} {
+		f.Add(seed)
+	}
+	tok, err := text.ReadFolder(fixtures.Selection(f, "chat"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	r, err := NewRenderer(tok, []int{endText}, Style{Form: Auto, System: "S"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		row, err := readRow([]byte(line))
+		if err != nil {
+			return
+		}
+		if strings.TrimSpace(row.Question) == "" {
+			t.Errorf("a problem without a question: %+v", row)
+		}
+		if ids, err := r.Prompt(row); err == nil && len(ids) == 0 {
+			t.Error("a prompt without tokens")
+		}
+		if l, err := r.Lesson(row); err == nil && (len(l.Learned) == 0 || l.Learned[len(l.Learned)-1].To > len(l.IDs)) {
+			t.Errorf("%+v", l)
+		}
+		same := verify.Problem{Question: row.Question, Metadata: Context(row)}
+		one, oneErr := r.Prompt(row)
+		other, otherErr := r.Prompt(same)
+		if (oneErr == nil) != (otherErr == nil) || !slices.Equal(one, other) {
+			t.Errorf("the context is not enough: %v and %v", one, other)
+		}
+	})
+}
