@@ -41,15 +41,17 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
-	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/random rl/recipe rl/rollout"},
+	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/run"},
+	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
+	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/reward rl/settings rl/tasks verify"},
@@ -66,6 +68,7 @@ var layers = []layer{
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
 	{folder: "rl/watch"},
+	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},
 	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
@@ -83,8 +86,8 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files internal/hint model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
-	{folder: "model/text", imports: "internal/hint model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model/text", imports: "internal/hint model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},
@@ -122,7 +125,7 @@ var guardedImports = []struct {
 	{"net/*", "rl/page rl/web", false, "likewise"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
-	{"crypto/rand", "rl/web", false, "the token of an address beyond loopback; every random number of a run comes from its seed"},
+	{"crypto/rand", "rl/fleet rl/web", false, "the token of an address beyond loopback, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
 	{"os/exec", "internal/browser shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
@@ -162,6 +165,8 @@ var guardedCalls = []struct {
 			{"rl/bench", "a benchmark"},
 			{"rl/page", "asks files for news, and whether a run is in progress"},
 			{"internal/browser", "waits for a browser, with a bound"},
+			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
+			{"rl/fleet/fleet_test.go", "time of a bubble of testing/synctest"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
 			{"gpu/webgpu/timestamps.go", "the rate of the device's clock, measured against the host's"},

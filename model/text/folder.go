@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -20,9 +21,12 @@ var companions = []string{"tokenizer_config.json", "special_tokens_map.json", "a
 	"chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "tokenizer.model"}
 
 // ReadFolder reads the tokenizer of a folder, which needs to hold no more than
-// tokenizer.json. The error is [os.ErrNotExist] without a tokenizer, and another one if
-// it has a form that is not read.
+// tokenizer.json, or of a GGUF file. The error is [os.ErrNotExist] without a tokenizer,
+// and another one if it has a form that is not read.
 func ReadFolder(dir string) (*Tokenizer, error) {
+	if gguf.IsFile(dir) {
+		return readGGUFFile(dir)
+	}
 	path := filepath.Join(dir, tokenizerFile)
 	data, err := jsonfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -57,6 +61,23 @@ func otherTokenizer(dir string) error {
 		}
 	}
 	return nil
+}
+
+// readGGUFFile reads the tokenizer of a GGUF file.
+func readGGUFFile(path string) (*Tokenizer, error) {
+	file, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	t, err := ReadGGUF(file.Metadata)
+	if err == nil && t == nil {
+		err = fmt.Errorf("there is no tokenizer: %w", os.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
 }
 
 // Files are the files of a tokenizer by name: tokenizer.json, and those beside it

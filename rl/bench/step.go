@@ -49,7 +49,7 @@ func Step(ctx context.Context, dev gpu.Device, preset string, emit func(Result))
 	if err != nil {
 		return err
 	}
-	c.EndWith(nil) // every completion runs to its full length
+	c.Policy.Model.Config.EOS = nil // every completion runs to its full length
 	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer}
 	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c, renderer); err != nil {
 		return err

@@ -9,7 +9,9 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 // ProbeProblems is the number of training problems on which a warm-up tests whether
@@ -42,8 +44,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 	if !r.Samples() {
 		widest, group = 1, 1
 	}
-	s.positions = longest
-	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
+	s.positions = longest + roomForTexts(r)
+	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	return s
 }
@@ -123,10 +125,23 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 		err = fmt.Errorf("%w: model %s is an adapter, and a run begins with a model: give the folder of the model it belongs to", lines.ErrInput, folder)
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
-	case len(b.config.EOS) == 0:
-		err = fmt.Errorf("%w: model %s names no eos_token_id", lines.ErrInput, folder)
+	default:
+		err = b.endTurns(r)
 	}
 	return b, errors.Join(err, f.Tensors.Close())
+}
+
+// endTurns adds the token with which the model's chat template ends a turn to its end
+// tokens, if the recipe's prompts are conversations. Checkpoints have it then.
+func (b *blueprint) endTurns(r *recipe.Recipe) error {
+	renderer, err := prompts.NewRenderer(b.tokenizer, b.config.EOS, resolve.Style(r))
+	if err != nil {
+		return err
+	}
+	if b.config.EOS = renderer.Ends(); len(b.config.EOS) == 0 {
+		return fmt.Errorf("%w: the model names no eos_token_id, in neither generation_config.json nor config.json", lines.ErrInput)
+	}
+	return nil
 }
 
 // adapterOf is the adapter that a recipe trains, of the model of a folder; nil for none.

@@ -61,6 +61,16 @@ func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
 	return norm, err
 }
 
+// Version is the number of updates since the run began.
+func (p *Policy) Version() int { return p.version }
+
+// Weights are the policy's tensors as they are now, a safetensors file.
+func (p *Policy) Weights() ([]byte, error) {
+	var b bytes.Buffer
+	err := model.WriteSafetensors(&b, p.Model.Tensors())
+	return b.Bytes(), err
+}
+
 // policyState is what a checkpoint knows about a policy besides its tensors.
 type policyState struct {
 	Updates int `json:"updates"` // of the stage's optimizer

@@ -74,7 +74,8 @@ func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
 		Description: `Prints what the model writes after --prompt, or after the prompt on standard input.
-MODEL is a Hugging Face folder, a run (its newest checkpoint) or a checkpoint folder.
+MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
+checkpoint folder.
 
 --chat makes the prompt a message of the user, which the model answers: it is written with
 the model's chat template. The text may have several lines.

@@ -146,6 +146,7 @@ func (d decoder) data(task *Task, at settings.Path) {
 	if task.Data != "" {
 		task.Data = d.absolute(at.With("data"), task.Data)
 	}
+	d.columns(task.Columns, at)
 	d.sources(task, at.With("source"))
 	if task.Verifier == "" { // see teaching
 		if len(task.Options) > 0 {

@@ -50,9 +50,14 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, resolve.Style(opened.Recipe)); err != nil {
 		return err
 	}
-	r.parts.Cast.EndWith(r.parts.Prompts.Ends())
 	if r.parts.Notes, err = readable(opened, r.parts.Prompts); err != nil {
 		return err
+	}
+	if o.Workers != nil {
+		note := func(text string) { r.display.show.Line("%s", text) }
+		if r.parts.Cast.Sampler, err = o.Workers(full, r.parts.Cast, note); err != nil {
+			return err
+		}
 	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
