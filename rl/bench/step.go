@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/train"
@@ -51,11 +52,15 @@ func Step(ctx context.Context, dev gpu.Device, preset, from string, emit func(Re
 		return err
 	}
 	defer c.Close()
+	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(opened.Recipe))
+	if err != nil {
+		return err
+	}
 	if from == "" {
 		c.Policy.Model.Config.EOS = nil // every completion runs to its full length
 	}
-	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c}
-	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c); err != nil {
+	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer}
+	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c, renderer); err != nil {
 		return err
 	}
 	stage, err := train.New(parts, index)

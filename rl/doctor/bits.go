@@ -60,7 +60,7 @@ func samplerBits(dtype, kvDtype model.Dtype) func(*subject) (string, error) {
 }
 
 func equalBitsOf(p *subject, m *model.Model) (string, error) {
-	ps := prompts(sampledPrompts, longestPrompt, m.Config.Vocab)
+	ps := somePrompts(sampledPrompts, longestPrompt, m.Config.Vocab)
 	var first []model.Completion
 	for _, c := range cuts {
 		rounds, err := c.generate(p.ctx, m, ps)

@@ -27,6 +27,8 @@ type logged struct {
 	Tokens     *int    `json:"tokens"` // the end token included
 	Stop       *string `json:"stop"`
 
+	Context map[string]json.RawMessage `json:"context"`
+
 	line int // of the file
 }
 

@@ -22,9 +22,9 @@ type HeldOut struct {
 }
 
 // NewHeldOut makes the evaluations of a run.
-func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast) (*HeldOut, error) {
+func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*HeldOut, error) {
 	h := &HeldOut{recipe: r}
-	h.Collector = &rollout.Collector{Sampler: c.Sampler, Tokenizer: c.Tokenizer(), Task: source.Verify}
+	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify}
 	if d := r.Task.Demonstrator(); d != nil {
 		h.Form = d.Valid
 	}
