@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -105,4 +106,38 @@ func TestWaysOfTraining(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStatesResume: a run whose method carries a number for the run, one for each prompt and
+// one that moves with each update comes to the same bytes when it is cut and resumed, and the
+// numbers change what is learnt.
+func TestStatesResume(t *testing.T) {
+	states := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.checkpoint_every=1",
+		`stage.rl.algorithm.state={usual = {start = 0.5, next = "0.9*usual + 0.1*batch_mean(reward)"}, rate = {start = 0.25, next = "0.5*rate + 0.5*batch_mean(reward)", by = "row"}, coef = {start = 0.01, next = "coef + if(batch_token_mean(entropy) < 2, 0.01, -0.001)"}}`,
+		"stage.rl.algorithm.advantage=reward - 0.5*usual - 0.5*rate",
+		"stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - coef*token_mean(entropy)"})
+	dir := t.TempDir()
+	trainIn(t, dir, false, states...)
+	still := t.TempDir()
+	trainIn(t, still, false, append(states, "stage.rl.algorithm.advantage=reward - 0.5*0.5 - 0.5*0.25 + 0*usual + 0*rate", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy) + 0*coef")...)
+	all, without := checkpointDirs(t, dir), checkpointDirs(t, still)
+	if same(t, all[len(all)-1], without[len(without)-1]) {
+		t.Error("the states change nothing")
+	}
+	cut := copyRun(t, dir)
+	for _, c := range checkpointDirs(t, cut)[3:] {
+		must(t, os.RemoveAll(c))
+	}
+	trainIn(t, cut, true, states...)
+	sameRun(t, runFiles(t, cut), runFiles(t, dir))
+}
+
+// same says whether two checkpoints have the same weights.
+func same(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.ReadFile(filepath.Join(a, "model.safetensors"))
+	must(t, err)
+	y, err := os.ReadFile(filepath.Join(b, "model.safetensors"))
+	must(t, err)
+	return bytes.Equal(x, y)
 }

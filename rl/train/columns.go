@@ -113,6 +113,11 @@ func (s *reinforcement) table(at Position, cs []Completion) (*formula.Table, err
 		return nil, err
 	}
 	t, x := formula.NewTable(frame), drawn{s, at, cs}
+	for name, c := range s.states.Columns(s.method, keysOf(cs, nil)) {
+		if err := t.Add(name, c); err != nil {
+			return nil, err
+		}
+	}
 	for _, fact := range s.method.Needs() {
 		if _, told := t.Column(fact); told || isNow(fact) {
 			continue

@@ -21,12 +21,12 @@ import (
 
 // reinforcement samples groups, judges them and learns from them, step by step.
 type reinforcement struct {
-	stateless
 	Parts
 	stage   *recipe.Stage
 	index   int
 	program *reward.Program
 	method  *algo.Algorithm
+	states  algo.States
 	told    string // the reason for not scoring that was told last
 }
 
@@ -126,6 +126,9 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 			return nil, err
 		}
 		done = append(done, m)
+		if err := s.move(b.u.Table, cs, b.u.Rows, true); err != nil {
+			return nil, err
+		}
 		e.Tokens += m.tokens
 		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
 		for _, c := range b.cs {
@@ -133,6 +136,9 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 		}
 	}
 	done.into(e.Metrics)
+	if err := s.move(step.Table, cs, nil, false); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 
