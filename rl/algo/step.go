@@ -66,6 +66,28 @@ func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
 	return s, nil
 }
 
+// KeepReads are the facts that keep reads, and the statistic over several groups that it
+// reads, with its place; "": none, so that groups can be judged by themselves.
+func (a *Algorithm) KeepReads() (facts []string, overGroups string) {
+	return a.program.Needs(keepPart), a.program.OverGroups(keepPart)
+}
+
+// Keeps tells which completions have something that keep accepts. The table needs the facts
+// of [Algorithm.KeepReads] alone.
+func (a *Algorithm) Keeps(t *formula.Table) ([]bool, error) {
+	c, err := a.program.On(t).Column(keepPart)
+	if err != nil {
+		return nil, err
+	}
+	kept := make([]bool, t.Size(formula.Completion))
+	for i := range kept {
+		for _, row := range t.Rows(i, c.Level) {
+			kept[i] = kept[i] || c.V[row] == 1
+		}
+	}
+	return kept, nil
+}
+
 // refusal is why a completion is not learnt from; "" if it is.
 func (s *StepValues) refusal(t *formula.Table, keep formula.Column, completion int) string {
 	if rows := t.Rows(completion, keep.Level); keep.Level != formula.Token && keep.V[rows[0]] == 0 {

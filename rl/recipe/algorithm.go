@@ -207,7 +207,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	for _, need := range a.Needs() {
 		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), func(f formula.Fact) bool { return f.Name == need }) {
 			i := slices.IndexFunc(known, func(f formula.Fact) bool { return f.Name == need })
-			d.Fail(at, "%s reads %s (%s), which no stage supplies yet; replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
+			d.Fail(at, "%s reads %s (%s); replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
 		}
 	}
 	for _, name := range a.Idle() {
@@ -215,6 +215,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 			p := at.With(name)
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
 		}
+	}
+	if _, over := a.KeepReads(); s.Refill.Tries > 0 && over != "" {
+		p := settings.Path(at[:len(at)-1]).With("refill").With("tries")
+		d.Fail(p, "%s = %d does not go with the method's keep, which has to judge each group by itself: %s", d.Name(p), s.Refill.Tries, over)
 	}
 	if d.Failed() == before && s.GroupSize == 1 && !a.Teaches(s.GroupSize) {
 		p := settings.Path(at[:len(at)-1]).With("group_size")

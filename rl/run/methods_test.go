@@ -141,3 +141,38 @@ func same(t *testing.T, a, b string) bool {
 	must(t, err)
 	return bytes.Equal(x, y)
 }
+
+// TestRefill: groups that keep refuses are drawn again, so that all groups of a step teach
+// something; what was drawn in vain is counted and moves the states; and a run that is cut and
+// resumed comes to the same bytes.
+func TestRefill(t *testing.T) {
+	sets := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.group_size=2", "stage.rl.checkpoint_every=1", "stage.rl.refill.tries=8",
+		"stage.rl.algorithm.keep=group_std(reward) > 0",
+		`stage.rl.algorithm.state={all = {start = 0, next = "all + batch_count(true)"}}`, `stage.rl.algorithm.metrics={"my/all" = "all", "my/groups" = "prompts_count(group_std(reward) > 0)"}`})
+	dir := t.TempDir()
+	trainIn(t, dir, false, sets...)
+	refused, before := 0.0, 0.0
+	for _, row := range metricRows(t, dir, "rollout/refused_groups") {
+		n, tokens := row["rollout/refused_groups"].(float64), row["rollout/refused_tokens"].(float64)
+		if row["my/groups"] != 5.0 || row["groups/uniform_share"] != 0.0 {
+			t.Errorf("step %v has %v groups with a signal, and %v without", row["step"], row["my/groups"], row["groups/uniform_share"])
+		}
+		if tokens < 2*n {
+			t.Errorf("step %v: %v tokens in %v refused groups", row["step"], tokens, n)
+		}
+		if row["my/all"] != before {
+			t.Errorf("step %v: the state has seen %v completions, want %v", row["step"], row["my/all"], before)
+		}
+		before += 2 * (5 + n)
+		refused += n
+	}
+	if refused == 0 {
+		t.Error("no group was refused: the test shows nothing")
+	}
+	cut := copyRun(t, dir)
+	for _, c := range checkpointDirs(t, cut)[3:] {
+		must(t, os.RemoveAll(c))
+	}
+	trainIn(t, cut, true, sets...)
+	sameRun(t, runFiles(t, cut), runFiles(t, dir))
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
@@ -50,6 +51,19 @@ func (s *reinforcement) move(t *formula.Table, cs []Completion, rows []bool, now
 		return s.blamed(err)
 	}
 	return nil
+}
+
+// moveAfter moves the states after a step, over the groups that a refill replaced too.
+func (s *reinforcement) moveAfter(at Position, step *algo.StepValues, all gathered) error {
+	if len(all.refused) == 0 || len(s.method.Method.State) == 0 {
+		return s.move(step.Table, all.cs, nil, false)
+	}
+	sampled := slices.Concat(all.cs, all.refused)
+	t, err := s.table(at, sampled, s.method.Needs())
+	if err != nil {
+		return err
+	}
+	return s.move(t, sampled, nil, false)
 }
 
 // keysOf gives the keys of the groups that completions belong to, in the order in which
