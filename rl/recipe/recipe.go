@@ -153,8 +153,10 @@ type Stage struct {
 	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
 	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
-	Refill          Refill    `toml:"refill" in:"rl" about:"what becomes of groups that the method refuses"`
-	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
+	Refill          struct {
+		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws further problems in place of groups that keep refuses, which then are no part of the step; 0: never, and they stay in its statistics"`
+	} `toml:"refill" in:"rl" about:"what becomes of groups that the method refuses"`
+	Algorithm Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage. The rate rises over
@@ -222,11 +224,6 @@ type Optimizer struct {
 	Eps         float64    `toml:"eps" range:"(0,1)" about:"added to the root of the second moment"`
 	WeightDecay float64    `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only"`
 	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
-}
-
-// Refill says how often problems are drawn in place of groups that keep refuses.
-type Refill struct {
-	Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws further problems in place of groups that keep refuses, which then are no part of the step; 0: never, and they stay in its statistics"`
 }
 
 // LearningRate is the rate of an rl stage's step, counted from 0. The curve is
