@@ -117,19 +117,38 @@ func (m *Model) AddAdapter(cfg AdapterConfig, seed uint64) error {
 
 // LoadAdapter gives the model the adapter of a PEFT folder, as AddAdapter does.
 func (m *Model) LoadAdapter(dir string) error {
-	cfg, err := readAdapterConfig(filepath.Join(dir, adapterConfigFile))
-	if err != nil {
-		return err
-	}
-	ts, err := OpenTensorFile(filepath.Join(dir, adapterFile))
+	cfg, ts, err := openAdapter(m.Config, dir)
 	if err != nil {
 		return err
 	}
 	defer ts.Close()
 	if err := m.attach(cfg, nil); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(dir, adapterConfigFile), err)
+		return err
 	}
 	return m.SetAdapterTensors(ts)
+}
+
+// openAdapter opens a PEFT folder and checks it against the model of a config: what it
+// targets, and names and shapes of its tensors. Values are checked when read.
+func openAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
+	path := filepath.Join(dir, adapterConfigFile)
+	cfg, err := readAdapterConfig(path)
+	if err != nil {
+		return cfg, nil, err
+	}
+	a := adapter{config: cfg, tensors: tensors{maxBinding: math.MaxInt, align: 1}}
+	if err := a.place(newLayout(c, math.MaxInt)); err != nil {
+		return cfg, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	ts, err := OpenTensorFile(filepath.Join(dir, adapterFile))
+	if err != nil {
+		return cfg, nil, err
+	}
+	if err := a.tensors.match(ts); err != nil {
+		ts.Close()
+		return cfg, nil, fmt.Errorf("%s: %w", filepath.Join(dir, adapterFile), err)
+	}
+	return cfg, ts, nil
 }
 
 // attach places an adapter and fills it, unless get is nil.

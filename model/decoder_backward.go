@@ -75,7 +75,11 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 // number of buckets of equal ids, padded (see Trainer).
 func (m *Model) backward(r *recorder, ws *workspace, bs *backwardSpace, g *gradients, T, buckets int) {
 	d, p := m.layout.dims, &pass{r, m, ws, T, bs, g}
-	for i := len(ws.blocks) - 1; i >= 0; i-- {
+	last := len(ws.blocks) - 1
+	for i := last; i >= 0; i-- {
+		if ws.keep == keptInputs && i < last { // the last block's are still there
+			m.layout.blocks[i].forward(p, &ws.blocks[i], ws.stream(i+1))
+		}
 		m.layout.blocks[i].backward(p, &ws.blocks[i])
 	}
 	if !p.whole() {

@@ -40,7 +40,7 @@ func eachStorage(t *testing.T, test func(t *testing.T, m *Model, submitted *int,
 		t.Run(fmt.Sprintf("%s, keys and values %s", s.dtype, s.kvDtype), func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 				c := &counting{Device: dev}
-				brief := dev.Caps().Tier == gpu.TierBase
+				brief := gputest.Slow(dev)
 				if brief && s.dtype != s.kvDtype {
 					return // both in bf16 run the same kernels
 				}

@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 	"github.com/rlzero/rlzero/model/text"
 )
 
 // Folder is an opened Hugging Face model folder. Close Tensors after use.
 type Folder struct {
-	Dir        string
+	Dir        string // of the weights
+	Adapter    string // PEFT folder whose adapter belongs to the model; "": none
 	Config     Config // EOS and PAD as generation_config.json has them, if it does
 	Generation GenerationConfig
 	Tensors    *TensorSet      // checked against Config: names and shapes
@@ -32,30 +34,69 @@ type GenerationConfig struct {
 	MinP        *float64
 }
 
-// ReadFolder opens a Hugging Face folder and checks it: every tensor the config
-// asks for is there in its shape, and no other. Values are checked when read.
+// ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks
+// it: every tensor the config asks for is there in its shape, and no other. Values are
+// checked when read. The folder
+// may also be that of a PEFT adapter: the model is then the one that it names as its
+// base, and what else lies in the adapter's folder (config.json, a tokenizer) goes before
+// the base's.
 func ReadFolder(dir string) (*Folder, error) {
+	if gguf.IsFile(dir) {
+		return readGGUF(dir)
+	}
 	f := &Folder{Dir: dir}
-	if err := f.readConfig(); err != nil {
+	small := dir // where config.json and tokenizer are
+	if exists(filepath.Join(dir, adapterConfigFile)) {
+		f.Adapter = dir
+		if err := f.findBase(); err != nil {
+			return nil, err
+		}
+		if !exists(filepath.Join(small, configFile)) {
+			small = f.Dir
+		}
+	}
+	if err := f.readConfig(small); err != nil {
 		return nil, err
 	}
-	if err := f.readTokenizer(); err != nil {
+	if err := f.readTokenizer(small); err != nil {
 		return nil, err
 	}
 	var err error
-	f.Tensors, err = OpenTensors(dir)
+	f.Tensors, err = OpenTensors(f.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkTensors(f.Config, f.Tensors); err != nil {
 		f.Tensors.Close()
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, fmt.Errorf("%s: %w", f.Dir, err)
 	}
 	return f, nil
 }
 
-func (f *Folder) readConfig() error {
-	path := filepath.Join(f.Dir, "config.json")
+// findBase finds the weights below an adapter: in its own folder, or in the one that it
+// names, from its own or from the current folder.
+func (f *Folder) findBase() error {
+	if exists(filepath.Join(f.Adapter, weightsFile)) || exists(filepath.Join(f.Adapter, indexFile)) {
+		return nil
+	}
+	path := filepath.Join(f.Adapter, adapterConfigFile)
+	cfg, err := readAdapterConfig(path)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Join(f.Adapter, cfg.Base), cfg.Base} {
+		if cfg.Base != "" && exists(filepath.Join(dir, configFile)) {
+			f.Dir = dir
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: base_model_name_or_path: found %q, accepted: the folder of the model that the adapter belongs to; or name that model, and this folder with --adapter", path, cfg.Base)
+}
+
+const configFile = "config.json"
+
+func (f *Folder) readConfig(dir string) error {
+	path := filepath.Join(dir, configFile)
 	data, err := jsonfile.Read(path)
 	if err != nil {
 		return err
@@ -63,7 +104,7 @@ func (f *Folder) readConfig() error {
 	if f.Config, err = ParseConfig(data); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	path = filepath.Join(f.Dir, "generation_config.json")
+	path = filepath.Join(dir, "generation_config.json")
 	data, err = jsonfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -111,16 +152,16 @@ func parseGenerationConfig(data []byte) (GenerationConfig, error) {
 
 // readTokenizer reads tokenizer.json, if there is one, and checks that its model
 // fits the embedding. Added tokens may lie beyond it (Gemma 3 has one for images).
-func (f *Folder) readTokenizer() error {
+func (f *Folder) readTokenizer(dir string) error {
 	var err error
-	if f.Tokenizer, err = text.ReadFolder(f.Dir); errors.Is(err, os.ErrNotExist) {
+	if f.Tokenizer, err = text.ReadFolder(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if n := f.Tokenizer.Base(); n > f.Config.Vocab {
-		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", filepath.Join(f.Dir, "tokenizer.json"), n, f.Config.Vocab)
+		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", filepath.Join(dir, "tokenizer.json"), n, f.Config.Vocab)
 	}
 	return nil
 }
@@ -190,7 +231,7 @@ func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
 	if tok != nil {
 		files = tok.Files()
 	}
-	for name, v := range map[string]any{"config.json": c, "generation_config.json": generation} {
+	for name, v := range map[string]any{configFile: c, "generation_config.json": generation} {
 		data, err := jsonfile.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

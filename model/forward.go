@@ -102,13 +102,14 @@ func writeAll(ws ...write) error {
 
 // packedWorkspace makes a workspace for packed sequences; keep gives every
 // block its own buffers.
-func (p *pool) packedWorkspace(m *Model, rows int, keep bool) (*workspace, error) {
+func (p *pool) packedWorkspace(m *Model, rows int, keep kept) (*workspace, error) {
 	ws := p.planWorkspace(m.layout.dims, rows, keep, m.dev.Caps().MaxBinding)
 	return ws, p.err
 }
 
-func (p *pool) planWorkspace(d dims, rows int, keep bool, maxBinding int) *workspace {
+func (p *pool) planWorkspace(d dims, rows int, keep kept, maxBinding int) *workspace {
 	ws := &workspace{maxRows: rows}
+	ws.keep = keep
 	ws.blocks, ws.last = p.activations(d, rows, keep, nil)
 	ws.rowSpace(p, d, rows)
 	ws.kvidx = p.words("key index", treeSequences*rows)
@@ -159,7 +160,7 @@ type Scorer struct {
 func (m *Model) NewScorer(rows int) (*Scorer, error) {
 	s := &Scorer{m: m, pool: &pool{dev: m.dev, label: "scorer"}, progs: newPrograms(m.dev, 16)}
 	var err error
-	if s.ws, err = s.pool.packedWorkspace(m, rows, false); err != nil {
+	if s.ws, err = s.pool.packedWorkspace(m, rows, keptNothing); err != nil {
 		s.Close()
 		return nil, err
 	}

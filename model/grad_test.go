@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -21,8 +22,8 @@ import (
 func TestFiniteDifferences(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		t.Run("qwen3", func(t *testing.T) { finiteDifferences(t, small(t, dev, 64), 6) })
-		for name, cfg := range quirks() {
-			t.Run(name, func(t *testing.T) { finiteDifferences(t, quirkModel(t, dev, cfg), 2) })
+		for _, q := range quirkModels() {
+			t.Run(q.name, func(t *testing.T) { finiteDifferences(t, q.open(t, dev), 2) })
 		}
 	})
 }
@@ -81,8 +82,8 @@ func finiteDifferences(t *testing.T, m *Model, sequences int) {
 			want += float64(grad[i]) * dir[i]
 		}
 		const h = 1.0 / 64
-		one := quotient(t, m, k, dir, h, value)
-		two := quotient(t, m, k, dir, 2*h, value)
+		one := quotient(t, tr, k, dir, h, value)
+		two := quotient(t, tr, k, dir, 2*h, value)
 		bound := math.Abs(two-one)/3*2 + noise/h
 		if diff := math.Abs(one - want); diff > bound {
 			t.Errorf("%s: derivative %.6g, difference quotient %.6g, apart %.3g, bound %.3g", g.Name, want, one, diff, bound)
@@ -100,33 +101,28 @@ func direction(g []float32) []float64 {
 	return d
 }
 
-// quotient is the central difference of value along dir in tensor k.
-func quotient(t *testing.T, m *Model, k int, dir []float64, h float64, value func() (loss, terms float64)) float64 {
+// quotient is the central difference of value along dir in tensor k of those that are
+// trained.
+func quotient(t *testing.T, tr *Trainer, k int, dir []float64, h float64, value func() (loss, terms float64)) float64 {
 	t.Helper()
-	base := m.Tensors()
-	var data [][]float32
-	for _, b := range base {
-		d, err := b.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data = append(data, d)
+	var in store = tr.values
+	if tr.m.adapter == nil {
+		in = tr.m.params
 	}
+	var base []float32
 	set := func(step float64) {
 		i := 0
-		err := m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
-			out := append([]float32(nil), data[i]...)
-			if i == k {
-				for j := range out {
-					out[j] += float32(step * dir[j])
+		change(t, tr.trained, in, func(p piece, data []float32) {
+			if i == k && base == nil {
+				base = slices.Clone(data)
+			}
+			for j := range data {
+				if i == k {
+					data[j] = base[j] + float32(step*dir[j])
 				}
 			}
 			i++
-			return out, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	set(h)
 	up, _ := value()

@@ -374,16 +374,16 @@ func copyTensors(t *testing.T, to, from *Model) {
 	}
 }
 
-func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int, pass func(*testing.T, *Trainer, []Sequence)) []float32 {
+func flatGradient(t *testing.T, m *Model, seqs []Sequence, rows int, pass func(*testing.T, *Trainer, []Sequence), options ...TrainerOption) []float32 {
 	t.Helper()
-	tr := trainerOf(t, m, rows)
+	tr := trainerOf(t, m, rows, options...)
 	pass(t, tr, seqs)
 	return gradientOf(t, tr)
 }
 
-func trainerOf(t *testing.T, m *Model, rows int) *Trainer {
+func trainerOf(t *testing.T, m *Model, rows int, options ...TrainerOption) *Trainer {
 	t.Helper()
-	tr, err := m.NewTrainer(rows)
+	tr, err := m.NewTrainer(rows, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -94,6 +95,10 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 	if o.KVDtype != "" {
 		f.Config.KVDtype = o.KVDtype
 	}
+	if f.Adapter != "" && o.Adapter != "" {
+		return nil, fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", dir, o.Adapter)
+	}
+	o.Adapter = cmp.Or(o.Adapter, f.Adapter)
 	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)

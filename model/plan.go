@@ -10,8 +10,10 @@ import (
 // Use says what a run does with a model, for the memory plan.
 type Use struct {
 	Positions int            // longest sequence
+	Recompute bool           // the trainer makes activations again, see [Recompute]
 	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
-	Reference bool           // a second, frozen copy of the parameters and a scorer for it
+	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
+	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
 	Engine    *EngineOptions // nil: no sampling
 }
 
@@ -27,7 +29,17 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	if cfg.Dtype == BF16 {
 		frozen = l.bytes(chunk.vectors) + l.bytes(chunk.halves)
 	}
-	if use.TrainRows == 0 && frozen < params {
+	trained := &l.tensors
+	if use.Adapter != nil {
+		a := adapter{config: *use.Adapter, tensors: tensors{maxBinding: caps.MaxBinding, align: 256}}
+		if err := a.place(l); err != nil {
+			return plan, err
+		}
+		trained = &a.tensors
+		plan.Add("adapter", trained.bytes(chunk.whole), fmt.Sprintf("%d x f32", trained.count()))
+	}
+	update := trained.bytes(chunk.whole)
+	if (use.TrainRows == 0 || use.Adapter != nil) && frozen < params {
 		plan.Add("parameters", frozen, fmt.Sprintf("%d, matrices in bf16", l.count()))
 	} else {
 		plan.Add("parameters", params, fmt.Sprintf("%d x f32", l.count()))
@@ -35,36 +47,62 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	rope := len(l.ropes()) * use.Positions * l.hdp * 4
 	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
-		if cfg.Dtype == BF16 {
+		if cfg.Dtype == BF16 && use.Adapter == nil {
 			plan.Add("rounded parameters", l.bytes(chunk.halves), "the matrices in bf16, as the passes read them")
 		}
-		plan.Add("gradient", params+l.lookupBytes(), "f32")
-		plan.Add("optimizer state", 2*params, "AdamW, 2 x f32")
-		rows, half := l.trainBytes(use.TrainRows, caps), l.trainBytes((use.TrainRows+1)/2, caps)
-		plan.Add("training activations", rows, fmt.Sprintf("%d tokens", use.TrainRows),
-			gpu.Saving{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: rows - half})
+		lookup := 0
+		if use.Adapter == nil {
+			lookup = l.lookupBytes()
+		}
+		plan.Add("gradient", update+lookup, "f32")
+		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
+		l.planActivations(&plan, use, caps)
 	}
 	if use.Reference {
-		bytes := frozen + rope + l.scoreBytes(use.TrainRows, caps)
-		plan.Add("reference policy", bytes, "frozen copy and its workspace", gpu.Saving{Change: "a recipe whose formulas do not read ref", Bytes: bytes})
+		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
+		if use.Adapter == nil {
+			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
+		}
+		plan.Add("reference policy", bytes, hint, gpu.Saving{Change: "a recipe whose formulas do not read ref", Bytes: bytes})
 	}
 	if use.Engine != nil {
-		o := *use.Engine
-		full := l.engineBytes(o, caps)
-		half := o
-		half.Sequences = max(1, o.Sequences/2)
-		savings := []gpu.Saving{{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)}}
-		hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
-		if cfg.KVDtype == BF16 {
-			hint += ", keys and values in bf16"
-		} else {
-			short := *l
-			short.kvDtype = BF16
-			savings = append(savings, gpu.Saving{Change: "--set model.kv_dtype=bf16", Bytes: full - short.engineBytes(o, caps)})
-		}
-		plan.Add("sampler and its cache", full, hint, savings...)
+		l.planEngine(&plan, *use.Engine, caps)
 	}
 	return plan, nil
+}
+
+// planActivations adds what a batch of the trainer needs.
+func (l *layout) planActivations(plan *gpu.Plan, use Use, caps gpu.Caps) {
+	keep := keptAll
+	if use.Recompute {
+		keep = keptInputs
+	}
+	all, half := l.trainBytes(use.TrainRows, keep, caps), l.trainBytes((use.TrainRows+1)/2, keep, caps)
+	savings := []gpu.Saving{{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: all - half}}
+	hint := fmt.Sprintf("%d tokens", use.TrainRows)
+	if use.Recompute {
+		hint += ", made again in the backward pass"
+	} else {
+		savings = append(savings, gpu.Saving{Change: "--set recompute_activations=true", Bytes: all - l.trainBytes(use.TrainRows, keptInputs, caps)})
+	}
+	plan.Add("training activations", all, hint, savings...)
+}
+
+// planEngine adds what sampling needs.
+func (l *layout) planEngine(plan *gpu.Plan, o EngineOptions, caps gpu.Caps) {
+	full := l.engineBytes(o, caps)
+	half := o
+	half.Sequences = max(1, o.Sequences/2)
+	savings := []gpu.Saving{{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)}}
+	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
+	if l.kvDtype == BF16 {
+		hint += ", keys and values in bf16"
+	} else {
+		short := *l
+		short.kvDtype = BF16
+		savings = append(savings, gpu.Saving{Change: "--set model.kv_dtype=bf16", Bytes: full - short.engineBytes(o, caps)})
+	}
+	plan.Add("sampler and its cache", full, hint, savings...)
 }
 
 func (l *layout) lookupBytes() int {
@@ -78,16 +116,16 @@ func (l *layout) lookupBytes() int {
 	return n
 }
 
-func (l *layout) trainBytes(rows int, caps gpu.Caps) int {
+func (l *layout) trainBytes(rows int, keep kept, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, true, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, keep, caps.MaxBinding)
 	p.backwardSpace(l.dims, rows)
 	return p.bytes
 }
 
 func (l *layout) scoreBytes(rows int, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, false, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, keptNothing, caps.MaxBinding)
 	return p.bytes
 }
 
@@ -98,7 +136,7 @@ func (l *layout) engineBytes(o EngineOptions, caps gpu.Caps) int {
 }
 
 // count is the number of parameters, padding left out.
-func (l *layout) count() int {
+func (l *tensors) count() int {
 	n := 0
 	for _, p := range l.pieces {
 		rows, cols := p.size()

@@ -12,7 +12,7 @@ import (
 // quirks are small models that have, between them, every option of a part.
 func quirks() map[string]Config {
 	base := Config{Vocab: 61, Width: 20, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 10, MLP: 12,
-		MaxPositions: 1024, NormEps: 1e-6, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
+		MaxPositions: 1024, NormEps: 0x1p-20, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
 	gemma, smollm := base, base
 	// Norms of 1+w, in front and behind, gelu, scaled embeddings, a scale of queries, a
 	// window and a rotation of its own in one layer, biases of attention.
@@ -20,36 +20,73 @@ func quirks() map[string]Config {
 	gemma.AttentionBias, gemma.QueryScalar, gemma.LocalTheta = true, 7, 100
 	gemma.Window, gemma.Sliding = 5, []bool{true, false}
 	// Biases everywhere, and a layer without rotation that has a window.
+	smollm.Layers = 3
 	smollm.Family, smollm.AttentionBias, smollm.MLPBias = "smollm3", true, true
-	smollm.NoRope, smollm.Window, smollm.Sliding = []bool{false, true}, 9, []bool{false, true}
+	smollm.NoRope, smollm.Window, smollm.Sliding = []bool{false, true, false}, 9, []bool{false, true, false}
 	return map[string]Config{"gemma3": gemma, "smollm3": smollm}
 }
 
-// quirkModel is a model whose vectors are random too: fresh ones are all zeros and ones.
-func quirkModel(t *testing.T, dev gpu.Device, cfg Config) *Model {
-	m := modelOn(t, dev, cfg)
+// quirk is a small model, maybe with an adapter.
+type quirk struct {
+	name    string
+	config  Config
+	adapter *AdapterConfig
+}
+
+// quirkModels are the quirks and, with adapters, models in each storage.
+func quirkModels() []quirk {
+	gemma, smollm := quirks()["gemma3"], quirks()["smollm3"]
+	half := gemma
+	half.Dtype = BF16
+	return []quirk{{"gemma3", gemma, nil}, {"smollm3", smollm, nil},
+		{"gemma3 in bf16 with adapter", half, &AdapterConfig{Rank: 3, Alpha: 1, Targets: []string{"k_proj", "o_proj", "up_proj"}, Ranks: []Override{{"layers.1.*", 10}}}},
+		{"smollm3 with adapter", smollm, &AdapterConfig{Rank: 2, Alpha: 1, RSLoRA: true}}}
+}
+
+// open makes the model. Its vectors and its adapter are random too: fresh ones are zeros
+// and ones.
+func (q quirk) open(t *testing.T, dev gpu.Device) *Model {
+	m := modelOn(t, dev, q.config)
 	rng := rand.New(rand.NewPCG(3, 4))
-	values := map[string][]float32{}
-	for _, p := range m.Tensors() {
-		data, err := p.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(p.Shape) == 1 {
+	change(t, &m.layout.tensors, m.params, func(p piece, data []float32) {
+		if p.vector {
 			for i := range data {
 				data[i] += float32(0.2 * rng.NormFloat64())
 			}
 		}
-		values[p.Name] = data
+	})
+	if q.adapter != nil {
+		if err := m.AddAdapter(*q.adapter, 9); err != nil {
+			t.Fatal(err)
+		}
+		change(t, &m.adapter.tensors, m.adapter.values, func(p piece, data []float32) {
+			for i := range data {
+				data[i] = float32(0.1 * rng.NormFloat64())
+			}
+		})
 	}
-	err := m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
+	return m
+}
+
+// change edits tensors of one piece each where they lie.
+func change(t *testing.T, l *tensors, in store, edit func(p piece, data []float32)) {
+	t.Helper()
+	values := map[string][]float32{}
+	for _, v := range l.named(in, "") {
+		var err error
+		if values[v.Name], err = v.Data(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := l.writePieces(in, func(p piece, row0 int) ([]float32, error) {
 		rows, cols := p.size()
-		return values[p.name][row0*cols : (row0+rows)*cols], nil
+		data := values[p.name][row0*cols : (row0+rows)*cols]
+		edit(p, data)
+		return data, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
 }
 
 // TestQuirkBits: for every option of a part the sampler gives the same bits whatever
@@ -57,9 +94,9 @@ func quirkModel(t *testing.T, dev gpu.Device, cfg Config) *Model {
 // the gradient does not depend on how sequences are cut into batches.
 func TestQuirkBits(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		for name, cfg := range quirks() {
-			t.Run(name, func(t *testing.T) {
-				m := quirkModel(t, dev, cfg)
+		for _, q := range quirkModels() {
+			t.Run(q.name, func(t *testing.T) {
+				m := q.open(t, dev)
 				ps := prompts(6, 40)
 				sample := func(batch, chunk int) []Completion {
 					e, err := m.NewEngine(EngineOptions{Sequences: batch, Context: 64, StepRows: batch + chunk, PromptRows: chunk})
@@ -78,8 +115,12 @@ func TestQuirkBits(t *testing.T) {
 					}
 				}
 				seqs := gradientSequences()
-				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses), flatGradient(t, m, seqs, 400, twoPasses)) {
+				whole := flatGradient(t, m, seqs, 400, twoPasses)
+				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses), whole) {
 					t.Error("the gradient depends on how the sequences are cut into batches")
+				}
+				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses, Recompute), whole) {
+					t.Error("the gradient is another one where activations are made again")
 				}
 			})
 		}

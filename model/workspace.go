@@ -57,6 +57,7 @@ type workspace struct {
 	head     headSpace
 	lora     loraSpace // unused without an adapter
 	plain    bool      // the adapter is off
+	keep     kept
 	embedCap int
 }
 
@@ -136,20 +137,28 @@ func (ws *workspace) stream(i int) gpu.View {
 	return ws.blocks[i].attention.x
 }
 
-// activations allocates the buffers of a forward pass. keep gives every block
-// its own (for a backward pass); otherwise all blocks share one set. cache, if
-// not nil, holds keys and values instead.
-func (p *pool) activations(d dims, rows int, keep bool, cache []kvLayer) (blocks []blockActs, last gpu.View) {
+// kept says which activations are still there when the backward pass begins.
+type kept int
+
+const (
+	keptNothing kept = iota // there is none: all blocks share one set of buffers
+	keptInputs              // the residual stream before each block; the others are made again
+	keptAll
+)
+
+// activations allocates the buffers of a forward pass: those that are kept for every
+// block, the others once. cache, if not nil, holds keys and values instead.
+func (p *pool) activations(d dims, rows int, keep kept, cache []kvLayer) (blocks []blockActs, last gpu.View) {
 	blocks = make([]blockActs, d.layers)
 	for i := range blocks {
 		b := &blocks[i]
 		switch {
-		case keep || i == 0:
+		case keep == keptAll || i == 0:
 			*b = blockActs{p.attentionRows(d, rows), p.mlpRows(d, rows)}
 			if cache == nil {
 				b.attention.k, b.attention.v = p.words("k", d.kvWords(rows)), p.words("v", d.kvWords(rows))
 			}
-		case i == 1: // a block reads its x while the next one's is written
+		case keep == keptInputs || i == 1: // a block reads its x while the next one's is written
 			*b = blocks[0]
 			b.attention.x = p.words("residual", rows*d.ld)
 		default:

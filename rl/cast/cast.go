@@ -8,14 +8,17 @@ import (
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // Cast is the models of a run.
 type Cast struct {
 	Policy    *Policy
-	Sampler   *Sampler // of the policy
-	Folder    string   // that the policy was read from; "": random weights
+	Sampler   rollout.Sampler // of the policy: Own, or workers that draw the same
+	Own       *Sampler        // on the policy's device
+	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
+	positions int // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -51,26 +54,40 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	s, p := sizesOf(r), c.Policy
+	c.positions = s.positions
 	if c.Folder != "" {
-		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype})
+		p.Model, err = load(dev, c.Folder, model.LoadOptions{Positions: s.positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
 	} else {
 		seed := random.At(r.Seed, random.Stream(random.Init, 0), 0).Uint64()
 		if p.Model, err = model.New(dev, b.config, seed, s.positions); err == nil {
 			p.Model.Tokenizer = b.tokenizer
 		}
 	}
+	if err == nil && b.adapter != nil {
+		err = p.Model.AddAdapter(*b.adapter, random.At(r.Seed, random.Stream(random.Init, 1), 0).Uint64())
+	}
 	if err != nil {
 		return err
 	}
-	if p.trainer, err = p.Model.NewTrainer(s.trainRows); err != nil {
+	p.fresh = c.Folder == ""
+	var options []model.TrainerOption
+	if r.Recompute {
+		options = append(options, model.Recompute)
+	}
+	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
 		return err
 	}
-	c.Sampler = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: func() int { return p.version }}
-	if c.Sampler.Engine, err = p.Model.NewEngine(s.engine); err != nil {
+	c.Own = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: p.Version}
+	c.Sampler = c.Own
+	if c.Own.Engine, err = p.Model.NewEngine(s.engine); err != nil {
 		return err
 	}
 	if roles(r)["reference"] {
-		c.reference, err = openReference(dev, b.config, s)
+		if b.adapter != nil {
+			c.reference, err = adapterOff(p.Model, s)
+		} else {
+			c.reference, err = openReference(dev, b.config, s)
+		}
 	}
 	return err
 }
@@ -79,12 +96,12 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
 
 // Begin prepares for a stage: the optimizer forgets, and the reference becomes what
-// the policy is now.
+// the policy is now, unless it is the policy with its adapter off.
 func (c *Cast) Begin() error {
 	if err := c.Policy.trainer.ResetOptimizer(); err != nil {
 		return err
 	}
-	if c.reference != nil {
+	if c.reference != nil && c.reference.model != nil {
 		return c.reference.model.CopyFrom(c.Policy.Model)
 	}
 	return nil
@@ -93,7 +110,7 @@ func (c *Cast) Begin() error {
 // Keepers are the models with state that a resumed run needs.
 func (c *Cast) Keepers() []Keeper {
 	keepers := []Keeper{c.Policy}
-	if c.reference != nil {
+	if c.reference != nil && c.reference.model != nil {
 		keepers = append(keepers, c.reference)
 	}
 	return keepers
@@ -101,8 +118,8 @@ func (c *Cast) Keepers() []Keeper {
 
 // Close frees the device memory.
 func (c *Cast) Close() {
-	if c.Sampler != nil && c.Sampler.Engine != nil {
-		c.Sampler.Engine.Close()
+	if c.Own != nil && c.Own.Engine != nil {
+		c.Own.Engine.Close()
 	}
 	if c.reference != nil {
 		c.reference.close()

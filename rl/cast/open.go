@@ -9,10 +9,11 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 )
 
-// OpenModel loads a Hugging Face folder onto a device, frozen. The model is kept as it
+// OpenModel loads a Hugging Face folder onto a device, frozen, with the adapter of a PEFT
+// folder unless that is "". The model is kept as it
 // was trained, in float32 if nothing says so, unless dtype and kvDtype say otherwise.
-func OpenModel(dev gpu.Device, folder string, dtype, kvDtype model.Dtype) (*model.Model, error) {
-	return load(dev, folder, model.LoadOptions{Dtype: dtype, KVDtype: kvDtype, Frozen: true})
+func OpenModel(dev gpu.Device, folder, adapter string, dtype, kvDtype model.Dtype) (*model.Model, error) {
+	return load(dev, folder, model.LoadOptions{Dtype: dtype, KVDtype: kvDtype, Frozen: true, Adapter: adapter})
 }
 
 // load is model.Load with what is wrong with the folder marked as bad input.

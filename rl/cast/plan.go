@@ -37,8 +37,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 		}
 		widest = max(widest, r.Task.EvalSamples)
 	}
-	s.positions = longest
-	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
+	s.positions = longest + roomForTexts(r)
+	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	return s
 }
@@ -74,8 +74,8 @@ func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
-	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Reference: roles(r)["reference"], Engine: &s.engine})
-	if errors.Is(err, gpu.ErrUnsupported) { // it is the recipe that asks for it
+	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Reference: roles(r)["reference"], Engine: &s.engine})
+	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
 	return plan, err
@@ -85,6 +85,7 @@ func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 type blueprint struct {
 	config    model.Config
 	tokenizer *text.Tokenizer
+	adapter   *model.AdapterConfig // that is trained; nil: the model is
 }
 
 // Tokenizer is that of the model that a recipe trains. No device is needed.
@@ -97,21 +98,38 @@ func Tokenizer(r *recipe.Recipe, folder string) (*text.Tokenizer, error) {
 // dimensions it names. A model that cannot read or end a text is refused.
 func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	if folder == "" {
-		return planned(r)
+		b, err = planned(r)
+		b.adapter = adapterOf(r, "")
+		return b, err
 	}
 	f, err := model.ReadFolder(folder)
 	if err != nil {
 		return b, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	b.config, b.tokenizer = f.Config, f.Tokenizer
+	b.config, b.tokenizer, b.adapter = f.Config, f.Tokenizer, adapterOf(r, folder)
 	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
 	switch {
+	case f.Adapter != "":
+		err = fmt.Errorf("%w: model %s is an adapter, and a run begins with a model: give the folder of the model it belongs to", lines.ErrInput, folder)
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
 	case len(b.config.EOS) == 0:
 		err = fmt.Errorf("%w: model %s names no eos_token_id", lines.ErrInput, folder)
 	}
 	return b, errors.Join(err, f.Tensors.Close())
+}
+
+// adapterOf is the adapter that a recipe trains, of the model of a folder; nil for none.
+func adapterOf(r *recipe.Recipe, folder string) *model.AdapterConfig {
+	l := r.Model.LoRA
+	if l.Rank == 0 {
+		return nil
+	}
+	a := &model.AdapterConfig{Rank: l.Rank, Alpha: l.Alpha, RSLoRA: l.RSLoRA, Base: folder}
+	if len(l.Modules) > 0 {
+		a.Targets = l.Modules
+	}
+	return a
 }
 
 // planned is a fresh model.

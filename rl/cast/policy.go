@@ -18,6 +18,8 @@ import (
 // Files of a checkpoint besides those of the Hugging Face folder.
 const (
 	weightsFile   = "model.safetensors"
+	adapterFile   = "adapter_model.safetensors"
+	adapterConfig = "adapter_config.json"
 	optimizerFile = "trainer/optimizer.safetensors"
 	policyFile    = "trainer/policy.json"
 )
@@ -26,8 +28,9 @@ const (
 type Policy struct {
 	Model   *model.Model
 	trainer *model.Trainer
-	version int // updates since the run began
-	rows    int // of the last update
+	fresh   bool // made from random weights, which no folder has
+	version int  // updates since the run began
+	rows    int  // of the last update
 }
 
 // Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
@@ -58,23 +61,41 @@ func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
 	return norm, err
 }
 
+// Version is the number of updates since the run began.
+func (p *Policy) Version() int { return p.version }
+
+// Weights are the policy's tensors as they are now, a safetensors file.
+func (p *Policy) Weights() ([]byte, error) {
+	var b bytes.Buffer
+	err := model.WriteSafetensors(&b, p.Model.Tensors())
+	return b.Bytes(), err
+}
+
 // policyState is what a checkpoint knows about a policy besides its tensors.
 type policyState struct {
 	Updates int `json:"updates"` // of the stage's optimizer
 	Version int `json:"version"` // updates since the run began
 }
 
-// Save implements [Keeper]: a Hugging Face folder, and the optimizer's state.
+// Save implements [Keeper]: a Hugging Face folder, and the optimizer's state. Where an
+// adapter is trained it is a PEFT folder, which names the model it belongs to; the
+// model's own weights are there too if no other folder has them.
 func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
-	small, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
+	small, err := p.smallFiles()
 	if err != nil {
 		return nil, err
 	}
 	moments, updates := p.trainer.OptimizerState()
 	files := map[string]func(io.Writer) error{
-		weightsFile:   tensorFile(p.Model.Tensors()),
 		optimizerFile: tensorFile(moments),
 		policyFile:    func(w io.Writer) error { return json.NewEncoder(w).Encode(policyState{updates, p.version}) },
+	}
+	adapter := p.Model.AdapterTensors()
+	if adapter != nil {
+		files[adapterFile] = tensorFile(adapter)
+	}
+	if adapter == nil || p.fresh {
+		files[weightsFile] = tensorFile(p.Model.Tensors())
 	}
 	for name, data := range small {
 		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
@@ -98,7 +119,12 @@ func (p *Policy) Load(dir string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	p.version = state.Version
-	if err := readTensors(filepath.Join(dir, weightsFile), p.Model.SetTensors); err != nil {
+	if p.Model.AdapterTensors() != nil {
+		err = readTensors(filepath.Join(dir, adapterFile), p.Model.SetAdapterTensors)
+	} else {
+		err = readTensors(filepath.Join(dir, weightsFile), p.Model.SetTensors)
+	}
+	if err != nil {
 		return err
 	}
 	return readTensors(filepath.Join(dir, filepath.FromSlash(optimizerFile)), func(ts *model.TensorSet) error {
@@ -106,10 +132,23 @@ func (p *Policy) Load(dir string) error {
 	})
 }
 
-// sameFiles compares the policy's config and tokenizer with those of a checkpoint:
+// smallFiles are the files of a checkpoint's folder that no update changes.
+func (p *Policy) smallFiles() (map[string][]byte, error) {
+	small, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	adapter, err := p.Model.AdapterConfigFile()
+	if adapter != nil {
+		small[adapterConfig] = adapter
+	}
+	return small, err
+}
+
+// sameFiles compares the policy's config, tokenizer and adapter with those of a checkpoint:
 // they differ where the folder of model.path was changed in between.
 func (p *Policy) sameFiles(dir string) error {
-	now, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
+	now, err := p.smallFiles()
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,10 @@ import (
 // referenceFile holds the reference's weights in a checkpoint.
 const referenceFile = "trainer/reference.safetensors"
 
-// reference is the policy as it was when the stage began.
+// reference is the policy as it was when the stage began or, where an adapter is
+// trained, with the adapter off.
 type reference struct {
-	model  *model.Model
+	model  *model.Model // nil: the policy's own
 	scorer *model.Scorer
 }
 
@@ -29,6 +30,16 @@ func openReference(dev gpu.Device, cfg model.Config, s sizes) (*reference, error
 		return nil, err
 	}
 	return r, nil
+}
+
+// adapterOff is the reference of a policy whose adapter is trained. It needs no copy of
+// the weights.
+func adapterOff(policy *model.Model, s sizes) (*reference, error) {
+	scorer, err := policy.NewBaseScorer(s.trainRows)
+	if err != nil {
+		return nil, err
+	}
+	return &reference{scorer: scorer}, nil
 }
 
 // logprobs are those of the tokens that the policy wrote.
@@ -56,5 +67,7 @@ func (r *reference) Load(dir string) error {
 
 func (r *reference) close() {
 	r.scorer.Close()
-	r.model.Close()
+	if r.model != nil {
+		r.model.Close()
+	}
 }

@@ -36,8 +36,7 @@ func (s *Sampler) Sample(ctx context.Context, requests []rollout.Request) ([][]r
 	out := make([][]rollout.Segment, len(all))
 	for i, group := range all {
 		for j, c := range group {
-			drawn := rollout.Drawn{Model: s.Role, Version: version, Params: requests[i].Params, Key: requests[i].Key}
-			drawn.Key.Stream += uint32(j)
+			drawn := requests[i].Drawn(s.Role, version, j)
 			out[i] = append(out[i], rollout.Segment{Author: rollout.Policy, IDs: c.IDs, Logprob: c.Logprob, Entropy: c.Entropy, Drawn: drawn, Stop: rollout.Stop(c.Stop)})
 		}
 	}

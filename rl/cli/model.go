@@ -74,7 +74,8 @@ func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
 		Description: `Prints what the model writes after --prompt, or after the prompt on standard input.
-MODEL is a Hugging Face folder, a run (its newest checkpoint) or a checkpoint folder.
+MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
+checkpoint folder.
 
 --in FILE reads {"prompt":"..."} or {"ids":[...]} lines and writes JSON lines, as --json
 does: {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
@@ -87,7 +88,7 @@ Examples:
 			inFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as its text contains this (repeatable)"},
-			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
+			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: sample,
 	}
 }
@@ -163,8 +164,9 @@ func prompts(c *cli.Context) (name string, in io.ReadCloser, err error) {
 	return name, in, err
 }
 
-// How the model is kept on the device.
+// Which adapter the model has, and how it is kept on the device.
 var (
+	adapterFlag = &cli.StringFlag{Name: "adapter", Usage: "add the LoRA adapter of a PEFT `FOLDER` (adapter_config.json, adapter_model.safetensors)"}
 	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32, or as bf16 in half the memory", DefaultText: "as the model was trained, else f32"}
 	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16", DefaultText: "as the model was trained, else f32"}
 )
@@ -197,7 +199,7 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := cast.OpenModel(dev, folder, dtype, kvDtype)
+	m, err := cast.OpenModel(dev, folder, c.String(adapterFlag.Name), dtype, kvDtype)
 	if err != nil {
 		dev.Close()
 		return nil, nil, err
@@ -217,7 +219,7 @@ Example:
 		Flags: []cli.Flag{
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
-			dtypeFlag, kvDtypeFlag, deviceFlag,
+			adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "MODEL")
@@ -265,7 +267,7 @@ Examples:
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
-			dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
+			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
 		Action: evaluate,
 	}
 }

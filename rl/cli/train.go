@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/rl/web"
 )
 
 func trainCommand() *cli.Command {
@@ -34,26 +35,38 @@ to standard error.
 Examples:
    rlzero train countdown-tiny
    rlzero train countdown-tiny --run runs/longer --set stage.rl.steps=120 --seed 2
+   rlzero train countdown-tiny --page       prints a link to a page that shows it live
    rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
+   rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
+
+--workers lets other devices of this machine draw completions; the run has the same bytes
+as without. In mode exact a share of their results is checked (--audit), and devices have
+to be of the kind of the run's own. In mode draft any device will do: every token that a
+worker drew is checked, and replaced from the first that differs.
 
 --dry-run --json prints one object: {"recipe":"...","methods":[{"stage":"...",
 "text":"..."}],"device":"...","memory":...,"fits":true,"total":...,
 "items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
 			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
+			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; prints the link"},
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			deviceFlag,
-		},
+		}, workerFlags...),
 		Action: train,
 	}
 }
 
 func train(c *cli.Context) error {
+	if c.IsSet("listen") && !c.Bool("page") {
+		return usagef("--listen needs --page")
+	}
 	r, dir, err := trainRecipe(c)
 	if err != nil {
 		return err
@@ -68,14 +81,29 @@ func train(c *cli.Context) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
+	o := run.Options{Recipe: r, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
+	w, err := openWorkers(c, caps)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		defer w.close()
+		o.Workers = w.start
+	}
 	fmt.Fprintln(show, strings.TrimSuffix(r.Name+": "+r.About, ": "))
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
 	ctx, done := interruptible(c)
 	defer done()
+	page, err := pageBeside(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	var sum *run.Summary
 	start := func(at string) (err error) {
-		dir = at
-		sum, err = run.Train(ctx, run.Options{Recipe: r, Dir: at, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version})
+		dir, o.Dir = at, at
+		page.show(at)
+		sum, err = run.Train(ctx, o)
 		return err
 	}
 	if dir != "" {
@@ -88,6 +116,9 @@ func train(c *cli.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if w != nil {
+		fmt.Fprintln(show, w.started.Counts())
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
@@ -131,8 +162,8 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 		sets = append(sets, fmt.Sprintf("seed=%d", c.Uint64("seed")))
 	}
 	r, err := recipe.Load(name, sets)
-	if errors.Is(err, recipe.ErrFormer) && c.Bool("resume") {
-		err = hint.With(err, "the run cannot be continued by this version of rlzero: continue it with the one that wrote it, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
+	if errors.Is(err, recipe.ErrInvalid) && c.Bool("resume") && c.NArg() == 0 {
+		err = hint.With(err, "if nobody has changed the recipe of the run, another version of rlzero wrote it: continue the run with that one, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return nil, "", err

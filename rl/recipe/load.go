@@ -44,7 +44,7 @@ func Source(name string) (string, error) {
 // Load reads a preset by its name, or a file, and applies overrides of the form
 // path=value, such as stage.rl.steps=10 or stage.0.optimizer.lr=1e-4: a stage is
 // meant by its name or by its index from 0. An override of model.path replaces
-// the whole table model, dtype and kv_dtype excepted, and one of task.data what belongs to
+// the whole table model, dtype, kv_dtype and lora excepted, and one of task.data what belongs to
 // a family. Keys of the file stay in force beside an overridden
 // stage.NAME.algorithm.preset.
 //
@@ -95,7 +95,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 		}
 	}
 	if *d.old {
-		return nil, fmt.Errorf("%w (%w): %w", ErrInvalid, ErrFormer, d.Err())
+		return nil, fmt.Errorf("%w (%w): %w", ErrInvalid, errFormer, d.Err())
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }

@@ -24,6 +24,7 @@ type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
+	Recompute        bool       `toml:"recompute_activations" about:"keep only the input of each block for the backward pass and make the other activations again: less memory, a fourth more work, no other result"`
 	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included, a prompt once for its group; less needs less memory and changes no result as long as a whole group fits: train --dry-run says where it does not"`
 	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
 	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
@@ -37,7 +38,7 @@ type Recipe struct {
 // Model is the model to train: one that exists, or a new one of the dimensions given
 // here, whose vocabulary is its task's.
 type Model struct {
-	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a run or a checkpoint; only dtype and kv_dtype go with it"`
+	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a .gguf file, a run or a checkpoint; only dtype, kv_dtype and lora go with it"`
 	Family        string  `toml:"family" about:"architecture of a new model, such as qwen3 or llama"`
 	Layers        int     `toml:"layers" range:"[1,4096]" about:"transformer blocks"`
 	Width         int     `toml:"width" range:"[1,inf)" about:"length of the vector of a token"`
@@ -51,10 +52,19 @@ type Model struct {
 	TieEmbeddings bool    `toml:"tie_embeddings" about:"use one table for input and output embeddings"`
 	Dtype         string  `toml:"dtype" choice:"f32,bf16" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32"`
 	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16" about:"storage of keys and values, in sampler and trainer alike"`
+	LoRA          LoRA    `toml:"lora" about:"a low-rank adapter (arXiv 2106.09685) that is trained in place of the model"`
+}
+
+// LoRA are the keys of an adapter.
+type LoRA struct {
+	Rank    int      `toml:"rank" range:"[0,4096]" about:"rank of the adapter's matrices, such as 16; 0: no adapter, the whole model is trained"`
+	Alpha   float64  `toml:"alpha" range:"(0,1e6]" about:"what the adapter adds is multiplied by alpha / rank; with rslora by alpha / sqrt(rank)"`
+	RSLoRA  bool     `toml:"rslora" about:"scale by alpha / sqrt(rank) (arXiv 2312.03732)"`
+	Modules []string `toml:"modules" about:"the linear layers that get an adapter, such as q_proj and v_proj; none named: all of the blocks"`
 }
 
 // besidePath are the keys of a model that exists: the others are in its folder.
-var besidePath = []string{"path", "dtype", "kv_dtype"}
+var besidePath = []string{"path", "dtype", "kv_dtype", "lora"}
 
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
@@ -175,6 +185,7 @@ type SFT struct {
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
 	Steps             int               `toml:"steps" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout"`
+	MaxSampledTokens  int               `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens" about:"the stage ends after the step in which it has sampled this many tokens; 0: only after steps"`
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
@@ -240,7 +251,7 @@ func (s *Stage) schedule() schedule.Schedule {
 func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
-		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true},
+		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: LoRA{Alpha: 32}},
 		Task:       Task{EvalProblems: 512, EvalSamples: 8, Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}

@@ -51,6 +51,9 @@ func sameAgain(t *testing.T, r *Recipe) {
 	}
 	one, other := *r, *again
 	one.origin, other.origin = nil, nil
+	for _, r := range []*Recipe{&one, &other} {
+		r.Model.LoRA.Modules = append([]string{}, r.Model.LoRA.Modules...)
+	}
 	for i := range one.Stages {
 		listsGiven(&one.Stages[i])
 		listsGiven(&other.Stages[i])
@@ -128,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if r.IntN(2) == 0 {
-			base.Model = Model{Path: filepath.ToSlash(t.TempDir()) + "/" + randomText(r), Dtype: "bf16", KVDtype: "f32"}
+			base.Model = Model{Path: filepath.ToSlash(t.TempDir()) + "/" + randomText(r), Dtype: "bf16", KVDtype: "f32", LoRA: LoRA{Rank: r.IntN(3), Alpha: 1 + r.Float64(), Modules: []string{"q_proj"}}}
 		}
 		sameAgain(t, base)
 	}
@@ -349,7 +352,7 @@ func TestOverrideErrors(t *testing.T) {
 
 // TestSharedStart: a run from another one's model needs only its path.
 func TestSharedStart(t *testing.T) {
-	r, err := Load("countdown-tiny", []string{"model.dtype=bf16", "model.path=runs/first", "stage.warm-up.skip=true"})
+	r, err := Load("countdown-tiny", []string{"model.dtype=bf16", "model.lora.rank=8", "model.path=runs/first", "stage.warm-up.skip=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +360,7 @@ func TestSharedStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Model != (Model{Path: filepath.ToSlash(here) + "/runs/first", Dtype: "bf16", KVDtype: "f32"}) || !r.Stages[0].Skip {
+	if r.Model.Path != filepath.ToSlash(here)+"/runs/first" || r.Model.Dtype != "bf16" || r.Model.KVDtype != "f32" || r.Model.LoRA.Rank != 8 || r.Model.Family != "" || !r.Stages[0].Skip {
 		t.Errorf("%+v", r)
 	}
 	sameAgain(t, r)

@@ -62,7 +62,7 @@ func (d decoder) model(m *Model) {
 				d.Fail(at.With(key), "model.%s cannot be set together with model.path = %s, whose config.json has it: remove one of them", key, fmt.Sprintf("%q", p))
 			}
 		}
-		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, Path: d.absolute(at.With("path"), m.Path)}
+		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, LoRA: m.LoRA, Path: d.absolute(at.With("path"), m.Path)}
 		return
 	}
 	var missing []string
@@ -146,6 +146,7 @@ func (d decoder) data(task *Task, at settings.Path) {
 	if task.Data != "" {
 		task.Data = d.absolute(at.With("data"), task.Data)
 	}
+	d.columns(task.Columns, at)
 	d.sources(task, at.With("source"))
 	if task.Verifier == "" {
 		d.Fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")

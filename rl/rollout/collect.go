@@ -27,6 +27,14 @@ type Request struct {
 	Draft [][]int
 }
 
+// Drawn says how a completion of the request was drawn, by a model in this role and
+// version.
+func (r Request) Drawn(role string, version, completion int) Drawn {
+	d := Drawn{Model: role, Version: version, Params: r.Params, Key: r.Key}
+	d.Key.Stream += uint32(completion)
+	return d
+}
+
 // Sampler draws completions. The segments of request i are those of its N
 // completions, in order, each by the author Policy; their parents are not set.
 type Sampler interface {

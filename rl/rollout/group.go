@@ -59,6 +59,12 @@ type Params struct {
 	StopIDs  []int    // end the completion and belong to it, besides the model's end token
 }
 
+// Equal says whether two completions would be sampled alike.
+func (p Params) Equal(q Params) bool {
+	return p.Temperature == q.Temperature && p.TopK == q.TopK && p.TopP == q.TopP && p.MinP == q.MinP && p.MaxTokens == q.MaxTokens &&
+		slices.Equal(p.StopText, q.StopText) && slices.Equal(p.StopIDs, q.StopIDs)
+}
+
 // Ended says that the model or a stop ended the segment, rather than the length limit.
 func (s Segment) Ended() bool { return s.Stop == EOS || s.Stop == Text }
 

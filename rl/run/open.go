@@ -50,6 +50,12 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	if err := readable(opened, r.parts.Cast.Tokenizer()); err != nil {
 		return err
 	}
+	if o.Workers != nil {
+		note := func(text string) { r.display.show.Line("%s", text) }
+		if r.parts.Cast.Sampler, err = o.Workers(full, r.parts.Cast, note); err != nil {
+			return err
+		}
+	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}

@@ -9,10 +9,12 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/train"
@@ -30,6 +32,10 @@ type Options struct {
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
 	Version string    // of the program, for the record
+
+	// Workers, if not nil, makes what draws the completions in place of the policy's own
+	// engine. note tells people something; it may be called while completions are drawn.
+	Workers func(r *recipe.Recipe, c *cast.Cast, note func(text string)) (rollout.Sampler, error)
 }
 
 // run is a run in progress.
@@ -81,7 +87,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 // next goes to the stage after.
 func (r *run) next() {
 	r.state.At.Stage++
-	r.state.At.Step, r.state.Began = 0, false
+	r.state.At.Step, r.state.Began, r.state.Sampled = 0, false, 0
 	r.stage = nil
 }
 
@@ -102,7 +108,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 	if err := r.begin(ctx, st); err != nil {
 		return err
 	}
-	for {
+	for most := st.MaxSampledTokens; most == 0 || r.state.Sampled < most; {
 		e, err := r.stage.Step(ctx, r.state.At)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -114,6 +120,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
+		r.state.Sampled += int(e.Metrics["rollout/tokens"])
 		if err := r.tell(Event{Kind: Stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}
@@ -126,6 +133,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 			return r.interrupt()
 		}
 	}
+	return nil
 }
 
 // begin does the opening work of a stage, once.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"testing"
@@ -13,11 +14,43 @@ import (
 // inBF16 keeps matrices, keys and values of a run as bf16.
 var inBF16 = []string{"model.dtype=bf16", "model.kv_dtype=bf16"}
 
-// TestBF16Run: a run in bf16 is as exact as one in float32. It learns, its sampler
-// and its trainer agree to the bit, a second one and one that goes on from any
-// other checkpoint write the same bytes, and what it saved opens as it was trained.
-func TestBF16Run(t *testing.T) {
-	sets := slices.Concat(smallRun, inBF16)
+// inLoRA trains an adapter of some modules of a bf16 model.
+var inLoRA = []string{"model.dtype=bf16", "model.lora.rank=3", `model.lora.modules=["q_proj", "v_proj", "down_proj"]`, "stage.rl.algorithm.penalty=kl_k3", "stage.rl.algorithm.beta=0.05"}
+
+// TestStorageRuns: a run in bf16, and one that trains an adapter, is as exact as one of
+// a whole model in float32. It learns, its sampler and its trainer agree to the bit, a
+// second one and one that goes on from any other checkpoint write the same bytes, and
+// what it saved opens as it was trained.
+func TestStorageRuns(t *testing.T) {
+	plain := t.TempDir()
+	trainIn(t, plain, false, smallRun...)
+	for name, storage := range map[string][]string{"bf16": inBF16, "adapter": inLoRA} {
+		t.Run(name, func(t *testing.T) {
+			base := exactRun(t, slices.Concat(smallRun, storage))
+			if runFiles(t, plain)["metrics.jsonl"] == runFiles(t, base)["metrics.jsonl"] {
+				t.Error("a run in float32 has the same metrics: nothing was kept otherwise")
+			}
+			folder, _, err := store.FindModel(base)
+			must(t, err)
+			for _, asked := range []model.Dtype{"", model.F32} {
+				m, err := cast.OpenModel(tester(t), folder, "", asked, asked)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := cmp.Or(asked, model.BF16); m.Config.Dtype != want {
+					t.Errorf("opened with dtype %q: %q, want %q", asked, m.Config.Dtype, want)
+				}
+				if (m.AdapterTensors() != nil) != (name == "adapter") {
+					t.Errorf("opened with %d tensors of an adapter", len(m.AdapterTensors()))
+				}
+				m.Close()
+			}
+		})
+	}
+}
+
+// exactRun trains and holds the run to its bits; it returns the run's folder.
+func exactRun(t *testing.T, sets []string) string {
 	base := t.TempDir()
 	trainIn(t, base, false, sets...)
 	want := runFiles(t, base)
@@ -33,14 +66,8 @@ func TestBF16Run(t *testing.T) {
 			t.Errorf("step %v learned nothing: the test shows nothing", row["step"])
 		}
 	}
-	plain := t.TempDir()
-	trainIn(t, plain, false, smallRun...)
-	if runFiles(t, plain)["metrics.jsonl"] == want["metrics.jsonl"] {
-		t.Error("a run in float32 has the same metrics: nothing was kept in bf16")
-	}
-
 	other := t.TempDir()
-	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5"})...)
+	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5", "recompute_activations=true"})...)
 	if got := runFiles(t, other); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 		t.Error("a run whose work is cut otherwise has other metrics or completions")
 	}
@@ -52,17 +79,5 @@ func TestBF16Run(t *testing.T) {
 		trainIn(t, dir, true, sets...)
 		sameRun(t, runFiles(t, dir), want)
 	}
-
-	for _, c := range []struct{ asked, want model.Dtype }{{"", model.BF16}, {model.F32, model.F32}} {
-		folder, _, err := store.FindModel(base)
-		must(t, err)
-		m, err := cast.OpenModel(tester(t), folder, c.asked, c.asked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.Config.Dtype != c.want || m.Config.KVDtype != c.want {
-			t.Errorf("opened with dtype %q: %q, keys and values %q, want %q", c.asked, m.Config.Dtype, m.Config.KVDtype, c.want)
-		}
-		m.Close()
-	}
+	return base
 }

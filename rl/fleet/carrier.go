@@ -1,0 +1,48 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors of a carrier.
+var (
+	// ErrClosed: the carrier was closed; there will be no more work.
+	ErrClosed = errors.New("the run has ended")
+	// ErrRefused: the trainer refuses this worker. The reason is in the error.
+	ErrRefused = errors.New("refused by the trainer")
+	// ErrGone: these weights are no longer those of the policy.
+	ErrGone = errors.New("these weights are no longer there")
+)
+
+// Carrier moves items, results and weights between a trainer and its workers. It may lose,
+// double and delay what it carries; it may not let a worker speak in another's name.
+type Carrier interface {
+	// Announce says which weights the policy has now, and which workers are refused. What
+	// was offered before is withdrawn where that can be done.
+	Announce(ctx context.Context, p Policy) error
+	// Offer gives an item to whoever takes it first.
+	Offer(ctx context.Context, item []byte) error
+	// Next waits for a result.
+	Next(ctx context.Context) (Delivery, error)
+
+	// Take waits for an item, for a worker.
+	Take(ctx context.Context, worker string) ([]byte, error)
+	// Fetch is the announced weights of a digest, or ErrGone.
+	Fetch(ctx context.Context, weights Digest) ([]byte, error)
+	// Deliver sends a worker's result.
+	Deliver(ctx context.Context, worker string, result []byte) error
+}
+
+// Policy is what a trainer announces.
+type Policy struct {
+	Weights Digest
+	Data    []byte            // of the weights, see [Trainer.Weights]
+	Refused map[string]string // workers, and why
+}
+
+// Delivery is a result on its arrival.
+type Delivery struct {
+	Worker string
+	Result []byte
+}

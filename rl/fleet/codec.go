@@ -1,0 +1,235 @@
+package fleet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Encodings begin with a mark of four bytes, of which the last is the version. All numbers
+// are little-endian and of fixed width: there is one encoding of a value, as an id needs.
+//
+//	item    "RZI\1", weights [32], seed u64, temperature, top_k, top_p, min_p u64, max tokens u32,
+//	        stop texts u32; each: bytes u32, UTF-8..., stop ids u32, ids u32...,
+//	        prompts u32; each: stream u32, n u32, tokens u32, ids u32...
+//	result  "RZR\1", item [32], prompts u32; each: completions u32; each: stop u8, tokens u32,
+//	        ids u32..., log-probs f32..., entropies f32...; SHA-256 of all before [32]
+const (
+	itemMark   = "RZI\x01"
+	resultMark = "RZR\x01"
+)
+
+// MaxItemBytes is the size of the largest item that is decoded.
+const MaxItemBytes = 16 << 20
+
+// errShort: the data end too early, or a number in them is larger than they are.
+var errShort = errors.New("the data are cut short")
+
+// stops are what a completion may end with; a result has the index.
+var stops = []rollout.Stop{rollout.EOS, rollout.Length, rollout.Text}
+
+// Encode is the item in bytes.
+func (i Item) Encode() []byte {
+	le := binary.LittleEndian
+	b := append([]byte(itemMark), i.Weights[:]...)
+	p := i.Params
+	for _, x := range []uint64{i.Seed, math.Float64bits(p.Temperature), uint64(p.TopK), math.Float64bits(p.TopP), math.Float64bits(p.MinP)} {
+		b = le.AppendUint64(b, x)
+	}
+	b = le.AppendUint32(b, uint32(p.MaxTokens))
+	b = le.AppendUint32(b, uint32(len(p.StopText)))
+	for _, text := range p.StopText {
+		b = append(le.AppendUint32(b, uint32(len(text))), text...)
+	}
+	b = appendIDs(b, p.StopIDs)
+	b = le.AppendUint32(b, uint32(len(i.Prompts)))
+	for _, q := range i.Prompts {
+		b = le.AppendUint32(b, q.Stream)
+		b = le.AppendUint32(b, uint32(q.N))
+		b = appendIDs(b, q.IDs)
+	}
+	return b
+}
+
+// DecodeItem reads an item. It takes memory in proportion to the data.
+func DecodeItem(data []byte) (Item, error) {
+	if len(data) > MaxItemBytes {
+		return Item{}, fmt.Errorf("an item of %d bytes; accepted: at most %d", len(data), MaxItemBytes)
+	}
+	r := reader{data: data}
+	if string(r.take(len(itemMark))) != itemMark {
+		return Item{}, errors.New("this is no item of this version of rlzero")
+	}
+	i := Item{Weights: r.digest(), Seed: r.u64()}
+	i.Params = rollout.Params{Temperature: r.f64(), TopK: int(r.u64()), TopP: r.f64(), MinP: r.f64(), MaxTokens: int(r.u32())}
+	for range r.count(4) {
+		i.Params.StopText = append(i.Params.StopText, string(r.take(r.count(1))))
+	}
+	i.Params.StopIDs = r.ids(r.count(4))
+	for range r.count(12) {
+		i.Prompts = append(i.Prompts, Prompt{Stream: r.u32(), N: int(r.u32()), IDs: r.ids(r.count(4))})
+	}
+	return i, r.end()
+}
+
+// Encode is the result in bytes.
+func (r Result) Encode() []byte {
+	le := binary.LittleEndian
+	b := append([]byte(resultMark), r.Item[:]...)
+	b = le.AppendUint32(b, uint32(len(r.Completions)))
+	for _, group := range r.Completions {
+		b = le.AppendUint32(b, uint32(len(group)))
+		for _, s := range group {
+			b = append(b, byte(slices.Index(stops, s.Stop)))
+			b = appendIDs(b, s.IDs)
+			for _, column := range [][]float32{s.Logprob, s.Entropy} {
+				for _, x := range column {
+					b = le.AppendUint32(b, math.Float32bits(x))
+				}
+			}
+		}
+	}
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// resultItem is the item that a result says it answers.
+func resultItem(data []byte) (Digest, error) {
+	r := reader{data: data}
+	if string(r.take(len(resultMark))) != resultMark {
+		return Digest{}, errors.New("this is no result of this version of rlzero")
+	}
+	return r.digest(), r.err
+}
+
+// maxResultBytes is the size of the largest result that an item can have.
+func (i Item) maxResultBytes() int {
+	n := len(resultMark) + 2*sha256.Size + 4
+	for _, p := range i.Prompts {
+		n += 4 + p.N*(5+12*i.Params.MaxTokens)
+	}
+	return n
+}
+
+// DecodeResult reads a result. It takes memory in proportion to the data, which whoever
+// has the item bounds before.
+func DecodeResult(data []byte) (Result, error) {
+	item, err := resultItem(data)
+	if err != nil {
+		return Result{}, err
+	}
+	body := len(data) - sha256.Size
+	if body < len(resultMark)+sha256.Size {
+		return Result{}, errShort
+	}
+	if sum := sha256.Sum256(data[:body]); !bytes.Equal(sum[:], data[body:]) {
+		return Result{}, errors.New("the result is damaged: its SHA-256 does not match")
+	}
+	r := reader{data: data[len(resultMark)+sha256.Size : body]}
+	out := Result{Item: item}
+	for range r.count(4) {
+		var group []rollout.Segment
+		for range r.count(5) {
+			stop := r.take(1)
+			if r.err == nil && int(stop[0]) >= len(stops) {
+				return Result{}, fmt.Errorf("a completion ends for reason %d; accepted: 0 to %d", stop[0], len(stops)-1)
+			}
+			n := r.count(12)
+			s := rollout.Segment{Author: rollout.Policy, IDs: r.ids(n), Logprob: r.f32s(n), Entropy: r.f32s(n)}
+			if r.err == nil {
+				s.Stop = stops[stop[0]]
+			}
+			group = append(group, s)
+		}
+		out.Completions = append(out.Completions, group)
+	}
+	return out, r.end()
+}
+
+func appendIDs(b []byte, ids []int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(ids)))
+	for _, id := range ids {
+		b = binary.LittleEndian.AppendUint32(b, uint32(id))
+	}
+	return b
+}
+
+// reader reads an encoding. After the first error it gives zeros.
+type reader struct {
+	data []byte
+	err  error
+}
+
+// take is the next n bytes; none if there are fewer.
+func (r *reader) take(n int) []byte {
+	if r.err != nil || n > len(r.data) {
+		r.err = errShort
+		return nil
+	}
+	head := r.data[:n]
+	r.data = r.data[n:]
+	return head
+}
+
+func (r *reader) digest() (d Digest) {
+	copy(d[:], r.take(len(d)))
+	return d
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) f64() float64 { return math.Float64frombits(r.u64()) }
+
+// count is a number of things of at least so many bytes each: no more than are left.
+func (r *reader) count(size int) int {
+	n := int(r.u32())
+	if n > len(r.data)/size {
+		r.err = errShort
+		return 0
+	}
+	return n
+}
+
+func (r *reader) ids(n int) []int {
+	raw := r.take(4 * n)
+	ids := make([]int, len(raw)/4)
+	for i := range ids {
+		ids[i] = int(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return ids
+}
+
+func (r *reader) f32s(n int) []float32 {
+	raw := r.take(4 * n)
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
+
+// end is the error of the whole: data that are left over are one.
+func (r *reader) end() error {
+	if r.err == nil && len(r.data) > 0 {
+		return fmt.Errorf("%d bytes too many", len(r.data))
+	}
+	return r.err
+}

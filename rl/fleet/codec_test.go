@@ -1,0 +1,156 @@
+package fleet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+func someItem() Item {
+	return Item{
+		Weights: Digest{1, 2, 3}, Seed: math.MaxUint64 - 5,
+		Params:  rollout.Params{Temperature: 0.7, TopK: 20, TopP: 0.9, MinP: 0.05, MaxTokens: 3, StopText: []string{"\n\n", "é"}, StopIDs: []int{7, 70000}},
+		Prompts: []Prompt{{IDs: []int{5, 70000}, Stream: 8, N: 2}, {IDs: []int{9}, Stream: math.MaxUint32, N: 1}},
+	}
+}
+
+func someResult(i Item) Result {
+	segment := func(stop rollout.Stop, ids ...int) rollout.Segment {
+		s := rollout.Segment{Author: rollout.Policy, IDs: ids, Stop: stop, Logprob: []float32{}, Entropy: []float32{}}
+		for t := range ids {
+			s.Logprob, s.Entropy = append(s.Logprob, -float32(t)/3), append(s.Entropy, float32(t)/7)
+		}
+		return s
+	}
+	return Result{i.ID(), [][]rollout.Segment{
+		{segment(rollout.EOS, 4, 1), segment(rollout.Length, 7, 8, 9)},
+		{segment(rollout.Text, 65536)},
+	}}
+}
+
+// TestCodec: what is decoded is what was encoded, and an id changes with everything that
+// a completion depends on.
+func TestCodec(t *testing.T) {
+	i := someItem()
+	back, err := DecodeItem(i.Encode())
+	if err != nil || !reflect.DeepEqual(back, i) {
+		t.Errorf("item %+v, %v", back, err)
+	}
+	r := someResult(i)
+	got, err := DecodeResult(r.Encode())
+	if err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("result %+v, %v", got, err)
+	}
+	if n := len(r.Encode()); n > i.maxResultBytes() {
+		t.Errorf("a result of %d bytes; the largest should have %d", n, i.maxResultBytes())
+	}
+	seen := map[Digest]bool{i.ID(): true}
+	for n, change := range []func(*Item){
+		func(i *Item) { i.Weights[31]++ }, func(i *Item) { i.Seed++ }, func(i *Item) { i.Params.Temperature = 0.8 }, func(i *Item) { i.Params.TopK++ },
+		func(i *Item) { i.Params.TopP = 1 }, func(i *Item) { i.Params.MinP = 0 }, func(i *Item) { i.Params.MaxTokens++ },
+		func(i *Item) { i.Params.StopText[1] = "e" }, func(i *Item) { i.Params.StopText = i.Params.StopText[:1] }, func(i *Item) { i.Params.StopIDs[0]++ },
+		func(i *Item) { i.Prompts[0].IDs[1]++ }, func(i *Item) { i.Prompts[0].Stream++ }, func(i *Item) { i.Prompts[1].N++ }, func(i *Item) { i.Prompts = i.Prompts[:1] },
+	} {
+		other := someItem()
+		change(&other)
+		if seen[other.ID()] {
+			t.Errorf("change %d leaves the id as it was", n)
+		}
+		seen[other.ID()] = true
+	}
+}
+
+// TestCodecRefuses: what is cut short, too long, of another version or damaged is an
+// error; of a result, each changed byte is.
+func TestCodecRefuses(t *testing.T) {
+	i := someItem()
+	item, result := i.Encode(), someResult(i).Encode()
+	for n := range item {
+		if _, err := DecodeItem(item[:n]); err == nil {
+			t.Errorf("%d of %d bytes of an item are accepted", n, len(item))
+		}
+	}
+	for n := range result {
+		if _, err := DecodeResult(result[:n]); err == nil {
+			t.Errorf("%d of %d bytes of a result are accepted", n, len(result))
+		}
+		bad := slices.Clone(result)
+		bad[n] ^= 16
+		if _, err := DecodeResult(bad); err == nil {
+			t.Errorf("a result with another byte %d is accepted", n)
+		}
+	}
+	for _, data := range [][]byte{append(slices.Clone(item), 0), make([]byte, MaxItemBytes+1)} {
+		if _, err := DecodeItem(data); err == nil {
+			t.Errorf("an item of %d bytes is accepted", len(data))
+		}
+	}
+	endless := slices.Clone(result[:len(resultMark)+sha256.Size])
+	endless = sealed(append(endless, 255, 255, 255, 255, 255, 255, 255, 255))
+	if _, err := DecodeResult(endless); err == nil {
+		t.Error("a result of four thousand million prompts is accepted")
+	}
+}
+
+// sealed is a result's body with the digest that fits.
+func sealed(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return append(body, sum[:]...)
+}
+
+// TestAnswers: results that have the form of an answer and those that do not.
+func TestAnswers(t *testing.T) {
+	i := someItem()
+	const vocab = 70001
+	if r := someResult(i); !r.answers(i, vocab) {
+		t.Error("an answer is refused")
+	}
+	for n, change := range []func(*Result){
+		func(r *Result) { r.Completions = r.Completions[:1] },
+		func(r *Result) { r.Completions[0] = r.Completions[0][:1] },
+		func(r *Result) { r.Completions[0][0].IDs[1] = vocab },
+		func(r *Result) { r.Completions[0][0].Logprob[1] = float32(math.NaN()) },
+		func(r *Result) { r.Completions[0][0].Entropy[0] = float32(math.Inf(1)) },
+		func(r *Result) { r.Completions[0][0].Stop = rollout.Length },
+		func(r *Result) { r.Completions[1][0] = rollout.Segment{Stop: rollout.EOS} },
+		func(r *Result) {
+			s := &r.Completions[1][0]
+			s.IDs, s.Logprob, s.Entropy = make([]int, 4), make([]float32, 4), make([]float32, 4)
+		},
+	} {
+		r := someResult(i)
+		change(&r)
+		if r.answers(i, vocab) {
+			t.Errorf("change %d is accepted", n)
+		}
+	}
+}
+
+// FuzzItem and FuzzResult: no data break a decoder, and what it accepts has that encoding
+// alone.
+func FuzzItem(f *testing.F) {
+	f.Add(someItem().Encode())
+	f.Add(Item{}.Encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if i, err := DecodeItem(data); err == nil && !bytes.Equal(i.Encode(), data) {
+			t.Errorf("%x is accepted, its encoding is %x", data, i.Encode())
+		}
+	})
+}
+
+func FuzzResult(f *testing.F) {
+	r := someResult(someItem()).Encode()
+	f.Add(r[:len(r)-sha256.Size])
+	f.Add([]byte(resultMark))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := sealed(slices.Clone(body))
+		if r, err := DecodeResult(data); err == nil && !bytes.Equal(r.Encode(), data) {
+			t.Errorf("%x is accepted, its encoding is %x", data, r.Encode())
+		}
+	})
+}

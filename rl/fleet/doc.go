@@ -1,0 +1,43 @@
+// Package fleet lets workers draw the completions of a run. A completion is a function of
+// weights, prompt, random numbers and numerics, so where it is computed changes no byte
+// of the run, and a worker's answer can be proved right or wrong.
+//
+//	requests ── cut ──> items ── Carrier ──> workers: Fetch weights, Sample
+//	    ^                                        │
+//	segments <── table: first right result <── check <── results
+//
+// # Items
+//
+// An [Item] is everything that its completions depend on and nothing else; its id is the
+// SHA-256 of its encoding. A [Result] names the item it answers. The trainer keeps a table
+// from id to the first right result, so it does not matter how often an item is offered,
+// to whom, or in what order results come.
+//
+// # Checks
+//
+// In mode [Exact] workers compute what the trainer would, to the bit. A share of the items
+// is checked, chosen by a keyed hash when the result is there: a worker cannot tell which.
+// In mode [Draft] the ids alone are used, as drafts: the trainer checks every draw,
+// replaces the first that is another and samples the rest. The run then has the bytes of
+// one machine whatever the workers are.
+//
+// A worker whose result is wrong is refused: its results are dropped, those of the step
+// that were not checked are checked, and the carrier gives it nothing more.
+//
+// # Waiting
+//
+// Nobody waits for ever. When no result comes for a while, all open items are offered
+// again; the third time the trainer computes them itself. Times decide who computes what
+// and never what comes out. Wall clocks of different machines are not compared.
+//
+// # Carriers
+//
+// A [Carrier] moves encoded items, results and weights. [Memory] does so within a process.
+// The package knows no network, no files and no model: what arrives is bounded, decoded
+// and checked here, and a malformed result is dropped and counted.
+//
+// # Threads
+//
+// A Fleet belongs to the goroutine of its run. [Work] runs in one of its own for each
+// worker. A Carrier is used by all of them.
+package fleet

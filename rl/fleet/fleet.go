@@ -1,0 +1,269 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Mode says what of a worker's result is used.
+type Mode string
+
+// Modes.
+const (
+	Exact Mode = "exact" // all of it; a share of the items is checked
+	Draft Mode = "draft" // the ids, as drafts: every draw is checked
+)
+
+// Trainer is the run that a fleet works for.
+type Trainer struct {
+	Sampler rollout.Sampler         // draws on the trainer's own device, with drafts too
+	Seed    func(random.Key) uint64 // of the generator
+	Version func() int              // of the weights
+	Weights func() ([]byte, error)  // as workers load them: equal bytes for equal weights
+	Role    string                  // of the model
+	Vocab   int                     // ids are below
+}
+
+// Options say how a fleet works. They change no byte of a run in mode Draft, and in mode
+// Exact none unless a worker lies.
+type Options struct {
+	Mode     Mode
+	Audit    float64       // share of the items that are checked in mode Exact
+	Slots    int           // items that workers have in hand at once, about: it sizes items
+	Patience time.Duration // silence, on top of what is usual, until items are offered again; 0: 10 s
+	Note     func(string)  // told what people should know; called by Sample alone
+}
+
+// patience is how long a fleet waits by default, besides four times what is usual: as
+// long as a worker may take to load weights.
+const patience = 10 * time.Second
+
+// hedges is how often open items are offered again before the trainer computes them.
+const hedges = 2
+
+// itemsPerSlot cuts the work of a step finer than workers are many, so that none waits
+// long for the last.
+const itemsPerSlot = 4
+
+// arrivals is how many results may have come before they are looked at. More wait at the
+// carrier.
+const arrivals = 16
+
+// Fleet draws completions by workers. It implements [rollout.Sampler].
+type Fleet struct {
+	carrier Carrier
+	trainer Trainer
+	opt     Options
+	stop    context.CancelFunc
+	arrived chan Delivery
+
+	policy  Policy
+	version int // of the announced weights; -1: none
+	key     []byte
+	trusted map[string]int // items of earlier calls that were not checked, by worker
+	deaf    bool           // no worker answered in the last call
+	gaps    []time.Duration
+	counts  Counts
+}
+
+var _ rollout.Sampler = (*Fleet)(nil)
+
+// New makes a fleet. Close ends it; the carrier is the caller's.
+func New(c Carrier, t Trainer, o Options) *Fleet {
+	o.Patience = cmp.Or(o.Patience, patience)
+	ctx, stop := context.WithCancel(context.Background())
+	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
+		policy: Policy{Refused: map[string]string{}}, trusted: map[string]int{}, key: make([]byte, sha256.Size)}
+	rand.Read(f.key) // it never fails
+	go func() {
+		for {
+			d, err := c.Next(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case f.arrived <- d:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return f
+}
+
+// Close stops listening to workers.
+func (f *Fleet) Close() { f.stop() }
+
+// Counts are what happened so far.
+func (f *Fleet) Counts() Counts { return f.counts }
+
+// Sample implements [rollout.Sampler]: the workers draw the completions, and the trainer
+// those that nobody else does.
+func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	if err := f.announce(ctx); err != nil {
+		return nil, err
+	}
+	t := f.cut(requests)
+	if err := f.offer(ctx, t); err != nil {
+		return nil, err
+	}
+	answered := false
+	round := 0
+	if f.deaf {
+		round = hedges // whoever comes back is heard, and nobody is waited for
+	}
+	for t.open > 0 {
+		d, ok, err := f.next(ctx, round)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			took, err := f.receive(ctx, t, d)
+			if err != nil {
+				return nil, err
+			}
+			if took {
+				answered, round = true, 0
+			}
+			continue
+		}
+		if round < hedges {
+			round++
+			f.counts.Hedged += t.open
+			err = f.offer(ctx, t)
+		} else {
+			err = f.computeOne(ctx, t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.deaf = !answered
+	for _, j := range t.jobs {
+		if j.by != "" && !j.checked {
+			f.trusted[j.by]++
+		}
+	}
+	return t.segments(), nil
+}
+
+// announce publishes the policy's weights if they are new.
+func (f *Fleet) announce(ctx context.Context) error {
+	version := f.trainer.Version()
+	if version == f.version {
+		return nil
+	}
+	data, err := f.trainer.Weights()
+	if err != nil {
+		return err
+	}
+	f.version = version
+	f.policy.Weights, f.policy.Data = digestOf(data), data
+	return f.carrier.Announce(ctx, f.policy.clone())
+}
+
+// offer gives all open items to the workers.
+func (f *Fleet) offer(ctx context.Context, t *table) error {
+	for _, j := range t.jobs {
+		if j.done != nil {
+			continue
+		}
+		if err := f.carrier.Offer(ctx, j.data); err != nil {
+			return err
+		}
+		f.counts.Offered++
+	}
+	return nil
+}
+
+// next waits for a result; ok is false if there is none for longer than is usual, or in
+// the last round at once.
+func (f *Fleet) next(ctx context.Context, round int) (d Delivery, ok bool, err error) {
+	if round >= hedges {
+		select {
+		case d := <-f.arrived:
+			return d, true, nil
+		default:
+			return d, false, ctx.Err()
+		}
+	}
+	began := time.Now()
+	timer := time.NewTimer(f.opt.Patience + 4*f.usual())
+	defer timer.Stop()
+	select {
+	case d := <-f.arrived:
+		f.gaps = append(f.gaps, time.Since(began))
+		if len(f.gaps) > maxGaps {
+			f.gaps = f.gaps[1:]
+		}
+		return d, true, nil
+	case <-timer.C:
+		return d, false, nil
+	case <-ctx.Done():
+		return d, false, ctx.Err()
+	}
+}
+
+// maxGaps is how many of the last waits tell what is usual.
+const maxGaps = 63
+
+// usual is the median of the last waits for a result.
+func (f *Fleet) usual() time.Duration {
+	if len(f.gaps) == 0 {
+		return 0
+	}
+	return median(f.gaps)
+}
+
+// computeOne computes the last open item here: workers take the first ones.
+func (f *Fleet) computeOne(ctx context.Context, t *table) error {
+	for _, j := range slices.Backward(t.jobs) {
+		if j.done == nil {
+			right, err := f.compute(ctx, j, nil)
+			if err != nil {
+				return err
+			}
+			t.settle(j, right, "", true)
+			f.counts.Here++
+			return nil
+		}
+	}
+	return nil
+}
+
+// compute draws the completions of an item here, drafted being what a worker drew.
+func (f *Fleet) compute(ctx context.Context, j *job, drafted [][]rollout.Segment) ([][]rollout.Segment, error) {
+	requests := make([]rollout.Request, len(j.requests))
+	for k, r := range j.requests {
+		if drafted != nil {
+			for _, s := range drafted[k] {
+				r.Draft = append(r.Draft, s.IDs)
+			}
+		}
+		requests[k] = r
+	}
+	right, err := f.trainer.Sampler.Sample(ctx, requests)
+	if err == nil && len(right) != len(requests) {
+		err = fmt.Errorf("the sampler answered %d of %d requests", len(right), len(requests))
+	}
+	return right, err
+}
+
+// audited says whether the result of an item is checked. It is a function of the item, a
+// key that never leaves the trainer, and nothing that a worker can choose.
+func (f *Fleet) audited(item Digest) bool {
+	h := hmac.New(sha256.New, f.key)
+	h.Write(item[:])
+	return float64(binary.LittleEndian.Uint64(h.Sum(nil)))/math.MaxUint64 < f.opt.Audit
+}

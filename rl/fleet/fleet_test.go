@@ -1,0 +1,522 @@
+package fleet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+const vocab = 50
+
+// paper is a model on paper: each token is a hash of the weights, of the tokens before it
+// and of the random numbers.
+type paper struct{ weights string }
+
+func (p *paper) Load(weights []byte) error {
+	p.weights = string(weights)
+	return nil
+}
+
+func (p *paper) Sample(_ context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	out := make([][]rollout.Segment, len(requests))
+	for i, r := range requests {
+		for j := range r.N {
+			s := rollout.Segment{Author: rollout.Policy, Stop: rollout.Length, Drawn: r.Drawn("policy", 0, j)}
+			for len(s.IDs) < r.Params.MaxTokens && s.Stop == rollout.Length {
+				h := fnv.New64a()
+				fmt.Fprint(h, p.weights, r.Params.Temperature, seed, r.Key.Stream+uint32(j), r.Prompt, s.IDs)
+				x := h.Sum64()
+				s.IDs = append(s.IDs, int(x%vocab))
+				s.Logprob, s.Entropy = append(s.Logprob, -float32(x>>40)), append(s.Entropy, float32(x>>50))
+				if x%vocab == 0 {
+					s.Stop = rollout.EOS
+				}
+			}
+			out[i] = append(out[i], s)
+		}
+	}
+	return out, nil
+}
+
+// trainer is a run whose weights change with its version.
+type trainer struct {
+	version int
+	slow    time.Duration // that a request takes
+}
+
+func (tr *trainer) weights() ([]byte, error) { return fmt.Append(nil, "weights ", tr.version), nil }
+
+// Sample draws with the trainer's own device. Paper takes no drafts: they change nothing.
+func (tr *trainer) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	time.Sleep(tr.slow * time.Duration(len(requests)))
+	w, _ := tr.weights()
+	out := make([][]rollout.Segment, len(requests))
+	for i, r := range requests {
+		one, _ := (&paper{string(w)}).Sample(ctx, []rollout.Request{r}, r.Key.Seed(7))
+		for j := range one[0] {
+			one[0][j].Drawn.Version = tr.version
+		}
+		out[i] = one[0]
+	}
+	return out, nil
+}
+
+func (tr *trainer) asTrainer() Trainer {
+	return Trainer{Sampler: tr, Seed: func(k random.Key) uint64 { return k.Seed(7) }, Version: func() int { return tr.version }, Weights: tr.weights, Role: "policy", Vocab: vocab}
+}
+
+// requestsOf are those of a step: prompts of several lengths, drawn alike.
+func requestsOf(step, prompts int) []rollout.Request {
+	out := make([]rollout.Request, prompts)
+	for i := range out {
+		key := random.Key{Purpose: random.Sample, Step: step, Stream: uint32(4 * i)}
+		out[i] = rollout.Request{Prompt: slices.Repeat([]int{i % vocab}, 1+i%3), N: 1 + i%4, Params: rollout.Params{Temperature: 0.9, MaxTokens: 12}, Key: key}
+	}
+	return out
+}
+
+// worker is what a worker does instead of [Work], or with another engine.
+type worker func(ctx context.Context, c Carrier, name string) error
+
+func honest(ctx context.Context, c Carrier, name string) error { return Work(ctx, c, name, &paper{}) }
+
+// lying changes what paper draws, in one item of every.
+func lying(every int, lie func(*rollout.Segment)) worker {
+	return func(ctx context.Context, c Carrier, name string) error {
+		return Work(ctx, c, name, &liar{every: every, lie: lie})
+	}
+}
+
+type liar struct {
+	paper
+	every, items int
+	lie          func(*rollout.Segment)
+}
+
+func (l *liar) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	out, err := l.paper.Sample(ctx, requests, seed)
+	if l.items++; l.items%l.every == 0 {
+		l.lie(&out[len(out)-1][0])
+	}
+	return out, err
+}
+
+func wrongToken(s *rollout.Segment)   { s.IDs[len(s.IDs)/2] = (s.IDs[len(s.IDs)/2] + 1) % vocab }
+func wrongLogprob(s *rollout.Segment) { flipBit(&s.Logprob[0]) }
+func wrongEntropy(s *rollout.Segment) { flipBit(&s.Entropy[len(s.IDs)-1]) }
+func flipBit(x *float32)              { *x = math.Float32frombits(math.Float32bits(*x) ^ 1) }
+
+// oldWeights never loads a second policy.
+type oldWeights struct{ paper }
+
+func (o *oldWeights) Load(w []byte) error {
+	if o.weights == "" {
+		return o.paper.Load(w)
+	}
+	return nil
+}
+
+// killed ends after a few items, with one in its hands.
+func killed(ctx context.Context, c Carrier, name string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n := 0
+	return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+		if n++; n > 2 {
+			return nil, errors.New("killed")
+		}
+		return p.Sample(ctx, r, seed)
+	}))
+}
+
+// hanging takes an item and never answers.
+func hanging(ctx context.Context, c Carrier, name string) error {
+	if _, err := c.Take(ctx, name); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+type hook struct {
+	paper
+	do func([]rollout.Request, uint64, *paper) ([][]rollout.Segment, error)
+}
+
+func (h *hook) Sample(_ context.Context, r []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	return h.do(r, seed, &h.paper)
+}
+
+func engineFunc(do func([]rollout.Request, uint64, *paper) ([][]rollout.Segment, error)) Engine {
+	return &hook{do: do}
+}
+
+// garbling sends what make makes of its results.
+func garbling(garble func(result []byte) []byte) worker {
+	return func(ctx context.Context, c Carrier, name string) error {
+		return Work(ctx, garbler{c, garble}, name, &paper{})
+	}
+}
+
+type garbler struct {
+	Carrier
+	garble func([]byte) []byte
+}
+
+func (g garbler) Deliver(ctx context.Context, worker string, result []byte) error {
+	return g.Carrier.Deliver(ctx, worker, g.garble(result))
+}
+
+// stuttering delivers everything three times, and once more as the first item's.
+func stuttering(ctx context.Context, c Carrier, name string) error {
+	var first []byte
+	return Work(ctx, garbler{c, func(result []byte) []byte {
+		if first == nil {
+			first = result
+		}
+		for _, again := range [][]byte{result, first, result} {
+			_ = c.Deliver(ctx, name, again)
+		}
+		return result
+	}}, name, &paper{})
+}
+
+// runOf goes through steps of a run with workers and compares every step with the
+// trainer's own. Time is a bubble's: it passes when all wait. It returns what happened.
+func runOf(t *testing.T, o Options, steps int, workers ...worker) (counts Counts, notes []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		o.Slots, o.Note = len(workers), func(text string) { notes = append(notes, text) }
+		f := New(m, tr.asTrainer(), o)
+		for i, w := range workers {
+			go w(t.Context(), m, fmt.Sprint("worker ", i)) // its error is of no interest
+		}
+		for step := range steps {
+			tr.version = step
+			requests := requestsOf(step, 40)
+			got, err := f.Sample(t.Context(), requests)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _ := tr.Sample(t.Context(), requests)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("step %d is not what one machine draws", step)
+			}
+		}
+		f.Close()
+		m.Close()
+		counts = f.Counts()
+	})
+	return counts, notes
+}
+
+// TestEqual: any number of honest workers gives what one machine does, in both modes.
+func TestEqual(t *testing.T) {
+	for _, mode := range []Mode{Exact, Draft} {
+		for _, n := range []int{0, 1, 2, 5} {
+			c, notes := runOf(t, Options{Mode: mode, Audit: 0.2}, 5, slices.Repeat([]worker{honest}, n)...)
+			if len(notes) > 0 || c.Refused > 0 || (n == 0) != (c.Answered == 0) || (n == 0) != (c.Here > 0) {
+				t.Errorf("%s, %d workers: %v %q", mode, n, c, notes)
+			}
+			if c.KeptTokens != c.DraftTokens {
+				t.Errorf("%s, %d workers: %d of %d tokens of drafts are kept", mode, n, c.KeptTokens, c.DraftTokens)
+			}
+		}
+	}
+}
+
+// TestFailures: whatever workers do, a run has the bytes of one machine: in mode Draft,
+// and in mode Exact if all items are checked.
+func TestFailures(t *testing.T) {
+	old := func(ctx context.Context, c Carrier, name string) error { return Work(ctx, c, name, &oldWeights{}) }
+	for _, c := range []struct {
+		name    string
+		worker  worker
+		refused string // what is said of it in mode Exact
+		draft   string // and in mode Draft
+	}{
+		{"killed", killed, "", ""},
+		{"hanging", hanging, "", ""},
+		{"wrong token", lying(3, wrongToken), "is another than is drawn here", ""},
+		{"wrong log-prob", lying(3, wrongLogprob), "log-probs, entropies or the end are others", ""},
+		{"wrong entropy", lying(3, wrongEntropy), "log-probs, entropies or the end are others", ""},
+		{"old weights", old, "is another than is drawn here: it has other weights or another arithmetic", ""},
+		{"cut short", garbling(func(r []byte) []byte { return r[:len(r)-9] }), "malformed", "malformed"},
+		{"huge", garbling(func(r []byte) []byte { return append(r, make([]byte, 1<<20)...) }), "accepted for this item: at most", "accepted for this item: at most"},
+		{"empty", garbling(func([]byte) []byte { return nil }), "no result of this version", "no result of this version"},
+		{"of another item", garbling(func(r []byte) []byte { r[9]++; return r }), "", ""},
+		{"three times", stuttering, "", ""},
+	} {
+		for _, mode := range []Mode{Exact, Draft} {
+			for _, others := range []int{0, 2} {
+				counts, notes := runOf(t, Options{Mode: mode, Audit: 1}, 3, append(slices.Repeat([]worker{honest}, others), c.worker, c.worker)...)
+				want := map[Mode]string{Exact: c.refused, Draft: c.draft}[mode]
+				for _, note := range notes {
+					if want == "" || !strings.Contains(note, want) {
+						t.Errorf("%s, %s, %d honest: note %q", c.name, mode, others, note)
+					}
+				}
+				if want == "" && counts.Refused > 0 || others == 0 && want != "" && len(notes) == 0 {
+					t.Errorf("%s, %s, %d honest: %v, notes %q", c.name, mode, others, counts, notes)
+				}
+			}
+		}
+	}
+}
+
+// TestComeAndGo: workers that join and leave at random, some with an item in their hands,
+// over 50 steps.
+func TestComeAndGo(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var comers []worker
+		for range 60 {
+			wait, items := time.Duration(rng.IntN(300))*time.Second, rng.IntN(30)
+			comers = append(comers, func(ctx context.Context, c Carrier, name string) error {
+				time.Sleep(wait)
+				n := 0
+				return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+					time.Sleep(time.Second)
+					if n++; n > items {
+						return nil, errors.New("gone")
+					}
+					return p.Sample(ctx, r, seed)
+				}))
+			})
+		}
+		c, notes := runOf(t, Options{Mode: Exact, Audit: 0.1}, 50, comers...)
+		if len(notes) > 0 || c.Answered == 0 || c.Hedged == 0 {
+			t.Errorf("seed %d: %v %q", seed, c, notes)
+		}
+	}
+}
+
+// TestEfficiency: workers whose items take 2 s, more or less, wait for little but the
+// last item of a step. Time is a bubble's, so what is measured is the order of work.
+func TestEfficiency(t *testing.T) {
+	for n, least := range map[int]float64{8: 0.99, 32: 0.98, 128: 0.95} {
+		synctest.Test(t, func(t *testing.T) {
+			m, tr := NewMemory(), &trainer{}
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: n})
+			for i := range n {
+				go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+					time.Sleep(2 * time.Second)
+					return p.Sample(t.Context(), r, seed)
+				}))
+			}
+			began := time.Now()
+			const rounds = 3
+			for range rounds {
+				if _, err := f.Sample(t.Context(), requestsOf(0, itemsPerSlot*n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ideal := rounds * itemsPerSlot * 2.0
+			if got := ideal / time.Since(began).Seconds(); got < least {
+				t.Errorf("%d workers: efficiency %.3f, at least %v is wanted", n, got, least)
+			}
+			f.Close()
+			m.Close()
+		})
+	}
+}
+
+// TestDisputed: two results of one item that differ prove that one worker is wrong, with
+// no audit at all; what else it answered in the step is then checked.
+func TestDisputed(t *testing.T) {
+	m, tr := NewMemory(), &trainer{}
+	defer m.Close()
+	var notes []string
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour, Note: func(text string) { notes = append(notes, text) }})
+	defer f.Close()
+	var items [][]byte
+	done := make(chan error)
+	go func() {
+		done <- func() error {
+			for range 4 { // a step of four prompts is four items
+				item, err := m.Take(t.Context(), "liar")
+				if err != nil {
+					return err
+				}
+				items = append(items, item)
+			}
+			answer := func(name string, item []byte, lie func(*rollout.Segment)) error {
+				i, _ := DecodeItem(item)
+				w, _ := tr.weights()
+				out, _ := (&paper{string(w)}).Sample(t.Context(), i.requests(), i.Seed)
+				lie(&out[0][0])
+				return m.Deliver(t.Context(), name, Result{i.ID(), out}.Encode())
+			}
+			honest := func(*rollout.Segment) {}
+			return errors.Join(answer("liar", items[0], wrongToken), answer("liar", items[1], wrongLogprob),
+				answer("honest", items[0], honest), answer("honest", items[2], honest), answer("liar", items[3], honest), answer("honest", items[3], honest))
+		}()
+	}()
+	requests := requestsOf(0, 4)
+	got, err := f.Sample(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := tr.Sample(t.Context(), requests); !reflect.DeepEqual(got, want) {
+		t.Error("the step is not what one machine draws")
+	}
+	c := f.Counts()
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "worker liar is refused: item ") || c.Refused != 1 || c.Audited != 2 || c.Duplicates != 1 || c.Dropped != 1 {
+		t.Errorf("%+v %q", c, notes)
+	}
+	if _, err := m.Take(t.Context(), "liar"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is another than is drawn here") {
+		t.Errorf("the liar gets %v", err)
+	}
+}
+
+// TestAuditShare: a share of the items is checked; which, a worker cannot tell from
+// another fleet's choice.
+func TestAuditShare(t *testing.T) {
+	const n, share = 4000, 0.05
+	a, b := New(NewMemory(), Trainer{}, Options{Audit: share}), New(NewMemory(), Trainer{}, Options{Audit: share})
+	defer a.Close()
+	defer b.Close()
+	both, of := 0, 0
+	for i := range n {
+		var d Digest
+		binary.LittleEndian.PutUint32(d[:], uint32(i))
+		if a.audited(d) {
+			of++
+			if b.audited(d) {
+				both++
+			}
+		}
+	}
+	// Six standard deviations of a binomial count: a fair choice is out of them in two of
+	// 10^9 trials.
+	if sd := math.Sqrt(n * share * (1 - share)); math.Abs(float64(of)-n*share) > 6*sd {
+		t.Errorf("%d of %d items are checked", of, n)
+	}
+	if both == of {
+		t.Error("two fleets check the same items")
+	}
+}
+
+// TestCatch: a worker that lies in a tenth of its items is caught by audits of 5 % within
+// 600 items in at least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
+func TestCatch(t *testing.T) {
+	caught := 0
+	for trial := range 1000 {
+		f := &Fleet{opt: Options{Audit: 0.05}, key: binary.LittleEndian.AppendUint64(nil, uint64(trial))}
+		for i := range 600 {
+			var d Digest
+			binary.LittleEndian.PutUint64(d[:], uint64(i))
+			if i%10 == 0 && f.audited(d) {
+				caught++
+				break
+			}
+		}
+	}
+	if caught < 930 {
+		t.Errorf("caught in %d of 1000 trials", caught)
+	}
+}
+
+// TestDeaf: after a step in which no worker answered, none is waited for; one that comes
+// back is heard.
+func TestDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1})
+		defer f.Close()
+		step := func(seconds float64) {
+			t.Helper()
+			began := time.Now()
+			tr.version++
+			if _, err := f.Sample(t.Context(), requestsOf(0, 8)); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began).Seconds(); took != seconds {
+				t.Errorf("step %d takes %v s, want %v", tr.version, took, seconds)
+			}
+		}
+		step(2 * patience.Seconds())
+		step(0)
+		if c := f.Counts(); c.Answered != 0 || c.Here != 8 || c.Hedged != 8 {
+			t.Errorf("%+v", c)
+		}
+		go Work(t.Context(), m, "late", &paper{})
+		tr.slow = time.Second // as long as an item takes here: the worker is faster
+		for range 3 {
+			tr.version++
+			if _, err := f.Sample(t.Context(), requestsOf(0, 8)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c := f.Counts(); c.Answered < 8 {
+			t.Errorf("a worker that came late answered %d items: %+v", c.Answered, c)
+		}
+	})
+}
+
+// TestCancelled: a cancelled context ends a step that workers do not answer.
+func TestCancelled(t *testing.T) {
+	m, tr := NewMemory(), &trainer{}
+	defer m.Close()
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Patience: time.Hour})
+	defer f.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Sample(ctx, requestsOf(0, 3)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWorkEnds: a worker says why it ends.
+func TestWorkEnds(t *testing.T) {
+	broken := engineFunc(func([]rollout.Request, uint64, *paper) ([][]rollout.Segment, error) {
+		return nil, errors.New("no memory")
+	})
+	data := []byte("weights 0")
+	for name, c := range map[string]struct {
+		item    []byte
+		policy  Policy
+		engine  Engine
+		wanted  string
+		exactly error
+	}{
+		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is no item of this version of rlzero", nil},
+		"an engine that fails":       {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: data}, broken, "no memory", nil},
+		"other weights":              {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: []byte("x")}, broken, "the weights have the digest", nil},
+		"a refused worker":           {nil, Policy{Refused: map[string]string{"w": "because"}}, broken, "because", ErrRefused},
+	} {
+		m := NewMemory()
+		_ = m.Announce(t.Context(), c.policy)
+		if c.item != nil {
+			_ = m.Offer(t.Context(), c.item)
+		}
+		err := Work(t.Context(), m, "w", c.engine)
+		if err == nil || !strings.Contains(err.Error(), c.wanted) || c.exactly != nil && !errors.Is(err, c.exactly) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m := NewMemory()
+	_ = m.Offer(t.Context(), Item{Weights: Digest{1}}.Encode()) // nobody has these weights any more
+	go m.Close()
+	if err := Work(t.Context(), m, "w", broken); !errors.Is(err, ErrClosed) {
+		t.Errorf("the end of a run: %v", err)
+	}
+}

@@ -1,0 +1,133 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Workers are a fleet of this process. It is a [rollout.Sampler].
+type Workers struct {
+	carrier *fleet.Memory
+	fleet   *fleet.Fleet
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	failed  chan string // notes of workers that ended, until Sample passes them on
+	note    func(string)
+}
+
+// Start makes a worker on each device for the policy of a recipe. An empty mode is that
+// which the devices allow: exact if all of them are the trainer's, draft otherwise.
+func Start(r *recipe.Recipe, c *cast.Cast, devices []gpu.Device, o fleet.Options) (*Workers, error) {
+	trainer := c.Policy.Model.Device().Caps()
+	mode, err := modeFor(o.Mode, trainer, devices)
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(r, c.Folder, trainer, devices); err != nil {
+		return nil, err
+	}
+	o.Mode, o.Slots = mode, len(devices)
+	ctx, stop := context.WithCancel(context.Background())
+	w := &Workers{carrier: fleet.NewMemory(), stop: stop, failed: make(chan string, len(devices)), note: o.Note}
+	w.fleet = fleet.New(w.carrier, fleet.Trainer{
+		Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: c.Own.Role, Vocab: c.Policy.Model.Config.Vocab,
+	}, o)
+	for i, dev := range devices {
+		e, err := cast.OpenWorker(r, c.Folder, dev)
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
+		name := fmt.Sprintf("%d (%s)", i+1, dev.Caps().ID)
+		w.running.Go(func() {
+			defer e.Close()
+			err := fleet.Work(ctx, w.carrier, name, e)
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, fleet.ErrClosed) && !errors.Is(err, fleet.ErrRefused) {
+				w.failed <- fmt.Sprintf("worker %s failed, and the others do its work: %v", name, err)
+			}
+		})
+	}
+	return w, nil
+}
+
+// Sample implements [rollout.Sampler].
+func (w *Workers) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	out, err := w.fleet.Sample(ctx, requests)
+	for {
+		select {
+		case text := <-w.failed:
+			w.note(text)
+		default:
+			return out, err
+		}
+	}
+}
+
+// Counts are what happened so far.
+func (w *Workers) Counts() fleet.Counts { return w.fleet.Counts() }
+
+// Close ends the workers and frees their memory.
+func (w *Workers) Close() {
+	w.stop()
+	w.fleet.Close()
+	w.carrier.Close()
+	w.running.Wait()
+}
+
+// modeFor says how the results of devices can be used.
+func modeFor(asked fleet.Mode, trainer gpu.Caps, devices []gpu.Device) (fleet.Mode, error) {
+	for _, dev := range devices {
+		c := dev.Caps()
+		if c.Name == trainer.Name && c.Driver == trainer.Driver && c.Tier == trainer.Tier && c.Numerics == trainer.Numerics {
+			continue
+		}
+		if asked == fleet.Exact {
+			return "", hint.With(fmt.Errorf("%w: worker %s (%s, %s, tier %s) has another arithmetic than the trainer's device (%s, %s, tier %s): its log-probs have other bits",
+				lines.ErrInput, c.ID, c.Name, c.Driver, c.Tier, trainer.Name, trainer.Driver, trainer.Tier), "use --workers-mode draft, which takes tokens from any device and checks each")
+		}
+		return fleet.Draft, nil
+	}
+	if asked == "" {
+		return fleet.Exact, nil
+	}
+	return asked, nil
+}
+
+// fits refuses workers for which a device has no memory.
+func fits(r *recipe.Recipe, folder string, trainer gpu.Caps, devices []gpu.Device) error {
+	plans, caps := map[string]*gpu.Plan{}, map[string]gpu.Caps{}
+	own, err := cast.Plan(r, folder, trainer)
+	if err != nil {
+		return err
+	}
+	plans[trainer.ID] = &own
+	for i, dev := range devices {
+		c := dev.Caps()
+		one, err := cast.PlanWorker(r, folder, c)
+		if err != nil {
+			return err
+		}
+		if plans[c.ID] == nil {
+			plans[c.ID] = &gpu.Plan{}
+		}
+		caps[c.ID] = c
+		plans[c.ID].Add(fmt.Sprintf("worker %d", i+1), one.Total(), "parameters, sampler and its cache", gpu.Saving{Change: "fewer workers on this device", Bytes: one.Total()})
+	}
+	for _, dev := range devices {
+		id := dev.Caps().ID
+		if err := plans[id].Fits(caps[id]); err != nil {
+			return fmt.Errorf("device %s: %w", id, err)
+		}
+	}
+	return nil
+}

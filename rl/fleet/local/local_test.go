@@ -1,0 +1,353 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/receipt"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/run"
+)
+
+// tiny is a run of a second that has everything that workers have to do with: a warm-up,
+// whose test of form samples too, filters, a reference policy, evaluations.
+var tiny = []string{
+	"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
+	"task.eval_problems=6", "task.eval_samples=4",
+	"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3",
+	"stage.rl.steps=4", "stage.rl.prompts_per_step=5", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=2", "stage.rl.reward=random",
+	"stage.rl.eval_every=2", "stage.rl.eval_problems=5", "stage.rl.checkpoint_every=1",
+	"stage.rl.sampling.temperature=0.7", "stage.rl.sampling.top_k=20", "stage.rl.algorithm.penalty=kl_k3", "stage.rl.algorithm.beta=0.05",
+}
+
+// workers makes those of a run.
+type workers func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler
+
+// filesOf runs the recipe and returns its files but those of times, and what was shown.
+func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, string) {
+	t.Helper()
+	r, err := recipe.Load("countdown-short", append(sets, tiny...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, show := filepath.Join(t.TempDir(), "run"), &bytes.Buffer{}
+	o := run.Options{Recipe: r, Dir: dir, Device: gputest.Devices(t)[0], Show: show}
+	if with != nil {
+		o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
+			return with(t, r, c, note), nil
+		}
+	}
+	if _, err := run.Train(t.Context(), o); err != nil {
+		t.Fatalf("%v after\n%s", err, show)
+	}
+	return written(t, dir), show.String()
+}
+
+// written are the files of a run but those of times.
+func written(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		if data, err := os.ReadFile(path); err != nil {
+			return err
+		} else if name != "timing.jsonl" && name != "report.html" && name != "lock" && !strings.HasPrefix(name, "curves") {
+			files[name] = string(data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func sameFiles(t *testing.T, name string, got, want map[string]string) {
+	t.Helper()
+	for file := range want {
+		if got[file] != want[file] {
+			t.Errorf("%s: %s has other bytes", name, file)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d files, want %d", name, len(got), len(want))
+	}
+}
+
+// started are n workers of Start on the device of the run.
+func started(n int, o fleet.Options, counts *fleet.Counts) workers {
+	return func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
+		o.Note = note
+		w, err := Start(r, c, open(t, c.Policy.Model.Device().Caps().ID, n), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Close)
+		return counting{w, counts}
+	}
+}
+
+// counting notes the counts after each call.
+type counting struct {
+	*Workers
+	counts *fleet.Counts
+}
+
+func (c counting) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	defer func() { *c.counts = c.Workers.Counts() }()
+	return c.Workers.Sample(ctx, requests)
+}
+
+func open(t *testing.T, id string, n int) []gpu.Device {
+	t.Helper()
+	var out []gpu.Device
+	for range n {
+		dev, err := gpu.Open(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { dev.Close() })
+		out = append(out, dev)
+	}
+	return out
+}
+
+// TestEqualBytes: a run has the bytes of one machine with 1, 2 and 5 workers, in both
+// modes, in float32 and in bf16.
+func TestEqualBytes(t *testing.T) {
+	for _, sets := range [][]string{nil, {"model.dtype=bf16", "model.kv_dtype=bf16"}} {
+		want, _ := filesOf(t, nil, sets...)
+		for _, c := range []struct {
+			n    int
+			mode fleet.Mode
+		}{{1, fleet.Exact}, {2, fleet.Draft}, {5, fleet.Exact}} {
+			if sets != nil && c.n != 2 {
+				continue
+			}
+			name := fmt.Sprintf("%d workers, %s, %v", c.n, c.mode, sets)
+			var counts fleet.Counts
+			got, _ := filesOf(t, started(c.n, fleet.Options{Mode: c.mode, Audit: 0.3}, &counts), sets...)
+			sameFiles(t, name, got, want)
+			if counts.Answered == 0 || counts.Refused > 0 || counts.Dropped > 0 || c.mode == fleet.Exact && counts.Audited == 0 || counts.KeptTokens != counts.DraftTokens {
+				t.Errorf("%s: %+v", name, counts)
+			}
+		}
+	}
+}
+
+// TestMixedDevices: in mode draft all devices there are may work for one, whatever bits
+// their log-probs have.
+func TestMixedDevices(t *testing.T) {
+	want, _ := filesOf(t, nil)
+	var others []gpu.Device
+	for _, dev := range gputest.Devices(t)[1:] {
+		if !gputest.Slow(dev) {
+			others = append(others, dev)
+		}
+	}
+	if len(others) == 0 {
+		t.Skip("there is one device alone")
+	}
+	got, _ := filesOf(t, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
+		w, err := Start(r, c, others, fleet.Options{Note: note})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			w.Close()
+			t.Log(w.Counts())
+			if c := w.Counts(); c.Answered == 0 || c.DraftTokens == 0 {
+				t.Errorf("%+v", c)
+			}
+		})
+		return w
+	})
+	sameFiles(t, "mixed devices", got, want)
+}
+
+// TestResume: a run that is interrupted while workers draw, and goes on with others or
+// with none, has the bytes of one machine.
+func TestResume(t *testing.T) {
+	want, _ := filesOf(t, nil)
+	for _, c := range []struct{ stopAt, before, after int }{{1, 2, 1}, {7, 1, 0}, {10, 0, 2}} {
+		r, err := recipe.Load("countdown-short", tiny)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "run")
+		part := func(ctx context.Context, n int, resume bool, each func()) error {
+			o := run.Options{Recipe: r, Dir: dir, Resume: resume, Device: gputest.Devices(t)[0], Show: io.Discard}
+			o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
+				if n == 0 {
+					return calling{c.Own, each}, nil
+				}
+				var counts fleet.Counts
+				return calling{started(n, fleet.Options{}, &counts)(t, r, c, note), each}, nil
+			}
+			_, err := run.Train(ctx, o)
+			return err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		err = part(ctx, c.before, false, func() {
+			if calls++; calls == c.stopAt {
+				cancel()
+			}
+		})
+		if !errors.Is(err, run.ErrInterrupted) {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		if err := part(t.Context(), c.after, true, func() {}); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		got := written(t, dir)
+		for file := range got {
+			if _, extra := want[file]; !extra && strings.HasPrefix(file, "checkpoints") { // of the interrupt
+				delete(got, file)
+			}
+		}
+		delete(got, receipt.File) // it lists that checkpoint
+		for file := range got {
+			if got[file] != want[file] {
+				t.Errorf("%+v: %s has other bytes", c, file)
+			}
+		}
+	}
+}
+
+// calling tells of each call, before it.
+type calling struct {
+	rollout.Sampler
+	each func()
+}
+
+func (c calling) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	c.each()
+	return c.Sampler.Sample(ctx, requests)
+}
+
+// bad is a worker's engine that goes wrong: it lies, fails or hangs.
+type bad struct {
+	fleet.Engine
+	items int
+	how   func(item int, out [][]rollout.Segment) error
+}
+
+func (b *bad) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	out, err := b.Engine.Sample(ctx, requests, seed)
+	if b.items++; err == nil {
+		err = b.how(b.items, out)
+	}
+	return out, err
+}
+
+// TestBadWorkers: a run has the bytes of one machine with a worker that lies, one that
+// fails and one that hangs, in both modes; in mode Exact with every item checked.
+func TestBadWorkers(t *testing.T) {
+	want, _ := filesOf(t, nil)
+	for _, mode := range []fleet.Mode{fleet.Exact, fleet.Draft} {
+		got, shown := filesOf(t, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
+			m := fleet.NewMemory()
+			hang := make(chan struct{})
+			f := fleet.New(m, fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: "policy", Vocab: c.Policy.Model.Config.Vocab},
+				fleet.Options{Mode: mode, Audit: 1, Slots: 4, Patience: 50 * time.Millisecond, Note: note})
+			for i, how := range []func(item int, out [][]rollout.Segment) error{
+				func(int, [][]rollout.Segment) error { return nil },
+				func(item int, out [][]rollout.Segment) error {
+					s := &out[0][0]
+					s.IDs[0] = (s.IDs[0] + item) % c.Policy.Model.Config.Vocab
+					return nil
+				},
+				func(item int, _ [][]rollout.Segment) error {
+					if item > 3 {
+						return errors.New("the device is gone")
+					}
+					return nil
+				},
+				func(item int, _ [][]rollout.Segment) error {
+					if item > 2 {
+						<-hang
+					}
+					return nil
+				},
+			} {
+				w, err := cast.OpenWorker(r, c.Folder, open(t, c.Policy.Model.Device().Caps().ID, 1)[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer w.Close()
+					fleet.Work(t.Context(), m, fmt.Sprint(i), &bad{Engine: w, how: how})
+				}()
+				t.Cleanup(func() { <-done })
+			}
+			t.Cleanup(func() { f.Close(); m.Close(); close(hang) })
+			return f
+		})
+		sameFiles(t, string(mode), got, want)
+		if lie := strings.Contains(shown, "worker 1 is refused: item "); lie != (mode == fleet.Exact) {
+			t.Errorf("%s: shown is\n%s", mode, shown)
+		}
+	}
+}
+
+// TestStartRefuses: devices of another arithmetic in mode Exact, and too little memory.
+func TestStartRefuses(t *testing.T) {
+	r, err := recipe.Load("countdown-short", tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := open(t, "ref", 2)
+	c, err := cast.Open(r, "", ref[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	other := []gpu.Device{ref[1], changed{ref[1], func(c *gpu.Caps) { c.Driver = "another" }}}
+	_, err = Start(r, c, other, fleet.Options{Mode: fleet.Exact})
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(fmt.Sprint(err), "another arithmetic") || len(hint.All(err)) != 1 {
+		t.Errorf("another driver: %v", err)
+	}
+	small := changed{ref[1], func(c *gpu.Caps) { c.Memory = 1 << 20 }}
+	if _, err = Start(r, c, []gpu.Device{small}, fleet.Options{}); !errors.Is(err, gpu.ErrOutOfMemory) || !strings.Contains(err.Error(), "worker 1") {
+		t.Errorf("too little memory: %v", err)
+	}
+	for mode, devices := range map[fleet.Mode][]gpu.Device{fleet.Exact: ref[1:], fleet.Draft: other} {
+		if got, err := modeFor("", ref[0].Caps(), devices); got != mode || err != nil {
+			t.Errorf("mode %q, %v; want %q", got, err, mode)
+		}
+	}
+}
+
+// changed is a device with other capabilities.
+type changed struct {
+	gpu.Device
+	change func(*gpu.Caps)
+}
+
+func (c changed) Caps() gpu.Caps {
+	caps := c.Device.Caps()
+	c.change(&caps)
+	return caps
+}

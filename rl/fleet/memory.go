@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Memory carries within one process.
+type Memory struct {
+	mu      sync.Mutex
+	policy  Policy
+	items   [][]byte
+	results []Delivery
+	closed  bool
+	changed chan struct{} // closed, and made anew, when anything of the above changes
+}
+
+var _ Carrier = (*Memory)(nil)
+
+// NewMemory makes a carrier.
+func NewMemory() *Memory { return &Memory{changed: make(chan struct{})} }
+
+// Close ends it: whoever waits gets ErrClosed.
+func (m *Memory) Close() { m.change(func() { m.closed = true }) }
+
+// change changes something and wakes all who wait.
+func (m *Memory) change(do func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	do()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// wait tries until try says that it is done.
+func (m *Memory) wait(ctx context.Context, try func() (done bool, err error)) error {
+	for {
+		m.mu.Lock()
+		done, err := false, error(ErrClosed)
+		if !m.closed {
+			done, err = try()
+		}
+		changed := m.changed
+		m.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Announce implements [Carrier].
+func (m *Memory) Announce(_ context.Context, p Policy) error {
+	m.change(func() {
+		if p.Weights != m.policy.Weights {
+			m.items = nil
+		}
+		m.policy = p
+	})
+	return nil
+}
+
+// Offer implements [Carrier].
+func (m *Memory) Offer(_ context.Context, item []byte) error {
+	m.change(func() { m.items = append(m.items, item) })
+	return nil
+}
+
+// Next implements [Carrier].
+func (m *Memory) Next(ctx context.Context) (d Delivery, err error) {
+	err = m.wait(ctx, func() (bool, error) {
+		if len(m.results) == 0 {
+			return false, nil
+		}
+		d, m.results = m.results[0], m.results[1:]
+		return true, nil
+	})
+	return d, err
+}
+
+// Take implements [Carrier].
+func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err error) {
+	err = m.wait(ctx, func() (bool, error) {
+		if why, refused := m.policy.Refused[worker]; refused {
+			return false, fmt.Errorf("%w: %s", ErrRefused, why)
+		}
+		if len(m.items) == 0 {
+			return false, nil
+		}
+		item, m.items = m.items[0], m.items[1:]
+		return true, nil
+	})
+	return item, err
+}
+
+// Fetch implements [Carrier].
+func (m *Memory) Fetch(_ context.Context, weights Digest) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if weights != m.policy.Weights {
+		return nil, ErrGone
+	}
+	return m.policy.Data, nil
+}
+
+// Deliver implements [Carrier].
+func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error {
+	m.change(func() { m.results = append(m.results, Delivery{worker, result}) })
+	return nil
+}

@@ -1,0 +1,72 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// job is an item and what became of it.
+type job struct {
+	item     Item
+	data     []byte // the item, encoded
+	requests []rollout.Request
+	done     [][]rollout.Segment // nil: open
+	by       string              // worker; "": the trainer
+	checked  bool
+}
+
+// table has the items of one call of Sample, in the order of its requests.
+type table struct {
+	jobs []*job
+	byID map[Digest]*job
+	open int
+}
+
+// cut makes items of consecutive requests that are drawn alike.
+func (f *Fleet) cut(requests []rollout.Request) *table {
+	t := &table{byID: map[Digest]*job{}}
+	size := max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots)))
+	for _, r := range requests {
+		seed := f.trainer.Seed(r.Key)
+		var j *job
+		if n := len(t.jobs); n > 0 {
+			j = t.jobs[n-1]
+		}
+		if j == nil || len(j.requests) == size || !j.item.Params.Equal(r.Params) || j.item.Seed != seed {
+			j = &job{item: Item{Weights: f.policy.Weights, Seed: seed, Params: r.Params}}
+			t.jobs = append(t.jobs, j)
+		}
+		j.requests = append(j.requests, r)
+		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, r.Key.Stream, r.N})
+	}
+	for _, j := range t.jobs {
+		j.data = j.item.Encode()
+		t.byID[j.item.ID()] = j
+	}
+	t.open = len(t.jobs)
+	return t
+}
+
+// settle closes a job, or replaces what closed it.
+func (t *table) settle(j *job, done [][]rollout.Segment, by string, checked bool) {
+	if j.done == nil {
+		t.open--
+	}
+	j.done, j.by, j.checked = done, by, checked
+}
+
+// segments are the completions of all requests.
+func (t *table) segments() [][]rollout.Segment {
+	var out [][]rollout.Segment
+	for _, j := range t.jobs {
+		out = append(out, j.done...)
+	}
+	return out
+}
+
+func median(d []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(d))
+	return sorted[len(sorted)/2]
+}

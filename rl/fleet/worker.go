@@ -1,0 +1,63 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Engine is what a worker computes with.
+type Engine interface {
+	// Load takes over the policy's weights.
+	Load(weights []byte) error
+	// Sample draws completions. Of the requests' keys the streams alone count.
+	Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error)
+}
+
+// Work takes items and answers them until the context is cancelled, the run ends
+// (ErrClosed) or the worker is refused (ErrRefused). Other errors are the worker's own: an
+// engine that fails, an item of another version of the program.
+func Work(ctx context.Context, c Carrier, name string, e Engine) error {
+	var loaded Digest
+	for {
+		data, err := c.Take(ctx, name)
+		if err != nil {
+			return err
+		}
+		item, err := DecodeItem(data)
+		if err != nil {
+			return fmt.Errorf("item: %w", err)
+		}
+		if item.Weights != loaded {
+			err := load(ctx, c, item.Weights, e)
+			if errors.Is(err, ErrGone) {
+				continue // an item of an earlier policy, which nobody waits for
+			}
+			if err != nil {
+				return err
+			}
+			loaded = item.Weights
+		}
+		segments, err := e.Sample(ctx, item.requests(), item.Seed)
+		if err != nil {
+			return err
+		}
+		if err := c.Deliver(ctx, name, Result{digestOf(data), segments}.Encode()); err != nil {
+			return err
+		}
+	}
+}
+
+// load gives an engine the weights of a digest.
+func load(ctx context.Context, c Carrier, weights Digest, e Engine) error {
+	data, err := c.Fetch(ctx, weights)
+	if err != nil {
+		return err
+	}
+	if got := digestOf(data); got != weights {
+		return fmt.Errorf("the weights have the digest %v, but %v were asked for", got, weights)
+	}
+	return e.Load(data)
+}
