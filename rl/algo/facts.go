@@ -12,7 +12,14 @@ const Version = 1
 
 // Facts lists what formulas of an algorithm may read, beside what the shape of a
 // step tells ([formula.Structure]), parameters, named parts and state.
-func Facts() []formula.Fact { return slices.Concat(runFacts, otherFacts) }
+func Facts() []formula.Fact {
+	all := RunFacts()
+	for _, f := range otherFacts {
+		f.Meaning += "; no stage supplies it yet"
+		all = append(all, f)
+	}
+	return all
+}
 
 // RunFacts are those that every stage of a run can supply. Naming a fact is what
 // makes the run compute it.

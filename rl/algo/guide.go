@@ -23,6 +23,18 @@ to the trainer:
 What reads logp, entropy, uniform_logp or value is computed in every update, all else
 once after sampling. Statistics of a step are taken before keep; those of an update
 over what is kept.
+
+STATE
+A number that the next step sees, and that a checkpoint keeps:
+
+   [stage.algorithm.state]
+   usual = {start = 0, next = "0.9*usual + 0.1*batch_mean(reward)"}
+   rate = {start = 0.5, next = "0.8*rate + 0.2*batch_mean(reward)", by = "row"}
+
+Formulas read it by its name. With by there is one for each prompt (row) or each value of
+a member of its row (row.domain); in next, statistics are then over the completions of
+that key alone. Where next has no value the number stays. A next that reads values of now
+moves after each update, another one after each step, and sees what keep refused.
 `
 
 // example is a question to rlzero formulas eval and the loss that it amounts to.

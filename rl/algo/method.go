@@ -28,6 +28,7 @@ type Method struct {
 	Parameters map[string]float64 `toml:"parameters"`
 	Formulas   map[string]string  `toml:"formulas"` // by part
 	Metrics    map[string]string  `toml:"metrics"`  // by name
+	State      map[string]State   `toml:"state"`    // by name
 
 	given map[string]bool // parameters that were put in place by With; nil: all count as such
 }
@@ -191,6 +192,7 @@ type Algorithm struct {
 	program *formula.Program
 	metrics []string // sorted
 	facts   []formula.Fact
+	movers  []mover // of states
 	local   bool
 	why     string
 }
@@ -198,6 +200,27 @@ type Algorithm struct {
 // Compile reads and checks a method over facts. The error joins all faults, each
 // with its place.
 func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
+	movers, err := m.movers(facts)
+	if err != nil {
+		return nil, err
+	}
+	facts = slices.Concat(facts, m.stateFacts(""))
+	text := m.text(facts)
+	program, err := formula.Compile(text, facts)
+	if err != nil {
+		return nil, err
+	}
+	a := &Algorithm{Method: m, facts: facts, movers: movers}
+	text.Parts, a.metrics = m.measured(text, program, facts)
+	if a.program, err = formula.Compile(text, facts); err != nil {
+		return nil, err
+	}
+	a.local, a.why = a.program.Local(lossPart)
+	return a, a.check()
+}
+
+// text is the method's formulas, over facts.
+func (m Method) text(facts []formula.Fact) formula.Text {
 	have := map[string]bool{}
 	for _, f := range slices.Concat(formula.Structure(), facts) {
 		have[f.Name] = true
@@ -219,17 +242,7 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 		}
 		maps.Copy(text.Numbers, p.Parameters)
 	}
-	program, err := formula.Compile(text, facts)
-	if err != nil {
-		return nil, err
-	}
-	a := &Algorithm{Method: m, facts: facts}
-	text.Parts, a.metrics = m.measured(text, program, facts)
-	if a.program, err = formula.Compile(text, facts); err != nil {
-		return nil, err
-	}
-	a.local, a.why = a.program.Local(lossPart)
-	return a, a.check()
+	return text
 }
 
 // measured adds the metrics to the parts of a method: its own, those of every method,
@@ -317,7 +330,7 @@ func (a *Algorithm) check() error {
 			fail(name, "a number where a condition is wanted; write a comparison, such as group_std(reward) > 0")
 		}
 	}
-	used := a.program.Parameters()
+	used := a.numbersRead()
 	for _, name := range slices.Sorted(maps.Keys(a.Method.Parameters)) {
 		if (a.Method.given == nil || a.Method.given[name]) && !slices.Contains(used, name) {
 			fail(name, "no formula in force reads this parameter%s; those that are read: %s", settings.DidYouMean(name, used), strings.Join(used, ", "))
@@ -326,8 +339,39 @@ func (a *Algorithm) check() error {
 	return errors.Join(faults...)
 }
 
-// Needs are the facts that the method reads, metrics included, sorted.
-func (a *Algorithm) Needs() []string { return a.program.Needs() }
+// Needs are the facts that the method reads, metrics and states included, sorted.
+func (a *Algorithm) Needs() []string {
+	needs := a.program.Needs()
+	for _, m := range a.movers {
+		for _, name := range m.names {
+			needs = append(needs, m.program.Needs(statePart(name))...)
+		}
+	}
+	needs = slices.DeleteFunc(needs, func(name string) bool { _, state := a.Method.State[name]; return state })
+	slices.Sort(needs)
+	return slices.Compact(needs)
+}
+
+// numbersRead are the parameters that formulas read.
+func (a *Algorithm) numbersRead() []string {
+	read := a.program.Parameters()
+	for _, m := range a.movers {
+		read = append(read, m.program.Parameters()...)
+	}
+	slices.Sort(read)
+	return slices.Compact(read)
+}
+
+// inForce are the parts that some parts and the states are made of.
+func (a *Algorithm) inForce(parts ...string) []string {
+	used := a.program.Uses(parts...)
+	for _, m := range a.movers {
+		for _, name := range m.names {
+			used = append(used, m.program.Uses(statePart(name))...)
+		}
+	}
+	return used
+}
 
 // Local tells whether the derivatives of the loss are found completion by
 // completion, so that an update may be trained in parts; if not, why.
@@ -343,17 +387,31 @@ func (a *Algorithm) Parameters() map[string]float64 {
 		maps.Copy(out, p.Parameters)
 	}
 	maps.Copy(out, a.Method.Parameters)
-	used := a.program.Parameters()
+	used := a.numbersRead()
 	maps.DeleteFunc(out, func(name string, _ float64) bool { return !slices.Contains(used, name) })
 	return out
+}
+
+// reading are name and formula of all parts, those that others read first.
+func (a *Algorithm) reading() [][2]string {
+	all := a.program.Reading()
+	for _, m := range a.movers {
+		for _, p := range m.program.Reading() {
+			_, state := strings.CutPrefix(p[0], "state/")
+			if !state && !slices.ContainsFunc(all, func(q [2]string) bool { return q[0] == p[0] }) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // Formulas are the parts in force, those that others read first: what keep, advantage
 // and loss are made of. Metrics are left out.
 func (a *Algorithm) Formulas() []namedFormula {
-	used := a.program.Uses(keepPart, advantagePart, lossPart)
+	used := a.inForce(keepPart, advantagePart, lossPart)
 	var out []namedFormula
-	for _, p := range a.program.Reading() {
+	for _, p := range a.reading() {
 		if slices.Contains(used, plainName(p[0])) {
 			out = append(out, namedFormula{p[0], p[1]})
 		}
@@ -384,12 +442,20 @@ func (a *Algorithm) Text() string {
 	for _, f := range a.Formulas() {
 		lines = append(lines, f.Name+" = "+strings.ReplaceAll(f.Formula, "\n", "\n    "))
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.Method.State)) {
+		s := a.Method.State[name]
+		line := fmt.Sprintf("%s = %v at first, then %s", name, s.Start, strings.ReplaceAll(strings.TrimSpace(s.Next), "\n", "\n    "))
+		if s.By != "" {
+			line += ", by " + s.By
+		}
+		lines = append(lines, line)
+	}
 	return strings.Join(lines, "\n")
 }
 
 // Idle are the formulas of the method that nothing reads, sorted.
 func (a *Algorithm) Idle() []string {
-	used := a.program.Uses(slices.Concat([]string{keepPart, advantagePart, lossPart}, a.metrics)...)
+	used := a.inForce(slices.Concat([]string{keepPart, advantagePart, lossPart}, a.metrics)...)
 	var idle []string
 	for _, name := range slices.Sorted(maps.Keys(a.Method.Formulas)) {
 		if !slices.Contains(used, plainName(name)) {
@@ -404,8 +470,8 @@ func (a *Algorithm) Idle() []string {
 func (a *Algorithm) Resolved() Method {
 	m := a.Method
 	m.Parameters, m.Formulas = a.Parameters(), map[string]string{}
-	used := a.program.Uses(append([]string{keepPart, advantagePart, lossPart}, slices.Collect(maps.Keys(m.Metrics))...)...)
-	for _, p := range a.program.Reading() {
+	used := a.inForce(append([]string{keepPart, advantagePart, lossPart}, slices.Collect(maps.Keys(m.Metrics))...)...)
+	for _, p := range a.reading() {
 		name := plainName(p[0])
 		if _, metric := m.Metrics[name]; slices.Contains(used, name) && !metric && name != "A" {
 			m.Formulas[p[0]] = p[1]

@@ -20,8 +20,9 @@ type StepValues struct {
 	Parts     map[string]formula.Column
 	Refused   []string // [completion] why it is not learnt from; "": it is; else [RefusedByKeep], or why it has no value
 
+	Table *formula.Table // of the step's completions, with the parts that updates read
+
 	a      *Algorithm
-	table  *formula.Table
 	values *formula.Values
 }
 
@@ -29,7 +30,7 @@ type StepValues struct {
 // the step's completions; the parts that updates read are added to it.
 func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
 	n := t.Size(formula.Completion)
-	s := &StepValues{Keep: make([]bool, n), Parts: map[string]formula.Column{}, Refused: make([]string, n), a: a, table: t, values: a.program.On(t)}
+	s := &StepValues{Keep: make([]bool, n), Parts: map[string]formula.Column{}, Refused: make([]string, n), a: a, Table: t, values: a.program.On(t)}
 	for _, name := range a.program.Parts() {
 		if a.program.Now(name) || slices.Contains(a.metrics, name) || name == lossPart {
 			continue
@@ -63,6 +64,28 @@ func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
 		}
 	}
 	return s, nil
+}
+
+// KeepReads are the facts that keep reads, and the statistic over several groups that it
+// reads, with its place; "": none, so that groups can be judged by themselves.
+func (a *Algorithm) KeepReads() (facts []string, overGroups string) {
+	return a.program.Needs(keepPart), a.program.OverGroups(keepPart)
+}
+
+// Keeps tells which completions have something that keep accepts. The table needs the facts
+// of [Algorithm.KeepReads] alone.
+func (a *Algorithm) Keeps(t *formula.Table) ([]bool, error) {
+	c, err := a.program.On(t).Column(keepPart)
+	if err != nil {
+		return nil, err
+	}
+	kept := make([]bool, t.Size(formula.Completion))
+	for i := range kept {
+		for _, row := range t.Rows(i, c.Level) {
+			kept[i] = kept[i] || c.V[row] == 1
+		}
+	}
+	return kept, nil
 }
 
 // refusal is why a completion is not learnt from; "" if it is.
@@ -103,19 +126,19 @@ func (s *StepValues) Update(in []bool) (*Update, error) {
 	u := &Update{Rows: slices.Clone(s.Keep), a: s.a}
 	trained := false
 	for c := range u.Rows {
-		if in != nil && !in[s.table.Rows(c, formula.Group)[0]] {
+		if in != nil && !in[s.Table.Rows(c, formula.Group)[0]] {
 			u.Rows[c] = false
 		}
-		from, to := s.table.Tokens(c)
+		from, to := s.Table.Tokens(c)
 		for t := from; t < to && u.Rows[c] && !trained; t++ {
-			trained = s.table.Trained(t) && (s.KeepToken == nil || s.KeepToken[t])
+			trained = s.Table.Trained(t) && (s.KeepToken == nil || s.KeepToken[t])
 		}
 	}
 	if !trained {
 		return nil, nil
 	}
 	var err error
-	if u.Table, err = s.table.Select(u.Rows, s.KeepToken); err != nil {
+	if u.Table, err = s.Table.Select(u.Rows, s.KeepToken); err != nil {
 		return nil, err
 	}
 	u.values = s.a.program.On(u.Table)

@@ -173,8 +173,8 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 		sets = append(sets, fmt.Sprintf("seed=%d", c.Uint64("seed")))
 	}
 	r, err := recipe.Load(name, sets)
-	if errors.Is(err, recipe.ErrFormer) && c.Bool("resume") {
-		err = hint.With(err, "the run cannot be continued by this version of rlzero: continue it with the one that wrote it, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
+	if errors.Is(err, recipe.ErrInvalid) && c.Bool("resume") && c.NArg() == 0 {
+		err = hint.With(err, "if nobody has changed the recipe of the run, another version of rlzero wrote it: continue the run with that one, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return nil, "", err

@@ -294,6 +294,18 @@ func (p *Program) reach(names []string) []bool {
 	return used
 }
 
+// OverGroups is the first statistic over several groups that a part reads, with its
+// place; "": it reads none.
+func (p *Program) OverGroups(name string) string {
+	for i, used := range p.reach([]string{name}) {
+		o := &p.ops[i]
+		if used && (o.kind == foldOp && o.level == Run && o.from > Run || o.to == Run && (o.kind == othersOp || o.kind == rankOp)) {
+			return errorAt(o.in.name, o.in.text, o.at, "%s is taken over several groups", o.called()).Error()
+		}
+	}
+	return ""
+}
+
 // Local tells whether the derivative of a part, a number of the run, is found
 // completion by completion: it is a sum over completions, and statistics over
 // several of them are of constants. If not, why names the statistic.

@@ -125,6 +125,15 @@ func (t *Table) Add(name string, c Column) error {
 	return nil
 }
 
+// Without is the table without some of its columns.
+func (t *Table) Without(names ...string) *Table {
+	out := &Table{Frame: t.Frame, columns: maps.Clone(t.columns), texts: maps.Clone(t.texts)}
+	for _, name := range names {
+		delete(out.columns, name)
+	}
+	return out
+}
+
 // Column is the column of numbers of that name, if there is one.
 func (t *Table) Column(name string) (Column, bool) {
 	c, ok := t.columns[name]

@@ -13,6 +13,7 @@ const (
 	Reward                     // random rewards of a control run
 	Init                       // fresh weights
 	Noise                      // the facts noise and chance of formulas
+	Refill                     // problems and completions in place of groups that keep refused
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

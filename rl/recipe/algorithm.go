@@ -19,6 +19,7 @@ import (
 type Algorithm struct {
 	Preset  string         `toml:"preset" about:"a published method, see rlzero algorithms; the other keys of the table change it; \"\": none, and policy has to be given"`
 	Values  map[string]any `toml:",rest" about:"a number replaces a parameter of the method, text a formula of it, such as clip_high = 0.3 or advantage = \"rloo\"; rlzero algorithms show NAME lists them, rlzero formulas explains the language"`
+	State   map[string]any `toml:"state" about:"numbers that the next step sees, by name: {start = 0, next = \"formula\"}, and by = \"row\" or \"row.NAME\" for one number for each prompt or value; such as {kl_mean = {start = 0, next = \"0.9*kl_mean + 0.1*batch_mean(sum(old - ref))\"}}"`
 	Metrics map[string]any `toml:"metrics" about:"metrics of one's own: formulas with one value for the run, by a name that begins my/; such as {\"my/long\" = \"batch_max(tokens)\"}"`
 }
 
@@ -41,7 +42,34 @@ func (a Algorithm) method(base algo.Method, loose func(name string) bool) algo.M
 	for name, value := range a.Metrics {
 		metrics[name], _ = value.(string)
 	}
+	if len(a.State) > 0 {
+		base.State = maps.Clone(base.State)
+		if base.State == nil {
+			base.State = map[string]algo.State{}
+		}
+		maps.Copy(base.State, a.states())
+	}
 	return base.With(parameters, formulas, metrics).Beside(beside)
+}
+
+// states are the states as the method takes them. What is no table and no number has been
+// refused.
+func (a Algorithm) states() map[string]algo.State {
+	states := map[string]algo.State{}
+	for name, value := range a.State {
+		t, _ := value.(map[string]any)
+		var s algo.State
+		switch start := t["start"].(type) {
+		case int64:
+			s.Start = float64(start)
+		case float64:
+			s.Start = start
+		}
+		s.Next, _ = t["next"].(string)
+		s.By, _ = t["by"].(string)
+		states[name] = s
+	}
+	return states
 }
 
 // Compiled is the method of an rl stage of a recipe that was loaded, over the facts that
@@ -84,6 +112,7 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 		}
 	}
 	d.metrics(s.Algorithm.Metrics, at.With("metrics"))
+	d.states(s.Algorithm.State, at.With("state"))
 	if d.Failed() > before {
 		return
 	}
@@ -120,6 +149,26 @@ func (d decoder) metrics(metrics map[string]any, at settings.Path) {
 	}
 }
 
+// states checks the shape of states.
+func (d decoder) states(states map[string]any, at settings.Path) {
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		t, ok := states[name].(map[string]any)
+		if !ok {
+			d.WrongType(at.With(name), states[name], `a table such as {start = 0, next = "formula"}`)
+			continue
+		}
+		var s struct {
+			Start float64 `toml:"start"`
+			Next  string  `toml:"next"`
+			By    string  `toml:"by"`
+		}
+		d.Decode(&s, t, at.With(name))
+		if _, given := t["next"]; !given {
+			d.Fail(at.With(name), "%s has no next: the formula of the number that the next step sees", d.Name(at.With(name)))
+		}
+	}
+}
+
 // write puts everything in force into the values.
 func (a *Algorithm) write(m algo.Method) {
 	a.Values = map[string]any{}
@@ -128,6 +177,16 @@ func (a *Algorithm) write(m algo.Method) {
 	}
 	for name, text := range m.Formulas {
 		a.Values[name] = text
+	}
+	for name, s := range m.State {
+		if a.State == nil {
+			a.State = map[string]any{}
+		}
+		state := map[string]any{"start": s.Start, "next": s.Next}
+		if s.By != "" {
+			state["by"] = s.By
+		}
+		a.State[name] = state
 	}
 }
 
@@ -148,7 +207,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	for _, need := range a.Needs() {
 		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), func(f formula.Fact) bool { return f.Name == need }) {
 			i := slices.IndexFunc(known, func(f formula.Fact) bool { return f.Name == need })
-			d.Fail(at, "%s reads %s (%s), which no stage supplies yet; replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
+			d.Fail(at, "%s reads %s (%s); replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
 		}
 	}
 	for _, name := range a.Idle() {
@@ -156,6 +215,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 			p := at.With(name)
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
 		}
+	}
+	if _, over := a.KeepReads(); s.Refill.Tries > 0 && over != "" {
+		p := settings.Path(at[:len(at)-1]).With("refill").With("tries")
+		d.Fail(p, "%s = %d does not go with the method's keep, which has to judge each group by itself: %s", d.Name(p), s.Refill.Tries, over)
 	}
 	if d.Failed() == before && s.GroupSize == 1 && !a.Teaches(s.GroupSize) {
 		p := settings.Path(at[:len(at)-1]).With("group_size")
@@ -186,6 +249,9 @@ func (d decoder) formulaFaults(err error, table map[string]any, at settings.Path
 		if plain, _, _ := strings.Cut(name, "("); plain == fault.Part || name == fault.Part {
 			p = at.With(name)
 		}
+	}
+	if name, state := strings.CutPrefix(fault.Part, "state/"); state {
+		p = at.With("state").With(name)
 	}
 	if metrics, ok := table["metrics"].(map[string]any); ok && metrics[fault.Part] != nil {
 		p = at.With("metrics").With(fault.Part)

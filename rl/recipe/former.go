@@ -10,9 +10,9 @@ import (
 	"github.com/rlzero/rlzero/rl/settings"
 )
 
-// ErrFormer marks a recipe with keys of [stage.algorithm] from before methods were
+// errFormer marks a recipe with keys of [stage.algorithm] from before methods were
 // formulas. Each fault says what to write instead.
-var ErrFormer = errors.New("recipe of an older version of rlzero")
+var errFormer = errors.New("recipe of an older version of rlzero")
 
 // former are the keys that a method had when each was a choice of words, and what to
 // write for a value. "": it was the default.

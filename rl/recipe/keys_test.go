@@ -2,6 +2,8 @@ package recipe
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,7 +58,7 @@ func TestKeys(t *testing.T) {
 	var walk func(table string, values map[string]any)
 	walk = func(table string, values map[string]any) {
 		for key, value := range values {
-			if table == "stage.algorithm" && key != "preset" && key != "metrics" {
+			if table == "stage.algorithm" && key != "preset" && key != "metrics" && key != "state" {
 				key = "NAME" // of a parameter or a formula
 			}
 			printed[table+"."+key] = true
@@ -145,7 +147,7 @@ func TestFormerKeys(t *testing.T) {
 		"entropy_coef=0.01":          `write loss = "token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)"`,
 	} {
 		_, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm." + set})
-		if !errors.Is(err, ErrFormer) || !strings.Contains(err.Error(), "is no key any more: methods are formulas; "+want) {
+		if !errors.Is(err, errFormer) || !strings.Contains(err.Error(), "is no key any more: methods are formulas; "+want) {
 			t.Errorf("%s: got %v, want %s", set, err, want)
 			continue
 		}
@@ -204,5 +206,51 @@ func TestFormulasInPlaceOfNumbers(t *testing.T) {
 	}
 	if needs := a.Needs(); !slices.Contains(needs, "progress") || r.Stages[1].Algorithm.Values["weight"] != "0.5" {
 		t.Errorf("needs %v, values %v", needs, r.Stages[1].Algorithm.Values)
+	}
+}
+
+// TestState: states are written out, read again, and refused with their place.
+func TestState(t *testing.T) {
+	const set = `stage.rl.algorithm.state={rate = {start = 1, next = "0.5*rate + 0.5*batch_mean(reward)", by = "row"}}`
+	r, err := Parse("r.toml", everyKind, []string{set, "stage.rl.algorithm.advantage=reward - rate"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("resolved.toml", r.Resolved(), nil)
+	if err != nil || again.Resolved() != r.Resolved() {
+		t.Errorf("%v, or another recipe:\n%s", err, r.Resolved())
+	}
+	a, err := again.Stages[1].Compiled()
+	if err != nil || !strings.Contains(a.Text(), "rate = 1 at first, then 0.5*rate + 0.5*batch_mean(reward), by row") {
+		t.Errorf("%v:\n%s", err, a.Text())
+	}
+	text := strings.Replace(everyKind, "[[stage.verifier]]", "[stage.algorithm.state]\nrate = {start = 0, next = \"rewrd\"}\n[[stage.verifier]]", 1)
+	for from, want := range map[string]string{
+		text: "r.toml:10:1: stage.rl.algorithm.state.rate: column 1: unknown name rewrd; did you mean reward?",
+		strings.Replace(text, `{start = 0, next = "rewrd"}`, "3", 1):       `r.toml:10:1: stage.rl.algorithm.state.rate = 3 is a whole number; accepted: a table such as {start = 0, next = "formula"}`,
+		strings.Replace(text, `next = "rewrd"`, `nxt = "reward"`, 1):       "unknown key stage.rl.algorithm.state.rate.nxt; did you mean next?",
+		strings.Replace(text, `next = "rewrd"`, `next = "reward"`, 1):      "stage.rl.algorithm.state.rate: one value for each completion where one number is wanted",
+		strings.Replace(text, `start = 0, next = "rewrd"`, `start = 0`, 1): "stage.rl.algorithm.state.rate has no next",
+	} {
+		if _, err := Parse("r.toml", from, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestReadme: the methods that the README shows are accepted as they stand there.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := regexp.MustCompile("(?s)(\\[stage\\.algorithm\\]\n.*?)(```|\\[stage\\.optimizer\\])").FindAllStringSubmatch(string(text), -1)
+	if len(tables) < 2 {
+		t.Fatalf("%d tables [stage.algorithm] in the README", len(tables))
+	}
+	for _, table := range tables {
+		if _, err := Parse("README.md", strings.Replace(everyKind, "[[stage.verifier]]", table[1]+"[[stage.verifier]]", 1), nil); err != nil {
+			t.Errorf("%v\n%s", err, table[1])
+		}
 	}
 }

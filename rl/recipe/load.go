@@ -95,7 +95,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 		}
 	}
 	if *d.old {
-		return nil, fmt.Errorf("%w (%w): %w", ErrInvalid, ErrFormer, d.Err())
+		return nil, fmt.Errorf("%w (%w): %w", ErrInvalid, errFormer, d.Err())
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }

@@ -174,7 +174,10 @@ type Stage struct {
 	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
 	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
-	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
+	Refill          struct {
+		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws further problems in place of groups that keep refuses, which then are no part of the step; 0: never, and they stay in its statistics"`
+	} `toml:"refill" in:"rl" about:"what becomes of groups that the method refuses"`
+	Algorithm Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of

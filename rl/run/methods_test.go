@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -105,4 +106,73 @@ func TestWaysOfTraining(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStatesResume: a run whose method carries a number for the run, one for each prompt and
+// one that moves with each update comes to the same bytes when it is cut and resumed, and the
+// numbers change what is learnt.
+func TestStatesResume(t *testing.T) {
+	states := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.checkpoint_every=1",
+		`stage.rl.algorithm.state={usual = {start = 0.5, next = "0.9*usual + 0.1*batch_mean(reward)"}, rate = {start = 0.25, next = "0.5*rate + 0.5*batch_mean(reward)", by = "row"}, coef = {start = 0.01, next = "coef + if(batch_token_mean(entropy) < 2, 0.01, -0.001)"}}`,
+		"stage.rl.algorithm.advantage=reward - 0.5*usual - 0.5*rate",
+		"stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - coef*token_mean(entropy)"})
+	dir := t.TempDir()
+	trainIn(t, dir, false, states...)
+	still := t.TempDir()
+	trainIn(t, still, false, append(states, "stage.rl.algorithm.advantage=reward - 0.5*0.5 - 0.5*0.25 + 0*usual + 0*rate", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy) + 0*coef")...)
+	all, without := checkpointDirs(t, dir), checkpointDirs(t, still)
+	if same(t, all[len(all)-1], without[len(without)-1]) {
+		t.Error("the states change nothing")
+	}
+	cut := copyRun(t, dir)
+	for _, c := range checkpointDirs(t, cut)[3:] {
+		must(t, os.RemoveAll(c))
+	}
+	trainIn(t, cut, true, states...)
+	sameRun(t, runFiles(t, cut), runFiles(t, dir))
+}
+
+// same says whether two checkpoints have the same weights.
+func same(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.ReadFile(filepath.Join(a, "model.safetensors"))
+	must(t, err)
+	y, err := os.ReadFile(filepath.Join(b, "model.safetensors"))
+	must(t, err)
+	return bytes.Equal(x, y)
+}
+
+// TestRefill: groups that keep refuses are drawn again, so that all groups of a step teach
+// something; what was drawn in vain is counted and moves the states; and a run that is cut and
+// resumed comes to the same bytes.
+func TestRefill(t *testing.T) {
+	sets := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.group_size=2", "stage.rl.checkpoint_every=1", "stage.rl.refill.tries=8",
+		"stage.rl.algorithm.keep=group_std(reward) > 0",
+		`stage.rl.algorithm.state={all = {start = 0, next = "all + batch_count(true)"}}`, `stage.rl.algorithm.metrics={"my/all" = "all", "my/groups" = "prompts_count(group_std(reward) > 0)"}`})
+	dir := t.TempDir()
+	trainIn(t, dir, false, sets...)
+	refused, before := 0.0, 0.0
+	for _, row := range metricRows(t, dir, "rollout/refused_groups") {
+		n, tokens := row["rollout/refused_groups"].(float64), row["rollout/refused_tokens"].(float64)
+		if row["my/groups"] != 5.0 || row["groups/uniform_share"] != 0.0 {
+			t.Errorf("step %v has %v groups with a signal, and %v without", row["step"], row["my/groups"], row["groups/uniform_share"])
+		}
+		if tokens < 2*n {
+			t.Errorf("step %v: %v tokens in %v refused groups", row["step"], tokens, n)
+		}
+		if row["my/all"] != before {
+			t.Errorf("step %v: the state has seen %v completions, want %v", row["step"], row["my/all"], before)
+		}
+		before += 2 * (5 + n)
+		refused += n
+	}
+	if refused == 0 {
+		t.Error("no group was refused: the test shows nothing")
+	}
+	cut := copyRun(t, dir)
+	for _, c := range checkpointDirs(t, cut)[3:] {
+		must(t, os.RemoveAll(c))
+	}
+	trainIn(t, cut, true, sets...)
+	sameRun(t, runFiles(t, cut), runFiles(t, dir))
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -12,7 +11,7 @@ import (
 // the policy is the reference, to the last bit; then it moves. Runs are equal, and a
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
-	set := append(slices.DeleteFunc(slices.Clone(smallRun), func(s string) bool { return strings.HasPrefix(s, "stage.rl.algorithm.") }),
+	set := append(slices.Clone(smallRun), "stage.rl.algorithm.penalty=0*beta",
 		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; a - b + 0.01*c + d`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)

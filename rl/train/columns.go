@@ -104,16 +104,21 @@ func verdictOf(i int) func(drawn) formula.Column {
 	})
 }
 
-// table lays out the completions of a step for the method: a column for each fact that
-// it reads and that is known now.
-func (s *reinforcement) table(at Position, cs []Completion) (*formula.Table, error) {
+// table lays out completions for the method: a column for each of the facts that is known
+// now, and for each state.
+func (s *reinforcement) table(at Position, cs []Completion, facts []string) (*formula.Table, error) {
 	groups := column(cs, func(c *Completion) int { return c.Group })
 	frame, err := formula.NewFrame(groups, column(cs, func(c *Completion) []int { return []int{c.View.Tokens()} }), nil)
 	if err != nil {
 		return nil, err
 	}
 	t, x := formula.NewTable(frame), drawn{s, at, cs}
-	for _, fact := range s.method.Needs() {
+	for name, c := range s.states.Columns(s.method, keysOf(cs, nil)) {
+		if err := t.Add(name, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, fact := range facts {
 		if _, told := t.Column(fact); told || isNow(fact) {
 			continue
 		}
@@ -145,7 +150,7 @@ func (s *reinforcement) column(fact string, x drawn) (formula.Column, error) {
 // advantages evaluates what the method computes once a step, and says in the
 // completions what came of it. The metrics are those of the step.
 func (s *reinforcement) advantages(at Position, cs []Completion) (*algo.StepValues, map[string]float64, error) {
-	table, err := s.table(at, cs)
+	table, err := s.table(at, cs, s.method.Needs())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,12 +21,12 @@ import (
 
 // reinforcement samples groups, judges them and learns from them, step by step.
 type reinforcement struct {
-	stateless
 	Parts
 	stage   *recipe.Stage
 	index   int
 	program *reward.Program
 	method  *algo.Algorithm
+	states  algo.States
 	told    string // the reason for not scoring that was told last
 }
 
@@ -52,21 +52,22 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	began := time.Now()
-	cs, err := s.collect(ctx, at)
+	all, err := s.gather(ctx, at)
 	if err != nil {
 		return nil, err
 	}
+	cs := all.cs
 	if err := s.enoughScored(at, cs); err != nil {
 		return &Event{Completions: cs}, err
 	}
 	sampled := time.Now()
-	e, err := s.learn(at, cs)
+	e, err := s.learn(at, all)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
 	e.Completions = cs
 	rollouts := sampled.Sub(began).Seconds()
-	e.Timing = metrics.Row{"time/rollout_s": rollouts, "time/train_s": time.Since(sampled).Seconds(), "rollout/tokens_per_s": e.Metrics["rollout/tokens"] / rollouts}
+	e.Timing = metrics.Row{"time/rollout_s": rollouts, "time/train_s": time.Since(sampled).Seconds(), "rollout/tokens_per_s": (tokensOf(cs) + tokensOf(all.refused)) / rollouts}
 	s.notes(at, e)
 	if every, done := s.stage.EvalEvery, at.Step+1; every > 0 && done%every == 0 && done < s.stage.RL.Steps {
 		began := time.Now()
@@ -83,25 +84,31 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	return e, nil
 }
 
-// collect samples a group of completions for each problem of the step, judges them and
-// gives them rewards.
-func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion, error) {
-	problems := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), at.Step, s.stage.RL.PromptsPerStep)
+// collect samples a group of completions for each of n problems, judges them and gives them
+// rewards. try counts the draws of a step; statistics of a reward are over what is drawn
+// together.
+func (s *reinforcement) collect(ctx context.Context, at Position, try, n int) ([]Completion, error) {
+	draw, key := s.streams(at, try)
+	problems := prompts.Step(s.Source, s.Recipe.Seed, draw, key.Step, s.stage.RL.PromptsPerStep)[:n]
 	if err := s.HeldOut.refuse(problems...); err != nil {
 		return nil, err
 	}
-	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
+	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), key, s.program.Judge)
 	if err != nil {
 		return nil, err
 	}
 	cs := completionsOf(groups)
-	return cs, s.score(at, cs)
+	return cs, s.score(at, try, cs)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
 // updates_per_rollout updates, a group never being cut.
-func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
+func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
+	cs := all.cs
 	e := &Event{Metrics: rolloutMetrics(cs)}
+	if s.stage.Refill.Tries > 0 {
+		e.Metrics["rollout/refused_groups"], e.Metrics["rollout/refused_tokens"] = float64(groupsOf(all.refused)), tokensOf(all.refused)
+	}
 	step, row, err := s.advantages(at, cs)
 	if err != nil {
 		return nil, err
@@ -109,7 +116,7 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 	maps.Copy(e.Metrics, row)
 	lr := s.stage.LearningRate(at.Step)
 	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
-	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(s.stage.RL.PromptsPerStep)
+	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(groupsOf(cs))
 	var done updates
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
 		b, err := s.deal(step, cs, order[part*len(order)/parts:(part+1)*len(order)/parts])
@@ -124,6 +131,9 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 			return nil, err
 		}
 		done = append(done, m)
+		if err := s.move(b.u.Table, cs, b.u.Rows, true); err != nil {
+			return nil, err
+		}
 		e.Tokens += m.tokens
 		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
 		for _, c := range b.cs {
@@ -131,13 +141,13 @@ func (s *reinforcement) learn(at Position, cs []Completion) (*Event, error) {
 		}
 	}
 	done.into(e.Metrics)
-	return e, nil
+	return e, s.moveAfter(at, step, all)
 }
 
 // deal makes the update of some groups, in the order in which they are trained. It has
 // none if nothing is left to learn from.
 func (s *reinforcement) deal(step *algo.StepValues, cs []Completion, groups []int) (batch, error) {
-	in := make([]bool, s.stage.RL.PromptsPerStep)
+	in := make([]bool, groupsOf(cs))
 	for _, g := range groups {
 		in[g] = true
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// score gives each completion of a step its reward.
-func (s *reinforcement) score(at Position, cs []Completion) error {
+// score gives each completion of a draw its reward.
+func (s *reinforcement) score(at Position, try int, cs []Completion) error {
 	b := reward.Batch{Step: at.Step + 1, Steps: s.stage.RL.Steps, MaxTokens: s.stage.Sampling.MaxCompletionTokens}
 	for i := range cs {
 		c := &cs[i]
 		coin := 0.0
-		if random.At(s.Recipe.Seed, random.Stream(random.Reward, s.index), uint64(at.Step*len(cs)+i)).Chance(0.5) {
+		if random.At(s.Recipe.Seed, random.Stream(random.Reward, s.index), s.place(at, try, len(cs), i)).Chance(0.5) {
 			coin = 1
 		}
 		b.Completions = append(b.Completions, reward.Completion{
@@ -51,6 +51,15 @@ func (s *reinforcement) score(at Position, cs []Completion) error {
 		}
 	}
 	return nil
+}
+
+// place numbers the random rewards of a stage: those of draws in place of refused groups
+// stand behind 2^32.
+func (s *reinforcement) place(at Position, try, n, i int) uint64 {
+	if try == 0 {
+		return uint64(at.Step*n + i)
+	}
+	return uint64(at.Step*maxTries+try)<<32 | uint64(i)
 }
 
 // ask has models score the texts that the reward asks about.
