@@ -41,7 +41,7 @@ func TestRewardHints(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 		for k, want := range c.want {
-			if math.Abs(got[k]-want) > 1e-15 { // a sum of four terms of at most 1
+			if math.Abs(got[k]-want) > 8*0x1p-53 { // the roundings of two sums of four terms of at most 1, each
 				t.Errorf("%s: %s is %v, want %v", name, k, got[k], want)
 			}
 		}
