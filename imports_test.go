@@ -46,7 +46,7 @@ var layers = []layer{
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/lines"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/run"},
-	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/rollout"},
+	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
@@ -67,6 +67,7 @@ var layers = []layer{
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
 	{folder: "rl/watch"},
+	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},
 	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
@@ -85,7 +86,7 @@ var layers = []layer{
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
 	{folder: "model", imports: "gpu internal/files model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
-	{folder: "model/text", imports: "model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model/text", imports: "model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},

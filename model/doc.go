@@ -1,5 +1,5 @@
 // Package model holds decoder language models on a device: reading and writing
-// Hugging Face folders, the forward and backward pass, sampling, and AdamW.
+// Hugging Face folders and GGUF files, the forward and backward pass, sampling, and AdamW.
 //
 //	ids ─ embed ─ x ─┬─ rmsnorm ─ qkv ─ qk-norm, rope ─ attention ─ o ─(+)─┬─ rmsnorm ─ gate,up ─ swiglu ─ down ─(+)─ … ─ rmsnorm ─ head ─ logits
 //	                 └─────────────────────────────────────────────────┘   └──────────────────────────────────┘
@@ -30,7 +30,8 @@
 // their bits. A row's gradient is a sum over all that follows it, in the order of the
 // rows, so a group's gradient depends on the group but not on its batch. Batches are cut
 // between groups; a group that no batch holds is cut between its sequences, and its
-// gradient is then added up in another order.
+// gradient is then added up in another order. The sampler grows the same tree: completions
+// with equal tokens so far are one row of a step, with a draw for each.
 //
 // # Shapes and units
 //

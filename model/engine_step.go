@@ -25,7 +25,7 @@ type draw struct {
 	at int
 }
 
-// collect lists the next rows: one for each completion in flight, then prompt
+// collect lists the next rows: one for each branch of completions, then prompt
 // tokens, then those of drafts, as far as there is room. The rows and their order
 // decide nothing but speed.
 func (e *Engine) collect() *stepRows {
@@ -34,12 +34,16 @@ func (e *Engine) collect() *stepRows {
 		if g.read < len(g.req.Prompt) {
 			continue
 		}
-		for _, s := range g.seqs {
-			if s.finish || len(r.ids) == e.opt.StepRows {
-				continue
+		for _, b := range g.branches {
+			if len(r.ids) == e.opt.StepRows {
+				break
 			}
-			e.addRow(r, s.IDs[len(s.IDs)-1], s.list)
-			r.addDraw(len(r.ids)-1, g, s, len(s.IDs))
+			first := b[0]
+			e.addRow(r, first.IDs[len(first.IDs)-1], first.list)
+			for _, s := range b {
+				s.list.used = first.list.used
+				r.addDraw(len(r.ids)-1, g, s, len(s.IDs))
+			}
 		}
 	}
 	room := min(e.opt.StepRows-len(r.ids), e.opt.PromptRows)
@@ -130,6 +134,11 @@ func (e *Engine) step() error {
 		}
 		e.take(d.g, d.s, id, stats[4*i], stats[4*i+1])
 		d.s.compareDraft(len(d.g.req.Prompt))
+	}
+	for _, g := range e.active {
+		if err := e.part(g); err != nil {
+			return err
+		}
 	}
 	return nil
 }

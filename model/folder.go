@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 	"github.com/rlzero/rlzero/model/text"
 )
@@ -33,12 +34,16 @@ type GenerationConfig struct {
 	MinP        *float64
 }
 
-// ReadFolder opens a Hugging Face folder and checks it: every tensor the config
-// asks for is there in its shape, and no other. Values are checked when read. The folder
+// ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks
+// it: every tensor the config asks for is there in its shape, and no other. Values are
+// checked when read. The folder
 // may also be that of a PEFT adapter: the model is then the one that it names as its
 // base, and what else lies in the adapter's folder (config.json, a tokenizer) goes before
 // the base's.
 func ReadFolder(dir string) (*Folder, error) {
+	if gguf.IsFile(dir) {
+		return readGGUF(dir)
+	}
 	f := &Folder{Dir: dir}
 	small := dir // where config.json and tokenizer are
 	if exists(filepath.Join(dir, adapterConfigFile)) {

@@ -110,6 +110,8 @@ type group struct {
 	prompt *slotList
 	read   int // prompt tokens computed
 	seqs   []*sequence
+
+	branches []branch // completions in flight
 }
 
 // sequence is one completion in flight.
@@ -266,7 +268,9 @@ func (e *Engine) start() {
 	defer e.mu.Unlock()
 	inFlight := 0
 	for _, g := range e.active {
-		inFlight += g.req.N
+		for _, b := range g.branches {
+			inFlight += len(b)
+		}
 	}
 	for len(e.waiting) > 0 {
 		g := e.waiting[0]
@@ -291,6 +295,7 @@ func (e *Engine) start() {
 			e.end(g, err)
 			continue
 		}
+		g.branches = branchesOf(g.seqs)
 		e.active = append(e.active, g)
 	}
 }
@@ -299,14 +304,10 @@ func (e *Engine) start() {
 func (e *Engine) retire() {
 	kept := e.active[:0]
 	for _, g := range e.active {
-		running := g.read < len(g.req.Prompt)
-		for _, s := range g.seqs {
-			running = running || !s.finish
-		}
 		switch {
 		case g.ctx.Err() != nil:
 			e.end(g, g.ctx.Err())
-		case !running:
+		case len(g.branches) == 0:
 			e.end(g, nil)
 		default:
 			kept = append(kept, g)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 )
@@ -17,7 +18,9 @@ type kvLayer struct{ k, v gpu.View }
 // flight, the list of slots its keys lie in (kvidx). A group's prompt has pages
 // of its own; each completion's list begins with the prompt's slots and goes on
 // in pages of its own, so the prompt is computed and stored once
-// (RATIONALE.md#why-lists-of-key-slots-and-not-page-tables).
+// (RATIONALE.md#why-lists-of-key-slots-and-not-page-tables). Completions that begin
+// alike name the same slots as long as they do (branch.go). A page is free when no
+// list names a slot of it.
 type kvCache struct {
 	layers     []kvLayer
 	kvidx      gpu.View // [lists][maxContext] u32
@@ -25,11 +28,12 @@ type kvCache struct {
 	freePages  []int // last in, first out
 	freeLists  []int
 	pages      int
+	users      []int // [page] lists that name slots of it
 }
 
 func (p *pool) kvCache(d dims, tokens, lists, maxContext int) *kvCache {
 	pages := (tokens + pageTokens - 1) / pageTokens
-	c := &kvCache{maxContext: maxContext, pages: pages}
+	c := &kvCache{maxContext: maxContext, pages: pages, users: make([]int, pages)}
 	for range d.layers {
 		n := d.kvWords(pages * pageTokens)
 		c.layers = append(c.layers, kvLayer{p.words("key cache", n), p.words("value cache", n)})
@@ -46,12 +50,32 @@ func (p *pool) kvCache(d dims, tokens, lists, maxContext int) *kvCache {
 
 func pagesFor(tokens int) int { return (tokens + pageTokens - 1) / pageTokens }
 
-// slotList is the list of key slots of one sequence and the pages behind it.
+// slotList is the list of key slots of one sequence.
 type slotList struct {
 	list  int   // row of kvidx
 	slots []int // slot of every key, known ahead for whole pages
-	own   []int // pages to give back
 	used  int   // keys written
+}
+
+// eachPage calls do for every page that a list names slots of.
+func (s *slotList) eachPage(do func(page int)) {
+	for i, slot := range s.slots {
+		if page := slot / pageTokens; i == 0 || page != s.slots[i-1]/pageTokens {
+			do(page)
+		}
+	}
+}
+
+// hold counts a list among the users of its pages.
+func (c *kvCache) hold(s *slotList) { s.eachPage(func(page int) { c.users[page]++ }) }
+
+// release takes a list from the users of its pages.
+func (c *kvCache) release(s *slotList) {
+	s.eachPage(func(page int) {
+		if c.users[page]--; c.users[page] == 0 {
+			c.freePages = append(c.freePages, page)
+		}
+	})
 }
 
 // open starts a list with shared slots in front and pages of its own for
@@ -64,7 +88,6 @@ func (c *kvCache) open(shared []int, tokens int) (*slotList, error) {
 		last := len(c.freePages) - 1
 		page := c.freePages[last]
 		c.freePages = c.freePages[:last]
-		s.own = append(s.own, page)
 		for i := range pageTokens {
 			s.slots = append(s.slots, page*pageTokens+i)
 		}
@@ -72,20 +95,35 @@ func (c *kvCache) open(shared []int, tokens int) (*slotList, error) {
 	if len(s.slots) > c.maxContext {
 		s.slots = s.slots[:c.maxContext]
 	}
-	idx := make([]uint32, len(s.slots))
-	for i, slot := range s.slots {
-		idx[i] = u(slot)
+	c.hold(s)
+	return s, c.write(s, 0, len(s.slots))
+}
+
+// write writes the slots of places first to end-1 of a list.
+func (c *kvCache) write(s *slotList, first, end int) error {
+	idx := make([]uint32, 0, end-first)
+	for _, slot := range s.slots[first:end] {
+		idx = append(idx, u(slot))
 	}
-	return s, c.kvidx.Buffer.Write(c.kvidx.Offset+4*c.offset(s), u32Bytes(idx))
+	return writeAll(write{at(c.kvidx, c.offset(s)+first), u32Bytes(idx)})
+}
+
+// follow gives a list the slots of another one from a place to the last key that is
+// written. Before it the two are equal; behind it each goes on with its own.
+func (c *kvCache) follow(s, other *slotList, first int) error {
+	former := *s
+	s.slots = slices.Concat(s.slots[:first], other.slots[first:other.used], s.slots[other.used:])
+	c.hold(s)
+	c.release(&former)
+	return c.write(s, first, other.used)
 }
 
 // offset is where a list begins in kvidx.
 func (c *kvCache) offset(s *slotList) int { return s.list * c.maxContext }
 
 func (c *kvCache) close(s *slotList) {
-	c.freePages = append(c.freePages, s.own...)
+	c.release(s)
 	c.freeLists = append(c.freeLists, s.list)
-	s.own = nil
 }
 
 // fits says whether a prompt and n completions can be held now, and an error

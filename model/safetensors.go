@@ -29,12 +29,12 @@ const (
 	indexFile   = "model.safetensors.index.json"
 )
 
-// TensorSet reads tensors by name from one or several safetensors files. Data is
-// read when asked for; opening checks the headers alone. Safe for use by
+// TensorSet reads tensors by name from one or several safetensors files, or from a GGUF
+// file. Data is read when asked for; opening checks the headers alone. Safe for use by
 // several goroutines.
 type TensorSet struct {
 	tensors map[string]storedTensor
-	files   []*os.File
+	files   []io.Closer
 }
 
 // tensorFile is a file that is open, or one in memory.
@@ -49,6 +49,8 @@ type storedTensor struct {
 	shape  []int
 	offset int64 // in the file
 	size   int64 // bytes
+
+	read func() ([]float32, error) // of a GGUF file, in place of file, dtype, offset and size
 }
 
 // dtypeSizes are the element types that convert to float32 exactly, in bytes.
@@ -308,18 +310,37 @@ func (ts *TensorSet) Read(name string) ([]float32, error) {
 	if !ok {
 		return nil, fmt.Errorf("tensor %s: not in the files", name)
 	}
-	raw := make([]byte, t.size)
-	if _, err := t.file.ReadAt(raw, t.offset); err != nil {
-		return nil, fmt.Errorf("%s: tensor %s: %w", t.file.Name(), name, err)
+	if t.read == nil {
+		t.read = t.decode
 	}
-	data := decodeFloats(t.dtype, raw)
+	data, err := t.read()
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", name, err)
+	}
 	for i, x := range data {
 		if x != x || math.IsInf(float64(x), 0) {
 			what := map[bool]string{true: "NaN", false: "an infinite value"}[x != x]
-			return nil, fmt.Errorf("%s: tensor %s: found %s at element %d, accepted: finite numbers", t.file.Name(), name, what, i)
+			return nil, fmt.Errorf("%stensor %s: found %s at element %d, accepted: finite numbers", t.where(), name, what, i)
 		}
 	}
 	return data, nil
+}
+
+// decode reads a tensor of a safetensors file.
+func (t storedTensor) decode() ([]float32, error) {
+	raw := make([]byte, t.size)
+	if _, err := t.file.ReadAt(raw, t.offset); err != nil {
+		return nil, fmt.Errorf("%s%w", t.where(), err)
+	}
+	return decodeFloats(t.dtype, raw), nil
+}
+
+// where begins an error with the tensor's file.
+func (t storedTensor) where() string {
+	if t.file == nil {
+		return ""
+	}
+	return t.file.Name() + ": "
 }
 
 // Close closes the files.

@@ -7,21 +7,22 @@
 //	prompts   where problems come from: a procedural family (tasks), a file of rows
 //	random    keyed random numbers and their purposes
 //	rollout   the record of what was sampled: groups, segments, paths; and its collection
-//	reward    a reward as an expression over verdicts, the group and the step
+//	formula   the language of rewards and methods: checked, in float64, with derivatives
+//	reward    a reward as a formula over verdicts, the group and the step
 //	algo      methods as formulas: advantages, filters, losses
-//	formula   their language, in float64 with derivatives
 //	cast      the models of a run, by role; the lowest package that knows package model
 //	fleet     workers that draw the completions of a run, and how they are checked
 //	train     what one step of each kind of stage does
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt
 //	infer     sample, score, tokens
+//	compare   whether one recipe reached more than another, by intervals over seeds and problems
 //	audit     how far a reward can be trusted
 //	receipt   what a run was made of, as hashes
 //	store     the only door to the disk
 //	metrics, report, progress, doctor, bench, lines, cli
 //
-// Imports go down: settings, random, lines → reward, algo, tasks, prompts → rollout →
+// Imports go down: settings, random, lines → formula → reward, algo, tasks, prompts → rollout →
 // cast → train → run → cli. Nothing below run imports store's runs or progress, and
 // nothing below cast imports package model.
 //

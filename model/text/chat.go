@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 	"github.com/rlzero/rlzero/model/text/template"
 )
@@ -45,9 +46,20 @@ func NewChat(source string) (*Chat, error) {
 	return &Chat{map[string]*template.Template{defaultTemplate: t}, map[string]any{"bos_token": "<s>", "eos_token": "</s>"}}, nil
 }
 
-// ReadChat reads the chat template of a folder and the names of its special tokens.
-// The error is [ErrNoChat] if there is no template.
+// ReadChat reads the chat template of a folder or a GGUF file and the names of its
+// special tokens. The error is [ErrNoChat] if there is no template.
 func ReadChat(dir string) (*Chat, error) {
+	if gguf.IsFile(dir) {
+		t, err := readGGUFFile(dir)
+		if err != nil {
+			return nil, err
+		}
+		c, err := t.Chat()
+		if err != nil {
+			err = fmt.Errorf("%s: %w", dir, err)
+		}
+		return c, err
+	}
 	files := map[string][]byte{}
 	for _, name := range []string{chatFile, chatJSONFile, configFile, specialsFile} {
 		data, err := jsonfile.Read(filepath.Join(dir, name))

@@ -17,6 +17,12 @@
 // its output. Unigram models, Metaspace and post-processors are not supported:
 // the first two are refused by name, and no token is added in front or behind.
 //
+// # GGUF
+//
+// [ReadGGUF] makes a tokenizer.json of the metadata of a GGUF file with byte-level BPE
+// (pre-tokenizers gpt-2, smollm, llama-bpe, qwen2), or takes the one that the file holds.
+// [Tokenizer.GGUF] writes both.
+//
 // # Chat
 //
 // A [Chat] is the template of a folder with the names of its special tokens:

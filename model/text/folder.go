@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -18,8 +19,11 @@ var companions = []string{"tokenizer_config.json", "special_tokens_map.json", "a
 	"chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "tokenizer.model"}
 
 // ReadFolder reads the tokenizer of a folder, which needs to hold no more than
-// tokenizer.json. Without that file the error is [os.ErrNotExist].
+// tokenizer.json, or of a GGUF file. Without one the error is [os.ErrNotExist].
 func ReadFolder(dir string) (*Tokenizer, error) {
+	if gguf.IsFile(dir) {
+		return readGGUFFile(dir)
+	}
 	path := filepath.Join(dir, tokenizerFile)
 	data, err := jsonfile.Read(path)
 	if err != nil {
@@ -38,6 +42,23 @@ func ReadFolder(dir string) (*Tokenizer, error) {
 			return nil, err
 		}
 		t.files[name] = data
+	}
+	return t, nil
+}
+
+// readGGUFFile reads the tokenizer of a GGUF file.
+func readGGUFFile(path string) (*Tokenizer, error) {
+	file, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	t, err := ReadGGUF(file.Metadata)
+	if err == nil && t == nil {
+		err = fmt.Errorf("there is no tokenizer: %w", os.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
 }

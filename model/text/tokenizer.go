@@ -151,6 +151,14 @@ func (t *Tokenizer) ID(token string) (int, bool) {
 	return id, ok
 }
 
+// Token is the token of an id as it stands in the vocabulary; "" for none.
+func (t *Tokenizer) Token(id int) string {
+	if id < 0 || id >= len(t.tokens) {
+		return ""
+	}
+	return t.tokens[id]
+}
+
 // Special reports whether an id is a special token: control, not text.
 func (t *Tokenizer) Special(id int) bool { return t.special[id] }
 

@@ -18,6 +18,7 @@ type Cast struct {
 	Own       *Sampler        // on the policy's device
 	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
+	positions int // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -53,6 +54,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	s, p := sizesOf(r), c.Policy
+	c.positions = s.positions
 	if p.Model, err = b.open(r, c.Folder, dev, s.positions); err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ func sizesOf(r *recipe.Recipe) sizes {
 		}
 		widest = max(widest, r.Task.EvalSamples)
 	}
-	s.positions = longest
-	s.trainRows = max(longest, min(rows, r.MicroBatchTokens))
+	s.positions = longest + roomForTexts(r)
+	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
 	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	return s
 }

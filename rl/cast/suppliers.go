@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -39,10 +40,32 @@ func Needs(st *recipe.Stage) []string {
 	return facts
 }
 
+// asks lists the texts that the reward of a stage has models score.
+func asks(st *recipe.Stage) []reward.Ask {
+	if st.Skip || st.Kind != recipe.KindRL {
+		return nil
+	}
+	return reward.AsksOf(st.Reward, st.Verifiers)
+}
+
+// roomForTexts is how many tokens a text that is asked for behind a completion may
+// have: as many as a prompt.
+func roomForTexts(r *recipe.Recipe) int {
+	for i := range r.Stages {
+		if slices.ContainsFunc(asks(&r.Stages[i]), func(a reward.Ask) bool { return a.After == "completion" }) {
+			return r.Task.MaxPromptTokens
+		}
+	}
+	return 0
+}
+
 // roles says which roles the stages of a recipe need besides the policy.
 func roles(r *recipe.Recipe) map[string]bool {
 	needed := map[string]bool{}
 	for i := range r.Stages {
+		for _, ask := range asks(&r.Stages[i]) {
+			needed["reference"] = needed["reference"] || ask.Model == "ref"
+		}
 		for _, fact := range Needs(&r.Stages[i]) {
 			for _, s := range suppliers {
 				if s.fact == fact {

@@ -114,7 +114,7 @@ func unknownCommand(path []string, word string, commands []*cli.Command) error {
 		if c.HasName(word) {
 			return hint.With(usagef("command %q stands behind --", full(word)), "-- ends commands and flags; write it behind them")
 		}
-		if c.Name == "show" && slices.Contains(shown(path[1]), word) {
+		if c.Name == "show" && len(path) > 1 && slices.Contains(shown(path[1]), word) {
 			return hint.With(usagef("unknown command %q", full(word)), "did you mean rlzero %s?", full("show "+word))
 		}
 	}

@@ -114,8 +114,8 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), showCommand(), watchCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
-			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand()},
+			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
+			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand(), exportCommand()},
 		Action: cli.ShowAppHelp,
 	}
 	a.OnUsageError = wrongFlag(a.Name, a.Flags)

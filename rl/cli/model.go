@@ -74,7 +74,8 @@ func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
 		Description: `Prints what the model writes after --prompt, or after the prompt on standard input.
-MODEL is a Hugging Face folder, a run (its newest checkpoint) or a checkpoint folder.
+MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
+checkpoint folder.
 
 --in FILE reads {"prompt":"..."} or {"ids":[...]} lines and writes JSON lines, as --json
 does: {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.

@@ -72,3 +72,42 @@ func servePage(ctx context.Context, c *cli.Context, runs *page.Runs, addr string
 	}
 	return nil
 }
+
+// besidePage is the page of a run that is about to train; nil: none is wanted, and no
+// socket is opened.
+type besidePage struct {
+	runs *page.Runs
+	stop context.CancelFunc
+	done chan error
+}
+
+// pageBeside begins to serve the page of train --page.
+func pageBeside(ctx context.Context, c *cli.Context) (*besidePage, error) {
+	if !c.Bool("page") {
+		return nil, nil
+	}
+	server, err := web.Listen(c.String("listen"))
+	if err != nil {
+		return nil, usage(err)
+	}
+	fmt.Fprintf(c.App.ErrWriter, "page  %s\n", server.URL())
+	p := &besidePage{runs: &page.Runs{}, done: make(chan error, 1)}
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go func() { p.done <- server.Serve(ctx, p.runs.Handler()) }()
+	return p, nil
+}
+
+// show adds a run that may not have its folder yet.
+func (p *besidePage) show(dir string) {
+	if p != nil {
+		p.runs.Add(dir)
+	}
+}
+
+// close ends the page with the run.
+func (p *besidePage) close() {
+	if p != nil {
+		p.stop()
+		<-p.done
+	}
+}

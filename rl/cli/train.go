@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/rl/web"
 )
 
 func trainCommand() *cli.Command {
@@ -34,6 +35,7 @@ to standard error.
 Examples:
    rlzero train countdown-tiny
    rlzero train countdown-tiny --run runs/longer --set stage.rl.steps=120 --seed 2
+   rlzero train countdown-tiny --page       prints a link to a page that shows it live
    rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
@@ -53,6 +55,8 @@ worker drew is checked, and replaced from the first that differs.
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
+			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; prints the link"},
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			deviceFlag,
 		}, workerFlags...),
 		Action: train,
@@ -60,6 +64,9 @@ worker drew is checked, and replaced from the first that differs.
 }
 
 func train(c *cli.Context) error {
+	if c.IsSet("listen") && !c.Bool("page") {
+		return usagef("--listen needs --page")
+	}
 	r, dir, err := trainRecipe(c)
 	if err != nil {
 		return err
@@ -87,9 +94,15 @@ func train(c *cli.Context) error {
 	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
 	ctx, done := interruptible(c)
 	defer done()
+	page, err := pageBeside(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir, o.Dir = at, at
+		page.show(at)
 		sum, err = run.Train(ctx, o)
 		return err
 	}

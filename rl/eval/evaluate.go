@@ -151,6 +151,23 @@ func tallyOf(g *rollout.Group) tally {
 	return t
 }
 
+// Outcome is what a problem came to. Completions that were not scored are left out.
+type Outcome struct {
+	Scored int     `json:"scored"` // completions
+	Right  int     `json:"right"`
+	Score  float64 `json:"score"` // sum over them
+}
+
+// Outcomes are those of the problems, in their order.
+func (r *Result) Outcomes() []Outcome {
+	out := make([]Outcome, len(r.Groups))
+	for i := range r.Groups {
+		t := tallyOf(&r.Groups[i])
+		out[i] = Outcome{t.scored(), t.right, t.sum}
+	}
+	return out
+}
+
 // Metrics are the result's entries in metrics.jsonl.
 func (r *Result) Metrics() metrics.Row {
 	row := metrics.Row{

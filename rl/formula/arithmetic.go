@@ -22,6 +22,7 @@ var operators = []Function{
 	},
 	{
 		Name: "negative", Usage: "-a", params: "r", operator: true,
+		one:  func(x float64) float64 { return -x },
 		each: func(x []float64) float64 { return -x[0] }, slope: func(_ []float64, _ float64, d []float64) { d[0] = -1 },
 	},
 	operator("<", true, func(a, b float64) float64 { return holds(a < b) }, nil),
@@ -37,7 +38,7 @@ var operators = []Function{
 
 func operator(name string, condition bool, f func(a, b float64) float64, slope func([]float64, float64, []float64)) Function {
 	return Function{Name: name, Usage: "a " + name + " b", params: "rr", condition: condition, operator: true,
-		each: func(x []float64) float64 { return f(x[0], x[1]) }, slope: slope}
+		two: f, each: func(x []float64) float64 { return f(x[0], x[1]) }, slope: slope}
 }
 
 // connect is "and" (decided by a 0) or "or" (by a 1): where one side decides,
@@ -54,7 +55,7 @@ func connect(decides float64) func([]float64) int {
 // unary is a function of one number; slope gets the number and the value there.
 func unary(name, meaning, formula string, f func(x float64) float64, slope func(x, y float64) float64) Function {
 	row := Function{Name: name, Usage: name + "(x)", Meaning: meaning, Formula: formula, params: "r",
-		each: func(x []float64) float64 { return f(x[0]) }}
+		one: f, each: func(x []float64) float64 { return f(x[0]) }}
 	if slope == nil {
 		row.Slope = "none"
 		return row

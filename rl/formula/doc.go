@@ -41,7 +41,7 @@
 // # Order of sums
 //
 // Over the tokens of a completion sums run in the order of the tokens; over
-// several completions in order of size. So no result and no derivative depends on
+// several completions the sums of each are added in order of size. So no result and no derivative depends on
 // the order of groups or of work, not in its last bit. Equal values have exactly
 // their value as mean and 0 as deviation.
 //
@@ -57,8 +57,12 @@
 // # Cost
 //
 // There are no loops and no recursion; length, depth and the number of operations
-// are bounded (parse.go, compile.go). An operation over a column is one pass,
-// statistics sort. Arithmetic row by row uses all cores.
+// are bounded (parse.go, compile.go). An operation over a column is one pass; sums,
+// means and counts are one more, other statistics sort. Arithmetic row by row uses all
+// cores. GRPO's loss, derivatives and metrics for 256 completions of 1,024 tokens take
+// 0.145 s of processor time (BenchmarkGRPO of package algo; 0.27 s with a sort for every
+// mean, a copy of every column for an update of all completions, and a call with a list
+// of arguments for every row).
 //
 // Programs and tables do not change once they are made and are safe for concurrent
 // reading; Values are not.

@@ -103,6 +103,9 @@ func (v *Values) compute(i int) []float64 {
 	o := &v.p.ops[i]
 	if v.whole != nil && !o.now {
 		all := v.whole.value(i)
+		if v.t.rows[o.level] == nil { // the part is the whole
+			return all
+		}
 		out := make([]float64, v.t.size[o.level])
 		for row, r := range v.t.rows[o.level] {
 			out[row] = all[r]
@@ -211,17 +214,17 @@ func parallel(rows int, do func(from, to int)) {
 func (v *Values) each(o *op) []float64 {
 	args := v.operands(o)
 	out := make([]float64, v.t.size[o.level])
-	if o.fn.pick == nil && len(args) == 2 {
-		a, b := args[0], args[1]
-		if loop := loops[o.fn.Name]; loop != nil {
-			parallel(len(out), func(from, to int) { loop(out, a, b, from, to) })
-			return out
-		}
-		if o.fn.Name == "*" {
-			maskA, maskB := !v.p.ops[o.args[0]].carries, !v.p.ops[o.args[1]].carries
-			parallel(len(out), func(from, to int) { multiply(out, a, b, maskA, maskB, from, to) })
-			return out
-		}
+	switch {
+	case o.fn.one != nil:
+		parallel(len(out), func(from, to int) { oneByOne(out, args[0], o.fn.one, from, to) })
+		return out
+	case o.fn.two != nil && o.fn.Name == "*":
+		maskA, maskB := !v.p.ops[o.args[0]].carries, !v.p.ops[o.args[1]].carries
+		parallel(len(out), func(from, to int) { multiply(out, args[0], args[1], maskA, maskB, from, to) })
+		return out
+	case o.fn.two != nil && len(args) == 2:
+		parallel(len(out), func(from, to int) { twoByTwo(out, args[0], args[1], o.fn.two, from, to) })
+		return out
 	}
 	parallel(len(out), func(from, to int) {
 		x := make([]float64, len(args))
@@ -256,18 +259,25 @@ func multiply(out []float64, a, b operand, maskA, maskB bool, from, to int) {
 	}
 }
 
-// loops are the commonest operators without a call for each row; NaN stays NaN.
-var loops = map[string]func(out []float64, a, b operand, from, to int){
-	"+": func(out []float64, a, b operand, from, to int) {
-		for i := from; i < to; i++ {
-			out[i] = a.v[i*a.step] + b.v[i*b.step]
+// oneByOne computes a function of one number.
+func oneByOne(out []float64, a operand, f func(float64) float64, from, to int) {
+	for i := from; i < to; i++ {
+		if out[i] = a.v[i*a.step]; out[i] == out[i] {
+			out[i] = f(out[i])
 		}
-	},
-	"-": func(out []float64, a, b operand, from, to int) {
-		for i := from; i < to; i++ {
-			out[i] = a.v[i*a.step] - b.v[i*b.step]
+	}
+}
+
+// twoByTwo computes a function of two numbers.
+func twoByTwo(out []float64, a, b operand, f func(a, b float64) float64, from, to int) {
+	for i := from; i < to; i++ {
+		x, y := a.v[i*a.step], b.v[i*b.step]
+		if x != x || y != y {
+			out[i] = missing
+			continue
 		}
-	},
+		out[i] = f(x, y)
+	}
 }
 
 // selector finds the rows that a fold reads.
@@ -306,7 +316,7 @@ func (s *selector) of(level Level, row int, rows bool) []float64 {
 			}
 			x := s.x.v[i*s.x.step]
 			if x != x {
-				s.v.reason(s.o.args[0], s.v.t.above(s.o.from, i, s.v.p.ops[s.o.args[0]].level))
+				s.lacks(i)
 				continue
 			}
 			s.vals = append(s.vals, x)
@@ -316,6 +326,11 @@ func (s *selector) of(level Level, row int, rows bool) []float64 {
 		}
 	})
 	return s.vals
+}
+
+// lacks ends the evaluation if a missing value is a fault.
+func (s *selector) lacks(row int) {
+	s.v.reason(s.o.args[0], s.v.t.above(s.o.from, row, s.v.p.ops[s.o.args[0]].level))
 }
 
 // crosses tells whether an operation reads several completions.
@@ -328,15 +343,22 @@ func (v *Values) reduce(o *op) []float64 {
 	if o.k >= 0 {
 		k = v.operand(o.k, o.level)
 	}
-	ordered := o.crosses() && !o.fold.ordered && !(o.fold.adds && v.p.ops[o.args[0]].cond)
 	out := make([]float64, v.t.size[o.level])
 	for row := range out {
+		if o.fold.adds != nil {
+			if t := s.total(o.level, row); t.n > 0 {
+				out[row] = o.fold.adds(t, k.v[row*k.step])
+			} else {
+				out[row] = o.fold.none
+			}
+			continue
+		}
 		x := s.of(o.level, row, false)
 		if len(x) == 0 {
 			out[row] = o.fold.none
 			continue
 		}
-		if ordered {
+		if o.crosses() && !o.fold.ordered {
 			sortFloats(x)
 		}
 		out[row] = o.fold.value(x, k.v[row*k.step])

@@ -18,19 +18,25 @@ type fold struct {
 	slope   func(x []float64, k, y, seed float64, d []float64)
 	none    float64 // the result where nothing counts; NaN: no value
 	ordered bool
-	linear  bool // a sum of its values times a number known without them
-	adds    bool // it only adds: of conditions, 0 and 1, in any order
+	linear  bool                             // a sum of its values times a number known without them
+	adds    func(t total, k float64) float64 // its value, if a total says enough
 }
 
 var missing = math.NaN()
 
 var folds = []fold{
-	{name: "mean", none: missing, adds: true, value: func(x []float64, _ float64) float64 { return mean(x) },
+	{name: "mean", none: missing, adds: func(t total, _ float64) float64 { return t.mean() }, value: func(x []float64, _ float64) float64 { return mean(x) },
 		slope: func(x []float64, _, _, seed float64, d []float64) { addEach(d, seed/float64(len(x))) }},
-	{name: "sum", adds: true, value: func(x []float64, _ float64) float64 { return sum(x) }, linear: true,
+	{name: "sum", adds: func(t total, _ float64) float64 { return t.sum }, value: func(x []float64, _ float64) float64 { return sum(x) }, linear: true,
 		slope: func(_ []float64, _, _, seed float64, d []float64) { addEach(d, seed) }},
 	// over is the sum divided by k, and exactly the value where all k are equal.
-	{name: "over", linear: true, adds: true,
+	{name: "over", linear: true,
+		adds: func(t total, k float64) float64 {
+			if float64(t.n) == k {
+				return t.mean()
+			}
+			return t.sum / k
+		},
 		value: func(x []float64, k float64) float64 {
 			if float64(len(x)) == k {
 				return mean(x)
@@ -38,7 +44,7 @@ var folds = []fold{
 			return sum(x) / k
 		},
 		slope: func(_ []float64, k, _, seed float64, d []float64) { addEach(d, seed/k) }},
-	{name: "count", adds: true, value: func(x []float64, _ float64) float64 { return sum(x) }},
+	{name: "count", adds: func(t total, _ float64) float64 { return t.sum }, value: func(x []float64, _ float64) float64 { return sum(x) }},
 	{name: "std", none: missing, value: func(x []float64, _ float64) float64 { return deviation(x) },
 		slope: func(x []float64, _, y, seed float64, d []float64) {
 			if y == 0 {

@@ -23,7 +23,9 @@ type Function struct {
 	passes    bool // it gives one of its last two arguments: a condition if both are
 
 	check func(args []*node) string                 // what is wrong with arguments that are written out; "" if nothing
-	each  func(x []float64) float64                 // row by row; a missing argument makes the result missing
+	one   func(x float64) float64                   // row by row, of one argument
+	two   func(x, y float64) float64                // of two
+	each  func(x []float64) float64                 // of any number; a missing argument makes the result missing
 	slope func(x []float64, y float64, d []float64) // d[i] = dy/dx[i]; nil: the result is a constant
 	pick  func(x []float64) int                     // the argument that the result is, in place of each
 	text  string                                    // its definition in the language, in place of each

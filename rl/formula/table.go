@@ -1,6 +1,10 @@
 package formula
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // Column has one value for each row of a level. A value that is missing is NaN,
 // and Why may hold the reason of its row. A column of text has Text in place of V;
@@ -133,6 +137,9 @@ func (t *Table) Column(name string) (Column, bool) {
 func (t *Table) Select(keep, tokens []bool) (*Table, error) {
 	if len(keep) != t.size[Completion] || tokens != nil && len(tokens) != t.size[Token] {
 		return nil, fmt.Errorf("%d and %d values to select from %d completions with %d tokens", len(keep), len(tokens), t.size[Completion], t.size[Token])
+	}
+	if tokens == nil && t.rows[Completion] == nil && !slices.Contains(keep, false) {
+		return &Table{Frame: t.Frame, columns: maps.Clone(t.columns), texts: maps.Clone(t.texts)}, nil
 	}
 	s := &Table{Frame: t.selected(keep, tokens), columns: map[string]Column{}, texts: map[string]Column{}}
 	for name, c := range t.columns {

@@ -151,7 +151,7 @@ type Found struct {
 // search goes through the completions of a run.
 func (o *run) search(q Query) (Found, error) {
 	found := Found{Lines: []json.RawMessage{}}
-	match, err := q.matcher()
+	next, err := q.matcher()
 	if err != nil {
 		return found, err
 	}
@@ -186,20 +186,33 @@ func (o *run) search(q Query) (Found, error) {
 		if _, err := f.ReadAt(buf, s.Offset); err != nil {
 			return found, err
 		}
-		if !match(buf) {
-			continue
-		}
-		for line := range bytes.Lines(buf) {
-			if verdict >= 0 && verdictOf(line) != verdict || !match(texts(line)) {
-				continue
+		eachMatch(buf, next, func(line []byte) {
+			if verdict >= 0 && verdictOf(line) != verdict || next(texts(line)) < 0 {
+				return
 			}
 			found.Count++
 			if len(found.Lines) < q.Limit {
 				found.Lines = append(found.Lines, bytes.Clone(bytes.TrimSpace(line)))
 			}
-		}
+		})
 	}
 	return found, nil
+}
+
+// eachMatch calls do for every line in which next finds something.
+func eachMatch(data []byte, next func([]byte) int, do func(line []byte)) {
+	for len(data) > 0 {
+		at := next(data)
+		if at < 0 || at >= len(data) {
+			return
+		}
+		from, to := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
+		if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
+			to = at + end + 1
+		}
+		do(data[from:to])
+		data = data[to:]
+	}
 }
 
 func counted(s Step, verdict int) int {
@@ -213,17 +226,23 @@ func counted(s Step, verdict int) int {
 	return n
 }
 
-// matcher says whether a part of a line, or several lines, may hold what is looked for.
-func (q Query) matcher() (func([]byte) bool, error) {
+// matcher finds what is looked for: where it begins, in a part of a line or in several
+// lines; below 0: nowhere.
+func (q Query) matcher() (func([]byte) int, error) {
 	if q.Text == "" {
-		return func([]byte) bool { return true }, nil
+		return func([]byte) int { return 0 }, nil
 	}
 	if q.Regexp {
 		re, err := regexp.Compile(q.Text)
 		if err != nil {
 			return nil, fmt.Errorf("the regular expression cannot be read: %w", err)
 		}
-		return re.Match, nil
+		return func(data []byte) int {
+			if at := re.FindIndex(data); at != nil {
+				return at[0]
+			}
+			return -1
+		}, nil
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -233,7 +252,7 @@ func (q Query) matcher() (func([]byte) bool, error) {
 	}
 	needle := bytes.TrimSpace(text.Bytes())
 	needle = needle[1 : len(needle)-1]
-	return func(data []byte) bool { return bytes.Contains(data, needle) }, nil
+	return func(data []byte) int { return bytes.Index(data, needle) }, nil
 }
 
 // texts are prompt and completion of a line.

@@ -76,6 +76,15 @@ func isRun(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// Add adds a place, where a run may only begin.
+func (r *Runs) Add(place string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.places, place) {
+		r.places = append(r.places, place)
+	}
+}
+
 // find adds the runs that it does not know yet.
 func (r *Runs) find() {
 	r.mu.Lock()

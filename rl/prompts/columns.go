@@ -17,10 +17,11 @@ import (
 //
 // A column is named as in the file. A dot leads into an object: reward_model.ground_truth.
 type Columns struct {
-	Prompt        string // column of the prompt, text or a list of messages
-	Template      string // text of the prompt with columns in braces, in place of Prompt
-	Answer        string // column of the answer
-	AnswerPattern string // regular expression (RE2) behind whose last match the answer stands, or whose group it is
+	Prompt        string            // column of the prompt, text or a list of messages
+	Template      string            // text of the prompt with columns in braces, in place of Prompt
+	Answer        string            // column of the answer
+	AnswerPattern string            // regular expression (RE2) behind whose last match the answer stands, or whose group it is
+	Others        map[string]string // columns by the names that verifiers and chats read: completion, messages, tests
 }
 
 // compiled are columns that were checked.
@@ -152,6 +153,13 @@ func (c *compiled) apply(row table.Row) ([]byte, error) {
 		delete(out, c.Prompt)
 		delete(out, "question")
 		out["prompt"] = raw
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Others)) {
+		raw, err := lookup(row, c.Others[name])
+		if err != nil {
+			return nil, fmt.Errorf("columns.%s: %w", name, err)
+		}
+		out[name] = raw
 	}
 	if err := c.answer(row, out); err != nil {
 		return nil, err

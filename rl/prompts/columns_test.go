@@ -31,6 +31,8 @@ func TestColumns(t *testing.T) {
 		{row: verl, columns: Columns{Answer: "prompt.x"}, err: `there is no column "prompt.x"`},
 		{row: mbpp, columns: Columns{Template: "{text}{empty} {{x}}\n{test_list}\n{task_id}"}, question: "Add. {x}\nassert f(1) == 2\nassert f(2) == 3\n7", metadata: "code", value: `"{}"`},
 		{row: mbpp, columns: Columns{Template: "{test}"}, err: `prompt_template: there is no column "test"`},
+		{row: mbpp, columns: Columns{Prompt: "text", Others: map[string]string{"completion": "code"}}, question: "Add.", metadata: "completion", value: `"{}"`},
+		{row: mbpp, columns: Columns{Prompt: "text", Others: map[string]string{"tests": "none"}}, err: `columns.tests: there is no column "none"`},
 		{row: `{"prompt":"p","metadata":"{\"func_name\":\"f\"}"}`, question: "p", metadata: "func_name", value: `"f"`},
 		{row: `{"prompt":"p<b>","metadata":{"a":"<"}}`, question: "p<b>", metadata: "a", value: `"<"`},
 	} {

@@ -63,7 +63,7 @@ type Hash struct {
 }
 
 // logs are the logs that equal runs write alike.
-var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl"}
+var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"}
 
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.
@@ -124,8 +124,15 @@ func dataHash(task recipe.Task, heldOut []verify.Problem) (string, error) {
 // sourceEndings are those of the files that a model is read from.
 var sourceEndings = []string{".json", ".jinja", ".model", ".safetensors", ".txt"}
 
-// OriginOf hashes the files of a Hugging Face folder.
+// OriginOf hashes the files of a Hugging Face folder, or a GGUF file.
 func OriginOf(dir string) (*Origin, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		sum, err := fileHash(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+		}
+		return &Origin{Folder: filepath.Dir(dir), Files: []Hash{{filepath.Base(dir), sum}}}, nil
+	}
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)

@@ -1,6 +1,8 @@
 package recipe
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/rlzero/rlzero/rl/settings"
@@ -8,17 +10,18 @@ import (
 
 // Columns say which rows of a data set are problems, and what of a row.
 type Columns struct {
-	Split          string  `toml:"split" about:"split of a folder to train on, as its files are called; default: train"`
-	EvalSplit      string  `toml:"eval_split" about:"split whose problems are held out for evaluations, such as test; default: a share of the problems of split"`
-	HeldOut        float64 `toml:"held_out" range:"(0,1)" about:"share of the problems that is held out, chosen by the text of the question; not with eval_split; default: 0.0625"`
-	Prompt         string  `toml:"prompt" about:"column of the prompt; default: question or prompt; a.b is the member b of the object a"`
-	PromptTemplate string  `toml:"prompt_template" about:"the prompt, with columns in braces as in \"{question} Think step by step.\"; {{ is a brace; in place of prompt"`
-	Answer         string  `toml:"answer" about:"column of the answer; default: answer"`
-	AnswerPattern  string  `toml:"answer_pattern" about:"regular expression: the answer is what follows its last match in the column, such as \"#### \" for GSM8K, or its group if it has one"`
+	Split          string         `toml:"split" about:"split of a folder to train on, as its files are called; default: train"`
+	EvalSplit      string         `toml:"eval_split" about:"split whose problems are held out for evaluations, such as test; default: a share of the problems of split"`
+	HeldOut        float64        `toml:"held_out" range:"(0,1)" about:"share of the problems that is held out, chosen by the text of the question; not with eval_split; default: 0.0625"`
+	Prompt         string         `toml:"prompt" about:"column of the prompt; default: question or prompt; a.b is the member b of the object a"`
+	PromptTemplate string         `toml:"prompt_template" about:"the prompt, with columns in braces as in \"{question} Think step by step.\"; {{ is a brace; in place of prompt"`
+	Answer         string         `toml:"answer" about:"column of the answer; default: answer"`
+	AnswerPattern  string         `toml:"answer_pattern" about:"regular expression: the answer is what follows its last match in the column, such as \"#### \" for GSM8K, or its group if it has one"`
+	Columns        map[string]any `toml:"columns" about:"other columns by the names that verifiers and chats read, such as {tests = \"unit_tests\", completion = \"solution\"}"`
 }
 
 // columnKeys are the keys of Columns.
-var columnKeys = []string{"split", "eval_split", "held_out", "prompt", "prompt_template", "answer", "answer_pattern"}
+var columnKeys = []string{"split", "eval_split", "held_out", "prompt", "prompt_template", "answer", "answer_pattern", "columns"}
 
 // defaultColumns hold out one problem in 16, as procedural tasks do.
 var defaultColumns = Columns{Split: "train", HeldOut: 1.0 / 16}
@@ -30,6 +33,16 @@ type DataSource struct {
 	Columns
 }
 
+// columns checks the names of other columns.
+func (d decoder) columns(c Columns, at settings.Path) {
+	for _, name := range slices.Sorted(maps.Keys(c.Columns)) {
+		if column, ok := c.Columns[name].(string); !ok || column == "" {
+			p := at.With("columns").With(name)
+			d.Fail(p, "%s is %v; accepted: the name of a column", d.Name(p), c.Columns[name])
+		}
+	}
+}
+
 // sources checks the data sets of a task and completes them.
 func (d decoder) sources(task *Task, at settings.Path) {
 	for i := range task.Sources {
@@ -39,6 +52,7 @@ func (d decoder) sources(task *Task, at settings.Path) {
 			continue
 		}
 		s.Data = d.absolute(inner.With("data"), s.Data)
+		d.columns(s.Columns, inner)
 		if s.Share == 0 {
 			s.Share = 1
 		}

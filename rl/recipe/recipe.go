@@ -38,7 +38,7 @@ type Recipe struct {
 // Model is the model to train: one that exists, or a new one of the dimensions given
 // here, whose vocabulary is its task's.
 type Model struct {
-	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a run or a checkpoint; only dtype, kv_dtype and lora go with it"`
+	Path          string  `toml:"path" about:"a model that exists: a Hugging Face folder, a .gguf file, a run or a checkpoint; only dtype, kv_dtype and lora go with it"`
 	Family        string  `toml:"family" about:"architecture of a new model, such as qwen3 or llama"`
 	Layers        int     `toml:"layers" range:"[1,4096]" about:"transformer blocks"`
 	Width         int     `toml:"width" range:"[1,inf)" about:"length of the vector of a token"`
@@ -182,6 +182,7 @@ type SFT struct {
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
 	Steps             int               `toml:"steps" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout"`
+	MaxSampledTokens  int               `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens" about:"the stage ends after the step in which it has sampled this many tokens; 0: only after steps"`
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`

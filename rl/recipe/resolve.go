@@ -146,6 +146,7 @@ func (d decoder) data(task *Task, at settings.Path) {
 	if task.Data != "" {
 		task.Data = d.absolute(at.With("data"), task.Data)
 	}
+	d.columns(task.Columns, at)
 	d.sources(task, at.With("source"))
 	if task.Verifier == "" {
 		d.Fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")

@@ -109,7 +109,7 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a recipe is plain data, whatever its files are: %v", err)
 	}
-	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "resolved.toml:23:1: task.sha256: "+r.Task.Data+" has changed: ") {
+	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "resolved.toml:24:1: task.sha256: "+r.Task.Data+" has changed: ") {
 		t.Errorf("after a change of the file: %v", err)
 	}
 }
@@ -124,6 +124,8 @@ func TestDataErrors(t *testing.T) {
 		{"eval_problems = 3", `prompt = "problem"`, "", `sums.jsonl: line 1: prompt: there is no column "problem"; the row has answer, prompt`},
 		{"eval_problems = 3", `prompt_template = "{prompt"`, "", `prompt_template: the brace at byte 1 names no column`},
 		{"eval_problems = 3", `answer_pattern = "####"`, "", `sums.jsonl: line 1: answer_pattern "####" is not in the column answer`},
+		{"eval_problems = 3", `columns = {tests = "units"}`, "", `sums.jsonl: line 1: columns.tests: there is no column "units"; the row has answer, prompt`},
+		{"eval_problems = 3", `columns = {tests = 3}`, "", "task.columns.tests is 3; accepted: the name of a column"},
 		{"eval_problems = 3", "[[task.source]]", "", "FILE:4:1: task.data cannot be set together with task.source: remove one of them"},
 		{"data = \"sums.jsonl\"", "source = [{share = 1}]", "", "task.source.0 has no data: give the file or folder of the source"},
 		{"data = \"sums.jsonl\"", `source = [{data = "sums.jsonl"}, {data = "none.jsonl"}]`, "", "FILE:4:1: task.source: open "},

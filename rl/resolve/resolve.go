@@ -94,9 +94,18 @@ func partsOf(task *recipe.Task) []prompts.Part {
 	parts := make([]prompts.Part, len(sources))
 	for i, s := range sources {
 		parts[i] = prompts.Part{Data: filepath.FromSlash(s.Data), Share: s.Share, Split: s.Split, EvalSplit: s.EvalSplit, HeldOut: s.HeldOut,
-			Columns: prompts.Columns{Prompt: s.Prompt, Template: s.PromptTemplate, Answer: s.Answer, AnswerPattern: s.AnswerPattern}}
+			Columns: prompts.Columns{Prompt: s.Prompt, Template: s.PromptTemplate, Answer: s.Answer, AnswerPattern: s.AnswerPattern, Others: namesOf(s.Columns.Columns)}}
 	}
 	return parts
+}
+
+// namesOf are the names of columns, which the recipe has checked.
+func namesOf(columns map[string]any) map[string]string {
+	names := map[string]string{}
+	for name, column := range columns {
+		names[name], _ = column.(string)
+	}
+	return names
 }
 
 // readScripts reads the scripts of a stage, so that the complete recipe needs no

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // TestExpressionErrors: what is wrong, at which column.
@@ -160,6 +161,58 @@ func TestTokens(t *testing.T) {
 	}
 	if why := scored(t, "sum(old)/tokens", b).Why[2]; why != "" {
 		t.Errorf("a sum leaves out what is missing, but %q", why)
+	}
+}
+
+// TestAsked: a formula says what models are asked for, and takes their answers.
+func TestAsked(t *testing.T) {
+	p := compiled(t, `score_of(row.answer, completion, policy) - score_of('7 "x"', prompt, ref) + 0*score_of(row.answer, completion, policy)`)
+	asks := p.Asks()
+	if len(asks) != 2 || asks[0].After != "completion" || asks[0].Model != "policy" || asks[1].After != "prompt" || asks[1].Model != "ref" {
+		t.Fatalf("%+v", asks)
+	}
+	row := verify.Problem{Answer: "12"}
+	for _, c := range []struct {
+		ask       Ask
+		row       verify.Problem
+		text, why string
+	}{
+		{asks[0], row, "12", ""},
+		{asks[0], verify.Problem{}, "", "row.answer: the row has no such value"},
+		{asks[0], verify.Problem{Answer: "12", Metadata: map[string]json.RawMessage{"answer": json.RawMessage(`"13"`)}}, "13", ""},
+		{asks[0], verify.Problem{Metadata: map[string]json.RawMessage{"answer": json.RawMessage("13")}}, "", `row.answer: "answer" of the row is`},
+		{asks[1], row, `7 "x"`, ""},
+	} {
+		if text, why := c.ask.Text(c.row); text != c.text || !strings.HasPrefix(why, c.why) || (why == "") != (c.why == "") {
+			t.Errorf("%+v of %+v: %q, %q", c.ask, c.row, text, why)
+		}
+	}
+	b := batchOf([]answer{{0, 2, 1, 1}, {0, 3, 1, 1}})
+	b.Asked = map[string]Answers{asks[0].Column: {[]float64{-3, -4}, []string{"", "too long"}}, asks[1].Column: {[]float64{-1, -1}, []string{"", ""}}}
+	s, err := p.Score(b)
+	if err != nil || !sameAll(s.Reward, []float64{-2, nan}) || s.Why[1] != "score_of: too long" {
+		t.Errorf("%+v, error %v", s, err)
+	}
+	if got := AsksOf("if(right(form), score_of(row.answer, prompt, ref), 0)", form); len(got) != 1 || got[0].Model != "ref" {
+		t.Errorf("%+v", got)
+	}
+	if got := AsksOf("if(", nil); got != nil {
+		t.Errorf("%+v", got)
+	}
+	for text, want := range map[string]string{
+		"score_of(task, prompt, ref)":              "score_of(text, after, model) takes a text in quotes, or a fact that is text, as text",
+		"score_of(row.answer, prompt, judge)":      "takes one of the names policy, ref as model",
+		"score_of(row.answer, end, ref)":           "takes one of the names prompt, completion as after",
+		"score_of(row.answer)":                     "score_of has 1 argument; accepted: score_of(text, after, model)",
+		"group_mean(score_of(row.answer, prompt))": "score_of has 2 arguments",
+	} {
+		if _, err := Compile(text, form); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	b.Completions[0].Row, b.Completions[1].Row = row, row
+	if got := scored(t, `if(row.answer == "12", row.answer, 0)`, b).Reward; !sameAll(got, []float64{12, 12}) {
+		t.Errorf("the answer as text and number: %v", got)
 	}
 }
 

@@ -24,7 +24,8 @@
 // the reason why.
 //
 // Facts that take arguments (texts.go) are computed before the formula is: their
-// arguments are written out. Text of completions is read there alone.
+// arguments are written out. Text of completions is read there alone. What score_of
+// needs of a model ([Program.Asks]) is in the batch: package train asks package cast.
 //
 // # Scripts
 //

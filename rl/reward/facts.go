@@ -89,7 +89,7 @@ func init() {
 		{shared["prompt_tokens"], func(b *batch, _ formula.Call) formula.Column {
 			return b.ofGroups(func(c *Completion) (float64, string) { return float64(c.PromptTokens), "" })
 		}},
-		{formula.Fact{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget: a number, or a text where it is compared, as in row.domain == \"math\""}, nil},
+		{formula.Fact{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""}, nil},
 		of("task", "", "score of the task's own verdict", nil),
 		of("random", "", "0 or 1 at random, drawn from the seed: a control from which nothing should be learned", func(c *Completion) float64 { return c.Random }),
 		of("chars", "characters", "length of the completion's text", func(c *Completion) float64 { return float64(utf8.RuneCountInString(c.Text)) }),
@@ -103,7 +103,7 @@ func init() {
 		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.Entropy })},
 		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
-	}, texts)
+	}, texts, []fact{scoreOf})
 }
 
 // Facts lists what rewards know beside what every table has
@@ -287,31 +287,19 @@ func among(values map[string]float64) string {
 	return ", only " + strings.Join(names, ", ")
 }
 
-// metadata is a number of the problems' metadata.
+// metadata is a number of the problems' rows.
 func (b *batch) metadata(key string) formula.Column {
-	return b.ofGroups(func(c *Completion) (x float64, why string) {
-		switch found, err := c.Row.Field(key, &x); {
-		case err != nil:
-			return 0, fmt.Sprintf("row.%s: %v; a number is needed", key, err)
-		case !found:
-			return 0, fmt.Sprintf("row.%s: the row has no such value", key)
-		}
-		return x, ""
-	})
+	return b.ofGroups(func(c *Completion) (float64, string) { return rowNumber(c.Row, key) })
 }
 
-// metadataText is a text of the problems' metadata.
+// metadataText is a text of the problems' rows.
 func (b *batch) metadataText(key string) formula.Column {
-	text := make([]string, len(b.first))
-	out := b.ofGroups(func(*Completion) (float64, string) { return 0, "" })
+	out := formula.Column{Level: formula.Group, Text: make([]string, len(b.first)), Why: map[int]string{}}
 	for g, i := range b.first {
-		switch found, err := b.Completions[i].Row.Field(key, &text[g]); {
-		case err != nil:
-			out.Why[g] = fmt.Sprintf("row.%s: %v; a text is needed", key, err)
-		case !found:
-			out.Why[g] = fmt.Sprintf("row.%s: the row has no such value", key)
+		var why string
+		if out.Text[g], why = rowText(b.Completions[i].Row, key); why != "" {
+			out.Why[g] = why
 		}
 	}
-	out.V, out.Text = nil, text
 	return out
 }

@@ -58,7 +58,16 @@ func TestTables(t *testing.T) {
 		usage := f.Name
 		var args []string
 		for _, a := range f.Takes {
-			args = append(args, map[bool]string{true: "2", false: "form"}[a.Count])
+			switch {
+			case a.Count:
+				args = append(args, "2")
+			case a.Text:
+				args = append(args, "row.answer")
+			case a.Names != nil:
+				args = append(args, a.Names[0])
+			default:
+				args = append(args, "form")
+			}
 		}
 		if f.Takes != nil {
 			usage += "(" + strings.Join(args, ", ") + ")"

@@ -45,8 +45,7 @@ func Compile(text string, declared []Verifier) (*Program, error) {
 		return nil, faults
 	}
 	var err error
-	p.formula, err = formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library()}, vocabulary(p.names))
-	if err != nil {
+	if p.formula, err = checked(text, p.names); err != nil {
 		return nil, fromFormula(err)
 	}
 	if level, _, _ := p.formula.Level(rewardPart); level > formula.Completion {
@@ -58,6 +57,11 @@ func Compile(text string, declared []Verifier) (*Program, error) {
 		}
 	}
 	return p, nil
+}
+
+// checked compiles a formula over the facts and the verdicts of terms.
+func checked(text string, terms []string) (*formula.Program, error) {
+	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library()}, vocabulary(terms))
 }
 
 // Judge runs the declared verifiers on a completion, in their order.
@@ -88,8 +92,9 @@ type Completion struct {
 
 // Batch is all completions of a step, in any order.
 type Batch struct {
-	Step, Steps int // of the stage, Step from 1
-	MaxTokens   int // of a completion
+	Step, Steps int                // of the stage, Step from 1
+	MaxTokens   int                // of a completion
+	Asked       map[string]Answers // to each of [Program.Asks], by its column
 	Completions []Completion
 }
 

@@ -42,16 +42,16 @@ func TestGolden(t *testing.T) {
 		{"reference in the loss", nil, golden{
 			"2b59b36ae6a94784353113be7372ca730f66392e98156727362f5df9afa08d2f",
 			"4f8ba78fc5df84fbe652598a9b99dd48c1f341df2850e24fa29e917c5aa57ff4",
-			"d570a8884054eaba2c4f8f1d48259937b8096bb5b6c34d79c19c4806bb3675e9"}},
+			"2949583926e35d2959d761f1f6fb21c2377e17e73d5f2457ac8653f628758348"}},
 		{"reference in the reward", []string{"stage.rl.algorithm.penalty=0", "stage.rl.algorithm.advantage=standard(kl_reward)", "stage.rl.algorithm.kl_reward=reward - beta*sum(expm1(ref - old) + old - ref)",
 			"stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)", "stage.rl.updates_per_rollout=1", "micro_batch_tokens=40"}, golden{
 			"cd27060c76c618ee31878679474670d754ea6ccadafb99da184f7d4d15c83638",
 			"8113f026549f8a1bcd54d19618309430240fd350d8a552a55ddcf3a56d757d4a",
-			"b0c2b3a99f42af64dc9002be10c93b24da1aa2b5b095b11a70723261a2f43192"}},
+			"89f1c7baeb6a253acfc40093562d114797be4af47ccd8604ad5d4cdbae5cc377"}},
 		{"groups left out", []string{"stage.rl.algorithm.preset=dapo", "stage.rl.algorithm.penalty=0", "stage.rl.group_size=2", "micro_batch_tokens=60"}, golden{
 			"1b16bbe831e6ca11cfa355b36be090bf6659882f06cb0ece88ead6bf28a19de8",
 			"0d5fceddba5a308a354118e606a0ad22ae544246a48a3480348def2870cda31b",
-			"12ca1149680608e8a05cf6427ea4e1a86b6806ade002a78bc951149e6aae45a5"}},
+			"9f2c5e116f36492b78f8e8116c4582de313c7bd6a81255b56f2f552a7f18a575"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := goldenRun(t, c.set, seen); got != c.want {

@@ -21,6 +21,7 @@ type logs struct {
 	timing      *metrics.Writer // timing.jsonl: wall-clock times
 	completions *store.Log
 	evaluations *store.Log
+	heldOut     *store.Log // scores of all held-out problems
 	tokens      *store.Log
 	alerts      *store.Log
 	open        []*store.Log
@@ -28,7 +29,7 @@ type logs struct {
 
 func openLogs(run *store.Run) (*logs, error) {
 	l := &logs{}
-	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl"} {
+	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"} {
 		log, err := run.Log(name)
 		if err != nil {
 			return l, err
@@ -36,7 +37,7 @@ func openLogs(run *store.Run) (*logs, error) {
 		l.open = append(l.open, log)
 	}
 	l.metrics, l.timing = metrics.NewWriter(l.open[0].Append), metrics.NewWriter(l.open[1].Append)
-	l.completions, l.evaluations, l.tokens, l.alerts = l.open[2], l.open[3], l.open[4], l.open[5]
+	l.completions, l.evaluations, l.heldOut, l.tokens, l.alerts = l.open[2], l.open[3], l.open[4], l.open[5], l.open[6]
 	return l, nil
 }
 
@@ -132,8 +133,21 @@ type evaluationLine struct {
 	Reason     string `json:"reason"`
 }
 
-// writeEvaluation records the first sample of each of the first held-out problems.
+// heldOutLine is a line of heldout.jsonl: what each held-out problem of an evaluation
+// came to, in their order, which is that of every run with the same task.
+type heldOutLine struct {
+	Step     int            `json:"step"`
+	Stage    string         `json:"stage"`
+	Samples  int            `json:"samples"` // of each problem
+	Problems []eval.Outcome `json:"problems"`
+}
+
+// writeEvaluation records the outcome of every held-out problem, and the first sample
+// of each of the first.
 func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
+	if err := l.heldOut.Append(heldOutLine{step, stage, r.Samples, r.Outcomes()}); err != nil {
+		return err
+	}
 	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
 		v := g.Paths[0].Verdict()
 		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason}); err != nil {

@@ -82,26 +82,26 @@ func lossOf(m algo.Method) string {
 	return "token_mean(weight*policy + penalty)"
 }
 
-// TestWaysOfTraining: a local loss, cut into batches or not, and the same one beside a
-// term that makes it not local come to the same weights and metrics, bit for bit: the
+// TestWaysOfTraining: a local loss and the same one beside a term that makes it not local come
+// to the same weights and metrics, bit for bit, each in one batch an update and in several: the
 // figures that the sampler recorded are the trainer's, and parts have the bits of the whole.
 func TestWaysOfTraining(t *testing.T) {
 	const loss, none = "stage.rl.algorithm.loss=token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)", " + 0*batch_max(highest(logp))"
-	want, row := tinyRun(t, loss)
-	for name, sets := range map[string][]string{
-		"local, in parts":     {loss, "micro_batch_tokens=40"},
-		"not local":           {loss + none},
-		"not local, in parts": {loss + none, "micro_batch_tokens=40"},
-		// uniform_logp is not recorded: a forward pass of its own
-		"not recorded": {loss + " + 0*batch_max(highest(uniform_logp))"},
-	} {
-		weights, got := tinyRun(t, sets...)
-		if !bytes.Equal(weights, want) {
-			t.Errorf("%s: other weights", name)
-		}
-		for metric, v := range row {
-			if got[metric] != v {
-				t.Errorf("%s: %s is %v, want %v", name, metric, got[metric], v)
+	for _, rows := range []string{"micro_batch_tokens=8192", "micro_batch_tokens=60"} {
+		want, row := tinyRun(t, rows, loss)
+		for name, other := range map[string]string{
+			"not local": none,
+			// uniform_logp is not recorded: a forward pass of its own
+			"not recorded": " + 0*batch_max(highest(uniform_logp))",
+		} {
+			weights, got := tinyRun(t, rows, loss+other)
+			if !bytes.Equal(weights, want) {
+				t.Errorf("%s, %s: other weights", name, rows)
+			}
+			for metric, v := range row {
+				if got[metric] != v {
+					t.Errorf("%s, %s: %s is %v, want %v", name, rows, metric, got[metric], v)
+				}
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 // next goes to the stage after.
 func (r *run) next() {
 	r.state.At.Stage++
-	r.state.At.Step, r.state.Began = 0, false
+	r.state.At.Step, r.state.Began, r.state.Sampled = 0, false, 0
 	r.stage = nil
 }
 
@@ -108,7 +108,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 	if err := r.begin(ctx, st); err != nil {
 		return err
 	}
-	for {
+	for most := st.MaxSampledTokens; most == 0 || r.state.Sampled < most; {
 		e, err := r.stage.Step(ctx, r.state.At)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -120,6 +120,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
+		r.state.Sampled += int(e.Metrics["rollout/tokens"])
 		if err := r.tell(Event{Kind: Stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}
@@ -132,6 +133,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 			return r.interrupt()
 		}
 	}
+	return nil
 }
 
 // begin does the opening work of a stage, once.

@@ -26,7 +26,8 @@ type State struct {
 	Recipe   string          `json:"recipe"`   // identity of recipe.toml
 	Model    *receipt.Origin `json:"model"`    // what the run started from; null: random weights
 	At       train.Position  `json:"position"`
-	Began    bool            `json:"began"` // the opening work of the stage is done
+	Began    bool            `json:"began"`   // the opening work of the stage is done
+	Sampled  int             `json:"sampled"` // tokens that the stage in progress has sampled
 }
 
 // stateVersion is the format of checkpoints. 3: keepers have files of their own.

@@ -11,11 +11,11 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 )
 
-// FindModel is the Hugging Face folder behind a MODEL argument: such a folder, a
-// checkpoint, or a run (its newest complete checkpoint). There is a warning for each
-// checkpoint that was skipped.
+// FindModel is the Hugging Face folder or the GGUF file behind a MODEL argument: such a
+// folder or file, a checkpoint, or a run (its newest complete checkpoint). There is a
+// warning for each checkpoint that was skipped.
 func FindModel(path string) (dir string, warnings []string, err error) {
-	const accepted = "give a Hugging Face folder, a run folder or a checkpoint folder"
+	const accepted = "give a Hugging Face folder, a .gguf file, a run folder or a checkpoint folder"
 	info, err := os.Stat(path)
 	if err != nil {
 		var pe *fs.PathError
@@ -23,6 +23,9 @@ func FindModel(path string) (dir string, warnings []string, err error) {
 			err = pe.Err
 		}
 		return "", nil, hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), accepted)
+	}
+	if info.Mode().IsRegular() && filepath.Ext(path) == ".gguf" {
+		return path, nil, nil
 	}
 	if !info.IsDir() {
 		return "", nil, hint.With(fmt.Errorf("%w: model %s is a file", lines.ErrInput, path), accepted)

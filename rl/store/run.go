@@ -155,8 +155,14 @@ func WriteBeside(fsys FS, dir, name string, data []byte) error {
 	if err := isRun(fsys, dir); err != nil {
 		return err
 	}
-	// A name of this process's own: the run may be writing the same file.
-	return replace(fsys, filepath.Join(dir, filepath.FromSlash(name)), fmt.Sprintf(".%d%s", os.Getpid(), tmpSuffix), data)
+	return Write(fsys, filepath.Join(dir, filepath.FromSlash(name)), data)
+}
+
+// Write writes a file, replacing an older one as a whole. Its folder is made where it
+// is not there.
+func Write(fsys FS, path string, data []byte) error {
+	// A name of this process's own: another one may be writing the same file.
+	return replace(fsys, path, fmt.Sprintf(".%d%s", os.Getpid(), tmpSuffix), data)
 }
 
 // replace writes a file under another name and renames it.

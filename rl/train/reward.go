@@ -26,6 +26,10 @@ func (s *reinforcement) score(at Position, cs []Completion) error {
 			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Logprob: c.View.Logprob, Entropy: c.View.Entropy, Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
 		})
 	}
+	var err error
+	if b.Asked, err = s.ask(cs); err != nil {
+		return err
+	}
 	scores, err := s.program.Score(b)
 	if err != nil {
 		return fmt.Errorf("step %d: stage %s: reward: %w", at.Step+1, s.stage.Name, err)
@@ -37,6 +41,35 @@ func (s *reinforcement) score(at Position, cs []Completion) error {
 		}
 	}
 	return nil
+}
+
+// ask has models score the texts that the reward asks about.
+func (s *reinforcement) ask(cs []Completion) (map[string]reward.Answers, error) {
+	out := map[string]reward.Answers{}
+	for _, a := range s.program.Asks() {
+		texts, lacks := make([]cast.Text, len(cs)), make([]string, len(cs))
+		for i := range cs {
+			c := &cs[i]
+			texts[i].Text, lacks[i] = a.Text(c.From.Problem)
+			switch texts[i].Behind = c.View.IDs; {
+			case a.After == "prompt":
+				texts[i].Behind = c.View.IDs[:c.View.Prompt()]
+			case c.View.Stop == rollout.EOS:
+				texts[i].Behind = c.View.IDs[:len(c.View.IDs)-1]
+			}
+		}
+		logprobs, why, err := s.Cast.ScoreOf(a.Model, texts)
+		if err != nil {
+			return nil, err
+		}
+		for i, lack := range lacks {
+			if lack != "" {
+				why[i] = lack
+			}
+		}
+		out[a.Column] = reward.Answers{Values: logprobs, Why: why}
+	}
+	return out, nil
 }
 
 func mean(v []float64) float64 {

@@ -75,6 +75,13 @@ R.set = function (changes) {
   R.show();
 };
 
+// step moves the focus along the items of a list.
+R.step = function (by) {
+  const items = [...document.querySelectorAll("main .item")], i = items.indexOf(document.activeElement);
+  const to = items[Math.max(0, Math.min(items.length - 1, i + by))];
+  if (to) to.focus();
+};
+
 // region is a part of a page that scrolls sideways, reachable by keys.
 R.region = (label, ...children) => R.h("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, ...children);
 

@@ -43,9 +43,7 @@ function next(by) {
     if (g != null) R.set({ group: g });
     return;
   }
-  const items = [...document.querySelectorAll("main .item")], i = items.indexOf(document.activeElement);
-  const to = items[Math.max(0, Math.min(items.length - 1, i + by))];
-  if (to) to.focus();
+  R.step(by);
 }
 
 function controls(r, step, params) {

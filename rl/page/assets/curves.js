@@ -62,18 +62,19 @@ function figure(r, name, place, axis, params) {
   const values = y.filter((v) => v != null);
   if (!values.length) return null;
   const about = meaning(name);
+  const [lo, hi] = R.extent(values);
   const out = R.h("output", {}, about.unit || " ");
-  const holder = R.h("div", { class: "plot", role: "img", "aria-label": `${name}: from ${R.value(name, values[0])} to ${R.value(name, values[values.length - 1])}, smallest ${R.value(name, Math.min(...values))}, largest ${R.value(name, Math.max(...values))}` });
+  const holder = R.h("div", { class: "plot", role: "img", "aria-label": `${name}: from ${R.value(name, values[0])} to ${R.value(name, values[values.length - 1])}, smallest ${R.value(name, lo)}, largest ${R.value(name, hi)}` });
   const table = R.h("details", { class: "table" }, R.h("summary", {}, "as a table"));
   table.addEventListener("toggle", () => { if (table.open && table.childElementCount === 1) table.append(tableOf(name, x, y)); });
   const fig = R.h("figure", { title: about.reading }, R.h("figcaption", {}, R.h("h3", {}, name), out, R.h("p", { class: "meaning" }, about.meaning)), holder, table);
   const dots = name.startsWith("eval/"); // measured now and then
-  const soft = params.smooth === "0" || dots ? y : R.smooth(y.map((v) => (v == null ? NaN : v)), stage).map((v) => (R.finite(v) ? v : null));
   let chart = null;
   const draw = () => {
     const width = holder.clientWidth;
     if (!width) return;
     if (chart) { chart.setSize({ width, height: 150 }); return; }
+    const soft = params.smooth === "0" || dots ? y : R.smooth(y.map((v) => (v == null ? NaN : v)), stage).map((v) => (R.finite(v) ? v : null));
     chart = new uPlot(options(name, width, out, axis, params, dots, about), dots ? [x, y] : [x, y, soft], holder);
   };
   // Drawn when it comes into view: forty charts of ten thousand steps are not drawn at once.

@@ -165,6 +165,7 @@ R.Run = class {
   }
   // search looks through all completions: {count, lines}.
   async search(q) {
+    if (!R.inline && this.sizes["completions.jsonl"] == null) return { count: 0, lines: [] };
     if (!R.inline) return R.source.json(this.id, "search.json", { q: q.text || "", regexp: q.regexp ? "1" : "", verdict: q.verdict || "", limit: q.limit || 200 });
     const match = q.regexp ? ((re) => (t) => re.test(t))(new RegExp(q.text)) : (t) => t.includes(q.text || "");
     const all = (await this.steps("completions.jsonl")).flatMap((s) => s.lines).filter((o) => (!q.verdict || o.verdict === q.verdict) && (match(o.prompt) || match(o.completion)));

@@ -20,6 +20,7 @@ R.show = async function () {
   if (place) restore(place);
   else if (shown) { main.focus({ preventScroll: true }); scrollTo(0, 0); R.say(screen.title + (run ? " of " + run.id : "")); }
   shown = location.hash.split("?")[0];
+  window.shownHash = location.hash; // for tests: the screen of this address stands
 };
 
 // focused remembers what has the focus, so that a screen that is drawn anew keeps it.
@@ -46,10 +47,12 @@ function frame(screen, run) {
     ...(run ? [R.h("span", { class: "run" }, run.id, R.h("small", { class: "state " + run.state }, run.state), bad ? R.h("small", { class: "alert" }, "! " + bad) : null),
       R.h("nav", { "aria-label": "screens" }, tabs.map((s, i) => R.h("a", { href: R.href(s.name, run.id), "aria-current": s === screen ? "page" : null, title: "key " + (i + 1) }, s.title)))] : [R.h("span", { class: "run" })]),
     R.h("button", { type: "button", class: "help", "aria-label": "keys", onclick: help }, "?"));
+  const current = top_.querySelector("nav [aria-current]");
+  if (current) current.parentElement.scrollLeft = current.offsetLeft - 16; // on a narrow screen the tabs scroll
 }
 
 // Keys of every screen; those of the screen that is shown come on top.
-const keys = { r: ["runs", () => R.go("runs")], "/": ["search", () => { const s = document.getElementById("search"); if (s) s.focus(); }], "?": ["this list", () => help()] };
+const keys = { r: ["runs", () => R.go("runs")], "/": ["search", () => { const s = document.getElementById("search"); if (s) s.focus(); }], "?": ["this list", () => help()], j: ["next in the list", () => R.step(1)], k: ["the one before", () => R.step(-1)] };
 R.screens.filter((s) => !s.all).forEach((s, i) => { keys[i + 1] = [s.title, () => { const at = R.parse(), id = at.id || [...R.runs.keys()][0]; if (id) R.go(s.name, id); }]; });
 
 document.addEventListener("keydown", (e) => {

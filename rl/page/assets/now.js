@@ -65,7 +65,7 @@ function facts(r, m) {
   const list = [], add = (name, text, more) => list.push(R.h("div", {}, R.h("dt", {}, name), R.h("dd", {}, text, more ? R.h("small", {}, " " + more) : null)));
   const done = m.last - m.after, plan = r.planned(m);
   add("stage", `${m.name} ${done.toLocaleString("en")}${plan ? " of " + plan.toLocaleString("en") : ""}`, r.state === "running" ? "running" : r.state);
-  const per = R.median(R.inStage(r, "time/rollout_s", m).y.map((v, i) => v + (R.inStage(r, "time/train_s", m).y[i] || 0)).slice(-50));
+  const train = R.inStage(r, "time/train_s", m).y, per = R.median(R.inStage(r, "time/rollout_s", m).y.map((v, i) => v + (train[i] || 0)).slice(-50));
   if (r.state === "running" && plan > done && R.finite(per)) add("time left", R.seconds((plan - done) * per), "of this stage");
   if (r.has("reward/mean")) add("reward", R.number(r.last("reward/mean")), "from " + R.number(R.inStage(r, "reward/mean", m).y[0]));
   add("entropy", R.number(r.last("policy/entropy")) + " nats", "from " + R.number(R.inStage(r, "policy/entropy", m).y[0]));
@@ -79,8 +79,8 @@ function facts(r, m) {
 function smalls(r, m) {
   const one = (title, name, unit) => {
     const s = R.inStage(r, name, m);
-    const v = s.y.filter(R.finite);
-    if (!v.length || Math.max(...v) - Math.min(...v) <= 0.02 * Math.max(...v.map(Math.abs))) return null; // a constant is no chart
+    const [lo, hi] = R.extent(s.y);
+    if (!(hi - lo > 0.02 * Math.max(Math.abs(lo), Math.abs(hi)))) return null; // a constant is no chart
     return R.chart({ title, unit, share: R.isShare(name), lines: [{ label: "", cls: "s0", ...s }] });
   };
   const terms = r.names().filter((n) => n.startsWith("reward/term/")).sort();

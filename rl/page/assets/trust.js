@@ -43,7 +43,7 @@ function hacked(el, r) {
   el.append(R.h("section", { id: "hacked" }, R.h("h2", {}, "Is the reward hacked?"),
     R.h("p", { class: "lead" }, found.length ? "It may be: " + found.length + (found.length === 1 ? " alert says so." : " alerts say so.") : c.length ? "Nothing says so." : "Unknown: this run has not measured it."),
     found.map((a) => R.h("p", { class: "alert" }, `! ${a.rule.replace(/_/g, " ")}: ${a.seen}; ${a.against}`)),
-    c.length ? R.h("p", { class: "note" }, `Correlation of rewards and verdicts: ${R.number(c[c.length - 1])} in the last step, ${R.number(Math.min(...c))} at the lowest.`) : null,
+    c.length ? R.h("p", { class: "note" }, `Correlation of rewards and verdicts: ${R.number(c[c.length - 1])} in the last step, ${R.number(R.extent(c)[0])} at the lowest.`) : null,
     R.h("p", { class: "note" }, "Try attacks on the reward of this run, and a second grader on what it was paid for: ", R.code("rlzero audit " + r.dir))));
 }
 

@@ -1,0 +1,159 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// ggufArch is how GGUF files of an architecture differ from Hugging Face folders.
+type ggufArch struct {
+	family   string // model_type that its files are read as
+	permuted bool   // rows of q and k: pairs that rotate together are neighbours
+}
+
+// ggufArchs has a row for each value of general.architecture. Rows of q and k are
+// permuted where llama.cpp rotates neighbours (llama_model_rope_type: NORM) and not halves
+// (NEOX). https://github.com/ggml-org/llama.cpp/blob/master/src/llama-model.cpp, and for
+// the conversion convert_hf_to_gguf.py: LlamaModel.permute, Gemma3Model (norms as 1+w).
+var ggufArchs = map[string]ggufArch{
+	"llama":   {"llama", true},
+	"qwen2":   {"qwen2", false},
+	"qwen3":   {"qwen3", false},
+	"gemma3":  {"gemma3_text", false},
+	"smollm3": {"smollm3", true},
+}
+
+// ggufFamilies is the architecture that a family is written as.
+var ggufFamilies = map[string]string{
+	"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma3_text": "gemma3", "smollm3": "smollm3",
+}
+
+// Metadata keys; those of an architecture follow its name and a dot.
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+const (
+	ggufArchKey   = "general.architecture"
+	ggufConfigKey = "rlzero.config" // config.json, as GGUF has no keys for all of it
+	ggufRopeFreqs = "rope_freqs.weight"
+)
+
+// ggufOutside are the names of tensors outside of blocks.
+var ggufOutside = map[string]string{embedName: "token_embd.weight", "model.norm.weight": "output_norm.weight", headName: "output.weight"}
+
+// ggufInside are the names of what a block has, without ".weight" or ".bias".
+var ggufInside = map[string]string{
+	"input_layernorm":  "attn_norm",
+	"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+	"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+	"post_attention_layernorm": "ffn_norm",
+	"mlp.gate_proj":            "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+}
+
+// ggufSandwich are the names that differ in blocks with norms behind their parts too.
+var ggufSandwich = map[string]string{
+	"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+}
+
+// ggufName is the name of a tensor in a GGUF file.
+func ggufName(f family, name string) (string, error) {
+	if out, ok := ggufOutside[name]; ok {
+		return out, nil
+	}
+	layer, part, ok := strings.Cut(strings.TrimPrefix(name, "model.layers."), ".")
+	dot := strings.LastIndexByte(part, '.')
+	if !ok || dot < 0 {
+		return "", fmt.Errorf("tensor %s has no name in GGUF", name)
+	}
+	names := ggufInside
+	if f.sandwich {
+		names = maps.Clone(ggufInside)
+		maps.Copy(names, ggufSandwich)
+	}
+	inside, ok := names[part[:dot]]
+	if !ok {
+		return "", fmt.Errorf("tensor %s has no name in GGUF", name)
+	}
+	return "blk." + layer + "." + inside + part[dot:], nil
+}
+
+// ggufPlace says how a tensor's values differ in the file.
+type ggufPlace struct {
+	heads int     // whose rows are permuted; 0: none
+	plus  float32 // added to every value
+}
+
+func placeOf(c Config, f family, arch ggufArch, name string) ggufPlace {
+	var p ggufPlace
+	switch {
+	case !arch.permuted:
+	case strings.Contains(name, ".q_proj."):
+		p.heads = c.Heads
+	case strings.Contains(name, ".k_proj."):
+		p.heads = c.KVHeads
+	}
+	if strings.HasSuffix(name, "norm.weight") {
+		p.plus = float32(f.normPlus)
+	}
+	return p
+}
+
+// permute reorders the rows of each head: half h, pair j of a head goes to row 2j+h, and
+// back where inverse is set.
+func permute(data []float32, heads int, inverse bool, rows int) []float32 {
+	out := make([]float32, len(data))
+	cols, perHead := len(data)/rows, rows/heads
+	for row := range rows {
+		head, r := row/perHead, row%perHead
+		other := head*perHead + r%(perHead/2)*2 + r/(perHead/2)
+		from, to := row, other
+		if inverse {
+			from, to = other, row
+		}
+		copy(out[to*cols:(to+1)*cols], data[from*cols:(from+1)*cols])
+	}
+	return out
+}
+
+// toFile changes a tensor's values to those of a GGUF file.
+func (p ggufPlace) toFile(data []float32, shape []int) []float32 {
+	if p.heads > 0 {
+		return permute(data, p.heads, false, shape[0])
+	}
+	return p.shifted(data, p.plus)
+}
+
+// fromFile is the inverse of toFile, but for the rounding of w+1.
+func (p ggufPlace) fromFile(data []float32, shape []int) []float32 {
+	if p.heads > 0 {
+		return permute(data, p.heads, true, shape[0])
+	}
+	return p.shifted(data, -p.plus)
+}
+
+func (p ggufPlace) shifted(data []float32, by float32) []float32 {
+	if by == 0 {
+		return data
+	}
+	out := slices.Clone(data)
+	for i := range out {
+		out[i] += by
+	}
+	return out
+}
+
+// ropeFactors are the numbers by which llama.cpp divides the rotation frequencies of a
+// model with rope scaling llama3; nil for others.
+func ropeFactors(c Config) []float32 {
+	s := c.RopeScaling
+	if s == nil || s.Type != "llama3" {
+		return nil
+	}
+	out := make([]float32, c.HeadDim/2)
+	for i := range out {
+		f := math.Pow(c.RopeTheta, -2*float64(i)/float64(c.HeadDim))
+		out[i] = float32(f / s.scale(f))
+	}
+	return out
+}

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/run"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+func compareCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "compare",
+		Usage:     "train recipes from one start with one budget and compare what they reach",
+		ArgsUsage: "RECIPE RECIPE...",
+		Description: `Runs every recipe with every seed and prints accuracy, pass@k, length, entropy, KL and
+tokens to a threshold: mean, spread over seeds, and the gain over the first recipe with
+its 95 % interval on the same seeds and held-out problems. Writes compare.html with
+curves and compare.json beside the run folders in --out.
+
+A recipe is a preset's name or a file, and may be followed by changes after semicolons.
+The stages before the first that learns from rewards are run once, with the first
+recipe, and are the start of all runs; recipes have to agree on them, on the model and
+on the task. All runs end once they have sampled --budget tokens; without it, the
+number that the first recipe samples with the first seed.
+
+An interrupted comparison continues when it is called again, to the same bytes.
+
+Examples:
+   rlzero compare countdown-tiny countdown-shaped
+   rlzero compare --seeds 5 --out runs/clip countdown-tiny "countdown-tiny; stage.rl.algorithm.clip_high=0.28"
+   rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "runs of each recipe, with the seeds 1, 2, 3 ..."},
+			&cli.IntFlag{Name: "budget", Usage: "tokens that each run samples", DefaultText: "what the first run samples"},
+			&cli.Float64Flag{Name: "threshold", Usage: "accuracy, from 0 to 1, whose tokens are counted", DefaultText: "0.9 of what the first recipe reaches"},
+			&cli.StringFlag{Name: "out", Value: "compare", Usage: "folder for the runs and the comparison"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of all recipes: `PATH=VALUE` (repeatable)"},
+			jsonFlag, deviceFlag,
+		},
+		Action: compareRecipes,
+	}
+}
+
+// contest is a comparison that is being made.
+type contest struct {
+	arms   []contestant
+	seeds  int
+	budget int // tokens; 0: not known yet
+	dir    string
+	start  string // run folder of the common start; "": the recipes start as they are
+	device gpu.Device
+	show   io.Writer
+}
+
+// contestant is a recipe as it was asked for.
+type contestant struct {
+	label, source string
+	sets          []string // changes of its own and those of all
+	recipe        *recipe.Recipe
+	learns        int // the first stage that learns from rewards
+}
+
+func compareRecipes(c *cli.Context) error {
+	if c.NArg() < 2 {
+		return usagef("rlzero compare takes two recipes or more")
+	}
+	if n := c.Int("seeds"); n < 1 || n > 1000 {
+		return badValue("seeds", n, "whole numbers from 1 to 1000")
+	}
+	if n := c.Int("budget"); c.IsSet("budget") && n < 1 {
+		return badValue("budget", n, "whole numbers from 1 on")
+	}
+	threshold := math.NaN()
+	if c.IsSet("threshold") {
+		if threshold = c.Float64("threshold"); !(threshold > 0 && threshold <= 1) {
+			return badValue("threshold", threshold, "numbers above 0 and up to 1")
+		}
+	}
+	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter}
+	if err := t.enter(c.Args().Slice(), c.StringSlice("set")); err != nil {
+		return err
+	}
+	var err error
+	if t.device, err = openDevice(c); err != nil {
+		return err
+	}
+	defer t.device.Close()
+	ctx, done := interruptible(c)
+	defer done()
+	arms, err := t.hold(ctx)
+	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
+		fmt.Fprintln(t.show, "to continue: call the same command again")
+	}
+	if err != nil {
+		return err
+	}
+	result, err := compare.New(arms, threshold)
+	if err != nil {
+		return err
+	}
+	return t.tell(c, result)
+}
+
+// enter reads the recipes and refuses those that cannot start from the same weights.
+func (t *contest) enter(args, sets []string) error {
+	for i, arg := range args {
+		parts := strings.Split(arg, ";")
+		a := contestant{source: strings.TrimSpace(parts[0]), label: strings.TrimSpace(parts[0])}
+		if strings.HasSuffix(a.label, ".toml") {
+			a.label = strings.TrimSuffix(filepath.Base(a.label), ".toml")
+		}
+		for _, change := range parts[1:] {
+			if change = strings.TrimSpace(change); change != "" {
+				a.sets = append(a.sets, change)
+				path, value, _ := strings.Cut(change, "=")
+				a.label += " " + path[strings.LastIndex(path, ".")+1:] + "=" + value
+			}
+		}
+		a.sets = append(append([]string{}, sets...), a.sets...)
+		if err := recipeCatalogue.checkFile(a.source); err != nil {
+			return err
+		}
+		var err error
+		if a.recipe, err = recipe.Load(a.source, a.sets); err != nil {
+			return err
+		}
+		for a.learns < len(a.recipe.Stages) && a.recipe.Stages[a.learns].Kind != recipe.KindRL {
+			a.learns++
+		}
+		if a.learns == len(a.recipe.Stages) {
+			return fmt.Errorf("%w: %s has no stage that learns from rewards", lines.ErrInput, a.label)
+		}
+		for _, b := range t.arms {
+			if b.label == a.label {
+				return hint.With(usagef("%q is named twice", a.label), "a second time it needs a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
+			}
+		}
+		t.arms = append(t.arms, a)
+		if what := differs(&t.arms[0], &t.arms[i]); what != "" {
+			return hint.With(fmt.Errorf("%w: %s and %s have not the same %s, so they cannot start from the same weights", lines.ErrInput, t.arms[0].label, a.label, what),
+				"rlzero train --dry-run prints a recipe with all its keys")
+		}
+	}
+	return nil
+}
+
+// differs says in what two recipes differ before they learn from rewards; "": nothing.
+func differs(a, b *contestant) string {
+	switch {
+	case !reflect.DeepEqual(a.recipe.Model, b.recipe.Model):
+		return "[model]"
+	case !reflect.DeepEqual(a.recipe.Task, b.recipe.Task):
+		return "[task]"
+	case !reflect.DeepEqual(a.recipe.Stages[:a.learns], b.recipe.Stages[:b.learns]):
+		return "stages before the first that learns from rewards"
+	}
+	return ""
+}
+
+// hold makes the runs that are not there yet, seed by seed, and reads them.
+func (t *contest) hold(ctx context.Context) ([]compare.Arm, error) {
+	if err := t.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	arms := make([]compare.Arm, len(t.arms))
+	for seed := 1; seed <= t.seeds; seed++ {
+		for i := range t.arms {
+			a := &t.arms[i]
+			arms[i].Name = a.label
+			dir := filepath.Join(t.dir, fmt.Sprintf("%d-%s-seed-%d", i+1, folderName(a.label), seed))
+			if err := t.train(ctx, dir, a, t.changes(a, seed)...); err != nil {
+				return nil, err
+			}
+			trial, err := compare.Read(dir, uint64(seed))
+			if err != nil {
+				return nil, err
+			}
+			arms[i].Trials = append(arms[i].Trials, trial)
+			if t.budget == 0 { // the first run sets it
+				t.budget = int(trial.Tokens[len(trial.Tokens)-1])
+			}
+		}
+	}
+	return arms, nil
+}
+
+// folderName is a label as a part of the name of a folder.
+func folderName(label string) string {
+	return strings.Trim(regexp.MustCompile(`[^A-Za-z0-9.]+`).ReplaceAllString(label, "-"), "-.")
+}
+
+// warmUp runs the stages before the first that learns from rewards, once.
+func (t *contest) warmUp(ctx context.Context) error {
+	a := &t.arms[0]
+	var skip []string
+	for i, st := range a.recipe.Stages {
+		if i >= a.learns {
+			skip = append(skip, fmt.Sprintf("stage.%d.skip=true", i))
+		} else if !st.Skip {
+			t.start = filepath.Join(t.dir, "start")
+		}
+	}
+	if t.start == "" {
+		return nil
+	}
+	return t.train(ctx, t.start, a, skip...)
+}
+
+// changes are the overrides of a run of the comparison.
+func (t *contest) changes(a *contestant, seed int) []string {
+	sets := []string{fmt.Sprintf("seed=%d", seed)}
+	for i, st := range a.recipe.Stages {
+		switch {
+		case i < a.learns && t.start != "":
+			sets = append(sets, fmt.Sprintf("stage.%d.skip=true", i))
+		case st.Kind == recipe.KindRL && t.budget > 0:
+			sets = append(sets, fmt.Sprintf("stage.%d.max_sampled_tokens=%d", i, t.budget))
+		}
+	}
+	if t.start != "" {
+		sets = append(sets, "model.path="+t.start)
+	}
+	return sets
+}
+
+// train makes a run, or continues the one that is there.
+func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...string) error {
+	r, err := recipe.Load(a.source, append(append([]string{}, a.sets...), sets...))
+	if err != nil {
+		return err
+	}
+	_, missing := os.Stat(filepath.Join(dir, recipe.File))
+	fmt.Fprintf(t.show, "%s\n", dir)
+	_, err = run.Train(ctx, run.Options{Recipe: r, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Version: Version})
+	if missing == nil && errors.Is(err, lines.ErrInput) {
+		err = hint.With(err, "another comparison needs another folder: --out DIR")
+	}
+	return err
+}
+
+// tell writes the comparison and prints it.
+func (t *contest) tell(c *cli.Context, result *compare.Comparison) error {
+	var notes []string
+	for _, a := range result.Arms {
+		for _, trial := range a.Trials {
+			if n := trial.Tokens[len(trial.Tokens)-1]; n < float64(t.budget) {
+				notes = append(notes, fmt.Sprintf("%s, seed %d, sampled %.0f of %d tokens before its steps were done: raise the steps of its stage.", a.Name, trial.Seed, n, t.budget))
+			}
+		}
+	}
+	text, err := result.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	page, err := result.Page(notes)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	err = errors.Join(store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), text), store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), page))
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		fmt.Fprintln(t.show, n)
+	}
+	fmt.Fprintln(t.show, filepath.Join(t.dir, "compare.html"))
+	if c.Bool("json") {
+		_, err = c.App.Writer.Write(text)
+		return err
+	}
+	_, err = io.WriteString(c.App.Writer, result.Table())
+	return err
+}

@@ -1,0 +1,202 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// trial is a run of four steps of 100 tokens, evaluated after each, with the outcomes
+// of three problems of four samples.
+func trial(seed uint64, accuracies []float64, right ...int) *Trial {
+	t := &Trial{Seed: seed, Tokens: []float64{100, 200, 300, 400}, Curves: map[string]Curve{
+		"rollout/length_mean": {[]float64{100, 200, 300, 400}, []float64{9, 8, 7, 6 + float64(seed)}},
+		"reward/mean":         {[]float64{100, 200, 300, 400}, []float64{0, 0.25, 0.5, 0.75}},
+	}}
+	for i, y := range accuracies {
+		t.add(accuracy, float64(100*i), y)
+	}
+	for _, n := range right {
+		t.Problems = append(t.Problems, Outcome{Scored: 4, Right: n, Score: float64(n)})
+	}
+	return t
+}
+
+func twoArms() []Arm {
+	return []Arm{
+		{"plain", []*Trial{trial(1, []float64{0, 0.25, 0.25, 0.5, 0.5}, 2, 2, 2), trial(2, []float64{0, 0.25, 0.5, 0.5, 0.5}, 3, 2, 1)}},
+		{"new", []*Trial{trial(1, []float64{0, 0.5, 0.75, 0.75, 0.75}, 3, 3, 3), trial(2, []float64{0, 0.25, 0.25, 0.25, 0.25}, 4, 3, 2)}},
+	}
+}
+
+func rowNamed(t *testing.T, c *Comparison, name string) Row {
+	t.Helper()
+	i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Name == name })
+	if i < 0 {
+		t.Fatalf("no row %s", name)
+	}
+	return c.Rows[i]
+}
+
+// TestFigures by hand.
+func TestFigures(t *testing.T) {
+	c, err := New(twoArms(), math.NaN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Threshold != 0.45 {
+		t.Errorf("threshold %v", c.Threshold)
+	}
+	// Every problem gains a quarter with both seeds.
+	if f := rowNamed(t, c, "accuracy").Arms; f[0].Mean != 0.5 || f[0].Spread != 0 || f[1].Mean != 0.75 || f[1].Gain != (Interval{0.25, 0.25, 0.25}) {
+		t.Errorf("%+v", f)
+	}
+	// With 2 of 4 right, two samples hold one with chance 5/6; with 3 or 4 they do; with 1 half of the time.
+	if f := rowNamed(t, c, "pass@2").Arms; !near(f[0].Seeds[0], 5.0/6) || !near(f[0].Seeds[1], (1+5.0/6+0.5)/3) || f[1].Seeds[0] != 1 {
+		t.Errorf("%+v", f)
+	}
+	// The last tenth of four steps is the last one.
+	if f := rowNamed(t, c, "length").Arms; f[0].Mean != 7.5 || f[1].Gain.Mean != 0 {
+		t.Errorf("%+v", f)
+	}
+	// 0.45 lies on the lines from 200 to 300, 100 to 200, 0 to 100; one run never gets there.
+	f := rowNamed(t, c, "tokens to 45.0 %").Arms
+	if !near(f[0].Seeds[0], 280) || !near(f[0].Seeds[1], 180) || !near(f[1].Seeds[0], 90) || !math.IsNaN(f[1].Seeds[1]) || f[1].Mean != f[1].Seeds[0] {
+		t.Errorf("%+v", f)
+	}
+	if slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Name == "entropy" || r.Name == "score" }) {
+		t.Error("there is a row for what nothing measured")
+	}
+	arms := twoArms()
+	arms[1].Trials = arms[1].Trials[:1]
+	if _, err := New(arms, 0.5); err == nil || !strings.Contains(err.Error(), "plain and new have not the same seeds") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTold: the table, the JSON object and the page have the same figures, and are the
+// same each time.
+func TestTold(t *testing.T) {
+	c, err := New(twoArms(), 0.45)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table []string
+	for text := range strings.Lines(c.Table()) {
+		table = append(table, strings.Join(strings.Fields(text), " "))
+	}
+	for _, want := range []string{
+		"RECIPE MEAN SPREAD AGAINST PLAIN 95 % INTERVAL", "accuracy (%) plain 50.0 0.0", "new 75.0 0.0 +25.0 +25.0 to +25.0",
+		"new 90 (1 of 2 seeds) – -190", "tokens sampled plain 400 0",
+	} {
+		if !slices.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, c.Table())
+		}
+	}
+	text, err := c.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Seeds   []uint64
+		Figures []struct {
+			Name    string
+			Recipes []struct {
+				Mean, Spread *float64
+				Seeds        []*float64
+				Gain         *struct{ Mean, Low *float64 }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	last := read.Figures[len(read.Figures)-2].Recipes
+	if !slices.Equal(read.Seeds, []uint64{1, 2}) || last[0].Gain != nil || *last[1].Mean != 90 || last[1].Seeds[1] != nil || *last[1].Gain.Mean != -190 || last[1].Gain.Low != nil {
+		t.Errorf("%s", text)
+	}
+	arms := twoArms()
+	arms[0].Name = "<script>"
+	hostile, err := New(arms, 0.45)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := hostile.Page([]string{"note & note"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"&lt;script&gt;", "note &amp; note", "Accuracy on held-out problems", `class="band s1"`, "&#43;25.0 to &#43;25.0"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(string(page), "<script>") {
+		t.Error("a name is not escaped")
+	}
+	again, err := hostile.Page([]string{"note & note"})
+	if err != nil || string(again) != string(page) {
+		t.Error("the page is another one the second time")
+	}
+}
+
+// TestBands: a place has the mean of the points nearest to it, or lies on a line.
+func TestBands(t *testing.T) {
+	grid := []float64{0, 10, 20, 30}
+	dense := Curve{[]float64{0, 4, 6, 14, 16, 24, 30}, []float64{1, 3, 4, 6, 8, 10, 20}}
+	sparse := Curve{[]float64{0, 30}, []float64{0, 3}}
+	got := Bands([]Curve{dense, sparse}, grid)
+	for i, want := range []float64{(2 + 0) / 2.0, (5 + 1) / 2.0, (9 + 2) / 2.0, (20 + 3) / 2.0} {
+		if !near(got[i].Mean, want) || !(got[i].Low < want) {
+			t.Errorf("place %v: %+v, want %v", grid[i], got[i], want)
+		}
+	}
+	late := Curve{[]float64{15, 30}, []float64{1, 1}}
+	if got := Bands([]Curve{late}, grid); !math.IsNaN(got[0].Mean) || got[2].Mean != 1 || !math.IsNaN(got[2].Low) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRead: a run folder gives tokens, curves and outcomes; another folder an error.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metrics := `{"step":0,"stage":"rl","eval/pass@1":0.125,"eval/problems":2}` + "\n"
+	for step := 1; step <= 3; step++ {
+		metrics += fmt.Sprintf(`{"step":%d,"stage":"rl","rollout/tokens":%d,"reward/mean":null,"policy/entropy":%d}`, step, 10*step, step) + "\n"
+	}
+	write("metrics.jsonl", metrics+`{"step":3,"stage":"rl","eval/pass@1":0.5,"eval/problems":2}`+"\n")
+	write("heldout.jsonl", `{"step":0,"problems":[]}`+"\n"+`{"step":3,"problems":[{"scored":4,"right":2,"score":2},{"scored":0,"right":0,"score":0}]}`+"\n")
+	got, err := Read(dir, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Tokens, []float64{10, 30, 60}) || got.Seed != 7 || len(got.Problems) != 2 {
+		t.Errorf("%+v", got)
+	}
+	if c := got.Curves[accuracy]; !slices.Equal(c.X, []float64{0, 60}) || !slices.Equal(c.Y, []float64{0.125, 0.5}) {
+		t.Errorf("accuracy %+v", c)
+	}
+	if len(got.Curves["reward/mean"].X) != 0 || got.closing("policy/entropy") != 3 || !math.IsNaN(got.scores()[1]) {
+		t.Errorf("%+v", got.Curves)
+	}
+	write("heldout.jsonl", "{\n")
+	if _, err := Read(dir, 7); err == nil || !strings.Contains(err.Error(), "heldout.jsonl: line 1: ") {
+		t.Errorf("%v", err)
+	}
+	write("metrics.jsonl", `{"step":1,"stage":"warm-up","sft/loss":2}`+"\n")
+	if _, err := Read(dir, 7); err == nil || !strings.Contains(err.Error(), "no step that learns from rewards") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Read(filepath.Join(dir, "none"), 7); err == nil {
+		t.Error("a folder that is not there is read")
+	}
+}

@@ -1,0 +1,157 @@
+package compare
+
+import "math"
+
+// Interval is an estimate with its 95 % interval. Low and High are NaN where nothing
+// says how much the estimate varies.
+type Interval struct{ Mean, Low, High float64 }
+
+// Excludes tells whether a value lies outside of the interval.
+func (i Interval) Excludes(x float64) bool { return x < i.Low || x > i.High }
+
+// mean and sum of squares about it.
+func moments(x []float64) (mean, squares float64) {
+	for _, v := range x {
+		mean += v
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, squares
+}
+
+// Spread is the standard deviation, divisor n-1; NaN for fewer than two values.
+func Spread(x []float64) float64 {
+	_, squares := moments(x)
+	if len(x) < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(squares / float64(len(x)-1))
+}
+
+// Mean is that of independent values with its t interval. NaN if there is none.
+func Mean(x []float64) Interval {
+	mean, squares := moments(x)
+	n := float64(len(x))
+	switch len(x) {
+	case 0:
+		return Interval{math.NaN(), math.NaN(), math.NaN()}
+	case 1:
+		return Interval{mean, math.NaN(), math.NaN()}
+	}
+	return around(mean, squares/(n-1)/n, n-1)
+}
+
+// around is the interval of an estimate with a variance and its degrees of freedom.
+func around(mean, variance, freedom float64) Interval {
+	if variance == 0 {
+		return Interval{mean, mean, mean}
+	}
+	half := quantileT(freedom) * math.Sqrt(variance)
+	return Interval{mean, mean - half, mean + half}
+}
+
+// Paired is the mean of b - a over the same seeds and problems: a[seed][problem].
+// A problem that has no value (NaN) anywhere is left out. The slices have equal
+// lengths.
+func Paired(a, b [][]float64) Interval {
+	var d [][]float64 // [problem][seed]
+	seeds := len(a)
+	for p := 0; seeds > 0 && p < len(a[0]); p++ {
+		row := make([]float64, seeds)
+		whole := true
+		for s := range seeds {
+			row[s] = b[s][p] - a[s][p]
+			whole = whole && !math.IsNaN(row[s])
+		}
+		if whole {
+			d = append(d, row)
+		}
+	}
+	switch {
+	case len(d) == 0:
+		return Mean(nil)
+	case seeds == 1 || len(d) == 1:
+		var x []float64
+		for _, row := range d {
+			x = append(x, row...)
+		}
+		return Mean(x)
+	}
+	return crossed(d)
+}
+
+// crossed is the mean of differences d[problem][seed] where both are samples of more:
+// a two-way layout with one value a cell.
+func crossed(d [][]float64) Interval {
+	n, s := float64(len(d)), float64(len(d[0]))
+	ofProblem, ofSeed := make([]float64, len(d)), make([]float64, len(d[0]))
+	for p, row := range d {
+		for k, v := range row {
+			ofProblem[p] += v / s
+			ofSeed[k] += v / n
+		}
+	}
+	mean, squares := moments(ofProblem)
+	problems := s * squares / (n - 1)
+	_, squares = moments(ofSeed)
+	seeds := n * squares / (s - 1)
+	total := problems + seeds
+	return around(mean, total/(n*s), total*total/(problems*problems/(n-1)+seeds*seeds/(s-1)))
+}
+
+// quantileT is the 97.5 % quantile of Student's t with so many degrees of freedom, at
+// least 0.1, found by halving.
+func quantileT(freedom float64) float64 {
+	low, high := 0.0, 1.0
+	for tailT(high, freedom) > 0.025 {
+		low, high = high, 2*high
+	}
+	for range 60 {
+		if mid := (low + high) / 2; tailT(mid, freedom) > 0.025 {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}
+
+// tailT is the chance that Student's t is above a positive value
+// (https://dlmf.nist.gov/8.17, Abramowitz and Stegun 26.7.1).
+func tailT(t, freedom float64) float64 {
+	return beta(freedom/(freedom+t*t), freedom/2, 0.5) / 2
+}
+
+// beta is the regularised incomplete beta function I_x(a, b), by its continued
+// fraction (https://dlmf.nist.gov/8.17#E22), which converges quickly for
+// x below (a+1)/(a+b+2); above, by its symmetry.
+func beta(x, a, b float64) float64 {
+	switch {
+	case x <= 0 || x >= 1:
+		return math.Max(0, math.Min(1, x))
+	case x > (a+1)/(a+b+2):
+		return 1 - beta(1-x, b, a)
+	}
+	ga, _ := math.Lgamma(a)
+	gb, _ := math.Lgamma(b)
+	gab, _ := math.Lgamma(a + b)
+	front := math.Exp(gab-ga-gb+a*math.Log(x)+b*math.Log1p(-x)) / a
+	return front / fraction(x, a, b)
+}
+
+// fraction is the continued fraction of beta from its terms backwards: 200 of them
+// are far more than any x it is called for needs.
+func fraction(x, a, b float64) float64 {
+	f := 1.0
+	for k := 200; k >= 1; k-- {
+		m := float64(k / 2)
+		d := m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m))
+		if k%2 == 1 {
+			d = -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1))
+		}
+		f = 1 + d/f
+	}
+	return f
+}

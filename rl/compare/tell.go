@@ -1,0 +1,168 @@
+package compare
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rlzero/rlzero/rl/report"
+)
+
+// line is one figure of one arm, as text.
+type line struct {
+	Figure, Arm, Mean, Spread, Gain, Low, High string
+	First, Sure                                bool // of its figure; the interval is to one side of 0
+}
+
+// lines are the figures, arm by arm. Shares are in percent, and their gains in
+// percentage points.
+func (c *Comparison) lines() []line {
+	var out []line
+	for _, row := range c.Rows {
+		scale, digits, name := 1.0, 3, row.Name
+		if row.Share {
+			scale, digits, name = 100, 1, name+" (%)"
+		} else if row.Unit == "tokens" {
+			digits = 0
+		}
+		if row.Unit != "" && !strings.HasPrefix(name, row.Unit) {
+			name += " (" + row.Unit + ")"
+		}
+		write := func(v float64, plus string) string {
+			text := strconv.FormatFloat(scale*v, 'f', digits, 64)
+			switch {
+			case math.IsNaN(v):
+				return "–"
+			case strings.Trim(text, "-0.") == "":
+				return strings.TrimPrefix(text, "-")
+			case v > 0:
+				return plus + text
+			}
+			return text
+		}
+		for i, f := range row.Arms {
+			l := line{Figure: name, Arm: c.Arms[i].Name, First: i == 0, Mean: write(f.Mean, ""), Spread: write(f.Spread, "")}
+			if missing := len(f.Seeds) - len(finite(f.Seeds)); missing > 0 && missing < len(f.Seeds) {
+				l.Mean += fmt.Sprintf(" (%d of %d seeds)", len(f.Seeds)-missing, len(f.Seeds))
+			}
+			if i > 0 {
+				l.Gain, l.Low, l.High, l.Sure = write(f.Gain.Mean, "+"), write(f.Gain.Low, "+"), write(f.Gain.High, "+"), f.Gain.Excludes(0)
+			}
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Table is the comparison for a terminal.
+func (c *Comparison) Table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "\tRECIPE\tMEAN\tSPREAD\tAGAINST %s\t95 %% INTERVAL\n", strings.ToUpper(c.Arms[0].Name))
+	for _, l := range c.lines() {
+		name, interval := "", ""
+		if l.First {
+			name = l.Figure
+		}
+		if l.Low != "" && l.Low != "–" {
+			interval = l.Low + " to " + l.High
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", name, l.Arm, l.Mean, l.Spread, l.Gain, interval)
+	}
+	_ = w.Flush() // into memory
+	var out strings.Builder
+	for text := range strings.Lines(b.String()) {
+		out.WriteString(strings.TrimRight(text, " \n") + "\n")
+	}
+	return out.String()
+}
+
+// MarshalJSON writes names, seeds, threshold and figures; null: not measured.
+func (c *Comparison) MarshalJSON() ([]byte, error) {
+	type gain struct {
+		Mean *float64 `json:"mean"`
+		Low  *float64 `json:"low"`
+		High *float64 `json:"high"`
+	}
+	type arm struct {
+		Recipe string     `json:"recipe"`
+		Mean   *float64   `json:"mean"`
+		Spread *float64   `json:"spread"`
+		Seeds  []*float64 `json:"seeds"`
+		Gain   *gain      `json:"gain,omitempty"` // against the first recipe
+	}
+	type row struct {
+		Name string `json:"name"`
+		Unit string `json:"unit,omitempty"`
+		Arms []arm  `json:"recipes"`
+	}
+	out := struct {
+		Seeds     []uint64 `json:"seeds"`
+		Threshold *float64 `json:"threshold"` // pass@1 of the row "tokens to"
+		Rows      []row    `json:"figures"`
+	}{Threshold: number(c.Threshold)}
+	for _, t := range c.Arms[0].Trials {
+		out.Seeds = append(out.Seeds, t.Seed)
+	}
+	for _, r := range c.Rows {
+		figures := row{Name: r.Name, Unit: r.Unit}
+		for i, f := range r.Arms {
+			a := arm{Recipe: c.Arms[i].Name, Mean: number(f.Mean), Spread: number(f.Spread)}
+			for _, v := range f.Seeds {
+				a.Seeds = append(a.Seeds, number(v))
+			}
+			if i > 0 {
+				a.Gain = &gain{number(f.Gain.Mean), number(f.Gain.Low), number(f.Gain.High)}
+			}
+			figures.Arms = append(figures.Arms, a)
+		}
+		out.Rows = append(out.Rows, figures)
+	}
+	return json.Marshal(out)
+}
+
+// number is nil, JSON's null, for NaN and infinities.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// Page is the comparison as one HTML file that needs nothing beside it. notes are lines
+// for its foot.
+func (c *Comparison) Page(notes []string) ([]byte, error) {
+	var names []string
+	for _, a := range c.Arms {
+		names = append(names, a.Name)
+	}
+	var drawn []template.HTML
+	for _, chart := range c.Charts {
+		o := report.Overlay{Title: chart.Title, Unit: chart.Unit, Along: "tokens sampled", Share: chart.Share, X: chart.Grid}
+		for i, band := range chart.Bands {
+			l := report.Band{Label: c.Arms[i].Name}
+			for _, v := range band {
+				l.Mean, l.Low, l.High = append(l.Mean, v.Mean), append(l.Low, v.Low), append(l.High, v.High)
+			}
+			o.Lines = append(o.Lines, l)
+		}
+		drawn = append(drawn, template.HTML(o.SVG())) // text in it is escaped where it is drawn
+	}
+	var b bytes.Buffer
+	err := page.Execute(&b, map[string]any{
+		"Title": strings.Join(names, ", "), "First": c.Arms[0].Name, "Seeds": len(c.Arms[0].Trials),
+		"Problems": len(c.Arms[0].Trials[0].Problems), "Lines": c.lines(), "Charts": drawn, "Notes": notes,
+	})
+	return b.Bytes(), err
+}

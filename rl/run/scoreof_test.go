@@ -1,0 +1,49 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestScoreOf: a reward may be what models think of a text. At the start of a stage
+// the policy is the reference, to the last bit; then it moves. Runs are equal, and a
+// run that is cut comes to the same bytes.
+func TestScoreOf(t *testing.T) {
+	set := append(slices.Clone(smallRun), "stage.rl.algorithm.kl_coef=0",
+		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); a - b + 0.01*c`)
+	dir := t.TempDir()
+	trainIn(t, dir, false, set...)
+	first, moved := 0, 0
+	for _, line := range linesOf(t, filepath.Join(dir, "completions.jsonl")) {
+		terms, ok := line["terms"].(map[string]any)
+		if !ok || terms["a"] == nil || terms["b"] == nil || terms["c"] == nil {
+			t.Fatalf("no terms in %v", line)
+		}
+		a, b, c := terms["a"].(float64), terms["b"].(float64), terms["c"].(float64)
+		switch {
+		case !(a < 0 && b < 0 && c < 0):
+			t.Errorf("log-probs %v, %v, %v", a, b, c)
+		case line["step"] == float64(smallRunSteps-3):
+			if first++; a != b {
+				t.Errorf("step 1: %v by the policy, %v by the reference", a, b)
+			}
+		case a != b:
+			moved++
+		}
+	}
+	if first != 20 || moved == 0 {
+		t.Errorf("%d completions in the first step, %d scores that moved later", first, moved)
+	}
+	want := runFiles(t, dir)
+	cut := copyRun(t, dir)
+	dirs := checkpointDirs(t, cut)
+	for _, c := range dirs[len(dirs)-2:] {
+		if err := os.RemoveAll(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trainIn(t, cut, true, set...)
+	sameRun(t, runFiles(t, cut), want)
+}
