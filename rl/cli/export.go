@@ -81,6 +81,10 @@ func export(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	defer f.Tensors.Close()
+	if f.Adapter != "" {
+		return hint.With(fmt.Errorf("%w: model %s is an adapter, and what would be exported is the model below it alone", lines.ErrInput, folder),
+			"PEFT reads the adapter as it is: adapter_config.json and adapter_model.safetensors")
+	}
 	disk := store.OS()
 	if err := disk.Mkdir(out); errors.Is(err, fs.ErrExist) {
 		return hint.With(fmt.Errorf("%w: --out %s is there already", lines.ErrInput, out), "name a folder that is not there yet")
