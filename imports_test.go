@@ -35,27 +35,28 @@ type layer struct {
 var layers = []layer{
 	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
 
-	{folder: "rl/cli", imports: "gpu internal/* model model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
-	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders", tests: "gpu/gputest gpu/refdev", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
+	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
+	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
 	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
-	{folder: "rl/infer", imports: "model model/text rl/lines"},
+	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/run"},
-	{folder: "rl/cast", imports: "gpu model model/text rl/lines rl/random rl/recipe rl/reward rl/rollout"},
+	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
-	{folder: "rl/resolve", imports: "internal/files rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/resolve", imports: "internal/files rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/reward rl/settings rl/tasks verify"},
-	{folder: "rl/prompts", imports: "internal/hint rl/random rl/table rl/tasks rl/terminal verify"},
+	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures"},
+	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines", tests: "internal/fixtures"},
 	{folder: "rl/reward", imports: "internal/worker rl/formula verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/random rl/settings verify", tests: "internal/fixtures"},
 	{folder: "rl/algo", imports: "rl/formula rl/settings", tests: "internal/fixtures", modules: "github.com/BurntSushi/toml"},
@@ -85,8 +86,8 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
-	{folder: "model/text", imports: "model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
+	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model/text", imports: "internal/hint model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},
@@ -106,7 +107,7 @@ var layers = []layer{
 	{folder: "shaders/internal/spirv"},
 	{folder: "shaders/internal/generate", imports: "shaders shaders/internal/spirv"},
 
-	{folder: "internal/files"},
+	{folder: "internal/files", imports: "internal/hint"},
 	{folder: "internal/fixtures"},
 	{folder: "internal/hint"},
 	{folder: "internal/worker"},
@@ -162,6 +163,7 @@ var guardedCalls = []struct {
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
+			{"rl/cli/watch.go", "asks a file for news"},
 			{"rl/page", "asks files for news, and whether a run is in progress"},
 			{"internal/browser", "waits for a browser, with a bound"},
 			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},

@@ -54,6 +54,7 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
 			e.Setenv("MODELS", filepath.Join(root, "testdata", "models"))
+			e.Setenv("CHAT", filepath.Join(root, "testdata", "chat"))
 			e.Setenv("BAD", filepath.Join(root, "testdata", "models_bad"))
 			for _, name := range []string{"RLZERO_DEVICE", "RLZERO_TIER"} {
 				e.Setenv(name, os.Getenv(name))

@@ -36,10 +36,9 @@ type GenerationConfig struct {
 
 // ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks
 // it: every tensor the config asks for is there in its shape, and no other. Values are
-// checked when read. The folder
-// may also be that of a PEFT adapter: the model is then the one that it names as its
-// base, and what else lies in the adapter's folder (config.json, a tokenizer) goes before
-// the base's.
+// checked when read. The folder may also be that of a PEFT adapter: the model is then the
+// one that it names as its base, and what else lies in the adapter's folder (config.json,
+// a tokenizer) goes before the base's, unless that is a GGUF file.
 func ReadFolder(dir string) (*Folder, error) {
 	if gguf.IsFile(dir) {
 		return readGGUF(dir)
@@ -50,6 +49,13 @@ func ReadFolder(dir string) (*Folder, error) {
 		f.Adapter = dir
 		if err := f.findBase(); err != nil {
 			return nil, err
+		}
+		if gguf.IsFile(f.Dir) {
+			base, err := readGGUF(f.Dir)
+			if err == nil {
+				base.Adapter = dir
+			}
+			return base, err
 		}
 		if !exists(filepath.Join(small, configFile)) {
 			small = f.Dir
@@ -85,7 +91,7 @@ func (f *Folder) findBase() error {
 		return err
 	}
 	for _, dir := range []string{filepath.Join(f.Adapter, cfg.Base), cfg.Base} {
-		if cfg.Base != "" && exists(filepath.Join(dir, configFile)) {
+		if cfg.Base != "" && (exists(filepath.Join(dir, configFile)) || gguf.IsFile(dir)) {
 			f.Dir = dir
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -321,6 +322,41 @@ func TestCheckTensors(t *testing.T) {
 		err := checkTensors(c.cfg, set)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestForeignFolder: weights and tokenizers in forms that are not read are refused with
+// what to fetch.
+func TestForeignFolder(t *testing.T) {
+	good := filepath.Join(fixtures.Selection(t, "models_bad"), "control_good")
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+	for _, c := range []struct{ without, name, content, want, advice string }{
+		{"model.safetensors", "pytorch_model.bin", "PK", "has its weights in pytorch_model.bin, a Python pickle", "download the model's safetensors files"},
+		{"model.safetensors", "pytorch_model.bin.index.json", "{}", "has its weights in pytorch_model.bin.index.json", "download the model's safetensors files"},
+		{"model.safetensors", "model.safetensors", pointer, "model.safetensors is a pointer of Git LFS", "git lfs pull"},
+		{"tokenizer.json", "tokenizer.model", "sp", "has its tokenizer in tokenizer.model; accepted: tokenizer.json", "download the model's tokenizer.json"},
+		{"tokenizer.json", "tokenizer.json", pointer, "tokenizer.json is a pointer of Git LFS", "git lfs pull"},
+	} {
+		dir := t.TempDir()
+		for _, file := range glob(t, good, "*") {
+			if filepath.Base(file) == c.without {
+				continue
+			}
+			data, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadFolder(dir)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(strings.Join(hint.All(err), " "), c.advice) {
+			t.Errorf("%s: %v, hints %q; want %s", c.name, err, hint.All(err), c.want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -65,7 +66,7 @@ func OpenTensors(dir string) (*TensorSet, error) {
 	}
 	index, err := jsonfile.Read(filepath.Join(dir, indexFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no weights: %s and %s are missing", dir, weightsFile, indexFile)
+		return nil, noWeights(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -75,6 +76,17 @@ func OpenTensors(dir string) (*TensorSet, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, indexFile), err)
 	}
 	return set, nil
+}
+
+// noWeights says what a folder without safetensors has in their place.
+func noWeights(dir string) error {
+	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
+		if exists(filepath.Join(dir, name)) {
+			err := fmt.Errorf("%s has its weights in %s, a Python pickle that can run any code when it is read; accepted: %s or %s", dir, name, weightsFile, indexFile)
+			return hint.With(err, "download the model's safetensors files, or convert it with transformers: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR)")
+		}
+	}
+	return fmt.Errorf("%s has no weights: %s and %s are missing", dir, weightsFile, indexFile)
 }
 
 // OpenTensorFile opens a single safetensors file.

@@ -4,7 +4,9 @@
 //
 //	recipe    what a run is a function of: plain data, strictly read (settings: the tags that describe keys)
 //	resolve   opens what a recipe names
-//	prompts   where problems come from: a procedural family (tasks), a file of rows
+//	prompts   where problems come from: a procedural family (tasks), data sets (table);
+//	          and how they become what a model reads
+//	chat      conversations as token ids, and what is learned of them
 //	random    keyed random numbers and their purposes
 //	rollout   the record of what was sampled: groups, segments, paths; and its collection
 //	formula   the language of rewards and methods: checked, in float64, with derivatives

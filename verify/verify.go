@@ -97,6 +97,8 @@ type Problem struct {
 	// row's "metadata" object and the row's own unknown fields, which win where
 	// both have one name.
 	Metadata map[string]json.RawMessage
+	File     string // or folder that it was read from; "": none. No part of its JSON, like Line
+	Line     int    // there, from 1; of a table without lines the row
 }
 
 // UnmarshalJSON reads an object with the optional keys id, question (or

@@ -5,9 +5,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
-// Open opens a regular file, or a link to one.
+// pointer begins the text that Git LFS leaves in place of a file that it has not fetched
+// (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+const pointer = "version https://git-lfs.github.com/spec/"
+
+// Open opens a regular file, or a link to one. A pointer of Git LFS is refused: it
+// stands where the file would be.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if failed, ok := err.(*fs.PathError); ok {
@@ -19,7 +26,17 @@ func Open(path string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is %s; accepted: a regular file", path, kind(info.Mode()))
 	}
-	return os.Open(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	begin := make([]byte, len(pointer))
+	if n, _ := f.ReadAt(begin, 0); string(begin[:n]) == pointer {
+		f.Close()
+		err := fmt.Errorf("%s is a pointer of Git LFS, which stands for a file that was not fetched", path)
+		return nil, hint.With(err, "run git lfs install and git lfs pull in its folder, or download the file itself")
+	}
+	return f, nil
 }
 
 // Read reads a regular file of at most the given number of bytes.

@@ -20,7 +20,12 @@ func TestRead(t *testing.T) {
 		most int64
 		want string // the error's text, "" for none
 	}
+	lfs := filepath.Join(dir, "lfs")
+	if err := os.WriteFile(lfs, []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cases := []read{
+		{lfs, 500, "lfs is a pointer of Git LFS, which stands for a file that was not fetched"},
 		{file, 5, ""},
 		{file, 4, "file has 5 bytes; accepted: at most 4"},
 		{dir, 5, "is a folder; accepted: a regular file"},

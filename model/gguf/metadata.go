@@ -131,3 +131,65 @@ func kindOf(value any) string {
 	}
 	return fmt.Sprintf("%T", value)
 }
+
+// Cut is the value with at most so many items, as a JSON encoder takes it: numbers that
+// JSON does not have are strings. of is how many items a list had that was cut, else 0.
+func (p Pair) Cut(most int) (value any, of int) {
+	switch v := p.Value.(type) {
+	case float32:
+		return finite(float64(v)), 0
+	case float64:
+		return finite(v), 0
+	case []string:
+		return items(v, most)
+	case []bool:
+		return items(v, most)
+	case []uint8:
+		return items(v, most)
+	case []int8:
+		return items(v, most)
+	case []uint16:
+		return items(v, most)
+	case []int16:
+		return items(v, most)
+	case []uint32:
+		return items(v, most)
+	case []int32:
+		return items(v, most)
+	case []uint64:
+		return items(v, most)
+	case []int64:
+		return items(v, most)
+	case []float32:
+		return items(v, most)
+	case []float64:
+		return items(v, most)
+	}
+	return p.Value, 0
+}
+
+func items[T any](list []T, most int) (out []any, of int) {
+	out = []any{}
+	for _, x := range list[:min(most, len(list))] {
+		var item any = x
+		switch x := item.(type) {
+		case float32:
+			item = finite(float64(x))
+		case float64:
+			item = finite(x)
+		}
+		out = append(out, item)
+	}
+	if len(list) > most {
+		of = len(list)
+	}
+	return out, of
+}
+
+// finite is a number, or the name of one that JSON does not have.
+func finite(x float64) any {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return fmt.Sprint(x)
+	}
+	return x
+}

@@ -1,12 +1,14 @@
 package text
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
@@ -19,13 +21,17 @@ var companions = []string{"tokenizer_config.json", "special_tokens_map.json", "a
 	"chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt", "tokenizer.model"}
 
 // ReadFolder reads the tokenizer of a folder, which needs to hold no more than
-// tokenizer.json, or of a GGUF file. Without one the error is [os.ErrNotExist].
+// tokenizer.json, or of a GGUF file. The error is [os.ErrNotExist] without a tokenizer,
+// and another one if it has a form that is not read.
 func ReadFolder(dir string) (*Tokenizer, error) {
 	if gguf.IsFile(dir) {
 		return readGGUFFile(dir)
 	}
 	path := filepath.Join(dir, tokenizerFile)
 	data, err := jsonfile.Read(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, cmp.Or(otherTokenizer(dir), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +50,17 @@ func ReadFolder(dir string) (*Tokenizer, error) {
 		t.files[name] = data
 	}
 	return t, nil
+}
+
+// otherTokenizer says what a folder without tokenizer.json has in its place; nil: nothing.
+func otherTokenizer(dir string) error {
+	for _, name := range []string{"tokenizer.model", "vocab.json", "spiece.model"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			err := fmt.Errorf("%s has its tokenizer in %s; accepted: %s", dir, name, tokenizerFile)
+			return hint.With(err, "download the model's tokenizer.json, or convert it with transformers: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)")
+		}
+	}
+	return nil
 }
 
 // readGGUFFile reads the tokenizer of a GGUF file.

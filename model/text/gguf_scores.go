@@ -20,6 +20,11 @@ func scoredJSON(m gguf.Metadata) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, a := range added {
+		if !a.Special { // such as Gemma's runs of spaces, which are merged too
+			vocab[a.Content] = a.ID
+		}
+	}
 	scores, ok := m.Get(ggufScores).([]float32)
 	if tokens, _ := m.Texts(ggufTokens); !ok || len(scores) != len(tokens) {
 		return nil, fmt.Errorf("%s: found %d scores; accepted: one for each of %d tokens", ggufScores, len(scores), len(tokens))

@@ -39,7 +39,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
 	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
-	{Name: "task", Level: formula.Completion, Meaning: "score of the task's verdict; the stage's own verifiers go by their names"},
+	{Name: "task", Level: formula.Completion, Meaning: "score of the task's own verdict; the stage's verifiers go by their names"},
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),

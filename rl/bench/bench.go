@@ -12,7 +12,7 @@ import (
 
 // Result is one measurement, a line of "rlzero bench --json".
 type Result struct {
-	Bench         string             `json:"bench"` // matmul, decode, train or step
+	Bench         string             `json:"bench"` // matmul, decode, train, groups or step
 	Case          string             `json:"case"`
 	Device        string             `json:"device"`
 	Tier          string             `json:"tier"`

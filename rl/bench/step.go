@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/train"
@@ -16,10 +17,15 @@ import (
 // stepRepeats is how many steps Step runs after one to warm up.
 const stepRepeats = 6
 
-// Step measures whole reinforcement learning steps of a preset from random weights,
-// rollouts of full length: the best of several, with its phases.
-func Step(ctx context.Context, dev gpu.Device, preset string, emit func(Result)) error {
-	r, err := recipe.Load(preset, nil)
+// Step measures whole reinforcement learning steps of a preset: the best of several, with
+// its phases. from is the Hugging Face folder of a model to start from, or "": random
+// weights, and rollouts of full length.
+func Step(ctx context.Context, dev gpu.Device, preset, from string, emit func(Result)) error {
+	var set []string
+	if from != "" {
+		set = append(set, "model.path="+from)
+	}
+	r, err := recipe.Load(preset, set)
 	if err != nil {
 		return err
 	}
@@ -32,21 +38,29 @@ func Step(ctx context.Context, dev gpu.Device, preset string, emit func(Result))
 	for i := range r.Stages {
 		if st := &r.Stages[i]; st.Kind == recipe.KindRL && index < 0 {
 			index = i
-			st.Reward = "random" // random weights solve nothing: without it no advantage would differ from 0
+			if from == "" {
+				st.Reward = "random" // random weights solve nothing: without it no advantage would differ from 0
+			}
 			st.EvalEvery, st.RL.Steps = 0, stepRepeats+1
 		}
 	}
 	if index < 0 {
 		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
 	}
-	c, err := cast.Open(r, "", dev)
+	c, err := cast.Open(r, from, dev)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	c.Policy.Model.Config.EOS = nil // every completion runs to its full length
-	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c}
-	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c); err != nil {
+	renderer, err := prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(opened.Recipe))
+	if err != nil {
+		return err
+	}
+	if from == "" {
+		c.Policy.Model.Config.EOS = nil // every completion runs to its full length
+	}
+	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer}
+	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c, renderer); err != nil {
 		return err
 	}
 	stage, err := train.New(parts, index)

@@ -106,7 +106,7 @@ func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, positio
 		}
 		return nil, err
 	}
-	m.Tokenizer = b.tokenizer
+	m.Tokenizer, m.Config.EOS = b.tokenizer, b.config.EOS
 	return m, nil
 }
 

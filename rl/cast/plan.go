@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 // ProbeProblems is the number of training problems on which a warm-up tests whether
@@ -30,12 +33,16 @@ func sizesOf(r *recipe.Recipe) sizes {
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
 		switch st.Kind {
 		case recipe.KindSFT:
+			longest = max(longest, st.SFT.MaxTokens)
 			rows = max(rows, st.SFT.BatchSize*longest)
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.RL.GroupSize)
 		}
 		widest = max(widest, r.Task.EvalSamples)
+	}
+	if !r.Samples() {
+		widest, group = 1, 1
 	}
 	s.positions = longest + roomForTexts(r)
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
@@ -74,6 +81,10 @@ func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 		return gpu.Plan{}, err
 	}
 	s := sizesOf(r)
+	if most := b.config.MaxPositions; folder != "" && s.positions > most {
+		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
+		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
+	}
 	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Reference: roles(r)["reference"], Engine: &s.engine})
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
@@ -88,10 +99,11 @@ type blueprint struct {
 	adapter   *model.AdapterConfig // that is trained; nil: the model is
 }
 
-// Tokenizer is that of the model that a recipe trains. No device is needed.
-func Tokenizer(r *recipe.Recipe, folder string) (*text.Tokenizer, error) {
+// Tokenizer is that of the model that a recipe trains, and eos its end tokens. No device
+// is needed.
+func Tokenizer(r *recipe.Recipe, folder string) (tok *text.Tokenizer, eos []int, err error) {
 	b, err := read(r, folder)
-	return b.tokenizer, err
+	return b.tokenizer, b.config.EOS, err
 }
 
 // read finds out what model a recipe trains: that of a folder, or a fresh one of the
@@ -113,10 +125,23 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 		err = fmt.Errorf("%w: model %s is an adapter, and a run begins with a model: give the folder of the model it belongs to", lines.ErrInput, folder)
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
-	case len(b.config.EOS) == 0:
-		err = fmt.Errorf("%w: model %s names no eos_token_id", lines.ErrInput, folder)
+	default:
+		err = b.endTurns(r)
 	}
 	return b, errors.Join(err, f.Tensors.Close())
+}
+
+// endTurns adds the token with which the model's chat template ends a turn to its end
+// tokens, if the recipe's prompts are conversations. Checkpoints have it then.
+func (b *blueprint) endTurns(r *recipe.Recipe) error {
+	renderer, err := prompts.NewRenderer(b.tokenizer, b.config.EOS, resolve.Style(r))
+	if err != nil {
+		return err
+	}
+	if b.config.EOS = renderer.Ends(); len(b.config.EOS) == 0 {
+		return fmt.Errorf("%w: the model names no eos_token_id, in neither generation_config.json nor config.json", lines.ErrInput)
+	}
+	return nil
 }
 
 // adapterOf is the adapter that a recipe trains, of the model of a folder; nil for none.

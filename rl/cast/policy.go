@@ -64,8 +64,8 @@ func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
 // Version is the number of updates since the run began.
 func (p *Policy) Version() int { return p.version }
 
-// Weights are the policy's tensors that training changes, as they are now: a safetensors
-// file.
+// Weights are the tensors that are trained, the adapter's or all, as they are now: a
+// safetensors file.
 func (p *Policy) Weights() ([]byte, error) {
 	tensors := p.Model.AdapterTensors()
 	if tensors == nil {

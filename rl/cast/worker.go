@@ -25,10 +25,10 @@ func OpenWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*Worker, error
 	}
 	s := sizesOf(r)
 	w := &Worker{}
-	if b.adapter != nil { // the weights that it gets are the adapter's
+	if b.adapter != nil { // the weights are the adapter's, and the rest is as in the beginning
 		w.model, err = b.open(r, folder, dev, s.positions)
-	} else {
-		w.model, err = model.NewFrozen(dev, b.config, s.positions)
+	} else if w.model, err = model.NewFrozen(dev, b.config, s.positions); err == nil {
+		w.model.Tokenizer = b.tokenizer // for stop texts
 	}
 	if err != nil {
 		return nil, err

@@ -16,14 +16,16 @@ import (
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: "matmul|decode|train|step|all",
+		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: "matmul|decode|train|groups|step|all",
 		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
 decode   tokens per second of sampling, for the demo's model and a SmolLM2-135M shape,
          compared with kernels that may choose their order of sums by the batch: the
          cost of log-probs that do not depend on the batch
 train    tokens per second of training, for the same models
+groups   seconds of an update on completions of one prompt, compared with the same
+         completions each for itself, over lengths, group sizes and models
 step     seconds of one whole RL step of a preset (--preset), with its phases
-all      all of these
+all      all of these; of groups, what --small leaves
 
 The two sides of a comparison are measured in turns. decode prints medians and the
 quartiles of the ratio, the others the best of several repetitions.
@@ -33,13 +35,14 @@ Examples:
    rlzero bench step --preset countdown-short`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
-			&cli.BoolFlag{Name: "small", Usage: "leave out the SmolLM2-135M shape"}},
+			&cli.StringFlag{Name: "from", Usage: "Hugging Face folder of the model that the benchmark step starts from, such as a checkpoint; default: random weights, and completions of full length"},
+			&cli.BoolFlag{Name: "small", Usage: "leave out the SmolLM2-135M shape, and the groups that take minutes on a CPU"}},
 		Action: runBench,
 	}
 }
 
 func runBench(c *cli.Context) error {
-	args, err := positional(c, "matmul|decode|train|step|all")
+	args, err := positional(c, "matmul|decode|train|groups|step|all")
 	if err != nil {
 		return err
 	}
@@ -61,15 +64,16 @@ func runBench(c *cli.Context) error {
 		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
 		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
 		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
-		"step":   func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), emit) },
+		"groups": func(d gpu.Device) error { return bench.Groups(d, c.Bool("small") || args[0] == "all", emit) },
+		"step":   func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), c.String("from"), emit) },
 	}
 	names := []string{args[0]}
 	if args[0] == "all" {
-		names = []string{"matmul", "decode", "train", "step"}
+		names = []string{"matmul", "decode", "train", "groups", "step"}
 	}
 	for _, name := range names {
 		if runs[name] == nil {
-			return usage(hint.Unknown("benchmark", name, []string{"matmul", "decode", "train", "step", "all"}, ""))
+			return usage(hint.Unknown("benchmark", name, []string{"matmul", "decode", "train", "groups", "step", "all"}, ""))
 		}
 	}
 	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {

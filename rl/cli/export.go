@@ -26,6 +26,7 @@ a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a checkpoi
    hf     a Hugging Face folder with f32 weights, for transformers, vLLM and others
    gguf   model-TYPE.gguf, for llama.cpp, and a Modelfile, for Ollama
 
+A LoRA adapter is merged: that of the run or PEFT folder that MODEL is, or of --adapter.
 The tokenizer and the chat template go along. Types of gguf: f32, f16, bf16, and in blocks
 of 32 numbers q8_0 (8.5 bits a number) and q4_0 (4.5 bits; the embedding and the output
 head are q8_0). What llama.cpp cannot be told is said on standard error.
@@ -40,6 +41,7 @@ func exportCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: "hf or gguf", Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how gguf stores matrices: " + strings.Join(ggufTypeNames(), ", "), Value: "f16"},
+			adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "folder to write, which is not there yet"},
 		},
 		Action: export,
@@ -81,9 +83,8 @@ func export(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	defer f.Tensors.Close()
-	if f.Adapter != "" {
-		return hint.With(fmt.Errorf("%w: model %s is an adapter, and what would be exported is the model below it alone", lines.ErrInput, folder),
-			"PEFT reads the adapter as it is: adapter_config.json and adapter_model.safetensors")
+	if err := f.Merge(c.String("adapter")); err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	disk := store.OS()
 	if err := disk.Mkdir(out); errors.Is(err, fs.ErrExist) {

@@ -116,11 +116,17 @@ type vocabulary struct {
 // vocabularies lists every fact once: what rewards and methods share, and what one
 // of them has alone.
 func vocabularies() []vocabulary {
+	has := func(facts []formula.Fact, f formula.Fact) bool {
+		return slices.ContainsFunc(facts, func(other formula.Fact) bool { return other.Name == f.Name })
+	}
 	shared := slices.Concat(formula.Common(), formula.Structure())
+	for _, f := range reward.Facts() {
+		if has(algo.Facts(), f) && !has(shared, f) {
+			shared = append(shared, f)
+		}
+	}
 	alone := func(facts []formula.Fact) []formula.Fact {
-		return slices.DeleteFunc(facts, func(f formula.Fact) bool {
-			return slices.ContainsFunc(shared, func(s formula.Fact) bool { return s.Name == f.Name })
-		})
+		return slices.DeleteFunc(facts, func(f formula.Fact) bool { return has(shared, f) })
 	}
 	return []vocabulary{{"FACTS", "", shared}, {"FACTS OF REWARDS", "reward", alone(reward.Facts())}, {"FACTS OF METHODS", "algorithm", alone(algo.Facts())}}
 }

@@ -77,15 +77,22 @@ func sampleCommand() *cli.Command {
 MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
 checkpoint folder.
 
---in FILE reads {"prompt":"..."} or {"ids":[...]} lines and writes JSON lines, as --json
-does: {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
+--chat makes the prompt a message of the user, which the model answers: it is written with
+the model's chat template. The text may have several lines.
+
+--in FILE reads {"prompt":"..."}, {"messages":[...]} or {"ids":[...]} lines and writes JSON
+lines, as --json does:
+{"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
 
 Examples:
    rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'
+   rlzero sample Qwen3-0.6B --chat --system 'Be brief.' --var enable_thinking=false --max-tokens 200 --prompt 'Why is the sky blue?'
    echo '{"prompt":"20 13 7 4 > 10:"}' | rlzero sample runs/first --n 4 --in -`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "prompt", Usage: "the text to continue"},
 			inFlag,
+			&cli.BoolFlag{Name: "chat", Usage: "the prompt is a message of the user: write it with the model's chat template"},
+			systemFlag, varFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as its text contains this (repeatable)"},
 			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
@@ -105,10 +112,17 @@ func sample(c *cli.Context) error {
 	if c.IsSet("prompt") && c.IsSet("in") {
 		return usagef("--prompt and --in do not go together: give one of them")
 	}
+	if err := needsChat(c); err != nil {
+		return err
+	}
 	if slices.Contains(c.StringSlice("stop"), "") {
 		return usagef("--stop is empty; every text contains an empty text")
 	}
 	n, err := intFrom(c, "n", 1, 1<<16)
+	if err != nil {
+		return err
+	}
+	talk, err := chatOptions(c)
 	if err != nil {
 		return err
 	}
@@ -117,12 +131,12 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	defer done()
-	name, in, err := prompts(c)
+	name, in, err := promptLines(c)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop")}
+	o := infer.SampleOptions{N: n, MaxTokens: c.Int("max-tokens"), Sampling: s, StopText: c.StringSlice("stop"), Chat: talk}
 	if c.IsSet("in") || c.Bool("json") {
 		return infer.Sample(c.Context, m, name, in, c.App.Writer, o)
 	}
@@ -140,9 +154,9 @@ func sample(c *cli.Context) error {
 	return nil
 }
 
-// prompts are the JSON lines to sample from: those of --in, or a line made of
+// promptLines are the JSON lines to sample from: those of --in, or a line made of
 // --prompt, or of the text on standard input.
-func prompts(c *cli.Context) (name string, in io.ReadCloser, err error) {
+func promptLines(c *cli.Context) (name string, in io.ReadCloser, err error) {
 	switch {
 	case c.IsSet("in"):
 		name = c.String("in")
@@ -214,15 +228,17 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 func scoreCommand() *cli.Command {
 	return &cli.Command{
 		Name: "score", Usage: "compute the log-prob and entropy of each token of given sequences", ArgsUsage: "MODEL",
-		Description: `Reads {"ids":[...]} or {"text":"..."} lines and writes
+		Description: `Reads {"ids":[...]}, {"text":"..."} or {"messages":[...]} lines and writes
 {"ids":[],"logprobs":[],"entropy":[],"mean_logsoftmax":[]}. Entry i is about ids[i]
-given ids[:i], in nats; the first is null.
+given ids[:i], in nats; the first is null. Messages are written with the model's chat
+template, as in training.
 
 Example:
    echo '{"ids":[5,9,2]}' | rlzero score runs/first --in -`,
 		Flags: []cli.Flag{
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
+			systemFlag, varFlag,
 			adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -232,6 +248,10 @@ Example:
 			}
 			if t := c.Float64("temperature"); !acceptedTemperature(t) {
 				return badValue("temperature", t, "numbers from %v to %v", minTemperature, maxTemperature)
+			}
+			talk, err := chatOptions(c)
+			if err != nil {
+				return err
 			}
 			in, err := input(c, c.String("in"))
 			if err != nil {
@@ -243,7 +263,7 @@ Example:
 				return err
 			}
 			defer done()
-			return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"))
+			return infer.Score(m, c.String("in"), in, c.App.Writer, c.Float64("temperature"), talk)
 		},
 	}
 }
@@ -265,8 +285,10 @@ Examples:
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "task", Usage: "task, or recipe with the task", DefaultText: "the task of the run"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task: `PATH=VALUE` (repeatable), such as task.settings.max_number=30"},
-			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt) and answer"},
+			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt, or messages) and answer"},
 			verifierFlag,
+			&cli.StringFlag{Name: "form", Usage: "auto, chat or text: whether prompts are written with the model's chat template", DefaultText: "as the recipe has it, else auto"},
+			systemFlag, varFlag,
 			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all, if a file has fewer"},
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
@@ -309,7 +331,11 @@ func evaluate(c *cli.Context) error {
 	if err := checkVerifier(c); err != nil {
 		return err
 	}
-	o := eval.Options{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"),
+	style, err := styleOf(c)
+	if err != nil {
+		return err
+	}
+	o := eval.Options{Subject: eval.Subject{Task: task, Set: c.StringSlice("set"), Data: c.String("data"), Verifier: c.String("verifier"), Style: style},
 		Seed: s.Seed, Params: rollout.Params{Temperature: s.Temperature, TopK: s.TopK, TopP: s.TopP, MinP: s.MinP, MaxTokens: c.Int("max-tokens")}}
 	if o.Problems, err = intFrom(c, "problems", 1, 1_000_000); err != nil {
 		return err

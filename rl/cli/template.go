@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/model/text/template"
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -27,6 +28,11 @@ of the template: "tools", "documents", "add_generation_prompt", "enable_thinking
 Example:
    echo '{"messages":[{"role":"user","content":"Hi"}],"add_generation_prompt":true}' |
      rlzero inspect template --model SmolLM2-135M-Instruct --in -
+
+--probe tries the template of --model on a few known words and writes what it does:
+{"end_token":"...","end_id":7,"system_role":true,"rewrites":"..."}: the token that ends a
+turn of the assistant, whether a system message is read, and what of earlier turns is
+changed once more is said ("" where nothing is).
 
 If the template has {% generation %} blocks, a line also has "assistant_mask":
 [[start,end],...], the characters that the assistant wrote, counted from 0, end excluded.
@@ -42,6 +48,7 @@ func templateCommand() *cli.Command {
 			&cli.StringFlag{Name: "template", Usage: "file of a chat template"},
 			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run or checkpoint with a chat template"},
 			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
+			&cli.BoolFlag{Name: "probe", Usage: "say what the template of --model does, in place of --in"},
 			&cli.StringFlag{Name: "date", Usage: "date that the template sees, YYYY-MM-DD", Value: template.Today.Format(time.DateOnly)},
 		},
 		Action: func(c *cli.Context) error {
@@ -51,6 +58,9 @@ func templateCommand() *cli.Command {
 			now, err := time.Parse(time.DateOnly, c.String("date"))
 			if err != nil {
 				return usagef("--date %q: accepted are dates such as %s", c.String("date"), template.Today.Format(time.DateOnly))
+			}
+			if c.Bool("probe") {
+				return probeTemplate(c)
 			}
 			chat, err := openChat(c)
 			if err != nil {
@@ -96,6 +106,32 @@ func openChat(c *cli.Context) (*text.Chat, error) {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return chat, nil
+}
+
+// probeTemplate writes what the template of --model was found to do.
+func probeTemplate(c *cli.Context) error {
+	if c.String("model") == "" || c.IsSet("in") {
+		return hint.With(usagef("--probe needs --model DIR, and no --in"), "DIR is a model, a run or a checkpoint with a chat template and a tokenizer.json")
+	}
+	dir, warnings, err := store.FindText(c.String("model"))
+	warn(c, warnings)
+	if err != nil {
+		return err
+	}
+	tok, err := text.ReadFolder(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	f, err := chat.New(tok, nil, chat.Options{})
+	if err != nil {
+		return err
+	}
+	return printJSON(c, struct {
+		Token    string `json:"end_token"`
+		ID       int    `json:"end_id"`
+		System   bool   `json:"system_role"`
+		Rewrites string `json:"rewrites"`
+	}{tok.Decode([]int{f.End()}), f.End(), f.HasSystem(), f.Rewrites()})
 }
 
 // rendered is a line of output.

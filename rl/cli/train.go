@@ -126,8 +126,19 @@ func train(c *cli.Context) error {
 	if terminal.Printable(sum.Example, 200) {
 		example = terminal.ShellWord(sum.Example)
 	}
-	fmt.Fprintf(show, "  try it  rlzero sample --greedy --prompt %s %s\n", example, terminal.ShellWord(dir))
+	fmt.Fprintf(show, "  try it  rlzero sample --greedy %s--prompt %s %s\n", talking(r, sum), example, terminal.ShellWord(dir))
 	return nil
+}
+
+// talking are the flags of sample that write a prompt as the run did.
+func talking(r *recipe.Recipe, sum *run.Summary) string {
+	switch {
+	case !sum.Chat:
+		return ""
+	case r.Task.System == "":
+		return "--chat "
+	}
+	return "--chat --system " + terminal.ShellWord(r.Task.System) + " "
 }
 
 // trainRecipe loads the recipe. The folder is that of --run, "" if there is none.

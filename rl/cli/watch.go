@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/lines"
+	receipts "github.com/rlzero/rlzero/rl/receipt" // receipt is a command
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/watch"
 )
@@ -21,9 +26,10 @@ same alerts itself, on the terminal and in alerts.jsonl. --rules lists the rules
 
 The exit code is 1 if there is a warning or an error. --json prints one object a line.
 
-Example:
-   rlzero watch runs/first`,
-		Flags: []cli.Flag{jsonFlag, &cli.BoolFlag{Name: "rules", Usage: "list the rules, and stop"}},
+Examples:
+   rlzero watch runs/first
+   rlzero watch runs/first --follow    prints alerts as they come, until the run ends`,
+		Flags: []cli.Flag{jsonFlag, &cli.BoolFlag{Name: "follow", Usage: "go on until the run ends"}, &cli.BoolFlag{Name: "rules", Usage: "list the rules, and stop"}},
 		Action: func(c *cli.Context) error {
 			if c.Bool("rules") {
 				for _, r := range watch.Rules() {
@@ -43,40 +49,91 @@ Example:
 	}
 }
 
+// watching is a run that is watched, and what it has raised.
+type watching struct {
+	c        *cli.Context
+	file     string
+	watcher  *watch.Watcher
+	read     int64 // bytes of whole lines
+	bad, all int   // alerts above info; all
+}
+
 func watchRun(c *cli.Context, dir string) error {
-	file := filepath.Join(dir, "metrics.jsonl")
-	in, err := files.Open(file)
+	w := &watching{c: c, file: filepath.Join(dir, "metrics.jsonl"), watcher: watch.New()}
+	if err := w.news(); err != nil {
+		return err
+	}
+	for c.Bool("follow") && !finished(dir) {
+		select {
+		case <-c.Context.Done():
+			return c.Context.Err()
+		case <-time.After(time.Second):
+		}
+		if err := w.news(); err != nil {
+			return err
+		}
+	}
+	if w.all == 0 && !c.Bool("json") {
+		fmt.Fprintln(c.App.Writer, "nothing to report")
+	}
+	if w.bad > 0 {
+		return fmt.Errorf("run %s has %s", terminal.ShellWord(dir), terminal.Count(w.bad, "alert above info", "alerts above info"))
+	}
+	return nil
+}
+
+func finished(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, receipts.File))
+	return err == nil
+}
+
+// news applies the rules to the lines that are new. A file that became shorter, as after
+// a resume, is read from its beginning; what it raises again is told again.
+func (w *watching) news() error {
+	in, err := files.Open(w.file)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	defer in.Close()
-	w, bad, all := watch.New(), 0, 0
-	err = lines.Each(file, in, func(_ int, line []byte) error {
-		if line[len(line)-1] != '}' { // a run in progress is writing it
-			return nil
-		}
-		alerts, err := w.AddLine(line)
-		for _, a := range alerts {
-			all++
-			if a.Level != watch.Info {
-				bad++
-			}
-			if c.Bool("json") {
-				err = printJSON(c, a)
-				continue
-			}
-			fmt.Fprintf(c.App.Writer, "step %d  %s  %s\n  seen     %s\n  against  %s\n  why      %s\n  do       %s\n", a.Step, a.Level, a.Rule, a.Seen, a.Against, a.Why, a.Do)
-		}
+	info, err := in.Stat()
+	if err != nil {
 		return err
+	}
+	if info.Size() < w.read {
+		w.watcher, w.read = watch.New(), 0
+	}
+	data, err := io.ReadAll(io.NewSectionReader(in, w.read, info.Size()-w.read))
+	if err != nil {
+		return err
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1 // a run in progress may be writing the rest
+	w.read += int64(whole)
+	err = lines.Each(w.file, bytes.NewReader(data[:whole]), func(_ int, line []byte) error {
+		alerts, err := w.watcher.AddLine(line)
+		if err != nil {
+			return err
+		}
+		return w.tell(alerts)
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	if all == 0 && !c.Bool("json") {
-		fmt.Fprintln(c.App.Writer, "nothing to report")
-	}
-	if bad > 0 {
-		return fmt.Errorf("run %s has %s", terminal.ShellWord(dir), terminal.Count(bad, "alert above info", "alerts above info"))
+	return nil
+}
+
+func (w *watching) tell(alerts []watch.Alert) error {
+	for _, a := range alerts {
+		w.all++
+		if a.Level != watch.Info {
+			w.bad++
+		}
+		if w.c.Bool("json") {
+			if err := printJSON(w.c, a); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w.c.App.Writer, "step %d  %s  %s\n  seen     %s\n  against  %s\n  why      %s\n  do       %s\n", a.Step, a.Level, a.Rule, a.Seen, a.Against, a.Why, a.Do)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func TestWorkers(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--workers", "local:2", "--audit", "0.5"}, {"--workers", "local:ref,ref", "--workers-mode", "draft"}, {"--workers", "local:broken", "--audit", "1"}} {
 		dir := filepath.Join(t.TempDir(), "run")
 		args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
-		for _, set := range []string{"task.eval_problems=2", "stage.warm-up.skip=true", "stage.rl.steps=2", "stage.rl.prompts_per_step=4", "stage.rl.eval_every=0", "stage.rl.reward=random"} {
+		for _, set := range []string{"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=2", "task.eval_samples=2", "stage.warm-up.skip=true", "stage.rl.steps=2", "stage.rl.prompts_per_step=3", "stage.rl.group_size=4", "stage.rl.eval_every=0", "stage.rl.reward=random"} {
 			args = append(args, "--set", set)
 		}
 		code, _, stderr := rlzero(t, append(args, "countdown-short")...)

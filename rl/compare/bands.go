@@ -38,7 +38,7 @@ func (c *Comparison) chart(chart Chart) Chart {
 }
 
 // Bands are the mean of curves, such as those of seeds, at each place of a grid that
-// rises evenly, with the interval of that mean. A curve's value at a place is the mean
+// rises evenly, of two places or more, with the interval of that mean. A curve's value at a place is the mean
 // of its points nearest to that place, or lies on the line between its neighbours. NaN
 // where a curve has neither.
 func Bands(curves []Curve, grid []float64) []Interval {
@@ -55,18 +55,9 @@ func Bands(curves []Curve, grid []float64) []Interval {
 
 // near is the value of a curve at a place of a grid.
 func (c Curve) near(grid []float64, i int) float64 {
-	low, high := math.Inf(-1), math.Inf(1) // of what is nearest to this place
-	if i > 0 {
-		low = (grid[i-1] + grid[i]) / 2
-	}
-	if i < len(grid)-1 {
-		high = (grid[i] + grid[i+1]) / 2
-	}
-	from, _ := slices.BinarySearch(c.X, low)
-	to, _ := slices.BinarySearch(c.X, high)
-	if i == len(grid)-1 {
-		to = len(c.X)
-	}
+	half := (grid[1] - grid[0]) / 2
+	from, _ := slices.BinarySearch(c.X, grid[i]-half)
+	to, _ := slices.BinarySearch(c.X, grid[i]+half)
 	if from < to {
 		return Mean(c.Y[from:to]).Mean
 	}

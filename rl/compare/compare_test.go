@@ -155,6 +155,10 @@ func TestBands(t *testing.T) {
 			t.Errorf("place %v: %+v, want %v", grid[i], got[i], want)
 		}
 	}
+	longer := Curve{[]float64{0, 10, 20, 30, 40}, []float64{1, 1, 1, 1, 99}}
+	if got := Bands([]Curve{longer}, grid); got[3].Mean != 1 {
+		t.Errorf("what lies beyond the grid counts: %+v", got)
+	}
 	late := Curve{[]float64{15, 30}, []float64{1, 1}}
 	if got := Bands([]Curve{late}, grid); !math.IsNaN(got[0].Mean) || got[2].Mean != 1 || !math.IsNaN(got[2].Low) {
 		t.Errorf("%+v", got)

@@ -28,8 +28,10 @@ func (c *Comparison) lines() []line {
 		scale, digits, name := 1.0, 3, row.Name
 		if row.Share {
 			scale, digits, name = 100, 1, name+" (%)"
-		} else if row.Unit == "tokens" {
+		} else if strings.HasPrefix(name, "tokens") {
 			digits = 0
+		} else if row.Unit == "tokens" {
+			digits = 1
 		}
 		if row.Unit != "" && !strings.HasPrefix(name, row.Unit) {
 			name += " (" + row.Unit + ")"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/rlzero/rlzero/model"
@@ -59,7 +60,7 @@ func samplerBits(dtype, kvDtype model.Dtype) func(*subject) (string, error) {
 }
 
 func equalBitsOf(p *subject, m *model.Model) (string, error) {
-	ps := prompts(sampledPrompts, longestPrompt, m.Config.Vocab)
+	ps := somePrompts(sampledPrompts, longestPrompt, m.Config.Vocab)
 	var first []model.Completion
 	for _, c := range cuts {
 		rounds, err := c.generate(p.ctx, m, ps)
@@ -178,7 +179,8 @@ func equalBits(got, want float32) error {
 }
 
 // again computes the completions' statistics with trainer and scorer, in batches
-// of at most rows tokens.
+// of at most rows tokens: the trainer with completions of a prompt that share the rows of
+// their beginnings, the scorer with each for itself.
 func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) error {
 	seqs := make([]model.Sequence, len(sampled))
 	for i, c := range sampled {
@@ -195,11 +197,16 @@ func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) err
 		return err
 	}
 	defer scorer.Close()
+	grouped := slices.Clone(seqs)
+	for i := range grouped {
+		grouped[i].Group = 1 + i/samplesEach
+	}
 	for _, by := range []struct {
 		name    string
 		compute func([]model.Sequence) ([]model.TokenStats, error)
-	}{{"trainer", trainer.Forward}, {"scorer", scorer.Score}} {
-		stats, err := by.compute(seqs)
+		seqs    []model.Sequence
+	}{{"trainer", trainer.Forward, grouped}, {"scorer", scorer.Score, seqs}} {
+		stats, err := by.compute(by.seqs)
 		if err != nil {
 			return err
 		}

@@ -12,12 +12,15 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/progress"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // Capacity of the engine that draws completions again: sequences in flight, and tokens
@@ -95,10 +98,14 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 		return err
 	}
 	defer e.Close()
+	renderer, err := prompts.NewRenderer(m.Tokenizer, m.Config.EOS, resolve.Style(d.recipe))
+	if err != nil {
+		return err
+	}
 	s := &cast.Sampler{Engine: e, Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(d.recipe.Seed) }}
 	for _, sit := range all {
 		d.sittings++
-		found, differs, err := sit.check(ctx, s, m)
+		found, differs, err := sit.check(ctx, s, m, renderer)
 		if err != nil {
 			return err
 		}
@@ -129,11 +136,11 @@ func (d *redraw) longest() int {
 
 // check draws the completions of a sitting again. differs names the first that is
 // another; nil: there is none.
-func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.Model) (found string, differs, err error) {
+func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.Model, renderer *prompts.Renderer) (found string, differs, err error) {
 	requests := make([]rollout.Request, len(s.lines))
 	drafts := make([][]int, len(s.lines))
 	for i, l := range s.lines {
-		prompt, err := m.Tokenizer.Encode(l.Prompt)
+		prompt, err := renderer.Prompt(verify.Problem{Question: l.Prompt, Metadata: l.Context})
 		if err != nil {
 			return "", nil, fmt.Errorf("%s: line %d: %w", s.log, l.line, &rollout.PromptError{Prompt: l.Prompt, Err: err})
 		}
@@ -150,11 +157,11 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 	for i, l := range s.lines {
 		seg := drawn[i][0]
 		tokens += len(seg.IDs)
-		if l.same(seg, m.Tokenizer) {
+		if l.same(seg, renderer) {
 			continue
 		}
 		if wrong++; wrong == 1 {
-			first = fmt.Sprintf("%s, line %d: %s", s.log, l.line, l.difference(seg, drafts[i], m.Tokenizer))
+			first = fmt.Sprintf("%s, line %d: %s", s.log, l.line, l.difference(seg, drafts[i], renderer))
 		}
 	}
 	count := terminal.Count(len(s.lines), "completion", "")
@@ -178,14 +185,14 @@ func (l *logged) draft(m *model.Model) []int {
 }
 
 // same says whether a completion is the recorded one.
-func (l *logged) same(s rollout.Segment, t rollout.Tokenizer) bool {
-	return textOf(s, t) == l.Completion && (l.Tokens == nil || *l.Tokens == len(s.IDs)) && (l.Stop == nil || *l.Stop == string(s.Stop))
+func (l *logged) same(s rollout.Segment, t rollout.Renderer) bool {
+	return s.Text(t) == l.Completion && (l.Tokens == nil || *l.Tokens == len(s.IDs)) && (l.Stop == nil || *l.Stop == string(s.Stop))
 }
 
 // difference tells how a completion is another than the recorded one.
-func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Tokenizer) string {
+func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Renderer) string {
 	var b strings.Builder
-	if text := textOf(s, t); text != l.Completion {
+	if text := s.Text(t); text != l.Completion {
 		at := 0
 		for at < min(len(draft), len(s.IDs)) && draft[at] == s.IDs[at] {
 			at++
@@ -197,13 +204,4 @@ func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Tokenizer)
 		fmt.Fprintf(&b, "the recorded end is %q, the drawn one %q", *l.Stop, s.Stop)
 	}
 	return b.String()
-}
-
-// textOf is the text of a completion as logs have it, without the end token.
-func textOf(s rollout.Segment, t rollout.Tokenizer) string {
-	ids := s.IDs
-	if s.Stop == rollout.EOS {
-		ids = ids[:len(ids)-1]
-	}
-	return t.Decode(ids)
 }

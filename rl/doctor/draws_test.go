@@ -1,7 +1,9 @@
 package doctor
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -18,9 +21,9 @@ import (
 )
 
 // drawnRun is a run of a warm-up and three RL steps, each with a checkpoint.
-func drawnRun(t *testing.T) string {
+func drawnRun(t *testing.T, sets ...string) string {
 	t.Helper()
-	r, err := recipe.Load(preset, slices.Concat(brief, []string{
+	r, err := recipe.Load(preset, slices.Concat(brief, sets, []string{
 		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
 		"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3",
 		"stage.rl.steps=3", "stage.rl.checkpoint_every=1", "stage.rl.sampling.temperature=0.8", "stage.rl.sampling.top_p=0.95",
@@ -117,6 +120,13 @@ func TestDraws(t *testing.T) {
 	restore()
 }
 
+// TestDrawsAdapter: checkpoints of a run that trains an adapter hold it alone.
+func TestDrawsAdapter(t *testing.T) {
+	if r := draws(t, drawnRun(t, "model.lora.rank=4", "model.dtype=bf16")); !r.OK || len(r.Checks) != 6 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestDrawsOther: weights other than the run's draw other completions.
 func TestDrawsOther(t *testing.T) {
 	dir := drawnRun(t)
@@ -134,5 +144,68 @@ func TestDrawsOther(t *testing.T) {
 	_, err := Draws(t.Context(), dir, gputest.Devices(t)[0], Options{Show: io.Discard})
 	if !errors.Is(err, lines.ErrInput) || len(hint.All(err)) != 1 {
 		t.Errorf("a run without checkpoints: %v", err)
+	}
+}
+
+// TestDrawsOfConversations: prompts that a chat template wrote are written again, those
+// of messages from the log alone.
+func TestDrawsOfConversations(t *testing.T) {
+	start, at := t.TempDir(), t.TempDir()
+	for _, name := range []string{"models/qwen3_tied_f32/config.json", "models/qwen3_tied_f32/model.safetensors", "chat/tokenizer.json", "chat/tokenizer_config.json", "chat/chat_template.jinja"} {
+		data, err := os.ReadFile(filepath.Join(fixtures.Root(t), "testdata", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(start, filepath.Base(name)), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"messages":[{"role":"user","content":"count"},{"role":"assistant","content":"%d"},{"role":"user","content":"and %d"}],"answer":"%d"}`+"\n", i, i, i)
+	}
+	data := filepath.Join(at, "rows.jsonl")
+	if err := os.WriteFile(data, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := recipe.Parse(filepath.Join(at, "r.toml"), fmt.Sprintf(`model.path = %q
+[task]
+data = "rows.jsonl"
+verifier = "number"
+system = "Count."
+max_prompt_tokens = 96
+eval_problems = 2
+eval_samples = 1
+[[stage]]
+kind = "rl"
+steps = 2
+prompts_per_step = 2
+group_size = 2
+checkpoint_every = 1
+sampling.max_completion_tokens = 5
+`, filepath.ToSlash(start)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := run.Train(t.Context(), run.Options{Recipe: rec, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(data); err != nil {
+		t.Fatal(err)
+	}
+	if r := draws(t, dir); !r.OK || len(r.Checks) < 3 {
+		t.Errorf("%+v", r)
+	}
+	log := filepath.Join(dir, "completions.jsonl")
+	text, err := os.ReadFile(log)
+	if err == nil {
+		err = os.WriteFile(log, bytes.ReplaceAll(text, []byte(`"content":"count"`), []byte(`"content":"other"`)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := draws(t, dir); r.OK {
+		t.Error("another conversation draws the same completion")
 	}
 }

@@ -94,7 +94,7 @@ func newSlope(p *subject) (*slope, error) {
 		return nil, err
 	}
 	s := &slope{m: m, file: filepath.Join(p.dir, "moved.safetensors")}
-	for i, ids := range prompts(6, 30, m.Config.Vocab) {
+	for i, ids := range somePrompts(6, 30, m.Config.Vocab) {
 		ids = append(ids, 1, 2, 3)
 		s.seqs = append(s.seqs, model.Predict(ids, 1, 1))
 		var w model.TokenWeights

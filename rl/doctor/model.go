@@ -16,8 +16,8 @@ func small(dev gpu.Device, positions int, dtype, kvDtype model.Dtype) (*model.Mo
 	return model.New(dev, cfg, 7, positions)
 }
 
-// prompts are n random ones of 1 to longest tokens.
-func prompts(n, longest, vocab int) [][]int {
+// somePrompts are n random ones of 1 to longest tokens.
+func somePrompts(n, longest, vocab int) [][]int {
 	rng := rand.New(rand.NewPCG(1, 2))
 	out := make([][]int, n)
 	for i := range out {

@@ -27,6 +27,8 @@ type logged struct {
 	Tokens     *int    `json:"tokens"` // the end token included
 	Stop       *string `json:"stop"`
 
+	Context map[string]json.RawMessage `json:"context"`
+
 	line int // of the file
 }
 
@@ -57,11 +59,9 @@ func sittingsOf(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 		if index != s.At.Stage { // the stages between them are skipped
 			step = 0
 		}
-		c := st.Sampling
 		out = append(out, sitting{
 			name: fmt.Sprintf("step %d", s.At.Total+1), log: "completions.jsonl", lines: drawn, each: st.RL.GroupSize,
-			params: rollout.Params{Temperature: c.Temperature, TopK: c.TopK, TopP: c.TopP, MinP: c.MinP, MaxTokens: c.MaxCompletionTokens},
-			key:    random.Key{Purpose: random.Sample, Stage: index, Step: step},
+			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step},
 		})
 	}
 	measured, err := readLog(filepath.Join(dir, "evaluations.jsonl"), s.At.Total)
@@ -99,7 +99,7 @@ func evaluation(r *recipe.Recipe, of []logged) (sitting, error) {
 	}
 	return sitting{
 		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: "evaluations.jsonl", lines: of, each: r.Task.EvalSamples,
-		params: rollout.Params{Temperature: 1, MaxTokens: r.MaxCompletion(st)}, key: key,
+		params: train.EvalParams(r, st), key: key,
 	}, nil
 }
 

@@ -23,13 +23,19 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Options say what a model is evaluated on: the held-out problems of a task,
-// or the rows of a file.
+// Subject is what a model is measured on: the held-out problems of a task, or the rows
+// of a file.
+type Subject struct {
+	Task     string               // a task's name, or a recipe whose task is meant
+	Set      []string             // overrides of that recipe, PATH=VALUE
+	Data     string               // JSON lines with question (or prompt, or messages) and answer
+	Verifier string               // for Data, unless its lines name theirs
+	Style    func(*prompts.Style) // changes how prompts are written; nil: as the recipe has it
+}
+
+// Options say what a model is evaluated on and how.
 type Options struct {
-	Task     string   // a task's name, or a recipe whose task is meant
-	Set      []string // overrides of that recipe, PATH=VALUE
-	Data     string   // JSON lines with question (or prompt) and answer
-	Verifier string   // for Data, unless its lines name theirs
+	Subject
 	Problems int
 	N        int                 // samples of each problem
 	K        []int               // for pass@k and maj@k
@@ -119,20 +125,28 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if m.Tokenizer == nil {
 		return nil, fmt.Errorf("%w: the model's folder has no tokenizer.json", lines.ErrInput)
 	}
-	e := &Evaluator{Collector: &rollout.Collector{Tokenizer: m.Tokenizer}}
+	e := &Evaluator{Collector: &rollout.Collector{}}
 	var problems []verify.Problem
 	var err error
-	name := o.Data
+	name, style := o.Data, prompts.Style{Form: prompts.Auto}
 	if o.Task != "" {
 		name = o.Task
-		problems, err = e.taskProblems(&o)
+		problems, err = e.taskProblems(&o, &style)
 	} else {
 		problems, err = e.fileProblems(o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	longest, err := longestPrompt(m, problems)
+	if o.Style != nil {
+		o.Style(&style)
+	}
+	renderer, err := prompts.NewRenderer(m.Tokenizer, m.Config.EOS, style)
+	if err != nil {
+		return nil, err
+	}
+	e.Collector.Renderer, m.Config.EOS = renderer, renderer.Ends()
+	longest, err := longestPrompt(renderer, name, problems)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +167,15 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 }
 
 // longestPrompt is the length of the longest of the problems' prompts, in tokens.
-func longestPrompt(m *model.Model, problems []verify.Problem) (int, error) {
+func longestPrompt(r *prompts.Renderer, name string, problems []verify.Problem) (int, error) {
+	if _, err := r.Check(name, problems, prompts.Limits{Prompt: math.MaxInt}); err != nil {
+		return 0, err
+	}
 	longest := 0
 	for _, p := range problems {
-		ids, err := m.Tokenizer.Encode(p.Question)
+		ids, err := r.Prompt(p)
 		if err != nil {
-			return 0, &rollout.PromptError{Prompt: p.Question, Err: err}
+			return 0, err
 		}
 		longest = max(longest, len(ids))
 	}
@@ -166,12 +183,13 @@ func longestPrompt(m *model.Model, problems []verify.Problem) (int, error) {
 }
 
 // taskProblems are the held-out problems of a task: a family with its default
-// settings, or the task of a recipe. It settles how long completions may be if
-// nobody has said so.
-func (e *Evaluator) taskProblems(o *Options) ([]verify.Problem, error) {
+// settings, or the task of a recipe, whose style it takes. It settles how long
+// completions may be if nobody has said so.
+func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Problem, error) {
 	longest := 0
 	t, err := tasks.New(o.Task)
 	source := prompts.Of(t)
+	style.Task = t
 	if err == nil && len(o.Set) > 0 {
 		return nil, fmt.Errorf("%w: --set changes a recipe, but %s is a task: give --task RECIPE --set task.settings.KEY=VALUE", lines.ErrInput, o.Task)
 	}
@@ -184,7 +202,7 @@ func (e *Evaluator) taskProblems(o *Options) ([]verify.Problem, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, source = r.Task.Settings, opened.Source
+		t, source, *style = r.Task.Settings, opened.Source, resolve.Style(r)
 		for i := range r.Stages {
 			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
 		}

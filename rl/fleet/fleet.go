@@ -120,10 +120,10 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 	}
 	answered := false
 	round := 0
-	if f.deaf {
-		round = hedges // whoever comes back is heard, and nobody is waited for
-	}
 	for t.open > 0 {
+		if f.deaf || len(f.policy.Refused) >= f.opt.Slots {
+			round = hedges // whoever comes back is heard, and nobody is waited for
+		}
 		d, ok, err := f.next(ctx, round)
 		if err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 				return nil, err
 			}
 			if took {
-				answered, round = true, 0
+				answered, round, f.deaf = true, 0, false
 			}
 			continue
 		}

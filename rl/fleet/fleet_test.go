@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -472,11 +473,56 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestMemoryWithdraws: an item that was offered twice and is answered is given to nobody
+// else, and none is after new weights.
+func TestMemoryWithdraws(t *testing.T) {
+	m := NewMemory()
+	defer m.Close()
+	first, second := Item{Seed: 1}, Item{Seed: 2}
+	for _, i := range []Item{first, first, second} {
+		_ = m.Offer(t.Context(), i.Encode())
+	}
+	take := func() []byte {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // what is there is taken, and nothing is waited for
+		item, _ := m.Take(ctx, "w")
+		return item
+	}
+	took := take()
+	_ = m.Deliver(t.Context(), "w", Result{Item: digestOf(took)}.Encode())
+	if !bytes.Equal(took, first.Encode()) || !bytes.Equal(take(), second.Encode()) || take() != nil {
+		t.Error("a copy of an answered item is given out")
+	}
+	_ = m.Offer(t.Context(), first.Encode())
+	_ = m.Announce(t.Context(), Policy{Weights: Digest{1}})
+	if take() != nil {
+		t.Error("an item of earlier weights is given out")
+	}
+}
+
+// TestAllRefused: where all workers are refused none is waited for.
+func TestAllRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: 1})
+		defer f.Close()
+		go lying(1, wrongToken)(t.Context(), m, "liar")
+		began := time.Now()
+		if _, err := f.Sample(t.Context(), requestsOf(0, 8)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 0 || f.Counts().Refused != 1 {
+			t.Errorf("the step takes %v: %v", took, f.Counts())
+		}
+	})
+}
+
 // TestCancelled: a cancelled context ends a step that workers do not answer.
 func TestCancelled(t *testing.T) {
 	m, tr := NewMemory(), &trainer{}
 	defer m.Close()
-	f := New(m, tr.asTrainer(), Options{Mode: Exact, Patience: time.Hour})
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour})
 	defer f.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

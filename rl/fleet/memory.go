@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -10,10 +11,16 @@ import (
 type Memory struct {
 	mu      sync.Mutex
 	policy  Policy
-	items   [][]byte
+	items   []queued
 	results []Delivery
 	closed  bool
 	changed chan struct{} // closed, and made anew, when anything of the above changes
+}
+
+// queued is an item that waits for a worker.
+type queued struct {
+	id   Digest
+	data []byte
 }
 
 var _ Carrier = (*Memory)(nil)
@@ -67,7 +74,7 @@ func (m *Memory) Announce(_ context.Context, p Policy) error {
 
 // Offer implements [Carrier].
 func (m *Memory) Offer(_ context.Context, item []byte) error {
-	m.change(func() { m.items = append(m.items, item) })
+	m.change(func() { m.items = append(m.items, queued{digestOf(item), item}) })
 	return nil
 }
 
@@ -92,7 +99,7 @@ func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err erro
 		if len(m.items) == 0 {
 			return false, nil
 		}
-		item, m.items = m.items[0], m.items[1:]
+		item, m.items = m.items[0].data, m.items[1:]
 		return true, nil
 	})
 	return item, err
@@ -108,8 +115,14 @@ func (m *Memory) Fetch(_ context.Context, weights Digest) ([]byte, error) {
 	return m.policy.Data, nil
 }
 
-// Deliver implements [Carrier].
+// Deliver implements [Carrier]. Copies of the item that still wait are withdrawn.
 func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error {
-	m.change(func() { m.results = append(m.results, Delivery{worker, result}) })
+	id, err := resultItem(result)
+	m.change(func() {
+		m.results = append(m.results, Delivery{worker, result})
+		if err == nil {
+			m.items = slices.DeleteFunc(m.items, func(q queued) bool { return q.id == id })
+		}
+	})
 	return nil
 }

@@ -2,9 +2,13 @@
 // prompts, score computes the log-probs of given tokens, tokens shows how text is
 // read. Input and output are JSON lines.
 //
-//	{"prompt":...} or {"ids":...} ── Sample ──> {"ids","text","logprobs","stop"}
-//	{"text":...} or {"ids":...}   ── Score ───> {"ids","logprobs","entropy","mean_logsoftmax"}
-//	{"text":...}                  ── Tokens ──> {"ids","decoded"}
+//	{"prompt":...}, {"messages":...} or {"ids":...} ── Sample ──> {"ids","text","logprobs","stop"}
+//	{"text":...}, {"messages":...} or {"ids":...}   ── Score ───> {"ids","logprobs","entropy","mean_logsoftmax"}
+//	{"text":...}                                    ── Tokens ──> {"ids","decoded"}
+//
+// Messages are written with the model's chat template (package chat): Sample continues
+// where the assistant speaks, Score reads a whole conversation as training would. A
+// model that has read messages ends its completions where the template ends a turn, too.
 //
 // Log-probs and entropies are in nats, of logits divided by the temperature. A line
 // that cannot be read is an error of lines.ErrInput that names file and line.

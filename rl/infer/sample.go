@@ -20,6 +20,7 @@ type SampleOptions struct {
 	MaxTokens int // 0: DefaultMaxTokens, or fewer where the model's positions end
 	Sampling  model.Sampling
 	StopText  []string
+	Chat      ChatOptions
 }
 
 // sampled is a line of sample's output.
@@ -30,16 +31,17 @@ type sampled struct {
 	Stop     string    `json:"stop"`
 }
 
-// Sample continues each prompt, in order. in holds JSON lines with "prompt" or
-// "ids"; out gets a line for each completion.
+// Sample continues each prompt, in order. in holds JSON lines with "prompt", "messages"
+// or "ids"; out gets a line for each completion.
 func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out io.Writer, o SampleOptions) error {
 	if len(o.StopText) > 0 && m.Tokenizer == nil {
 		return fmt.Errorf("%w: a stop text needs a tokenizer, but the model's folder has no tokenizer.json", lines.ErrInput)
 	}
 	var reqs []model.Request
 	drawn := 0
+	read := &reader{m: m, o: o.Chat}
 	err := lines.Input(name, in, func(_ int, raw []byte) error {
-		ids, err := promptIDs(m, raw)
+		ids, err := read.prompt(raw)
 		if err != nil {
 			return err
 		}
@@ -117,25 +119,4 @@ func SampleRequests(ctx context.Context, m *model.Model, reqs []model.Request) (
 	}
 	defer e.Close()
 	return e.GenerateAll(ctx, reqs)
-}
-
-// promptIDs reads {"prompt":"..."} or {"ids":[...]}.
-func promptIDs(m *model.Model, raw []byte) ([]int, error) {
-	var line struct {
-		IDs    []int   `json:"ids"`
-		Prompt *string `json:"prompt"`
-	}
-	const accepted = `{"prompt":"..."} or {"ids":[1,2,3]}`
-	if err := lines.Decode(raw, &line, accepted); err != nil {
-		return nil, err
-	}
-	switch {
-	case line.Prompt != nil && line.IDs != nil:
-		return nil, fmt.Errorf(`%w: both "ids" and "prompt" are given: give one`, lines.ErrInput)
-	case line.Prompt != nil:
-		return encode(m, "prompt", *line.Prompt)
-	case len(line.IDs) == 0:
-		return nil, fmt.Errorf(`%w: found neither "ids" nor "prompt"; accepted: %s`, lines.ErrInput, accepted)
-	}
-	return line.IDs, checkIDs(m, line.IDs)
 }

@@ -2,7 +2,6 @@ package infer
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 
 	"github.com/rlzero/rlzero/model"
@@ -22,10 +21,11 @@ type scored struct {
 	MeanLogsoft []*float32 `json:"mean_logsoftmax"`
 }
 
-// Score reads JSON lines with "ids" or "text" and writes each token's log-prob,
+// Score reads JSON lines with "ids", "text" or "messages" and writes each token's log-prob,
 // entropy and mean log-softmax (nats, of logits divided by the temperature).
-func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature float64) error {
+func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature float64, c ChatOptions) error {
 	w := bufio.NewWriter(out)
+	read := &reader{m: m, o: c}
 	var sc *model.Scorer
 	rows := 0
 	defer func() {
@@ -34,7 +34,7 @@ func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature
 		}
 	}()
 	return lines.Input(name, in, func(_ int, raw []byte) error {
-		ids, err := lineIDs(m, raw)
+		ids, err := read.sequence(raw)
 		if err == nil {
 			err = checkIDs(m, ids)
 		}
@@ -57,27 +57,6 @@ func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature
 		}
 		return lines.Write(w, scored{ids, withNull(st[0].Logprob), withNull(st[0].Entropy), withNull(st[0].MeanLogprob)})
 	})
-}
-
-// lineIDs reads {"ids":[...]} or {"text":"..."}.
-func lineIDs(m *model.Model, raw []byte) ([]int, error) {
-	var line struct {
-		IDs  []int   `json:"ids"`
-		Text *string `json:"text"`
-	}
-	const accepted = `{"ids":[1,2,3]} or {"text":"..."}`
-	if err := lines.Decode(raw, &line, accepted); err != nil {
-		return nil, err
-	}
-	switch {
-	case line.Text != nil && line.IDs != nil:
-		return nil, fmt.Errorf(`%w: both "ids" and "text" are given: give one`, lines.ErrInput)
-	case line.Text != nil:
-		return encode(m, "text", *line.Text)
-	case len(line.IDs) == 0:
-		return nil, fmt.Errorf(`%w: found neither "ids" nor "text"; accepted: %s`, lines.ErrInput, accepted)
-	}
-	return line.IDs, nil
 }
 
 // withNull puts a null in front: the first token is predicted from nothing.

@@ -119,6 +119,8 @@ var table = []Metric{
 		"See eval/mean_low."},
 	{"eval/greedy", "share of problems", "held-out problems whose most likely completion is right",
 		"The accuracy at temperature 0."},
+	{"eval/loss", "nats per token", "mean negative log-prob of what is learned of held-out rows, up to 128 of them, when rows of data are imitated",
+		"Should fall with sft/loss. If it rises while that falls, the model memorises the rows: stop there."},
 	{"eval/valid", "share of samples", "samples that have the form of an answer, right or wrong; only for tasks that define a form",
 		"Should be near 1 before reinforcement learning begins."},
 	{"eval/length_mean", "tokens", "mean length of the held-out samples, end token included",

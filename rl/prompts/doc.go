@@ -14,6 +14,13 @@
 // seed, stream, step and index, so a resumed run or an audit draws the same
 // problems again. A Source has no state of its own.
 //
+//	Problem ─ Renderer ─ token ids of a prompt, or of a lesson
+//
+// A [Renderer] is the one place where problems become what a model reads: with the
+// model's chat template (package chat) or as plain text. A run, its evaluations and the
+// checks before it share one. [Renderer.Check] reads every row of a file before a run and
+// tells all faults with their lines.
+//
 // Data sets are files or folders of any format of package table, read once, when they
 // are opened, and kept in memory: at most 4 GiB. Their hash says whether they have
 // changed since. [Columns] say what of a row is the problem. Of several data sets each

@@ -48,16 +48,20 @@ type part struct {
 	rows  []verify.Problem
 }
 
-// maxRowBytes bounds the problems of a source, which are kept in memory.
+// maxRowBytes bounds the problems of a split, which are kept in memory.
 const maxRowBytes = 4 << 30
 
 // Open reads the problems of data sets for a verifier of package verify's registry. A
-// row that the verifier cannot judge is an error. Every row counts in training, also one
+// row that the verifier cannot judge is an error; "" is no verifier, for rows that are
+// only imitated. Every row counts in training, also one
 // that is there twice; one whose question is held out, in whatever part, is left out.
 func Open(parts []Part, verifier string, options map[string]any) (Source, error) {
-	v, err := verify.New(verifier, options)
-	if err != nil {
-		return nil, err
+	var v verify.Verifier = unjudged{}
+	if verifier != "" {
+		var err error
+		if v, err = verify.New(verifier, options); err != nil {
+			return nil, err
+		}
 	}
 	f := &file{verifier: v, grader: verifier, options: options}
 	var sums []string
@@ -98,36 +102,31 @@ func (f *file) read(p Part) (sum string, err error) {
 		return "", err
 	}
 	var train []verify.Problem
-	bytes, err := f.readSplit(data, p.Split, columns, func(row verify.Problem) {
-		if p.EvalSplit == "" && heldOut(row.Question, p.HeldOut) {
+	err = f.readSplit(data, p.Split, columns, func(row verify.Problem) {
+		if p.EvalSplit == "" && heldOut(identity(row), p.HeldOut) {
 			f.heldOut = append(f.heldOut, row)
 		} else {
 			train = append(train, row)
 		}
 	})
 	if err == nil && p.EvalSplit != "" {
-		var more int64
-		more, err = f.readSplit(data, p.EvalSplit, columns, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
-		bytes += more
-	}
-	if err == nil && bytes > maxRowBytes {
-		err = fmt.Errorf("%s has %d bytes of rows; accepted: at most %d", p.Data, bytes, int64(maxRowBytes))
+		err = f.readSplit(data, p.EvalSplit, columns, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
 	}
 	f.parts = append(f.parts, part{p.Share, train})
 	return sum, err
 }
 
 // readSplit checks the rows of a split and calls add for each.
-func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) (bytes int64, err error) {
+func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) error {
 	return readRows(data, split, columns, func(row verify.Problem) error {
-		if own, there := row.Metadata["verifier"]; there && string(own) != fmt.Sprintf("%q", f.grader) {
+		if own, there := row.Metadata["verifier"]; there && f.grader != "" && string(own) != fmt.Sprintf("%q", f.grader) {
 			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, f.grader)
 		}
 		if err := verify.Check(f.verifier, row); err != nil {
 			return fmt.Errorf("the verifier %s cannot judge this line: %w", f.grader, err)
 		}
 		if row.ID == "" {
-			row.ID = row.Question
+			row.ID = identity(row)
 		}
 		add(row)
 		return nil
@@ -146,11 +145,11 @@ func heldOut(question string, share float64) bool {
 func (f *file) separate() {
 	questions := map[string]bool{}
 	for _, row := range f.heldOut {
-		questions[row.Question] = true
+		questions[identity(row)] = true
 	}
 	for i := range f.parts {
 		before := len(f.parts[i].rows)
-		f.parts[i].rows = slices.DeleteFunc(f.parts[i].rows, func(row verify.Problem) bool { return questions[row.Question] })
+		f.parts[i].rows = slices.DeleteFunc(f.parts[i].rows, func(row verify.Problem) bool { return questions[identity(row)] })
 		f.leftOut += before - len(f.parts[i].rows)
 	}
 }
@@ -206,6 +205,14 @@ func (f *file) Verify(row verify.Problem, completion string, ended bool) verify.
 	return f.verifier.Verify(row, completion)
 }
 
+// unjudged is the verifier of rows that are only imitated.
+type unjudged struct{}
+
+// Verify implements [verify.Verifier].
+func (unjudged) Verify(verify.Problem, string) verify.Verdict {
+	return verify.Abstain("the task has no verifier")
+}
+
 // drawer draws rows of either split.
 type drawer struct{ *file }
 
@@ -236,8 +243,8 @@ func (f *file) part(r *random.Rand) part {
 }
 
 // ReadRows calls do for each row of a file, or of the split test of a folder that has
-// several. A row has a question (or prompt), which is plain text. Errors name file and
-// line.
+// several. A row has a question (or prompt), which is text, or messages. Errors name
+// file and line.
 func ReadRows(name string, do func(verify.Problem) error) error {
 	data, err := table.Open(name)
 	if err != nil {
@@ -251,28 +258,31 @@ func ReadRows(name string, do func(verify.Problem) error) error {
 	if err != nil {
 		return err
 	}
-	_, err = readRows(data, split, columns, do)
-	return err
+	return readRows(data, split, columns, do)
 }
 
-// readRows reads a split and returns the bytes of its rows as JSON.
-func readRows(data *table.Data, split string, columns *compiled, do func(verify.Problem) error) (bytes int64, err error) {
-	err = data.Each(split, func(_ int, raw table.Row) error {
+// readRows reads a split of at most maxRowBytes.
+func readRows(data *table.Data, split string, columns *compiled, do func(verify.Problem) error) error {
+	var bytes int64
+	err := data.Each(split, func(n int, raw table.Row) error {
 		line, err := columns.apply(raw)
 		if err != nil {
 			return err
 		}
-		bytes += int64(len(line))
+		if bytes += int64(len(line)); bytes > maxRowBytes {
+			return fmt.Errorf("the rows up to here have more than %d bytes as JSON; accepted: at most that many", int64(maxRowBytes))
+		}
 		row, err := readRow(line)
 		if err != nil {
 			return err
 		}
+		row.File, row.Line = data.Name(), n
 		return do(row)
 	})
 	if err == nil && bytes == 0 {
 		err = fmt.Errorf("%s has no rows in its split %s", data.Name(), split)
 	}
-	return bytes, err
+	return err
 }
 
 func readRow(line []byte) (row verify.Problem, err error) {
@@ -293,8 +303,10 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		case '"', 'n': // a string, or null, which is missing
 			continue
 		case '[':
-			err := fmt.Errorf("%q is a list: prompts are plain text until chat templates are supported", key)
-			return row, hint.With(err, "write the messages of a chat as one string")
+			if key == "prompt" {
+				continue
+			}
+			kind = "a list"
 		case '{':
 			kind = "an object"
 		case 't', 'f':
@@ -302,8 +314,11 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		}
 		return row, fmt.Errorf("%q is %s: accepted is a string", key, kind)
 	}
+	if err := readMessages(&row, fields); err != nil {
+		return row, err
+	}
 	if strings.TrimSpace(row.Question) == "" {
-		return row, errors.New(`the line has no "question" (or "prompt")`)
+		return row, errors.New(`the line has no "question" (or "prompt", or "messages")`)
 	}
 	return row, nil
 }

@@ -38,18 +38,21 @@ func additions(n int) []string {
 // TestOpenFileRefuses: a line that cannot be trained on is named, with what is wrong.
 func TestOpenFileRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		`{"question":"1 + 1?"}`:                                      "the verifier number cannot judge this line: the row's answer",
-		`{"question":"1 + 1?","answer":null}`:                        "cannot judge this line",
-		`{"question":"1 + 1?","answer":""}`:                          "cannot judge this line",
-		`{"question":"1 + 1?","answer":"two"}`:                       `"two"`,
-		`{"prompt":[{"role":"user","content":"1 + 1?"}],"answer":2}`: `"prompt" is a list: prompts are plain text until chat templates are supported`,
-		`{"prompt":7,"answer":"7"}`:                                  `"prompt" is a number: accepted is a string`,
-		`{"question":{"text":"1 + 1?"},"answer":"2"}`:                `"question" is an object: accepted is a string`,
-		`{"question":true,"answer":"2"}`:                             `"question" is true or false: accepted is a string`,
-		`{"question":null,"answer":"2"}`:                             `the line has no "question" (or "prompt")`,
-		`{"question":" ","answer":"2"}`:                              `the line has no "question" (or "prompt")`,
-		`{"question":"?","prompt":["a"],"answer":"2"}`:               `"prompt" is a list`,
-		`{"question":"1 + 1?","answer":"2","verifier":"math"}`:       "one file has one verifier",
+		`{"question":"1 + 1?"}`:                                     "the verifier number cannot judge this line: the row's answer",
+		`{"question":"1 + 1?","answer":null}`:                       "cannot judge this line",
+		`{"question":"1 + 1?","answer":""}`:                         "cannot judge this line",
+		`{"question":"1 + 1?","answer":"two"}`:                      `"two"`,
+		`{"prompt":[{"role":"user"}],"answer":2}`:                   `"messages": message 1: there is no "content"`,
+		`{"messages":[{"role":"system","content":"x"}],"answer":2}`: `"messages" has no text of the user`,
+		`{"question":["1 + 1?"],"answer":2}`:                        `"question" is a list: accepted is a string`,
+		`{"messages":[],"prompt":[],"answer":2}`:                    `the line has "messages", and a "prompt" that is a list of messages too`,
+		`{"prompt":7,"answer":"7"}`:                                 `"prompt" is a number: accepted is a string`,
+		`{"question":{"text":"1 + 1?"},"answer":"2"}`:               `"question" is an object: accepted is a string`,
+		`{"question":true,"answer":"2"}`:                            `"question" is true or false: accepted is a string`,
+		`{"question":null,"answer":"2"}`:                            `the line has no "question" (or "prompt", or "messages")`,
+		`{"question":" ","answer":"2"}`:                             `the line has no "question" (or "prompt", or "messages")`,
+		`{"question":"?","prompt":["a"],"answer":"2"}`:              `"messages": message 1: found no object`,
+		`{"question":"1 + 1?","answer":"2","verifier":"math"}`:      "one file has one verifier",
 	} {
 		lines := append(additions(60), "", line)
 		file := writtenFile(t, lines...)

@@ -21,13 +21,14 @@ func Leak(s Source) error {
 	heldOut := map[string]string{} // folded -> question
 	rows := s.Rows()
 	for _, row := range rows {
-		if tasks.SplitOf(row.Question) == tasks.HeldOut {
-			heldOut[folded(row.Question)] = row.Question
+		if text := identity(row); tasks.SplitOf(text) == tasks.HeldOut {
+			heldOut[folded(text)] = text
 		}
 	}
 	for _, row := range rows {
-		if text, there := heldOut[folded(row.Question)]; there && tasks.SplitOf(row.Question) == tasks.Train {
-			return leak(text, row.Question)
+		own := identity(row)
+		if text, there := heldOut[folded(own)]; there && tasks.SplitOf(own) == tasks.Train {
+			return leak(text, own)
 		}
 	}
 	return nil
@@ -47,7 +48,7 @@ type HeldOutTexts map[string]bool
 func TextsOf(heldOut []verify.Problem) HeldOutTexts {
 	t := HeldOutTexts{}
 	for _, row := range heldOut {
-		t[row.Question] = true
+		t[identity(row)] = true
 	}
 	return t
 }
@@ -55,8 +56,8 @@ func TextsOf(heldOut []verify.Problem) HeldOutTexts {
 // Refuse returns ErrLeak for a training problem that has the text of a held-out one.
 func (t HeldOutTexts) Refuse(training ...verify.Problem) error {
 	for _, row := range training {
-		if t[row.Question] {
-			return leak(row.Question, row.Question)
+		if text := identity(row); t[text] {
+			return leak(text, text)
 		}
 	}
 	return nil

@@ -26,11 +26,19 @@ var columnKeys = []string{"split", "eval_split", "held_out", "prompt", "prompt_t
 // defaultColumns hold out one problem in 16, as procedural tasks do.
 var defaultColumns = Columns{Split: "train", HeldOut: 1.0 / 16}
 
-// DataSource is one of several data sets.
-type DataSource struct {
+// dataSource is one of several data sets.
+type dataSource struct {
 	Data  string  `toml:"data" about:"a file or a folder, as task.data"`
 	Share float64 `toml:"share" range:"(0,1e9]" about:"share of the prompts that come from here, relative to those of the other sources; default: 1"`
 	Columns
+}
+
+// DataSets are the data sets of a task: its own or its sources; nil for a family.
+func (t Task) DataSets() []dataSource {
+	if t.Data != "" {
+		return []dataSource{{Data: t.Data, Share: 1, Columns: t.Columns}}
+	}
+	return t.Sources
 }
 
 // columns checks the names of other columns.

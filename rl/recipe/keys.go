@@ -31,7 +31,7 @@ func Keys() []Key {
 		s := stageDefaults(kind)
 		collect(&keys, "stage", &s, kind)
 	}
-	collect(&keys, "task.source", &DataSource{}, "")
+	collect(&keys, "task.source", &dataSource{}, "")
 	collect(&keys, "stage.verifier", &reward.Verifier{}, KindRL)
 	var tables []string
 	for _, k := range keys {

@@ -71,22 +71,29 @@ type Task struct {
 	Name string `toml:"name" about:"a procedural task; rlzero tasks lists them"`
 	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
 	Columns
-	Sources         []DataSource   `toml:"source" about:"several data sets in place of data"`
-	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them"`
+	Sources         []dataSource   `toml:"source" about:"several data sets in place of data"`
+	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; none: stages of kind sft alone, which sample nothing"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
 	EvalSamples     int            `toml:"eval_samples" range:"[1,4096]" unit:"samples" about:"samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples"`
 	AllowLeaks      bool           `toml:"allow_leaks" about:"train although a held-out problem is among the training prompts; otherwise that is an error"`
-	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[1,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
+	Form            string         `toml:"form" choice:"auto,chat,text" about:"chat: prompts are conversations, written with the model's chat template; text: they are the text of the problem; auto: chat if the model has a template"`
+	System          string         `toml:"system" about:"system message of every conversation that has none of its own; in place of the one that a procedural task has"`
+	TemplateVars    map[string]any `toml:"template_variables" about:"variables of the chat template, such as enable_thinking = false"`
+	AllowControl    bool           `toml:"allow_control_tokens" about:"accept control tokens such as <|im_end|> in the text of messages; they are read as the tokens that they name"`
+	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
 // besideData are the keys of a task that is a file.
-var besideData = slices.Concat(columnKeys, []string{"data", "source", "verifier", "options", "sha256", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens"})
+var besideData = slices.Concat(columnKeys, []string{"data", "source", "verifier", "options", "sha256"}, beside)
 
 // besideName are those of a family.
-var besideName = []string{"name", "eval_problems", "eval_samples", "allow_leaks", "max_prompt_tokens", "settings"}
+var besideName = slices.Concat([]string{"name", "settings"}, beside)
+
+// beside are those of both.
+var beside = []string{"eval_problems", "eval_samples", "allow_leaks", "form", "system", "template_variables", "allow_control_tokens", "max_prompt_tokens"}
 
 // HasKey implements [settings.Variant].
 func (m Model) HasKey(key string) bool { return m.Path == "" || slices.Contains(besidePath, key) }
@@ -111,6 +118,10 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 	demonstrator, _ := t.Settings.(tasks.Demonstrator)
 	return demonstrator
 }
+
+// Samples says whether a run samples completions: it does unless it imitates rows and
+// has nothing to judge completions with.
+func (r *Recipe) Samples() bool { return !r.Task.FromData() || r.Task.Verifier != "" }
 
 // label is what messages call the task.
 func (t Task) label() string {
@@ -148,14 +159,14 @@ type Checkpoint struct {
 
 // Kinds of stage.
 const (
-	KindSFT  = "sft"  // imitation of the task's demonstrations
+	KindSFT  = "sft"  // imitation of the task's demonstrations or of rows of data
 	KindRL   = "rl"   // reinforcement learning
 	KindEval = "eval" // an evaluation on all held-out problems, as after every stage
 )
 
 // Stage is a part of a run, with an optimizer state of its own.
 type Stage struct {
-	Kind            string `toml:"kind" choice:"sft,rl,eval" about:"sft: imitation of the task's demonstrations; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
+	Kind            string `toml:"kind" choice:"sft,rl,eval" about:"sft: imitation of the task's demonstrations or of the rows of data; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
 	Name            string `toml:"name" about:"name of the stage in overrides and logs; default: its kind"`
 	Skip            bool   `toml:"skip" about:"leave the stage out, for example because model.path has been through it"`
 	SFT             `in:"sft"`
@@ -166,14 +177,16 @@ type Stage struct {
 	Algorithm       Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
 }
 
-// SFT are the keys of a supervised stage. The rate rises over
+// SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
+// data, which are messages or have a completion. The rate rises over
 // optimizer.warmup_steps and is held until until_valid of the samples for some
 // training problems have the form of an answer, or for hold_steps; then it falls
-// linearly for decay_steps.
+// linearly for decay_steps. With rows, test_every measures the loss of held-out rows.
 type SFT struct {
-	BatchSize    int     `toml:"batch_size" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations of a step"`
+	BatchSize    int     `toml:"batch_size" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations, or rows of data, of a step"`
+	MaxTokens    int     `toml:"max_tokens" range:"[0,16777216]" unit:"tokens" about:"longest row of data, its prompt included; 0: the rows are not imitated, demonstrations of the task are"`
 	UntilValid   float64 `toml:"until_valid" range:"[0,1]" about:"share of valid samples that ends the hold of the learning rate; 0: the first test does; 1: all samples must be valid"`
-	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity"`
+	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity or, with data, of the loss on held-out rows"`
 	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"most steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
@@ -249,7 +262,7 @@ func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: lora{Alpha: 32}},
-		Task:       Task{EvalProblems: 512, EvalSamples: 8, Columns: defaultColumns},
+		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto", Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}
 }

@@ -148,8 +148,10 @@ func (d decoder) data(task *Task, at settings.Path) {
 	}
 	d.columns(task.Columns, at)
 	d.sources(task, at.With("source"))
-	if task.Verifier == "" {
-		d.Fail(at, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
+	if task.Verifier == "" { // see teaching
+		if len(task.Options) > 0 {
+			d.Fail(at.With("options"), "task.options are those of task.verifier, which is missing")
+		}
 		return
 	}
 	entry, err := verify.Lookup(task.Verifier)
@@ -248,7 +250,7 @@ func (d decoder) teaching(r *Recipe) {
 		}
 		return
 	}
-	if r.Task.MaxPromptTokens == 0 {
+	if r.Task.MaxPromptTokens == 0 && r.Samples() {
 		d.Fail(settings.Path{"task", "name"}, "task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name)
 	}
 	if r.Model.Path == "" {
@@ -256,12 +258,18 @@ func (d decoder) teaching(r *Recipe) {
 	}
 	for i := range r.Stages {
 		at := settings.Path{"stage", strconv.Itoa(i)}
-		switch st := &r.Stages[i]; {
-		case st.Kind == KindSFT:
+		st := &r.Stages[i]
+		switch {
+		case st.Kind == KindSFT && !r.Task.FromData():
 			p := at.With("kind")
-			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, or use one of the tasks %s", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
-		case st.Kind == KindEval && r.MaxCompletion(st) == 0:
-			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens)", name, KindRL)
+			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, use one of the tasks %s, or give rows with task.data", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
+		case st.Kind == KindSFT && st.SFT.MaxTokens == 0:
+			p := at.With("max_tokens")
+			d.Fail(p, "%s is missing: the rows of task.data have no fixed length", d.Name(p))
+		case st.Kind != KindSFT && !r.Samples():
+			d.Fail(settings.Path{"task"}, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
+		case st.Kind != KindRL && r.Samples() && r.MaxCompletion(st) == 0:
+			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe of stages of kind %s alone can leave out task.verifier, and samples nothing", name, KindRL, KindSFT)
 		}
 	}
 }

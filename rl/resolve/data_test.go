@@ -98,7 +98,7 @@ func TestData(t *testing.T) {
 		t.Errorf("%d held-out problems, %v; the recipe says %d", len(rows), err, all.Recipe.Task.EvalProblems)
 	}
 	_, err = load("countdown-short", "model.path=x", "task.verifier=number", "task.data="+file)
-	if err == nil || strings.Contains(err.Error(), "task.name") || !strings.Contains(err.Error(), "needs demonstrations, which task "+file+" does not have") {
+	if err == nil || strings.Contains(err.Error(), "task.name") || !strings.Contains(err.Error(), "stage.warm-up.max_tokens is missing: the rows of task.data have no fixed length") {
 		t.Errorf("a preset with a warm-up on a file: %v", err)
 	}
 
@@ -109,7 +109,9 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a recipe is plain data, whatever its files are: %v", err)
 	}
-	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), "resolved.toml:24:1: task.sha256: "+r.Task.Data+" has changed: ") {
+	before, _, _ := strings.Cut(r.Resolved(), "sha256 = ")
+	place := fmt.Sprintf("resolved.toml:%d:1: ", strings.Count(before, "\n")+1)
+	if _, err := Open(changed); !errors.Is(err, recipe.ErrInvalid) || !strings.Contains(err.Error(), place+"task.sha256: "+r.Task.Data+" has changed: ") {
 		t.Errorf("after a change of the file: %v", err)
 	}
 }
@@ -130,13 +132,14 @@ func TestDataErrors(t *testing.T) {
 		{"data = \"sums.jsonl\"", "source = [{share = 1}]", "", "task.source.0 has no data: give the file or folder of the source"},
 		{"data = \"sums.jsonl\"", `source = [{data = "sums.jsonl"}, {data = "none.jsonl"}]`, "", "FILE:4:1: task.source: open "},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}` + "\n\n[]", "sums.jsonl: line 3: found a list; accepted: a JSON object with the columns as keys"},
-		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt")`},
+		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt", or "messages")`},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"` + "\xff" + `"}`, "sums.jsonl: line 1: not UTF-8 text"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","verifier":"math"}`, `line 1: the line's verifier is "math", the task's "number"`},
 		{"sums.jsonl", "sums.jsonl", " ", "sums.jsonl has no rows"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a"}`, "sums.jsonl: line 1: the verifier number cannot judge this line: the row's answer: "},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problems to train on and 0 that are held out"},
-		{"verifier = \"number\"\n", "", "", "FILE:3:2: task.verifier is missing"},
+		{"verifier = \"number\"\n", "", "", "FILE:5:1: task.options are those of task.verifier, which is missing"},
+		{"verifier = \"number\"\noptions = {extract = \"last_line\"}\n", "", "", "FILE:3:2: task.verifier is missing: it judges the completions"},
 		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
 		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": unknown key extrakt; did you mean extract?`},
 		{"eval_problems = 3", `name = "countdown"`, "", "FILE:7:1: task.name cannot be set together with task.data: remove one of them"},

@@ -3,12 +3,14 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -20,6 +22,12 @@ import (
 type Opened struct {
 	Recipe *recipe.Recipe
 	Source prompts.Source
+}
+
+// Style says how the problems of a recipe become prompts.
+func Style(r *recipe.Recipe) prompts.Style {
+	t := r.Task
+	return prompts.Style{Form: t.Form, System: t.System, Task: t.Settings, Options: chat.Options{Variables: t.TemplateVars, AllowControl: t.AllowControl}}
 }
 
 // Open opens what a loaded recipe names. The error is recipe.ErrInvalid and lists
@@ -54,15 +62,20 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 	if !task.FromData() {
 		return prompts.Of(task.Settings)
 	}
-	if _, err := verify.New(task.Verifier, task.Options); err != nil {
-		faults.Fail("task.options", "%v", err)
-		return nil
+	if task.Verifier != "" {
+		if _, err := verify.New(task.Verifier, task.Options); err != nil {
+			faults.Fail("task.options", "%v", err)
+			return nil
+		}
 	}
 	key := "task.source"
 	if task.Data != "" {
 		key = "task.data"
 	}
 	source, err := prompts.Open(partsOf(task), task.Verifier, task.Options)
+	if errors.Is(err, fs.ErrNotExist) && task.Data != "" {
+		err = fmt.Errorf("%w; name your file with --set task.data=FILE", err)
+	}
 	if err != nil {
 		faults.Fail(key, "%v", err)
 		return nil
@@ -87,10 +100,7 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 
 // partsOf are the data sets of a task.
 func partsOf(task *recipe.Task) []prompts.Part {
-	sources := task.Sources
-	if task.Data != "" {
-		sources = []recipe.DataSource{{Data: task.Data, Share: 1, Columns: task.Columns}}
-	}
+	sources := task.DataSets()
 	parts := make([]prompts.Part, len(sources))
 	for i, s := range sources {
 		parts[i] = prompts.Part{Data: filepath.FromSlash(s.Data), Share: s.Share, Split: s.Split, EvalSplit: s.EvalSplit, HeldOut: s.HeldOut,

@@ -146,10 +146,13 @@ func TestNames(t *testing.T) {
 func TestTokens(t *testing.T) {
 	b := batchOf([]answer{{0, 2, 1, 1}, {0, 1, 0, 1}, {0, 3, 0, 1}})
 	b.Completions[0].Logprob, b.Completions[0].Entropy = []float32{-1, -3}, []float32{0.5, 1.5}
+	b.Vocabulary = 8
+	b.Completions[0].UniformLogp = []float32{-3, -4}
 	b.Completions[1].Logprob, b.Completions[1].Entropy = []float32{-4}, []float32{0.25}
 	for text, want := range map[string][]float64{
 		"mean(old)":                    {-2, -4, nan},
 		"low_entropy":                  {-1, -0.25, nan},
+		"self_certainty":               {3.5 - math.Log(8), nan, nan},
 		"default(first(old), 0)":       {-1, -4, 0},
 		"sum(old, old < -2)*tokens":    {-6, -4, 0},
 		"highest(old*position)":        {-1, -4, nan},

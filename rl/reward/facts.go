@@ -90,7 +90,7 @@ func init() {
 			return b.ofGroups(func(c *Completion) (float64, string) { return float64(c.PromptTokens), "" })
 		}},
 		{formula.Fact{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""}, nil},
-		of("task", "", "score of the task's own verdict", nil),
+		of("task", "", "score of the task's own verdict; the stage's verifiers go by their names", nil),
 		of("random", "", "0 or 1 at random, drawn from the seed: a control from which nothing should be learned", func(c *Completion) float64 { return c.Random }),
 		of("chars", "characters", "length of the completion's text", func(c *Completion) float64 { return float64(utf8.RuneCountInString(c.Text)) }),
 		of("words", "words", "number of its words, split at white space", func(c *Completion) float64 { return float64(len(strings.Fields(c.Text))) }),
@@ -101,6 +101,14 @@ func init() {
 		},
 		{shared["old"], ofTokens("old", func(c *Completion) []float32 { return c.Logprob })},
 		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.Entropy })},
+		{
+			formula.Fact{Name: "old_uniform_logp", Level: formula.Token, Unit: "nats", Meaning: "uniform_logp when the token was drawn"},
+			ofTokens("old_uniform_logp", func(c *Completion) []float32 { return c.UniformLogp }),
+		},
+		{
+			formula.Fact{Name: "vocabulary", Level: formula.Run, Unit: "tokens", Meaning: "number of tokens that the model knows"},
+			ofStep(func(b *batch) float64 { return float64(b.Vocabulary) }),
+		},
 		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
 	}, texts, []fact{scoreOf})

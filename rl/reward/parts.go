@@ -22,6 +22,8 @@ var parts = []Part{
 	{"majority(verifier)", "whether the answer that a verifier extracted is the commonest of the group, or one of several as common. Needs no reference",
 		"agreement(verifier) > 0 and agreement(verifier) == group_max(agreement(verifier))", "TTRL, arXiv 2504.16084"},
 	{"low_entropy", "how certain the policy was of its tokens: minus their mean entropy. Needs no reference", "-mean(old_entropy)", "RENT, arXiv 2505.22660"},
+	{"self_certainty", "how far the policy's distributions are from uniform: the KL of the uniform distribution to them, mean over the tokens. Costs a forward pass. Needs no reference",
+		"-mean(old_uniform_logp) - log(vocabulary)", "arXiv 2502.18581; as a reward: Intuitor, arXiv 2505.19590"},
 	{"overlong(cache, longest = max_tokens)", "DAPO's penalty for overlong completions: 0 up to longest - cache tokens, falling to -1 at longest",
 		`if(cache > 0, max(-1, min(0, (longest - cache - tokens)/cache)), missing("overlong: cache has to be above 0"))`, "arXiv 2503.14476, equation 13"},
 	{"shortest_right(condition)", "whether the completion is among the shortest of its group for which the condition holds, such as right(task)",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/formula"
@@ -64,6 +65,11 @@ func checked(text string, terms []string) (*formula.Program, error) {
 	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library()}, vocabulary(terms))
 }
 
+// Needs tells whether the formula, or what it names, reads a fact.
+func (p *Program) Needs(fact string) bool {
+	return slices.Contains(p.formula.Needs(append([]string{rewardPart}, p.named...)...), fact)
+}
+
 // Judge runs the declared verifiers on a completion, in their order.
 func (p *Program) Judge(row verify.Problem, completion string) []verify.Verdict {
 	out := make([]verify.Verdict, len(p.verifiers))
@@ -85,6 +91,7 @@ type Completion struct {
 	MeanLogprob  float64   // nats per token
 	Logprob      []float32 // [token] nats, as sampled; nil: not known
 	Entropy      []float32 // [token] nats, of the distribution each was drawn from; nil: not known
+	UniformLogp  []float32 // [token] nats, mean log-prob over the vocabulary; nil unless [Program.Needs] has old_uniform_logp
 	Random       float64   // the fact "random"
 	Task         verify.Verdict
 	Verdicts     []verify.Verdict // what Judge said
@@ -94,6 +101,7 @@ type Completion struct {
 type Batch struct {
 	Step, Steps int                // of the stage, Step from 1
 	MaxTokens   int                // of a completion
+	Vocabulary  int                // tokens that the model knows
 	Asked       map[string]Answers // to each of [Program.Asks], by its column
 	Completions []Completion
 }

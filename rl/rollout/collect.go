@@ -41,9 +41,10 @@ type Sampler interface {
 	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
 }
 
-// Tokenizer turns text into token ids and back.
-type Tokenizer interface {
-	Encode(text string) ([]int, error)
+// Renderer writes a problem as the token ids that a model reads, and tells the text of those
+// that it writes.
+type Renderer interface {
+	Prompt(problem verify.Problem) ([]int, error)
 	Decode(ids []int) string
 }
 
@@ -53,9 +54,9 @@ type Grader func(problem verify.Problem, text string, ended bool) verify.Verdict
 
 // Collector samples completions and judges them.
 type Collector struct {
-	Sampler   Sampler
-	Tokenizer Tokenizer
-	Task      Grader // the first verdict of every completion
+	Sampler  Sampler
+	Renderer Renderer
+	Task     Grader // the first verdict of every completion
 }
 
 // Besides judges a completion by the verifiers that a stage declares besides the
@@ -67,7 +68,7 @@ type Besides func(problem verify.Problem, text string) []verify.Verdict
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
 	requests := make([]Request, len(problems))
 	for i, p := range problems {
-		ids, err := c.Tokenizer.Encode(p.Question)
+		ids, err := c.Renderer.Prompt(p)
 		if err != nil {
 			return nil, &PromptError{p.Question, err}
 		}
@@ -135,7 +136,7 @@ func (c *Collector) judgeAll(ctx context.Context, groups []Group, besides Beside
 // judge reads a completion's text and asks the verifiers about it.
 func (c *Collector) judge(g *Group, p *Path, besides Besides) {
 	leaf := &g.Segments[p.Leaf]
-	p.Text = c.text(leaf)
+	p.Text = leaf.Text(c.Renderer)
 	ended := leaf.Ended()
 	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
 	if besides != nil {
@@ -143,15 +144,15 @@ func (c *Collector) judge(g *Group, p *Path, besides Besides) {
 	}
 }
 
-// text is what verifiers read of a segment: without the end token, the stop token or the
-// stop text that ended it.
-func (c *Collector) text(s *Segment) string {
+// Text is what verifiers read of a segment that a model drew: without the end token, the
+// stop token or the stop text that ended it.
+func (s *Segment) Text(t Renderer) string {
 	stops := s.Drawn.Params
 	last := len(s.IDs) - 1
 	if s.Stop == EOS || s.Stop == Text && slices.Contains(stops.StopIDs, s.IDs[last]) {
-		return c.Tokenizer.Decode(s.IDs[:last])
+		return t.Decode(s.IDs[:last])
 	}
-	text := c.Tokenizer.Decode(s.IDs)
+	text := t.Decode(s.IDs)
 	if s.Stop != Text {
 		return text
 	}

@@ -1,7 +1,7 @@
 // Package rollout has the record of what was sampled, and makes it: completions of
 // the problems of a step, judged.
 //
-//	Problem ── Encode ──> prompt ── Sampler ──> completions ── verifiers ──> Group
+//	Problem ── Renderer ──> prompt ── Sampler ──> completions ── verifiers ──> Group
 //
 // A [Group] is everything that was sampled for one problem: a tree of segments. Each
 // [Segment] is a run of tokens by one author, with its parent before it. A [Path] is

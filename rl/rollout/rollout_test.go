@@ -15,7 +15,8 @@ import (
 // letters reads each byte as a token.
 type letters struct{}
 
-func (letters) Encode(text string) ([]int, error) {
+func (letters) Prompt(p verify.Problem) ([]int, error) {
+	text := p.Question
 	if strings.Contains(text, "?") {
 		return nil, errors.New("unknown letter")
 	}
@@ -51,7 +52,7 @@ func (echo) Sample(_ context.Context, requests []Request) ([][]Segment, error) {
 }
 
 func judgedBy(f func(text string) verify.Verdict) *Collector {
-	return &Collector{Sampler: echo{}, Tokenizer: letters{}, Task: func(_ verify.Problem, text string, _ bool) verify.Verdict { return f(text) }}
+	return &Collector{Sampler: echo{}, Renderer: letters{}, Task: func(_ verify.Problem, text string, _ bool) verify.Verdict { return f(text) }}
 }
 
 // TestCollect: a single turn is a prompt with a leaf for each sample; every completion
@@ -153,7 +154,6 @@ func TestJudgeInterrupted(t *testing.T) {
 
 // TestStops: a verifier reads what stands before the stop, and a stop is an end.
 func TestStops(t *testing.T) {
-	c := &Collector{Tokenizer: letters{}}
 	stops := Params{StopText: []string{"\n\n", "END"}, StopIDs: []int{'!'}}
 	for _, s := range []struct {
 		ids   string
@@ -167,9 +167,9 @@ func TestStops(t *testing.T) {
 		{"ab\n!", Text, "ab\n", true},
 		{"abc", Length, "abc", false},
 	} {
-		ids, _ := letters{}.Encode(s.ids)
+		ids, _ := letters{}.Prompt(verify.Problem{Question: s.ids})
 		segment := &Segment{IDs: ids, Stop: s.stop, Drawn: Drawn{Params: stops}}
-		if got := c.text(segment); got != s.want || segment.Ended() != s.ended {
+		if got := segment.Text(letters{}); got != s.want || segment.Ended() != s.ended {
 			t.Errorf("%q by %s: %q, ended %v", s.ids, s.stop, got, segment.Ended())
 		}
 	}

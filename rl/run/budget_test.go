@@ -53,3 +53,13 @@ func TestBudget(t *testing.T) {
 		sameRun(t, runFiles(t, cut), want)
 	}
 }
+
+// TestBudgetOfEachStage: a stage does not pay for the tokens of the one before.
+func TestBudgetOfEachStage(t *testing.T) {
+	r := &run{state: State{Sampled: 5, Began: true}}
+	r.state.At.Step = 3
+	r.next()
+	if r.state.Sampled != 0 || r.state.Began || r.state.At.Step != 0 || r.state.At.Stage != 1 {
+		t.Errorf("%+v", r.state)
+	}
+}

@@ -75,8 +75,8 @@ sampling.max_completion_tokens = 12
 
 	refused := filepath.Join(t.TempDir(), "run")
 	for want, row := range map[string]string{
-		"prompt \"a question in words 0\"": `{"prompt":"a question in words %d","answer":"1"}`,
-		"max_prompt_tokens is":             `{"prompt":"1 1 1 1 1 1 1 1 1 1 1 1 1 1 %d","answer":"1"}`,
+		"120 of 120 rows (lines 1, 2, 3, 4, 5, ...): prompt \"a question in words 0\"": `{"prompt":"a question in words %d","answer":"1"}`,
+		"max_prompt_tokens is": `{"prompt":"1 1 1 1 1 1 1 1 1 1 1 1 1 1 %d","answer":"1"}`,
 	} {
 		var bad bytes.Buffer
 		for i := range 120 {

@@ -15,6 +15,7 @@ type Summary struct {
 	Dir        string
 	Checkpoint string // the trained model, a Hugging Face folder
 	Example    string // a held-out prompt to try it with
+	Chat       bool   // prompts are conversations
 	Results    []StageResult
 	Elapsed    time.Duration
 }
@@ -59,7 +60,7 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 	for _, e := range page.Evaluations {
 		results = append(results, StageResult{e.Stage, e.PassAt, e.Greedy, e.Valid})
 	}
-	return &Summary{Dir: r.folder.Dir(), Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Results: results, Elapsed: time.Since(began)}, nil
+	return &Summary{Dir: r.folder.Dir(), Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Summary() != "", Results: results, Elapsed: time.Since(began)}, nil
 }
 
 // report writes the report and the curves of what has been logged.

@@ -1,11 +1,13 @@
 package run
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 )
@@ -86,6 +88,8 @@ type completionLine struct {
 
 	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
+
+	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
 }
 
 // writeCompletions records the completions of a step.
@@ -112,6 +116,7 @@ func lineOf(e Event, c *train.Completion) completionLine {
 		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Completion: c.Path().Text, Reward: finite(c.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.NotScored,
+		Context: prompts.Context(c.From.Problem),
 	}
 }
 
@@ -131,6 +136,8 @@ type evaluationLine struct {
 	Completion string `json:"completion"`
 	Verdict    string `json:"verdict"`
 	Reason     string `json:"reason"`
+
+	Context map[string]json.RawMessage `json:"context,omitempty"` // as in completionLine
 }
 
 // heldOutLine is a line of heldout.jsonl: what each held-out problem of an evaluation
@@ -150,7 +157,7 @@ func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
 	}
 	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
 		v := g.Paths[0].Verdict()
-		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason}); err != nil {
+		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason, prompts.Context(g.Problem)}); err != nil {
 			return err
 		}
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
-	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -47,7 +47,10 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	if r.parts.Cast, err = cast.Open(full, folder, o.Device); err != nil {
 		return err
 	}
-	if err := readable(opened, r.parts.Cast.Tokenizer()); err != nil {
+	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, resolve.Style(opened.Recipe)); err != nil {
+		return err
+	}
+	if r.parts.Notes, err = readable(opened, r.parts.Prompts); err != nil {
 		return err
 	}
 	if o.Workers != nil {
@@ -56,7 +59,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 			return err
 		}
 	}
-	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast); err != nil {
+	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
 	caps := o.Device.Caps()
@@ -144,7 +147,13 @@ func (r *run) observe(o Options) error {
 	if err != nil {
 		return err
 	}
-	r.observers = []Observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Cast.Tokenizer()}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	r.observers = []Observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	if summary := r.parts.Prompts.Summary(); summary != "" {
+		r.display.show.Line("%s", summary)
+	}
+	for _, note := range r.parts.Notes {
+		r.display.show.Line("%s", note)
+	}
 	return nil
 }
 
@@ -259,7 +268,7 @@ func folderOf(r *recipe.Recipe) (string, error) {
 		return "", nil
 	}
 	folder, _, err := store.FindModel(r.Model.Path)
-	return folder, err
+	return folder, hint.With(err, "name another model with --set model.path=FOLDER")
 }
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
@@ -270,41 +279,48 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (gpu.Plan, error) {
 	if err != nil {
 		return gpu.Plan{}, err
 	}
-	tokenizer, err := cast.Tokenizer(o.Recipe, folder)
+	tokenizer, eos, err := cast.Tokenizer(o.Recipe, folder)
 	if err != nil {
 		return gpu.Plan{}, err
 	}
-	if err := readable(o, tokenizer); err != nil {
+	renderer, err := prompts.NewRenderer(tokenizer, eos, resolve.Style(o.Recipe))
+	if err != nil {
+		return gpu.Plan{}, err
+	}
+	if _, err := readable(o, renderer); err != nil {
 		return gpu.Plan{}, err
 	}
 	return cast.Plan(o.Recipe, folder, caps)
 }
 
-// readable says whether a tokenizer can read the task: its held-out problems, or all of
-// a file's; and whether those of a file can be judged.
-func readable(o *resolve.Opened, tokenizer rollout.Tokenizer) error {
+// readable says whether a model can read the task: its held-out problems, or all of a
+// file's; and whether those of a file can be judged. notes are for people.
+func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, err error) {
 	rows := o.Source.Rows()
 	if rows == nil {
-		var err error
 		if rows, err = o.Source.HeldOut(o.Recipe.Task.EvalProblems); err != nil {
-			return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
+			return nil, fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 		}
-	} else if err := judgeable(o); err != nil {
-		return err
+	} else if err := judgeable(o); o.Recipe.Samples() && err != nil {
+		return nil, err
 	}
-	if err := train.Readable(o.Recipe, o.Source, tokenizer); err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	for _, row := range rows {
-		ids, err := tokenizer.Encode(row.Question)
-		if err != nil {
-			return &rollout.PromptError{Prompt: row.Question, Err: err}
+	return renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))
+}
+
+// limitsOf is what the stages of a recipe have room for.
+func limitsOf(r *recipe.Recipe) (l prompts.Limits) {
+	if r.Samples() {
+		l.Prompt = r.Task.MaxPromptTokens
+	}
+	for i := range r.Stages {
+		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() == nil && (l.Lesson == 0 || st.SFT.MaxTokens < l.Lesson) {
+			l.Lesson = st.SFT.MaxTokens
 		}
-		if most := o.Recipe.Task.MaxPromptTokens; len(ids) > most {
-			return hint.With(fmt.Errorf("%w: prompt %s has %d tokens, but [task] max_prompt_tokens is %d", lines.ErrInput, terminal.Quote(row.Question), len(ids), most), "raise max_prompt_tokens")
-		}
 	}
-	return nil
+	return l
 }
 
 // judgeable refuses a file of which most of the first rows lack what the verifier

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -11,8 +12,8 @@ import (
 // the policy is the reference, to the last bit; then it moves. Runs are equal, and a
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
-	set := append(slices.Clone(smallRun), "stage.rl.algorithm.kl_coef=0",
-		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); a - b + 0.01*c`)
+	set := append(slices.DeleteFunc(slices.Clone(smallRun), func(s string) bool { return strings.HasPrefix(s, "stage.rl.algorithm.") }),
+		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; a - b + 0.01*c + d`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)
 	first, moved := 0, 0
@@ -22,6 +23,11 @@ func TestScoreOf(t *testing.T) {
 			t.Fatalf("no terms in %v", line)
 		}
 		a, b, c := terms["a"].(float64), terms["b"].(float64), terms["c"].(float64)
+		// The KL of the uniform distribution to one is above 0, and a distribution that is not
+		// uniform has an entropy below log of the vocabulary.
+		if d, e := terms["d"].(float64), terms["e"].(float64); !(d > 0 && e > 0) {
+			t.Errorf("self-certainty %v, entropy %v", d, e)
+		}
 		switch {
 		case !(a < 0 && b < 0 && c < 0):
 			t.Errorf("log-probs %v, %v, %v", a, b, c)

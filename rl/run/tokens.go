@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 )
@@ -12,9 +11,9 @@ import (
 // tokens observes a run and writes what its steps taught each token to tokens.jsonl,
 // for one step in every token_every.
 type tokens struct {
-	log       *store.Log
-	recipe    *recipe.Recipe
-	tokenizer rollout.Tokenizer
+	log    *store.Log
+	recipe *recipe.Recipe
+	decode func(ids []int) string
 }
 
 // tokenLine is a line of tokens.jsonl: a completion of completions.jsonl, which has the
@@ -56,7 +55,7 @@ func (t *tokens) line(e Event, c *train.Completion) tokenLine {
 		Prompt: c.View.IDs[:c.View.Prompt()], IDs: c.View.Drawn(), Logprob: c.View.Logprob, Entropy: c.View.Entropy,
 	}
 	for _, id := range l.IDs {
-		l.Text = append(l.Text, t.tokenizer.Decode([]int{id}))
+		l.Text = append(l.Text, t.decode([]int{id}))
 	}
 	for i, w := range c.Slope {
 		l.Weight = append(l.Weight, float32(w))

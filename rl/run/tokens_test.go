@@ -39,7 +39,7 @@ func TestTokenLines(t *testing.T) {
 		{From: g, View: g.View(0), Advantage: 1.5, Slope: []float64{-0.25, 0}},
 		{From: g, View: g.View(1), Sample: 1, Advantage: math.NaN()},
 	}
-	o := &tokens{l.tokens, &recipe.Recipe{Stages: []recipe.Stage{{}, {RL: recipe.RL{TokenEvery: 3}}}}, letters{}}
+	o := &tokens{l.tokens, &recipe.Recipe{Stages: []recipe.Stage{{}, {RL: recipe.RL{TokenEvery: 3}}}}, letters{}.Decode}
 	for step := 1; step <= 5; step++ {
 		must(t, o.On(Event{Kind: Stepped, Stage: "rl", At: train.Position{Stage: 1, Step: step, Total: 10 + step}, Event: &train.Event{Completions: cs}}))
 	}

@@ -22,9 +22,9 @@ type HeldOut struct {
 }
 
 // NewHeldOut makes the evaluations of a run.
-func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast) (*HeldOut, error) {
+func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*HeldOut, error) {
 	h := &HeldOut{recipe: r}
-	h.Collector = &rollout.Collector{Sampler: c.Sampler, Tokenizer: c.Tokenizer(), Task: source.Verify}
+	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify}
 	if d := r.Task.Demonstrator(); d != nil {
 		h.Form = d.Valid
 	}
@@ -50,10 +50,9 @@ const AfterStage = math.MaxInt
 // stage may be. step tells the evaluations of a stage apart; greedy adds the most likely
 // completions.
 func (h *HeldOut) Measure(ctx context.Context, stage, step, n int, greedy bool) (*eval.Result, error) {
-	stops := h.recipe.Stops(&h.recipe.Stages[stage])
 	q := eval.Question{
 		Problems: h.Problems[:min(n, len(h.Problems))], N: h.recipe.Task.EvalSamples, K: []int{1}, Greedy: greedy,
-		Params: rollout.Params{Temperature: 1, MaxTokens: h.recipe.MaxCompletion(&h.recipe.Stages[stage]), StopText: stops.Stop, StopIDs: stops.StopTokens},
+		Params: EvalParams(h.recipe, &h.recipe.Stages[stage]),
 		Key:    random.Key{Purpose: random.HeldOut, Stage: stage, Step: step},
 	}
 	if q.N > 1 {

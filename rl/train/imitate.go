@@ -12,17 +12,17 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
-	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// imitation imitates the task's demonstrations: its loss is the mean negative log-prob
-// of the completions' tokens, the end token included.
+// imitation imitates the task's demonstrations, or the rows of its data (lessons.go): its
+// loss is the mean negative log-prob of the completions' tokens, the end token included.
 //
 // The rate is held after its ramp until a share until_valid of samples has the form of
 // an answer, or for hold_steps; then it falls linearly for decay_steps.
@@ -37,11 +37,11 @@ func newImitation(p Parts, index int) (Stage, error) {
 	return &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}, nil
 }
 
-// Readable says whether a tokenizer reads the demonstrations of a recipe's stages.
-func Readable(r *recipe.Recipe, source prompts.Source, tok rollout.Tokenizer) error {
+// Readable says whether the model can read the demonstrations of a recipe's stages.
+func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for i := range r.Stages {
-		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip {
-			if _, err := demonstrations(r, source, prompts.HeldOutTexts(nil).Refuse, tok, 0, i, 0, 1); err != nil {
+		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() != nil {
+			if _, err := demonstrations(r, source, prompts.HeldOutTexts(nil).Refuse, renderer, i, 0, 1); err != nil {
 				return err
 			}
 		}
@@ -90,7 +90,7 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	views, err := demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Cast.Tokenizer(), s.Cast.Policy.Model.Config.EOS[0], s.index, at.Step, cfg.BatchSize)
+	views, err := s.views(at.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +103,34 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 	seconds := time.Since(began).Seconds()
 	e.Timing = metrics.Row{"time/train_s": seconds, "train/tokens_per_s": float64(e.Tokens) / seconds}
 	done := at.Step + 1
-	if s.holdEnd < 0 && (done%cfg.TestEvery == 0 || done >= cfg.HoldSteps) {
-		// Not cut short by an interrupt: the step's update has been made.
-		share, err := s.probe(context.WithoutCancel(ctx), done)
-		if err != nil {
-			return nil, err
-		}
-		e.Metrics["eval/valid"] = share
-		if share >= cfg.UntilValid || done >= cfg.HoldSteps {
+	// Tests are not cut short by an interrupt: the step's update has been made.
+	switch tested := done%cfg.TestEvery == 0; {
+	case s.Recipe.Task.Demonstrator() == nil:
+		if s.holdEnd < 0 && done >= cfg.HoldSteps {
 			s.holdEnd = done
 		}
+		if tested || done == s.Steps() {
+			var loss float64
+			loss, err = s.heldOutLoss()
+			e.Metrics["eval/loss"] = loss
+			e.Notes = append(e.Notes, fmt.Sprintf("  step %d: held-out loss %.3f", done, loss))
+		}
+	case s.holdEnd < 0 && (tested || done >= cfg.HoldSteps):
+		var share float64
+		if share, err = s.probe(context.WithoutCancel(ctx), done); err == nil && (share >= cfg.UntilValid || done >= cfg.HoldSteps) {
+			s.holdEnd = done
+		}
+		e.Metrics["eval/valid"] = share
 	}
-	return e, nil
+	return e, err
+}
+
+// views are what a step learns from.
+func (s *imitation) views(step int) ([]rollout.View, error) {
+	if s.Recipe.Task.Demonstrator() == nil {
+		return s.lessons(step)
+	}
+	return demonstrations(s.Recipe, s.Source, s.HeldOut.refuse, s.Prompts, s.index, step, s.stage.SFT.BatchSize)
 }
 
 // rate is the learning rate of a step, as a share of the full one.
@@ -129,9 +145,9 @@ func (s *imitation) rate(step int) float64 {
 	return rate
 }
 
-// demonstrations are the n sequences of a step of a stage, ended by the token eos.
-// refuse returns an error for a problem that must not be trained on.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, tok rollout.Tokenizer, eos, stage, step, n int) ([]rollout.View, error) {
+// demonstrations are the n sequences of a step of a stage. refuse returns an error for a
+// problem that must not be trained on.
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, renderer *prompts.Renderer, stage, step, n int) ([]rollout.View, error) {
 	views, demonstrator := make([]rollout.View, n), recipe.Task.Demonstrator()
 	for i := range views {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
@@ -141,7 +157,7 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 		}
 		text, err := demonstrator.Demonstration(r, row)
 		if err == nil {
-			views[i], err = demonstrated(tok, row.Question, text, eos)
+			views[i], err = demonstrated(renderer, row, text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", recipe.Stages[stage].Name, err)
@@ -150,18 +166,22 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 	return views, nil
 }
 
-// demonstrated is a prompt with the completion that is to be learnt.
-func demonstrated(tok rollout.Tokenizer, question, completion string, eos int) (rollout.View, error) {
-	prompt, err := tok.Encode(question)
+// demonstrated is a problem with the completion that is to be learned.
+func demonstrated(renderer *prompts.Renderer, row verify.Problem, completion string) (rollout.View, error) {
+	lesson, err := renderer.Shown(row, completion)
 	if err != nil {
-		return rollout.View{}, &rollout.PromptError{Prompt: question, Err: err}
+		return rollout.View{}, &rollout.PromptError{Prompt: row.Question, Err: err}
 	}
-	answer, err := tok.Encode(completion)
-	if err != nil {
-		return rollout.View{}, fmt.Errorf("demonstration %s: %w", terminal.Quote(completion), err)
+	return viewOf(lesson), nil
+}
+
+// viewOf is a lesson as the trainer takes it.
+func viewOf(l chat.Lesson) rollout.View {
+	v := rollout.View{IDs: l.IDs, Temperature: 1}
+	for _, s := range l.Learned {
+		v.Spans = append(v.Spans, rollout.Span(s))
 	}
-	ids := append(append(append([]int(nil), prompt...), answer...), eos)
-	return rollout.View{IDs: ids, Spans: []rollout.Span{{From: len(prompt), To: len(ids)}}, Temperature: 1}, nil
+	return v
 }
 
 // update makes one update toward the sequences.

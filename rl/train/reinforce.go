@@ -86,13 +86,11 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 // collect samples a group of completions for each problem of the step, judges them and
 // gives them rewards.
 func (s *reinforcement) collect(ctx context.Context, at Position) ([]Completion, error) {
-	cfg := s.stage.Sampling
 	problems := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), at.Step, s.stage.RL.PromptsPerStep)
 	if err := s.HeldOut.refuse(problems...); err != nil {
 		return nil, err
 	}
-	params := rollout.Params{Temperature: cfg.Temperature, TopK: cfg.TopK, TopP: cfg.TopP, MinP: cfg.MinP, MaxTokens: cfg.MaxCompletionTokens, StopText: cfg.Stop, StopIDs: cfg.StopTokens}
-	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, params, random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
+	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), random.Key{Purpose: random.Sample, Stage: s.index, Step: at.Step}, s.program.Judge)
 	if err != nil {
 		return nil, err
 	}

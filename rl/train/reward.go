@@ -26,6 +26,16 @@ func (s *reinforcement) score(at Position, cs []Completion) error {
 			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Logprob: c.View.Logprob, Entropy: c.View.Entropy, Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
 		})
 	}
+	b.Vocabulary = s.Cast.Policy.Model.Config.Vocab
+	if s.program.Needs("old_uniform_logp") {
+		stats, err := s.Cast.Policy.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
+		if err != nil {
+			return err
+		}
+		for i := range stats {
+			b.Completions[i].UniformLogp = stats[i].MeanLogprob
+		}
+	}
 	var err error
 	if b.Asked, err = s.ask(cs); err != nil {
 		return err

@@ -43,8 +43,10 @@ type Event struct {
 type Parts struct {
 	Recipe  *recipe.Recipe
 	Source  prompts.Source
+	Prompts *prompts.Renderer
 	Cast    *cast.Cast
 	HeldOut *HeldOut
+	Notes   []string // about the data, for people
 }
 
 // kinds has a row for every kind of stage. index is the stage's place in the recipe.

@@ -20,6 +20,18 @@ import (
 // list is a Python list.
 type list struct{ items []any }
 
+// List is a Python list of values, for the variables of [Template.Render].
+func List(items ...any) any { return &list{items: items} }
+
+// Items are the values of a list; ok is false for anything else.
+func Items(v any) (items []any, ok bool) {
+	l, ok := v.(*list)
+	if !ok {
+		return nil, false
+	}
+	return l.items, true
+}
+
 // tuple is a Python tuple. Its items may also have names.
 type tuple struct {
 	items []any

@@ -30,12 +30,13 @@ function verdictOf(a, b) {
   const pairs = pairsOf(a, b);
   const gap = (100 * (a.mean - b.mean)).toFixed(1).replace("-", "−");
   const parts = [`A reaches ${R.percent(a.mean)} (${a.n} ${a.n === 1 ? "seed" : "seeds"}), B ${R.percent(b.mean)} (${b.n}): ${a.mean >= b.mean ? "+" : ""}${gap} points.`];
-  let word = "The evaluations share no problems, so chance cannot be ruled out.";
+  let word = "A and B were measured on different problems, so their accuracies cannot be compared.";
   if (pairs.length > 1) {
     const d = R.paired(pairs.map((p) => [p.b, p.a]));
     const sure = d.low > 0 ? "A is better" : d.high < 0 ? "B is better" : "The difference may be chance";
     word = `${sure}: on the same ${d.n} problems the paired difference is ${R.signed(100 * d.mean, (v) => v.toFixed(1).replace("-", "−"))} points, 95 % interval ${(100 * d.low).toFixed(1).replace("-", "−")} to ${(100 * d.high).toFixed(1).replace("-", "−")}.`;
   }
+  if (!(a.n && b.n)) word = "One of the two has not been measured yet.";
   return R.h("p", { class: "lead", id: "verdict" }, word + " ", R.h("span", { class: "soft" }, parts[0] + (Math.min(a.n, b.n) < 3 ? " Fewer than three seeds say little about the recipe." : "")));
 }
 

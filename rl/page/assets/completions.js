@@ -76,7 +76,7 @@ function list(r, lines, withStep) {
     R.h("tbody", {}, lines.slice(0, MOST).map((o) => R.h("tr", {},
       withStep ? R.h("td", {}, o.step - m.after) : null,
       R.h("td", {}, R.h("a", { class: "item", href: R.href("completions", r.id, { step: o.step, group: o.group }) }, R.code(o.prompt, 120))),
-      R.h("td", { class: "num" }, o.reward == null ? "–" : R.number(o.reward)), R.h("td", { class: "num" }, push(o.advantage)), R.h("td", { class: "num" }, o.tokens + (o.stop === "length" ? " ▸" : "")),
+      R.h("td", { class: "num", "data-label": "reward" }, o.reward == null ? "–" : R.number(o.reward)), R.h("td", { class: "num" }, push(o.advantage)), R.h("td", { class: "num", "data-label": "tokens" }, o.tokens + (o.stop === "length" ? " ▸" : "")),
       R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.verdict(o.verdict), " ", R.plain(R.clip(o.reason, 160)))))))),
   lines.length > MOST ? R.h("p", { class: "note" }, `${lines.length - MOST} more; choose a verdict or search.`) : null);
 }
@@ -109,9 +109,16 @@ async function group(el, r, step, lines, params) {
       R.h("p", { class: "count" }, R.h("b", {}, samples.length + " ×"), " reward ", R.h("b", {}, line.reward == null ? "–" : R.number(line.reward)), " advantage ", push(line.advantage), ` ${line.tokens} tokens, ${line.stop === "eos" ? "ended" : line.stop === "length" ? "cut off" : line.stop}`),
       R.h("p", { class: "written" }, t ? tokenText(t, params.by, largest) : params.diff && line !== best ? diff(best.completion, line.completion) : R.code(line.completion, 4000)),
       R.h("p", { class: "reason" }, R.verdict(line.verdict), " ", R.plain(line.reason), line.not_scored ? " · not scored: " + R.plain(line.not_scored) : ""),
-      line.terms ? terms(line.terms) : null);
+      line.terms ? terms(line.terms) : null,
+      navigator.clipboard ? R.h("p", {}, R.h("button", { type: "button", class: "small", onclick: () => copyRow(line) }, "copy as a test row")) : null);
   })));
   el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${r.dir} --prompt ${shell(first.prompt)}`)));
+}
+
+// copyRow puts a completion on the clipboard as a line that rlzero verify --in reads.
+async function copyRow(o) {
+  await navigator.clipboard.writeText(JSON.stringify({ id: o.prompt_id, question: o.prompt, answer: o.answer, completion: o.completion }) + "\n");
+  R.say("copied");
 }
 
 const shell = (s) => "'" + s.replace(/'/g, "'\\''") + "'";

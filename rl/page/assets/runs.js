@@ -54,7 +54,7 @@ function row(g) {
   const range = one ? (e && R.finite(e.low) ? ` (${(100 * e.low).toFixed(1)}–${(100 * e.high).toFixed(1)})` : "") : g.n ? ` (${(100 * g.low).toFixed(1)}–${(100 * g.high).toFixed(1)})` : "";
   return R.h("tr", { class: g.control ? "control" : "" },
     R.h("th", { scope: "row" }, R.h("a", { class: "item", href: R.href("now", g.runs[0].id) }, g.name), g.control ? R.h("small", {}, " control") : null, R.h("p", { class: "about" }, R.clip(g.about, 120))),
-    R.h("td", {}, g.runs.map((r, i) => [i ? " " : "", R.h("a", { class: "seed", href: R.href("now", r.id), "aria-label": "seed " + r.facts.seed + " of " + g.name }, r.facts.seed)])),
+    R.h("td", { "data-label": g.runs.length > 1 ? "seeds" : "seed" }, g.runs.map((r, i) => [i ? " " : "", R.h("a", { class: "seed", href: R.href("now", r.id), "aria-label": "seed " + r.facts.seed + " of " + g.name }, r.facts.seed)])),
     R.h("td", { class: "big" }, R.percent(g.mean), R.h("small", {}, range)),
     R.h("td", {}, R.spark(R.band(g.runs.map(R.accuracy)), g.control ? "ghost" : "s0")),
     R.h("td", {}, g.runs.map((r) => state(r)).filter((t, i, a) => a.indexOf(t) === i).join(", ")),

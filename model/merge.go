@@ -1,0 +1,78 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Merge adds a PEFT adapter to the folder's tensors: where the adapter has a module, Read
+// returns W + scale B A, each number computed in float64 and rounded once. dir is the
+// adapter's folder; "": that of the folder itself (Folder.Adapter), if it has one.
+func (f *Folder) Merge(dir string) error {
+	if dir == "" {
+		dir = f.Adapter
+	}
+	if dir == "" {
+		return nil
+	}
+	if f.Adapter != "" && f.Adapter != dir {
+		return fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", f.Adapter, dir)
+	}
+	cfg, ts, err := openAdapter(f.Config, dir)
+	if err != nil {
+		return err
+	}
+	f.Tensors.files = append(f.Tensors.files, ts)
+	for name, t := range f.Tensors.tensors {
+		module, weight := strings.CutSuffix(name, ".weight")
+		a, b := adapterName(module, "A"), adapterName(module, "B")
+		if !weight || ts.Shape(a) == nil {
+			continue
+		}
+		_, scale := cfg.of(module)
+		read := t.read
+		if read == nil {
+			read = t.decode
+		}
+		t.read = func() ([]float32, error) { return mergeLoRA(read, ts, a, b, scale) }
+		f.Tensors.tensors[name] = t
+	}
+	return nil
+}
+
+// mergeLoRA computes W + scale B A, W being [out][in], B [out][rank] and A [rank][in].
+func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName string, scale float64) ([]float32, error) {
+	w, err := weight()
+	if err != nil {
+		return nil, err
+	}
+	a, err := ts.Read(aName)
+	if err != nil {
+		return nil, err
+	}
+	b, err := ts.Read(bName)
+	if err != nil {
+		return nil, err
+	}
+	shape := ts.Shape(aName)
+	rank, in := shape[0], shape[1]
+	sums := make([]float64, in)
+	for row := range len(w) / in {
+		clear(sums)
+		for r := range rank {
+			x := scale * float64(b[row*rank+r])
+			for i, y := range a[r*in : (r+1)*in] {
+				sums[i] += x * float64(y)
+			}
+		}
+		for i, sum := range sums {
+			w[row*in+i] = float32(float64(w[row*in+i]) + sum)
+		}
+	}
+	return w, nil
+}
+
+// adapterName is the name of a module's A or B in a PEFT file.
+func adapterName(module, part string) string {
+	return "base_model.model." + module + ".lora_" + part + ".weight"
+}

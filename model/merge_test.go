@@ -1,0 +1,99 @@
+package model
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/internal/fixtures"
+)
+
+// TestMerge: a model with its adapter merged, written as GGUF and read again, continues
+// prompts as PEFT's model with the adapter beside it does.
+func TestMerge(t *testing.T) {
+	adapters, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "models"), "*", "adapters", "*"))
+	if err != nil || len(adapters) == 0 {
+		t.Fatalf("no adapters, %v", err)
+	}
+	for _, dir := range adapters {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			base := filepath.Dir(filepath.Dir(dir))
+			plain, f := openFolder(t, base), openFolder(t, base)
+			if err := f.Merge(dir); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want struct {
+				expected
+				Modules map[string]any `json:"modules"`
+			}
+			if err := json.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+			changed := 0
+			for _, name := range f.Tensors.Names() {
+				a, err := f.Tensors.Read(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := plain.Tensors.Read(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(a, b) {
+					changed++
+				}
+			}
+			if changed != len(want.Modules) {
+				t.Errorf("%d tensors have changed, the adapter has %d modules", changed, len(want.Modules))
+			}
+			file, _ := writeGGUF(t, f, GGUFTypes[0])
+			m, err := Load(gputest.Devices(t)[0], file, LoadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			checkGreedy(t, m, &want.expected)
+		})
+	}
+}
+
+// TestAdapterOverGGUF: the base of an adapter may be a GGUF file.
+func TestAdapterOverGGUF(t *testing.T) {
+	base := filepath.Join(fixtures.Dir(t, "models"), "qwen2_tied_bf16")
+	file, _ := writeGGUF(t, openFolder(t, base), GGUFTypes[0])
+	dir := t.TempDir()
+	from := filepath.Join(base, "adapters", "qv_rslora_r8")
+	for _, name := range []string{adapterConfigFile, adapterFile} {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == adapterConfigFile {
+			var keys map[string]any
+			if err := json.Unmarshal(data, &keys); err != nil {
+				t.Fatal(err)
+			}
+			keys["base_model_name_or_path"] = file
+			if data, err = json.Marshal(keys); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := openFolder(t, dir)
+	if f.Adapter != dir || f.Dir != file {
+		t.Errorf("adapter %q over %q", f.Adapter, f.Dir)
+	}
+	if err := f.Merge(""); err != nil {
+		t.Error(err)
+	}
+}

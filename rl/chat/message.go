@@ -1,0 +1,147 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/model/text/template"
+)
+
+// Roles that have a meaning here. Templates know others, such as "tool".
+const (
+	System    = "system"
+	User      = "user"
+	Assistant = "assistant"
+)
+
+// Message is a turn of a conversation.
+type Message struct {
+	Role   string
+	Text   string         // of its content; "" where it has none
+	fields *template.Dict // as the template sees it, with keys such as tool_calls
+}
+
+// Say is a message of text.
+func Say(role, text string) Message {
+	fields := template.NewDict()
+	fields.Set("role", role)
+	fields.Set("content", text)
+	return Message{role, text, fields}
+}
+
+// Conversation is what a template writes.
+type Conversation struct {
+	Messages  []Message
+	Tools     any // value of the template package, a list of functions; nil: none
+	Documents any // likewise
+}
+
+// Question is the text of the last message of the user; "" without one.
+func (c Conversation) Question() string {
+	for _, m := range slices.Backward(c.Messages) {
+		if m.Role == User {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// Asked is the conversation up to the last message that is not the assistant's: what a
+// model answers. A reference answer at the end is left out.
+func (c Conversation) Asked() Conversation {
+	n := len(c.Messages)
+	for n > 0 && c.Messages[n-1].Role == Assistant {
+		n--
+	}
+	c.Messages = c.Messages[:n]
+	return c
+}
+
+// Under is the conversation with a system message in front, unless it has one or text
+// is empty.
+func (c Conversation) Under(text string) Conversation {
+	if text != "" && (len(c.Messages) == 0 || c.Messages[0].Role != System) {
+		c.Messages = append([]Message{Say(System, text)}, c.Messages...)
+	}
+	return c
+}
+
+const accepted = `[{"role":"user","content":"..."}, ...]`
+
+// ReadMessages reads a JSON list of messages. Each has a role, and a content that is a
+// string, a list of {"type":"text","text":"..."} or, where a message has other keys,
+// null. Other keys go to the template as they are.
+func ReadMessages(raw []byte) ([]Message, error) {
+	value, err := template.DecodeJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w; accepted: %s", err, accepted)
+	}
+	items, ok := template.Items(value)
+	if !ok {
+		return nil, fmt.Errorf("found no list; accepted: %s", accepted)
+	}
+	if len(items) == 0 {
+		return nil, errors.New("the list is empty; accepted: one message or more")
+	}
+	messages := make([]Message, len(items))
+	for i, item := range items {
+		if messages[i], err = readMessage(item); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	return messages, nil
+}
+
+func readMessage(item any) (m Message, err error) {
+	fields, ok := item.(*template.Dict)
+	if !ok {
+		return m, fmt.Errorf(`found no object; accepted: {"role":"user","content":"..."}`)
+	}
+	role, _ := fields.Get("role")
+	if m.Role, ok = role.(string); !ok || m.Role == "" {
+		return m, errors.New(`there is no "role"; accepted: a string such as "user"`)
+	}
+	m.fields = fields
+	content, there := fields.Get("content")
+	if content == nil {
+		if len(fields.Vars()) < 2 || there && len(fields.Vars()) == 2 {
+			return m, errors.New(`there is no "content"; accepted: a string`)
+		}
+		return m, nil
+	}
+	if m.Text, ok = content.(string); ok {
+		return m, nil
+	}
+	parts, ok := template.Items(content)
+	if !ok {
+		return m, errors.New(`"content" is no text; accepted: a string, or a list of {"type":"text","text":"..."}`)
+	}
+	var all []string
+	for i, part := range parts {
+		text, err := readPart(part)
+		if err != nil {
+			return m, fmt.Errorf("part %d of the content: %w", i+1, err)
+		}
+		all = append(all, text)
+	}
+	m.Text = strings.Join(all, "\n")
+	return m, nil
+}
+
+// readPart is the text of {"type":"text","text":"..."}.
+func readPart(part any) (string, error) {
+	fields, ok := part.(*template.Dict)
+	if ok {
+		kind, _ := fields.Get("type")
+		value, _ := fields.Get("text")
+		if text, isText := value.(string); isText && kind == "text" {
+			return text, nil
+		}
+		if name, isName := kind.(string); isName && name != "text" {
+			return "", fmt.Errorf(`found type %q; accepted: "text", as models read text alone`, name)
+		}
+	}
+	return "", errors.New(`accepted: {"type":"text","text":"..."}`)
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/reward"
+)
+
+// TestOneManual: every fact is listed once, and what rewards and methods share has one
+// text, level and unit.
+func TestOneManual(t *testing.T) {
+	seen := map[string]bool{}
+	for _, v := range vocabularies() {
+		for _, f := range v.facts {
+			if seen[f.Name] {
+				t.Errorf("%s is listed twice", f.Name)
+			}
+			seen[f.Name] = true
+		}
+	}
+	known := map[string]formula.Fact{}
+	for _, f := range reward.Facts() {
+		known[f.Name] = f
+	}
+	shared := 0
+	for _, f := range algo.Facts() {
+		if k, ok := known[f.Name]; ok {
+			if shared++; k.Meaning != f.Meaning || k.Level != f.Level || k.Unit != f.Unit || k.Condition != f.Condition {
+				t.Errorf("%s: %+v for rewards, %+v for methods", f.Name, k, f)
+			}
+		}
+		if !seen[f.Name] {
+			t.Errorf("%s is not listed", f.Name)
+		}
+	}
+	if shared < 5 {
+		t.Errorf("%d shared facts", shared)
+	}
+}

@@ -1,0 +1,149 @@
+package prompts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Limits are what a run has room for.
+type Limits struct {
+	Prompt int // tokens of a prompt; 0: nothing is sampled
+	Lesson int // tokens of a row to imitate, prompt included; 0: none is imitated
+}
+
+// errLong marks what is longer than a limit.
+var errLong = errors.New("too long")
+
+// fault is one that rows of a file may share, with what to do about it.
+type fault struct {
+	err  error
+	hint string
+}
+
+var faults = []fault{
+	{chat.ErrControl, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name"},
+	{chat.ErrSystem, ""},
+	{chat.ErrNothing, "take these rows out"},
+	{errLong, ""},
+	{errors.New("any other"), ""},
+}
+
+// shared are the rows with one fault.
+type shared []faulty
+
+// faulty is a row and what is wrong with it.
+type faulty struct {
+	row verify.Problem
+	err error
+}
+
+// Check reads problems as a run will read them. The error is lines.ErrInput: it has one
+// fault of each kind, with the number of rows that have it and their lines. notes are
+// what a user should know before a run. name is that of the file or task.
+func (r *Renderer) Check(name string, rows []verify.Problem, l Limits) (notes []string, err error) {
+	found := make([]shared, len(faults))
+	var passed shared
+	turns := 0
+	for _, row := range rows {
+		lesson, err := r.read(row, l)
+		if lesson.Passed > 0 {
+			passed.add(row, errors.New(lesson.Why))
+			turns += lesson.Passed
+		}
+		if err != nil {
+			kind := slices.IndexFunc(faults, func(f fault) bool { return errors.Is(err, f.err) })
+			if kind < 0 {
+				kind, err = len(faults)-1, fmt.Errorf("prompt %s: %w", terminal.Quote(row.Question), err)
+			}
+			found[kind].add(row, err)
+		}
+	}
+	var all []error
+	for i, f := range found {
+		if f != nil {
+			where, first := f.where(name, len(rows))
+			err := fmt.Errorf("%s: %w", where, first)
+			if faults[i].hint != "" {
+				err = hint.With(err, "%s", faults[i].hint)
+			}
+			all = append(all, err)
+		}
+	}
+	if all != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, errors.Join(all...))
+	}
+	if turns > 0 {
+		where, first := passed.where(name, len(rows))
+		notes = append(notes, fmt.Sprintf("%s: %s of the assistant read and not learned: %v", where, terminal.Count(turns, "turn", ""), first))
+	}
+	return notes, nil
+}
+
+// read is what a run does with a problem: it reads the prompt, and imitates the row.
+func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err error) {
+	if l.Prompt > 0 {
+		ids, err := r.Prompt(row)
+		if err == nil && len(ids) > l.Prompt {
+			err = fmt.Errorf("prompt %s has %d tokens, but [task] max_prompt_tokens is %d: it is %w", terminal.Quote(row.Question), len(ids), l.Prompt, errLong)
+			err = hint.With(err, "raise max_prompt_tokens, or take the row out")
+		}
+		if err != nil {
+			return lesson, err
+		}
+	}
+	if l.Lesson > 0 {
+		lesson, err = r.Lesson(row)
+		if n := len(lesson.IDs); err == nil && n > l.Lesson {
+			err = fmt.Errorf("the row has %d tokens, but max_tokens is %d: it is %w", n, l.Lesson, errLong)
+			err = hint.With(err, "raise max_tokens of the stage, or take the row out")
+		}
+	}
+	return lesson, err
+}
+
+func (s *shared) add(row verify.Problem, err error) {
+	*s = append(*s, faulty{row, err})
+}
+
+// maxLines is how many lines of rows with one fault are named.
+const maxLines = 5
+
+// where names the rows, and is the fault of the first. name is what they come from where
+// they do not say.
+func (s shared) where(name string, all int) (string, error) {
+	slices.SortStableFunc(s, func(a, b faulty) int {
+		return cmp.Or(strings.Compare(a.row.File, b.row.File), a.row.Line-b.row.Line)
+	})
+	first, last := s[0], s[len(s)-1]
+	name = cmp.Or(first.row.File, name)
+	switch {
+	case first.row.Line == 0:
+		return name, first.err
+	case len(s) == 1:
+		return fmt.Sprintf("%s: line %d", name, first.row.Line), first.err
+	}
+	var places []string
+	for _, f := range s[:min(len(s), maxLines)] {
+		place := fmt.Sprint(f.row.Line)
+		if first.row.File != last.row.File {
+			place = f.row.File + " " + place
+		}
+		places = append(places, place)
+	}
+	if len(s) > maxLines {
+		places = append(places, "...")
+	}
+	if first.row.File != last.row.File {
+		name = "the task's data"
+	}
+	return fmt.Sprintf("%s: %d of %d rows (lines %s)", name, len(s), all, strings.Join(places, ", ")), first.err
+}

@@ -1,0 +1,214 @@
+package prompts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/model/text/template"
+	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Forms of a prompt.
+const (
+	Auto = "auto" // Chat if the model has a chat template, else Text
+	Chat = "chat" // a conversation, written with the model's chat template
+	Text = "text" // the text of the problem as it is
+)
+
+// Style says how problems become prompts.
+type Style struct {
+	Form   string     // Auto, Chat or Text
+	System string     // the system message; "": none, or that of the task
+	Task   tasks.Task // of the problems; nil: they are rows of a file
+	chat.Options
+}
+
+// Renderer writes problems as the token ids that a model reads. Training, evaluations
+// and their checks share it. It is immutable and safe for concurrent use.
+type Renderer struct {
+	tok    *text.Tokenizer
+	format *chat.Format // nil: the form is text
+	style  Style
+	eos    []int
+}
+
+// NewRenderer makes the renderer of a model's tokenizer. eos are the model's end
+// tokens, at least one. Errors are lines.ErrInput.
+func NewRenderer(tok *text.Tokenizer, eos []int, s Style) (*Renderer, error) {
+	r := &Renderer{tok: tok, style: s, eos: eos}
+	if s.Form == Text {
+		return r, nil
+	}
+	var err error
+	r.format, err = chat.New(tok, eos, s.Options)
+	if errors.Is(err, text.ErrNoChat) && s.Form == Auto {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.format == nil && s.System != "" {
+		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text in front of the prompts, or take a model with a chat template")
+	}
+	return r, nil
+}
+
+// Ends are the token ids that end a completion, the one that demonstrations end with
+// first.
+func (r *Renderer) Ends() []int {
+	if r.format != nil {
+		return r.format.Ends()
+	}
+	return slices.Clone(r.eos)
+}
+
+// Summary says in a line what the chat template was found to do; "" where prompts are
+// text.
+func (r *Renderer) Summary() string {
+	if r.format == nil {
+		return ""
+	}
+	return "chat template: " + r.format.Summary()
+}
+
+// Decode is the text of token ids.
+func (r *Renderer) Decode(ids []int) string { return r.tok.Decode(ids) }
+
+// Prompt are the token ids of a problem, up to where the model goes on.
+func (r *Renderer) Prompt(row verify.Problem) ([]int, error) {
+	if r.format == nil {
+		if _, there := row.Metadata[messagesKey]; there && r.style.Form == Auto {
+			return nil, errNoTemplate
+		}
+		return r.tok.Encode(row.Question)
+	}
+	c, err := r.conversation(row)
+	if err != nil {
+		return nil, err
+	}
+	return r.format.Prompt(c.Asked())
+}
+
+var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `take a model with a chat template; [task] form = "text" reads the question alone`)
+
+// conversation is a problem as messages: those of its row, or those of the task, or its
+// question as the user's.
+func (r *Renderer) conversation(row verify.Problem) (c chat.Conversation, err error) {
+	switch raw, there := row.Metadata[messagesKey]; {
+	case there:
+		if c.Messages, err = chat.ReadMessages(raw); err != nil {
+			return c, fmt.Errorf("%q: %w", messagesKey, err)
+		}
+		if c.Tools, err = value(row, toolsKey); err == nil {
+			c.Documents, err = value(row, documentsKey)
+		}
+		if err != nil {
+			return c, err
+		}
+	case r.style.Task != nil:
+		return r.posed(row), nil
+	default:
+		c.Messages = []chat.Message{chat.Say(chat.User, row.Question)}
+	}
+	return c.Under(r.style.System), nil
+}
+
+// posed is a problem of a procedural task. The task's system message says how to answer:
+// where the template has no system role, it stands in front of the question, and where
+// the recipe has a system message, the question's own text says it as far as it does.
+func (r *Renderer) posed(row verify.Problem) chat.Conversation {
+	if r.style.System != "" {
+		c := chat.Conversation{Messages: []chat.Message{chat.Say(chat.User, row.Question)}}
+		return c.Under(r.style.System)
+	}
+	var c chat.Conversation
+	before := ""
+	for _, m := range tasks.Chat(r.style.Task, row) {
+		if m.Role == chat.System && !r.format.HasSystem() {
+			before = m.Content + "\n\n"
+			continue
+		}
+		c.Messages = append(c.Messages, chat.Say(m.Role, before+m.Content))
+		before = ""
+	}
+	return c
+}
+
+// value is a column as the template sees it; nil: the row does not have it.
+func value(row verify.Problem, key string) (any, error) {
+	raw, there := row.Metadata[key]
+	if !there {
+		return nil, nil
+	}
+	v, err := template.DecodeJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", key, err)
+	}
+	return v, nil
+}
+
+// Shown is a problem with a completion to imitate: the prompt, and the completion's
+// tokens with the end of the turn, which are learned.
+func (r *Renderer) Shown(row verify.Problem, completion string) (chat.Lesson, error) {
+	prompt, err := r.Prompt(row)
+	if err != nil {
+		return chat.Lesson{}, err
+	}
+	answer, err := r.tok.Encode(completion)
+	if err != nil {
+		return chat.Lesson{}, fmt.Errorf("completion %s: %w", terminal.Quote(completion), err)
+	}
+	ids := slices.Concat(prompt, answer, r.Ends()[:1])
+	return chat.Lesson{IDs: ids, Learned: []chat.Span{{From: len(prompt), To: len(ids)}}}, nil
+}
+
+// Lesson is a row of a file to imitate: its completion, or what the assistant says in
+// its messages.
+func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
+	text, more, err := completionOf(row)
+	if err != nil {
+		return chat.Lesson{}, err
+	}
+	if text != nil {
+		return r.Shown(row, *text)
+	}
+	if _, there := row.Metadata[messagesKey]; !there {
+		return chat.Lesson{}, errNoLesson
+	}
+	if r.format == nil {
+		return chat.Lesson{}, errNoTemplate
+	}
+	c, err := r.conversation(row)
+	if err != nil {
+		return chat.Lesson{}, err
+	}
+	c.Messages = append(c.Messages, more...)
+	return r.format.Lesson(c)
+}
+
+var errNoLesson = fmt.Errorf(`%w: the row has no "messages" and no "completion"`, chat.ErrNothing)
+
+// completionOf is the completion of a row, as text or as messages; none: both are nil.
+func completionOf(row verify.Problem) (text *string, messages []chat.Message, err error) {
+	raw, there := row.Metadata[completionKey]
+	if !there || string(raw) == "null" {
+		return nil, nil, nil
+	}
+	if raw[0] == '[' {
+		messages, err = chat.ReadMessages(raw)
+	} else if err = json.Unmarshal(raw, &text); err != nil {
+		err = errors.New("accepted: text, or a list of messages")
+	}
+	if err != nil {
+		err = fmt.Errorf("%q: %w", completionKey, err)
+	}
+	return text, messages, err
+}
