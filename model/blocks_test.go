@@ -72,8 +72,11 @@ func TestBlockedRefused(t *testing.T) {
 		t.Errorf("widths that are no multiples of 32: %v", err)
 	}
 	cfg.Width, cfg.MLP, cfg.HeadDim = 32, 32, 8
-	if _, err := New(dev, cfg, 1, 64); err == nil || !strings.Contains(err.Error(), "train an adapter") {
+	if _, err := New(dev, cfg, 1, 64); err == nil || !strings.Contains(err.Error(), "an adapter that is trained") {
 		t.Errorf("a model in blocks that is to be trained: %v", err)
+	}
+	if _, err := Plan(cfg, gpu.Caps{MaxBinding: 1 << 27}, Use{Positions: 8, TrainRows: 8}); err == nil {
+		t.Error("the plan of a model in blocks that is to be trained")
 	}
 	cfg.KVDtype = Q8
 	if err := cfg.validate(); err == nil || !strings.Contains(err.Error(), "accepted: f32, bf16") {

@@ -167,7 +167,7 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 		return nil, err
 	}
 	if cfg.Dtype.Blocked() && !frozen {
-		return nil, fmt.Errorf("%w: matrices in %s cannot be updated: train an adapter of the model, or keep it in %s or %s", gpu.ErrUnsupported, cfg.Dtype, F32, BF16)
+		return nil, cfg.Dtype.errTrained()
 	}
 	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1)}
 	var err error

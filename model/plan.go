@@ -24,6 +24,9 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	if err := l.fits(); err != nil {
 		return plan, err
 	}
+	if cfg.Dtype.Blocked() && use.TrainRows > 0 && use.Adapter == nil {
+		return plan, cfg.Dtype.errTrained()
+	}
 	params := l.bytes(chunk.whole)
 	frozen := l.bytes(chunk.unpacked) + l.bytes(chunk.packed)
 	trained := &l.tensors

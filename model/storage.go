@@ -50,6 +50,11 @@ func (d Dtype) check(key string, accepted ...Dtype) error {
 // Blocked tells whether numbers are kept in blocks, which no update can change.
 func (d Dtype) Blocked() bool { return blocked[d].words > 0 }
 
+// errTrained is the error of a model in blocks that is to be trained.
+func (d Dtype) errTrained() error {
+	return fmt.Errorf("dtype: matrices in %s cannot be updated; accepted: an adapter that is trained (lora.rank above 0), or %s, %s", d, F32, BF16)
+}
+
 // table is the storage of the vocabulary's tables beside matrices that are kept so: rows
 // of them are looked up one by one.
 func (d Dtype) table() Dtype {

@@ -52,11 +52,11 @@ type Model struct {
 	TieEmbeddings bool    `toml:"tie_embeddings" about:"use one table for input and output embeddings"`
 	Dtype         string  `toml:"dtype" choice:"f32,bf16,q8_0,q4_0" about:"storage of the matrices that forward and backward pass read; those that the optimizer updates are f32; q8_0 and q4_0 need lora.rank above 0, and keep the vocabulary's tables in bf16"`
 	KVDtype       string  `toml:"kv_dtype" choice:"f32,bf16" about:"storage of keys and values, in sampler and trainer alike"`
-	LoRA          LoRA    `toml:"lora" about:"a low-rank adapter (arXiv 2106.09685) that is trained in place of the model"`
+	LoRA          lora    `toml:"lora" about:"a low-rank adapter (arXiv 2106.09685) that is trained in place of the model"`
 }
 
-// LoRA are the keys of an adapter.
-type LoRA struct {
+// lora are the keys of an adapter.
+type lora struct {
 	Rank    int      `toml:"rank" range:"[0,4096]" about:"rank of the adapter's matrices, such as 16; 0: no adapter, the whole model is trained"`
 	Alpha   float64  `toml:"alpha" range:"(0,1e6]" about:"what the adapter adds is multiplied by alpha / rank; with rslora by alpha / sqrt(rank)"`
 	RSLoRA  bool     `toml:"rslora" about:"scale by alpha / sqrt(rank) (arXiv 2312.03732)"`
@@ -264,7 +264,7 @@ func (s *Stage) schedule() schedule.Schedule {
 func defaults() Recipe {
 	return Recipe{
 		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
-		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: LoRA{Alpha: 32}},
+		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: lora{Alpha: 32}},
 		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto", Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
 	}

@@ -131,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if r.IntN(2) == 0 {
-			base.Model = Model{Path: filepath.ToSlash(t.TempDir()) + "/" + randomText(r), Dtype: "bf16", KVDtype: "f32", LoRA: LoRA{Rank: r.IntN(3), Alpha: 1 + r.Float64(), Modules: []string{"q_proj"}}}
+			base.Model = Model{Path: filepath.ToSlash(t.TempDir()) + "/" + randomText(r), Dtype: "bf16", KVDtype: "f32", LoRA: lora{Rank: r.IntN(3), Alpha: 1 + r.Float64(), Modules: []string{"q_proj"}}}
 		}
 		sameAgain(t, base)
 	}
