@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
@@ -26,6 +27,7 @@ func TestOneManual(t *testing.T) {
 	}
 	shared := 0
 	for _, f := range algo.Facts() {
+		f.Meaning = strings.TrimSuffix(f.Meaning, "; no stage supplies it yet") // to methods; rewards may have it
 		if k, ok := known[f.Name]; ok {
 			if shared++; k.Meaning != f.Meaning || k.Level != f.Level || k.Unit != f.Unit || k.Condition != f.Condition {
 				t.Errorf("%s: %+v for rewards, %+v for methods", f.Name, k, f)
