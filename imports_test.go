@@ -144,6 +144,7 @@ var guardedCalls = []struct {
 		where: []exception{
 			{"rl/store", "the door itself"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
+			{"internal/browser", "the profile of a browser, in the temporary folder"},
 			{"rl/cli/page.go", "page --out FILE: for people, of no run"},
 			{"rl/doctor", "the runs that it compares live in a temporary folder"},
 			{"shaders/internal/generate", "a tool of the build"},

@@ -58,19 +58,23 @@ func Start(t testing.TB) *Browser {
 	in, fromBrowser, err := os.Pipe()
 	must(t, err)
 	b := &Browser{t: t, out: out, replies: make(chan reply, 100)}
+	profile, err := os.MkdirTemp("", "browser")
+	must(t, err)
 	b.process = exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--force-color-profile=srgb", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-		"--user-data-dir="+t.TempDir(), "--remote-debugging-pipe")
+		"--user-data-dir="+profile, "--remote-debugging-pipe")
 	b.process.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the flag has it
 	must(t, b.process.Start())
 	toBrowser.Close()
 	fromBrowser.Close()
 	go b.read(in)
 	t.Cleanup(func() {
-		out.Close()
-		b.process.Process.Kill()
+		out.Close() // the browser ends with its pipe, and so do the processes that it has started
+		end := time.AfterFunc(10*time.Second, func() { b.process.Process.Kill() })
 		b.process.Wait()
+		end.Stop()
 		in.Close()
+		os.RemoveAll(profile) // what a killed browser's processes still write is left behind
 	})
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)

@@ -79,7 +79,7 @@ func TestEvaluationLines(t *testing.T) {
 	for i := range evaluationLines + 5 {
 		g := rollout.Group{Problem: verify.Problem{Question: fmt.Sprint(i)}}
 		for j := range 2 {
-			g.Paths = append(g.Paths, rollout.Path{Text: fmt.Sprint(j), Verdicts: []verify.Verdict{verify.Reject("", "", "no")}})
+			g.Paths = append(g.Paths, rollout.Path{Leaf: -1, Text: fmt.Sprint(j), Verdicts: []verify.Verdict{verify.Reject("", "", "no")}})
 		}
 		r.Groups = append(r.Groups, g)
 	}

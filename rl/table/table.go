@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/files"
-	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 )
 
@@ -73,10 +72,7 @@ func (d *Data) Each(split string, do func(number int, r Row) error) error {
 		if err != nil {
 			return err
 		}
-		err = refusePointer(name, f)
-		if err == nil {
-			err = read(name, f, do)
-		}
+		err = read(name, f, do)
 		f.Close()
 		if err != nil {
 			return err
@@ -129,21 +125,6 @@ func readerOf(name string) (reader, error) {
 		return nil, fmt.Errorf("%s: the extension %q is not that of a data file; accepted: %s", name, filepath.Ext(name), strings.Join(slices.Sorted(maps.Keys(formats)), ", "))
 	}
 	return read, nil
-}
-
-// refusePointer refuses what git leaves in the place of a large file that was not
-// fetched. https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-func refusePointer(name string, f *os.File) error {
-	const mark = "version https://git-lfs.github.com/spec/"
-	head := make([]byte, len(mark))
-	n, err := f.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if string(head[:n]) != mark {
-		return nil
-	}
-	return hint.With(fmt.Errorf("%s is a Git LFS pointer and holds no data", name), "fetch the file with git lfs pull, or download it from where the data set is published")
 }
 
 // readLines reads JSON Lines.

@@ -132,7 +132,7 @@ func TestRefuses(t *testing.T) {
 		"k.csv":         {"a\n\xff\n", "line 2: byte 1: the field that begins here is not UTF-8 text"},
 		"l.txt":         {"", `the extension ".txt" is not that of a data file; accepted: .csv, .json`},
 		"m.parquet":     {"PAR1", "the file has 4 bytes"},
-		"n.parquet":     {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "is a Git LFS pointer"},
+		"n.parquet":     {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "is a pointer of Git LFS"},
 		"o.jsonl":       {"null\n", "line 1: found null"},
 		"p/x.txt":       {"", "p has no data file; accepted: files with the extension .csv"},
 		"q/main/a.csv":  {"a\n", ""},
