@@ -189,23 +189,41 @@ func TestRewardOne(t *testing.T) {
 	}
 }
 
-// TestEveryPreset runs two steps of each stage of every preset.
+// TestEveryPreset runs two steps of each stage of every preset. Those that need a model
+// and data get a small one and rows of either kind.
 func TestEveryPreset(t *testing.T) {
 	for _, name := range recipe.Names() {
 		t.Run(name, func(t *testing.T) {
 			full, err := recipe.Load(name, nil)
 			must(t, err)
 			sets := []string{"task.eval_problems=2", "task.eval_samples=2"}
-			if full.Model.Path == "" {
+			if full.Model.Path != "" {
+				data := filepath.Join(t.TempDir(), "rows.jsonl")
+				var rows strings.Builder
+				for i := range 64 {
+					row := `{"messages":[{"role":"user","content":"say %[1]d"},{"role":"assistant","content":"%[1]d"}],"answer":"%[1]d"}` + "\n"
+					fmt.Fprintf(&rows, row, i)
+				}
+				must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+				sets = append(sets, "model.path="+chatModel(t), "task.data="+data)
+			} else {
 				sets = append(sets, "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64")
 			}
+			steps := 0
 			for _, st := range full.Stages {
 				at := "stage." + st.Name + "."
 				switch st.Kind {
 				case recipe.KindSFT:
 					sets = append(sets, at+"batch_size=4", at+"hold_steps=1", at+"decay_steps=1")
+					if full.Model.Path != "" {
+						sets = append(sets, at+"max_tokens=500")
+					}
 				case recipe.KindRL:
 					sets = append(sets, at+"steps=2", at+"prompts_per_step=2", at+"eval_problems=2", at+"group_size=4")
+					steps = 2
+					if full.Model.Path != "" {
+						sets = append(sets, at+"sampling.max_completion_tokens=4", "task.max_prompt_tokens=500")
+					}
 				}
 			}
 			r, err := recipe.Load(name, sets)
@@ -213,8 +231,8 @@ func TestEveryPreset(t *testing.T) {
 			dir := t.TempDir()
 			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
 			must(t, err)
-			if n := len(metricRows(t, dir, "reward/mean")); n != 2 {
-				t.Errorf("%d steps of reinforcement learning, want 2", n)
+			if n := len(metricRows(t, dir, "reward/mean")); n != steps {
+				t.Errorf("%d steps of reinforcement learning, want %d", n, steps)
 			}
 		})
 	}
