@@ -180,7 +180,7 @@ func TestFile(t *testing.T) {
 	write(t, dir, "metrics.jsonl", "{\"step\":1,\"stage\":\"rl\",\"reward/mean\":0.5}\n")
 	var lines strings.Builder
 	for step := range 50 {
-		lines.WriteString(line(step+1, 0, 0, hostile, strings.Repeat("x", 1000), "right"))
+		lines.WriteString(line(step+1, 0, 0, hostile, strings.Repeat("m", 1000), "right"))
 	}
 	write(t, dir, "completions.jsonl", lines.String())
 	runs, err := Open(dir)
@@ -191,7 +191,7 @@ func TestFile(t *testing.T) {
 	if n := strings.Count(text, "</script>"); n != 2 {
 		t.Errorf("%d scripts end, want 2", n)
 	}
-	if n := strings.Count(text, "xxxxxxxxxx\\\""); n < 3 || n > 10 || !strings.Contains(text, `{\"step\":50,`) {
+	if n := strings.Count(text, "mmmmmmmmmm\\\""); n < 3 || n > 10 || !strings.Contains(text, `{\"step\":50,`) {
 		t.Errorf("%d completions of 1,100 bytes are in it; there is room for 9, and the last is among them", n)
 	}
 	for _, outside := range []string{"http://", "https://"} {
