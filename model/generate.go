@@ -251,7 +251,10 @@ func (e *Engine) loop() {
 			e.mu.Unlock()
 			continue
 		}
-		if err := e.step(); err != nil {
+		e.m.turn.Lock()
+		err := e.step()
+		e.m.turn.Unlock()
+		if err != nil {
 			for _, g := range e.active {
 				e.end(g, err)
 			}

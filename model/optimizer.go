@@ -146,19 +146,9 @@ func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
 // SetOptimizerState restores what OptimizerState gave.
 func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 	for prefix, a := range map[string]arena{"m.": t.opt.m, "v.": t.opt.v} {
-		err := t.trained.writePieces(a, func(p piece, row0 int) ([]float32, error) {
-			data, err := ts.Read(prefix + p.name)
-			if err != nil {
-				return nil, err
-			}
-			rows, cols := p.size()
-			if len(data) < (row0+rows)*cols {
-				return nil, fmt.Errorf("optimizer state: tensor %s%s has %d elements, expected at least %d", prefix, p.name, len(data), (row0+rows)*cols)
-			}
-			return data[row0*cols : (row0+rows)*cols], nil
-		})
+		err := t.trained.writePieces(a, func(p piece, from, n int) ([]float32, error) { return ts.rows(prefix+p.name, p, from, n) })
 		if err != nil {
-			return err
+			return fmt.Errorf("optimizer state: %w", err)
 		}
 	}
 	t.opt.step = updates

@@ -58,12 +58,15 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
 		l.planActivations(&plan, use, caps)
 	}
+	if n := 4 * l.expanded; n > 0 {
+		plan.Add("expanded matrix", n, "one at a time, in f32")
+	}
 	if use.Reference {
 		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
 		if use.Adapter == nil {
 			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
 		}
-		plan.Add("reference policy", bytes, hint, gpu.Saving{Change: "a recipe whose formulas do not read ref", Bytes: bytes})
+		plan.Add("reference policy", bytes, hint)
 	}
 	if use.Engine != nil {
 		l.planEngine(&plan, *use.Engine, caps)
@@ -73,36 +76,21 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 
 // planActivations adds what a batch of the trainer needs.
 func (l *layout) planActivations(plan *gpu.Plan, use Use, caps gpu.Caps) {
-	keep := keptAll
+	keep, hint := keptAll, fmt.Sprintf("%d tokens", use.TrainRows)
 	if use.Recompute {
 		keep = keptInputs
-	}
-	all, half := l.trainBytes(use.TrainRows, keep, caps), l.trainBytes((use.TrainRows+1)/2, keep, caps)
-	savings := []gpu.Saving{{Change: fmt.Sprintf("--set micro_batch_tokens=%d", (use.TrainRows+1)/2), Bytes: all - half}}
-	hint := fmt.Sprintf("%d tokens", use.TrainRows)
-	if use.Recompute {
 		hint += ", made again in the backward pass"
-	} else {
-		savings = append(savings, gpu.Saving{Change: "--set recompute_activations=true", Bytes: all - l.trainBytes(use.TrainRows, keptInputs, caps)})
 	}
-	plan.Add("training activations", all, hint, savings...)
+	plan.Add("training activations", l.trainBytes(use.TrainRows, keep, caps), hint)
 }
 
 // planEngine adds what sampling needs.
 func (l *layout) planEngine(plan *gpu.Plan, o EngineOptions, caps gpu.Caps) {
-	full := l.engineBytes(o, caps)
-	half := o
-	half.Sequences = max(1, o.Sequences/2)
-	savings := []gpu.Saving{{Change: fmt.Sprintf("--set sampler_sequences=%d", half.Sequences), Bytes: full - l.engineBytes(half, caps)}}
 	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
 	if l.kvDtype == BF16 {
 		hint += ", keys and values in bf16"
-	} else {
-		short := *l
-		short.kvDtype = BF16
-		savings = append(savings, gpu.Saving{Change: "--set model.kv_dtype=bf16", Bytes: full - short.engineBytes(o, caps)})
 	}
-	plan.Add("sampler and its cache", full, hint, savings...)
+	plan.Add("sampler and its cache", l.engineBytes(o, caps), hint)
 }
 
 func (l *layout) lookupBytes() int {

@@ -201,11 +201,10 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 		return err
 	}
 	r = opened.Recipe
-	plan, err := run.Plan(opened, caps)
-	if err != nil {
-		return err
+	plan, refused := run.Plan(opened, caps)
+	if refused != nil && !errors.Is(refused, gpu.ErrOutOfMemory) {
+		return refused
 	}
-	refused := plan.Fits(caps)
 	methods, err := methodsOf(r)
 	if err != nil {
 		return err
