@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/audit"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 )
 
 // TestData: a model is trained on the rows of a file. The run is a function of the
@@ -48,8 +49,10 @@ sampling.max_completion_tokens = 12
 `, start), 0o644))
 	train := func(dir string, resume bool) error {
 		r, err := recipe.Load(name, nil)
+		must(t, err)
+		opened, err := resolve.Open(r)
 		if err == nil {
-			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: resume, Device: tester(t), Show: io.Discard})
+			_, err = Train(t.Context(), Options{Opened: opened, Dir: dir, Resume: resume, Device: tester(t), Show: io.Discard})
 		}
 		return err
 	}
