@@ -13,6 +13,7 @@ type Use struct {
 	Recompute bool           // the trainer makes activations again, see [Recompute]
 	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
 	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
+	ValueHead bool           // the trainer has one, see [ValueHead]
 	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
 	Engine    *EngineOptions // nil: no sampling
 }
@@ -57,6 +58,11 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		plan.Add("gradient", update+lookup, "f32")
 		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
 		l.planActivations(&plan, use, caps)
+		if use.ValueHead {
+			p, h := &pool{}, newValueHead(l.dims, caps.MaxBinding)
+			h.space(p, use.TrainRows)
+			plan.Add("value head", 4*h.bytes(chunk.whole)+p.bytes, "f32, with gradient and optimizer state")
+		}
 	}
 	if use.Reference {
 		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
