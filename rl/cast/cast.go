@@ -63,6 +63,9 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if r.Recompute {
 		options = append(options, model.Recompute)
 	}
+	if p.valued = roles(r)["value head"]; p.valued {
+		options = append(options, model.ValueHead)
+	}
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
 		return err
 	}

@@ -242,6 +242,7 @@ func (r *Recipe) Stops(st *Stage) Sampling {
 // norm.
 type Optimizer struct {
 	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
+	ValueLR     float64    `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
 	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
 	Schedule    string     `toml:"schedule" in:"rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
 	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
@@ -255,6 +256,11 @@ type Optimizer struct {
 // that no step has rate 0.
 func (s *Stage) LearningRate(step int) float64 {
 	return s.Optimizer.LR * s.schedule().At(step+1)
+}
+
+// ValueLearningRate is the rate of the value head in an rl stage's step, counted from 0.
+func (s *Stage) ValueLearningRate(step int) float64 {
+	return cmp.Or(s.Optimizer.ValueLR, s.Optimizer.LR) * s.schedule().At(step+1)
 }
 
 func (s *Stage) schedule() schedule.Schedule {
