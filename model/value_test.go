@@ -138,17 +138,7 @@ func TestValueLearns(t *testing.T) {
 		tensors []NamedTensor
 		use     func(*TensorSet) error
 	}{{tr.ValueTensors(), other.SetValueTensors}, {moments, func(ts *TensorSet) error { return other.SetOptimizerState(ts, updates) }}} {
-		var b bytes.Buffer
-		if err := WriteSafetensors(&b, file.tensors); err != nil {
-			t.Fatal(err)
-		}
-		ts, err := ReadTensors("state", b.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := file.use(ts); err != nil {
-			t.Fatal(err)
-		}
+		throughFile(t, file.tensors, file.use)
 	}
 	update(tr, 0, 0.01)
 	update(other, 0, 0.01)
@@ -162,5 +152,21 @@ func TestValueLearns(t *testing.T) {
 	}
 	if err := bare.Backward(valued(someWeights(seqs))); err == nil {
 		t.Error("a trainer without a value head took weights of values")
+	}
+}
+
+// throughFile writes tensors to a file in memory and has it read.
+func throughFile(t *testing.T, tensors []NamedTensor, use func(*TensorSet) error) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteSafetensors(&b, tensors); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := ReadTensors("tensors", b.Bytes())
+	if err == nil {
+		err = use(ts)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

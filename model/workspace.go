@@ -58,6 +58,7 @@ type workspace struct {
 	lora     loraSpace // unused without an adapter
 	expanded gpu.View  // a matrix in float32 that is kept in blocks, if there are any
 	plain    bool      // the adapter is off
+	adapter  arena     // read in place of the model's; nil: that is
 	keep     kept
 	embedCap int
 }

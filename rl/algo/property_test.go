@@ -46,6 +46,7 @@ func randomStep(t *testing.T, order []int) (*formula.Table, []formula.Fact) {
 				add("noise", rng.Float64())
 				add("value", rng.Float64())
 				add("old_value", rng.Float64())
+				add("ema", x+0.6*(rng.Float64()-0.5))
 			}
 		}
 	}

@@ -3,6 +3,7 @@
 //	role        what it is                                      opened
 //	policy      the model that is trained and samples           always
 //	reference   the policy as it was when the stage began       where a formula reads the fact "ref"
+//	average     the moving average of the policy's weights      where a formula reads the fact "ema"
 //	value head  one more output of the policy's trainer         where a formula reads "value" or "old_value"
 //
 // [Needs] says which facts the stages of a recipe read. A role is opened, and counted

@@ -86,7 +86,7 @@ func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
 	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter,
-		ValueHead: roles(r)["value head"], Reference: roles(r)["reference"], Engine: &s.engine})
+		ValueHead: roles(r)["value head"], Average: roles(r)["average"], Reference: roles(r)["reference"], Engine: &s.engine})
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}

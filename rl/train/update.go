@@ -57,6 +57,9 @@ func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, h mod
 	if errors.Is(err, model.ErrNotFinite) {
 		err = failed(err, h.LR, h.ClipNorm)
 	}
+	if err == nil {
+		err = s.Cast.Follow(1 - s.stage.RL.EMADecay)
+	}
 	return m, err
 }
 
