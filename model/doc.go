@@ -67,6 +67,13 @@
 // the linear layers it targets. The model is then frozen, a Trainer trains the adapter
 // alone, and NewBaseScorer scores with the adapter off.
 //
+// # Values
+//
+// A Trainer may have a value head (value.go): one more output of its forward pass, a
+// linear map of the final hidden state that a token is predicted from. Its weights
+// are the trainer's and have their own learning rate. The gradient of a value goes through
+// the model like that of a log-prob.
+//
 // # Logits
 //
 // The logits of a batch are never kept: they are made for a block of rows in a

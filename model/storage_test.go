@@ -296,7 +296,7 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 		for _, kvDtype := range []Dtype{F32, BF16} {
 			for _, train := range []int{0, 100} {
 				cfg := smallConfig(dtype, kvDtype)
-				use := Use{Positions: 64, TrainRows: train, Reference: train > 0, Engine: &engine}
+				use := Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Engine: &engine}
 				plan, err := Plan(cfg, dev.Caps(), use)
 				if err != nil {
 					t.Fatal(err)
@@ -337,7 +337,7 @@ func takenBy(t *testing.T, dev gpu.Device, cfg Config, use Use) int {
 	ok(err)
 	defer m.Close()
 	if use.TrainRows > 0 {
-		tr, err := m.NewTrainer(use.TrainRows)
+		tr, err := m.NewTrainer(use.TrainRows, ValueHead)
 		ok(err)
 		defer tr.Close()
 		ref, err := NewFrozen(c, cfg, use.Positions)

@@ -118,6 +118,23 @@ func (a arena) free() {
 	}
 }
 
+// copyFrom overwrites an arena with another of the same layout.
+func (a arena) copyFrom(src arena) error {
+	for i, to := range a {
+		if to == nil {
+			continue
+		}
+		data := make([]byte, to.Size())
+		if err := src[i].Read(0, data); err != nil {
+			return err
+		}
+		if err := to.Write(0, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a arena) write(r *region, data []float32) error { return a[r.chunk].Write(r.off, f32Bytes(data)) }
 
 func (a arena) read(r *region, data []float32) error { return readF32(a[r.chunk], r.off, data) }
