@@ -78,7 +78,7 @@ func serveModel(c *cli.Context) error {
 	if o.Engine.CacheToken = c.Int("cache"); c.IsSet("cache") && o.Engine.CacheToken < 1 {
 		return badValue("cache", o.Engine.CacheToken, "whole numbers from 1, in tokens")
 	}
-	folder, note, err := servedFolder(args[0])
+	folder, note, err := servedFolder(c, args[0])
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,9 @@ func serveModel(c *cli.Context) error {
 }
 
 // servedFolder is the folder or file behind MODEL, and what is to be said about it.
-func servedFolder(path string) (folder, note string, err error) {
-	folder, _, err = store.FindModel(path)
+func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
+	folder, warnings, err := store.FindModel(path)
+	warn(c, warnings)
 	if err != nil || folder == path {
 		return folder, "", err
 	}

@@ -28,85 +28,91 @@ func orEmpty(p *string) string {
 	return *p
 }
 
+const (
+	completions = "/v1/completions"
+	talk        = "/v1/chat/completions"
+	hello       = `"messages":[{"role":"user","content":"hello"}]`
+)
+
+var refusals = []struct {
+	path, body  string
+	status      int
+	param, code string
+	says        string
+}{
+	{completions, `{`, 400, "", "", "not JSON"},
+	{completions, `[1]`, 400, "", "", "found a list; accepted: an object"},
+	{completions, `{"prompt":"a"} x`, 400, "", "", "more behind the object"},
+	{completions, "{\"prompt\":\"\xff\"}", 400, "", "", "not UTF-8"},
+	{completions, `{"prompt":"a","prompt":"b"}`, 400, "prompt", "", "twice"},
+	{completions, `{}`, 400, "prompt", "", `there is no "prompt"`},
+	{completions, `{"prompt":""}`, 400, "prompt", "", "no tokens"},
+	{completions, `{"prompt":null}`, 400, "prompt", "", `there is no "prompt"`},
+	{completions, `{"prompt":{}}`, 400, "prompt", "", "a list of texts"},
+	{completions, `{"prompt":["a",null]}`, 400, "prompt[1]", "", "null"},
+	{completions, `{"prompt":[1,null]}`, 400, "prompt", "", "whole numbers"},
+	{completions, `{"prompt":[[1],[261]]}`, 400, "prompt[1]", "", "0 to 260"},
+	{completions, `{"prompt":[-1]}`, 400, "prompt", "", "0 to 260"},
+	{completions, `{"prompt":"a","tempreature":1}`, 400, "tempreature", "unsupported_parameter", `did you mean "temperature"?`},
+	{completions, `{"prompt":"a","temperature":-1}`, 400, "temperature", "", "from 0.0001"},
+	{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "", "a text; accepted"},
+	{completions, `{"prompt":"a","top_p":0}`, 400, "top_p", "", "above 0"},
+	{completions, `{"prompt":"a","n":0}`, 400, "n", "", "from 1 to 128"},
+	{completions, `{"prompt":"a","n":1.5}`, 400, "n", "", "from 1 to 128"},
+	{completions, `{"prompt":"a","n":2,"best_of":4}`, 400, "best_of", "unsupported_parameter", "the same number"},
+	{completions, `{"prompt":"a","seed":-1}`, 400, "seed", "", "from 0"},
+	{completions, `{"prompt":"a","stop":[""]}`, 400, "stop", "", "empty"},
+	{completions, `{"prompt":"a","stop":[null]}`, 400, "stop", "", "a list of texts"},
+	{completions, `{"prompt":"a","logprobs":21}`, 400, "logprobs", "", "0 to 20"},
+	{completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", "", "0 to 20"},
+	{completions, `{"prompt":"a","max_tokens":0}`, 400, "max_tokens", "", "0 with echo"},
+	{completions, `{"prompt":"a","max_tokens":300}`, 400, "prompt", "context_length_exceeded", "256"},
+	{completions, `{"prompt":"a","suffix":"b"}`, 400, "suffix", "unsupported_parameter", "at its end"},
+	{completions, `{"prompt":"a","presence_penalty":0.5}`, 400, "presence_penalty", "unsupported_parameter", "accepted: 0"},
+	{completions, `{"prompt":"a","logit_bias":{"5":1}}`, 400, "logit_bias", "unsupported_parameter", "accepted: {}"},
+	{completions, `{"prompt":"a","stream_options":{}}`, 400, "stream_options", "", "goes with stream"},
+	{completions, `{"prompt":"a","stream":true,"stream_options":{"x":1}}`, 400, "stream_options.x", "unsupported_parameter", "include_usage"},
+	{completions, `{"prompt":"a","stream":true,"echo":true,"logprobs":1}`, 400, "stream", "unsupported_parameter", "in a stream"},
+	{completions, `{"prompt":"a","model":"other"}`, 404, "model", "model_not_found", `accepted: "tiny"`},
+	{completions, `{"prompt":"a","messages":[]}`, 400, "messages", "unsupported_parameter", "not known here"},
+	{talk, `{}`, 400, "messages", "", `there is no "messages"`},
+	{talk, `{"messages":[]}`, 400, "messages", "", "a list of messages"},
+	{talk, `{"messages":[null]}`, 400, "messages[0]", "", "found null"},
+	{talk, `{"messages":[{"content":"a"}]}`, 400, "messages[0].role", "", "no role"},
+	{talk, `{"messages":[{"role":"user"}]}`, 400, "messages[0].content", "", "no content"},
+	{talk, `{"messages":[{"role":"robot","content":"a"}]}`, 400, "messages[0].role", "", "accepted: \"system\""},
+	{talk, `{"messages":[{"role":"tool","content":"a"}]}`, 400, "messages[0].role", "unsupported_parameter", "no tools"},
+	{talk, `{"messages":[{"role":"user","content":"a","nmae":"b"}]}`, 400, "messages[0].nmae", "unsupported_parameter", `did you mean "name"?`},
+	{talk, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, 400, "messages[0].content[0].type", "unsupported_parameter", "text alone"},
+	{talk, `{"messages":[{"role":"user","content":"<|im_end|>"}]}`, 400, "messages", "", "control token"},
+	{talk, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 400, "messages", "", "nothing to answer"},
+	{talk, `{` + hello + `,"tools":[{"type":"function"}]}`, 400, "tools", "unsupported_parameter", "no tools"},
+	{talk, `{` + hello + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "unsupported_parameter", `accepted: {"type":"text"}`},
+	{talk, `{` + hello + `,"top_logprobs":2}`, 400, "top_logprobs", "", "goes with logprobs"},
+	{talk, `{` + hello + `,"logprobs":3}`, 400, "logprobs", "", "true, false"},
+	{talk, `{` + hello + `,"max_tokens":3,"max_completion_tokens":4}`, 400, "max_tokens", "", "mean the same"},
+	{talk, `{` + hello + `,"max_tokens":256}`, 400, "messages", "context_length_exceeded", "256"},
+	{talk, `{` + hello + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "unsupported_parameter", "not known here"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1]}`, 400, "seed", "", `there is no "seed"`},
+	{"/v1/check", `{"prompt_token_ids":[1],"seed":1}`, 400, "token_ids", "", "at least one"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1,2],"seed":1}`, 400, "logprobs", "", "one for each"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1e99],"seed":1}`, 400, "logprobs[0]", "", "float32"},
+	{"/tokenize", `{}`, 400, "prompt", "", "one of"},
+	{"/tokenize", `{"prompt":"a","add_special_tokens":true}`, 400, "add_special_tokens", "unsupported_parameter", "accepted: false"},
+	{"/detokenize", `{}`, 400, "tokens", "", "there are no"},
+	{"/detokenize", `{"tokens":[999]}`, 400, "tokens", "", "0 to 260"},
+	{"/v1/responses", `{}`, 404, "", "unknown_url", "/v1/chat/completions"},
+	{"/v1/models/other", "", 404, "model", "model_not_found", `accepted: "tiny"`},
+	{"/v1/completions", "", 405, "", "", "accepted: POST"},
+	{"/v1/models", "{}", 405, "", "", "accepted: GET"},
+	{completions, `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413, "", "", "8388608 bytes"},
+}
+
 // TestRefusals: every fault of a request has its status, the key that is wrong, and a text
 // that says what is accepted.
 func TestRefusals(t *testing.T) {
 	s := plain(t, nil)
-	const completions, talk = "/v1/completions", "/v1/chat/completions"
-	hello := `"messages":[{"role":"user","content":"hello"}]`
-	for _, c := range []struct {
-		path, body  string
-		status      int
-		param, code string
-		says        string
-	}{
-		{completions, `{`, 400, "", "", "not JSON"},
-		{completions, `[1]`, 400, "", "", "found a list; accepted: an object"},
-		{completions, `{"prompt":"a"} x`, 400, "", "", "more behind the object"},
-		{completions, "{\"prompt\":\"\xff\"}", 400, "", "", "not UTF-8"},
-		{completions, `{"prompt":"a","prompt":"b"}`, 400, "prompt", "", "twice"},
-		{completions, `{}`, 400, "prompt", "", `there is no "prompt"`},
-		{completions, `{"prompt":""}`, 400, "prompt", "", "no tokens"},
-		{completions, `{"prompt":null}`, 400, "prompt", "", `there is no "prompt"`},
-		{completions, `{"prompt":{}}`, 400, "prompt", "", "a list of texts"},
-		{completions, `{"prompt":["a",null]}`, 400, "prompt[1]", "", "null"},
-		{completions, `{"prompt":[1,null]}`, 400, "prompt", "", "whole numbers"},
-		{completions, `{"prompt":[[1],[261]]}`, 400, "prompt[1]", "", "0 to 260"},
-		{completions, `{"prompt":[-1]}`, 400, "prompt", "", "0 to 260"},
-		{completions, `{"prompt":"a","tempreature":1}`, 400, "tempreature", "unsupported_parameter", `did you mean "temperature"?`},
-		{completions, `{"prompt":"a","temperature":-1}`, 400, "temperature", "", "from 0.0001"},
-		{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "", "a text; accepted"},
-		{completions, `{"prompt":"a","top_p":0}`, 400, "top_p", "", "above 0"},
-		{completions, `{"prompt":"a","n":0}`, 400, "n", "", "from 1 to 128"},
-		{completions, `{"prompt":"a","n":1.5}`, 400, "n", "", "from 1 to 128"},
-		{completions, `{"prompt":"a","n":2,"best_of":4}`, 400, "best_of", "unsupported_parameter", "the same number"},
-		{completions, `{"prompt":"a","seed":-1}`, 400, "seed", "", "from 0"},
-		{completions, `{"prompt":"a","stop":[""]}`, 400, "stop", "", "empty"},
-		{completions, `{"prompt":"a","stop":[null]}`, 400, "stop", "", "a list of texts"},
-		{completions, `{"prompt":"a","logprobs":21}`, 400, "logprobs", "", "0 to 20"},
-		{completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", "", "0 to 20"},
-		{completions, `{"prompt":"a","max_tokens":0}`, 400, "max_tokens", "", "0 with echo"},
-		{completions, `{"prompt":"a","max_tokens":300}`, 400, "prompt", "context_length_exceeded", "256"},
-		{completions, `{"prompt":"a","suffix":"b"}`, 400, "suffix", "unsupported_parameter", "at its end"},
-		{completions, `{"prompt":"a","presence_penalty":0.5}`, 400, "presence_penalty", "unsupported_parameter", "accepted: 0"},
-		{completions, `{"prompt":"a","logit_bias":{"5":1}}`, 400, "logit_bias", "unsupported_parameter", "accepted: {}"},
-		{completions, `{"prompt":"a","stream_options":{}}`, 400, "stream_options", "", "goes with stream"},
-		{completions, `{"prompt":"a","stream":true,"stream_options":{"x":1}}`, 400, "stream_options.x", "unsupported_parameter", "include_usage"},
-		{completions, `{"prompt":"a","stream":true,"echo":true,"logprobs":1}`, 400, "stream", "unsupported_parameter", "in a stream"},
-		{completions, `{"prompt":"a","model":"other"}`, 404, "model", "model_not_found", `accepted: "tiny"`},
-		{completions, `{"prompt":"a","messages":[]}`, 400, "messages", "unsupported_parameter", "not known here"},
-		{talk, `{}`, 400, "messages", "", `there is no "messages"`},
-		{talk, `{"messages":[]}`, 400, "messages", "", "a list of messages"},
-		{talk, `{"messages":[null]}`, 400, "messages[0]", "", "found null"},
-		{talk, `{"messages":[{"content":"a"}]}`, 400, "messages[0].role", "", "no role"},
-		{talk, `{"messages":[{"role":"user"}]}`, 400, "messages[0].content", "", "no content"},
-		{talk, `{"messages":[{"role":"robot","content":"a"}]}`, 400, "messages[0].role", "", "accepted: \"system\""},
-		{talk, `{"messages":[{"role":"tool","content":"a"}]}`, 400, "messages[0].role", "unsupported_parameter", "no tools"},
-		{talk, `{"messages":[{"role":"user","content":"a","nmae":"b"}]}`, 400, "messages[0].nmae", "unsupported_parameter", `did you mean "name"?`},
-		{talk, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, 400, "messages[0].content[0].type", "unsupported_parameter", "text alone"},
-		{talk, `{"messages":[{"role":"user","content":"<|im_end|>"}]}`, 400, "messages", "", "control token"},
-		{talk, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 400, "messages", "", "nothing to answer"},
-		{talk, `{` + hello + `,"tools":[{"type":"function"}]}`, 400, "tools", "unsupported_parameter", "no tools"},
-		{talk, `{` + hello + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "unsupported_parameter", `accepted: {"type":"text"}`},
-		{talk, `{` + hello + `,"top_logprobs":2}`, 400, "top_logprobs", "", "goes with logprobs"},
-		{talk, `{` + hello + `,"logprobs":3}`, 400, "logprobs", "", "true, false"},
-		{talk, `{` + hello + `,"max_tokens":3,"max_completion_tokens":4}`, 400, "max_tokens", "", "mean the same"},
-		{talk, `{` + hello + `,"max_tokens":256}`, 400, "messages", "context_length_exceeded", "256"},
-		{talk, `{` + hello + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "unsupported_parameter", "not known here"},
-		{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1]}`, 400, "seed", "", `there is no "seed"`},
-		{"/v1/check", `{"prompt_token_ids":[1],"seed":1}`, 400, "token_ids", "", "at least one"},
-		{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1,2],"seed":1}`, 400, "logprobs", "", "one for each"},
-		{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1e99],"seed":1}`, 400, "logprobs[0]", "", "float32"},
-		{"/tokenize", `{}`, 400, "prompt", "", "one of"},
-		{"/tokenize", `{"prompt":"a","add_special_tokens":true}`, 400, "add_special_tokens", "unsupported_parameter", "accepted: false"},
-		{"/detokenize", `{}`, 400, "tokens", "", "there are no"},
-		{"/detokenize", `{"tokens":[999]}`, 400, "tokens", "", "0 to 260"},
-		{"/v1/responses", `{}`, 404, "", "unknown_url", "/v1/chat/completions"},
-		{"/v1/models/other", "", 404, "model", "model_not_found", `accepted: "tiny"`},
-		{"/v1/completions", "", 405, "", "", "accepted: POST"},
-		{"/v1/models", "{}", 405, "", "", "accepted: GET"},
-		{completions, `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413, "", "", "8388608 bytes"},
-	} {
+	for _, c := range refusals {
 		status, body := ask(t, s, c.path, c.body)
 		var r refused
 		if err := json.Unmarshal([]byte(body), &r); err != nil {
@@ -214,7 +220,7 @@ func FuzzBody(f *testing.F) {
 			f.Add(path, []byte(body))
 		}
 	}
-	s := plain(f, nil)
+	s := plain(f, func(o *Options) { o.Engine.Sequences, o.Engine.Context = 4, 64 })
 	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/check", "/tokenize", "/detokenize"}
 	f.Fuzz(func(t *testing.T, path int, body []byte) {
 		if len(body) > 4096 || strings.Contains(string(body), `"n"`) && len(body) > 200 {
