@@ -95,9 +95,9 @@ func (s *Server) gate(h http.Handler) http.Handler {
 		}
 		switch {
 		case !s.hostKnown(r):
-			s.api.Refuse(w, http.StatusForbidden, fmt.Sprintf("this server is not known as %q: --host adds a name", r.Host))
+			s.api.Refuse(w, http.StatusForbidden, fmt.Sprintf("the host of the request, %q, is not an address of this server; --host adds a name", r.Host))
 		case !listed && (origin != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site"):
-			s.api.Refuse(w, http.StatusForbidden, fmt.Sprintf("calls of pages are not answered; found origin %q: --origin adds one", origin))
+			s.api.Refuse(w, http.StatusForbidden, fmt.Sprintf("requests from web pages are not answered; found origin %q; --origin adds one", origin))
 		case listed && r.Method == http.MethodOptions: // a browser asks whether it may
 			header := w.Header()
 			header.Set("Access-Control-Allow-Methods", "GET, POST")
