@@ -364,10 +364,10 @@ func copyTensors(t *testing.T, to, from *Model) {
 	for _, n := range from.Tensors() {
 		tensors[n.Name] = n
 	}
-	err := to.layout.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
+	err := to.layout.writePieces(to.params, func(p piece, from, n int) ([]float32, error) {
 		data, err := tensors[p.name].Data()
-		rows, cols := p.size()
-		return data[row0*cols:][:rows*cols], err
+		_, cols := p.size()
+		return data[from*cols:][:n*cols], err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func (w linear) read(p *pass) (gpu.View, Dtype) {
 		return matrix, w.storage
 	}
 	n := w.weight.rows * w.weight.cols
-	to := gpu.View{Buffer: p.ws.expanded.Buffer, Offset: p.ws.expanded.Offset, Size: 4 * n}
+	to := gpu.View{Buffer: p.m.expanded, Size: 4 * n}
 	p.op("expand_"+string(w.storage), n, 1, []gpu.View{matrix, to}, u(n))
 	return to, F32
 }

@@ -177,17 +177,7 @@ func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 
 // fill overwrites an arena with tensors that have the names of the pieces behind a prefix.
 func (l *tensors) fill(to arena, prefix string, ts *TensorSet) error {
-	return l.writePieces(to, func(p piece, row0 int) ([]float32, error) {
-		data, err := ts.Read(prefix + p.name)
-		if err != nil {
-			return nil, err
-		}
-		rows, cols := p.size()
-		if len(data) < (row0+rows)*cols {
-			return nil, fmt.Errorf("tensor %s%s has %d elements, expected at least %d", prefix, p.name, len(data), (row0+rows)*cols)
-		}
-		return data[row0*cols : (row0+rows)*cols], nil
-	})
+	return l.writePieces(to, func(p piece, from, n int) ([]float32, error) { return ts.rows(prefix+p.name, p, from, n) })
 }
 
 // ResetOptimizer forgets the moments: a stage begins with a fresh state.

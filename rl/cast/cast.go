@@ -34,11 +34,7 @@ type Keeper interface {
 // model.path; "": random weights. It plans their memory first and refuses what does not
 // fit.
 func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
-	plan, err := Plan(r, folder, dev.Caps())
-	if err != nil {
-		return nil, err
-	}
-	if err := plan.Fits(dev.Caps()); err != nil {
+	if _, err := Plan(r, folder, dev.Caps()); err != nil {
 		return nil, err
 	}
 	c := &Cast{Policy: &Policy{}, Folder: folder}
@@ -64,7 +60,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if r.Recompute {
 		options = append(options, model.Recompute)
 	}
-	if p.valued = roles(r)["value head"]; p.valued {
+	if p.valued = b.roles["value head"]; p.valued {
 		options = append(options, model.ValueHead)
 	}
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
@@ -75,12 +71,12 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if c.Own.Engine, err = p.Model.NewEngine(s.engine); err != nil {
 		return err
 	}
-	if roles(r)["average"] {
+	if b.roles["average"] {
 		if c.average, err = openAverage(p.Model, s); err != nil {
 			return err
 		}
 	}
-	if roles(r)["reference"] {
+	if b.roles["reference"] {
 		if b.adapter != nil {
 			c.reference, err = adapterOff(p.Model, s)
 		} else {
