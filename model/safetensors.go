@@ -18,6 +18,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
 
@@ -402,10 +403,11 @@ type NamedTensor struct {
 	Name  string
 	Shape []int
 	Data  func() ([]float32, error)
+	Type  gguf.Type // how it is written: F32, F16 or BF16
 }
 
-// WriteSafetensors writes tensors as F32 in the order given. Equal tensors give
-// equal bytes.
+// WriteSafetensors writes tensors in the order given. Equal tensors give equal bytes. A
+// number that the type cannot hold is an error.
 func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
 	header, err := encodeHeader(tensors)
 	if err != nil {
@@ -422,7 +424,14 @@ func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
 		if len(data) != product(t.Shape) {
 			return fmt.Errorf("tensor %s: found %d elements, its shape %v has %d", t.Name, len(data), t.Shape, product(t.Shape))
 		}
-		if _, err := w.Write(f32Bytes(data)); err != nil {
+		if err := checkRange(data, t.Type); err != nil {
+			return fmt.Errorf("tensor %s: %w", t.Name, err)
+		}
+		raw, err := t.Type.Quantize(data)
+		if err != nil {
+			return fmt.Errorf("tensor %s: %w", t.Name, err)
+		}
+		if _, err := w.Write(raw); err != nil {
 			return err
 		}
 	}
@@ -439,7 +448,8 @@ func encodeHeader(tensors []NamedTensor) ([]byte, error) {
 			return nil, fmt.Errorf("tensor %s: there are two of this name", t.Name)
 		}
 		seen[t.Name] = true
-		end := offset + 4*product(t.Shape)
+		_, size := t.Type.Block()
+		end := offset + size*product(t.Shape)
 		name, err := json.Marshal(t.Name)
 		if err != nil {
 			return nil, err
@@ -449,7 +459,7 @@ func encodeHeader(tensors []NamedTensor) ([]byte, error) {
 			Dtype   string `json:"dtype"`
 			Shape   []int  `json:"shape"`
 			Offsets [2]int `json:"data_offsets"`
-		}{"F32", shape, [2]int{offset, end}})
+		}{t.Type.String(), shape, [2]int{offset, end}})
 		if err != nil {
 			return nil, err
 		}
