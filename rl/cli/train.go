@@ -201,7 +201,7 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 		return err
 	}
 	r = opened.Recipe
-	plan, err := run.Plan(opened, caps)
+	plan, notes, err := run.Plan(opened, caps)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 		return err
 	}
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, run.Divided(opened)...)})
+		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, notes...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
@@ -231,7 +231,7 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	for _, line := range splitLines(plan.String()) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", line)
 	}
-	for _, note := range run.Divided(opened) {
+	for _, note := range notes {
 		fmt.Fprintf(c.App.Writer, "# %s\n", note)
 	}
 	return refused
@@ -267,7 +267,7 @@ type planLine struct {
 	Total   int          `json:"total"` // bytes
 	Items   []planItem   `json:"items"`
 	Data    string       `json:"data"`  // how many problems the data sets have, in words; "" for a procedural task
-	Notes   []string     `json:"notes"` // where micro_batch_tokens changes the results
+	Notes   []string     `json:"notes"` // what a run would say before its first step, and where micro_batch_tokens changes the results
 }
 
 type planItem struct {
