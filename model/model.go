@@ -267,17 +267,8 @@ func (m *Model) CopyFrom(src *Model) error {
 		return errFrozen
 	}
 	for _, arenas := range [][2]arena{{m.params.arena, src.params.arena}, {m.params.packed, src.params.packed}} {
-		for i, to := range arenas[0] {
-			if to == nil {
-				continue
-			}
-			data := make([]byte, to.Size())
-			if err := arenas[1][i].Read(0, data); err != nil {
-				return err
-			}
-			if err := to.Write(0, data); err != nil {
-				return err
-			}
+		if err := arenas[0].copyFrom(arenas[1]); err != nil {
+			return err
 		}
 	}
 	return nil

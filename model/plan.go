@@ -19,7 +19,9 @@ type Use struct {
 	Recompute bool           // the trainer makes activations again, see [Recompute]
 	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
 	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
+	ValueHead bool           // the trainer has one, see [ValueHead]
 	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
+	Average   bool           // a moving average of what is trained and a scorer for it
 	Engine    *EngineOptions // nil: no sampling
 }
 
@@ -63,6 +65,11 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		plan.Add("gradient", update+lookup, "f32")
 		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
 		l.planActivations(&plan, use, caps)
+		if use.ValueHead {
+			p, h := &pool{}, newValueHead(l.dims, caps.MaxBinding)
+			h.space(p, use.TrainRows)
+			plan.Add("value head", 4*h.bytes(chunk.whole)+p.bytes, "f32, with gradient and optimizer state")
+		}
 	}
 	if n := 4 * l.expanded; n > 0 {
 		plan.Add("expanded matrix", n, "one at a time, in f32")
@@ -73,6 +80,13 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
 		}
 		plan.Add("reference policy", bytes, hint)
+	}
+	if use.Average {
+		bytes, hint := l.scoreBytes(use.TrainRows, caps)+update, "a second adapter and its workspace"
+		if use.Adapter == nil {
+			bytes, hint = bytes+l.bytes(chunk.packed)+rope, "a second set of weights in f32 and its workspace"
+		}
+		plan.Add("average of the policy", bytes, hint)
 	}
 	if use.Engine != nil {
 		l.planEngine(&plan, *use.Engine, caps)

@@ -115,11 +115,11 @@ func TestQuirkBits(t *testing.T) {
 					}
 				}
 				seqs := gradientSequences()
-				whole := flatGradient(t, m, seqs, 400, twoPasses)
-				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses), whole) {
+				whole := flatGradient(t, m, seqs, 400, twoPasses, ValueHead)
+				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses, ValueHead), whole) {
 					t.Error("the gradient depends on how the sequences are cut into batches")
 				}
-				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses, Recompute), whole) {
+				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses, ValueHead, Recompute), whole) {
 					t.Error("the gradient is another one where activations are made again")
 				}
 			})

@@ -121,6 +121,23 @@ func (a arena) free() {
 	}
 }
 
+// copyFrom overwrites an arena with another of the same layout.
+func (a arena) copyFrom(src arena) error {
+	for i, to := range a {
+		if to == nil {
+			continue
+		}
+		data := make([]byte, to.Size())
+		if err := src[i].Read(0, data); err != nil {
+			return err
+		}
+		if err := to.Write(0, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a arena) write(r *region, b band) error {
 	return a[r.chunk].Write(r.off+b.first*r.cols*4, f32Bytes(b.data))
 }

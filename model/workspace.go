@@ -57,6 +57,7 @@ type workspace struct {
 	head     headSpace
 	lora     loraSpace // unused without an adapter
 	plain    bool      // the adapter is off
+	adapter  arena     // read in place of the model's; nil: that is
 	keep     kept
 	embedCap int
 }
@@ -64,14 +65,15 @@ type workspace struct {
 // headSpace is what the vocabulary part needs for at most R predicted tokens.
 type headSpace struct {
 	maxRows int
-	block   int      // rows of logits made at a time, a multiple of 64
-	idx     gpu.View // [R] u32 row of the hidden state
-	x, h    gpu.View // [R][ld] before and after the final norm
-	rstd    gpu.View // [R]
-	target  gpu.View // [R] u32
-	invTemp gpu.View // [R]
-	stats   gpu.View // [R][4]
-	logits  gpu.View // [block][vocabp]
+	block   int        // rows of logits made at a time, a multiple of 64
+	idx     gpu.View   // [R] u32 row of the hidden state
+	x, h    gpu.View   // [R][ld] before and after the final norm
+	rstd    gpu.View   // [R]
+	target  gpu.View   // [R] u32
+	invTemp gpu.View   // [R]
+	stats   gpu.View   // [R][4]
+	logits  gpu.View   // [block][vocabp]
+	value   *valueHead // of a trainer that has one; nil for none
 }
 
 func blockRows(vocabp, maxRows, maxBinding int) int {
