@@ -465,6 +465,8 @@ var smallNumbers = map[string]string{
 	"gpu/refdev/derivative_test.go":         "eps of the norms",
 	"model/config_test.go":                  "values of config.json",
 	"model/invariance_test.go":              "eps of the norms",
+	"model/resident_test.go":                "optimizer settings",
+	"rl/algo/toy_test.go":                   "where an optimization stops, from which the bound is computed; the eps that whitening has in trainers",
 	"rl/algo/cost_test.go":                  "std_eps, a setting",
 	"rl/algo/identity_test.go":              "values that the hand-written losses had",
 	"rl/algo/golden_estimators_test.go":     "what the note of a case allows",
