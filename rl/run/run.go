@@ -65,7 +65,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{parts: train.Parts{Recipe: opened.Recipe, Source: opened.Source}}
+	r := &run{parts: train.Parts{Recipe: opened.Recipe, Source: opened.Source, Record: train.NewRecord(opened.Recipe)}}
 	defer r.close()
 	if err := r.open(o, opened); err != nil {
 		return nil, err
@@ -120,7 +120,9 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
-		r.state.Sampled += int(e.Metrics["rollout/tokens"])
+		for _, sampled := range []string{"rollout/tokens", "rollout/refused_tokens", "rollout/extra_tokens"} {
+			r.state.Sampled += int(e.Metrics[sampled])
+		}
 		if err := r.tell(Event{Kind: Stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}
