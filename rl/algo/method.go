@@ -239,7 +239,7 @@ func (m Method) text(facts []formula.Fact) formula.Text {
 	for _, f := range slices.Concat(formula.Structure(), facts) {
 		have[f.Name] = true
 	}
-	text := formula.Text{Parts: merged(defaultParts, m.Formulas), Parameters: m.Parameters, Library: map[string]string{}, Numbers: map[string]float64{}, Constant: []string{"weight"}}
+	text := formula.Text{Parts: merged(defaultParts, m.Formulas), Parameters: m.Parameters, Library: map[string]string{}, Numbers: map[string]float64{}, Constant: []string{"weight"}, Held: heldParts}
 	for name := range text.Parts {
 		if have[name] {
 			delete(text.Parts, name) // it is given

@@ -48,9 +48,12 @@ func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float
 		if a.program.Now(name) || slices.Contains(a.metrics, name) || name == lossPart {
 			continue
 		}
-		c, err := s.values.Column(name)
-		if err != nil {
-			return nil, err
+		c, brought := t.Column(name)
+		if !brought {
+			var err error
+			if c, err = s.values.Column(name); err != nil {
+				return nil, err
+			}
 		}
 		s.Parts[name] = c
 	}

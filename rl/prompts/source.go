@@ -28,9 +28,9 @@ type Source interface {
 	Training(seed uint64, n int) (rows []verify.Problem, likely []float64, err error)
 	// Changed is a procedural task with some settings put in place of its own.
 	Changed(settings map[string]float64) (Source, error)
-	// Rows returns every problem of a file, training problems first. It is nil for
+	// Rows returns every problem of a file, by the source's own split. Both are nil for
 	// a procedural task, whose problems are not listed anywhere.
-	Rows() []verify.Problem
+	Rows() (train, heldOut []verify.Problem)
 	// Counts says in words how many problems there are to train on and held out; "" for
 	// a procedural task.
 	Counts() string
@@ -79,7 +79,7 @@ func (p procedural) Changed(settings map[string]float64) (Source, error) {
 	return procedural{t}, nil
 }
 
-func (p procedural) Rows() []verify.Problem { return nil }
+func (p procedural) Rows() (train, heldOut []verify.Problem) { return nil, nil }
 
 func (p procedural) Counts() string { return "" }
 

@@ -24,7 +24,7 @@ func resumed(t *testing.T, overrides ...string) string {
 	defer dev.Close()
 	train := func(dir string, resume bool) {
 		t.Helper()
-		_, err := Train(t.Context(), Options{Recipe: shortRecipe(t, slices.Concat(small, overrides)...), Dir: dir, Resume: resume, Device: dev, Show: &bytes.Buffer{}})
+		_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, slices.Concat(small, overrides)...)), Dir: dir, Resume: resume, Device: dev, Show: &bytes.Buffer{}})
 		must(t, err)
 	}
 	dir := t.TempDir()
@@ -209,7 +209,8 @@ func TestSecondChance(t *testing.T) {
 // policy makes of them now, their advantages stay, and something else is learnt.
 func TestReplay(t *testing.T) {
 	const advantages = `stage.rl.algorithm.advantage=step*(reward - group_mean(reward))`
-	sets := []string{stale, advantages, `stage.rl.replay={store = "group_std(reward) > 0", share = 0.5, max_age = 2, size = 3}`}
+	measured := strings.TrimSuffix(stale, "}") + `, "my/again" = "default(batch_max(abs(A - step*(reward - group_mean(reward))), replayed), 0)", "my/anew" = "batch_max(abs(A - step*(reward - group_mean(reward))), fresh)"}`
+	sets := []string{measured, advantages, `stage.rl.replay={store = "group_std(reward) > 0", share = 0.5, max_age = 2, size = 3}`}
 	dir := resumed(t, sets...)
 	replayed := 0.0
 	for i, row := range metricRows(t, dir, "my/gap") {
@@ -220,6 +221,9 @@ func TestReplay(t *testing.T) {
 		}
 		if stale := row["my/stale"].(float64); stale > 0 != (n > 0) {
 			t.Errorf("step %d: start is up to %v from old in %v replayed groups", i+1, stale, n)
+		}
+		if again := row["my/again"].(float64); row["my/anew"] != 0.0 || again > 0 != (n > 0) {
+			t.Errorf("step %d: advantages of replayed groups are %v from those of this step, of others %v", i+1, again, row["my/anew"])
 		}
 		if row["my/fresh"] != 16-4*n || row["my/age"].(float64) > 2 || row["rollout/stored_groups"].(float64) > 3 {
 			t.Errorf("step %d: %v replayed groups, %v", i+1, n, row)

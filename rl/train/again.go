@@ -154,7 +154,7 @@ func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) 
 	if st.Kind != recipe.KindRL || st.Skip || st.SecondChance.When == "" {
 		return nil
 	}
-	rows := source.Rows()
+	rows, _ := source.Rows()
 	if rows == nil {
 		rows = []verify.Problem{source.Draw(random.At(0, 0, 0))}
 	}
