@@ -52,6 +52,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
 	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
+	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
 })
 
@@ -65,7 +66,6 @@ var otherFacts = []formula.Fact{
 	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref of the prompt with the completion of another: KTO's anchor"},
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
 	nowFact("value", "", "what the value head says now"),
-	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
 	tokenFact("old_value", "", "value when the token was drawn"),
 	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
 }

@@ -44,6 +44,7 @@ func randomStep(t *testing.T, order []int) (*formula.Table, []formula.Fact) {
 				add("old_entropy", rng.Float64())
 				add("uniform_logp", -3*rng.Float64())
 				add("noise", rng.Float64())
+				add("old_uniform_logp", -3*rng.Float64())
 			}
 		}
 	}

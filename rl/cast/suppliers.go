@@ -16,13 +16,20 @@ type supplier struct {
 	run  func(c *Cast, views []rollout.View) ([][]float64, error)
 }
 
-// suppliers has a row for every fact that a model of its own supplies.
+// suppliers has a row for every fact that takes a pass of a model.
 var suppliers = []supplier{
 	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.reference.logprobs(views) }},
+	{"old_uniform_logp", "policy", func(c *Cast, views []rollout.View) ([][]float64, error) {
+		stats, err := c.Policy.Forward(views) // before the step's first update
+		rows := make([][]float64, len(stats))
+		for i := range stats {
+			rows[i] = Widen(stats[i].MeanLogprob)
+		}
+		return rows, err
+	}},
 }
 
-// Needs lists the facts that a stage reads and that another model than the policy
-// supplies.
+// Needs lists the facts that a stage reads and that take a pass of a model.
 func Needs(st *recipe.Stage) []string {
 	if st.Skip || st.Kind != recipe.KindRL {
 		return nil
