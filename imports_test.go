@@ -43,9 +43,9 @@ var layers = []layer{
 	// A run, from its loop down.
 	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
-	{folder: "rl/eval", imports: "rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
-	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines"},
-	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/run"},
+	{folder: "rl/eval", imports: "internal/hint rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines", tests: "gpu gpu/gputest gpu/refdev"},
+	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/resolve rl/run"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
@@ -53,7 +53,7 @@ var layers = []layer{
 	// Of the run, but of no device and no model.
 	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
-	{folder: "rl/resolve", imports: "internal/files rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
+	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify"},
 	{folder: "rl/recipe/presets", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures"},

@@ -57,12 +57,12 @@ func (s Sequence) check() error {
 	end := 1
 	for _, span := range s.Spans {
 		if span.From < end || span.To < span.From || span.To > len(s.IDs) {
-			return fmt.Errorf("span %d to %d: accepted are ascending, disjoint spans within 1 to %d", span.From, span.To, len(s.IDs))
+			return fmt.Errorf("span %d to %d; accepted: ascending, disjoint spans within 1 to %d", span.From, span.To, len(s.IDs))
 		}
 		end = span.To
 	}
 	if !(s.Temperature > 0) {
-		return fmt.Errorf("temperature %v: accepted are numbers above 0", s.Temperature)
+		return fmt.Errorf("temperature %v; accepted: numbers above 0", s.Temperature)
 	}
 	return nil
 }

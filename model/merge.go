@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Merge adds a PEFT adapter to the folder's tensors: where the adapter has a module, Read
@@ -16,7 +18,7 @@ func (f *Folder) Merge(dir string) error {
 		return nil
 	}
 	if f.Adapter != "" && f.Adapter != dir {
-		return fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", f.Adapter, dir)
+		return hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
 	}
 	cfg, ts, err := openAdapter(f.Config, dir)
 	if err != nil {

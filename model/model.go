@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -101,7 +102,7 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 		f.Config.KVDtype = o.KVDtype
 	}
 	if f.Adapter != "" && o.Adapter != "" {
-		return nil, fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", dir, o.Adapter)
+		return nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", dir, o.Adapter), "name the folder of the model, without an adapter")
 	}
 	o.Adapter = cmp.Or(o.Adapter, f.Adapter)
 	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "")

@@ -50,7 +50,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
-	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
+	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
 	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),

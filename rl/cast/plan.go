@@ -122,7 +122,7 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
 	switch {
 	case f.Adapter != "":
-		err = fmt.Errorf("%w: model %s is an adapter, and a run begins with a model: give the folder of the model it belongs to", lines.ErrInput, folder)
+		err = hint.With(fmt.Errorf("%w: model %s is an adapter, but a run begins with a model", lines.ErrInput, folder), "give the folder of the model that the adapter belongs to")
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
 	default:

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -163,8 +164,8 @@ func (p *Policy) sameFiles(dir string) error {
 			return err
 		}
 		if !bytes.Equal(then, now[name]) {
-			return fmt.Errorf("%w: the run began with another %s, the one in %s: the run would not continue to the same bytes. Restore the file in the folder of model.path, or start a new run with model.path=%s",
-				lines.ErrInput, name, dir, dir)
+			return hint.With(fmt.Errorf("%w: the run began with another %s, the one in %s: it would not continue to the same bytes", lines.ErrInput, name, dir),
+				"restore the file in the folder of model.path, or start a new run with --set model.path=%s", dir)
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func (c *Cast) ScoreOf(model string, texts []Text) (logprobs []float64, why []st
 		case err != nil:
 			why[i] = fmt.Sprintf("the text has no tokens: %v", err)
 		case len(ids) == 0 || len(t.Behind) == 0:
-			why[i] = "the text, or what it stands behind, has no tokens"
+			why[i] = "the text, or the text before it, has no tokens"
 		case n > c.positions:
 			why[i] = fmt.Sprintf("the text ends at token %d; the run has room for %d", n, c.positions)
 		}

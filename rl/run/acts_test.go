@@ -162,7 +162,7 @@ func (a *acting) prepare(full *recipe.Recipe, start string) {
 			continue
 		}
 		a.sets = append(a.sets, at+"steps=2", fmt.Sprintf("%sprompts_per_step=%d", at, max(8, manyPrompts[a.name])), fmt.Sprintf("%sgroup_size=%d", at, min(4, st.GroupSize)), fmt.Sprintf("%supdates_per_rollout=%d", at, min(4, st.UpdatesPerRollout)),
-			at+"eval_every=0", at+"eval_problems=1", at+"sample_every=0", at+"token_every=0", at+"checkpoint_every=0", at+"sampling.max_completion_tokens=14", at+"optimizer.lr=2e-2", at+"optimizer.warmup_steps=0")
+			at+"eval_every=0", at+"eval_problems=1", at+"sample_every=0", at+"token_every=0", at+"checkpoint_every=0", at+"sampling.max_completion_tokens=14", at+"optimizer.lr=1e-2", at+"optimizer.warmup_steps=0")
 	}
 }
 

@@ -108,9 +108,9 @@ func (s *Server) door(h http.Handler) http.Handler {
 			header.Set("Allow", "GET, HEAD")
 			http.Error(w, "method "+r.Method+" is not accepted: everything here is read only", http.StatusMethodNotAllowed)
 		case s.hosts != nil && !slices.Contains(s.hosts, strings.ToLower(r.Host)):
-			http.Error(w, "this server is not known under the host that was asked for", http.StatusForbidden)
+			http.Error(w, "the host of the request is not an address of this server", http.StatusForbidden)
 		case !ownOrigin(r):
-			http.Error(w, "requests of other pages are not answered", http.StatusForbidden)
+			http.Error(w, "requests from other web pages are not answered", http.StatusForbidden)
 		case s.token == "":
 			h.ServeHTTP(w, r)
 		case s.knows(r.URL.Query().Get("token")):
