@@ -201,11 +201,10 @@ func firstFree(dir string, start func(dir string) error) error {
 // plan is a comment below the recipe, so that the whole is a recipe.
 func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 	r := opened.Recipe
-	plan, err := run.Plan(opened, caps)
-	if err != nil {
-		return err
+	plan, refused := run.Plan(opened, caps)
+	if refused != nil && !errors.Is(refused, gpu.ErrOutOfMemory) {
+		return refused
 	}
-	refused := plan.Fits(caps)
 	methods, err := methodsOf(r)
 	if err != nil {
 		return err

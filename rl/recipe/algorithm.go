@@ -216,6 +216,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
 		}
 	}
+	if s.Optimizer.ValueLR > 0 && !slices.Contains(a.Needs(), "value") {
+		p := settings.Path(at[:len(at)-1]).With("optimizer").With("value_lr")
+		d.Fail(p, "%s = %v would do nothing: no formula in force reads value, so there is no value head", d.Name(p), s.Optimizer.ValueLR)
+	}
 	if _, over := a.KeepReads(); s.Refill.Tries > 0 && over != "" {
 		p := settings.Path(at[:len(at)-1]).With("refill").With("tries")
 		d.Fail(p, "%s = %d does not go with the method's keep, which has to judge each group by itself: %s", d.Name(p), s.Refill.Tries, over)

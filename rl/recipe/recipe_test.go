@@ -122,6 +122,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
+				if !slices.Contains(a.Needs(), "value") {
+					s.Optimizer.ValueLR = 0
+				}
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++ // estimators compare at least two
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
@@ -268,6 +271,7 @@ func TestErrors(t *testing.T) {
 		{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
 		{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
 		{"formula that nothing reads", "clip_high = 0.28", "polcy = \"reinforce\"", "FILE:37:1: stage.rl.algorithm.polcy would do nothing: no formula in force reads it; did you mean policy?"},
+		{"rate of what is not there", "lr = 3e-4", "value_lr = 1e-3", "FILE:40:1: stage.rl.optimizer.value_lr = 0.001 would do nothing: no formula in force reads value, so there is no value head"},
 		{"level", "token_mean(weight*policy)", "weight*policy", "FILE:38:1: stage.rl.algorithm.loss: one value for each token where one value for the run is wanted; write token_mean(...) or another normaliser around it"},
 		{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > batch_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: batch_mean is taken over several groups"},
 		{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"remax\"", "stage.rl.algorithm reads greedy_reward (reward of one more completion of the prompt, sampled greedily and not trained; no stage supplies it yet)"},

@@ -269,7 +269,7 @@ func folderOf(r *recipe.Recipe) (string, error) {
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
 // it uses the device: a model without a tokenizer, prompts that are too long, problems
-// that cannot be judged.
+// that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory.
 func Plan(o *resolve.Opened, caps gpu.Caps) (gpu.Plan, error) {
 	folder, err := folderOf(o.Recipe)
 	if err != nil {

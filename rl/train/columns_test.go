@@ -8,9 +8,9 @@ import (
 )
 
 // TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
-// or by a pass of a model; and no column is there that they cannot name.
+// or by a supplier of package cast; and no column is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref", "old_uniform_logp"}
+	supplied := []string{"ref", "ema", "old_value", "old_uniform_logp"}
 	for name := range columns {
 		supplied = append(supplied, name)
 	}
