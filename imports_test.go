@@ -38,6 +38,7 @@ var layers = []layer{
 	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl/fit", imports: "gpu model rl/bench rl/cast rl/recipe", tests: "gpu/refdev internal/fixtures"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
@@ -55,7 +56,8 @@ var layers = []layer{
 	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
-	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/reward rl/settings rl/tasks verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify"},
+	{folder: "rl/recipe/presets", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures"},
 	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines", tests: "internal/fixtures"},
 	{folder: "rl/reward", imports: "internal/worker rl/formula verify", modules: "go.starlark.net"},
@@ -71,6 +73,7 @@ var layers = []layer{
 	{folder: "rl/watch"},
 	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},
+	{folder: "rl/serve", imports: "gpu internal/hint model model/text rl/chat rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/infer rl/lines"},
 	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
@@ -87,7 +90,7 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures"},
+	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures internal/llamacpp"},
 	{folder: "model/text", imports: "internal/hint model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
@@ -111,6 +114,7 @@ var layers = []layer{
 	{folder: "internal/files", imports: "internal/hint"},
 	{folder: "internal/fixtures"},
 	{folder: "internal/hint"},
+	{folder: "internal/llamacpp", imports: "internal/fixtures"},
 	{folder: "internal/worker"},
 }
 
@@ -123,11 +127,11 @@ var guardedImports = []struct {
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
 	{"net", "rl/fleet/bus rl/web", false, "they listen where the user said, on loopback by default; nothing else talks to a network"},
-	{"net/*", "rl/fleet/bus rl/page rl/web", false, "likewise; net/url is no network"},
+	{"net/*", "rl/fleet/bus rl/page rl/serve rl/web", false, "likewise; net/url is no network"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
-	{"crypto/rand", "rl/fleet rl/web", false, "the token of an address beyond loopback, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
-	{"os/exec", "internal/browser shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"crypto/rand", "rl/fleet rl/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
+	{"os/exec", "internal/browser internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
@@ -168,6 +172,7 @@ var guardedCalls = []struct {
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/watch.go", "asks a file for news"},
 			{"rl/page", "asks files for news, and whether a run is in progress"},
+			{"rl/serve", "when an answer was made, and how long a client may take; never what is answered"},
 			{"internal/browser", "waits for a browser, with a bound"},
 			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
 			{"rl/fleet/bus", "which workers are there, and how long is waited before asking again"},
@@ -464,6 +469,8 @@ var smallNumbers = map[string]string{
 	"gpu/refdev/derivative_test.go":         "eps of the norms",
 	"model/config_test.go":                  "values of config.json",
 	"model/invariance_test.go":              "eps of the norms",
+	"model/resident_test.go":                "optimizer settings",
+	"rl/algo/toy_test.go":                   "where an optimization stops, from which the bound is computed; the eps that whitening has in trainers",
 	"rl/algo/cost_test.go":                  "std_eps, a setting",
 	"rl/algo/identity_test.go":              "values that the hand-written losses had",
 	"rl/algo/golden_estimators_test.go":     "what the note of a case allows",
