@@ -61,7 +61,7 @@ func ReadFolder(dir string) (*Folder, error) {
 			small = f.Dir
 		}
 	}
-	if err := f.readConfig(small); err != nil {
+	if err := f.readConfig(filepath.Join(small, configFile), small); err != nil {
 		return nil, err
 	}
 	if err := f.readTokenizer(small); err != nil {
@@ -77,6 +77,24 @@ func ReadFolder(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("%s: %w", f.Dir, err)
 	}
 	return f, nil
+}
+
+// ReadConfig reads the config of a Hugging Face folder, which need not have weights, of a
+// GGUF file, or of a config.json itself.
+func ReadConfig(path string) (Config, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !gguf.IsFile(path) {
+		f := &Folder{}
+		err := f.readConfig(path, filepath.Dir(path))
+		return f.Config, err
+	}
+	if file := filepath.Join(path, configFile); exists(file) {
+		return ReadConfig(file)
+	}
+	f, err := ReadFolder(path)
+	if err != nil {
+		return Config{}, err
+	}
+	return f.Config, f.Tensors.Close()
 }
 
 // findBase finds the weights below an adapter: in its own folder, or in the one that it
@@ -101,8 +119,9 @@ func (f *Folder) findBase() error {
 
 const configFile = "config.json"
 
-func (f *Folder) readConfig(dir string) error {
-	path := filepath.Join(dir, configFile)
+// readConfig reads a config.json, and the generation_config.json of a folder if there is
+// one.
+func (f *Folder) readConfig(path, dir string) error {
 	data, err := jsonfile.Read(path)
 	if err != nil {
 		return err
@@ -228,8 +247,13 @@ func checkTensors(c Config, ts *TensorSet) error {
 }
 
 // FolderFiles are the small files of a Hugging Face folder, by name: everything
-// but the weights. tok may be nil.
+// but the weights, which are float32. tok may be nil.
 func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
+	return folderFiles(c, tok, gguf.F32)
+}
+
+// folderFiles are those of a folder whose weights are stored as F32, F16 or BF16.
+func folderFiles(c Config, tok *text.Tokenizer, stored gguf.Type) (map[string][]byte, error) {
 	generation := map[string]any{
 		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
 	}
@@ -237,7 +261,7 @@ func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
 	if tok != nil {
 		files = tok.Files()
 	}
-	for name, v := range map[string]any{configFile: c, "generation_config.json": generation} {
+	for name, v := range map[string]any{configFile: c.keys(stored), "generation_config.json": generation} {
 		data, err := jsonfile.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -281,7 +281,10 @@ func (e *Engine) loop() {
 		if len(e.active) == 0 {
 			continue
 		}
-		if err := e.step(); err != nil {
+		e.m.turn.Lock()
+		err := e.step()
+		e.m.turn.Unlock()
+		if err != nil {
 			for _, g := range e.active {
 				e.end(g, err)
 			}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,20 +12,13 @@ import (
 // returns W + scale B A, each number computed in float64 and rounded once. dir is the
 // adapter's folder; "": that of the folder itself (Folder.Adapter), if it has one.
 func (f *Folder) Merge(dir string) error {
-	if dir == "" {
-		dir = f.Adapter
-	}
-	if dir == "" {
+	if dir == "" && f.Adapter == "" {
 		return nil
 	}
-	if f.Adapter != "" && f.Adapter != dir {
-		return hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
-	}
-	cfg, ts, err := openAdapter(f.Config, dir)
+	cfg, ts, err := f.openAdapter(dir)
 	if err != nil {
 		return err
 	}
-	f.Tensors.files = append(f.Tensors.files, ts)
 	for name, t := range f.Tensors.tensors {
 		module, weight := strings.CutSuffix(name, ".weight")
 		a, b := adapterName(module, "A"), adapterName(module, "B")
@@ -36,28 +30,48 @@ func (f *Folder) Merge(dir string) error {
 		if read == nil {
 			read = t.decode
 		}
-		t.read = func() ([]float32, error) { return mergeLoRA(read, ts, a, b, scale) }
+		t.read = func(from, n int) ([]float32, error) {
+			w, err := read(from, n)
+			if err != nil {
+				return nil, err
+			}
+			return w, mergeLoRA(w, from, ts, a, b, scale)
+		}
+		t.blocks = nil
 		f.Tensors.tensors[name] = t
 	}
 	return nil
 }
 
-// mergeLoRA computes W + scale B A, W being [out][in], B [out][rank] and A [rank][in].
-func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName string, scale float64) ([]float32, error) {
-	w, err := weight()
-	if err != nil {
-		return nil, err
+// openAdapter opens the adapter of a PEFT folder, "": the one that the folder itself has. It
+// is closed with the folder's tensors.
+func (f *Folder) openAdapter(dir string) (AdapterConfig, *TensorSet, error) {
+	switch {
+	case f.Adapter != "" && dir != "" && dir != f.Adapter:
+		return AdapterConfig{}, nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
+	case f.Adapter == "" && dir == "":
+		return AdapterConfig{}, nil, errNoAdapter
 	}
+	cfg, ts, err := openAdapter(f.Config, cmp.Or(dir, f.Adapter))
+	if err == nil {
+		f.Tensors.files = append(f.Tensors.files, ts)
+	}
+	return cfg, ts, err
+}
+
+// mergeLoRA adds scale B A to rows of W, from row from on; W is [out][in], B [out][rank]
+// and A [rank][in].
+func mergeLoRA(w []float32, from int, ts *TensorSet, aName, bName string, scale float64) error {
 	a, err := ts.Read(aName)
 	if err != nil {
-		return nil, err
-	}
-	b, err := ts.Read(bName)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	shape := ts.Shape(aName)
 	rank, in := shape[0], shape[1]
+	b, err := ts.readRows(bName, from, len(w)/in)
+	if err != nil {
+		return err
+	}
 	sums := make([]float64, in)
 	for row := range len(w) / in {
 		clear(sums)
@@ -71,7 +85,7 @@ func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName str
 			w[row*in+i] = float32(float64(w[row*in+i]) + sum)
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // adapterName is the name of a module's A or B in a PEFT file.

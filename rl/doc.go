@@ -23,6 +23,7 @@
 //	audit     how far a reward can be trusted
 //	receipt   what a run was made of, as hashes
 //	store     the only door to the disk
+//	fit       which ways to train a model fit a device
 //	watch     the alerts of a run
 //	page      runs in a browser; web: what its servers share
 //	metrics, report, progress, doctor, bench, lines, terminal, cli

@@ -23,12 +23,14 @@ const (
 	adapterConfig = "adapter_config.json"
 	optimizerFile = "trainer/optimizer.safetensors"
 	policyFile    = "trainer/policy.json"
+	valueFile     = "trainer/value.safetensors"
 )
 
 // Policy is the model that is trained.
 type Policy struct {
 	Model   *model.Model
 	trainer *model.Trainer
+	valued  bool // the trainer has a value head
 	fresh   bool // made from random weights, which no folder has
 	version int  // updates since the run began
 	rows    int  // of the last update
@@ -44,6 +46,19 @@ func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []
 // gradient, see [model.Trainer.Forward].
 func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
 	return p.trainer.Forward(sequences(views))
+}
+
+// values are those of the states in which the policy wrote its tokens, as it is now.
+func (p *Policy) values(views []rollout.View) ([][]float64, error) {
+	stats, err := p.Forward(views)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]float64, len(stats))
+	for i, s := range stats {
+		out[i] = Widen(s.Value)
+	}
+	return out, nil
 }
 
 // Backward adds the gradient of the views of the last Forward.
@@ -83,7 +98,8 @@ type policyState struct {
 	Version int `json:"version"` // updates since the run began
 }
 
-// Save implements [Keeper]: a Hugging Face folder, and the optimizer's state. Where an
+// Save implements [Keeper]: a Hugging Face folder, and beside it the optimizer's state and
+// the value head, if there is one. Where an
 // adapter is trained it is a PEFT folder, which names the model it belongs to; the
 // model's own weights are there too if no other folder has them.
 func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
@@ -102,6 +118,9 @@ func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	}
 	if adapter == nil || p.fresh {
 		files[weightsFile] = tensorFile(p.Model.Tensors())
+	}
+	if p.valued {
+		files[valueFile] = tensorFile(p.trainer.ValueTensors())
 	}
 	for name, data := range small {
 		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
@@ -129,6 +148,9 @@ func (p *Policy) Load(dir string) error {
 		err = readTensors(filepath.Join(dir, adapterFile), p.Model.SetAdapterTensors)
 	} else {
 		err = readTensors(filepath.Join(dir, weightsFile), p.Model.SetTensors)
+	}
+	if err == nil && p.valued {
+		err = readTensors(filepath.Join(dir, filepath.FromSlash(valueFile)), p.trainer.SetValueTensors)
 	}
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
+			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), fitCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
 			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand(), exportCommand()},
 		Action: cli.ShowAppHelp,
 	}

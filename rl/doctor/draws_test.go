@@ -119,7 +119,7 @@ func TestDraws(t *testing.T) {
 	}
 
 	restore := edit(t, filepath.Join(dir, "checkpoints", "step-000009", "model.safetensors"), `(?s)..$`, "xx")
-	if r := draws(t, dir); !r.OK || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "step-000009 (the checkpoint is damaged") {
+	if r := draws(t, dir); !r.OK || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "step-000009, as the checkpoint is damaged") {
 		t.Errorf("a damaged checkpoint: %+v", r)
 	}
 	restore()

@@ -177,7 +177,11 @@ type Stage struct {
 	Refill          struct {
 		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws other problems in place of groups that the formula keep refuses; refused groups are then not part of the step. 0: never, and they stay in its statistics"`
 	} `toml:"refill" in:"rl" about:"what becomes of groups that the method refuses"`
-	Algorithm Algorithm `toml:"algorithm" in:"rl" about:"the method, as formulas: advantages, filters, the loss"`
+	SecondChance secondChance `toml:"second_chance" in:"rl" about:"what becomes of a group that meets a condition, such as one that nothing solves"`
+	Replay       replay       `toml:"replay" in:"rl" about:"groups of earlier steps that take part again"`
+	Curriculum   curriculum   `toml:"curriculum" in:"rl" about:"which problems are drawn, where not all are as likely"`
+	Numbers      stageNumbers `toml:"numbers" in:"rl" about:"numbers that change over the steps, as formulas of the run: they read step, steps, progress, chance and states"`
+	Algorithm    Algorithm    `toml:"algorithm" in:"rl" about:"the method, as formulas: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
@@ -202,6 +206,7 @@ type RL struct {
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
+	EMADecay          float64           `toml:"ema_decay" range:"[0,1)" about:"what the moving average of the policy's weights keeps of itself at each update, for formulas that read ema; it begins as the policy does"`
 	Reward            string            `toml:"reward" about:"formula that gives the reward of a completion; rlzero formulas explains the language"`
 	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`
 	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]" about:"share of a step's completions that may have no score; a run with more of them stops"`
@@ -242,6 +247,7 @@ func (r *Recipe) Stops(st *Stage) Sampling {
 // norm.
 type Optimizer struct {
 	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
+	ValueLR     float64    `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
 	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
 	Schedule    string     `toml:"schedule" in:"rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
 	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
@@ -255,6 +261,11 @@ type Optimizer struct {
 // that no step has rate 0.
 func (s *Stage) LearningRate(step int) float64 {
 	return s.Optimizer.LR * s.schedule().At(step+1)
+}
+
+// ValueLearningRate is the rate of the value head in an rl stage's step, counted from 0.
+func (s *Stage) ValueLearningRate(step int) float64 {
+	return cmp.Or(s.Optimizer.ValueLR, s.Optimizer.LR) * s.schedule().At(step+1)
 }
 
 func (s *Stage) schedule() schedule.Schedule {
@@ -282,12 +293,14 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, EMADecay: 0.99, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
 		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Preset: "grpo"}
+		s.SecondChance = secondChance{Replace: 1, PrefixShare: 0.5}
+		s.Replay = replay{Share: 0.25, MaxAge: 8, Size: 1000}
 	}
 	return s
 }

@@ -124,6 +124,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
+				if !slices.Contains(a.Needs(), "value") {
+					s.Optimizer.ValueLR = 0
+				}
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++ // estimators compare at least two
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
@@ -270,9 +273,33 @@ func TestErrors(t *testing.T) {
 		{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
 		{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
 		{"formula that nothing reads", "clip_high = 0.28", "polcy = \"reinforce\"", "FILE:37:1: stage.rl.algorithm.polcy would do nothing: no formula in force reads it; did you mean policy?"},
+		{"rate of what is not there", "lr = 3e-4", "value_lr = 1e-3", "FILE:40:1: stage.rl.optimizer.value_lr = 0.001 would do nothing: no formula in force reads value, so there is no value head"},
 		{"level", "token_mean(weight*policy)", "weight*policy", "FILE:38:1: stage.rl.algorithm.loss: one value for each token where one value for the run is wanted; write token_mean(...) or another normaliser around it"},
 		{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > batch_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: batch_mean is taken over several groups"},
-		{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"remax\"", "stage.rl.algorithm reads greedy_reward (reward of one more completion of the prompt, sampled greedily and not trained; no stage supplies it yet)"},
+		{"a curriculum that knows what comes later", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"group_size\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight reads group_size, which is known after sampling"},
+		{"a curriculum's name", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"sene\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name sene; did you mean seen?"},
+		{"order without a share", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\"}\n[stage.algorithm]", "stage.rl.curriculum.share and order go together"},
+		{"share of each prompt", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\", share = \"row.level\"}\n[stage.algorithm]", "FILE:35:46: stage.rl.curriculum.share: one value for each group where one for the run is wanted"},
+		{"no pool", "[stage.algorithm]", "curriculum = {weight = \"1\"}\n[stage.algorithm]", "stage.rl.curriculum.pool is missing: a procedural task has no list of problems"},
+		{"pool alone", "[stage.algorithm]", "curriculum = {pool = 3}\n[stage.algorithm]", "FILE:35:15: stage.rl.curriculum.pool goes with weight, order or arms"},
+		{"arms of no row", "[stage.algorithm]", "curriculum = {pool = 3, arms = \"category\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.arms = \"category\" is not accepted; accepted: a member of the rows, such as row.category"},
+		{"settings and weights", "[stage.algorithm]", "curriculum = {pool = 3, weight = \"1\", settings = {numbers = \"3\"}}\n[stage.algorithm]", "FILE:35:39: stage.rl.curriculum.settings make new problems in every step: they do not go with weight"},
+		{"setting that is not there", "[stage.algorithm]", "curriculum = {settings = {nubmers = \"3\"}}\n[stage.algorithm]", "FILE:35:27: unknown key stage.rl.curriculum.settings.nubmers; did you mean numbers?"},
+		{"setting of a problem", "[stage.algorithm]", "curriculum = {settings = {numbers = \"seen\"}}\n[stage.algorithm]", "FILE:35:27: stage.rl.curriculum.settings.numbers reads seen, which belongs to a problem, but its problem is not made yet"},
+		{"setting out of range", "[stage.algorithm]", "curriculum = {settings = {numbers = \"if(step > 50, 9, 3)\"}}\n[stage.algorithm]", "numbers = 9 is out of range; accepted: a whole number from 2 to 8"},
+		{"number of each prompt", "[stage.algorithm]", "numbers = {lr = \"seen\"}\n[stage.algorithm]", "FILE:35:12: stage.rl.numbers.lr: one value for each group where one for the run is wanted"},
+		{"number out of range", "[stage.algorithm]", "numbers = {temperature = \"2 - step\"}\n[stage.algorithm]", "stage.rl in step 2: numbers.temperature = 0.0 is out of range; accepted: a number, above 0 and at most 100"},
+		{"number above its largest", "[stage.algorithm]", "numbers = {group_size = \"8*step\"}\n[stage.algorithm]", "numbers.group_size is 16; accepted: at most group_size = 8, which has the largest"},
+		{"number that is not whole", "[stage.algorithm]", "numbers = {group_size = \"8/step\"}\n[stage.algorithm]", "numbers.group_size is 1.6; accepted: a whole number from 1 to 65536"},
+		{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
+		{"second chance without a way", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\"}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when goes with one of show, prefix, rows and again; found 0 of them"},
+		{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
+		{"second chance of completions", "[stage.algorithm]", "second_chance = {when = \"reward == 0\", again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when: one value for each completion where one for each group is wanted"},
+		{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < batch_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
+		{"more chances than completions", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, replace = 9}\n[stage.algorithm]", "stage.rl.second_chance.replace = 9 is out of range; accepted: at most group_size = 8, or 0 for all"},
+		{"store by numbers", "[stage.algorithm]", "replay = {store = \"group_std(reward)\"}\n[stage.algorithm]", "FILE:35:11: stage.rl.replay.store: a number where a condition is wanted"},
+		{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance] or [stage.replay]"},
+		{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"reward - v_star\"", "stage.rl.algorithm reads v_star (value of the prompt, found before the run; no stage supplies it yet)"},
 		{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: the name of a metric is not accepted; accepted: my/ and lower-case letters"},
 		{"metric's level", "clip_high = 0.28", "metrics = {\"my/long\" = \"tokens\"}", "stage.rl.algorithm.metrics.my/long: one value for each completion where one value for the run is wanted"},
 		{"nan", "clip_high = 0.28", "clip_high = nan", "FILE:37:1: stage.rl.algorithm.clip_high = nan is not accepted; accepted: a number, inf, -inf"},
