@@ -200,7 +200,7 @@ func TestAdapterRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := m.AdapterTensors()
-	surplus := append(slices.Clone(good), NamedTensor{"base_model.model.model.layers.0.mlp.up_proj.lora_A.weight", []int{1}, func() ([]float32, error) { return []float32{1}, nil }})
+	surplus := append(slices.Clone(good), floats("base_model.model.model.layers.0.mlp.up_proj.lora_A.weight", []int{1}, 1))
 	for want, list := range map[string][]NamedTensor{"lora_B.weight is missing": good[:1], "up_proj.lora_A.weight belongs to no module": surplus} {
 		file := filepath.Join(t.TempDir(), adapterFile)
 		var data bytes.Buffer

@@ -4,11 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/rlzero/rlzero/model/gguf"
 )
 
 // MarshalJSON is the config.json of a model whose weights are stored as float32:
 // keys sorted, in the spelling that every version of transformers reads.
-func (c Config) MarshalJSON() ([]byte, error) {
+func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.keys(gguf.F32)) }
+
+// torchTypes are the names that torch_dtype has for the types of weights.
+var torchTypes = map[gguf.Type]string{gguf.F32: "float32", gguf.F16: "float16", gguf.BF16: "bfloat16"}
+
+// keys are those of config.json for weights of a type.
+func (c Config) keys(stored gguf.Type) map[string]any {
 	f := families[c.Family]
 	out := map[string]any{"use_cache": true, "hidden_act": "silu"}
 	if f.gelu {
@@ -20,7 +28,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	}
 	c.layerKeys(f, out)
 	for k, v := range map[string]any{
-		"architectures": []string{f.architecture}, "model_type": c.Family, "torch_dtype": "float32",
+		"architectures": []string{f.architecture}, "model_type": c.Family, "torch_dtype": torchTypes[stored],
 		"vocab_size": c.Vocab, "hidden_size": c.Width, "intermediate_size": c.MLP,
 		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads,
 		"num_key_value_heads": c.KVHeads, "head_dim": c.HeadDim, "max_position_embeddings": c.MaxPositions,
@@ -48,7 +56,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 			out[k] = d
 		}
 	}
-	return json.Marshal(out)
+	return out
 }
 
 // layerKeys are the keys about what differs from layer to layer. What was read and

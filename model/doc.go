@@ -95,6 +95,15 @@
 // [Engine.Check] uses this to prove completions right or wrong, token by token, at the
 // price of reading them.
 //
+// # Requests
+//
+// An engine's requests advance together, one step at a time, and join and leave it between
+// steps. A completion gets memory for its keys as it grows; where there is none the youngest
+// request is set back and repeated (engine_pages.go). A request may be told its tokens as
+// they come, with the most likely ones beside them, and those of its prompt
+// (engine_ask.go). Pages of prompts may be kept for others that begin alike (prefix.go).
+// None of this changes a bit.
+//
 // # Threads
 //
 // A Trainer or Scorer belongs to one goroutine. Engine.Generate and Engine.Check may be

@@ -247,8 +247,13 @@ func checkTensors(c Config, ts *TensorSet) error {
 }
 
 // FolderFiles are the small files of a Hugging Face folder, by name: everything
-// but the weights. tok may be nil.
+// but the weights, which are float32. tok may be nil.
 func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
+	return folderFiles(c, tok, gguf.F32)
+}
+
+// folderFiles are those of a folder whose weights are stored as F32, F16 or BF16.
+func folderFiles(c Config, tok *text.Tokenizer, stored gguf.Type) (map[string][]byte, error) {
 	generation := map[string]any{
 		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
 	}
@@ -256,7 +261,7 @@ func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
 	if tok != nil {
 		files = tok.Files()
 	}
-	for name, v := range map[string]any{configFile: c, "generation_config.json": generation} {
+	for name, v := range map[string]any{configFile: c.keys(stored), "generation_config.json": generation} {
 		data, err := jsonfile.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -150,7 +150,7 @@ func TestModelFolders(t *testing.T) {
 func rewrite(t *testing.T, f *Folder) {
 	var tensors []NamedTensor
 	for _, spec := range Tensors(f.Config) {
-		tensors = append(tensors, NamedTensor{spec.Name, spec.Shape, func() ([]float32, error) { return f.Tensors.Read(spec.Name) }})
+		tensors = append(tensors, NamedTensor{Name: spec.Name, Shape: spec.Shape, Data: func() ([]float32, error) { return f.Tensors.Read(spec.Name) }})
 	}
 	var weights bytes.Buffer
 	if err := WriteSafetensors(&weights, tensors); err != nil {
@@ -236,7 +236,7 @@ func tinyFolder(t testing.TB) map[string][]byte {
 func zeros(specs []TensorSpec) []NamedTensor {
 	var tensors []NamedTensor
 	for _, s := range specs {
-		tensors = append(tensors, NamedTensor{s.Name, s.Shape, func() ([]float32, error) { return make([]float32, product(s.Shape)), nil }})
+		tensors = append(tensors, NamedTensor{Name: s.Name, Shape: s.Shape, Data: func() ([]float32, error) { return make([]float32, product(s.Shape)), nil }})
 	}
 	return tensors
 }

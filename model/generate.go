@@ -300,13 +300,7 @@ func (e *Engine) loop() {
 func (e *Engine) start() (ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = slices.DeleteFunc(e.waiting, func(g *group) bool {
-		gone := g.ctx.Err() != nil
-		if gone {
-			e.end(g, g.ctx.Err())
-		}
-		return gone
-	})
+	e.dropGone()
 	inFlight := 0
 	for _, g := range e.active {
 		inFlight += g.inFlight()
@@ -331,6 +325,22 @@ func (e *Engine) start() (ended bool) {
 	e.running = len(e.active)+len(e.waiting) > 0
 	e.observe(inFlight)
 	return !e.running
+}
+
+// dropGone ends waiting groups that were cancelled. Thousands may wait, with one context
+// for all.
+func (e *Engine) dropGone() {
+	var asked context.Context
+	var err error
+	e.waiting = slices.DeleteFunc(e.waiting, func(g *group) bool {
+		if g.ctx != asked {
+			asked, err = g.ctx, g.ctx.Err()
+		}
+		if err != nil {
+			e.end(g, err)
+		}
+		return err != nil
+	})
 }
 
 // inFlight is the number of a group's completions that are not finished.

@@ -1,32 +1,20 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/llamacpp"
 	"github.com/rlzero/rlzero/model/text"
 )
-
-// llamaCppEnv names the folder in whose node_modules the npm package node-llama-cpp is:
-// npm install --ignore-scripts node-llama-cpp, which needs Node 20 or later and brings
-// builds of llama.cpp for the common machines. Tried with 3.22.1.
-// https://www.npmjs.com/package/node-llama-cpp
-const llamaCppEnv = "RLZERO_LLAMACPP"
 
 // TestLlamaCpp: llama.cpp loads the GGUF files of every family that it can express, reads
 // prompts as the same tokens, and continues them greedily with the same ones.
 func TestLlamaCpp(t *testing.T) {
-	if os.Getenv(llamaCppEnv) == "" {
-		t.Skipf("%s is not set: npm install --ignore-scripts node-llama-cpp, and set it to the folder", llamaCppEnv)
-	}
 	models := fixtures.Dir(t, "models")
 	for _, name := range []string{"llama_smollm2_tied", "llama3_rope_untied", "llama3_rope_headdim_bf16", "qwen2_tied_bf16", "qwen3_tied_f32", "smollm3_f32"} {
 		t.Run(name, func(t *testing.T) {
@@ -49,14 +37,7 @@ func sameContinuations(t *testing.T, file string) {
 	t.Helper()
 	const tokens = 16
 	prompts := []string{"the cat and", "Hello, 123 world!", "naïve 漢字"}
-	args := append([]string{filepath.Join("testdata", "llamacpp.mjs"), file, strconv.Itoa(tokens)}, prompts...)
-	cmd := exec.Command("node", args...)
-	var messages bytes.Buffer
-	cmd.Stderr = &messages
-	printed, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, messages.Bytes())
-	}
+	want := llamacpp.Continue(t, file, tokens, prompts...)
 	m, err := Load(gputest.Devices(t)[0], file, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,15 +48,10 @@ func sameContinuations(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	dec := json.NewDecoder(bytes.NewReader(printed))
-	for _, prompt := range prompts {
-		var want struct{ IDs, Out []int }
-		if err := dec.Decode(&want); err != nil {
-			t.Fatal(err)
-		}
+	for i, prompt := range prompts {
 		ids, err := m.Tokenizer.Encode(prompt)
-		if err != nil || !slices.Equal(ids, want.IDs) {
-			t.Errorf("%q has the tokens %v, %v; llama.cpp has %v", prompt, ids, err, want.IDs)
+		if err != nil || !slices.Equal(ids, want[i].IDs) {
+			t.Errorf("%q has the tokens %v, %v; llama.cpp has %v", prompt, ids, err, want[i].IDs)
 		}
 		out, err := e.Generate(t.Context(), Request{Prompt: ids, MaxTokens: tokens})
 		if err != nil {
@@ -85,8 +61,8 @@ func sameContinuations(t *testing.T, file string) {
 		if out[0].Stop == "eos" { // llama.cpp leaves the end token out
 			got = got[:len(got)-1]
 		}
-		if !slices.Equal(got, want.Out) {
-			t.Errorf("%q continues with %v, llama.cpp with %v", prompt, got, want.Out)
+		if !slices.Equal(got, want[i].Out) {
+			t.Errorf("%q continues with %v, llama.cpp with %v", prompt, got, want[i].Out)
 		}
 	}
 }

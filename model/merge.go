@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,20 +12,13 @@ import (
 // returns W + scale B A, each number computed in float64 and rounded once. dir is the
 // adapter's folder; "": that of the folder itself (Folder.Adapter), if it has one.
 func (f *Folder) Merge(dir string) error {
-	if dir == "" {
-		dir = f.Adapter
-	}
-	if dir == "" {
+	if dir == "" && f.Adapter == "" {
 		return nil
 	}
-	if f.Adapter != "" && f.Adapter != dir {
-		return hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
-	}
-	cfg, ts, err := openAdapter(f.Config, dir)
+	cfg, ts, err := f.openAdapter(dir)
 	if err != nil {
 		return err
 	}
-	f.Tensors.files = append(f.Tensors.files, ts)
 	for name, t := range f.Tensors.tensors {
 		module, weight := strings.CutSuffix(name, ".weight")
 		a, b := adapterName(module, "A"), adapterName(module, "B")
@@ -47,6 +41,22 @@ func (f *Folder) Merge(dir string) error {
 		f.Tensors.tensors[name] = t
 	}
 	return nil
+}
+
+// openAdapter opens the adapter of a PEFT folder, "": the one that the folder itself has. It
+// is closed with the folder's tensors.
+func (f *Folder) openAdapter(dir string) (AdapterConfig, *TensorSet, error) {
+	switch {
+	case f.Adapter != "" && dir != "" && dir != f.Adapter:
+		return AdapterConfig{}, nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
+	case f.Adapter == "" && dir == "":
+		return AdapterConfig{}, nil, errNoAdapter
+	}
+	cfg, ts, err := openAdapter(f.Config, cmp.Or(dir, f.Adapter))
+	if err == nil {
+		f.Tensors.files = append(f.Tensors.files, ts)
+	}
+	return cfg, ts, err
 }
 
 // mergeLoRA adds scale B A to rows of W, from row from on; W is [out][in], B [out][rank]

@@ -214,7 +214,7 @@ func (w workload) open(dev gpu.Device) (*Model, error) {
 	return m, err
 }
 
-// sequences are four completions of 64 tokens of each of four prompts, or rows of imitation.
+// sequences are four completions of 64 tokens (8 in the small case) of each of four prompts, or rows of imitation.
 // The engine stays open, as it does in a run.
 func (w workload) sequences(m *Model) ([]Sequence, error) {
 	var seqs []Sequence
@@ -232,11 +232,14 @@ func (w workload) sequences(m *Model) ([]Sequence, error) {
 	if err != nil {
 		return nil, err
 	}
-	prompt := make([]int, 16)
+	prompt, tokens := make([]int, 16), w.use.Engine.Context-16
+	if !w.long { // what is allocated is the same
+		tokens = 8
+	}
 	var reqs []Request
 	for i := range 4 {
 		prompt[0] = i
-		reqs = append(reqs, Request{Prompt: slices.Clone(prompt), N: 4, MaxTokens: w.use.Engine.Context - len(prompt), Stream: u(4 * i), Sampling: Sampling{Temperature: 1, Seed: 1}})
+		reqs = append(reqs, Request{Prompt: slices.Clone(prompt), N: 4, MaxTokens: tokens, Stream: u(4 * i), Sampling: Sampling{Temperature: 1, Seed: 1}})
 	}
 	all, err := e.GenerateAll(context.Background(), reqs)
 	for i, group := range all {

@@ -457,10 +457,11 @@ type NamedTensor struct {
 	Name  string
 	Shape []int
 	Data  func() ([]float32, error)
+	Type  gguf.Type // how it is written: F32, F16 or BF16
 }
 
-// WriteSafetensors writes tensors as F32 in the order given. Equal tensors give
-// equal bytes.
+// WriteSafetensors writes tensors in the order given. Equal tensors give equal bytes. A
+// number that the type cannot hold is an error.
 func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
 	header, err := encodeHeader(tensors)
 	if err != nil {
@@ -477,8 +478,15 @@ func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
 		if len(data) != product(t.Shape) {
 			return fmt.Errorf("tensor %s: found %d elements, its shape %v has %d", t.Name, len(data), t.Shape, product(t.Shape))
 		}
+		if err := checkRange(data, t.Type); err != nil {
+			return fmt.Errorf("tensor %s: %w", t.Name, err)
+		}
 		for part := range slices.Chunk(data, bandNumbers) {
-			if _, err := w.Write(f32Bytes(part)); err != nil {
+			raw, err := t.Type.Quantize(part)
+			if err != nil {
+				return fmt.Errorf("tensor %s: %w", t.Name, err)
+			}
+			if _, err := w.Write(raw); err != nil {
 				return err
 			}
 		}
@@ -496,7 +504,8 @@ func encodeHeader(tensors []NamedTensor) ([]byte, error) {
 			return nil, fmt.Errorf("tensor %s: there are two of this name", t.Name)
 		}
 		seen[t.Name] = true
-		end := offset + 4*product(t.Shape)
+		_, size := t.Type.Block()
+		end := offset + size*product(t.Shape)
 		name, err := json.Marshal(t.Name)
 		if err != nil {
 			return nil, err
@@ -506,7 +515,7 @@ func encodeHeader(tensors []NamedTensor) ([]byte, error) {
 			Dtype   string `json:"dtype"`
 			Shape   []int  `json:"shape"`
 			Offsets [2]int `json:"data_offsets"`
-		}{"F32", shape, [2]int{offset, end}})
+		}{t.Type.String(), shape, [2]int{offset, end}})
 		if err != nil {
 			return nil, err
 		}

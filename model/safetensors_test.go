@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/model/gguf"
 )
 
 // floats makes a tensor of given values.
 func floats(name string, shape []int, values ...float32) NamedTensor {
-	return NamedTensor{name, shape, func() ([]float32, error) { return values, nil }}
+	return NamedTensor{Name: name, Shape: shape, Data: func() ([]float32, error) { return values, nil }}
 }
 
 // stored builds a file of a header as text and data.
@@ -79,6 +81,36 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 	}
 }
 
+func in(typ gguf.Type, t NamedTensor) NamedTensor {
+	t.Type = typ
+	return t
+}
+
+// TestSafetensorsTypes: numbers in 16 bits are rounded to the nearest.
+func TestSafetensorsTypes(t *testing.T) {
+	values := []float32{1, -2, 1 + 0x1p-9, 0.1}
+	for typ, want := range map[gguf.Type][]float32{
+		gguf.F32:  values,
+		gguf.F16:  {1, -2, 1 + 0x1p-9, 0x1.998p-4},
+		gguf.BF16: {1, -2, 1, 0x1.9ap-4}, // a tie goes to the even one
+	} {
+		var b bytes.Buffer
+		if err := WriteSafetensors(&b, []NamedTensor{in(typ, floats("odd", []int{1}, 3)), in(typ, floats("a", []int{2, 2}, values...))}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), `"dtype":"`+typ.String()+`"`) {
+			t.Errorf("%s: header %.150q", typ, b.String())
+		}
+		set, err := openBytes(t, b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := set.Read("a"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v; want %v", typ, got, err, want)
+		}
+	}
+}
+
 func bitsOf(values []float32) []uint32 {
 	b := make([]uint32, len(values))
 	for i, x := range values {
@@ -95,7 +127,8 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 	}{
 		{[]NamedTensor{floats("a", []int{2}, 1)}, "tensor a: found 1 elements"},
 		{[]NamedTensor{floats("a", []int{1}, 1), floats("a", []int{1}, 1)}, "tensor a: there are two of this name"},
-		{[]NamedTensor{{"a", []int{1}, func() ([]float32, error) { return nil, broken }}}, "tensor a: device lost"},
+		{[]NamedTensor{{Name: "a", Shape: []int{1}, Data: func() ([]float32, error) { return nil, broken }}}, "tensor a: device lost"},
+		{[]NamedTensor{in(gguf.F16, floats("a", []int{2}, 1, 65505))}, "tensor a: element 1 is 65505, which F16 cannot hold"},
 	} {
 		if err := WriteSafetensors(&bytes.Buffer{}, c.tensors); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)

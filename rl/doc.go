@@ -18,6 +18,7 @@
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt
 //	infer     sample, score, tokens
+//	serve     the same for clients of OpenAI's API, over HTTP; web: who may connect
 //	compare   whether one recipe reached more than another, by intervals over seeds and problems
 //	audit     how far a reward can be trusted
 //	receipt   what a run was made of, as hashes

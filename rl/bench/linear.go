@@ -10,7 +10,7 @@ import (
 type Rates struct{ Forward, Backward float64 }
 
 // linearRepeats is how often each pass of a layer is measured, after once to compile.
-const linearRepeats = 3
+const linearRepeats = 2
 
 // Linear measures one linear layer, see [model.NewProbe]: the best of some repetitions.
 func Linear(dev gpu.Device, storage model.Dtype, rank, rows, out, in int) (Rates, error) {

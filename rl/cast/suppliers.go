@@ -30,13 +30,13 @@ func Needs(st *recipe.Stage) []string {
 	if st.Skip || st.Kind != recipe.KindRL {
 		return nil
 	}
-	method, err := st.Compiled()
+	reads, err := st.Reads()
 	if err != nil { // a stage that no recipe was read for
 		return nil
 	}
 	var facts []string
 	for _, s := range suppliers {
-		if slices.Contains(method.Needs(), s.fact) {
+		if slices.Contains(reads, s.fact) {
 			facts = append(facts, s.fact)
 		}
 	}

@@ -23,24 +23,29 @@ import (
 const exportHelp = `Writes the model into the new folder --out, in the form that other programs read. MODEL is
 a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a checkpoint folder.
 
-   hf     a Hugging Face folder with f32 weights, for transformers, vLLM and others
+   hf     a Hugging Face folder, for transformers, vLLM and others
+   peft   a folder with the LoRA adapter alone, for PEFT and others
    gguf   model-TYPE.gguf, for llama.cpp, and a Modelfile, for Ollama
 
-A LoRA adapter is merged: that of the run or PEFT folder that MODEL is, or of --adapter.
-The tokenizer and the chat template go along. Types of gguf: f32, f16, bf16, and in blocks
-of 32 numbers q8_0 (8.5 bits a number) and q4_0 (4.5 bits; the embedding and the output
-head are q8_0). Standard error says where llama.cpp would compute something else.
+A LoRA adapter, that of the run or PEFT folder that MODEL is or of --adapter, is merged into
+hf and gguf. The tokenizer and the chat template go along.
 
-Example: a run as a model for Ollama.
+--type says how the numbers are stored: f32, f16 or bf16, and in gguf also in blocks of 32
+as q8_0 (8.5 bits a number) or q4_0 (4.5 bits; the embedding and the output head are q8_0).
+f16 holds no numbers above 65504. What llama.cpp cannot be told is said on standard error.
+
+Examples: a run as a model for Ollama, as one for transformers, and its adapter alone.
    rlzero export runs/first --format gguf --type q8_0 --out exported
-   ollama create first -f exported/Modelfile`
+   ollama create first -f exported/Modelfile
+   rlzero export runs/math --format hf --type bf16 --out merged
+   rlzero export runs/math --format peft --out adapter`
 
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a model for other programs", ArgsUsage: "MODEL", Description: exportHelp,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "hf or gguf", Value: "hf"},
-			&cli.StringFlag{Name: "type", Usage: "how gguf stores matrices: " + strings.Join(ggufTypeNames(), ", "), Value: "f16"},
+			&cli.StringFlag{Name: "format", Usage: "hf, peft or gguf", Value: "hf"},
+			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(model.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "new folder to write"},
 		},
@@ -48,12 +53,26 @@ func exportCommand() *cli.Command {
 	}
 }
 
-func ggufTypeNames() []string {
-	names := make([]string, len(model.GGUFTypes))
-	for i, t := range model.GGUFTypes {
+func typeNames(types []model.GGUFType) []string {
+	names := make([]string, len(types))
+	for i, t := range types {
 		names[i] = t.Name
 	}
 	return names
+}
+
+// exportType is what --type asks for. Only GGUF has types of blocks.
+func exportType(c *cli.Context, format string) (model.GGUFType, error) {
+	name, types := cmp.Or(c.String("type"), "f32"), slices.Clone(model.GGUFTypes)
+	if format != "gguf" {
+		types = slices.DeleteFunc(types, func(t model.GGUFType) bool { n, _ := t.Type.Block(); return n > 1 })
+	} else if !c.IsSet("type") {
+		name = "f16"
+	}
+	if i := slices.IndexFunc(types, func(t model.GGUFType) bool { return t.Name == name }); i >= 0 {
+		return types[i], nil
+	}
+	return model.GGUFType{}, badValue("type", name, "%s for --format %s", strings.Join(typeNames(types), ", "), format)
 }
 
 func export(c *cli.Context) error {
@@ -62,16 +81,15 @@ func export(c *cli.Context) error {
 		return err
 	}
 	format, out := c.String("format"), c.String("out")
-	kind := slices.IndexFunc(model.GGUFTypes, func(t model.GGUFType) bool { return t.Name == c.String("type") })
-	switch {
-	case format != "hf" && format != "gguf":
-		return badValue("format", format, "hf, gguf")
-	case kind < 0:
-		return badValue("type", c.String("type"), "%s", strings.Join(ggufTypeNames(), ", "))
-	case format == "hf" && c.IsSet("type"):
-		return hint.With(usagef("--type goes with --format gguf: a Hugging Face folder is written as f32"), "programs that load it convert it to the type they are told")
-	case out == "":
-		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a new folder")
+	if !slices.Contains([]string{"hf", "peft", "gguf"}, format) {
+		return badValue("format", format, "hf, peft, gguf")
+	}
+	typ, err := exportType(c, format)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a folder that is not there yet")
 	}
 	folder, warnings, err := store.FindModel(args[0])
 	warn(c, warnings)
@@ -83,7 +101,8 @@ func export(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	defer f.Tensors.Close()
-	if err := f.Merge(c.String("adapter")); err != nil {
+	write, err := exportAs(c, f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), format, typ)
+	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	disk := store.OS()
@@ -92,17 +111,50 @@ func export(c *cli.Context) error {
 	} else if err != nil {
 		return fmt.Errorf("%w: --out: %w", lines.ErrInput, err)
 	}
-	e := exporter{disk, out, c}
-	if format == "hf" {
-		err = e.huggingFace(f)
-	} else {
-		err = e.gguf(f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), model.GGUFTypes[kind])
-	}
-	if err != nil {
+	if err := write(exporter{disk, out, c}); err != nil {
 		return errors.Join(err, disk.Remove(out))
 	}
 	fmt.Fprintln(c.App.Writer, out)
 	return nil
+}
+
+// exportAs makes what writes a model in a format, or says why it cannot be written.
+func exportAs(c *cli.Context, f *model.Folder, name, format string, typ model.GGUFType) (write func(exporter) error, err error) {
+	adapter := c.String("adapter")
+	var files exported
+	switch {
+	case format == "peft" && adapter == "" && f.Adapter == "":
+		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes nothing else"), "--format hf writes the model; --adapter DIR adds an adapter to it")
+	case format == "peft":
+		files.weights = "adapter_model.safetensors"
+		files.small, files.tensors, err = f.AdapterFiles(adapter, typ.Type)
+		return files.write, err
+	}
+	if err := f.Merge(adapter); err != nil {
+		return nil, err
+	}
+	if format == "gguf" {
+		return func(e exporter) error { return e.gguf(f, name, typ) }, nil
+	}
+	files.weights = "model.safetensors"
+	files.small, files.tensors, err = f.Files(typ.Type)
+	return files.write, err
+}
+
+// exported are small files by name, and tensors for a file weights.
+type exported struct {
+	small   map[string][]byte
+	weights string
+	tensors []model.NamedTensor
+}
+
+func (x exported) write(e exporter) error {
+	for _, name := range slices.Sorted(maps.Keys(x.small)) {
+		if err := e.file(name, func(w io.Writer) error { _, err := w.Write(x.small[name]); return err }); err != nil {
+			return err
+		}
+	}
+	return e.file(x.weights, func(w io.Writer) error { return model.WriteSafetensors(w, x.tensors) })
 }
 
 // exporter writes files into a folder.
@@ -129,24 +181,6 @@ func (e exporter) file(name string, write func(io.Writer) error) error {
 		return fmt.Errorf("%s: %w", filepath.Join(e.dir, name), err)
 	}
 	return nil
-}
-
-// huggingFace writes a Hugging Face folder.
-func (e exporter) huggingFace(f *model.Folder) error {
-	small, err := model.FolderFiles(f.Config, f.Tokenizer)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(small)) {
-		if err := e.file(name, func(w io.Writer) error { _, err := w.Write(small[name]); return err }); err != nil {
-			return err
-		}
-	}
-	var tensors []model.NamedTensor
-	for _, spec := range model.Tensors(f.Config) {
-		tensors = append(tensors, model.NamedTensor{Name: spec.Name, Shape: spec.Shape, Data: func() ([]float32, error) { return f.Tensors.Read(spec.Name) }})
-	}
-	return e.file("model.safetensors", func(w io.Writer) error { return model.WriteSafetensors(w, tensors) })
 }
 
 // gguf writes a GGUF file and a Modelfile beside it.

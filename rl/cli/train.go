@@ -13,7 +13,6 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -201,7 +200,7 @@ func firstFree(dir string, start func(dir string) error) error {
 // plan is a comment below the recipe, so that the whole is a recipe.
 func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 	r := opened.Recipe
-	plan, refused := run.Plan(opened, caps)
+	plan, notes, refused := run.Plan(opened, caps)
 	if refused != nil && !errors.Is(refused, gpu.ErrOutOfMemory) {
 		return refused
 	}
@@ -210,7 +209,7 @@ func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 		return err
 	}
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, cast.Divided(r)...)})
+		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, notes...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
@@ -230,7 +229,7 @@ func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 	for _, line := range splitLines(plan.String()) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", line)
 	}
-	for _, note := range cast.Divided(r) {
+	for _, note := range notes {
 		fmt.Fprintf(c.App.Writer, "# %s\n", note)
 	}
 	return refused
@@ -266,7 +265,7 @@ type planLine struct {
 	Total   int          `json:"total"` // bytes
 	Items   []planItem   `json:"items"`
 	Data    string       `json:"data"`  // how many problems the data sets have, in words; "" for a procedural task
-	Notes   []string     `json:"notes"` // where micro_batch_tokens changes the results
+	Notes   []string     `json:"notes"` // what a run would say before its first step, and where micro_batch_tokens changes the results
 }
 
 type planItem struct {

@@ -161,7 +161,7 @@ func start(c model.Config, caps gpu.Caps, path string, ways []Way) *Cell {
 // Of the layer that is measured.
 const (
 	trainRows  = 256
-	layerBytes = 64 << 20 // of its matrix as float32
+	layerBytes = 32 << 20 // of its matrix as float32
 	slowBytes  = 1 << 20  // on the plain-Go device
 )
 

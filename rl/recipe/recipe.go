@@ -177,7 +177,11 @@ type Stage struct {
 	Refill          struct {
 		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws other problems in place of groups that the formula keep refuses; refused groups are then not part of the step. 0: never, and they stay in its statistics"`
 	} `toml:"refill" in:"rl" about:"what becomes of groups that the method refuses"`
-	Algorithm Algorithm `toml:"algorithm" in:"rl" about:"the method, as formulas: advantages, filters, the loss"`
+	SecondChance secondChance `toml:"second_chance" in:"rl" about:"what becomes of a group that meets a condition, such as one that nothing solves"`
+	Replay       replay       `toml:"replay" in:"rl" about:"groups of earlier steps that take part again"`
+	Curriculum   curriculum   `toml:"curriculum" in:"rl" about:"which problems are drawn, where not all are as likely"`
+	Numbers      stageNumbers `toml:"numbers" in:"rl" about:"numbers that change over the steps, as formulas of the run: they read step, steps, progress, chance and states"`
+	Algorithm    Algorithm    `toml:"algorithm" in:"rl" about:"the method, as formulas: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
@@ -295,6 +299,8 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
 		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Preset: "grpo"}
+		s.SecondChance = secondChance{Replace: 1, PrefixShare: 0.5}
+		s.Replay = replay{Share: 0.25, MaxAge: 8, Size: 1000}
 	}
 	return s
 }

@@ -317,6 +317,10 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	if d.Failed() > before || s.Kind != KindRL {
 		return
 	}
+	if known {
+		d.before(s, task, at)
+		d.again(s, at)
+	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")
 		d.Fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.Name(p), s.UpdatesPerRollout, s.PromptsPerStep)

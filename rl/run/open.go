@@ -148,9 +148,6 @@ func (r *run) observe(o Options) error {
 		return err
 	}
 	r.observers = []observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
-	if summary := r.parts.Prompts.Summary(); summary != "" {
-		r.display.show.Line("%s", summary)
-	}
 	for _, note := range r.parts.Notes {
 		r.display.show.Line("%s", note)
 	}
@@ -269,28 +266,32 @@ func folderOf(r *recipe.Recipe) (string, error) {
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
 // it uses the device: a model without a tokenizer, prompts that are too long, problems
-// that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory.
-func Plan(o *resolve.Opened, caps gpu.Caps) (gpu.Plan, error) {
+// that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory. notes are
+// what a run says before its first step, and a line for each stage where
+// micro_batch_tokens changes the results.
+func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err error) {
 	folder, err := folderOf(o.Recipe)
 	if err != nil {
-		return gpu.Plan{}, err
+		return plan, nil, err
 	}
 	tokenizer, eos, err := cast.Tokenizer(o.Recipe, folder)
 	if err != nil {
-		return gpu.Plan{}, err
+		return plan, nil, err
 	}
 	renderer, err := prompts.NewRenderer(tokenizer, eos, resolve.Style(o.Recipe))
 	if err != nil {
-		return gpu.Plan{}, err
+		return plan, nil, err
 	}
-	if _, err := readable(o, renderer); err != nil {
-		return gpu.Plan{}, err
+	if notes, err = readable(o, renderer); err != nil {
+		return plan, nil, err
 	}
-	return cast.Plan(o.Recipe, folder, caps)
+	plan, err = cast.Plan(o.Recipe, folder, caps)
+	return plan, append(notes, cast.Divided(o.Recipe)...), err
 }
 
 // readable says whether a model can read the task: its held-out problems, or all of a
-// file's; and whether those of a file can be judged. notes are for people.
+// file's; and whether those of a file can be judged. notes are for people: what the chat
+// template was found to do, and what is read and not learned.
 func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, err error) {
 	training, heldOut := o.Source.Rows()
 	rows := slices.Concat(training, heldOut)
@@ -304,7 +305,11 @@ func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, er
 	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	return renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))
+	notes, err = renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))
+	if summary := renderer.Summary(); summary != "" {
+		notes = slices.Insert(notes, 0, summary)
+	}
+	return notes, err
 }
 
 // limitsOf is what the stages of a recipe have room for.

@@ -82,6 +82,7 @@ func (f *fault) write(w http.ResponseWriter) {
 
 // Refuse writes the refusal of a [web.API].
 func Refuse(w http.ResponseWriter, status int, why string) {
+	nameRequest(w)
 	f := &fault{status, "permission_error", "forbidden_host", "", why}
 	if status == http.StatusUnauthorized {
 		f.kind, f.code = "authentication_error", "invalid_api_key"

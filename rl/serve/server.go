@@ -144,7 +144,7 @@ func (s *Server) Handler() http.Handler {
 // answered writes the fault that a request ends in, if any.
 func (s *Server) answered(do func(*Server, http.ResponseWriter, *http.Request) *fault) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Request-Id", fmt.Sprintf("req-%014x", web.Chance()))
+		nameRequest(w)
 		status := http.StatusOK
 		if f := do(s, w, r); f != nil {
 			status = f.status
@@ -152,6 +152,11 @@ func (s *Server) answered(do func(*Server, http.ResponseWriter, *http.Request) *
 		}
 		s.served[min(status/100, len(s.served)-1)].Add(1)
 	}
+}
+
+// nameRequest gives a request a name, for whoever reports a fault.
+func nameRequest(w http.ResponseWriter) {
+	w.Header().Set("X-Request-Id", fmt.Sprintf("req-%014x", web.Chance()))
 }
 
 // enter counts a request for completions in. The caller calls leave afterwards.
