@@ -296,7 +296,7 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 		for _, kvDtype := range []Dtype{F32, BF16} {
 			for _, train := range []int{0, 100} {
 				cfg := smallConfig(dtype, kvDtype)
-				use := Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Engine: &engine}
+				use := Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Average: train > 0, Engine: &engine}
 				plan, err := Plan(cfg, buffersOnly(dev), use)
 				if err != nil {
 					t.Fatal(err)
@@ -374,6 +374,14 @@ func takenBy(t *testing.T, dev gpu.Device, cfg Config, use Use) int {
 			defer ref.Close()
 		}
 		s, err := ref.NewScorer(use.TrainRows)
+		ok(err)
+		defer s.Close()
+	}
+	if use.Average {
+		average, err := m.NewAverage()
+		ok(err)
+		defer average.Close()
+		s, err := average.NewScorer(use.TrainRows)
 		ok(err)
 		defer s.Close()
 	}

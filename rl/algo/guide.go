@@ -24,6 +24,16 @@ What reads logp, entropy, uniform_logp or value is computed in every update, all
 once after sampling. Statistics of a step are taken before keep; those of an update
 over what is kept.
 
+BEFORE SAMPLING
+Which problems are drawn and numbers of the stage are formulas that read step, steps,
+progress, chance, states and, of each problem, row.NAME, seen, solved, last_solved,
+steps_since, prompt_tokens:
+
+   [stage.curriculum]
+   weight = "if(solved > 0 and solved < 1, 4, 1)"   # no value: 1
+   [stage.numbers]
+   temperature = "linear(1, 0.6, 1, steps)"
+
 STATE
 A number that the next step sees, and that a checkpoint keeps:
 

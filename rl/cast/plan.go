@@ -52,6 +52,9 @@ func sizesOf(r *recipe.Recipe) sizes {
 
 // groupRows is how many rows a group of a stage takes at most.
 func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
+	if st.SecondChance.TrainHint { // prompts of a group may differ
+		return model.GroupRows(0, r.Task.MaxPromptTokens+r.MaxCompletion(st), st.RL.GroupSize)
+	}
 	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxCompletion(st), st.RL.GroupSize)
 }
 

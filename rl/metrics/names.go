@@ -43,6 +43,11 @@ var table = []Metric{
 	{"groups/all_wrong_share", "share of groups", "groups in which no completion has the full reward",
 		"If it starts near 1, warm up longer or choose easier problems."},
 
+	{"curriculum/open", "problems", "problems that could be drawn in the step; only with weight, order or arms in [stage.curriculum]",
+		"Follows the curriculum's formulas. Few problems are drawn again and again."},
+	{"curriculum/setting/NAME", "", "mean over the step's prompts of a setting of the task that [stage.curriculum.settings] gives",
+		"Follows the formula of the recipe."},
+
 	{"rollout/right_share", "share of completions", "mean score of the task's verdicts, before the recipe's reward changes or replaces them",
 		"What reward/mean would be if only the verdict counted. The two differ in control runs with random rewards."},
 	{"rollout/tokens", "tokens", "tokens sampled in the step, end tokens included",
@@ -55,6 +60,14 @@ var table = []Metric{
 		"Their sampling is wasted. If most groups are refused, choose problems of another difficulty."},
 	{"rollout/refused_tokens", "tokens", "tokens of these groups",
 		"What refilling costs beside rollout/tokens."},
+	{"rollout/replayed_groups", "groups", "groups of the step that come from the store of earlier ones; only with [stage.replay]",
+		"Below share of the groups while the store is empty. No other metric of rollout and reward sees them."},
+	{"rollout/stored_groups", "groups", "groups in the store when the step begins",
+		"If it falls to 0, raise max_age or widen the condition store."},
+	{"rollout/second_chances", "groups", "groups whose completions a second chance replaced; only with [stage.second_chance]",
+		"Should fall as the policy learns. Rewards and policy/mismatch_kl leave out what came in their place."},
+	{"rollout/extra_tokens", "tokens", "tokens sampled beside the step's completions: for greedy_reward, and of completions that a second chance replaced; absent if there are none",
+		"What they cost beside rollout/tokens."},
 	{"rollout/no_value", "completions", "scored completions for which the method's formulas have no value, such as 0/0; they are left out. Absent if there are none",
 		"Should be absent. Otherwise, a formula of the recipe has no value for some rewards."},
 	{"rollout/not_scored", "completions", "completions that the verifier could not score; they are left out and never count as 0",
@@ -195,7 +208,7 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	for _, family := range []string{"reward/term/", "sampler/", "my/"} {
+	for _, family := range []string{"reward/term/", "curriculum/setting/", "sampler/", "my/"} {
 		if own, cut := strings.CutPrefix(name, family); cut {
 			if !ownName.MatchString(own) {
 				return p, false

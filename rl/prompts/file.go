@@ -164,6 +164,22 @@ func (f *file) Hash() string { return f.sum }
 // Grader implements [Source].
 func (f *file) Grader() (name string, options map[string]any) { return f.grader, f.options }
 
+// Training implements [Source].
+func (f *file) Training(uint64, int) (rows []verify.Problem, likely []float64, err error) {
+	for _, p := range f.parts {
+		rows = append(rows, p.rows...)
+		for range p.rows {
+			likely = append(likely, p.share/float64(len(p.rows)))
+		}
+	}
+	return rows, likely, nil
+}
+
+// Changed implements [Source].
+func (f *file) Changed(map[string]float64) (Source, error) {
+	return nil, fmt.Errorf("%s is data, which has no settings", f.Name())
+}
+
 // Rows implements [Source].
 func (f *file) Rows() (train, heldOut []verify.Problem) {
 	for _, p := range f.parts {

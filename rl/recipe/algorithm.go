@@ -82,8 +82,12 @@ func (s *Stage) Compiled() (*algo.Algorithm, error) {
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
 	facts := algo.RunFacts()
+	if s.Stale() {
+		facts = append(facts, algo.StaleFacts()...)
+	}
 	for _, v := range s.Verifiers {
-		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"})
+		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"},
+			formula.Fact{Name: v.Name + ".*", Level: formula.Completion, Meaning: "a number of its verdict"})
 	}
 	return facts
 }
@@ -194,7 +198,8 @@ func (a *Algorithm) write(m algo.Method) {
 func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at settings.Path, loose func(name string) bool) *algo.Algorithm {
 	known := s.facts()
 	for _, f := range algo.Facts() {
-		if !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
+		// The metrics of a stage that tells what is fresh are others.
+		if f.Name != "fresh" && !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
 			known = append(known, f)
 		}
 	}
@@ -205,8 +210,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	}
 	before := d.Failed()
 	for _, need := range a.Needs() {
-		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), func(f formula.Fact) bool { return f.Name == need }) {
-			i := slices.IndexFunc(known, func(f formula.Fact) bool { return f.Name == need })
+		family, _, _ := strings.Cut(need, ".")
+		is := func(f formula.Fact) bool { return f.Name == need || f.Name == family+".*" }
+		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), is) {
+			i := slices.IndexFunc(known, is)
 			d.Fail(at, "%s reads %s (%s); replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
 		}
 	}

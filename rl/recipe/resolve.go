@@ -27,6 +27,9 @@ type decoder struct {
 func (d decoder) recipe() *Recipe {
 	r := defaults()
 	d.Decode(&r, d.Tree(), nil, "stage", "task", "model")
+	if r.Base != "" {
+		d.Fail(settings.Path{"base"}, "base = %q: what a recipe begins from cannot be changed by an override", r.Base)
+	}
 	d.model(&r.Model)
 	d.task(&r.Task)
 	d.stageList(&r)
@@ -316,6 +319,10 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return
+	}
+	if known {
+		d.before(s, task, at)
+		d.again(s, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

@@ -1,8 +1,6 @@
 package reward
 
 import (
-	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -78,43 +76,11 @@ func asksOf(p *formula.Program) []Ask {
 // Text is the text whose log-prob is asked for; why says why a row has none.
 func (a Ask) Text(row verify.Problem) (text, why string) {
 	if key, ok := strings.CutPrefix(a.text, "row."); ok {
-		return rowText(row, key)
+		return row.Text(key)
 	}
 	text, err := strconv.Unquote(a.text)
 	if err != nil {
 		return "", err.Error()
 	}
 	return text, ""
-}
-
-// rowText is a text of a problem: of its metadata, or else its question or answer.
-func rowText(row verify.Problem, key string) (text, why string) {
-	switch found, err := row.Field(key, &text); {
-	case err != nil:
-		return "", fmt.Sprintf("row.%s: %v; a text is needed", key, err)
-	case found:
-		return text, ""
-	case key == "answer" && row.Answer != "":
-		return row.Answer, ""
-	case key == "question" && row.Question != "":
-		return row.Question, ""
-	}
-	return "", fmt.Sprintf("row.%s: the row has no such value", key)
-}
-
-// rowNumber is a number of a problem: of its metadata, or else its answer where that is
-// a number.
-func rowNumber(row verify.Problem, key string) (x float64, why string) {
-	switch found, err := row.Field(key, &x); {
-	case err != nil:
-		return 0, fmt.Sprintf("row.%s: %v; a number is needed", key, err)
-	case found:
-		return x, ""
-	case key == "answer" && row.Answer != "":
-		if x, err := strconv.ParseFloat(row.Answer, 64); err == nil && !math.IsInf(x, 0) && !math.IsNaN(x) {
-			return x, ""
-		}
-		return 0, "row.answer: the answer is not a number"
-	}
-	return 0, fmt.Sprintf("row.%s: the row has no such value", key)
 }

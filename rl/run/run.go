@@ -61,7 +61,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{parts: train.Parts{Recipe: o.Opened.Recipe, Source: o.Opened.Source}}
+	r := &run{parts: train.Parts{Recipe: o.Opened.Recipe, Source: o.Opened.Source, Record: train.NewRecord(o.Opened.Recipe)}}
 	defer r.close()
 	if err := r.open(o); err != nil {
 		return nil, err
@@ -116,7 +116,9 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
-		r.state.Sampled += int(e.Metrics["rollout/tokens"])
+		for _, sampled := range []string{"rollout/tokens", "rollout/refused_tokens", "rollout/extra_tokens"} {
+			r.state.Sampled += int(e.Metrics[sampled])
+		}
 		if err := r.tell(event{Kind: stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}

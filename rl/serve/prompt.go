@@ -61,7 +61,7 @@ func (s *Server) room(q *query) *fault {
 		q.max = min(defaultMax, max(1, context-longest))
 	}
 	if longest+q.max > context {
-		f := bad("messages", "the context of this server has %d tokens; the prompt has %d, and %d new ones are asked for: accepted are at most %d in sum", context, longest, q.max, context)
+		f := bad("messages", "the context of this server has %d tokens; the prompt has %d, and %d new ones are asked for; accepted: at most %d in sum", context, longest, q.max, context)
 		if f.code = "context_length_exceeded"; !q.chat {
 			f.param = "prompt"
 		}

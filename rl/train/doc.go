@@ -5,6 +5,14 @@
 //	rl     problems ── rollout ──> reward ──> advantage ──> updates
 //	eval   none: the evaluation after every stage is all there is to it
 //
+// The problems of an rl step are drawn by the source or by a curriculum, whose formulas are
+// evaluated before sampling (before.go), as are numbers of the stage that change over the
+// steps. Then completions are sampled and judged; groups that meet a condition get a second
+// chance (again.go), groups that keep refuses are drawn again (refill.go), and stored groups
+// of earlier steps are put beside them (replay.go). What was not sampled afresh says so in its
+// [Origin]: its start is computed by the trainer before the first update. The [Record] of what
+// each prompt has come to outlives stages.
+//
 // Package run drives stages through [Stage] and knows no kind. A new kind is a row of
 // kinds in stage.go.
 //

@@ -19,12 +19,12 @@ var nowFacts = []struct {
 	fact     string
 	of       func(s *model.TokenStats) *[]float32
 	weight   func(w *model.TokenWeights) *[]float64
-	recorded func(v *rollout.View) []float32 // nil: nothing
+	recorded func(c *Completion) []float32 // at the beginning of the step; nil: nothing
 }{
 	{"logp", func(s *model.TokenStats) *[]float32 { return &s.Logprob }, func(w *model.TokenWeights) *[]float64 { return &w.Logprob },
-		func(v *rollout.View) []float32 { return v.Logprob }},
+		func(c *Completion) []float32 { return c.start().Logprob }},
 	{"entropy", func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
-		func(v *rollout.View) []float32 { return v.Entropy }},
+		func(c *Completion) []float32 { return c.start().Entropy }},
 	{"uniform_logp", func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil},
 	{"value", func(s *model.TokenStats) *[]float32 { return &s.Value }, func(w *model.TokenWeights) *[]float64 { return &w.Value }, nil},
 }
@@ -134,7 +134,7 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 	for _, f := range nowFacts {
 		for i := range views {
 			if f.recorded != nil {
-				*f.of(&stats[i]) = f.recorded(&views[i])
+				*f.of(&stats[i]) = f.recorded(b.cs[i])
 			}
 		}
 	}
