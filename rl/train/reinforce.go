@@ -164,6 +164,10 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	sampled, err := s.sampled(at, step, all)
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(e.Metrics, row)
 	h := adamW(s.stage.Optimizer, s.stage.LearningRate(at.Step))
 	h.ValueLR = s.stage.ValueLearningRate(at.Step)
@@ -197,7 +201,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 	if err := s.keepForReplay(step, all.cs, version); err != nil {
 		return nil, err
 	}
-	return e, s.moveAfter(at, step, all)
+	return e, s.moveAfter(at, sampled, all)
 }
 
 // deal makes the update of some groups, in the order in which they are trained. It has

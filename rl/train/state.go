@@ -45,19 +45,20 @@ func (s *reinforcement) move(t *formula.Table, cs []Completion, rows []bool, now
 	return nil
 }
 
-// moveAfter moves the states and the record after a step, over the groups that a refill
-// replaced too.
-func (s *reinforcement) moveAfter(at Position, step *algo.StepValues, all gathered) error {
-	s.Record.note(slices.Concat(all.cs, all.refused, s.aside.replaced), at.Total+1)
+// sampled lays out what moves the states after a step: all that was sampled in it, with the
+// groups that a refill replaced, and nothing that is replayed. It is made before the updates,
+// which change what models say of a token.
+func (s *reinforcement) sampled(at Position, step *algo.StepValues, all gathered) (*formula.Table, error) {
 	if len(all.refused)+all.stored == 0 || len(s.method.Method.State) == 0 {
-		return s.move(step.Table, all.cs, nil, false)
+		return step.Table, nil
 	}
-	sampled := slices.Concat(all.cs, all.refused)
-	t, err := s.table(at, sampled, s.reads)
-	if err != nil {
-		return err
-	}
-	return s.move(t, sampled, nil, false)
+	return s.table(at, slices.Concat(all.cs, all.refused), s.reads)
+}
+
+// moveAfter moves the states and the record after a step, over what was sampled.
+func (s *reinforcement) moveAfter(at Position, sampled *formula.Table, all gathered) error {
+	s.Record.note(slices.Concat(all.cs, all.refused, s.aside.replaced), at.Total+1)
+	return s.move(sampled, slices.Concat(all.cs, all.refused), nil, false)
 }
 
 // keysOf gives the keys of the groups that completions belong to, in the order in which
