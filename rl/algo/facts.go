@@ -21,9 +21,17 @@ func Facts() []formula.Fact {
 	return all
 }
 
-// RunFacts are those that every stage of a run can supply. Naming a fact is what
+// RunFacts are those that every stage that samples can supply. Naming a fact is what
 // makes the run compute it.
 func RunFacts() []formula.Fact { return slices.Clone(runFacts) }
+
+// RowFacts are those of a stage that learns from rows of data or from demonstrations: no
+// model sampled them.
+func RowFacts() []formula.Fact {
+	return slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(ofRows, f.Name) })
+}
+
+var ofRows = []string{"step", "steps", "progress", "chance", "prompt_tokens", "reward", "mismatched", "logp", "entropy", "uniform_logp", "ref", "noise"}
 
 // Trains tells whether a stage of a run can supply what a method reads. A stage with
 // verifiers of its own may supply more.
@@ -45,7 +53,7 @@ func nowFact(name, unit, meaning string) formula.Fact {
 var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
-	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
+	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one"},
 	{Name: "task", Level: formula.Completion, Meaning: "score of the task's own verdict; the stage's verifiers go by their names"},
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
@@ -53,6 +61,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
+	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref, at the beginning of the step, of the prompt with the completion of the next prompt: KTO's anchor"},
 })
 
 // otherFacts exist where columns are given, as for rlzero formulas eval. No stage
@@ -62,7 +71,6 @@ var otherFacts = []formula.Fact{
 	{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled"},
 	{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "another model or a file wrote it"},
 	{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
-	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref of the prompt with the completion of another: KTO's anchor"},
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
 	nowFact("value", "", "what the value head says now"),
 	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),

@@ -19,12 +19,13 @@ type supplier struct {
 // suppliers has a row for every fact that a model of its own supplies.
 var suppliers = []supplier{
 	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.reference.logprobs(views) }},
+	{"mismatched", "reference", (*Cast).gains}, // of the views that it is asked for
 }
 
 // Needs lists the facts that a stage reads and that another model than the policy
 // supplies.
 func Needs(st *recipe.Stage) []string {
-	if st.Skip || st.Kind != recipe.KindRL {
+	if st.Skip || st.Kind == recipe.KindEval {
 		return nil
 	}
 	method, err := st.Compiled()
@@ -75,6 +76,24 @@ func roles(r *recipe.Recipe) map[string]bool {
 		}
 	}
 	return needed
+}
+
+// gains are the log-probs of the tokens of the spans, now less by the reference.
+func (c *Cast) gains(views []rollout.View) ([][]float64, error) {
+	now, err := c.logprobsBy("policy", views)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := c.logprobsBy("ref", views)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range now {
+		for j := range row {
+			row[j] -= ref[i][j]
+		}
+	}
+	return now, nil
 }
 
 // Supply computes a fact of [Needs]: a row for each view, with an entry for each token

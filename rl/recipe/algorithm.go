@@ -72,7 +72,7 @@ func (a Algorithm) states() map[string]algo.State {
 	return states
 }
 
-// Compiled is the method of an rl stage of a recipe that was loaded, over the facts that
+// Compiled is the method of a stage of a recipe that was loaded, over the facts that
 // the stage supplies.
 func (s *Stage) Compiled() (*algo.Algorithm, error) {
 	all := func(string) bool { return true }
@@ -81,6 +81,9 @@ func (s *Stage) Compiled() (*algo.Algorithm, error) {
 
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
+	if s.Kind != KindRL {
+		return algo.RowFacts()
+	}
 	facts := algo.RunFacts()
 	for _, v := range s.Verifiers {
 		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"})
@@ -94,8 +97,10 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 	value, there := t["algorithm"]
 	table, ok := value.(map[string]any)
 	switch {
-	case s.Kind != KindRL:
-		d.Fail(at, "%s is a table of %s stages; this one is of kind %s", d.Name(at), KindRL, s.Kind)
+	case s.Kind == KindEval:
+		if there {
+			d.Fail(at, "%s is a table of stages that learn; this one is of kind %s", d.Name(at), s.Kind)
+		}
 		return
 	case there && !ok:
 		d.WrongType(at, value, "a table [stage.algorithm]")
@@ -192,23 +197,14 @@ func (a *Algorithm) write(m algo.Method) {
 
 // compile checks a method over what a stage supplies; nil: it is refused.
 func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at settings.Path, loose func(name string) bool) *algo.Algorithm {
-	known := s.facts()
-	for _, f := range algo.Facts() {
-		if !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
-			known = append(known, f)
-		}
-	}
-	a, err := m.Compile(known)
-	if err != nil {
-		d.formulaFaults(err, table, at)
-		return nil
-	}
 	before := d.Failed()
-	for _, need := range a.Needs() {
-		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), func(f formula.Fact) bool { return f.Name == need }) {
-			i := slices.IndexFunc(known, func(f formula.Fact) bool { return f.Name == need })
-			d.Fail(at, "%s reads %s (%s); replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
+	a, err := m.Compile(s.facts())
+	if err != nil {
+		d.unsupplied(s, m, at)
+		if d.Failed() == before {
+			d.formulaFaults(err, table, at)
 		}
+		return nil
 	}
 	for _, name := range a.Idle() {
 		if _, own := table[name]; own && !loose(name) {
@@ -228,6 +224,29 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 		return nil
 	}
 	return a
+}
+
+// unsupplied records which facts a method reads that exist, but not in a stage of this kind.
+func (d decoder) unsupplied(s *Stage, m algo.Method, at settings.Path) {
+	has := func(facts []formula.Fact, name string) bool {
+		return slices.ContainsFunc(facts, func(f formula.Fact) bool { return f.Name == name })
+	}
+	own := slices.Concat(formula.Structure(), s.facts())
+	known := s.facts()
+	for _, f := range algo.Facts() {
+		if !has(own, f.Name) {
+			known = append(known, f)
+		}
+	}
+	a, err := m.Compile(known)
+	if err != nil {
+		return
+	}
+	for _, f := range known {
+		if !has(own, f.Name) && slices.Contains(a.Reads(), f.Name) {
+			d.Fail(at, "%s reads %s (%s), which no stage of kind %s supplies; replace the formulas that name it: rlzero algorithms lists the methods", d.Name(at), f.Name, f.Meaning, s.Kind)
+		}
+	}
 }
 
 // formulaFaults records what the checker of formulas found, each at the key that holds

@@ -8,9 +8,9 @@ import (
 )
 
 // TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
-// or, for ref, by another model; and no column is there that they cannot name.
+// or, for ref and mismatched, by another model; and no column is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref"}
+	supplied := []string{"ref", "mismatched"}
 	for name := range columns {
 		supplied = append(supplied, name)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -21,12 +20,8 @@ import (
 
 // reinforcement samples groups, judges them and learns from them, step by step.
 type reinforcement struct {
-	Parts
-	stage   *recipe.Stage
-	index   int
+	learner
 	program *reward.Program
-	method  *algo.Algorithm
-	states  algo.States
 	told    string // the reason for not scoring that was told last
 }
 
@@ -36,11 +31,8 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}
-	method, err := st.Compiled()
-	if err != nil {
-		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
-	}
-	return &reinforcement{Parts: p, stage: st, index: index, program: program, method: method}, nil
+	l, err := newLearner(p, index)
+	return &reinforcement{learner: l, program: program}, err
 }
 
 func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
@@ -146,7 +138,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 
 // deal makes the update of some groups, in the order in which they are trained. It has
 // none if nothing is left to learn from.
-func (s *reinforcement) deal(step *algo.StepValues, cs []Completion, groups []int) (batch, error) {
+func (s *learner) deal(step *algo.StepValues, cs []Completion, groups []int) (batch, error) {
 	in := make([]bool, groupsOf(cs))
 	for _, g := range groups {
 		in[g] = true

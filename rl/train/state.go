@@ -17,7 +17,7 @@ import (
 const statesFile = "trainer/states.json"
 
 // Save implements cast.Keeper.
-func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
+func (s *learner) Save() (map[string]func(io.Writer) error, error) {
 	if len(s.method.Method.State) == 0 {
 		return nil, nil
 	}
@@ -25,7 +25,7 @@ func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
 }
 
 // Load implements cast.Keeper.
-func (s *reinforcement) Load(dir string) error {
+func (s *learner) Load(dir string) error {
 	if len(s.method.Method.State) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *reinforcement) Load(dir string) error {
 
 // move moves the states of the method, if it has any, after a step or after an update, of
 // which rows are the completions of the step.
-func (s *reinforcement) move(t *formula.Table, cs []Completion, rows []bool, now bool) error {
+func (s *learner) move(t *formula.Table, cs []Completion, rows []bool, now bool) error {
 	if len(s.method.Method.State) == 0 {
 		return nil
 	}

@@ -39,7 +39,7 @@ func isNow(fact string) bool {
 
 // batch is an update's completions in the order in which they are trained.
 type batch struct {
-	s    *reinforcement
+	s    *learner
 	u    *algo.Update
 	cs   []*Completion
 	rows []int // [completion] its row in the update's table
@@ -47,7 +47,7 @@ type batch struct {
 
 // update is one change of the weights. first says that none came before it in the step,
 // so that the trainer computes what the sampler recorded.
-func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, lr float64) (measured, error) {
+func (s *learner) update(step *algo.StepValues, b batch, first bool, lr float64) (measured, error) {
 	m, err := b.backward(step, first)
 	if err != nil {
 		return m, err
