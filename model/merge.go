@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Merge adds a PEFT adapter to the folder's tensors: where the adapter has a module, Read
@@ -16,7 +18,7 @@ func (f *Folder) Merge(dir string) error {
 		return nil
 	}
 	if f.Adapter != "" && f.Adapter != dir {
-		return fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", f.Adapter, dir)
+		return hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
 	}
 	cfg, ts, err := openAdapter(f.Config, dir)
 	if err != nil {
@@ -34,28 +36,32 @@ func (f *Folder) Merge(dir string) error {
 		if read == nil {
 			read = t.decode
 		}
-		t.read = func() ([]float32, error) { return mergeLoRA(read, ts, a, b, scale) }
+		t.read = func(from, n int) ([]float32, error) {
+			w, err := read(from, n)
+			if err != nil {
+				return nil, err
+			}
+			return w, mergeLoRA(w, from, ts, a, b, scale)
+		}
+		t.blocks = nil
 		f.Tensors.tensors[name] = t
 	}
 	return nil
 }
 
-// mergeLoRA computes W + scale B A, W being [out][in], B [out][rank] and A [rank][in].
-func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName string, scale float64) ([]float32, error) {
-	w, err := weight()
-	if err != nil {
-		return nil, err
-	}
+// mergeLoRA adds scale B A to rows of W, from row from on; W is [out][in], B [out][rank]
+// and A [rank][in].
+func mergeLoRA(w []float32, from int, ts *TensorSet, aName, bName string, scale float64) error {
 	a, err := ts.Read(aName)
 	if err != nil {
-		return nil, err
-	}
-	b, err := ts.Read(bName)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	shape := ts.Shape(aName)
 	rank, in := shape[0], shape[1]
+	b, err := ts.readRows(bName, from, len(w)/in)
+	if err != nil {
+		return err
+	}
 	sums := make([]float64, in)
 	for row := range len(w) / in {
 		clear(sums)
@@ -69,7 +75,7 @@ func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName str
 			w[row*in+i] = float32(float64(w[row*in+i]) + sum)
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // adapterName is the name of a module's A or B in a PEFT file.

@@ -58,8 +58,11 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
-	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
+	nowFact("value", "", "what the value head says now: a linear map of the final hidden state that the token is drawn from, learnt by a loss that reads it"),
+	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
+	tokenFact("ema", "nats", "log-prob by the moving average of the policy's weights over the updates of the stage, which keep the share ema_decay of themselves at each; costs a second copy of what is trained and a forward pass"),
+	tokenFact("old_value", "", "value when the token was drawn; costs a forward pass"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
 	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref, at the beginning of the step, of the prompt with the completion of the next prompt: KTO's anchor"},
 })
@@ -72,8 +75,6 @@ var otherFacts = []formula.Fact{
 	{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "another model or a file wrote it"},
 	{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
-	nowFact("value", "", "what the value head says now"),
 	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
-	tokenFact("old_value", "", "value when the token was drawn"),
 	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
 }

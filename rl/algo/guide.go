@@ -6,10 +6,10 @@ const Guide = `
 METHODS
 
 A method is formulas and the numbers that they name. Each formula is a part: others
-may use it by its name, and a recipe may replace it alone. Four parts mean something
-to the trainer:
+may use it by its name, and a recipe may replace it alone. The trainer reads these parts
+(with their defaults):
 
-   keep       what is learnt from; the rest leaves sums and divisors (true)
+   keep       what is learned from; the rest is left out of sums and divisors (true)
    advantage  of a completion or token; A in other parts
    loss       what is minimised (token_mean(weight*policy + penalty))
    policy, weight, penalty   the surrogate; corrections and masks, which are

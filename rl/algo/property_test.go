@@ -45,6 +45,9 @@ func randomStep(t *testing.T, order []int) (*formula.Table, []formula.Fact) {
 				add("old_entropy", rng.Float64())
 				add("uniform_logp", -3*rng.Float64())
 				add("noise", rng.Float64())
+				add("value", rng.Float64())
+				add("old_value", rng.Float64())
+				add("ema", x+0.6*(rng.Float64()-0.5))
 			}
 		}
 	}

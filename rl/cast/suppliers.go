@@ -11,19 +11,22 @@ import (
 
 // supplier computes a fact about each token that the policy wrote.
 type supplier struct {
-	fact string // as losses and rewards name it
-	role string // the model that it takes
-	run  func(c *Cast, views []rollout.View) ([][]float64, error)
+	fact string                                                   // as losses and rewards name it
+	role string                                                   // the model, or the part of one, that it takes
+	run  func(c *Cast, views []rollout.View) ([][]float64, error) // nil: the trainer computes it in each update
 }
 
-// suppliers has a row for every fact that a model of its own supplies.
+// suppliers has a row for every fact that takes more than the policy. A value is that of
+// the time of sampling where the policy is still what it was then.
 var suppliers = []supplier{
-	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.reference.logprobs(views) }},
+	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return logprobs(c.reference.scorer, views) }},
+	{"ema", "average", func(c *Cast, views []rollout.View) ([][]float64, error) { return logprobs(c.average.scorer, views) }},
+	{"old_value", "value head", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.Policy.values(views) }},
+	{"value", "value head", nil},
 	{"mismatched", "reference", (*Cast).gains}, // of the views that it is asked for
 }
 
-// Needs lists the facts that a stage reads and that another model than the policy
-// supplies.
+// Needs lists the facts that a stage reads and that take more than the policy.
 func Needs(st *recipe.Stage) []string {
 	if st.Skip || st.Kind == recipe.KindEval {
 		return nil
@@ -65,7 +68,11 @@ func roles(r *recipe.Recipe) map[string]bool {
 	needed := map[string]bool{}
 	for i := range r.Stages {
 		for _, ask := range asks(&r.Stages[i]) {
-			needed["reference"] = needed["reference"] || ask.Model == "ref"
+			for _, s := range suppliers {
+				if s.fact == ask.Model {
+					needed[s.role] = true
+				}
+			}
 		}
 		for _, fact := range Needs(&r.Stages[i]) {
 			for _, s := range suppliers {
@@ -80,20 +87,20 @@ func roles(r *recipe.Recipe) map[string]bool {
 
 // gains are the log-probs of the tokens of the spans, now less by the reference.
 func (c *Cast) gains(views []rollout.View) ([][]float64, error) {
-	now, err := c.logprobsBy("policy", views)
+	stats, err := c.Policy.Forward(views)
 	if err != nil {
 		return nil, err
 	}
-	ref, err := c.logprobsBy("ref", views)
+	ref, err := logprobs(c.reference.scorer, views)
 	if err != nil {
 		return nil, err
 	}
-	for i, row := range now {
+	for i, row := range ref {
 		for j := range row {
-			row[j] -= ref[i][j]
+			row[j] = float64(stats[i].Logprob[j]) - row[j]
 		}
 	}
-	return now, nil
+	return ref, nil
 }
 
 // Supply computes a fact of [Needs]: a row for each view, with an entry for each token

@@ -112,7 +112,7 @@ func unknownCommand(path []string, word string, commands []*cli.Command) error {
 	for _, c := range commands {
 		known = append(known, full(c.Name))
 		if c.HasName(word) {
-			return hint.With(usagef("command %q stands behind --", full(word)), "-- ends commands and flags; write it behind them")
+			return hint.With(usagef("command %q comes after --", full(word)), "-- ends commands and flags: write the command before it")
 		}
 		if c.Name == "show" && len(path) > 1 && slices.Contains(shown(path[1]), word) {
 			return hint.With(usagef("unknown command %q", full(word)), "did you mean rlzero %s?", full("show "+word))

@@ -100,7 +100,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Description: "Example: train the built-in model from random weights, then let it solve a problem.\n\n" +
 			"   rlzero train countdown-tiny --run runs/first\n" +
 			"   rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'\n\n" +
-			"Flags may stand before or behind arguments; -- ends them. rlzero help COMMAND explains\n" +
+			"Flags may come before or after arguments; -- ends them. rlzero help COMMAND explains\n" +
 			"a command.\n\n" +
 			"Exit codes: 0 done; 1 failed, or a check found a problem; 2 wrong usage or bad input;\n" +
 			"3 no usable device; 130 interrupted, after a checkpoint. Results go to standard\n" +
@@ -114,7 +114,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
+			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), fitCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
 			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand(), exportCommand()},
 		Action: cli.ShowAppHelp,
 	}

@@ -29,7 +29,7 @@ a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a checkpoi
 A LoRA adapter is merged: that of the run or PEFT folder that MODEL is, or of --adapter.
 The tokenizer and the chat template go along. Types of gguf: f32, f16, bf16, and in blocks
 of 32 numbers q8_0 (8.5 bits a number) and q4_0 (4.5 bits; the embedding and the output
-head are q8_0). What llama.cpp cannot be told is said on standard error.
+head are q8_0). Standard error says where llama.cpp would compute something else.
 
 Example: a run as a model for Ollama.
    rlzero export runs/first --format gguf --type q8_0 --out exported
@@ -42,7 +42,7 @@ func exportCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Usage: "hf or gguf", Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how gguf stores matrices: " + strings.Join(ggufTypeNames(), ", "), Value: "f16"},
 			adapterFlag,
-			&cli.StringFlag{Name: "out", Usage: "folder to write, which is not there yet"},
+			&cli.StringFlag{Name: "out", Usage: "new folder to write"},
 		},
 		Action: export,
 	}
@@ -71,7 +71,7 @@ func export(c *cli.Context) error {
 	case format == "hf" && c.IsSet("type"):
 		return hint.With(usagef("--type goes with --format gguf: a Hugging Face folder is written as f32"), "programs that load it convert it to the type they are told")
 	case out == "":
-		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a folder that is not there yet")
+		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a new folder")
 	}
 	folder, warnings, err := store.FindModel(args[0])
 	warn(c, warnings)
@@ -88,7 +88,7 @@ func export(c *cli.Context) error {
 	}
 	disk := store.OS()
 	if err := disk.Mkdir(out); errors.Is(err, fs.ErrExist) {
-		return hint.With(fmt.Errorf("%w: --out %s is there already", lines.ErrInput, out), "name a folder that is not there yet")
+		return hint.With(fmt.Errorf("%w: --out %s already exists", lines.ErrInput, out), "name a new folder")
 	} else if err != nil {
 		return fmt.Errorf("%w: --out: %w", lines.ErrInput, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -67,21 +68,22 @@ func train(c *cli.Context) error {
 	if c.IsSet("listen") && !c.Bool("page") {
 		return usagef("--listen needs --page")
 	}
-	r, dir, err := trainRecipe(c)
+	opened, dir, err := trainRecipe(c)
 	if err != nil {
 		return err
 	}
+	r := opened.Recipe
 	dev, err := openDevice(c)
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
 	if c.Bool("dry-run") {
-		return dryRun(c, r, dev.Caps())
+		return dryRun(c, opened, dev.Caps())
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Recipe: r, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err
@@ -141,9 +143,10 @@ func talking(r *recipe.Recipe, sum *run.Summary) string {
 	return "--chat --system " + terminal.ShellWord(r.Task.System) + " "
 }
 
-// trainRecipe loads the recipe. The folder is that of --run, "" if there is none.
-func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
-	dir := c.String("run")
+// trainRecipe loads the recipe and opens what it names. The folder is that of --run, "" if
+// there is none.
+func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error) {
+	dir = c.String("run")
 	if c.Bool("resume") {
 		if dir == "" {
 			return nil, "", hint.With(usagef("--resume needs --run DIR"), "DIR is the folder of the run to continue")
@@ -179,7 +182,8 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return r, dir, nil
+	opened, err = resolve.Open(r)
+	return opened, dir, err
 }
 
 // firstFree starts a run in the folder dir or, where that holds a run already, in
@@ -195,23 +199,18 @@ func firstFree(dir string, start func(dir string) error) error {
 
 // dryRun prints the resolved recipe and the memory that it takes. As text, the
 // plan is a comment below the recipe, so that the whole is a recipe.
-func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
-	opened, err := resolve.Open(r)
-	if err != nil {
-		return err
+func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
+	r := opened.Recipe
+	plan, refused := run.Plan(opened, caps)
+	if refused != nil && !errors.Is(refused, gpu.ErrOutOfMemory) {
+		return refused
 	}
-	r = opened.Recipe
-	plan, err := run.Plan(opened, caps)
-	if err != nil {
-		return err
-	}
-	refused := plan.Fits(caps)
 	methods, err := methodsOf(r)
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, run.Divided(opened)...)})
+		err := printJSON(c, planLine{r.Resolved(), methods, caps.ID, caps.Memory, refused == nil, plan.Total(), itemsOf(plan), opened.Source.Counts(), append([]string{}, cast.Divided(r)...)})
 		return errors.Join(refused, err)
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
@@ -231,7 +230,7 @@ func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
 	for _, line := range splitLines(plan.String()) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", line)
 	}
-	for _, note := range run.Divided(opened) {
+	for _, note := range cast.Divided(r) {
 		fmt.Fprintf(c.App.Writer, "# %s\n", note)
 	}
 	return refused

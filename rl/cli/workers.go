@@ -19,9 +19,9 @@ import (
 const maxLocal = 64
 
 var workerFlags = []cli.Flag{
-	&cli.StringFlag{Name: "workers", Usage: "draw completions by `WORKERS`: local:N, or local:DEVICE,DEVICE..."},
-	&cli.StringFlag{Name: "workers-mode", Usage: "what is used of their results: exact or draft", DefaultText: "exact, or draft if their devices differ"},
-	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results that is checked in mode exact", Value: 0.05},
+	&cli.StringFlag{Name: "workers", Usage: "let `WORKERS` draw completions: local:N, or local:DEVICE,DEVICE..."},
+	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact, or draft if their devices differ"},
+	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results that are checked in mode exact", Value: 0.05},
 }
 
 // workers are those that --workers asks for.

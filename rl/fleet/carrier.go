@@ -12,7 +12,7 @@ var (
 	// ErrRefused: the trainer refuses this worker. The reason is in the error.
 	ErrRefused = errors.New("refused by the trainer")
 	// ErrGone: these weights are no longer those of the policy.
-	ErrGone = errors.New("these weights are no longer there")
+	ErrGone = errors.New("these weights are no longer available")
 )
 
 // Carrier moves items, results and weights between a trainer and its workers. It may lose,

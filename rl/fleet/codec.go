@@ -64,7 +64,7 @@ func DecodeItem(data []byte) (Item, error) {
 	}
 	r := reader{data: data}
 	if string(r.take(len(itemMark))) != itemMark {
-		return Item{}, errors.New("this is no item of this version of rlzero")
+		return Item{}, errors.New("this is not an item of this version of rlzero")
 	}
 	i := Item{Weights: r.digest(), Seed: r.u64()}
 	i.Params = rollout.Params{Temperature: r.f64(), TopK: int(r.u64()), TopP: r.f64(), MinP: r.f64(), MaxTokens: int(r.u32())}
@@ -103,7 +103,7 @@ func (r Result) Encode() []byte {
 func resultItem(data []byte) (Digest, error) {
 	r := reader{data: data}
 	if string(r.take(len(resultMark))) != resultMark {
-		return Digest{}, errors.New("this is no result of this version of rlzero")
+		return Digest{}, errors.New("this is not a result of this version of rlzero")
 	}
 	return r.digest(), r.err
 }

@@ -252,13 +252,13 @@ func TestFailures(t *testing.T) {
 	}{
 		{"killed", killed, "", ""},
 		{"hanging", hanging, "", ""},
-		{"wrong token", lying(3, wrongToken), "is another than is drawn here", ""},
-		{"wrong log-prob", lying(3, wrongLogprob), "log-probs, entropies or the end are others", ""},
-		{"wrong entropy", lying(3, wrongEntropy), "log-probs, entropies or the end are others", ""},
-		{"old weights", old, "is another than is drawn here: it has other weights or another arithmetic", ""},
+		{"wrong token", lying(3, wrongToken), "differs from what is drawn here", ""},
+		{"wrong log-prob", lying(3, wrongLogprob), "a log-prob, an entropy or the end differs", ""},
+		{"wrong entropy", lying(3, wrongEntropy), "a log-prob, an entropy or the end differs", ""},
+		{"old weights", old, "differs from what is drawn here: the worker has other weights or another arithmetic", ""},
 		{"cut short", garbling(func(r []byte) []byte { return r[:len(r)-9] }), "malformed", "malformed"},
 		{"huge", garbling(func(r []byte) []byte { return append(r, make([]byte, 1<<20)...) }), "accepted for this item: at most", "accepted for this item: at most"},
-		{"empty", garbling(func([]byte) []byte { return nil }), "no result of this version", "no result of this version"},
+		{"empty", garbling(func([]byte) []byte { return nil }), "not a result of this version", "not a result of this version"},
 		{"of another item", garbling(func(r []byte) []byte { r[9]++; return r }), "", ""},
 		{"three times", stuttering, "", ""},
 	} {
@@ -385,7 +385,7 @@ func disputed(t *testing.T) {
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], "worker liar is refused: item ") || c.Refused != 1 || c.Audited != 2 {
 		t.Errorf("%+v %q", c, notes)
 	}
-	if _, err := m.Take(t.Context(), "liar"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is another than is drawn here") {
+	if _, err := m.Take(t.Context(), "liar"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "differs from what is drawn here") {
 		t.Errorf("the liar gets %v", err)
 	}
 }
@@ -547,7 +547,7 @@ func TestWorkEnds(t *testing.T) {
 		wanted  string
 		exactly error
 	}{
-		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is no item of this version of rlzero", nil},
+		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is not an item of this version of rlzero", nil},
 		"an engine that fails":       {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: data}, broken, "no memory", nil},
 		"other weights":              {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: []byte("x")}, broken, "the weights have the digest", nil},
 		"a refused worker":           {nil, Policy{Refused: map[string]string{"w": "because"}}, broken, "because", ErrRefused},

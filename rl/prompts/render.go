@@ -56,7 +56,7 @@ func NewRenderer(tok *text.Tokenizer, eos []int, s Style) (*Renderer, error) {
 		return nil, err
 	}
 	if r.format == nil && s.System != "" {
-		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text in front of the prompts, or take a model with a chat template")
+		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text in front of the prompts, or use a model with a chat template")
 	}
 	return r, nil
 }
@@ -97,7 +97,7 @@ func (r *Renderer) Prompt(row verify.Problem) ([]int, error) {
 	return r.format.Prompt(c.Asked())
 }
 
-var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `take a model with a chat template; [task] form = "text" reads the question alone`)
+var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `use a model with a chat template; [task] form = "text" reads the question alone`)
 
 // conversation is a problem as messages: those of its row, or those of the task, or its
 // question as the user's.

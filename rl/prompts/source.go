@@ -20,9 +20,9 @@ type Source interface {
 	// never changes. A file that has fewer returns all of them; a procedural task
 	// returns an error.
 	HeldOut(n int) ([]verify.Problem, error)
-	// Rows returns every problem of a file, training problems first. It is nil for
+	// Rows returns every problem of a file, by the source's own split. Both are nil for
 	// a procedural task, whose problems are not listed anywhere.
-	Rows() []verify.Problem
+	Rows() (train, heldOut []verify.Problem)
 	// Counts says in words how many problems there are to train on and held out; "" for
 	// a procedural task.
 	Counts() string
@@ -54,7 +54,7 @@ func (p procedural) Draw(r *random.Rand) verify.Problem { return p.Task.Draw(r, 
 
 func (p procedural) HeldOut(n int) ([]verify.Problem, error) { return tasks.HeldOutRows(p.Task, n) }
 
-func (p procedural) Rows() []verify.Problem { return nil }
+func (p procedural) Rows() (train, heldOut []verify.Problem) { return nil, nil }
 
 func (p procedural) Counts() string { return "" }
 

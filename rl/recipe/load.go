@@ -129,7 +129,7 @@ func (r *Recipe) Faults() *Faults {
 // indices of its stage and verifier, as in task.data or stage.1.reward.
 func (f *Faults) Fail(key, format string, args ...any) {
 	p := settings.Path(strings.Split(key, "."))
-	f.doc.Fail(p, "%s: %s", f.doc.Name(p), fmt.Sprintf(format, args...))
+	f.doc.Fail(p, "%s: %w", f.doc.Name(p), fmt.Errorf(format, args...))
 }
 
 // Err returns the collected faults as one error, which is ErrInvalid; nil: there

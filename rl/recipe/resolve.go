@@ -302,7 +302,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	before := d.Failed()
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
-		d.Fail(at.With("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
+		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not a number alone", s.Name)
 	}
 	known := task.Settings != nil || task.FromData()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {

@@ -15,7 +15,7 @@ import (
 type Ask struct {
 	Column string // of the answers in [Batch.Asked]
 	After  string // "prompt" or "completion"
-	Model  string // "policy" or "ref"
+	Model  string // "policy", "ref" or "ema"
 	text   string // in quotes, or row.NAME
 }
 
@@ -28,8 +28,8 @@ type Answers struct {
 // scoreOf is the fact that models are asked for.
 var scoreOf = fact{
 	formula.Fact{Name: "score_of", Level: formula.Completion, Unit: "nats",
-		Takes:   []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref"}}},
-		Meaning: "log-prob of a text, such as row.answer, behind the prompt or the completion, its end token left out; by the policy before the step's updates or by the reference. The sum over the text's tokens at temperature 1. Costs a forward pass",
+		Takes:   []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}},
+		Meaning: "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
 		Source:  "probability of the reference answer as a reward: RLPR, arXiv 2506.18254"},
 	func(b *batch, call formula.Call) formula.Column {
 		out := b.column()

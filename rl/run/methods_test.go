@@ -29,7 +29,7 @@ func tinyRun(t *testing.T, overrides ...string) (weights []byte, metrics map[str
 	}
 	defer dev.Close()
 	dir := t.TempDir()
-	sum, err := Train(t.Context(), Options{Recipe: shortRecipe(t, append(tiny, overrides...)...), Dir: dir, Device: dev, Show: &bytes.Buffer{}})
+	sum, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(tiny, overrides...)...)), Dir: dir, Device: dev, Show: &bytes.Buffer{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Path names a place in a document: keys, and behind the key of a list of tables
@@ -38,6 +40,7 @@ type fault struct {
 	where     string // file:line:column, or the override
 	line, col int    // 0 for an override
 	text      string
+	hints     []string // of the error that text is of
 }
 
 // Parse reads a TOML text; file is its name in errors. The error is for text that
@@ -209,12 +212,13 @@ func (d *Document) Name(p Path) string {
 const maxFaults = 20
 
 // Fail records that something at p is wrong. The text begins with the name of the
-// key if the reader needs it.
+// key if the reader needs it. Hints of an error that is wrapped with %w are kept.
 func (d *Document) Fail(p Path, format string, args ...any) {
 	if len(d.faults) == maxFaults {
 		return
 	}
-	f := fault{text: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	f := fault{text: err.Error(), hints: hint.All(err)}
 	if s := d.override(p); s != nil {
 		f.where = "--set " + s.text
 	} else if d.file != "" {
@@ -247,12 +251,16 @@ func (d *Document) Err() error {
 		return nil
 	}
 	slices.SortStableFunc(d.faults, func(a, b fault) int { return 10_000*(a.line-b.line) + a.col - b.col })
-	var lines []string
+	var lines, hints []string
 	for _, f := range d.faults {
 		if f.where != "" {
 			f.where += ": "
 		}
-		lines = append(lines, f.where+f.text)
+		lines, hints = append(lines, f.where+f.text), append(hints, f.hints...)
 	}
-	return errors.New(strings.Join(lines, "\n"))
+	err := errors.New(strings.Join(lines, "\n"))
+	for _, h := range hints {
+		err = hint.With(err, "%s", h)
+	}
+	return err
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
-// or, for ref and mismatched, by another model; and no column is there that they cannot name.
+// or, for four, by a supplier of package cast; and no column is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref", "mismatched"}
+	supplied := []string{"ref", "ema", "old_value", "mismatched"}
 	for name := range columns {
 		supplied = append(supplied, name)
 	}

@@ -35,6 +35,10 @@
 // the forward pass first, and again before their backward pass. The gradient has the same
 // bits in each way.
 //
+// Values of the time of sampling (old_value) come from a forward pass of the trainer at the
+// beginning of the step, when the policy is still the one that sampled. They are the bits of
+// the first update.
+//
 // Units: log-probs and entropies in nats; times in seconds; a stage's learning rate is
 // per update. A stage belongs to one goroutine. Cancelling the context of Step ends a
 // rollout; an update that has begun is finished.

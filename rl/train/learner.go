@@ -49,7 +49,7 @@ func (s *learner) once(at Position, cs []Completion, lr float64) (batch, measure
 	if err != nil || b.u == nil {
 		return b, measured{}, err
 	}
-	m, err := s.update(step, b, false, lr)
+	m, err := s.update(step, b, false, adamW(s.stage.Optimizer, lr))
 	if err != nil {
 		return b, m, err
 	}

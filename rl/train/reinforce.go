@@ -106,8 +106,9 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 		return nil, err
 	}
 	maps.Copy(e.Metrics, row)
-	lr := s.stage.LearningRate(at.Step)
-	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
+	h := adamW(s.stage.Optimizer, s.stage.LearningRate(at.Step))
+	h.ValueLR = s.stage.ValueLearningRate(at.Step)
+	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = h.LR, 0, 0
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(groupsOf(cs))
 	var done updates
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
@@ -118,7 +119,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 		if b.u == nil {
 			continue
 		}
-		m, err := s.update(step, b, len(done) == 0, lr)
+		m, err := s.update(step, b, len(done) == 0, h)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -26,6 +27,7 @@ var nowFacts = []struct {
 	{"entropy", func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
 		func(v *rollout.View) []float32 { return v.Entropy }},
 	{"uniform_logp", func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil},
+	{"value", func(s *model.TokenStats) *[]float32 { return &s.Value }, func(w *model.TokenWeights) *[]float64 { return &w.Value }, nil},
 }
 
 func isNow(fact string) bool {
@@ -47,14 +49,17 @@ type batch struct {
 
 // update is one change of the weights. first says that none came before it in the step,
 // so that the trainer computes what the sampler recorded.
-func (s *learner) update(step *algo.StepValues, b batch, first bool, lr float64) (measured, error) {
+func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.AdamW) (measured, error) {
 	m, err := b.backward(step, first)
 	if err != nil {
 		return m, err
 	}
-	m.norm, err = s.Cast.Policy.Update(adamW(s.stage.Optimizer, lr))
+	m.norm, err = s.Cast.Policy.Update(h)
 	if errors.Is(err, model.ErrNotFinite) {
-		err = failed(err, lr, s.stage.Optimizer.ClipNorm)
+		err = failed(err, h.LR, h.ClipNorm)
+	}
+	if err == nil && s.stage.Kind == recipe.KindRL { // every stage begins with an average of its own
+		err = s.Cast.Follow(1 - s.stage.RL.EMADecay)
 	}
 	return m, err
 }

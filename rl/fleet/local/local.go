@@ -121,12 +121,12 @@ func fits(r *recipe.Recipe, folder string, trainer gpu.Caps, devices []gpu.Devic
 			plans[c.ID] = &gpu.Plan{}
 		}
 		caps[c.ID] = c
-		plans[c.ID].Add(fmt.Sprintf("worker %d", i+1), one.Total(), "parameters, sampler and its cache", gpu.Saving{Change: "fewer workers on this device", Bytes: one.Total()})
+		plans[c.ID].Add(fmt.Sprintf("worker %d", i+1), one.Total(), "parameters, sampler and its cache")
 	}
 	for _, dev := range devices {
 		id := dev.Caps().ID
 		if err := plans[id].Fits(caps[id]); err != nil {
-			return fmt.Errorf("device %s: %w", id, err)
+			return hint.With(fmt.Errorf("device %s: %w", id, err), "name this device less often in --workers")
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 )
@@ -39,15 +40,25 @@ var tiny = []string{
 // workers makes those of a run.
 type workers func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler
 
-// filesOf runs the recipe and returns its files but those of times, and what was shown.
-func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, string) {
+// opened loads the recipe and opens what it names.
+func opened(t *testing.T, sets ...string) *resolve.Opened {
 	t.Helper()
 	r, err := recipe.Load("countdown-short", append(sets, tiny...))
 	if err != nil {
 		t.Fatal(err)
 	}
+	o, err := resolve.Open(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// filesOf runs the recipe and returns its files but those of times, and what was shown.
+func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, string) {
+	t.Helper()
 	dir, show := filepath.Join(t.TempDir(), "run"), &bytes.Buffer{}
-	o := run.Options{Recipe: r, Dir: dir, Device: gputest.Devices(t)[0], Show: show}
+	o := run.Options{Opened: opened(t, sets...), Dir: dir, Device: gputest.Devices(t)[0], Show: show}
 	if with != nil {
 		o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
 			return with(t, r, c, note), nil
@@ -204,13 +215,9 @@ func TestMixedDevices(t *testing.T) {
 func TestResume(t *testing.T) {
 	want := plainFiles(t)
 	for _, c := range []struct{ stopAt, before, after int }{{1, 2, 1}, {9, 0, 2}} {
-		r, err := recipe.Load("countdown-short", tiny)
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir := filepath.Join(t.TempDir(), "run")
 		part := func(ctx context.Context, n int, resume bool, each func()) error {
-			o := run.Options{Recipe: r, Dir: dir, Resume: resume, Device: gputest.Devices(t)[0], Show: io.Discard}
+			o := run.Options{Opened: opened(t), Dir: dir, Resume: resume, Device: gputest.Devices(t)[0], Show: io.Discard}
 			o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
 				if n == 0 {
 					return calling{c.Own, each}, nil
@@ -223,7 +230,7 @@ func TestResume(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
-		err = part(ctx, c.before, false, func() {
+		err := part(ctx, c.before, false, func() {
 			if calls++; calls == c.stopAt {
 				cancel()
 			}
