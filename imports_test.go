@@ -43,7 +43,7 @@ var layers = []layer{
 
 	// A run, from its loop down.
 	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
-	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify"},
+	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
 	{folder: "rl/eval", imports: "internal/hint rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines", tests: "gpu gpu/gputest gpu/refdev"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/resolve rl/run"},

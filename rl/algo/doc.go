@@ -43,7 +43,8 @@
 // A local loss may be cut into parts in any way ([Update.PartSlopes]): the derivatives of the
 // parts are those of the whole to the bit. No value depends on the order of groups.
 //
-// [RunFacts] are what every stage of a run supplies; [Facts] has those besides that only
+// [RunFacts] are what a stage that samples supplies, [RowFacts] what one supplies that learns
+// from rows; [Facts] has those besides that only
 // rlzero formulas eval is given. The folders schedule (learning rate and other numbers over
 // the steps) and stats (pass@k, majority, intervals) hold what is arithmetic too but no part
 // of the loss.

@@ -22,7 +22,7 @@ func Facts() []formula.Fact {
 	return all
 }
 
-// RunFacts are those that every stage of a run can supply. Naming a fact is what
+// RunFacts are those that every stage that samples can supply. Naming a fact is what
 // makes the run compute it.
 func RunFacts() []formula.Fact { return slices.Clone(runFacts) }
 
@@ -39,6 +39,14 @@ func StaleFacts() []formula.Fact {
 		{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled" + needs},
 	}
 }
+
+// RowFacts are those of a stage that learns from rows of data or from demonstrations: no
+// model sampled them.
+func RowFacts() []formula.Fact {
+	return slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(ofRows, f.Name) })
+}
+
+var ofRows = []string{"step", "steps", "progress", "chance", "prompt_tokens", "reward", "mismatched", "logp", "entropy", "uniform_logp", "ref", "noise"}
 
 // Trains tells whether a stage of a run can supply what a method reads. A stage with
 // verifiers of its own may supply more.
@@ -69,7 +77,7 @@ func nowFact(name, unit, meaning string) formula.Fact {
 var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
-	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
+	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one"},
 	{Name: "task", Level: formula.Completion, Meaning: "score of the task's own verdict; the stage's verifiers go by their names"},
 	{Name: "task.*", Level: formula.Completion, Meaning: "a number that the task's verdict has beside its score, such as task.error; those of the stage's verifiers are NAME.value"},
 	{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""},
@@ -88,13 +96,13 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	tokenFact("ema", "nats", "log-prob by the moving average of the policy's weights over the updates of the stage, which keep the share ema_decay of themselves at each; costs a second copy of what is trained and a forward pass"),
 	tokenFact("old_value", "", "value when the token was drawn; costs a forward pass"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
+	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref, at the beginning of the step, of the prompt with the completion of the next prompt: KTO's anchor"},
 })
 
 // otherFacts exist where columns are given, as for rlzero formulas eval. No stage
 // supplies them.
 var otherFacts = []formula.Fact{
 	{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
-	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref of the prompt with the completion of another: KTO's anchor"},
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
 	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
 }

@@ -177,7 +177,7 @@ var general = map[string]string{
 	"policy/kl_ref":          "batch_token_mean(k3)",
 	"policy/entropy":         "batch_token_mean(entropy)",
 	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old))",
-	"policy/compared":        "batch_token_count(scored(logp))",
+	"policy/compared":        "batch_token_count(scored(logp - old))",
 	"policy/equal":           "batch_token_count(logp == old)",
 }
 
@@ -266,8 +266,10 @@ func (m Method) measured(text formula.Text, program *formula.Program, facts []fo
 	if slices.ContainsFunc(facts, func(f formula.Fact) bool { return f.Name == "fresh" }) {
 		maps.Copy(beside, ofFresh)
 	}
+	learnt := program.Uses(keepPart, advantagePart, lossPart)
 	for _, p := range presetTexts().library {
-		if slices.Contains(used, p.Name) {
+		// A name that the method gives another meaning counts where it is learnt by.
+		if _, own := m.Formulas[p.Name]; slices.Contains(used, p.Name) && (!own || slices.Contains(learnt, p.Name)) {
 			maps.Copy(beside, p.Metrics)
 		}
 	}
@@ -357,8 +359,10 @@ func (a *Algorithm) check() error {
 }
 
 // Needs are the facts that the method reads, metrics and states included, sorted.
-func (a *Algorithm) Needs() []string {
-	needs := a.program.Needs()
+func (a *Algorithm) Needs() []string { return a.needs(a.program.Needs()) }
+
+// needs adds what the states read.
+func (a *Algorithm) needs(needs []string) []string {
 	for _, m := range a.movers {
 		for _, name := range m.names {
 			needs = append(needs, m.program.Needs(statePart(name))...)
@@ -367,6 +371,18 @@ func (a *Algorithm) Needs() []string {
 	needs = slices.DeleteFunc(needs, func(name string) bool { _, state := a.Method.State[name]; return state })
 	slices.Sort(needs)
 	return slices.Compact(needs)
+}
+
+// Reads are the facts that the method reads, those of the metrics of every method left out,
+// sorted.
+func (a *Algorithm) Reads() []string {
+	parts := slices.Collect(maps.Keys(a.Method.Metrics))
+	for _, name := range []string{keepPart, advantagePart, lossPart} {
+		if _, _, there := a.program.Level(name); there {
+			parts = append(parts, name)
+		}
+	}
+	return a.needs(a.program.Needs(parts...))
 }
 
 // numbersRead are the parameters that formulas read.

@@ -32,9 +32,9 @@ func sizesOf(r *recipe.Recipe) sizes {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
 		switch st.Kind {
-		case recipe.KindSFT:
+		case recipe.KindSFT, recipe.KindPreference:
 			longest = max(longest, st.SFT.MaxTokens)
-			rows = max(rows, st.SFT.BatchSize*longest)
+			rows = max(rows, st.SFT.BatchSize*max(longest, groupRows(r, st)))
 		case recipe.KindRL:
 			rows = max(rows, (st.RL.PromptsPerStep/st.RL.UpdatesPerRollout+1)*groupRows(r, st))
 			widest, group = max(widest, st.RL.PromptsPerStep*st.RL.GroupSize), max(group, st.RL.GroupSize)
@@ -50,9 +50,14 @@ func sizesOf(r *recipe.Recipe) sizes {
 	return s
 }
 
-// groupRows is how many rows a group of a stage takes at most.
+// groupRows is how many rows a group of a stage takes at most; 0: it has none.
 func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
-	if st.SecondChance.TrainHint { // prompts of a group may differ
+	switch {
+	case st.Kind == recipe.KindPreference:
+		return 2 * st.SFT.MaxTokens
+	case st.Kind != recipe.KindRL:
+		return 0
+	case st.SecondChance.TrainHint: // prompts of a group may differ
 		return model.GroupRows(0, r.Task.MaxPromptTokens+r.MaxCompletion(st), st.RL.GroupSize)
 	}
 	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxCompletion(st), st.RL.GroupSize)
@@ -65,7 +70,7 @@ func Divided(r *recipe.Recipe) []string {
 	var notes []string
 	for i := range r.Stages {
 		st := &r.Stages[i]
-		if st.Kind != recipe.KindRL || st.Skip {
+		if st.Skip {
 			continue
 		}
 		if need := groupRows(r, st); need > sizesOf(r).trainRows {

@@ -29,11 +29,12 @@ var suppliers = []supplier{
 		return c.Policy.now(views, func(s model.TokenStats) []float32 { return s.Value })
 	}},
 	{"value", "value head", nil},
+	{"mismatched", "reference", (*Cast).gains}, // of the views that it is asked for
 }
 
 // Needs lists the facts that a stage reads and that take a pass of a model.
 func Needs(st *recipe.Stage) []string {
-	if st.Skip || st.Kind != recipe.KindRL {
+	if st.Skip || st.Kind == recipe.KindEval {
 		return nil
 	}
 	reads, err := st.Reads()
@@ -88,6 +89,24 @@ func roles(r *recipe.Recipe) map[string]bool {
 		}
 	}
 	return needed
+}
+
+// gains are the log-probs of the tokens of the spans, now less by the reference.
+func (c *Cast) gains(views []rollout.View) ([][]float64, error) {
+	stats, err := c.Policy.Forward(views)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := logprobs(c.reference.scorer, views)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range ref {
+		for j := range row {
+			row[j] = float64(stats[i].Logprob[j]) - row[j]
+		}
+	}
+	return ref, nil
 }
 
 // Supply computes a fact of [Needs]: a row for each view, with an entry for each token

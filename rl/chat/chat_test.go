@@ -202,7 +202,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 	} {
 		f := format(t, x.source, Options{})
 		c := read(t, x.raw)
-		l, err := f.Lesson(c)
+		l, err := f.Lesson(c, 0)
 		if err != nil {
 			t.Errorf("%s: %v", x.name, err)
 			continue
@@ -223,7 +223,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 		`[{"role":"user","content":"q1"}]`:                                             "nothing is learned from the conversation: there is no message of the assistant",
 		`[{"role":"user","content":"q1"},{"role":"assistant","content":"<|im_end|>"}]`: "message 2: the text of a message contains a control token: <|im_end|>",
 	} {
-		if _, err := f.Lesson(read(t, raw)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Lesson(read(t, raw), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
@@ -231,7 +231,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 <think>{% endif %}`, Options{})
-	if _, err := f.Lesson(read(t, two)); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "message 2: the template begins the turn with other text than the generation prompt") {
+	if _, err := f.Lesson(read(t, two), 0); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "message 2: the template begins the turn with other text than the generation prompt") {
 		t.Errorf("thoughts that were opened: %v", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := f.Lesson(c)
+		l, err := f.Lesson(c, 0)
 		if errors.Is(err, ErrNothing) || whole.Assistant != nil {
 			outside++
 			continue
@@ -320,7 +320,7 @@ func FuzzMessages(f *testing.F) {
 		if ids, err := chat.Prompt(c); err == nil && len(ids) == 0 {
 			t.Error("a prompt without tokens")
 		}
-		if l, err := chat.Lesson(c); err == nil && l.Learned[len(l.Learned)-1].To > len(l.IDs) {
+		if l, err := chat.Lesson(c, 0); err == nil && l.Learned[len(l.Learned)-1].To > len(l.IDs) {
 			t.Errorf("%+v", l)
 		}
 	})

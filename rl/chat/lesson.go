@@ -20,9 +20,9 @@ type Lesson struct {
 }
 
 // Lesson are the token ids of a whole conversation and what is learned of them: see the
-// package. An answer at the very end whose turn the template does not end is ended with
-// [Format.End].
-func (f *Format) Lesson(c Conversation) (Lesson, error) {
+// package. Nothing is learned of the first messages, as many as are given. An answer at the
+// very end whose turn the template does not end is ended with [Format.End].
+func (f *Format) Lesson(c Conversation, given int) (Lesson, error) {
 	if err := f.check(c); err != nil {
 		return Lesson{}, err
 	}
@@ -32,8 +32,15 @@ func (f *Format) Lesson(c Conversation) (Lesson, error) {
 	}
 	var l Lesson
 	spans, marked := whole.Assistant, whole.Assistant != nil && whole.Lost == nil
-	if !marked {
-		spans = f.answers(c, whole.Text, &l)
+	switch {
+	case !marked:
+		spans = f.answers(c, given, whole.Text, &l)
+	case given > 0:
+		before, err := f.render(Conversation{c.Messages[:given], c.Tools, c.Documents}, false)
+		if err != nil {
+			return Lesson{}, err
+		}
+		spans = slices.DeleteFunc(slices.Clone(spans), func(s template.Span) bool { return s.Start < len(before.Text) })
 	}
 	at := 0
 	for _, s := range spans {
@@ -86,12 +93,12 @@ func (l *Lesson) nothing(c Conversation) error {
 	return fmt.Errorf("%w: %s", ErrNothing, why)
 }
 
-// answers are the places of the assistant's turns in the text of the whole, as far as
-// the text before a turn and the text with it are begins of it.
-func (f *Format) answers(c Conversation, whole string, l *Lesson) []template.Span {
+// answers are the places of the assistant's turns behind the given messages in the text of
+// the whole, as far as the text before a turn and the text with it are begins of it.
+func (f *Format) answers(c Conversation, given int, whole string, l *Lesson) []template.Span {
 	var spans []template.Span
 	for i, m := range c.Messages {
-		if m.Role != Assistant {
+		if m.Role != Assistant || i < given {
 			continue
 		}
 		span, why := f.answer(c, i, whole)

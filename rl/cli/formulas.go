@@ -248,7 +248,8 @@ func algorithmsCommand() *cli.Command {
 	}
 	command := algorithmCatalogue.lister("list the published methods, show the formulas of one", "dapo", list, showAlgorithm)
 	command.Description = `Lists methods with their paper. Those marked "train" can be the preset of a recipe's
-[stage.algorithm]; the others read facts that no stage supplies yet, or scores of
+[stage.algorithm]: of a stage of kind rl, and of kind sft or preference if they read
+nothing of what was sampled, such as sft and dft, dpo and kto. The others read facts that no stage supplies yet, or scores of
 verifiers that the stage has to declare. All can be evaluated with rlzero formulas eval.
 
 ` + command.Description

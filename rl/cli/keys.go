@@ -57,13 +57,22 @@ func printKeys(c *cli.Context, keys []recipe.Key) error {
 		}
 		text += "." + defaultText(k)
 		if len(k.Kinds) < len(table.Kinds) {
-			text += " For kind " + strings.Join(k.Kinds, " and ") + "."
+			text += " For kind " + listed(k.Kinds) + "."
 		}
 		if _, err := fmt.Fprintf(c.App.Writer, "  %-*s  %s\n", width, k.Key, text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// listed are words as in a sentence: a, b and c.
+func listed(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // tableHead is the line above the keys of a table, of which k is the first.
@@ -74,7 +83,7 @@ func tableHead(k recipe.Key) string {
 	case k.Table == "stage" || k.Table == "stage.verifier":
 		return "\n[[" + k.Table + "]]"
 	case len(k.Kinds) > 0:
-		return "\n[" + k.Table + "] of stages of kind " + strings.Join(k.Kinds, " and ")
+		return "\n[" + k.Table + "] of stages of kind " + listed(k.Kinds)
 	}
 	return "\n[" + k.Table + "]"
 }

@@ -16,8 +16,8 @@ func TestRecipeKeys(t *testing.T) {
 	if code := Main([]string{"rlzero", "recipes", "keys"}, nil, &text, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
-	for _, want := range []string{"At the top\n  name ", "\n\n[stage.optimizer] of stages of kind sft and rl\n", "Default 1e-06 (rl), 0.003 (sft).\n",
-		"One of constant, linear, cosine. Default \"constant\". For kind rl.\n", "A whole number, at least 1 (tokens). Default 8192.\n"} {
+	for _, want := range []string{"At the top\n  name ", "\n\n[stage.optimizer] of stages of kind sft, preference and rl\n", "Default 1e-06 (preference), 1e-06 (rl), 0.003 (sft).\n",
+		"One of constant, linear, cosine. Default \"linear\" (preference), \"constant\" (rl). For kind preference and rl.\n", "A whole number, at least 1 (tokens). Default 8192.\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}

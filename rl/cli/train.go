@@ -253,7 +253,7 @@ type methodText struct {
 func methodsOf(r *recipe.Recipe) ([]methodText, error) {
 	methods := []methodText{}
 	for i := range r.Stages {
-		if st := &r.Stages[i]; st.Kind == recipe.KindRL {
+		if st := &r.Stages[i]; st.Kind != recipe.KindEval {
 			method, err := st.Compiled()
 			if err != nil {
 				return nil, err

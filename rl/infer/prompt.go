@@ -80,7 +80,7 @@ func (r *reader) sequence(raw []byte) ([]int, error) {
 		if c.Messages[len(c.Messages)-1].Role != chat.Assistant {
 			return r.ids(r.format.Prompt(c))
 		}
-		lesson, err := r.format.Lesson(c)
+		lesson, err := r.format.Lesson(c, 0)
 		return r.ids(lesson.IDs, err)
 	case line.Text != nil:
 		return encode(r.m, "text", *line.Text)

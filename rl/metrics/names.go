@@ -18,8 +18,17 @@ type Metric struct {
 
 // table is in the order in which rows are written.
 var table = []Metric{
-	{"sft/loss", "nats per token", "mean negative log-prob of the demonstrations' tokens, end token included",
+	{"sft/loss", "nats per token", "mean negative log-prob of the demonstrations' tokens, end token included, whatever loss the stage minimises",
 		"Should fall. It cannot fall below the entropy of the demonstrations themselves."},
+
+	{"preference/accuracy", "share of pairs", "pairs for which the margin is above 0: the model prefers the better completion more than the reference does",
+		"Begins at 0 if the loss compares with a reference, which the policy then equals, or at about a half; should rise."},
+	{"preference/margin", "", "preference/chosen less preference/rejected, averaged over pairs",
+		"Should rise. Once preference/accuracy is near 1, a margin that goes on rising is overfitting."},
+	{"preference/chosen", "", "implicit reward of the better completions: beta times the log-ratio to the reference, or times the log-prob where the loss has no reference",
+		"May fall with preference/rejected, as long as it falls more slowly. A fast fall means that good completions become unlikely too."},
+	{"preference/rejected", "", "implicit reward of the worse completions",
+		"Should fall below preference/chosen."},
 
 	{"reward/mean", "", "mean reward of the step's scored completions",
 		"Should rise. It is noisy, so judge it over tens of steps."},
@@ -140,6 +149,12 @@ var table = []Metric{
 		"The accuracy at temperature 0."},
 	{"eval/loss", "nats per token", "mean negative log-prob of what is learned of held-out rows, up to 128 of them, when rows of data are imitated",
 		"Should fall with sft/loss. If it rises while sft/loss falls, the model memorises the rows: stop there."},
+	{"eval/preference_loss", "", "the stage's loss on held-out pairs, up to 128 of them",
+		"Should fall with policy/loss. If it rises while that falls, the model memorises the pairs: stop there."},
+	{"eval/preference_accuracy", "share of pairs", "preference/accuracy on these pairs",
+		"Should rise above a half."},
+	{"eval/preference_margin", "", "preference/margin on these pairs",
+		"Should rise."},
 	{"eval/valid", "share of samples", "samples that have the form of an answer, right or wrong; only for tasks that define a form",
 		"Should be near 1 before reinforcement learning begins."},
 	{"eval/length_mean", "tokens", "mean length of the held-out samples, end token included",

@@ -18,6 +18,7 @@ import (
 type Limits struct {
 	Prompt int // tokens of a prompt; 0: nothing is sampled
 	Lesson int // tokens of a row to imitate, prompt included; 0: none is imitated
+	Choice int // tokens of a completion to choose by, prompt included; 0: there is none
 }
 
 // errLong marks what is longer than a limit.
@@ -33,6 +34,8 @@ var faults = []fault{
 	{chat.ErrControl, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name"},
 	{chat.ErrSystem, ""},
 	{chat.ErrNothing, "take these rows out"},
+	{errNoChoice, "name the columns in the recipe, such as [task.columns] chosen = \"response_a\", or take these rows out"},
+	{errSame, "take these rows out: they say nothing"},
 	{errLong, ""},
 	{errors.New("any other"), ""},
 }
@@ -101,13 +104,37 @@ func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err e
 		}
 	}
 	if l.Lesson > 0 {
-		lesson, err = r.Lesson(row)
-		if n := len(lesson.IDs); err == nil && n > l.Lesson {
-			err = fmt.Errorf("the row has %d tokens, but max_tokens is %d: it is %w", n, l.Lesson, errLong)
-			err = hint.With(err, "raise max_tokens of the stage, or take the row out")
+		if lesson, err = r.Lesson(row); err == nil {
+			err = fits(lesson, l.Lesson)
+		}
+		if err != nil {
+			return lesson, err
 		}
 	}
-	return lesson, err
+	if l.Choice > 0 {
+		choices, err := r.Choices(row)
+		if err != nil {
+			return lesson, err
+		}
+		for _, c := range choices {
+			if err := fits(c.Lesson, l.Choice); err != nil {
+				return lesson, err
+			}
+			if c.Passed > lesson.Passed {
+				lesson.Passed, lesson.Why = c.Passed, c.Why
+			}
+		}
+	}
+	return lesson, nil
+}
+
+// fits refuses a row that is longer than a stage has room for.
+func fits(lesson chat.Lesson, most int) error {
+	if n := len(lesson.IDs); n > most {
+		err := fmt.Errorf("the row has %d tokens, but max_tokens is %d: it is %w", n, most, errLong)
+		return hint.With(err, "raise max_tokens of the stage, or take the row out")
+	}
+	return nil
 }
 
 func (s *shared) add(row verify.Problem, err error) {

@@ -330,6 +330,9 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		}
 		return row, fmt.Errorf("%q is %s; accepted: a string", key, kind)
 	}
+	if err := readImplicit(&row, fields); err != nil {
+		return row, err
+	}
 	if err := readMessages(&row, fields); err != nil {
 		return row, err
 	}

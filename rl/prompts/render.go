@@ -217,7 +217,7 @@ func (r *Renderer) Shown(row verify.Problem, completion string) (chat.Lesson, er
 // Lesson is a row of a file to imitate: its completion, or what the assistant says in
 // its messages.
 func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
-	text, more, err := completionOf(row)
+	text, more, err := completionOf(row, completionKey)
 	if err != nil {
 		return chat.Lesson{}, err
 	}
@@ -235,14 +235,14 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 		return chat.Lesson{}, err
 	}
 	c.Messages = append(c.Messages, more...)
-	return r.format.Lesson(c)
+	return r.format.Lesson(c, 0)
 }
 
 var errNoLesson = fmt.Errorf(`%w: the row has no "messages" and no "completion"`, chat.ErrNothing)
 
-// completionOf is the completion of a row, as text or as messages; none: both are nil.
-func completionOf(row verify.Problem) (text *string, messages []chat.Message, err error) {
-	raw, there := row.Metadata[completionKey]
+// completionOf is a completion of a row, as text or as messages; none: both are nil.
+func completionOf(row verify.Problem, key string) (text *string, messages []chat.Message, err error) {
+	raw, there := row.Metadata[key]
 	if !there || string(raw) == "null" {
 		return nil, nil, nil
 	}
@@ -252,7 +252,7 @@ func completionOf(row verify.Problem) (text *string, messages []chat.Message, er
 		err = errors.New("accepted: text, or a list of messages")
 	}
 	if err != nil {
-		err = fmt.Errorf("%q: %w", completionKey, err)
+		err = fmt.Errorf("%q: %w", key, err)
 	}
 	return text, messages, err
 }

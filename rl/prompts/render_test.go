@@ -234,6 +234,8 @@ func FuzzRows(f *testing.F) {
 	for _, seed := range []string{
 		`{"question":"1+1?","answer":"2"}`, `{"messages":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}],"tools":[{"name":"t"}]}`,
 		`{"prompt":[{"role":"user","content":"U"}],"completion":[{"role":"assistant","content":"A"}]}`, `{"prompt":"U","completion":"A"}`, `{"messages":null,"prompt":null}`,
+		`{"chosen":"U A","rejected":"U B"}`, `{"chosen":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}],"rejected":[{"role":"user","content":"U"},{"role":"assistant","content":"B"}]}`,
+		`{"prompt":"U","completion":"A","label":true}`,
 	} {
 		f.Add(seed)
 	}
@@ -258,6 +260,13 @@ func FuzzRows(f *testing.F) {
 		}
 		if l, err := r.Lesson(row); err == nil && (len(l.Learned) == 0 || l.Learned[len(l.Learned)-1].To > len(l.IDs)) {
 			t.Errorf("%+v", l)
+		}
+		if choices, err := r.Choices(row); err == nil {
+			for _, c := range choices {
+				if len(c.Learned) == 0 || c.Learned[len(c.Learned)-1].To > len(c.IDs) {
+					t.Errorf("%+v", c)
+				}
+			}
 		}
 		same := verify.Problem{Question: row.Question, Metadata: Context(row)}
 		one, oneErr := r.Prompt(row)

@@ -72,7 +72,7 @@ func (a Algorithm) states() map[string]algo.State {
 	return states
 }
 
-// Compiled is the method of an rl stage of a recipe that was loaded, over the facts that
+// Compiled is the method of a stage of a recipe that was loaded, over the facts that
 // the stage supplies.
 func (s *Stage) Compiled() (*algo.Algorithm, error) {
 	all := func(string) bool { return true }
@@ -81,6 +81,9 @@ func (s *Stage) Compiled() (*algo.Algorithm, error) {
 
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
+	if s.Kind != KindRL {
+		return algo.RowFacts()
+	}
 	facts := algo.RunFacts()
 	if s.Stale() {
 		facts = append(facts, algo.StaleFacts()...)
@@ -98,8 +101,10 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 	value, there := t["algorithm"]
 	table, ok := value.(map[string]any)
 	switch {
-	case s.Kind != KindRL:
-		d.Fail(at, "%s is a table of %s stages; this one is of kind %s", d.Name(at), KindRL, s.Kind)
+	case s.Kind == KindEval:
+		if there {
+			d.Fail(at, "%s is a table of stages that learn; this one is of kind %s", d.Name(at), s.Kind)
+		}
 		return
 	case there && !ok:
 		d.WrongType(at, value, "a table [stage.algorithm]")
@@ -196,26 +201,14 @@ func (a *Algorithm) write(m algo.Method) {
 
 // compile checks a method over what a stage supplies; nil: it is refused.
 func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at settings.Path, loose func(name string) bool) *algo.Algorithm {
-	known := s.facts()
-	for _, f := range algo.Facts() {
-		// The metrics of a stage that tells what is fresh are others.
-		if f.Name != "fresh" && !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
-			known = append(known, f)
-		}
-	}
-	a, err := m.Compile(known)
-	if err != nil {
-		d.formulaFaults(err, table, at)
-		return nil
-	}
 	before := d.Failed()
-	for _, need := range a.Needs() {
-		family, _, _ := strings.Cut(need, ".")
-		is := func(f formula.Fact) bool { return f.Name == need || f.Name == family+".*" }
-		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), is) {
-			i := slices.IndexFunc(known, is)
-			d.Fail(at, "%s reads %s (%s); replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
+	a, err := m.Compile(s.facts())
+	if err != nil {
+		d.unsupplied(s, m, at)
+		if d.Failed() == before {
+			d.formulaFaults(err, table, at)
 		}
+		return nil
 	}
 	for _, name := range a.Idle() {
 		if _, own := table[name]; own && !loose(name) {
@@ -239,6 +232,31 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 		return nil
 	}
 	return a
+}
+
+// unsupplied records which facts a method reads that exist, but not in this stage.
+func (d decoder) unsupplied(s *Stage, m algo.Method, at settings.Path) {
+	find := func(facts []formula.Fact, name string) int {
+		family, _, _ := strings.Cut(name, ".")
+		return slices.IndexFunc(facts, func(f formula.Fact) bool { return f.Name == name || f.Name == family+".*" })
+	}
+	own := slices.Concat(formula.Structure(), s.facts())
+	known := s.facts()
+	for _, f := range algo.Facts() {
+		if !slices.ContainsFunc(own, func(o formula.Fact) bool { return o.Name == f.Name }) {
+			known = append(known, f)
+		}
+	}
+	a, err := m.Compile(known)
+	if err != nil {
+		return
+	}
+	for _, name := range a.Reads() {
+		if find(own, name) < 0 {
+			f := known[find(known, name)]
+			d.Fail(at, "%s reads %s (%s), which this stage does not supply; replace the formulas that name it: rlzero algorithms lists the methods that can train", d.Name(at), name, f.Meaning)
+		}
+	}
 }
 
 // formulaFaults records what the checker of formulas found, each at the key that holds

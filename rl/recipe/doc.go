@@ -5,8 +5,8 @@
 //	[model]       a path, or the dimensions of a model made from random weights
 //	[task]        where problems come from and how they are judged: a family, or a file
 //	[checkpoint]  how many are kept
-//	[[stage]]     sft, rl or eval, in order; each with optimizer, sampling, algorithm,
-//	              and the verifiers that its reward can name
+//	[[stage]]     sft, preference, rl or eval, in order; each with optimizer, sampling,
+//	              algorithm, and the verifiers that its reward can name
 //
 //	text ─parse─> tree ─overrides─> tree ─table by table, over the defaults─> Recipe ─Resolved─> text
 //

@@ -27,7 +27,7 @@ func Keys() []Key {
 	r := defaults()
 	var keys []Key
 	collect(&keys, "", &r, "")
-	for _, kind := range []string{KindSFT, KindRL, KindEval} {
+	for _, kind := range kinds {
 		s := stageDefaults(kind)
 		collect(&keys, "stage", &s, kind)
 	}

@@ -12,7 +12,14 @@ import (
 	"github.com/rlzero/rlzero/rl/settings"
 )
 
-// everyKind is a recipe with a stage of each kind.
+// fromRows is a recipe with a stage of the kind that needs rows of data.
+const fromRows = `model.path = "start"
+task.data = "x"
+[[stage]]
+kind = "preference"
+`
+
+// everyKind is a recipe with a stage of each other kind.
 const everyKind = `[model]
 path = "start"
 [task]
@@ -49,7 +56,11 @@ func TestKeys(t *testing.T) {
 			if k.Table == "model" && !slices.Contains(besidePath, k.Key) { // a model to make
 				set = append([]string{`model={family = "qwen3", layers = 1, width = 8, heads = 1, mlp = 8}`}, set...)
 			}
-			if _, err := Parse("r.toml", everyKind, set); err != nil {
+			text := everyKind
+			if kind == KindPreference {
+				text = fromRows
+			}
+			if _, err := Parse("r.toml", text, set); err != nil {
 				t.Errorf("%s: %v", place, err)
 			}
 		}
@@ -79,7 +90,7 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		sets []string
-	}{{everyKind, fresh}, {noSFT, file}, {noSFT, several}} {
+	}{{everyKind, fresh}, {noSFT, file}, {noSFT, several}, {fromRows, nil}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

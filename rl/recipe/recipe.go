@@ -75,7 +75,7 @@ type Task struct {
 	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
 	Columns
 	Sources         []dataSource   `toml:"source" about:"several data sets in place of data"`
-	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; a recipe of sft stages alone needs none"`
+	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; a recipe of sft and preference stages alone needs none"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
@@ -122,8 +122,8 @@ func (t Task) Demonstrator() tasks.Demonstrator {
 	return demonstrator
 }
 
-// Samples says whether a run samples completions: it does unless it imitates rows and
-// has nothing to judge completions with.
+// Samples says whether a run samples completions: it does unless it learns from rows
+// alone and has nothing to judge completions with.
 func (r *Recipe) Samples() bool { return !r.Task.FromData() || r.Task.Verifier != "" }
 
 // label is what messages call the task.
@@ -162,20 +162,23 @@ type Checkpoint struct {
 
 // Kinds of stage.
 const (
-	KindSFT  = "sft"  // imitation of the task's demonstrations or of rows of data
-	KindRL   = "rl"   // reinforcement learning
-	KindEval = "eval" // an evaluation on all held-out problems, as after every stage
+	KindSFT        = "sft"        // imitation of the task's demonstrations or of rows of data
+	KindPreference = "preference" // learning from rows of data which completions are better
+	KindRL         = "rl"         // reinforcement learning
+	KindEval       = "eval"       // an evaluation on all held-out problems, as after every stage
 )
+
+var kinds = []string{KindSFT, KindPreference, KindRL, KindEval}
 
 // Stage is a part of a run, with an optimizer state of its own.
 type Stage struct {
-	Kind            string `toml:"kind" choice:"sft,rl,eval" about:"sft: imitation of the task's demonstrations or of the rows of data; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
+	Kind            string `toml:"kind" choice:"sft,preference,rl,eval" about:"sft: imitation of the task's demonstrations or of the rows of data; preference: learning from rows of data which completions are better; rl: reinforcement learning; eval: an evaluation on all held-out problems, as after every stage"`
 	Name            string `toml:"name" about:"name of the stage in overrides and logs; default: its kind"`
 	Skip            bool   `toml:"skip" about:"leave the stage out, for example because model.path has been through it"`
 	SFT             `in:"sft"`
 	RL              `in:"rl"`
-	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
-	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
+	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,preference,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
+	Optimizer       Optimizer `toml:"optimizer" in:"sft,preference,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
 	Refill          struct {
 		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws other problems in place of groups that the formula keep refuses; refused groups are then not part of the step. 0: never, and they stay in its statistics"`
@@ -184,7 +187,7 @@ type Stage struct {
 	Replay       replay       `toml:"replay" in:"rl" about:"groups of earlier steps that take part again"`
 	Curriculum   curriculum   `toml:"curriculum" in:"rl" about:"which problems are drawn, where not all are as likely"`
 	Numbers      stageNumbers `toml:"numbers" in:"rl" about:"numbers that change over the steps, as formulas of the run: they read step, steps, progress, chance and states"`
-	Algorithm    Algorithm    `toml:"algorithm" in:"rl" about:"the method, as formulas: advantages, filters, the loss"`
+	Algorithm    Algorithm    `toml:"algorithm" in:"sft,preference,rl" about:"the method, as formulas: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
@@ -192,11 +195,12 @@ type Stage struct {
 // optimizer.warmup_steps and is held until until_valid of the samples for some
 // training problems have the form of an answer, or for hold_steps; then it falls
 // linearly for decay_steps. With rows, test_every measures the loss of held-out rows.
+// A preference stage has the keys that are about rows.
 type SFT struct {
-	BatchSize    int     `toml:"batch_size" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations, or rows of data, of a step"`
-	MaxTokens    int     `toml:"max_tokens" range:"[0,16777216]" unit:"tokens" about:"longest row of data, its prompt included; 0: the rows are not imitated, demonstrations of the task are"`
+	BatchSize    int     `toml:"batch_size" in:"sft,preference" range:"[1,1048576]" unit:"demonstrations" about:"demonstrations, or rows of data, of a step"`
+	MaxTokens    int     `toml:"max_tokens" in:"sft,preference" range:"[0,16777216]" unit:"tokens" about:"longest row of data, its prompt included, and of two completions the longer; 0: the rows are not imitated, demonstrations of the task are"`
 	UntilValid   float64 `toml:"until_valid" range:"[0,1]" about:"share of valid samples that ends the hold of the learning rate; 0: the first test does; 1: all samples must be valid"`
-	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity or, with data, of the loss on held-out rows"`
+	TestEvery    int     `toml:"test_every" in:"sft,preference" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity or, with data, of the loss on held-out rows"`
 	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"largest number of steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
@@ -204,7 +208,7 @@ type SFT struct {
 
 // RL are the keys of a reinforcement learning stage.
 type RL struct {
-	Steps             int               `toml:"steps" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout"`
+	Steps             int               `toml:"steps" in:"preference,rl" range:"[1,inf)" unit:"steps" about:"steps of the stage, each one rollout or one update"`
 	MaxSampledTokens  int               `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens" about:"the stage ends after the step in which it has sampled this many tokens; 0: only after steps"`
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
@@ -252,14 +256,14 @@ type Optimizer struct {
 	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
 	ValueLR     float64    `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
 	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
-	Schedule    string     `toml:"schedule" in:"rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
+	Schedule    string     `toml:"schedule" in:"preference,rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
 	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
 	Eps         float64    `toml:"eps" range:"(0,1)" about:"added to the root of the second moment"`
 	WeightDecay float64    `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only"`
 	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
 }
 
-// LearningRate is the rate of an rl stage's step, counted from 0. The curve is
+// LearningRate is the rate of a step of a stage that has steps, counted from 0. The curve is
 // that of package schedule, begun one step early and ended one step late, so
 // that no step has rate 0.
 func (s *Stage) LearningRate(step int) float64 {
@@ -295,6 +299,13 @@ func stageDefaults(kind string) Stage {
 		s.CheckpointEvery = 100
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
+		s.Algorithm = Algorithm{Preset: "sft"}
+	case KindPreference:
+		s.SFT, s.RL = SFT{BatchSize: 32, MaxTokens: 1024, TestEvery: 50}, RL{Steps: 100}
+		s.CheckpointEvery = 100
+		s.Optimizer = adamW
+		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 10, "linear"
+		s.Algorithm = Algorithm{Preset: "dpo"}
 	case KindRL:
 		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, EMADecay: 0.99, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10

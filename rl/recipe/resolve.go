@@ -204,16 +204,16 @@ func (d decoder) stageList(r *Recipe) {
 		if value, there := d.Tree()["stage"]; there {
 			d.WrongType(settings.Path{"stage"}, value, "tables headed [[stage]]")
 		} else {
-			d.Fail(nil, "there is no [[stage]]: a run needs one or more, of kind %s, %s or %s", KindSFT, KindRL, KindEval)
+			d.Fail(nil, "there is no [[stage]]: a run needs one or more; kinds: %s", strings.Join(kinds, ", "))
 		}
 	}
 	names := map[string]bool{}
 	for i, t := range stages {
 		at := settings.Path{"stage", strconv.Itoa(i)}
 		kind, _ := t["kind"].(string)
-		if !slices.Contains([]string{KindSFT, KindRL, KindEval}, kind) {
+		if !slices.Contains(kinds, kind) {
 			if _, there := t["kind"]; !there {
-				d.Fail(at, "stage %d has no kind; accepted: %s, %s, %s", i, KindSFT, KindRL, KindEval)
+				d.Fail(at, "stage %d has no kind; accepted: %s", i, strings.Join(kinds, ", "))
 				continue
 			}
 			kind = "" // the field's own check reports it
@@ -245,6 +245,12 @@ func (d decoder) teaching(r *Recipe) {
 		return
 	}
 	name, maxPrompt := r.Task.label(), settings.Path{"task", "max_prompt_tokens"}
+	for i, st := range r.Stages {
+		if st.Kind == KindPreference && !r.Task.FromData() {
+			p := settings.Path{"stage", strconv.Itoa(i), "kind"}
+			d.Fail(p, "%s = %q needs rows with chosen and rejected, which task %s does not have: give them with task.data, or make pairs of what the policy samples, with a stage of kind %s and algorithm.preset = \"online_dpo\"", d.Name(p), KindPreference, name, KindRL)
+		}
+	}
 	if t := r.Task.Demonstrator(); t != nil {
 		if r.Task.MaxPromptTokens == 0 {
 			r.Task.MaxPromptTokens = t.PromptTokens()
@@ -266,13 +272,13 @@ func (d decoder) teaching(r *Recipe) {
 		case st.Kind == KindSFT && !r.Task.FromData():
 			p := at.With("kind")
 			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, use one of the tasks %s, or give rows with task.data", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
-		case st.Kind == KindSFT && st.SFT.MaxTokens == 0:
+		case (st.Kind == KindSFT || st.Kind == KindPreference) && st.SFT.MaxTokens == 0:
 			p := at.With("max_tokens")
 			d.Fail(p, "%s is missing: the rows of task.data have no fixed length", d.Name(p))
-		case st.Kind != KindSFT && !r.Samples():
+		case (st.Kind == KindRL || st.Kind == KindEval) && !r.Samples():
 			d.Fail(settings.Path{"task"}, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
 		case st.Kind != KindRL && r.Samples() && r.MaxCompletion(st) == 0:
-			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe of stages of kind %s alone can leave out task.verifier, and samples nothing", name, KindRL, KindSFT)
+			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe of stages of kind %s and %s alone can leave out task.verifier, and samples nothing", name, KindRL, KindSFT, KindPreference)
 		}
 	}
 }
@@ -314,7 +320,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	if s.Kind == KindRL {
 		d.verifiers(s, at)
 	}
-	if s.Kind == KindRL && known || t["algorithm"] != nil {
+	if s.Kind != KindEval && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
 	}
 	if d.Failed() > before || s.Kind != KindRL {

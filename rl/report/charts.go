@@ -31,6 +31,7 @@ func (r *Run) charts(stages []stage) (charts []chart, constants []fact) {
 		r.rewardChart(stages),
 		{file: "groups", title: "Groups by reward", unit: "all right, mixed, all wrong; share of groups", share: true, stack: true, lines: r.groupLines(stages)},
 		{file: "loss", title: "Warm-up loss", unit: "nats per token", log: true, lines: []line{metric("trained", "sft/loss"), dotted(metric("held out", "eval/loss"))}},
+		{file: "preference", title: "Better completion preferred", unit: "share of pairs", share: true, lines: []line{metric("trained", "preference/accuracy"), dotted(metric("held out", "eval/preference_accuracy"))}},
 		{file: "form", title: "Valid", unit: "share of samples", share: true, lines: []line{dotted(metric("", "eval/valid"))}},
 		{file: "entropy", title: "Entropy", unit: "nats per token", log: true, lines: []line{metric("", "policy/entropy")}},
 		{file: "kl", title: "KL to the reference", unit: "nats per token", lines: []line{metric("", "policy/kl_ref")}},

@@ -87,7 +87,7 @@ func (r *Run) readRecipe(raw []byte) {
 	for i := range rec.Stages {
 		st := &rec.Stages[i]
 		plan := Plan{MaxCompletion: rec.MaxCompletion(st)}
-		if st.Kind == recipe.KindRL {
+		if st.RL.Steps > 0 {
 			plan.Steps = st.RL.Steps
 			if method, err := st.Compiled(); err == nil {
 				r.Formula = method.Text()

@@ -14,17 +14,7 @@ import (
 )
 
 // chatModel is a folder with a small model, a tokenizer and a chat template.
-func chatModel(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, from := range []string{"models/qwen3_tied_f32/config.json", "models/qwen3_tied_f32/model.safetensors", "models/qwen3_tied_f32/generation_config.json",
-		"chat/tokenizer.json", "chat/tokenizer_config.json", "chat/chat_template.jinja"} {
-		data, err := os.ReadFile(filepath.Join(fixtures.Root(t), "testdata", from))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(from)), data, 0o644))
-	}
-	return dir
-}
+func chatModel(t *testing.T) string { return fixtures.ChatModel(t) }
 
 // chatRun trains with a recipe of two stages on conversations.
 func chatRun(t *testing.T, dir, start, data, recipeText string, resume bool) (string, error) {

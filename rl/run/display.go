@@ -76,6 +76,9 @@ func (d *display) figures(e event) []string {
 	if loss, there := e.Metrics["sft/loss"]; there {
 		out = append(out, fmt.Sprintf("loss %.3f", loss))
 	}
+	if share, there := e.Metrics["preference/accuracy"]; there {
+		out = append(out, fmt.Sprintf("loss %.3f", e.Metrics["policy/loss"]), fmt.Sprintf("preferred %.0f %%", 100*share))
+	}
 	if mean, there := e.Metrics["reward/mean"]; there {
 		out = append(out, fmt.Sprintf("reward %.2f", mean))
 	}

@@ -318,8 +318,9 @@ func limitsOf(r *recipe.Recipe) (l prompts.Limits) {
 		l.Prompt = r.Task.MaxPromptTokens
 	}
 	for i := range r.Stages {
-		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() == nil && (l.Lesson == 0 || st.SFT.MaxTokens < l.Lesson) {
-			l.Lesson = st.SFT.MaxTokens
+		room := map[string]*int{recipe.KindSFT: &l.Lesson, recipe.KindPreference: &l.Choice}
+		if st := &r.Stages[i]; room[st.Kind] != nil && !st.Skip && r.Task.Demonstrator() == nil && (*room[st.Kind] == 0 || st.SFT.MaxTokens < *room[st.Kind]) {
+			*room[st.Kind] = st.SFT.MaxTokens
 		}
 	}
 	return l

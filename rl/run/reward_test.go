@@ -206,7 +206,7 @@ func TestEveryExample(t *testing.T) {
 				data := filepath.Join(t.TempDir(), "rows.jsonl")
 				var rows strings.Builder
 				for i := range 64 {
-					row := `{"messages":[{"role":"user","content":"say %[1]d"},{"role":"assistant","content":"%[1]d"}],"answer":"%[1]d"}` + "\n"
+					row := `{"messages":[{"role":"user","content":"say %[1]d"},{"role":"assistant","content":"%[1]d"}],"answer":"%[1]d","chosen":"%[1]d","rejected":"no"}` + "\n"
 					fmt.Fprintf(&rows, row, i)
 				}
 				must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
@@ -223,6 +223,8 @@ func TestEveryExample(t *testing.T) {
 					if full.Model.Path != "" {
 						sets = append(sets, at+"max_tokens=500")
 					}
+				case recipe.KindPreference:
+					sets = append(sets, at+"batch_size=4", at+"steps=2", at+"max_tokens=500")
 				case recipe.KindRL:
 					sets = append(sets, at+"steps=2", at+"prompts_per_step=2", at+"eval_problems=2", at+"group_size=4")
 					steps = 2

@@ -95,7 +95,7 @@ func (s *reinforcement) promptTable(at Position, problems []verify.Problem) *for
 	if err != nil {
 		panic(err) // one completion without tokens for each problem is accepted
 	}
-	t, x := formula.NewTable(frame), drawn{reinforcement: s, at: at}
+	t, x := formula.NewTable(frame), drawn{learner: &s.learner, at: at}
 	keys := func(by string) []string {
 		out := make([]string, len(group))
 		for i, p := range problems {

@@ -2,7 +2,6 @@ package train
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 // drawn is what a column is made from: the completions of a step.
 type drawn struct {
-	*reinforcement
+	*learner
 	at Position
 	cs []Completion
 }
@@ -26,8 +25,8 @@ type drawn struct {
 // other model supplies. A column is made if the method reads it.
 var columns = map[string]func(x drawn) formula.Column{
 	"step":     ofRun(func(x drawn) float64 { return float64(x.at.Step + 1) }),
-	"steps":    ofRun(func(x drawn) float64 { return float64(x.stage.RL.Steps) }),
-	"progress": ofRun(func(x drawn) float64 { return float64(x.at.Step) / math.Max(1, float64(x.stage.RL.Steps-1)) }),
+	"steps":    ofRun(func(x drawn) float64 { return float64(x.steps()) }),
+	"progress": ofRun(func(x drawn) float64 { return float64(x.at.Step) / math.Max(1, float64(x.steps()-1)) }),
 	"chance":   ofRun(func(x drawn) float64 { return x.noise(0).Unit() }),
 	"max_tokens": ofRun(func(x drawn) float64 {
 		return float64(x.stage.Sampling.MaxCompletionTokens)
@@ -125,7 +124,7 @@ func ofTokens(value func(c *Completion) []float32) func(drawn) formula.Column {
 
 // table lays out completions for the method: a column for each of the facts that is known
 // now, and for each state.
-func (s *reinforcement) table(at Position, cs []Completion, facts []string) (*formula.Table, error) {
+func (s *learner) table(at Position, cs []Completion, facts []string) (*formula.Table, error) {
 	groups := column(cs, func(c *Completion) int { return c.Group })
 	frame, err := formula.NewFrame(groups, column(cs, func(c *Completion) []int { return []int{c.View.Tokens()} }), nil)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *reinforcement) table(at Position, cs []Completion, facts []string) (*fo
 
 // columnsOf makes those of a fact: of a member of the problems' rows its numbers and its
 // texts.
-func (s *reinforcement) columnsOf(fact string, x drawn) ([]formula.Column, error) {
+func (s *learner) columnsOf(fact string, x drawn) ([]formula.Column, error) {
 	if of := columns[fact]; of != nil {
 		return []formula.Column{of(x)}, nil
 	}
@@ -178,6 +177,10 @@ func (s *reinforcement) columnsOf(fact string, x drawn) ([]formula.Column, error
 			}
 			return v.Score, v.Reason
 		})(x)}, nil
+	}
+	if fact == "mismatched" {
+		c, err := s.mismatched(x.cs)
+		return []formula.Column{c}, err
 	}
 	rows, err := s.Cast.Supply(fact, column(x.cs, func(c *Completion) rollout.View { return c.View }))
 	return []formula.Column{{Level: formula.Token, V: slices.Concat(rows...)}}, err
@@ -218,9 +221,64 @@ func textsOf(problems []verify.Problem, member string) formula.Column {
 	return c
 }
 
+// mismatched is the gain of each prompt with the completion of the next prompt that has
+// the same sample number. A single prompt has none.
+func (s *learner) mismatched(cs []Completion) (formula.Column, error) {
+	out := formula.Column{Level: formula.Completion, V: make([]float64, len(cs)), Why: map[int]string{}}
+	views := mismatchedViews(cs, s.stage.SFT.MaxTokens)
+	if views == nil {
+		for i := range cs {
+			out.V[i], out.Why[i] = math.NaN(), "mismatched needs two prompts in a step"
+		}
+		return out, nil
+	}
+	rows, err := s.Cast.Supply("mismatched", views)
+	for i, row := range rows {
+		for _, x := range row {
+			out.V[i] += x
+		}
+	}
+	return out, err
+}
+
+// mismatchedViews lay out the prompts with completions of others, cut off at a length
+// unless that is 0; nil: there is one prompt.
+func mismatchedViews(cs []Completion, most int) []rollout.View {
+	first := []int{} // completion of each group
+	for i := range cs {
+		if cs[i].Sample == 0 {
+			first = append(first, i)
+		}
+	}
+	if len(first) < 2 {
+		return nil
+	}
+	views := make([]rollout.View, len(cs))
+	for i := range cs {
+		next := (cs[i].Group + 1) % len(first)
+		size := len(cs) - first[next]
+		if next+1 < len(first) {
+			size = first[next+1] - first[next]
+		}
+		prompt, other := cs[i].View, cs[first[next]+cs[i].Sample%size].View
+		v := rollout.View{IDs: slices.Concat(prompt.IDs[:prompt.Prompt()], other.IDs[other.Prompt():]), Temperature: prompt.Temperature, Group: prompt.Group}
+		if most > 0 && len(v.IDs) > most {
+			v.IDs = v.IDs[:most]
+		}
+		for _, span := range other.Spans {
+			from, to := span.From+prompt.Prompt()-other.Prompt(), span.To+prompt.Prompt()-other.Prompt()
+			if from < len(v.IDs) {
+				v.Spans = append(v.Spans, rollout.Span{From: from, To: min(to, len(v.IDs))})
+			}
+		}
+		views[i] = v
+	}
+	return views
+}
+
 // advantages evaluates what the method computes once a step, and says in the
 // completions what came of it. The metrics are those of the step.
-func (s *reinforcement) advantages(at Position, cs []Completion) (*algo.StepValues, map[string]float64, error) {
+func (s *learner) advantages(at Position, cs []Completion) (*algo.StepValues, map[string]float64, error) {
 	table, err := s.table(at, cs, s.reads)
 	if err != nil {
 		return nil, nil, err
@@ -248,9 +306,4 @@ func (s *reinforcement) advantages(at Position, cs []Completion) (*algo.StepValu
 		}
 	}
 	return step, row, nil
-}
-
-// blamed says in which table the formula of an error stands.
-func (s *reinforcement) blamed(err error) error {
-	return fmt.Errorf("[stage.algorithm] of stage %s: %w", s.stage.Name, err)
 }

@@ -1,9 +1,10 @@
 // Package train has the stages of a run and what one step of each does.
 //
-//	kind   a step
-//	sft    demonstrations ──> loss, gradient ──> update
-//	rl     problems ── rollout ──> reward ──> advantage ──> updates
-//	eval   none: the evaluation after every stage is all there is to it
+//	kind         a step
+//	sft          demonstrations ──> loss, gradient ──> update
+//	preference   better and worse completions ──> loss, gradient ──> update
+//	rl           problems ── rollout ──> reward ──> advantage ──> updates
+//	eval         none: the evaluation after every stage is all there is to it
 //
 // The problems of an rl step are drawn by the source or by a curriculum, whose formulas are
 // evaluated before sampling (before.go), as are numbers of the stage that change over the
@@ -23,7 +24,8 @@
 // run write logs and show progress.
 //
 // A [Completion] is one record from sampling to log line: the path of its group, its
-// reward, its advantage.
+// reward, its advantage. One that stands in a row of data has a reward that says whether
+// it is the better one (1) or the worse one (0); of demonstrations it is 1.
 //
 // # Columns
 //

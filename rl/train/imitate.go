@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"time"
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
-	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
@@ -19,20 +20,19 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// imitation imitates the task's demonstrations, or the rows of its data (lessons.go): its
-// loss is the mean negative log-prob of the completions' tokens, the end token included.
+// imitation imitates the task's demonstrations, or the rows of its data (lessons.go), by
+// a loss over the completions' tokens, the end token included.
 //
 // The rate is held after its ramp until a share until_valid of samples has the form of
 // an answer, or for hold_steps; then it falls linearly for decay_steps.
 type imitation struct {
-	Parts
-	stage   *recipe.Stage
-	index   int
+	learner
 	holdEnd int // step at which the rate began to fall; -1 while it is held
 }
 
 func newImitation(p Parts, index int) (Stage, error) {
-	return &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}, nil
+	l, err := newLearner(p, index)
+	return &imitation{learner: l, holdEnd: -1}, err
 }
 
 // Readable says whether the model can read the demonstrations of a recipe's stages, and what
@@ -60,7 +60,10 @@ type imitationState struct {
 
 // Save implements cast.Keeper.
 func (s *imitation) Save() (map[string]func(io.Writer) error, error) {
-	return map[string]func(io.Writer) error{imitationFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(imitationState{s.holdEnd}) }}, nil
+	files := map[string]func(io.Writer) error{imitationFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(imitationState{s.holdEnd}) }}
+	states, err := s.learner.Save()
+	maps.Copy(files, states)
+	return files, err
 }
 
 // Load implements cast.Keeper.
@@ -70,7 +73,7 @@ func (s *imitation) Load(dir string) error {
 		return err
 	}
 	s.holdEnd = state.HoldEnd
-	return nil
+	return s.learner.Load(dir)
 }
 
 func (s *imitation) Opening() []string { return nil }
@@ -87,16 +90,21 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	cfg, began := s.stage.SFT, time.Now()
-	views, err := s.views(at.Step)
+	cs, err := s.shown(at.Step)
 	if err != nil {
 		return nil, err
 	}
 	lr := s.stage.Optimizer.LR * s.rate(at.Step)
-	e, err := s.update(views, adamW(s.stage.Optimizer, lr))
+	b, m, err := s.once(at, cs, lr)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
-	e.Metrics["optim/lr"] = lr
+	e := &Event{Tokens: m.tokens, Metrics: metrics.Row{"optim/lr": lr}}
+	if b.u != nil {
+		m.into(e.Metrics)
+		e.Metrics["sft/loss"] = 0 - perToken(b.u.Table, "logp") // whatever the loss is
+		e.Metrics["policy/entropy"] = perToken(b.u.Table, "entropy")
+	}
 	seconds := time.Since(began).Seconds()
 	e.Timing = metrics.Row{"time/train_s": seconds, "train/tokens_per_s": float64(e.Tokens) / seconds}
 	done := at.Step + 1
@@ -122,8 +130,8 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 	return e, err
 }
 
-// views are what a step learns from.
-func (s *imitation) views(step int) ([]rollout.View, error) {
+// shown are the completions that a step learns from.
+func (s *imitation) shown(step int) ([]Completion, error) {
 	if s.Recipe.Task.Demonstrator() == nil {
 		return s.lessons(step)
 	}
@@ -144,9 +152,9 @@ func (s *imitation) rate(step int) float64 {
 
 // demonstrations are the n sequences of a step of a stage. refuse returns an error for a
 // problem that must not be trained on.
-func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, renderer *prompts.Renderer, stage, step, n int) ([]rollout.View, error) {
-	views, demonstrator := make([]rollout.View, n), recipe.Task.Demonstrator()
-	for i := range views {
+func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, renderer *prompts.Renderer, stage, step, n int) ([]Completion, error) {
+	cs, demonstrator := make([]Completion, n), recipe.Task.Demonstrator()
+	for i := range cs {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
 		if err := refuse(row); err != nil {
@@ -154,57 +162,34 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 		}
 		text, err := demonstrator.Demonstration(r, row)
 		if err == nil {
-			views[i], err = demonstrated(renderer, row, text)
+			cs[i], err = demonstrated(renderer, row, text)
+			cs[i].Group = i
 		}
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", recipe.Stages[stage].Name, err)
 		}
 	}
-	return views, nil
+	return cs, nil
 }
 
 // demonstrated is a problem with the completion that is to be learned.
-func demonstrated(renderer *prompts.Renderer, row verify.Problem, completion string) (rollout.View, error) {
+func demonstrated(renderer *prompts.Renderer, row verify.Problem, completion string) (Completion, error) {
 	lesson, err := renderer.Shown(row, completion)
 	if err != nil {
-		return rollout.View{}, &rollout.PromptError{Prompt: row.Question, Err: err}
+		return Completion{}, &rollout.PromptError{Prompt: row.Question, Err: err}
 	}
-	return viewOf(lesson), nil
+	return written(row, lesson, 1), nil
 }
 
-// viewOf is a lesson as the trainer takes it.
-func viewOf(l chat.Lesson) rollout.View {
-	v := rollout.View{IDs: l.IDs, Temperature: 1}
-	for _, s := range l.Learned {
-		v.Spans = append(v.Spans, rollout.Span(s))
+// perToken is the mean of a fact over the tokens of a table, summed in the order of the
+// rows.
+func perToken(t *formula.Table, fact string) float64 {
+	c, _ := t.Column(fact)
+	sum := 0.0
+	for _, x := range c.V {
+		sum += x / float64(len(c.V))
 	}
-	return v
-}
-
-// update makes one update toward the sequences.
-func (s *imitation) update(views []rollout.View, h model.AdamW) (*Event, error) {
-	tokens := 0
-	for _, v := range views {
-		tokens += v.Tokens()
-	}
-	loss, entropy := 0.0, 0.0
-	err := s.Cast.Policy.Accumulate(views, func(_ int, stats []model.TokenStats) ([]model.TokenWeights, error) {
-		weights := make([]model.TokenWeights, len(stats))
-		for i, st := range stats {
-			weights[i].Logprob = make([]float64, len(st.Logprob))
-			for j := range st.Logprob {
-				weights[i].Logprob[j] = -1 / float64(tokens)
-				loss -= float64(st.Logprob[j]) / float64(tokens)
-				entropy += float64(st.Entropy[j]) / float64(tokens)
-			}
-		}
-		return weights, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	norm, err := s.Cast.Policy.Update(h)
-	return &Event{Tokens: tokens, Metrics: metrics.Row{"sft/loss": loss, "policy/entropy": entropy, "policy/grad_norm": norm}}, err
+	return sum
 }
 
 // probe is the share of samples, one for each of a few training problems, that have

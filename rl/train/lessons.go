@@ -2,44 +2,72 @@ package train
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// lessons are the rows of a step as sequences: their messages or completions.
-func (s *imitation) lessons(step int) ([]rollout.View, error) {
+// drawRows are the rows of a step.
+func (s *learner) drawRows(step int) ([]verify.Problem, error) {
 	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, s.stage.SFT.BatchSize)
-	if err := s.HeldOut.refuse(rows...); err != nil {
+	return rows, s.HeldOut.refuse(rows...)
+}
+
+// inRow says in which row of the data an error was found.
+func (s *learner) inRow(row verify.Problem, err error) error {
+	return fmt.Errorf("stage %s: %s: line %d: %w", s.stage.Name, s.Source.Name(), row.Line, err)
+}
+
+// written is a completion that stands in a row, with its prompt.
+func written(row verify.Problem, l chat.Lesson, reward float64) Completion {
+	v := rollout.View{IDs: l.IDs, Temperature: 1}
+	for _, s := range l.Learned {
+		v.Spans = append(v.Spans, rollout.Span(s))
+	}
+	return Completion{From: &rollout.Group{Problem: row}, View: v, Reward: reward, Advantage: math.NaN()}
+}
+
+// lessons are the rows of a step: their messages or completions.
+func (s *imitation) lessons(step int) ([]Completion, error) {
+	rows, err := s.drawRows(step)
+	if err != nil {
 		return nil, err
 	}
 	return s.lessonsOf(rows)
 }
 
-func (s *imitation) lessonsOf(rows []verify.Problem) ([]rollout.View, error) {
-	views := make([]rollout.View, len(rows))
+func (s *imitation) lessonsOf(rows []verify.Problem) ([]Completion, error) {
+	cs := make([]Completion, len(rows))
 	for i, row := range rows {
 		lesson, err := s.Prompts.Lesson(row)
 		if err != nil {
-			return nil, fmt.Errorf("stage %s: %s: line %d: %w", s.stage.Name, s.Source.Name(), row.Line, err)
+			return nil, s.inRow(row, err)
 		}
-		views[i] = viewOf(lesson)
+		cs[i] = written(row, lesson, 1)
+		cs[i].Group = i
+		if good, labelled, err := prompts.Label(row); err != nil {
+			cs[i].Reward, cs[i].NotScored = math.NaN(), err.Error()
+		} else if labelled && !good {
+			cs[i].Reward = 0
+		}
 	}
-	return views, nil
+	return cs, nil
 }
 
 // heldOutLoss is the mean negative log-prob of the learned tokens of a few held-out
 // rows, nats per token.
 func (s *imitation) heldOutLoss() (float64, error) {
 	rows := s.HeldOut.Problems
-	views, err := s.lessonsOf(rows[:min(len(rows), cast.ProbeProblems)])
+	cs, err := s.lessonsOf(rows[:min(len(rows), cast.ProbeProblems)])
 	if err != nil {
 		return 0, err
 	}
-	stats, err := s.Cast.Policy.Forward(views)
+	stats, err := s.Cast.Policy.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
 	if err != nil {
 		return 0, err
 	}

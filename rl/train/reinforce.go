@@ -14,7 +14,6 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -22,39 +21,25 @@ import (
 
 // reinforcement samples groups, judges them and learns from them, step by step.
 type reinforcement struct {
-	Parts
-	formulas
-	stage  *recipe.Stage // with the numbers of the step
-	index  int
-	states algo.States
-	before before
-	replay replay
-	aside  aside
-	told   string // the reason for not scoring that was told last
-}
-
-// formulas are those of a stage that are evaluated after sampling.
-type formulas struct {
+	learner
 	program *reward.Program
-	method  *algo.Algorithm
 	when    *formula.Program // condition of a second chance; nil: there is none
-	reads   []string         // facts, those of the reward apart
+	before  before
+	replay  replay
+	told    string // the reason for not scoring that was told last
 }
 
 func newReinforcement(p Parts, index int) (Stage, error) {
 	st := &p.Recipe.Stages[index]
-	s := &reinforcement{Parts: p, stage: st, index: index}
+	s := &reinforcement{}
 	var err error
 	if s.program, err = reward.Compile(st.Reward, st.Verifiers); err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}
-	if s.method, err = st.Compiled(); err == nil {
-		s.reads, err = st.Reads()
+	if s.learner, err = newLearner(p, index); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		s.when, err = st.Condition("second_chance/when")
-	}
-	if err == nil {
+	if s.when, err = st.Condition("second_chance/when"); err == nil {
 		s.replay.store, err = st.Condition("replay/store")
 	}
 	if err == nil {
@@ -64,6 +49,23 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
 	return s, nil
+}
+
+// Save implements cast.Keeper.
+func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
+	files, err := s.learner.Save()
+	if err == nil {
+		s.replay.save(files)
+	}
+	return files, err
+}
+
+// Load implements cast.Keeper.
+func (s *reinforcement) Load(dir string) error {
+	if err := s.replay.load(dir); err != nil {
+		return err
+	}
+	return s.learner.Load(dir)
 }
 
 func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
@@ -206,7 +208,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 
 // deal makes the update of some groups, in the order in which they are trained. It has
 // none if nothing is left to learn from.
-func (s *reinforcement) deal(step *algo.StepValues, cs []Completion, groups []int) (batch, error) {
+func (s *learner) deal(step *algo.StepValues, cs []Completion, groups []int) (batch, error) {
 	in := make([]bool, groupsOf(cs))
 	for _, g := range groups {
 		in[g] = true

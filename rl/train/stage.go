@@ -52,9 +52,10 @@ type Parts struct {
 
 // kinds has a row for every kind of stage. index is the stage's place in the recipe.
 var kinds = map[string]func(p Parts, index int) (Stage, error){
-	recipe.KindSFT:  newImitation,
-	recipe.KindRL:   newReinforcement,
-	recipe.KindEval: func(Parts, int) (Stage, error) { return measure{}, nil },
+	recipe.KindSFT:        newImitation,
+	recipe.KindPreference: newPreference,
+	recipe.KindRL:         newReinforcement,
+	recipe.KindEval:       func(Parts, int) (Stage, error) { return measure{}, nil },
 }
 
 // New makes the stage of a recipe with an index.

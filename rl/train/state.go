@@ -15,19 +15,18 @@ import (
 const statesFile = "trainer/states.json"
 
 // Save implements cast.Keeper.
-func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
+func (s *learner) Save() (map[string]func(io.Writer) error, error) {
 	files := map[string]func(io.Writer) error{}
 	if len(s.method.Method.State) > 0 {
 		files[statesFile] = s.states.Save
 	}
-	s.replay.save(files)
 	return files, nil
 }
 
 // Load implements cast.Keeper.
-func (s *reinforcement) Load(dir string) error {
-	if err := s.replay.load(dir); err != nil || len(s.method.Method.State) == 0 {
-		return err
+func (s *learner) Load(dir string) error {
+	if len(s.method.Method.State) == 0 {
+		return nil
 	}
 	s.states = algo.States{}
 	return readJSON(dir, statesFile, &s.states)
@@ -35,7 +34,7 @@ func (s *reinforcement) Load(dir string) error {
 
 // move moves the states of the method, if it has any, after a step or after an update, of
 // which rows are the completions of the step.
-func (s *reinforcement) move(t *formula.Table, cs []Completion, rows []bool, now bool) error {
+func (s *learner) move(t *formula.Table, cs []Completion, rows []bool, now bool) error {
 	if len(s.method.Method.State) == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -40,7 +41,7 @@ func isNow(fact string) bool {
 
 // batch is an update's completions in the order in which they are trained.
 type batch struct {
-	s    *reinforcement
+	s    *learner
 	u    *algo.Update
 	cs   []*Completion
 	rows []int // [completion] its row in the update's table
@@ -48,7 +49,7 @@ type batch struct {
 
 // update is one change of the weights. first says that none came before it in the step,
 // so that the trainer computes what the sampler recorded.
-func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, h model.AdamW) (measured, error) {
+func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.AdamW) (measured, error) {
 	m, err := b.backward(step, first)
 	if err != nil {
 		return m, err
@@ -57,7 +58,7 @@ func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, h mod
 	if errors.Is(err, model.ErrNotFinite) {
 		err = failed(err, h.LR, h.ClipNorm)
 	}
-	if err == nil {
+	if err == nil && s.stage.Kind == recipe.KindRL { // every stage begins with an average of its own
 		err = s.Cast.Follow(1 - s.stage.RL.EMADecay)
 	}
 	return m, err

@@ -22,11 +22,14 @@ R.inStage = function (r, name, m) {
   return out;
 };
 
+// lossOf is the metric of the loss of a stage that samples nothing.
+const lossOf = (r, m) => R.inStage(r, "sft/loss", m).y.length ? "sft/loss" : "policy/loss";
+
 function headline(r, m) {
   const before = r.before(), after = r.after();
   const parts = [R.h("p", { class: "kicker" }, r.facts ? R.clip(r.facts.about, 200) : r.dir)];
   if (!after) {
-    const last = r.has("reward/mean") ? "reward " + R.number(r.last("reward/mean")) : "loss " + R.number(r.last("sft/loss"));
+    const last = r.has("reward/mean") ? "reward " + R.number(r.last("reward/mean")) : "loss " + R.number(r.last(lossOf(r, m)));
     return [...parts, R.h("h1", {}, `${m.name}, step ${(m.last - m.after).toLocaleString("en")}: ${last}`)];
   }
   const gain = before ? 100 * (after.pass - before.pass) : NaN, better = gain >= 0;
@@ -53,7 +56,7 @@ function hero(r, m) {
   if (a.n > 1) lines.push({ label: "pass@" + a.n, cls: "s1", x: a.x, y: a.k, dots: true });
   if (reward.y.length && reward.y.every((v) => v >= 0 && v <= 1)) lines.push({ label: "reward", cls: "ghost", x: reward.x, y: reward.y });
   if (!a.x.length) {
-    const name = reward.y.length ? "reward/mean" : "sft/loss", s = R.inStage(r, name, m);
+    const name = reward.y.length ? "reward/mean" : lossOf(r, m), s = R.inStage(r, name, m);
     return R.chart({ title: reward.y.length ? "Reward" : "Loss", unit: r.main().name, hero: true, lines: [{ label: "", cls: "s0", ...s }] });
   }
   return R.chart({ title: "Held-out accuracy", caption: "share of right answers; whiskers: 95 % interval; x: steps of stage " + m.name, share: true, hero: true, from: 0, lines, marks: marksOf(r, m) });
@@ -93,7 +96,7 @@ function smalls(r, m) {
       { label: "equal", cls: "equal", ...part(uniform.y.map((v, i) => Math.max(0, v - right.y[i] - wrong.y[i]))) }, { label: "all wrong", cls: "wrong", ...part(wrong.y) }].filter((l) => l.y.some((v) => v > 0.005)) }) : null,
     one("Entropy", "policy/entropy", "nats per token"), one("Completion length", "rollout/length_mean", "tokens"), one("Cut off", "rollout/truncated_share", "share of completions"),
     one("Gradient", "policy/grad_norm", "norm before clipping"), one("Clipped", "policy/clip_fraction", "share of tokens"), one("KL to the reference", "policy/kl_ref", "nats per token"),
-    one("Loss", "sft/loss", "nats per token"),
+    one("Loss", "sft/loss", "nats per token"), one("Preferred", "preference/accuracy", "share of pairs"),
   ];
 }
 
