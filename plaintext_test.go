@@ -30,6 +30,16 @@ var idioms = []struct {
 	{regexp.MustCompile(`\blikeliest\b`), "most likely"},
 	{regexp.MustCompile(`\bwhosoever\b|\bwhatsoever\b|\bheretofore\b|\bthereof\b|\bperchance\b`), "a word in use"},
 	{regexp.MustCompile(`\b(that|which) (is|are) none\b`), "say what it is"},
+	{regexp.MustCompile(`\bonce more is (said|done)\b`), "when the conversation goes on"},
+	{regexp.MustCompile(`\b(stands?|stood) behind --`), "comes after --"},
+	{regexp.MustCompile(`\beach for itself\b`), "separately"},
+	{regexp.MustCompile(`\bno key any more\b`), "is no longer a key"},
+	{regexp.MustCompile(`\b(can|could) be had (without|for)\b`), "can be earned without, or with"},
+	{regexp.MustCompile(`\b(is|are) (another|others) than\b`), "differs from"},
+	{regexp.MustCompile(`\bhave not the same\b`), "differ in"},
+	{regexp.MustCompile(`\bless needs less\b|\bfrom until x\b`), "a whole sentence"},
+	{regexp.MustCompile(`\baccepted (is|are)\b`), "; accepted: what is accepted"},
+	{regexp.MustCompile(`\b(seed of everything|metrics? of one's own)\b`), "seed of all random numbers; your own metrics"},
 	{regexp.MustCompile(`\b\d+ \w+\(s\)|%d \w+\(s\)`), "plain.Count: 1 problem, 2 problems"},
 }
 
@@ -74,7 +84,13 @@ func TestIdioms(t *testing.T) {
 		"it has no value, and neither has what is made of it":               true,
 		"this device ends shaders after 65,535 iterations":                  true,
 		"has 5 device(s)": true,
-		"the model was not found; accepted: a folder": false,
+		"the template changes the turn once more is said":         true,
+		"kl_coef is no key any more":                              true,
+		"less needs less memory and changes no result":            true,
+		"the completion has 9 bytes: accepted are at most 8":      true,
+		"base and new have not the same seeds":                    true,
+		"the model was not found; accepted: a folder":             false,
+		"the last total is 8; the prompt comes before the answer": false,
 	} {
 		found := false
 		for _, i := range idioms {

@@ -46,7 +46,7 @@
 // # Memory
 //
 // A Plan lists what a run will allocate before it allocates anything. Plan.Fits
-// refuses what cannot fit and names the changes that would make it fit.
+// refuses what cannot fit.
 //
 // # Environment
 //

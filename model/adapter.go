@@ -3,9 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,13 +98,12 @@ func (m *Model) AddAdapter(cfg AdapterConfig, seed uint64) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	return m.attach(cfg, func(p piece, _ int) ([]float32, error) {
-		rows, cols := p.size()
-		data := make([]float32, rows*cols)
+	draws := streams{}
+	return m.attach(cfg, func(p piece, _, n int) ([]float32, error) {
+		_, cols := p.size()
+		data := make([]float32, n*cols)
 		if strings.HasSuffix(p.name, "lora_A.weight") {
-			h := fnv.New64a()
-			fmt.Fprint(h, p.name)
-			rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+			rng := draws.of(seed, p.name)
 			for i := range data {
 				data[i] = float32((2*rng.Float64() - 1) / math.Sqrt(float64(cols)))
 			}
@@ -126,6 +123,24 @@ func (m *Model) LoadAdapter(dir string) error {
 		return err
 	}
 	return m.SetAdapterTensors(ts)
+}
+
+// WithAdapter is a frozen model once more, with the adapter of a PEFT folder in place of
+// its own. Both read the same matrices, so it takes the memory of the adapter alone; it
+// computes what the model does that is loaded with that adapter, to the bit. Engines of all
+// models over the same matrices take turns and may be called at once. The model that was
+// loaded is closed last.
+func (m *Model) WithAdapter(dir string) (*Model, error) {
+	if !m.frozen {
+		return nil, errors.New("the matrices of a model that is trained cannot be shared: open it frozen")
+	}
+	other := *m
+	other.layout, other.adapter, other.borrowed = newLayout(m.Config, m.layout.maxBinding), nil, true
+	if err := other.LoadAdapter(dir); err != nil {
+		other.Close()
+		return nil, err
+	}
+	return &other, nil
 }
 
 // openAdapter opens a PEFT folder and checks it against the model of a config: what it
@@ -152,7 +167,7 @@ func openAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
 }
 
 // attach places an adapter and fills it, unless get is nil.
-func (m *Model) attach(cfg AdapterConfig, get func(p piece, row0 int) ([]float32, error)) error {
+func (m *Model) attach(cfg AdapterConfig, get func(p piece, from, n int) ([]float32, error)) error {
 	if m.adapter != nil {
 		return errors.New("the model has an adapter already")
 	}
@@ -180,7 +195,7 @@ func (m *Model) SetAdapterTensors(ts *TensorSet) error {
 	if err := t.match(ts); err != nil {
 		return err
 	}
-	return t.writePieces(m.adapter.values, func(p piece, _ int) ([]float32, error) { return ts.Read(p.name) })
+	return t.writePieces(m.adapter.values, func(p piece, from, n int) ([]float32, error) { return ts.rows(p.name, p, from, n) })
 }
 
 var errNoAdapter = errors.New("the model has no adapter")

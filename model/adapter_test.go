@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -218,4 +219,81 @@ func TestAdapterRefused(t *testing.T) {
 		}
 		ts.Close()
 	}
+}
+
+// TestAdaptersTogether: several adapters over the same matrices compute what each does
+// alone, also while the others are at work, and take no memory but their own.
+func TestAdaptersTogether(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		if gputest.Slow(dev) {
+			return
+		}
+		q := quirkModels()[2]
+		var dirs []string
+		for _, rank := range []int{4, 6} {
+			cfg := *q.adapter
+			cfg.Rank = rank
+			one := q
+			one.adapter = &cfg
+			dirs = append(dirs, writeAdapter(t, one.open(t, dev)))
+		}
+		q.adapter = nil
+		trained := q.open(t, dev)
+		if _, err := trained.WithAdapter(dirs[0]); err == nil {
+			t.Error("the matrices of a model that is trained are shared")
+		}
+		counted := &counting{Device: dev}
+		base, err := NewFrozen(counted, trained.Config, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer base.Close()
+		if err := base.CopyFrom(trained); err != nil {
+			t.Fatal(err)
+		}
+		want := []uint64{hashTokens(completions(t, base))}
+		models := []*Model{base}
+		for _, dir := range dirs {
+			alone := q.open(t, dev)
+			if err := alone.LoadAdapter(dir); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, hashTokens(completions(t, alone)))
+			before := counted.bytes
+			m, err := base.WithAdapter(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if own := m.adapter.tensors.bytes(chunk.whole); counted.bytes-before != own {
+				t.Errorf("another adapter takes %d bytes, its matrices have %d", counted.bytes-before, own)
+			}
+			models = append(models, m)
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(want)))) != len(want) {
+			t.Fatal("an adapter changes nothing: this test can show nothing")
+		}
+		engines := make([]*Engine, len(models))
+		for i, m := range models {
+			if engines[i], err = m.NewEngine(EngineOptions{Sequences: 8, Context: 64}); err != nil {
+				t.Fatal(err)
+			}
+			defer engines[i].Close()
+		}
+		got := make([]uint64, len(models))
+		var all sync.WaitGroup
+		for i, e := range engines {
+			all.Go(func() {
+				out, err := e.GenerateAll(t.Context(), invarianceRequests(prompts(16, 40), 1))
+				if err != nil {
+					t.Error(err)
+				}
+				got[i] = hashTokens(slices.Concat(out...))
+			})
+		}
+		all.Wait()
+		if !slices.Equal(got, want) {
+			t.Errorf("completions %v beside each other, %v alone", got, want)
+		}
+	})
 }

@@ -145,9 +145,9 @@ func TestSharedGradient(t *testing.T) {
 			group := relatives(1, 9)
 			for _, i := range []int{0, 4, 5, 6} { // the first; a leaf; two that end where others go on
 				alone := apart(group[i : i+1])
-				want := weighted(t, m, alone, someWeights(alone))
+				want := weighted(t, m, alone, valued(someWeights(alone)))
 				weights := make([]TokenWeights, len(group))
-				weights[i] = someWeights(alone)[0]
+				weights[i] = valued(someWeights(alone))[0]
 				got := weighted(t, m, group, weights)
 				for j := range want {
 					if got[j] != want[j] {
@@ -159,7 +159,7 @@ func TestSharedGradient(t *testing.T) {
 	})
 }
 
-// weighted is the gradient of weighted sequences.
+// weighted is the gradient of weighted sequences, with a value head.
 func weighted(t *testing.T, m *Model, seqs []Sequence, weights []TokenWeights) []float32 {
 	t.Helper()
 	return flatGradient(t, m, seqs, 100, func(t *testing.T, tr *Trainer, seqs []Sequence) {
@@ -169,7 +169,7 @@ func weighted(t *testing.T, m *Model, seqs []Sequence, weights []TokenWeights) [
 		if err != nil {
 			t.Fatal(err)
 		}
-	})
+	}, ValueHead)
 }
 
 // TestListsFit: no group has longer lists of keys than a workspace has room for.

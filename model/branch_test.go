@@ -53,6 +53,7 @@ func TestBranchBits(t *testing.T) {
 // stepByStep is what an engine's loop does, and the rows of completions on the way.
 func stepByStep(t *testing.T, e *Engine, reqs []Request) (all []Completion, rows int) {
 	t.Helper()
+	rest(e)
 	var groups []*group
 	for _, r := range reqs {
 		g, err := e.admit(t.Context(), r)

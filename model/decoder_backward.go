@@ -23,7 +23,7 @@ type backwardSpace struct {
 	predicted          gpu.View // [T+1] u32: first prediction of each row
 	ends               gpu.View // [T] u32: row after the last that sees this row's key
 	windowEnds         gpu.View // the same in layers with a window, if there are any
-	weights            gpu.View // [R][4] dlogprob, dentropy, dmean
+	weights            gpu.View // [R][4] dlogprob, dentropy, dmean, dvalue, of which vocab_backward reads three
 	rows, start, order gpu.View // u32: buckets of equal ids, see embed_backward
 }
 
@@ -67,6 +67,9 @@ func (m *Model) backwardHead(r *recorder, ws *workspace, bs *backwardSpace, g *g
 			s.backward(p, n, at(h.h, r0*d.ld), at(h.logits, s.row0), d.vocabp, at(bs.dhead, r0*d.ld), i > 0)
 		}
 	})
+	if h.value != nil {
+		h.value.backward(r, R, d.ld, h.h, bs.dhead)
+	}
 	p.normBackward(m.layout.norm, R, bs.dhead, h.x, h.rstd, bs.dlast, false)
 	r.op("scatter_rows", d.ld, T, []gpu.View{bs.dlast, bs.predicted, bs.dx}, u(T), u(d.ld))
 }

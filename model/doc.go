@@ -65,7 +65,22 @@
 //
 // A model may have one LoRA adapter (adapter.go): two float32 matrices beside each of
 // the linear layers it targets. The model is then frozen, a Trainer trains the adapter
-// alone, and NewBaseScorer scores with the adapter off.
+// alone, and NewBaseScorer scores with the adapter off. Several adapters over the same
+// matrices are models of their own (WithAdapter) that take the memory of the adapter alone.
+//
+// # Memory
+//
+// Plan counts what a run takes before it takes it, by purpose. Files are read, and
+// parameters written to the device, in bands of some rows (tensors.go), so that the host
+// never holds a matrix. Blocks of a GGUF file go to the device as they are, if the model
+// is kept in the same ones.
+//
+// # Values
+//
+// A Trainer may have a value head (value.go): one more output of its forward pass, a
+// linear map of the final hidden state that a token is predicted from. Its weights
+// are the trainer's and have their own learning rate. The gradient of a value goes through
+// the model like that of a log-prob.
 //
 // # Logits
 //
@@ -79,6 +94,15 @@
 // a draft are computed in one pass, and the completion has the same bits with any draft.
 // [Engine.Check] uses this to prove completions right or wrong, token by token, at the
 // price of reading them.
+//
+// # Requests
+//
+// An engine's requests advance together, one step at a time, and join and leave it between
+// steps. A completion gets memory for its keys as it grows; where there is none the youngest
+// request is set back and repeated (engine_pages.go). A request may be told its tokens as
+// they come, with the most likely ones beside them, and those of its prompt
+// (engine_ask.go). Pages of prompts may be kept for others that begin alike (prefix.go).
+// None of this changes a bit.
 //
 // # Threads
 //

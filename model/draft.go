@@ -34,7 +34,7 @@ func (e *Engine) draftOf(req Request, completion int) []int {
 
 // addDrafts adds rows of drafts and their draws. Each completion has a draw in this step
 // already, of the token behind those it has.
-func (e *Engine) addDrafts(r *stepRows) {
+func (e *Engine) addDrafts(r *stepRows) error {
 	for _, g := range e.active {
 		if g.read < len(g.req.Prompt) {
 			continue
@@ -45,13 +45,19 @@ func (e *Engine) addDrafts(r *stepRows) {
 			}
 			for at := len(s.IDs); at+1 < len(s.draft); at++ {
 				if len(r.ids) == e.opt.StepRows || len(r.draws) == e.opt.Draws {
-					return
+					return nil
+				}
+				if ok, err := e.cache.grow(s.list, 1); err != nil {
+					return err
+				} else if !ok {
+					break
 				}
 				e.addRow(r, s.draft[at], s.list)
 				r.addDraw(len(r.ids)-1, g, s, at+1)
 			}
 		}
 	}
+	return nil
 }
 
 // stands says whether a draw follows what was drawn: it is neither behind the end of the

@@ -16,6 +16,10 @@ type stepRows struct {
 	invTemp          []float32
 	draws            []draw
 	filtered         bool
+
+	read      []*group      // whose prompts end in this step
+	questions []question    // beyond what the draws tell
+	scores    []promptScore // those about tokens of prompts
 }
 
 // draw is one of token at of a completion.
@@ -28,7 +32,7 @@ type draw struct {
 // collect lists the next rows: one for each branch of completions, then prompt
 // tokens, then those of drafts, as far as there is room. The rows and their order
 // decide nothing but speed.
-func (e *Engine) collect() *stepRows {
+func (e *Engine) collect() (*stepRows, error) {
 	r := &stepRows{}
 	for _, g := range e.active {
 		if g.read < len(g.req.Prompt) {
@@ -48,19 +52,29 @@ func (e *Engine) collect() *stepRows {
 	}
 	room := min(e.opt.StepRows-len(r.ids), e.opt.PromptRows)
 	for _, g := range e.active {
+		first, row := g.read, len(r.ids)
 		for room > 0 && g.read < len(g.req.Prompt) {
 			e.addRow(r, g.req.Prompt[g.read], g.prompt)
 			g.read++
 			room--
 			if g.read == len(g.req.Prompt) {
-				for _, s := range g.seqs {
-					r.addDraw(len(r.ids)-1, g, s, 0)
-				}
+				r.read = append(r.read, g)
+				r.addFirstDraws(g)
 			}
 		}
+		r.scorePrompt(g, row, first, g.read)
+		e.count.Prompt += g.read - first
 	}
-	e.addDrafts(r)
-	return r
+	return r, e.addDrafts(r)
+}
+
+// addFirstDraws adds those of the first tokens of completions, which read the last row.
+func (r *stepRows) addFirstDraws(g *group) {
+	for _, s := range g.seqs {
+		if !s.finish {
+			r.addDraw(len(r.ids)-1, g, s, 0)
+		}
+	}
 }
 
 // addRow appends the row of one token, the next of a slot list.
@@ -75,11 +89,7 @@ func (e *Engine) addRow(r *stepRows, id int, l *slotList) {
 // addDraw appends the draw of token at of a completion, which reads a row.
 func (r *stepRows) addDraw(row int, g *group, s *sequence, at int) {
 	p := g.req.Sampling
-	inv, statInv := float32(0), float32(1)
-	if p.Temperature > 0 {
-		inv = float32(1 / p.Temperature)
-		statInv = inv
-	}
+	inv, statInv := p.inverse()
 	topP := p.TopP
 	if topP <= 0 || topP > 1 {
 		topP = 1
@@ -92,17 +102,34 @@ func (r *stepRows) addDraw(row int, g *group, s *sequence, at int) {
 	r.draws = append(r.draws, draw{g, s, at})
 }
 
+// inverse is 1 over the temperature as draws read it, 0 for the most likely token, and as
+// log-probs do.
+func (p Sampling) inverse() (draws, logprobs float32) {
+	if p.Temperature > 0 {
+		inv := float32(1 / p.Temperature)
+		return inv, inv
+	}
+	return 0, 1
+}
+
 // step computes one round: every completion in flight gets its next token, or
 // several if it has a draft.
 func (e *Engine) step() error {
-	r := e.collect()
+	if err := e.makeRoom(); err != nil {
+		return err
+	}
+	r, err := e.collect()
+	if err != nil {
+		return err
+	}
+	e.count.Steps++
 	h := &e.ws.head
 	if err := writeAll(append(e.ws.rowWrites(r.ids, r.place, r.keys, e.m.layout.window),
 		write{h.idx, u32Bytes(r.idx)}, write{h.invTemp, f32Bytes(r.invTemp)}, write{e.rowp, u32Bytes(r.rowp)})...); err != nil {
 		return err
 	}
 	T, R := len(r.ids), len(r.draws)
-	err := e.progs.run(fmt.Sprintf("step %d %d %v", T, R, r.filtered), func(rec *recorder) {
+	err = e.progs.run(fmt.Sprintf("step %d %d %v", T, R, r.filtered), func(rec *recorder) {
 		e.m.forward(rec, e.ws, T)
 		if R > 0 {
 			e.recordDraws(rec, R, r.filtered)
@@ -114,25 +141,25 @@ func (e *Engine) step() error {
 	if err != nil {
 		return err
 	}
-	if err := e.m.dev.Wait(); err != nil || R == 0 {
+	if err := e.m.dev.Wait(); err != nil {
 		return err
 	}
-	ids, stats := make([]byte, 4*R), make([]float32, 4*R)
-	if err := h.target.Buffer.Read(h.target.Offset, ids); err != nil {
+	for _, g := range r.read {
+		e.cache.prefixes.keep(e.cache, g.req.Prompt, g.prompt)
+	}
+	drawn, err := e.readDraws(r)
+	if err != nil {
 		return err
 	}
-	if err := readF32(h.stats.Buffer, h.stats.Offset, stats); err != nil {
+	if err := e.ask(r.questions); err != nil {
 		return err
 	}
+	r.tellScores()
 	for i, d := range r.draws {
 		if !d.stands() {
 			continue
 		}
-		id := int(binary.LittleEndian.Uint32(ids[4*i:]))
-		if id >= e.m.Config.Vocab {
-			return fmt.Errorf("the sampler drew token %d of a vocabulary of %d: the logits are not finite", id, e.m.Config.Vocab)
-		}
-		e.take(d.g, d.s, id, stats[4*i], stats[4*i+1])
+		e.take(d.g, d.s, drawn[i])
 		d.s.compareDraft(len(d.g.req.Prompt))
 	}
 	for _, g := range e.active {
@@ -141,6 +168,34 @@ func (e *Engine) step() error {
 		}
 	}
 	return nil
+}
+
+// readDraws reads what was drawn, and adds questions where a request wants to be told the
+// most likely tokens too.
+func (e *Engine) readDraws(r *stepRows) ([]Token, error) {
+	R, h := len(r.draws), &e.ws.head
+	if R == 0 {
+		return nil, nil
+	}
+	ids, stats := make([]byte, 4*R), make([]float32, 4*R)
+	if err := h.target.Buffer.Read(h.target.Offset, ids); err != nil {
+		return nil, err
+	}
+	if err := readF32(h.stats.Buffer, h.stats.Offset, stats); err != nil {
+		return nil, err
+	}
+	drawn := make([]Token, R)
+	for i, d := range r.draws {
+		t := &drawn[i]
+		*t = Token{ID: int(binary.LittleEndian.Uint32(ids[4*i:])), Logprob: stats[4*i], Entropy: stats[4*i+1]}
+		if d.stands() && t.ID >= e.m.Config.Vocab {
+			return nil, fmt.Errorf("the sampler drew token %d of a vocabulary of %d: the logits are not finite", t.ID, e.m.Config.Vocab)
+		}
+		if d.g.req.Top > 0 && d.g.req.Each != nil {
+			r.questions = append(r.questions, question{r.idx[i], u(t.ID), r.invTemp[i], d.g.req.Top, t})
+		}
+	}
+	return drawn, nil
 }
 
 // recordDraws records final norm, logits, draw and statistics of R rows. The

@@ -61,7 +61,7 @@ func ReadFolder(dir string) (*Folder, error) {
 			small = f.Dir
 		}
 	}
-	if err := f.readConfig(small); err != nil {
+	if err := f.readConfig(filepath.Join(small, configFile), small); err != nil {
 		return nil, err
 	}
 	if err := f.readTokenizer(small); err != nil {
@@ -77,6 +77,24 @@ func ReadFolder(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("%s: %w", f.Dir, err)
 	}
 	return f, nil
+}
+
+// ReadConfig reads the config of a Hugging Face folder, which need not have weights, of a
+// GGUF file, or of a config.json itself.
+func ReadConfig(path string) (Config, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !gguf.IsFile(path) {
+		f := &Folder{}
+		err := f.readConfig(path, filepath.Dir(path))
+		return f.Config, err
+	}
+	if file := filepath.Join(path, configFile); exists(file) {
+		return ReadConfig(file)
+	}
+	f, err := ReadFolder(path)
+	if err != nil {
+		return Config{}, err
+	}
+	return f.Config, f.Tensors.Close()
 }
 
 // findBase finds the weights below an adapter: in its own folder, or in the one that it
@@ -101,8 +119,9 @@ func (f *Folder) findBase() error {
 
 const configFile = "config.json"
 
-func (f *Folder) readConfig(dir string) error {
-	path := filepath.Join(dir, configFile)
+// readConfig reads a config.json, and the generation_config.json of a folder if there is
+// one.
+func (f *Folder) readConfig(path, dir string) error {
 	data, err := jsonfile.Read(path)
 	if err != nil {
 		return err

@@ -57,12 +57,12 @@ func (s Sequence) check() error {
 	end := 1
 	for _, span := range s.Spans {
 		if span.From < end || span.To < span.From || span.To > len(s.IDs) {
-			return fmt.Errorf("span %d to %d: accepted are ascending, disjoint spans within 1 to %d", span.From, span.To, len(s.IDs))
+			return fmt.Errorf("span %d to %d; accepted: ascending, disjoint spans within 1 to %d", span.From, span.To, len(s.IDs))
 		}
 		end = span.To
 	}
 	if !(s.Temperature > 0) {
-		return fmt.Errorf("temperature %v: accepted are numbers above 0", s.Temperature)
+		return fmt.Errorf("temperature %v; accepted: numbers above 0", s.Temperature)
 	}
 	return nil
 }
@@ -73,6 +73,7 @@ type TokenStats struct {
 	Logprob     []float32 // log-prob of the token itself
 	Entropy     []float32 // of the whole distribution
 	MeanLogprob []float32 // mean of the log-softmax over the vocabulary
+	Value       []float32 // of the state that the token was drawn in; nil without a value head
 }
 
 // upload writes what the forward pass reads of a batch. window is that of the layers
@@ -121,6 +122,9 @@ func (p *pool) planWorkspace(d dims, rows int, keep kept, maxBinding int) *works
 func (m *Model) recordScores(r *recorder, ws *workspace, T, R int) {
 	m.forward(r, ws, T)
 	m.finalNorm(r, ws, R)
+	if v := ws.head.value; v != nil {
+		v.forward(r, R, m.layout.ld, ws.head.h)
+	}
 	ws.head.blocks(R, func(r0, n int) {
 		m.logits(r, ws, r0, n)
 		m.stats(r, ws, r0, n)
@@ -133,14 +137,24 @@ func (ws *workspace) readStats(b batch, out []TokenStats) ([]TokenStats, error) 
 	if err := readF32(ws.head.stats.Buffer, 0, raw); err != nil {
 		return nil, err
 	}
-	all := TokenStats{make([]float32, b.R), make([]float32, b.R), make([]float32, b.R)}
+	all := TokenStats{Logprob: make([]float32, b.R), Entropy: make([]float32, b.R), MeanLogprob: make([]float32, b.R)}
 	for i, at := range b.order {
 		all.Logprob[at], all.Entropy[at], all.MeanLogprob[at] = raw[4*i], raw[4*i+1], raw[4*i+2]
+	}
+	if v := ws.head.value; v != nil {
+		var err error
+		if all.Value, err = v.read(b); err != nil {
+			return nil, err
+		}
 	}
 	at := 0
 	for _, s := range b.seqs {
 		end := at + s.predicted()
-		out = append(out, TokenStats{all.Logprob[at:end:end], all.Entropy[at:end:end], all.MeanLogprob[at:end:end]})
+		one := TokenStats{Logprob: all.Logprob[at:end:end], Entropy: all.Entropy[at:end:end], MeanLogprob: all.MeanLogprob[at:end:end]}
+		if all.Value != nil {
+			one.Value = all.Value[at:end:end]
+		}
+		out = append(out, one)
 		at = end
 	}
 	return out, nil

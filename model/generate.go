@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,9 +38,17 @@ type Request struct {
 	MaxTokens int // new tokens at most
 	Sampling  Sampling
 	Stream    uint32
-	StopIDs   []int    // end the completion, and belong to it; besides the model's EOS
+	Ends      []int    // end the completion, and belong to it; nil: the model's EOS
+	StopIDs   []int    // likewise, besides Ends
 	StopText  []string // end the completion when its text contains one (needs a tokenizer)
 	Draft     [][]int  // [completion][token] what they are expected to be; changes no bit, see draft.go; nil: nothing is expected
+
+	// Each, if it is set, is told of each token as soon as it is known: of the tokens of a
+	// prompt that is scored, from the second on, as those of completion -1; then of what
+	// is drawn. It is called from the engine's loop, which waits for it: it may not block.
+	Each        func(completion int, t Token)
+	Top         int  // most likely tokens that Each is told of beside each token
+	ScorePrompt bool // Each is told of the prompt's tokens; MaxTokens may then be 0
 }
 
 // Completion is what was sampled after a prompt.
@@ -54,7 +63,8 @@ type Completion struct {
 type EngineOptions struct {
 	Sequences  int // in flight at once
 	Context    int // longest prompt with its completion, tokens
-	CacheToken int // token slots of the key/value cache; 0: Sequences*Context, rounded to pages
+	CacheToken int // token slots of the key/value cache; 0: twice Sequences*Context, rounded to pages
+	Prefixes   int // pages of prompts kept for others that begin alike (prefix.go), at most; 0: none. The model may not change then
 	StepRows   int // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
 	PromptRows int // prompt tokens in one step at most; 0: StepRows
 	Draws      int // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
@@ -98,8 +108,10 @@ type Engine struct {
 	mu      sync.Mutex
 	waiting []*group
 	running bool
+	state   EngineState
 
-	active []*group // touched by the loop alone
+	count  EngineState // touched by the loop alone, as is what follows
+	active []*group    // the oldest first
 }
 
 // group is a request in flight.
@@ -112,6 +124,7 @@ type group struct {
 	seqs   []*sequence
 
 	branches []branch // completions in flight
+	scored   int      // prompt tokens that Each was told of
 }
 
 // sequence is one completion in flight.
@@ -121,6 +134,7 @@ type sequence struct {
 	list   *slotList
 	finish bool
 	draft  []int // what it is expected to be; nil once it is not
+	told   int   // tokens that Each was told of
 
 	stream *text.Stream // of a request with stop text
 	tail   string       // the end of the text so far, in which a stop text may have begun
@@ -145,6 +159,7 @@ func (e *Engine) plan(d dims, maxBinding int) {
 	p, rows := e.pool, e.opt.StepRows
 	lists := 2 * e.opt.Sequences
 	e.cache = p.kvCache(d, e.opt.CacheToken, lists, e.opt.Context)
+	e.cache.prefixes.most = e.opt.Prefixes
 	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
 	e.ws.blocks, e.ws.last = p.activations(d, rows, keptNothing, e.cache.layers)
 	e.ws.rowSpace(p, d, rows)
@@ -200,14 +215,23 @@ func (g *group) completions() []Completion {
 	return out
 }
 
+// Admits is an error if the engine could never answer a request, and says why.
+func (e *Engine) Admits(req Request) error {
+	_, err := e.admit(context.Background(), req)
+	return err
+}
+
 // admit checks a request.
 func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 	req.N = max(req.N, 1)
 	if len(req.Prompt) == 0 {
 		return nil, errors.New("empty prompt: give at least one token")
 	}
-	if req.MaxTokens < 1 {
+	if req.MaxTokens < 1 && !(req.MaxTokens == 0 && req.ScorePrompt) {
 		return nil, fmt.Errorf("the request allows %d new tokens; it needs at least 1", req.MaxTokens)
+	}
+	if req.ScorePrompt && req.Each == nil {
+		return nil, errors.New("a prompt is to be scored, and nobody is to be told")
 	}
 	if len(req.Draft) > req.N {
 		return nil, fmt.Errorf("the request has drafts of %d completions; it asks for %d", len(req.Draft), req.N)
@@ -221,10 +245,21 @@ func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 	if req.N > e.opt.Sequences {
 		return nil, fmt.Errorf("%d completions of a prompt are more than the engine's %d sequences", req.N, e.opt.Sequences)
 	}
-	if _, err := e.cache.fits(len(req.Prompt), req.MaxTokens, req.N, 2*e.opt.Sequences); err != nil {
+	if err := e.cache.fits(len(req.Prompt), req.MaxTokens, req.N, 2*e.opt.Sequences); err != nil {
 		return nil, err
 	}
-	return &group{req: req, ctx: ctx, done: make(chan error, 1)}, nil
+	if req.Ends == nil {
+		req.Ends = e.m.Config.EOS
+	}
+	g := &group{req: req, ctx: ctx, done: make(chan error, 1)}
+	for i := range req.N {
+		s := &sequence{index: i, draft: e.draftOf(req, i)}
+		if req.MaxTokens == 0 {
+			s.Stop, s.finish = "length", true
+		}
+		g.seqs = append(g.seqs, s)
+	}
+	return g, nil
 }
 
 func (e *Engine) enqueue(groups ...*group) {
@@ -240,18 +275,16 @@ func (e *Engine) enqueue(groups ...*group) {
 // loop advances all groups until none is left.
 func (e *Engine) loop() {
 	for {
-		e.start()
+		if ended := e.start(); ended {
+			return
+		}
 		if len(e.active) == 0 {
-			e.mu.Lock()
-			if len(e.waiting) == 0 {
-				e.running = false
-				e.mu.Unlock()
-				return
-			}
-			e.mu.Unlock()
 			continue
 		}
-		if err := e.step(); err != nil {
+		e.m.turn.Lock()
+		err := e.step()
+		e.m.turn.Unlock()
+		if err != nil {
 			for _, g := range e.active {
 				e.end(g, err)
 			}
@@ -262,42 +295,61 @@ func (e *Engine) loop() {
 	}
 }
 
-// start admits waiting groups, in order, as far as there is room.
-func (e *Engine) start() {
+// start admits waiting groups, in order, as far as there is room. It reports whether
+// the loop ends, as there is nothing to do.
+func (e *Engine) start() (ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.dropGone()
 	inFlight := 0
 	for _, g := range e.active {
-		for _, b := range g.branches {
-			inFlight += len(b)
-		}
+		inFlight += g.inFlight()
 	}
 	for len(e.waiting) > 0 {
 		g := e.waiting[0]
-		ok, _ := e.cache.fits(len(g.req.Prompt), g.req.MaxTokens, g.req.N, 2*e.opt.Sequences)
-		if !ok || inFlight+g.req.N > e.opt.Sequences {
-			return
+		if inFlight+g.req.N > e.opt.Sequences {
+			break
+		}
+		placed, err := e.place(g)
+		if err == nil && !placed {
+			break
 		}
 		e.waiting = e.waiting[1:]
-		inFlight += g.req.N
-		var err error
-		if g.prompt, err = e.cache.open(nil, len(g.req.Prompt)); err == nil {
-			shared := g.prompt.slots[:len(g.req.Prompt)]
-			for i := range g.req.N {
-				s := &sequence{index: i, draft: e.draftOf(g.req, i)}
-				if s.list, err = e.cache.open(shared, g.req.MaxTokens); err != nil {
-					break
-				}
-				g.seqs = append(g.seqs, s)
-			}
-		}
 		if err != nil {
 			e.end(g, err)
 			continue
 		}
-		g.branches = branchesOf(g.seqs)
+		inFlight += g.req.N
 		e.active = append(e.active, g)
 	}
+	e.running = len(e.active)+len(e.waiting) > 0
+	e.observe(inFlight)
+	return !e.running
+}
+
+// dropGone ends waiting groups that were cancelled. Thousands may wait, with one context
+// for all.
+func (e *Engine) dropGone() {
+	var asked context.Context
+	var err error
+	e.waiting = slices.DeleteFunc(e.waiting, func(g *group) bool {
+		if g.ctx != asked {
+			asked, err = g.ctx, g.ctx.Err()
+		}
+		if err != nil {
+			e.end(g, err)
+		}
+		return err != nil
+	})
+}
+
+// inFlight is the number of a group's completions that are not finished.
+func (g *group) inFlight() int {
+	n := 0
+	for _, b := range g.branches {
+		n += len(b)
+	}
+	return n
 }
 
 // retire takes out finished and cancelled groups.
@@ -307,24 +359,18 @@ func (e *Engine) retire() {
 		switch {
 		case g.ctx.Err() != nil:
 			e.end(g, g.ctx.Err())
-		case len(g.branches) == 0:
+		case g.read == len(g.req.Prompt) && len(g.branches) == 0:
 			e.end(g, nil)
 		default:
 			kept = append(kept, g)
 		}
 	}
+	clear(e.active[len(kept):])
 	e.active = kept
 }
 
 func (e *Engine) end(g *group, err error) {
-	if g.prompt != nil {
-		e.cache.close(g.prompt)
-	}
-	for _, s := range g.seqs {
-		if s.list != nil {
-			e.cache.close(s.list)
-		}
-	}
+	e.leave(g)
 	if e.opt.Finished != nil {
 		e.opt.Finished(g.req.N)
 	}
@@ -332,19 +378,25 @@ func (e *Engine) end(g *group, err error) {
 }
 
 // take adds a drawn token to a completion and decides whether it ends.
-func (e *Engine) take(g *group, s *sequence, id int, logprob, entropy float32) {
+func (e *Engine) take(g *group, s *sequence, t Token) {
+	id := t.ID
 	s.IDs = append(s.IDs, id)
-	s.Logprob = append(s.Logprob, logprob)
-	s.Entropy = append(s.Entropy, entropy)
+	s.Logprob = append(s.Logprob, t.Logprob)
+	s.Entropy = append(s.Entropy, t.Entropy)
+	e.count.Tokens++
 	switch {
-	case contains(e.m.Config.EOS, id):
+	case slices.Contains(g.req.Ends, id):
 		s.Stop = "eos"
-	case contains(g.req.StopIDs, id) || e.stopText(g, s):
+	case slices.Contains(g.req.StopIDs, id) || e.stopText(g, s):
 		s.Stop = "stop"
 	case len(s.IDs) == g.req.MaxTokens:
 		s.Stop = "length"
 	}
 	s.finish = s.Stop != ""
+	if n := len(s.IDs); g.req.Each != nil && n > s.told {
+		s.told, t.Stop = n, s.Stop
+		g.req.Each(s.index, t)
+	}
 }
 
 // stopText reports whether the text of a completion contains a stop text with its
@@ -365,15 +417,6 @@ func (e *Engine) stopText(g *group, s *sequence) bool {
 		longest = max(longest, len(stop))
 	}
 	s.tail = s.tail[max(0, len(s.tail)-longest):]
-	return false
-}
-
-func contains(ids []int, id int) bool {
-	for _, x := range ids {
-		if x == id {
-			return true
-		}
-	}
 	return false
 }
 

@@ -99,37 +99,28 @@ func placeOf(c Config, f family, arch ggufArch, name string) ggufPlace {
 	return p
 }
 
-// permute reorders the rows of each head: half h, pair j of a head goes to row 2j+h, and
-// back where inverse is set.
-func permute(data []float32, heads int, inverse bool, rows int) []float32 {
-	out := make([]float32, len(data))
-	cols, perHead := len(data)/rows, rows/heads
-	for row := range rows {
-		head, r := row/perHead, row%perHead
-		other := head*perHead + r%(perHead/2)*2 + r/(perHead/2)
-		from, to := row, other
-		if inverse {
-			from, to = other, row
-		}
-		copy(out[to*cols:(to+1)*cols], data[from*cols:(from+1)*cols])
+// rowInFile is where row r of so many lies in the file: half h, pair j of a head is row
+// 2j+h of it there.
+func (p ggufPlace) rowInFile(r, rows int) int {
+	if p.heads == 0 {
+		return r
 	}
-	return out
+	perHead := rows / p.heads
+	head, r := r/perHead, r%perHead
+	return head*perHead + r%(perHead/2)*2 + r/(perHead/2)
 }
 
 // toFile changes a tensor's values to those of a GGUF file.
 func (p ggufPlace) toFile(data []float32, shape []int) []float32 {
-	if p.heads > 0 {
-		return permute(data, p.heads, false, shape[0])
+	if p.heads == 0 {
+		return p.shifted(data, p.plus)
 	}
-	return p.shifted(data, p.plus)
-}
-
-// fromFile is the inverse of toFile, but for the rounding of w+1.
-func (p ggufPlace) fromFile(data []float32, shape []int) []float32 {
-	if p.heads > 0 {
-		return permute(data, p.heads, true, shape[0])
+	out := make([]float32, len(data))
+	cols := len(data) / shape[0]
+	for row := range shape[0] {
+		copy(out[p.rowInFile(row, shape[0])*cols:], data[row*cols:(row+1)*cols])
 	}
-	return p.shifted(data, -p.plus)
+	return out
 }
 
 func (p ggufPlace) shifted(data []float32, by float32) []float32 {

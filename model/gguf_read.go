@@ -69,13 +69,7 @@ func ggufTensors(file *gguf.File, c Config, arch ggufArch) (*TensorSet, error) {
 		if place.heads > 0 && (len(t.Shape) == 0 || t.Shape[0]%(2*place.heads) != 0) {
 			return nil, fmt.Errorf("tensor %s: found shape %v; accepted: pairs of rows for each of %d heads", name, t.Shape, place.heads)
 		}
-		set.tensors[spec.Name] = storedTensor{shape: t.Shape, read: func() ([]float32, error) {
-			data, err := file.Read(t.Name)
-			if err != nil {
-				return nil, err
-			}
-			return place.fromFile(data, t.Shape), nil
-		}}
+		set.tensors[spec.Name] = place.stored(file, t)
 	}
 	for _, t := range file.Tensors {
 		if !used[t.Name] {
@@ -84,6 +78,43 @@ func ggufTensors(file *gguf.File, c Config, arch ggufArch) (*TensorSet, error) {
 	}
 	set.files = append(set.files, file)
 	return set, nil
+}
+
+// stored is a tensor of a file that is read as its place says.
+func (p ggufPlace) stored(file *gguf.File, t gguf.Tensor) storedTensor {
+	return storedTensor{
+		shape: t.Shape,
+		read: func(from, n int) ([]float32, error) {
+			raw, err := p.rows(file, t, from, n)
+			if err != nil {
+				return nil, err
+			}
+			data, err := t.Type.Dequantize(raw)
+			return p.shifted(data, -p.plus), err
+		},
+		blocks: func(kind gguf.Type, from, n int) ([]byte, error) {
+			if t.Type != kind || p.plus != 0 {
+				return nil, nil
+			}
+			return p.rows(file, t, from, n)
+		},
+	}
+}
+
+// rows are rows of a tensor as they lie in a file, in their own order.
+func (p ggufPlace) rows(file *gguf.File, t gguf.Tensor, from, n int) ([]byte, error) {
+	if p.heads == 0 {
+		return file.Rows(t, from, n)
+	}
+	var out []byte
+	for row := from; row < from+n; row++ {
+		raw, err := file.Rows(t, p.rowInFile(row, t.Shape[0]), 1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw...)
+	}
+	return out, nil
 }
 
 // ggufConfig makes a config.json of the metadata, and reads it.

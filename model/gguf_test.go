@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model/gguf"
 )
@@ -157,12 +158,12 @@ func TestRopeFactors(t *testing.T) {
 // convert_hf_to_gguf.py: reshape(heads, 2, half, cols).swapaxes(1, 2).
 func TestPermute(t *testing.T) {
 	rows := []float32{0, 1, 2, 3, 10, 11, 12, 13} // two heads of four rows, one column
-	got := permute(rows, 2, false, 8)
+	got := ggufPlace{heads: 2}.toFile(rows, []int{8, 1})
 	if want := []float32{0, 2, 1, 3, 10, 12, 11, 13}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	six := []float32{0, 1, 2, 3, 4, 5}
-	if got := permute(six, 1, false, 6); !slices.Equal(got, []float32{0, 3, 1, 4, 2, 5}) || !slices.Equal(permute(got, 1, true, 6), six) {
+	if got := (ggufPlace{heads: 1}).toFile(six, []int{6, 1}); !slices.Equal(got, []float32{0, 3, 1, 4, 2, 5}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -195,5 +196,120 @@ func TestGGUFRefuses(t *testing.T) {
 	}
 	if err := checkRange([]float32{1, 70000}, gguf.F16); err == nil || !strings.Contains(err.Error(), "element 1 is 70000, which F16 cannot hold") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBlocksAsTheyAre: a frozen model takes the blocks of a file as they are. Those of the
+// file here are such that the same numbers quantised again give others, as blocks of other
+// programs may.
+func TestBlocksAsTheyAre(t *testing.T) {
+	dev := gputest.Devices(t)[0]
+	for _, family := range []string{"llama", "qwen2"} { // llama's rows of q and k change places
+		for _, typ := range GGUFTypes[3:] {
+			cfg := Config{Family: family, Vocab: 64, Width: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, MLP: 96,
+				MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3}
+			m := modelOn(t, dev, cfg)
+			var out bytes.Buffer
+			if err := WriteSafetensors(&out, m.Tensors()); err != nil {
+				t.Fatal(err)
+			}
+			ts, err := ReadTensors("test", out.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, _ := writeGGUF(t, &Folder{Config: cfg, Tensors: ts}, typ)
+			shrinkLevels(t, file, typ.Type)
+			cfg.Dtype = Dtype(typ.Name)
+			frozen, err := NewFrozen(dev, cfg, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer frozen.Close()
+			f := openFolder(t, file)
+			if err := frozen.SetTensors(f.Tensors); err != nil {
+				t.Fatal(err)
+			}
+			compareBlocks(t, frozen, f.Tensors, typ.Type)
+		}
+	}
+}
+
+// shrinkLevels changes the levels of a file's blocks so that none is the largest.
+func shrinkLevels(t *testing.T, path string, kind gguf.Type) {
+	t.Helper()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_, size := kind.Block()
+	for _, tensor := range file.Tensors {
+		if tensor.Type != kind {
+			continue
+		}
+		raw, err := file.Rows(tensor, 0, tensor.Shape[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := whole[bytes.Index(whole, raw):][:len(raw)]
+		for i := range part {
+			switch {
+			case i%size < 2: // the scale
+			case kind == gguf.Q8_0:
+				part[i] = byte(int8(part[i]) / 3)
+			default: // levels 4 to 11 of 0 to 15
+				part[i] = 4 + part[i]&15/2 | (4+part[i]>>4/2)<<4
+			}
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compareBlocks compares what lies on the device with the blocks of a file.
+func compareBlocks(t *testing.T, m *Model, ts *TensorSet, kind gguf.Type) {
+	t.Helper()
+	compared, others := 0, 0
+	for _, p := range m.layout.pieces {
+		d := m.layout.chunks[p.region.chunk].storage
+		if !d.Blocked() {
+			continue
+		}
+		rows, cols := p.size()
+		want, err := ts.blocks(p.name, kind, 0, rows)
+		if err != nil || want == nil {
+			t.Fatalf("%s: no blocks, %v", p.name, err)
+		}
+		numbers, err := ts.Read(p.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := kind.Quantize(numbers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again, want) {
+			others++
+		}
+		v := m.params.matrix(p.region)
+		size, per := d.packed(cols), len(want)/rows
+		for r := range rows {
+			got := make([]byte, size)
+			if err := v.Buffer.Read(v.Offset+p.row(r)*size, got); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, d.spread(want[r*per:][:per])) {
+				t.Fatalf("%s: row %d has other blocks than the file", p.name, r)
+			}
+			compared++
+		}
+	}
+	if compared == 0 || others == 0 {
+		t.Errorf("%d rows compared, %d tensors that would have changed: this test can show nothing", compared, others)
 	}
 }

@@ -151,7 +151,7 @@ func ggufTokenizer(f *Folder) (m gguf.Metadata, notes []string, err error) {
 	} else {
 		m, err = f.Tokenizer.GGUF(c.Vocab)
 		if errors.Is(err, text.ErrNotGGUF) {
-			notes, err = append(notes, fmt.Sprintf("The file takes the tokenizer along for rlzero, and llama.cpp takes token ids alone: %v.", err)), nil
+			notes, err = append(notes, fmt.Sprintf("llama.cpp takes token ids alone from this file, as it cannot have the tokenizer: %v. rlzero reads the tokenizer from it.", err)), nil
 		}
 		if err != nil {
 			return nil, nil, err
@@ -180,7 +180,7 @@ func ggufTokenizer(f *Folder) (m gguf.Metadata, notes []string, err error) {
 		}
 	}
 	if len(c.EOS) > 2 {
-		notes = append(notes, fmt.Sprintf("GGUF has keys for two of the %d tokens that end a text; the others end none in llama.cpp.", len(c.EOS)))
+		notes = append(notes, fmt.Sprintf("GGUF has keys for two of the %d tokens that end a text; llama.cpp does not stop at the others.", len(c.EOS)))
 	}
 	return m, notes, nil
 }
@@ -195,18 +195,18 @@ func ggufNotes(c Config, arch string) (notes []string) {
 	}
 	switch arch {
 	case "llama", "qwen2", "qwen3":
-		note(c.Window > 0, "The model has layers with a window of %d tokens, which llama.cpp does not have for %s: beyond so many tokens it computes something else.", c.Window, arch)
+		note(c.Window > 0, "The model has layers with a window of %d tokens, which llama.cpp does not have for %s: beyond that length llama.cpp computes something else.", c.Window, arch)
 	case "smollm3":
-		note(!slices.Equal(c.NoRope, everyNth(c.Layers, families["smollm3"].noRopeEvery)), "In llama.cpp every 4th layer of smollm3 does not rotate, and this model has others: it computes something else.")
-		note(c.Window > 0, "llama.cpp has no windows for smollm3: beyond %d tokens it computes something else.", c.Window)
+		note(!slices.Equal(c.NoRope, everyNth(c.Layers, families["smollm3"].noRopeEvery)), "In llama.cpp every 4th layer of smollm3 does not rotate, but in this model others do not: llama.cpp computes something else.")
+		note(c.Window > 0, "llama.cpp has no windows for smollm3: beyond %d tokens llama.cpp computes something else.", c.Window)
 	case "gemma3":
 		sliding := everyNth(c.Layers, slidingPattern)
 		for i := range sliding {
 			sliding[i] = !sliding[i]
 		}
-		note(c.Window > 0 && !slices.Equal(c.Sliding, sliding), "In llama.cpp all but every 6th layer of gemma3 have the window, and this model has others: it computes something else.")
-		note(c.LocalTheta > 0 && c.LocalTheta != families["gemma3_text"].localTheta, "llama.cpp rotates sliding layers of gemma3 with base 10000, and this model has %v: it computes something else.", c.LocalTheta)
-		note(c.QueryScalar > 0 && math.Abs(c.QueryScalar-float64(c.HeadDim)) > 0, "llama.cpp divides queries of gemma3 by the root of head_dim %d, and this model by that of %v: it computes something else.", c.HeadDim, c.QueryScalar)
+		note(c.Window > 0 && !slices.Equal(c.Sliding, sliding), "In llama.cpp all but every 6th layer of gemma3 have the window, but in this model others have it: llama.cpp computes something else.")
+		note(c.LocalTheta > 0 && c.LocalTheta != families["gemma3_text"].localTheta, "llama.cpp rotates sliding layers of gemma3 with base 10000, but this model has %v: llama.cpp computes something else.", c.LocalTheta)
+		note(c.QueryScalar > 0 && math.Abs(c.QueryScalar-float64(c.HeadDim)) > 0, "llama.cpp divides queries of gemma3 by the root of head_dim %d, but this model by that of %v: llama.cpp computes something else.", c.HeadDim, c.QueryScalar)
 	}
 	return notes
 }

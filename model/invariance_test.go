@@ -364,10 +364,10 @@ func copyTensors(t *testing.T, to, from *Model) {
 	for _, n := range from.Tensors() {
 		tensors[n.Name] = n
 	}
-	err := to.layout.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
+	err := to.layout.writePieces(to.params, func(p piece, from, n int) ([]float32, error) {
 		data, err := tensors[p.name].Data()
-		rows, cols := p.size()
-		return data[row0*cols:][:rows*cols], err
+		_, cols := p.size()
+		return data[from*cols:][:n*cols], err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -388,6 +388,14 @@ func trainerOf(t *testing.T, m *Model, rows int, options ...TrainerOption) *Trai
 		t.Fatal(err)
 	}
 	t.Cleanup(tr.Close)
+	if tr.value != nil { // zeros at first
+		rng := rand.New(rand.NewPCG(5, 6))
+		change(t, tr.value.tensors, tr.value.values, func(_ piece, data []float32) {
+			for i := range data {
+				data[i] = float32(0.3 * rng.NormFloat64())
+			}
+		})
+	}
 	return tr
 }
 
@@ -396,12 +404,27 @@ func someWeights(seqs []Sequence) []TokenWeights {
 	return tokenWeights(seqs, func(i, j int) (a, b, c float64) { return float64(i%5) - 2, 0.1 * float64(j%3), 0.05 })
 }
 
+// valued adds weights of values.
+func valued(weights []TokenWeights) []TokenWeights {
+	for i := range weights {
+		w := &weights[i]
+		for j := range w.Logprob {
+			w.Value = append(w.Value, 0.1*float64((i+2*j)%5-2))
+		}
+	}
+	return weights
+}
+
 func twoPasses(t *testing.T, tr *Trainer, seqs []Sequence) {
 	t.Helper()
 	if _, err := tr.Forward(seqs); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Backward(someWeights(seqs)); err != nil {
+	weights := someWeights(seqs)
+	if tr.value != nil {
+		weights = valued(weights)
+	}
+	if err := tr.Backward(weights); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,10 +17,10 @@ type kvLayer struct{ k, v gpu.View }
 // kvCache hands out pages of token slots and keeps, for each sequence in
 // flight, the list of slots its keys lie in (kvidx). A group's prompt has pages
 // of its own; each completion's list begins with the prompt's slots and goes on
-// in pages of its own, so the prompt is computed and stored once
-// (RATIONALE.md#why-lists-of-key-slots-and-not-page-tables). Completions that begin
-// alike name the same slots as long as they do (branch.go). A page is free when no
-// list names a slot of it.
+// in pages of its own, which it gets as it grows, so the prompt is computed and stored
+// once (RATIONALE.md#why-lists-of-key-slots-and-not-page-tables). Completions that begin
+// alike name the same slots as long as they do (branch.go), and prompts that begin alike
+// may (prefix.go). A page is free when no list names a slot of it and no prefix keeps it.
 type kvCache struct {
 	layers     []kvLayer
 	kvidx      gpu.View // [lists][maxContext] u32
@@ -28,7 +28,8 @@ type kvCache struct {
 	freePages  []int // last in, first out
 	freeLists  []int
 	pages      int
-	users      []int // [page] lists that name slots of it
+	users      []int // [page] lists that name slots of it, and a prefix that keeps it
+	prefixes   prefixes
 }
 
 func (p *pool) kvCache(d dims, tokens, lists, maxContext int) *kvCache {
@@ -53,7 +54,7 @@ func pagesFor(tokens int) int { return (tokens + pageTokens - 1) / pageTokens }
 // slotList is the list of key slots of one sequence.
 type slotList struct {
 	list  int   // row of kvidx
-	slots []int // slot of every key, known ahead for whole pages
+	slots []int // slot of every key, known ahead to the end of a page
 	used  int   // keys written
 }
 
@@ -70,34 +71,46 @@ func (s *slotList) eachPage(do func(page int)) {
 func (c *kvCache) hold(s *slotList) { s.eachPage(func(page int) { c.users[page]++ }) }
 
 // release takes a list from the users of its pages.
-func (c *kvCache) release(s *slotList) {
-	s.eachPage(func(page int) {
-		if c.users[page]--; c.users[page] == 0 {
-			c.freePages = append(c.freePages, page)
-		}
-	})
+func (c *kvCache) release(s *slotList) { s.eachPage(c.leave) }
+
+// leave takes one user from a page.
+func (c *kvCache) leave(page int) {
+	if c.users[page]--; c.users[page] == 0 {
+		c.freePages = append(c.freePages, page)
+	}
 }
 
-// open starts a list with shared slots in front and pages of its own for
-// tokens more. The caller has checked that they are free (see fits).
-func (c *kvCache) open(shared []int, tokens int) (*slotList, error) {
+// open starts a list with shared slots in front. The caller has checked that a list is
+// free.
+func (c *kvCache) open(shared []int) (*slotList, error) {
 	n := len(c.freeLists) - 1
-	s := &slotList{list: c.freeLists[n], slots: append([]int(nil), shared...), used: len(shared)}
+	s := &slotList{list: c.freeLists[n], slots: slices.Clone(shared), used: len(shared)}
 	c.freeLists = c.freeLists[:n]
-	for range pagesFor(tokens) {
-		last := len(c.freePages) - 1
-		page := c.freePages[last]
-		c.freePages = c.freePages[:last]
-		for i := range pageTokens {
-			s.slots = append(s.slots, page*pageTokens+i)
-		}
-	}
-	if len(s.slots) > c.maxContext {
-		s.slots = s.slots[:c.maxContext]
-	}
 	c.hold(s)
 	return s, c.write(s, 0, len(s.slots))
 }
+
+// grow gives a list room for so many keys more than are written, and says whether there
+// were pages enough. Those that it got it keeps.
+func (c *kvCache) grow(s *slotList, tokens int) (bool, error) {
+	first := len(s.slots)
+	for len(s.slots) < s.used+tokens {
+		if len(c.freePages) == 0 && !c.prefixes.evict(c) {
+			return false, c.write(s, first, len(s.slots))
+		}
+		last := len(c.freePages) - 1
+		page := c.freePages[last]
+		c.freePages = c.freePages[:last]
+		c.users[page]++
+		for i := range min(pageTokens, c.maxContext-len(s.slots)) {
+			s.slots = append(s.slots, page*pageTokens+i)
+		}
+	}
+	return true, c.write(s, first, len(s.slots))
+}
+
+// available is the number of pages that grow can hand out.
+func (c *kvCache) available() int { return len(c.freePages) + c.prefixes.idle(c) }
 
 // write writes the slots of places first to end-1 of a list.
 func (c *kvCache) write(s *slotList, first, end int) error {
@@ -108,11 +121,12 @@ func (c *kvCache) write(s *slotList, first, end int) error {
 	return writeAll(write{at(c.kvidx, c.offset(s)+first), u32Bytes(idx)})
 }
 
-// follow gives a list the slots of another one from a place to the last key that is
-// written. Before it the two are equal; behind it each goes on with its own.
+// follow gives a list, which has no keys of its own behind a place yet, the slots of
+// another one from there to the last key that is written. Before it the two are equal;
+// behind it each goes on in its own pages.
 func (c *kvCache) follow(s, other *slotList, first int) error {
 	former := *s
-	s.slots = slices.Concat(s.slots[:first], other.slots[first:other.used], s.slots[other.used:])
+	s.slots = slices.Concat(s.slots[:first], other.slots[first:other.used])
 	c.hold(s)
 	c.release(&former)
 	return c.write(s, first, other.used)
@@ -126,16 +140,15 @@ func (c *kvCache) close(s *slotList) {
 	c.freeLists = append(c.freeLists, s.list)
 }
 
-// fits says whether a prompt and n completions can be held now, and an error
-// if they never could be.
-func (c *kvCache) fits(prompt, completion, n, lists int) (bool, error) {
+// fits is an error if a prompt and n completions could never be held.
+func (c *kvCache) fits(prompt, completion, n, lists int) error {
 	need := pagesFor(prompt) + n*pagesFor(completion)
 	if prompt+completion > c.maxContext {
-		return false, fmt.Errorf("a prompt of %d tokens and %d new ones exceed the context of %d", prompt, completion, c.maxContext)
+		return fmt.Errorf("a prompt of %d tokens and %d new ones exceed the context of %d", prompt, completion, c.maxContext)
 	}
 	if need > c.pages || n+1 > lists {
-		return false, fmt.Errorf("%d completions of up to %d tokens after a prompt of %d need %d pages of %d tokens and %d sequences; the engine has %d and %d",
+		return fmt.Errorf("%d completions of up to %d tokens after a prompt of %d need %d pages of %d tokens and %d sequences; the engine has %d and %d",
 			n, completion, prompt, need, pageTokens, n+1, c.pages, lists)
 	}
-	return need <= len(c.freePages) && n+1 <= len(c.freeLists), nil
+	return nil
 }

@@ -180,6 +180,9 @@ func (l *layout) vocabSlabs(name string) []slab {
 			real = append(real, slice{strings.TrimSuffix(name, "weight"), n, d.width, 0, rows, same, same, nil})
 		}
 		slabs = append(slabs, slab{row, l.linear(l.dtype.table(), rows, d.ld, false, false, real...)})
+		if real != nil {
+			l.pieces[len(l.pieces)-1].from = row
+		}
 	}
 	return slabs
 }

@@ -68,7 +68,7 @@ func (w linear) read(p *pass) (gpu.View, Dtype) {
 		return matrix, w.storage
 	}
 	n := w.weight.rows * w.weight.cols
-	to := gpu.View{Buffer: p.ws.expanded.Buffer, Offset: p.ws.expanded.Offset, Size: 4 * n}
+	to := gpu.View{Buffer: p.m.expanded, Size: 4 * n}
 	p.op("expand_"+string(w.storage), n, 1, []gpu.View{matrix, to}, u(n))
 	return to, F32
 }
@@ -89,15 +89,23 @@ func (w linear) addRest(p *pass, n int, x, y gpu.View, ldy int) {
 		down, up := p.ws.lora.down, p.ws.lora.up
 		rank := s.lora.a.rows
 		s.lora.project(p, n, x, down)
-		p.matmul("matmul_nt", n, s.rows, rank, rank, rank, s.rows, down, p.m.adapter.values.view(s.lora.b), up)
+		p.matmul("matmul_nt", n, s.rows, rank, rank, rank, s.rows, down, p.adapter().view(s.lora.b), up)
 		p.op("add_columns", s.rows, n, []gpu.View{y, up}, u(n), u(s.rows), u(ldy), u(s.off), f(s.lora.scale))
 	}
+}
+
+// adapter is where the matrices of adapters lie that the pass reads.
+func (p *pass) adapter() arena {
+	if p.ws.adapter != nil {
+		return p.ws.adapter
+	}
+	return p.m.adapter.values
 }
 
 // project records down = x A^T.
 func (l *lora) project(p *pass, n int, x, down gpu.View) {
 	rank, in := l.a.rows, l.a.cols
-	p.matmul("matmul_nt", n, rank, in, in, in, rank, x, p.m.adapter.values.view(l.a), down)
+	p.matmul("matmul_nt", n, rank, in, in, in, rank, x, p.adapter().view(l.a), down)
 }
 
 // backward records dW += dy^T x, db += dy, and dx = dy W for n rows, or dx += dy W if
@@ -124,7 +132,7 @@ func (w linear) backward(p *pass, n int, x, dy gpu.View, ldy int, dx gpu.View, c
 // again, which is cheaper than keeping it.
 func (l *lora) backward(p *pass, s slice, n int, x, dy gpu.View, ldy int, dx gpu.View) {
 	rank, in := l.a.rows, l.a.cols
-	a, b := p.m.adapter.values.view(l.a), p.m.adapter.values.view(l.b)
+	a, b := p.adapter().view(l.a), p.adapter().view(l.b)
 	down, up := p.ws.lora.down, p.ws.lora.up
 	p.op("take_columns", s.rows, n, []gpu.View{dy, up}, u(n), u(s.rows), u(ldy), u(s.off), f(l.scale))
 	l.project(p, n, x, down)

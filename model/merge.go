@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Merge adds a PEFT adapter to the folder's tensors: where the adapter has a module, Read
@@ -28,7 +30,14 @@ func (f *Folder) Merge(dir string) error {
 		if read == nil {
 			read = t.decode
 		}
-		t.read = func() ([]float32, error) { return mergeLoRA(read, ts, a, b, scale) }
+		t.read = func(from, n int) ([]float32, error) {
+			w, err := read(from, n)
+			if err != nil {
+				return nil, err
+			}
+			return w, mergeLoRA(w, from, ts, a, b, scale)
+		}
+		t.blocks = nil
 		f.Tensors.tensors[name] = t
 	}
 	return nil
@@ -39,7 +48,7 @@ func (f *Folder) Merge(dir string) error {
 func (f *Folder) openAdapter(dir string) (AdapterConfig, *TensorSet, error) {
 	switch {
 	case f.Adapter != "" && dir != "" && dir != f.Adapter:
-		return AdapterConfig{}, nil, fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", f.Adapter, dir)
+		return AdapterConfig{}, nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
 	case f.Adapter == "" && dir == "":
 		return AdapterConfig{}, nil, errNoAdapter
 	}
@@ -50,22 +59,19 @@ func (f *Folder) openAdapter(dir string) (AdapterConfig, *TensorSet, error) {
 	return cfg, ts, err
 }
 
-// mergeLoRA computes W + scale B A, W being [out][in], B [out][rank] and A [rank][in].
-func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName string, scale float64) ([]float32, error) {
-	w, err := weight()
-	if err != nil {
-		return nil, err
-	}
+// mergeLoRA adds scale B A to rows of W, from row from on; W is [out][in], B [out][rank]
+// and A [rank][in].
+func mergeLoRA(w []float32, from int, ts *TensorSet, aName, bName string, scale float64) error {
 	a, err := ts.Read(aName)
 	if err != nil {
-		return nil, err
-	}
-	b, err := ts.Read(bName)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	shape := ts.Shape(aName)
 	rank, in := shape[0], shape[1]
+	b, err := ts.readRows(bName, from, len(w)/in)
+	if err != nil {
+		return err
+	}
 	sums := make([]float64, in)
 	for row := range len(w) / in {
 		clear(sums)
@@ -79,7 +85,7 @@ func mergeLoRA(weight func() ([]float32, error), ts *TensorSet, aName, bName str
 			w[row*in+i] = float32(float64(w[row*in+i]) + sum)
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // adapterName is the name of a module's A or B in a PEFT file.

@@ -8,8 +8,10 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -18,13 +20,16 @@ type Model struct {
 	Config    Config
 	Tokenizer *text.Tokenizer // nil for a folder without one
 
-	dev     gpu.Device
-	layout  *layout
-	params  parameters
-	adapter *adapter              // nil for none
-	frozen  bool                  // no trainer can be made
-	ropes   [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
-	maxPos  int
+	dev      gpu.Device
+	layout   *layout
+	params   parameters
+	expanded gpu.Buffer            // a matrix in float32 that is kept in blocks, one at a time; nil if there are none
+	adapter  *adapter              // nil for none
+	frozen   bool                  // no trainer can be made
+	ropes    [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
+	maxPos   int
+	borrowed bool        // parameters, expanded and ropes are those of another model
+	turn     *sync.Mutex // held for a step by the engines of models with the same parameters
 }
 
 // New makes a model with fresh parameters: matrices from N(0, InitStd), the
@@ -47,12 +52,11 @@ func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error)
 func (m *Model) Initialize(seed uint64) error {
 	cfg := m.Config
 	small := cfg.InitStd / math.Sqrt(2*float64(cfg.Layers))
-	return m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
-		rows, cols := p.size()
-		data := make([]float32, rows*cols)
-		h := fnv.New64a()
-		fmt.Fprint(h, p.name, "/", row0)
-		rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+	draws := streams{}
+	return m.layout.writePieces(m.params, func(p piece, _, n int) ([]float32, error) {
+		rng := draws.of(seed, fmt.Sprint(p.name, "/", p.from))
+		_, cols := p.size()
+		data := make([]float32, n*cols)
 		std := cfg.InitStd
 		if p.projection {
 			std = small
@@ -66,6 +70,18 @@ func (m *Model) Initialize(seed uint64) error {
 		}
 		return data, nil
 	})
+}
+
+// streams are random numbers by name, each name's in one stream.
+type streams map[string]*rand.Rand
+
+func (s streams) of(seed uint64, name string) *rand.Rand {
+	if s[name] == nil {
+		h := fnv.New64a()
+		fmt.Fprint(h, name)
+		s[name] = rand.New(rand.NewPCG(seed, h.Sum64()))
+	}
+	return s[name]
 }
 
 // NewFrozen makes a model that cannot be trained, all zeros: SetTensors or
@@ -101,7 +117,7 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 		f.Config.KVDtype = o.KVDtype
 	}
 	if f.Adapter != "" && o.Adapter != "" {
-		return nil, fmt.Errorf("%s is an adapter itself: name the model it belongs to beside the adapter %s", dir, o.Adapter)
+		return nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", dir, o.Adapter), "name the folder of the model, without an adapter")
 	}
 	o.Adapter = cmp.Or(o.Adapter, f.Adapter)
 	m, err := build(dev, f.Config, o.Positions, o.Frozen || o.Adapter != "")
@@ -125,14 +141,10 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 	if err := checkTensors(m.Config, ts); err != nil {
 		return err
 	}
-	return m.layout.writePieces(m.params, func(p piece, row0 int) ([]float32, error) {
-		data, err := ts.Read(p.name)
-		if err != nil {
-			return nil, err
-		}
-		rows, cols := p.size()
-		return data[row0*cols : (row0+rows)*cols], nil
-	})
+	return m.layout.writeRows(m.params, func(p piece, from, n int) ([]float32, error) { return ts.rows(p.name, p, from, n) },
+		func(p piece, d Dtype, from, n int) ([]byte, error) {
+			return ts.blocks(p.name, blocked[d].kind, from, n)
+		})
 }
 
 // longestSequence is how many tokens the attention kernels can take on a device that
@@ -169,16 +181,27 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 	if cfg.Dtype.Blocked() && !frozen {
 		return nil, cfg.Dtype.errTrained()
 	}
-	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1)}
-	var err error
-	if m.params, err = l.newParameters(dev, frozen); err != nil {
-		return nil, err
+	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1), turn: new(sync.Mutex)}
+	err := m.allocate(frozen)
+	if err == nil {
+		err = m.makeRopes()
 	}
-	if err := m.makeRopes(); err != nil {
+	if err != nil {
 		m.Close()
 		return nil, err
 	}
 	return m, nil
+}
+
+// allocate makes the buffers of the layout.
+func (m *Model) allocate(frozen bool) (err error) {
+	if m.params, err = m.layout.newParameters(m.dev, frozen); err != nil {
+		return err
+	}
+	if n := m.layout.expanded; n > 0 {
+		m.expanded, err = m.dev.NewBuffer("expanded matrix", 4*n)
+	}
+	return err
 }
 
 // makeRopes makes the rotations' tables that the layers need.
@@ -210,13 +233,16 @@ func (m *Model) makeRopes() error {
 	return nil
 }
 
-// Close frees the device memory.
+// Close frees the device memory, but for what the model shares, see WithAdapter.
 func (m *Model) Close() {
-	m.params.free()
 	if m.adapter != nil {
 		m.adapter.values.free()
 	}
-	for _, b := range m.ropes {
+	if m.borrowed {
+		return
+	}
+	m.params.free()
+	for _, b := range append(m.ropes[:], m.expanded) {
 		if b != nil {
 			b.Free()
 		}
@@ -241,17 +267,8 @@ func (m *Model) CopyFrom(src *Model) error {
 		return errFrozen
 	}
 	for _, arenas := range [][2]arena{{m.params.arena, src.params.arena}, {m.params.packed, src.params.packed}} {
-		for i, to := range arenas[0] {
-			if to == nil {
-				continue
-			}
-			data := make([]byte, to.Size())
-			if err := arenas[1][i].Read(0, data); err != nil {
-				return err
-			}
-			if err := to.Write(0, data); err != nil {
-				return err
-			}
+		if err := arenas[0].copyFrom(arenas[1]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 // arXiv 1711.05101, in PyTorch's form). Norm factors are not decayed.
 type AdamW struct {
 	LR          float64 // of this update
+	ValueLR     float64 // of this update of the value head, if there is one
 	Beta1       float64
 	Beta2       float64
 	Eps         float64
@@ -23,34 +24,36 @@ type AdamW struct {
 // the kernel grad_sumsq fixes it.
 const sumBlock = 4096
 
-// optimizer is AdamW's state on the device.
-type optimizer struct {
-	m, v arena
-	ctl  gpu.View // [8], see kernel adamw
-	part gpu.View // partial sums of squares
-	step int      // updates so far
+// trained are parameters with all that an update of them takes.
+type trained struct {
+	*tensors
+	values      arena    // not its own
+	grads, m, v arena    // gradient and its moments
+	ctl         gpu.View // [8], see kernel adamw
 }
 
-func (o *optimizer) allocate(t *Trainer) error {
-	l, dev := t.trained, t.m.dev
-	var err error
-	if o.m, err = l.newArena(dev, "first moment", chunk.whole); err != nil {
-		return err
-	}
-	if o.v, err = l.newArena(dev, "second moment", chunk.whole); err != nil {
-		return err
-	}
+// allocateUpdate makes gradients and moments, all zeros.
+func (t *Trainer) allocateUpdate() (err error) {
 	n := 0
-	for _, c := range l.chunks {
-		n += (c.size/4 + sumBlock - 1) / sumBlock
+	for _, s := range t.trained {
+		for i, a := range []*arena{&s.grads, &s.m, &s.v} {
+			if *a, err = s.newArena(t.m.dev, []string{"gradient", "first moment", "second moment"}[i], chunk.whole); err != nil {
+				return err
+			}
+		}
+		for _, c := range s.chunks {
+			n += (c.size/4 + sumBlock - 1) / sumBlock
+		}
+		s.ctl = t.pool.words("update control", 8)
 	}
-	o.ctl, o.part = t.pool.words("update control", 8), t.pool.words("gradient sums", n)
+	t.part = t.pool.words("gradient sums", n)
 	return t.pool.err
 }
 
-func (o *optimizer) free() {
-	o.m.free()
-	o.v.free()
+func (s *trained) free() {
+	s.grads.free()
+	s.m.free()
+	s.v.free()
 }
 
 // Step clips the gradient, updates the parameters and clears the gradient. It
@@ -65,23 +68,18 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 	if math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return norm, errors.Join(ErrNotFinite, t.ZeroGrad())
 	}
-	o := &t.opt
-	o.step++
-	bc1, bc2 := 1-math.Pow(h.Beta1, float64(o.step)), 1-math.Pow(h.Beta2, float64(o.step))
-	ctl := []float32{float32(h.LR), float32(h.WeightDecay), float32(1 / bc1), float32(1 / math.Sqrt(bc2)), float32(1 - h.Beta1), float32(1 - h.Beta2)}
-	if err := o.ctl.Buffer.Write(o.ctl.Offset+8, f32Bytes(ctl)); err != nil {
-		return 0, err
+	t.updates++
+	bc1, bc2 := 1-math.Pow(h.Beta1, float64(t.updates)), 1-math.Pow(h.Beta2, float64(t.updates))
+	for i, s := range t.trained {
+		ctl := []float32{float32([]float64{h.LR, h.ValueLR}[i]), float32(h.WeightDecay), float32(1 / bc1), float32(1 / math.Sqrt(bc2)), float32(1 - h.Beta1), float32(1 - h.Beta2)}
+		if err := s.ctl.Buffer.Write(s.ctl.Offset+8, f32Bytes(ctl)); err != nil {
+			return 0, err
+		}
 	}
 	key := fmt.Sprintf("adamw %v %v %v", h.Beta1, h.Beta2, h.Eps)
 	err = t.progs.run(key, func(r *recorder) {
-		for i, c := range t.trained.chunks {
-			decay, n := 0, c.size/4
-			if c.decay {
-				decay = 1
-			}
-			view := func(a arena) gpu.View { return gpu.View{Buffer: a[i], Size: c.size} }
-			r.op("adamw", n, 1, []gpu.View{view(t.values), view(t.grads.arena), view(o.m), view(o.v), o.ctl},
-				u(n), f(h.Beta1), f(h.Beta2), f(h.Eps), u(decay))
+		for _, s := range t.trained {
+			s.recordUpdate(r, h)
 		}
 		if t.m.adapter == nil {
 			t.m.params.recordRound(r)
@@ -94,25 +92,41 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 	return norm, t.m.dev.Wait()
 }
 
+func (s *trained) recordUpdate(r *recorder, h AdamW) {
+	for i, c := range s.chunks {
+		decay, n := 0, c.size/4
+		if c.decay {
+			decay = 1
+		}
+		view := func(a arena) gpu.View { return gpu.View{Buffer: a[i], Size: c.size} }
+		r.op("adamw", n, 1, []gpu.View{view(s.values), view(s.grads), view(s.m), view(s.v), s.ctl},
+			u(n), f(h.Beta1), f(h.Beta2), f(h.Eps), u(decay))
+	}
+}
+
 // gradNorm folds the lookup's gradient in, and leaves norm and clip factor in
-// ctl.
+// every ctl.
 func (t *Trainer) gradNorm(clip float64) (float64, error) {
 	err := t.progs.run(fmt.Sprintf("gradient norm %v", clip), func(r *recorder) {
 		t.recordFold(r)
 		part := 0
-		for i, c := range t.trained.chunks {
-			n := c.size / 4
-			segments := (n + sumBlock - 1) / sumBlock
-			r.op("grad_sumsq", segments, 1, []gpu.View{{Buffer: t.grads.arena[i], Size: c.size}, t.opt.part}, u(n), u(part))
-			part += segments
+		for _, s := range t.trained {
+			for i, c := range s.chunks {
+				n := c.size / 4
+				segments := (n + sumBlock - 1) / sumBlock
+				r.op("grad_sumsq", segments, 1, []gpu.View{{Buffer: s.grads[i], Size: c.size}, t.part}, u(n), u(part))
+				part += segments
+			}
 		}
-		r.op("grad_clip", 1, 1, []gpu.View{t.opt.part, t.opt.ctl}, u(part), f(clip))
+		for _, s := range t.trained {
+			r.op("grad_clip", 1, 1, []gpu.View{t.part, s.ctl}, u(part), f(clip))
+		}
 	})
 	if err != nil {
 		return 0, err
 	}
-	ctl := make([]float32, 2)
-	if err := readF32(t.opt.ctl.Buffer, t.opt.ctl.Offset, ctl); err != nil {
+	ctl, from := make([]float32, 2), t.trained[0].ctl
+	if err := readF32(from.Buffer, from.Offset, ctl); err != nil {
 		return 0, err
 	}
 	return float64(ctl[1]), nil
@@ -127,8 +141,10 @@ func (t *Trainer) ZeroGrad() error {
 }
 
 func (t *Trainer) recordZero(r *recorder) {
-	for i, c := range t.trained.chunks {
-		r.op("fill", c.size/4, 1, []gpu.View{{Buffer: t.grads.arena[i], Size: c.size}}, u(c.size/4), 0)
+	for _, s := range t.trained {
+		for i, c := range s.chunks {
+			r.op("fill", c.size/4, 1, []gpu.View{{Buffer: s.grads[i], Size: c.size}}, u(c.size/4), 0)
+		}
 	}
 	if t.m.layout.tied {
 		for i, s := range t.lookups() {
@@ -140,40 +156,41 @@ func (t *Trainer) recordZero(r *recorder) {
 // OptimizerState lists the moments, named m.* and v.* after the parameters,
 // and the number of updates so far.
 func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
-	return append(t.trained.named(t.opt.m, "m."), t.trained.named(t.opt.v, "v.")...), t.opt.step
+	for _, s := range t.trained {
+		tensors = append(tensors, append(s.named(s.m, "m."), s.named(s.v, "v.")...)...)
+	}
+	return tensors, t.updates
 }
 
 // SetOptimizerState restores what OptimizerState gave.
 func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
-	for prefix, a := range map[string]arena{"m.": t.opt.m, "v.": t.opt.v} {
-		err := t.trained.writePieces(a, func(p piece, row0 int) ([]float32, error) {
-			data, err := ts.Read(prefix + p.name)
-			if err != nil {
-				return nil, err
+	for _, s := range t.trained {
+		for prefix, a := range map[string]arena{"m.": s.m, "v.": s.v} {
+			if err := s.fill(a, prefix, ts); err != nil {
+				return fmt.Errorf("optimizer state: %w", err)
 			}
-			rows, cols := p.size()
-			if len(data) < (row0+rows)*cols {
-				return nil, fmt.Errorf("optimizer state: tensor %s%s has %d elements, expected at least %d", prefix, p.name, len(data), (row0+rows)*cols)
-			}
-			return data[row0*cols : (row0+rows)*cols], nil
-		})
-		if err != nil {
-			return err
 		}
 	}
-	t.opt.step = updates
+	t.updates = updates
 	return nil
+}
+
+// fill overwrites an arena with tensors that have the names of the pieces behind a prefix.
+func (l *tensors) fill(to arena, prefix string, ts *TensorSet) error {
+	return l.writePieces(to, func(p piece, from, n int) ([]float32, error) { return ts.rows(prefix+p.name, p, from, n) })
 }
 
 // ResetOptimizer forgets the moments: a stage begins with a fresh state.
 func (t *Trainer) ResetOptimizer() error {
-	for _, a := range []arena{t.opt.m, t.opt.v} {
-		for i, c := range t.trained.chunks {
-			if err := a[i].Write(0, make([]byte, c.size)); err != nil {
-				return err
+	for _, s := range t.trained {
+		for _, a := range []arena{s.m, s.v} {
+			for i, c := range s.chunks {
+				if err := a[i].Write(0, make([]byte, c.size)); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	t.opt.step = 0
+	t.updates = 0
 	return nil
 }

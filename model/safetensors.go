@@ -52,7 +52,18 @@ type storedTensor struct {
 	offset int64 // in the file
 	size   int64 // bytes
 
-	read func() ([]float32, error) // of a GGUF file, in place of file, dtype, offset and size
+	// read returns rows as float32. Set for tensors that are not numbers of a safetensors
+	// file, which have file, dtype, offset and size.
+	read   func(from, n int) ([]float32, error)
+	blocks func(kind gguf.Type, from, n int) ([]byte, error) // rows as blocks of a kind; nil, or returns nil: they are not kept so
+}
+
+// rows are how many there are, and the numbers in each; a vector is one row.
+func (t storedTensor) rows() (rows, cols int) {
+	if len(t.shape) < 2 {
+		return 1, product(t.shape)
+	}
+	return t.shape[0], product(t.shape[1:])
 }
 
 // dtypeSizes are the element types that convert to float32 exactly, in bytes.
@@ -323,26 +334,69 @@ func (ts *TensorSet) Read(name string) ([]float32, error) {
 	if !ok {
 		return nil, fmt.Errorf("tensor %s: not in the files", name)
 	}
+	rows, _ := t.rows()
+	return ts.readRows(name, 0, rows)
+}
+
+// rows are n rows of a tensor, from row from on, that a piece takes in.
+func (ts *TensorSet) rows(name string, p piece, from, n int) ([]float32, error) {
+	t, ok := ts.tensors[name]
+	if !ok {
+		return nil, fmt.Errorf("tensor %s: not in the files", name)
+	}
+	_, want := p.size()
+	if rows, cols := t.rows(); cols != want || from+n > rows {
+		return nil, fmt.Errorf("tensor %s: found shape %v, accepted: rows of %d numbers, at least %d", name, t.shape, want, from+n)
+	}
+	return ts.readRows(name, from, n)
+}
+
+func (ts *TensorSet) readRows(name string, from, n int) ([]float32, error) {
+	t := ts.tensors[name]
 	if t.read == nil {
 		t.read = t.decode
 	}
-	data, err := t.read()
+	data, err := t.read(from, n)
 	if err != nil {
 		return nil, fmt.Errorf("tensor %s: %w", name, err)
 	}
 	for i, x := range data {
 		if x != x || math.IsInf(float64(x), 0) {
 			what := map[bool]string{true: "NaN", false: "an infinite value"}[x != x]
-			return nil, fmt.Errorf("%stensor %s: found %s at element %d, accepted: finite numbers", t.where(), name, what, i)
+			_, cols := t.rows()
+			return nil, fmt.Errorf("%stensor %s: found %s at element %d, accepted: finite numbers", t.where(), name, what, from*cols+i)
 		}
 	}
 	return data, nil
 }
 
-// decode reads a tensor of a safetensors file.
-func (t storedTensor) decode() ([]float32, error) {
-	raw := make([]byte, t.size)
-	if _, err := t.file.ReadAt(raw, t.offset); err != nil {
+// blocks are rows of a tensor as GGUF blocks of a kind; nil if it is not kept so. A scale
+// that is NaN or infinite is an error.
+func (ts *TensorSet) blocks(name string, kind gguf.Type, from, n int) ([]byte, error) {
+	t := ts.tensors[name]
+	if t.blocks == nil {
+		return nil, nil
+	}
+	raw, err := t.blocks(kind, from, n)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", name, err)
+	}
+	elements, size := kind.Block()
+	for i := 0; i < len(raw); i += size {
+		if binary.LittleEndian.Uint16(raw[i:])&0x7c00 == 0x7c00 { // the exponent of infinity and NaN
+			_, cols := t.rows()
+			return nil, fmt.Errorf("tensor %s: the scale of the block at element %d is NaN or infinite, accepted: finite numbers", name, from*cols+i/size*elements)
+		}
+	}
+	return raw, nil
+}
+
+// decode reads rows of a tensor of a safetensors file.
+func (t storedTensor) decode(from, n int) ([]float32, error) {
+	_, cols := t.rows()
+	row := int64(cols * dtypeSizes[t.dtype])
+	raw := make([]byte, int64(n)*row)
+	if _, err := t.file.ReadAt(raw, t.offset+int64(from)*row); err != nil {
 		return nil, fmt.Errorf("%s%w", t.where(), err)
 	}
 	return decodeFloats(t.dtype, raw), nil
@@ -427,12 +481,14 @@ func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
 		if err := checkRange(data, t.Type); err != nil {
 			return fmt.Errorf("tensor %s: %w", t.Name, err)
 		}
-		raw, err := t.Type.Quantize(data)
-		if err != nil {
-			return fmt.Errorf("tensor %s: %w", t.Name, err)
-		}
-		if _, err := w.Write(raw); err != nil {
-			return err
+		for part := range slices.Chunk(data, bandNumbers) {
+			raw, err := t.Type.Quantize(part)
+			if err != nil {
+				return fmt.Errorf("tensor %s: %w", t.Name, err)
+			}
+			if _, err := w.Write(raw); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

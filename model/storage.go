@@ -82,8 +82,8 @@ func (d Dtype) kernel(name string) string {
 
 // store is where tensors lie by region.
 type store interface {
-	write(r *region, data []float32) error
-	read(r *region, data []float32) error
+	write(r *region, b band) error
+	read(r *region, b band) error // into b.data
 }
 
 // parameters are a model's, in one of three forms:
@@ -114,8 +114,9 @@ func (l *tensors) newParameters(dev gpu.Device, frozen bool) (parameters, error)
 	}
 	if p.packed, err = l.newArena(dev, "packed parameters", chunk.packed); err != nil {
 		p.free()
+		return parameters{}, err
 	}
-	return p, err
+	return p, nil
 }
 
 func (p parameters) free() {
@@ -132,33 +133,39 @@ func (p parameters) matrix(r *region) gpu.View {
 	return p.view(r)
 }
 
-func (p parameters) write(r *region, data []float32) error {
+func (p parameters) write(r *region, b band) error {
 	if p.arena[r.chunk] != nil {
-		if err := p.arena.write(r, data); err != nil {
+		if err := p.arena.write(r, b); err != nil {
 			return err
 		}
 	}
 	if p.packed[r.chunk] == nil {
 		return nil
 	}
-	raw, err := p.chunks[r.chunk].storage.pack(data)
+	d := p.chunks[r.chunk].storage
+	raw, err := d.pack(b.data)
 	if err != nil {
 		return err
 	}
+	for row, blocks := range b.blocks {
+		if blocks != nil {
+			copy(raw[d.packed(row*r.cols):], d.spread(blocks))
+		}
+	}
 	v := p.matrix(r)
-	return v.Buffer.Write(v.Offset, raw)
+	return v.Buffer.Write(v.Offset+d.packed(b.first*r.cols), raw)
 }
 
-func (p parameters) read(r *region, data []float32) error {
+func (p parameters) read(r *region, b band) error {
 	if p.arena[r.chunk] != nil {
-		return p.arena.read(r, data)
+		return p.arena.read(r, b)
 	}
-	v := p.matrix(r)
-	raw := make([]byte, v.Size)
-	if err := v.Buffer.Read(v.Offset, raw); err != nil {
+	v, d := p.matrix(r), p.chunks[r.chunk].storage
+	raw := make([]byte, d.packed(len(b.data)))
+	if err := v.Buffer.Read(v.Offset+d.packed(b.first*r.cols), raw); err != nil {
 		return err
 	}
-	p.chunks[r.chunk].storage.unpack(raw, data)
+	d.unpack(raw, b.data)
 	return nil
 }
 
@@ -181,14 +188,19 @@ func (d Dtype) pack(v []float32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.spread(blocks), nil
+}
+
+// spread is GGUF blocks as the kernels read them: scales as float32.
+func (d Dtype) spread(blocks []byte) []byte {
 	_, size := blocked[d].kind.Block()
-	out := make([]byte, 0, d.packed(len(v)))
+	out := make([]byte, 0, len(blocks)/size*blocked[d].words*4)
 	for ; len(blocks) > 0; blocks = blocks[size:] {
 		scale := halfToFloat(binary.LittleEndian.Uint16(blocks))
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(scale))
 		out = append(out, blocks[2:size]...)
 	}
-	return out, nil
+	return out
 }
 
 // unpack is the inverse of pack.

@@ -70,9 +70,9 @@ func give(t *testing.T, to, from *Model) {
 			t.Fatal(err)
 		}
 	}
-	err := to.layout.writePieces(to.params, func(p piece, row0 int) ([]float32, error) {
-		rows, cols := p.size()
-		return values[p.name][row0*cols : (row0+rows)*cols], nil
+	err := to.layout.writePieces(to.params, func(p piece, from, n int) ([]float32, error) {
+		_, cols := p.size()
+		return values[p.name][from*cols : (from+n)*cols], nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +296,8 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 		for _, kvDtype := range []Dtype{F32, BF16} {
 			for _, train := range []int{0, 100} {
 				cfg := smallConfig(dtype, kvDtype)
-				use := Use{Positions: 64, TrainRows: train, Reference: train > 0, Engine: &engine}
-				plan, err := Plan(cfg, dev.Caps(), use)
+				use := Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Average: train > 0, Engine: &engine}
+				plan, err := Plan(cfg, buffersOnly(dev), use)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -318,6 +318,30 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 	}
 }
 
+// buffersOnly is a device whose driver takes no memory of the plan's.
+func buffersOnly(dev gpu.Device) gpu.Caps {
+	c := dev.Caps()
+	c.Kind = gpu.Discrete
+	return c
+}
+
+// TestPlanOfAdapters: likewise for adapters over blocks.
+func TestPlanOfAdapters(t *testing.T) {
+	dev := gputest.Devices(t)[0]
+	for _, dtype := range []Dtype{BF16, Q8, Q4} {
+		cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
+			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
+		use := Use{Positions: 64, TrainRows: 100, Adapter: &AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Engine: &EngineOptions{Sequences: 8, Context: 64}}
+		plan, err := Plan(cfg, buffersOnly(dev), use)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := takenBy(t, dev, cfg, use) - plan.Total(); d < 0 || d > 1024 {
+			t.Errorf("%s: %d bytes more are taken than planned\n%s", dtype, d, plan)
+		}
+	}
+}
+
 func takenBy(t *testing.T, dev gpu.Device, cfg Config, use Use) int {
 	t.Helper()
 	c := &counting{Device: dev}
@@ -329,21 +353,35 @@ func takenBy(t *testing.T, dev gpu.Device, cfg Config, use Use) int {
 	}
 	var m *Model
 	var err error
-	if use.TrainRows == 0 {
+	if use.TrainRows == 0 || use.Adapter != nil {
 		m, err = NewFrozen(c, cfg, use.Positions)
 	} else {
 		m, err = New(c, cfg, 1, use.Positions)
 	}
 	ok(err)
 	defer m.Close()
+	if use.Adapter != nil {
+		ok(m.AddAdapter(*use.Adapter, 1))
+	}
 	if use.TrainRows > 0 {
-		tr, err := m.NewTrainer(use.TrainRows)
+		tr, err := m.NewTrainer(use.TrainRows, ValueHead)
 		ok(err)
 		defer tr.Close()
-		ref, err := NewFrozen(c, cfg, use.Positions)
-		ok(err)
-		defer ref.Close()
+		ref := m
+		if use.Adapter == nil {
+			ref, err = NewFrozen(c, cfg, use.Positions)
+			ok(err)
+			defer ref.Close()
+		}
 		s, err := ref.NewScorer(use.TrainRows)
+		ok(err)
+		defer s.Close()
+	}
+	if use.Average {
+		average, err := m.NewAverage()
+		ok(err)
+		defer average.Close()
+		s, err := average.NewScorer(use.TrainRows)
 		ok(err)
 		defer s.Close()
 	}

@@ -2,6 +2,8 @@ package model
 
 import (
 	"fmt"
+	"iter"
+	"sort"
 
 	"github.com/rlzero/rlzero/gpu"
 )
@@ -28,7 +30,8 @@ func (r region) bytes() int { return r.rows * r.cols * 4 }
 // piece says where one tensor of a model file, or a slab of it, lies inside a region.
 type piece struct {
 	name       string // as in the file
-	shape      []int  // as in the file
+	from       int    // first row of the file's tensor that the piece holds
+	shape      []int  // of the piece
 	region     *region
 	row, col   func(int) int
 	vector     bool    // factors of a norm or a bias: no weight decay
@@ -118,9 +121,30 @@ func (a arena) free() {
 	}
 }
 
-func (a arena) write(r *region, data []float32) error { return a[r.chunk].Write(r.off, f32Bytes(data)) }
+// copyFrom overwrites an arena with another of the same layout.
+func (a arena) copyFrom(src arena) error {
+	for i, to := range a {
+		if to == nil {
+			continue
+		}
+		data := make([]byte, to.Size())
+		if err := src[i].Read(0, data); err != nil {
+			return err
+		}
+		if err := to.Write(0, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-func (a arena) read(r *region, data []float32) error { return readF32(a[r.chunk], r.off, data) }
+func (a arena) write(r *region, b band) error {
+	return a[r.chunk].Write(r.off+b.first*r.cols*4, f32Bytes(b.data))
+}
+
+func (a arena) read(r *region, b band) error {
+	return readF32(a[r.chunk], r.off+b.first*r.cols*4, b.data)
+}
 
 func (a arena) view(r *region) gpu.View {
 	return gpu.View{Buffer: a[r.chunk], Offset: r.off, Size: r.bytes()}
@@ -135,36 +159,111 @@ func (l *tensors) bytes(size func(chunk) int) int {
 	return n
 }
 
-// writePieces fills a store from the tensors get returns, region by region.
-// row0 is the first row of the file's tensor that the piece holds.
-func (l *tensors) writePieces(to store, get func(p piece, row0 int) ([]float32, error)) error {
-	next := map[string]int{}
-	var host []float32
-	for i, p := range l.pieces {
-		rows, cols := p.size()
-		data, err := get(p, next[p.name])
+// band is some rows of a region on the host. A store is written and read band by band, so
+// that no copy of a matrix has to be in the host's memory.
+type band struct {
+	first  int       // row of the region
+	data   []float32 // [row][cols]
+	blocks [][]byte  // [row] GGUF blocks in the region's storage, which stand in place of data; nil for rows, or all, that have none
+}
+
+// bandNumbers is how many numbers a band has, if a row has not more.
+const bandNumbers = 1 << 20
+
+// bands calls do for each band of a region, all of zeros.
+func (r *region) bands(do func(b band) error) error {
+	rows := max(1, bandNumbers/r.cols)
+	for first := 0; first < r.rows; first += rows {
+		if err := do(band{first: first, data: make([]float32, min(rows, r.rows-first)*r.cols)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within are the rows of a piece that lie in a band: those from low up to high. Rows of a
+// piece lie in their order.
+func (p piece) within(b band) (low, high int) {
+	rows, _ := p.size()
+	end := b.first + len(b.data)/p.region.cols
+	low = sort.Search(rows, func(r int) bool { return p.row(r) >= b.first })
+	return low, low + sort.Search(rows-low, func(r int) bool { return p.row(low+r) >= end })
+}
+
+// writePieces fills a store from the rows that get returns: n rows of the tensor of a
+// file, from row from on. Those of a piece are asked for once, in their order. A vector is
+// one row.
+func (l *tensors) writePieces(to store, get func(p piece, from, n int) ([]float32, error)) error {
+	return l.writeRows(to, get, nil)
+}
+
+// writeRows is writePieces for tensors that may be in blocks already: blocks, if it is not
+// nil, returns rows as the blocks of a storage, or nil for a tensor that is kept otherwise.
+func (l *tensors) writeRows(to store, get func(p piece, from, n int) ([]float32, error), blocks func(p piece, d Dtype, from, n int) ([]byte, error)) error {
+	for parts := range l.regions() {
+		r := parts[0].region
+		err := r.bands(func(b band) error {
+			for _, p := range parts {
+				low, high := p.within(b)
+				if low == high {
+					continue
+				}
+				_, cols := p.size()
+				if d := l.chunks[r.chunk].storage; blocks != nil && d.Blocked() && cols == r.cols {
+					raw, err := blocks(p, d, p.from+low, high-low)
+					if err != nil {
+						return err
+					}
+					if raw != nil {
+						b.putBlocks(p, low, high, raw)
+						continue
+					}
+				}
+				data, err := get(p, p.from+low, high-low)
+				if err != nil {
+					return err
+				}
+				for i := range high - low {
+					base := (p.row(low+i) - b.first) * r.cols
+					for c := range cols {
+						b.data[base+p.col(c)] = data[i*cols+c]
+					}
+				}
+			}
+			return to.write(r, b)
+		})
 		if err != nil {
 			return err
 		}
-		next[p.name] += rows
-		if host == nil {
-			host = make([]float32, p.region.rows*p.region.cols)
-		}
-		for r := range rows {
-			base := p.row(r) * p.region.cols
-			for c := range cols {
-				host[base+p.col(c)] = data[r*cols+c]
-			}
-		}
-		if i+1 < len(l.pieces) && l.pieces[i+1].region == p.region {
-			continue // a region's pieces follow each other
-		}
-		if err := to.write(p.region, host); err != nil {
-			return err
-		}
-		host = nil
 	}
 	return nil
+}
+
+// putBlocks takes in rows of a piece as blocks.
+func (b *band) putBlocks(p piece, low, high int, raw []byte) {
+	if b.blocks == nil {
+		b.blocks = make([][]byte, len(b.data)/p.region.cols)
+	}
+	size := len(raw) / (high - low)
+	for i := range high - low {
+		b.blocks[p.row(low+i)-b.first] = raw[i*size:][:size]
+	}
+}
+
+// regions are the pieces of each region, which follow each other.
+func (l *tensors) regions() iter.Seq[[]piece] {
+	return func(yield func([]piece) bool) {
+		for i := 0; i < len(l.pieces); {
+			j := i + 1
+			for j < len(l.pieces) && l.pieces[j].region == l.pieces[i].region {
+				j++
+			}
+			if !yield(l.pieces[i:j]) {
+				return
+			}
+			i = j
+		}
+	}
 }
 
 // named lists a store's tensors under their file names with a prefix;
@@ -183,33 +282,38 @@ func (l *tensors) named(from store, prefix string) []NamedTensor {
 			shape[0] += q.shape[0]
 		}
 		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
-			var all []float32
+			data := make([]float32, 0, product(shape))
 			for _, q := range parts {
-				data, err := readPiece(from, q)
-				if err != nil {
+				var err error
+				if data, err = appendPiece(data, from, q); err != nil {
 					return nil, err
 				}
-				all = append(all, data...)
 			}
-			return all, nil
+			return data, nil
 		}})
 		i = j
 	}
 	return out
 }
 
-func readPiece(from store, p piece) ([]float32, error) {
-	host := make([]float32, p.region.rows*p.region.cols)
-	if err := from.read(p.region, host); err != nil {
-		return nil, err
-	}
-	rows, cols := p.size()
-	data := make([]float32, rows*cols)
-	for r := range rows {
-		base := p.row(r) * p.region.cols
-		for c := range cols {
-			data[r*cols+c] = host[base+p.col(c)]
+// appendPiece reads a piece, without its padding.
+func appendPiece(data []float32, from store, p piece) ([]float32, error) {
+	_, cols := p.size()
+	err := p.region.bands(func(b band) error {
+		low, high := p.within(b)
+		if low == high {
+			return nil
 		}
-	}
-	return data, nil
+		if err := from.read(p.region, b); err != nil {
+			return err
+		}
+		for r := low; r < high; r++ {
+			base := (p.row(r) - b.first) * p.region.cols
+			for c := range cols {
+				data = append(data, b.data[base+p.col(c)])
+			}
+		}
+		return nil
+	})
+	return data, err
 }

@@ -15,11 +15,15 @@ var ErrNotFinite = errors.New("the gradient is not finite")
 // TokenWeights are dLoss/d(statistic) for each predicted token of a sequence,
 // in the order of TokenStats. Nil counts as zeros.
 type TokenWeights struct {
-	Logprob, Entropy, MeanLogprob []float64
+	Logprob, Entropy, MeanLogprob, Value []float64
+}
+
+func (w TokenWeights) columns() [4][]float64 {
+	return [...][]float64{w.Logprob, w.Entropy, w.MeanLogprob, w.Value}
 }
 
 func (w TokenWeights) zero() bool {
-	for _, v := range [][]float64{w.Logprob, w.Entropy, w.MeanLogprob} {
+	for _, v := range w.columns() {
 		for _, x := range v {
 			if x != 0 {
 				return false
@@ -36,15 +40,16 @@ func (w TokenWeights) zero() bool {
 // batches, as long as every group fits one (see [GroupRows]).
 type Trainer struct {
 	m       *Model
-	trained *tensors // all parameters of the model, or those of its adapter
-	values  arena    // of trained
+	trained []*trained // all parameters of the model, or those of its adapter; then the value head's, if there is one
+	value   *valueHead // nil for none
 	keep    kept
 	pool    *pool
 	ws      *workspace
 	bs      *backwardSpace
 	grads   *gradients
 	progs   *programs
-	opt     optimizer
+	part    gpu.View // partial sums of the gradient's squares
+	updates int      // of the optimizer so far
 
 	rows     int     // since the last Step
 	batches  []batch // of the last Forward
@@ -64,11 +69,11 @@ func (m *Model) NewTrainer(rows int, options ...TrainerOption) (*Trainer, error)
 	if m.frozen && m.adapter == nil {
 		return nil, errFrozen
 	}
-	t := &Trainer{m: m, trained: &m.layout.tensors, values: m.params.arena, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	t := &Trainer{m: m, keep: keptAll, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	t.trained = []*trained{{tensors: &m.layout.tensors, values: m.params.arena}}
 	if m.adapter != nil {
-		t.trained, t.values = &m.adapter.tensors, m.adapter.values
+		t.trained[0] = &trained{tensors: &m.adapter.tensors, values: m.adapter.values}
 	}
-	t.keep = keptAll
 	for _, set := range options {
 		set(t)
 	}
@@ -86,10 +91,18 @@ func (t *Trainer) allocate(rows int) error {
 		return err
 	}
 	t.bs = t.pool.backwardSpace(d, rows)
-	t.grads = &gradients{}
-	if t.grads.arena, err = t.trained.newArena(m.dev, "gradient", chunk.whole); err != nil {
+	if t.value != nil {
+		if t.value.values, err = t.value.newArena(m.dev, "value head", chunk.whole); err != nil {
+			return err
+		}
+		t.value.space(t.pool, rows)
+		t.ws.head.value = t.value
+		t.trained = append(t.trained, t.value.trained)
+	}
+	if err := t.allocateUpdate(); err != nil {
 		return err
 	}
+	t.grads = &gradients{arena: t.trained[0].grads}
 	for _, s := range t.lookups() {
 		v := t.grads.view(s.weight)
 		if m.layout.tied {
@@ -97,10 +110,7 @@ func (t *Trainer) allocate(rows int) error {
 		}
 		t.grads.lookup = append(t.grads.lookup, v)
 	}
-	if t.pool.err != nil {
-		return t.pool.err
-	}
-	return t.opt.allocate(t)
+	return t.pool.err
 }
 
 // lookups are the slabs of the embedding whose gradient is wanted.
@@ -226,13 +236,16 @@ func (t *Trainer) backward(b batch, weights []TokenWeights) error {
 		w := weights[i]
 		zero = zero && w.zero()
 		n := s.predicted()
-		for _, v := range [][]float64{w.Logprob, w.Entropy, w.MeanLogprob} {
+		if t.value == nil && w.Value != nil {
+			return fmt.Errorf("sequence %d of the batch has weights of values, and the trainer has no value head", i)
+		}
+		for _, v := range w.columns() {
 			if v != nil && len(v) != n {
 				return fmt.Errorf("sequence %d of the batch has %d weights for %d predicted tokens", i, len(v), n)
 			}
 		}
 		for j := range n {
-			all = append(all, [4]float32{entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j)})
+			all = append(all, [4]float32{entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j), entry(w.Value, j)})
 		}
 	}
 	if zero {
@@ -268,9 +281,10 @@ func entry(v []float64, i int) float32 {
 // uploadBackward writes the weights of all predicted tokens, sequence by sequence, and
 // what the backward kernels need to know about the rows.
 func (t *Trainer) uploadBackward(b batch, all [][4]float32) error {
-	weights := make([]float32, 0, 4*b.R)
-	for _, at := range b.order {
+	weights, dvalue := make([]float32, 0, 4*b.R), make([]float32, b.R)
+	for i, at := range b.order {
 		weights = append(weights, all[at][:]...)
+		dvalue[i] = all[at][3]
 	}
 	rows, start, order := buckets(b.ids, min(b.T, t.m.Config.Vocab))
 	writes := []write{
@@ -278,6 +292,9 @@ func (t *Trainer) uploadBackward(b batch, all [][4]float32) error {
 		{t.bs.rows, u32Bytes(rows)}, {t.bs.start, u32Bytes(start)}, {t.bs.order, u32Bytes(order)}}
 	if t.m.layout.window > 0 {
 		writes = append(writes, write{t.bs.windowEnds, u32Bytes(b.windowEnds)})
+	}
+	if t.value != nil {
+		writes = append(writes, t.value.write(dvalue))
 	}
 	return writeAll(writes...)
 }
@@ -313,7 +330,11 @@ func (t *Trainer) Gradients() ([]NamedTensor, error) {
 			return nil, err
 		}
 	}
-	return t.trained.named(t.grads.arena, ""), nil
+	var out []NamedTensor
+	for _, s := range t.trained {
+		out = append(out, s.named(s.grads, "")...)
+	}
+	return out, nil
 }
 
 // foldLookup adds the gradient of the embedding lookup to that of the head and
@@ -341,8 +362,10 @@ func (t *Trainer) recordFold(r *recorder) {
 func (t *Trainer) Close() {
 	t.progs.free()
 	t.pool.free()
-	if t.grads != nil {
-		t.grads.free()
+	for _, s := range t.trained {
+		s.free()
 	}
-	t.opt.free()
+	if t.value != nil {
+		t.value.values.free()
+	}
 }

@@ -56,8 +56,8 @@ type workspace struct {
 	kvidx    gpu.View    // u32 slots of the keys of each list
 	head     headSpace
 	lora     loraSpace // unused without an adapter
-	expanded gpu.View  // a matrix in float32 that is kept in blocks, if there are any
 	plain    bool      // the adapter is off
+	adapter  arena     // read in place of the model's; nil: that is
 	keep     kept
 	embedCap int
 }
@@ -65,14 +65,15 @@ type workspace struct {
 // headSpace is what the vocabulary part needs for at most R predicted tokens.
 type headSpace struct {
 	maxRows int
-	block   int      // rows of logits made at a time, a multiple of 64
-	idx     gpu.View // [R] u32 row of the hidden state
-	x, h    gpu.View // [R][ld] before and after the final norm
-	rstd    gpu.View // [R]
-	target  gpu.View // [R] u32
-	invTemp gpu.View // [R]
-	stats   gpu.View // [R][4]
-	logits  gpu.View // [block][vocabp]
+	block   int        // rows of logits made at a time, a multiple of 64
+	idx     gpu.View   // [R] u32 row of the hidden state
+	x, h    gpu.View   // [R][ld] before and after the final norm
+	rstd    gpu.View   // [R]
+	target  gpu.View   // [R] u32
+	invTemp gpu.View   // [R]
+	stats   gpu.View   // [R][4]
+	logits  gpu.View   // [block][vocabp]
+	value   *valueHead // of a trainer that has one; nil for none
 }
 
 func blockRows(vocabp, maxRows, maxBinding int) int {
@@ -96,9 +97,6 @@ func (ws *workspace) rowSpace(p *pool, d dims, rows int) {
 	ws.ids, ws.place, ws.keys = p.words("ids", rows), p.words("places", 2*rows), p.words("key ranges", 2*rows)
 	if d.window > 0 {
 		ws.near = p.words("key ranges of windows", 2*rows)
-	}
-	if d.expanded > 0 {
-		ws.expanded = p.words("expanded matrix", d.expanded)
 	}
 	if d.rank > 0 {
 		ws.lora = loraSpace{p.words("adapter rank", rows*d.rank), p.words("adapter", rows*d.adapted)}

@@ -18,11 +18,15 @@
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt
 //	infer     sample, score, tokens
+//	serve     the same for clients of OpenAI's API, over HTTP; web: who may connect
 //	compare   whether one recipe reached more than another, by intervals over seeds and problems
 //	audit     how far a reward can be trusted
 //	receipt   what a run was made of, as hashes
 //	store     the only door to the disk
-//	metrics, report, progress, doctor, bench, lines, cli
+//	fit       which ways to train a model fit a device
+//	watch     the alerts of a run
+//	page      runs in a browser; web: what its servers share
+//	metrics, report, progress, doctor, bench, lines, terminal, cli
 //
 // Imports go down: settings, random, lines → formula → reward, algo, tasks, prompts → rollout →
 // cast → train → run → cli. Nothing below run imports store's runs or progress, and

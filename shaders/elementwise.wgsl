@@ -1,4 +1,4 @@
-// Flat elementwise operations: fill, add, round_bf16 (f32 to bf16, to nearest, ties
+// Flat elementwise operations: fill, add, blend, round_bf16 (f32 to bf16, to nearest, ties
 // to even) and its inverse expand_bf16.
 //
 // Bindings: dst, src [n] (n is a multiple of 8). The extent is n.
@@ -14,6 +14,8 @@
 //variant fill T0 tile=256 linear
 //variant add TL tile=4096 linear
 //variant add T0 tile=256 linear
+//variant blend TL tile=4096 linear
+//variant blend T0 tile=256 linear
 //variant round_bf16 TL tile=4096 linear
 //variant round_bf16 T0 tile=1024 linear
 //variant expand_bf16 TL tile=4096 linear
@@ -69,6 +71,34 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
   let i = {{group}} * 256u + l;
   if (i < pc.n) { dst[i] += src[i]; }
+}
+{{end}}
+
+{{define "blend TL"}}
+{{template "wide"}}
+{{params}}
+{{bind "dst" "vec4<u64>"}}
+{{bind "src" "vec4<u64>"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let first = {{group}} * 512u;
+  let end = min(first + 512u, pc.n / 8u);
+  for (var i = first + l; i < end; i += 8u) {
+    let x = dst[i];
+    let y = src[i];
+    dst[i] = join(even(x) + pc.share * (even(y) - even(x)), odd(x) + pc.share * (odd(y) - odd(x)));
+  }
+}
+{{end}}
+
+{{define "blend T0"}}
+{{params}}
+{{bind "dst" "f32"}}
+{{bind "src" "f32"}}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let i = {{group}} * 256u + l;
+  if (i < pc.n) { dst[i] += pc.share * (src[i] - dst[i]); }
 }
 {{end}}
 

@@ -197,6 +197,7 @@ var rows = []Kernel{
 	{"expand_q4_0", []Binding{{"src", Read, "[n/32][5] u32: scale f32, 16 bytes"}, {"dst", Write, "[n]"}}, []string{"n"}, "n",
 		"dst[32*b+j] = (number j of block b - 8) * its scale; numbers 0 to 15 are the lower halves of the bytes, 16 to 31 the upper halves"},
 	{"add", []Binding{{"dst", ReadWrite, "[n]"}, {"src", Read, "[n]"}}, []string{"n"}, "n", "dst += src"},
+	{"blend", []Binding{{"dst", ReadWrite, "[n]"}, {"src", Read, "[n]"}}, []string{"n", "share:f32"}, "n", "dst += share*(src - dst)"},
 	{"matmul_free", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[N][ldb]"}, {"c", Write, "[M][ldc]"}},
 		[]string{"M", "N", "K", "lda", "ldb", "ldc"}, "N, M",
 		"c[i][j] = sum of a[i][k]*b[j][k] over k in an order of the tier's own, which is not that of matmul_nt: what the benchmark measures the price of the one order against, never part of a run"},

@@ -60,7 +60,7 @@ func parseVariant(words []string) (Variant, error) {
 		return v, fmt.Errorf("unknown kernel %q: it has no row in kernels.go", v.Kernel)
 	}
 	if !slices.Contains(Tiers(), v.Tier) {
-		return v, fmt.Errorf("unknown tier %q, accepted are %s", v.Tier, strings.Join(Tiers(), ", "))
+		return v, fmt.Errorf("unknown tier %q; accepted: %s", v.Tier, strings.Join(Tiers(), ", "))
 	}
 	v.ID = v.Kernel + "." + v.Tier
 	v.body = strings.TrimSuffix(v.Kernel, bf16Suffix) + " " + v.Tier

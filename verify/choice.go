@@ -49,11 +49,11 @@ type MultipleChoice struct {
 func (m MultipleChoice) validate() error {
 	for i, c := range m.Letters {
 		if c < 'A' || c > 'Z' || strings.ContainsRune(m.Letters[:i], c) {
-			return fmt.Errorf("option letters is %q: accepted are different capitals", m.Letters)
+			return fmt.Errorf("option letters is %q; accepted: different capitals", m.Letters)
 		}
 	}
 	if len(m.Letters) < 2 {
-		return fmt.Errorf("option letters is %q: accepted are at least two letters", m.Letters)
+		return fmt.Errorf("option letters is %q; accepted: at least two letters", m.Letters)
 	}
 	return oneOf("extract", m.Extract, ExtractAnnounced, ExtractLastLine, ExtractNone)
 }

@@ -95,9 +95,9 @@ func (c Countdown) problem(row Problem) (countdownRow, error) {
 	case len(p.Numbers) == 0:
 		return p, fmt.Errorf("the row has no numbers")
 	case len(p.Numbers) > maxNumbers:
-		return p, fmt.Errorf("the row has %d numbers: accepted are at most %d", len(p.Numbers), maxNumbers)
+		return p, fmt.Errorf("the row has %d numbers; accepted: at most %d", len(p.Numbers), maxNumbers)
 	case slices.Min(p.Numbers) < 0:
-		return p, fmt.Errorf("the row's numbers hold %d: accepted are whole numbers from 0", slices.Min(p.Numbers))
+		return p, fmt.Errorf("the row's numbers hold %d; accepted: whole numbers from 0", slices.Min(p.Numbers))
 	case p.Target == nil:
 		return p, fmt.Errorf("the row has no target")
 	}

@@ -40,19 +40,19 @@ func newFormat(options json.RawMessage) (Verifier, error) {
 	}
 	switch {
 	case o.Pattern != "" && o.Tags != nil:
-		return nil, fmt.Errorf("options pattern and tags are both given: accepted is one of them")
+		return nil, fmt.Errorf("options pattern and tags are both given; accepted: one of them")
 	case o.Pattern != "":
 		return newPattern(o.Pattern)
 	case o.Tags == nil:
 		return tagFormat{"think", "answer"}, nil
 	}
 	if len(o.Tags) == 0 || len(o.Tags) > maxTags {
-		return nil, fmt.Errorf("option tags has %d names: accepted are 1 to %d", len(o.Tags), maxTags)
+		return nil, fmt.Errorf("option tags has %d names; accepted: 1 to %d", len(o.Tags), maxTags)
 	}
 	seen := map[string]bool{}
 	for _, tag := range o.Tags {
 		if !tagName.MatchString(tag) || seen[tag] {
-			return nil, fmt.Errorf("option tags holds %s: accepted are different names of letters, digits, _ and -", quote(tag))
+			return nil, fmt.Errorf("option tags holds %s; accepted: different names of letters, digits, _ and -", quote(tag))
 		}
 		seen[tag] = true
 	}
@@ -64,7 +64,7 @@ type patternFormat struct{ whole *regexp.Regexp }
 
 func newPattern(pattern string) (Verifier, error) {
 	if len(pattern) > maxPatternBytes {
-		return nil, fmt.Errorf("option pattern has %d bytes: accepted are at most %d", len(pattern), maxPatternBytes)
+		return nil, fmt.Errorf("option pattern has %d bytes; accepted: at most %d", len(pattern), maxPatternBytes)
 	}
 	if _, err := regexp.Compile(pattern); err != nil { // checked alone first: "a)|(b" is no pattern
 		return nil, fmt.Errorf("option pattern: %w", err)

@@ -40,7 +40,7 @@ func ReadLine(line []byte, fallback string) (Line, error) {
 	}
 	var completion string
 	if err := json.Unmarshal(in.Completion, &completion); err != nil {
-		return Line{}, fmt.Errorf(`"completion" is %s: accepted is a string or null`, quote(string(in.Completion)))
+		return Line{}, fmt.Errorf(`"completion" is %s; accepted: a string or null`, quote(string(in.Completion)))
 	}
 	row, err := gradedRow(line, in.Task)
 	if err != nil {

@@ -53,7 +53,7 @@ type IoU struct {
 
 func (v IoU) validate() error {
 	if !(v.MinIoU >= 0 && v.MinIoU <= 1) {
-		return fmt.Errorf("option min_iou is %g: accepted are 0 to 1", v.MinIoU)
+		return fmt.Errorf("option min_iou is %g; accepted: 0 to 1", v.MinIoU)
 	}
 	if err := oneOf("kind", v.Kind, "box", "span"); err != nil {
 		return err

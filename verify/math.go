@@ -98,7 +98,7 @@ const maxMathPrecision = 100
 
 func (v Math) validate() error {
 	if v.Precision < 0 || v.Precision > maxMathPrecision {
-		return fmt.Errorf("option precision is %d: accepted are 0 to %d", v.Precision, maxMathPrecision)
+		return fmt.Errorf("option precision is %d; accepted: 0 to %d", v.Precision, maxMathPrecision)
 	}
 	return oneOf("extract", v.Extract, ExtractLenient, ExtractStrict, ExtractNone)
 }

@@ -51,7 +51,7 @@ func (n Number) validate() error {
 		return err
 	}
 	if t, err := parseNumber(n.Tolerance, false); err != nil || t.Sign() < 0 {
-		return fmt.Errorf("option tolerance is %s: accepted are numbers in quotation marks, from 0", quote(n.Tolerance))
+		return fmt.Errorf("option tolerance is %s; accepted: numbers in quotation marks, from 0", quote(n.Tolerance))
 	}
 	return nil
 }

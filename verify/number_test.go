@@ -124,7 +124,7 @@ func TestNumberRandomWrong(t *testing.T) {
 
 func TestNumberOptions(t *testing.T) {
 	for options, want := range map[string]string{
-		`{"extract":"guess"}`:    `option extract is "guess": accepted are ["announced" "last_line" "last_number" "none"]`,
+		`{"extract":"guess"}`:    `option extract is "guess"; accepted: ["announced" "last_line" "last_number" "none"]`,
 		`{"tolerance":"-1"}`:     `option tolerance is "-1"`,
 		`{"tolerance":"a"}`:      `option tolerance is "a"`,
 		`{"tolerence":"0"}`:      `unknown key tolerence; did you mean tolerance?`,

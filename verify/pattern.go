@@ -49,7 +49,7 @@ type Regex struct {
 
 func (v Regex) compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > maxPatternBytes {
-		return nil, fmt.Errorf("the expression has %d bytes: accepted are at most %d", len(pattern), maxPatternBytes)
+		return nil, fmt.Errorf("the expression has %d bytes; accepted: at most %d", len(pattern), maxPatternBytes)
 	}
 	re, err := regexp.Compile(pattern) // checked alone first: "a)|(b" is no expression
 	if err != nil || !v.Anchored {

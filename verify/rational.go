@@ -32,7 +32,7 @@ func parseNumber(text string, plain bool) (*big.Rat, error) {
 	s = strings.ReplaceAll(s, "{,}", ",") // TeX's comma without a space
 	over, under, isFraction := strings.Cut(s, "/")
 	if isFraction && plain {
-		return nil, fmt.Errorf("%s is a fraction: accepted is a decimal number", quote(text))
+		return nil, fmt.Errorf("%s is a fraction; accepted: a decimal number", quote(text))
 	}
 	value, err := parseDecimal(strings.TrimRight(over, " "))
 	if err != nil {

@@ -87,5 +87,5 @@ func oneOf(option, found string, accepted ...string) error {
 	if slices.Contains(accepted, found) {
 		return nil
 	}
-	return fmt.Errorf("option %s is %q: accepted are %q", option, shown(found), accepted)
+	return fmt.Errorf("option %s is %q; accepted: %q", option, shown(found), accepted)
 }

@@ -92,11 +92,11 @@ func rowReferences(row Problem) ([]string, error) {
 	case !found:
 		references = []string{row.Answer}
 	case len(references) == 0 || len(references) > maxReferences:
-		return nil, fmt.Errorf("the row has %d references: accepted are 1 to %d", len(references), maxReferences)
+		return nil, fmt.Errorf("the row has %d references; accepted: 1 to %d", len(references), maxReferences)
 	}
 	for _, r := range references {
 		if runeCount(r) > maxMetricRunes {
-			return nil, fmt.Errorf("a reference has %d characters: accepted are at most %d", runeCount(r), maxMetricRunes)
+			return nil, fmt.Errorf("a reference has %d characters; accepted: at most %d", runeCount(r), maxMetricRunes)
 		}
 	}
 	return references, nil

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -159,6 +163,54 @@ func (r Problem) Field(name string, dst any) (found bool, err error) {
 		return false, fmt.Errorf("%q of the row is %s: %w", name, quote(string(raw)), err)
 	}
 	return true, nil
+}
+
+// Text is a text of the problem, as formulas know it by row.NAME: of its metadata, or else
+// its question or answer. why says that there is none.
+func (r Problem) Text(name string) (text, why string) {
+	switch found, err := r.Field(name, &text); {
+	case err != nil:
+		return "", fmt.Sprintf("row.%s: %v; a text is needed", name, err)
+	case found:
+		return text, ""
+	case name == "answer" && r.Answer != "":
+		return r.Answer, ""
+	case name == "question" && r.Question != "":
+		return r.Question, ""
+	}
+	return "", fmt.Sprintf("row.%s: the row has no such value", name)
+}
+
+// Number is a number of the problem, as formulas know it by row.NAME: of its metadata, or
+// else its answer where that is a number. why says that there is none.
+func (r Problem) Number(name string) (x float64, why string) {
+	switch found, err := r.Field(name, &x); {
+	case err != nil:
+		return 0, fmt.Sprintf("row.%s: %v; a number is needed", name, err)
+	case found:
+		return x, ""
+	case name == "answer" && r.Answer != "":
+		if x, err := strconv.ParseFloat(r.Answer, 64); err == nil && !math.IsInf(x, 0) && !math.IsNaN(x) {
+			return x, ""
+		}
+		return 0, "row.answer: the answer is not a number"
+	}
+	return 0, fmt.Sprintf("row.%s: the row has no such value", name)
+}
+
+// Number is a named number of the verdict, which formulas know as TERM.NAME, term being
+// the verifier's name there. why says that there is none.
+func (v Verdict) Number(term, name string) (x float64, why string) {
+	x, there := v.Values[name]
+	switch {
+	case v.Verdict == NotScored:
+		return math.NaN(), term + ": " + v.Reason
+	case there:
+		return x, ""
+	case len(v.Values) == 0:
+		return math.NaN(), fmt.Sprintf("%s.%s: the verdict has no such number", term, name)
+	}
+	return math.NaN(), fmt.Sprintf("%s.%s: the verdict has no such number, only %s", term, name, strings.Join(slices.Sorted(maps.Keys(v.Values)), ", "))
 }
 
 // textOf is the string in raw, "" for null, and the JSON text of anything else.

@@ -170,7 +170,7 @@ func TestGrade(t *testing.T) {
 		`{"completion":"7"`:                    "unexpected end of JSON input",
 		`[]`:                                   "cannot unmarshal array",
 		`{"answer":"7"}`:                       `no key "completion"`,
-		`{"completion":7}`:                     `"completion" is "7": accepted is a string or null`,
+		`{"completion":7}`:                     `"completion" is "7"; accepted: a string or null`,
 		`{"completion":"7"}`:                   "no verifier is named",
 		`{"verifier":"nope","completion":"7"}`: `unknown verifier "nope"`,
 		`{"verifier":"number","completion":"7","extract":"all"}`:     `verifier "number": option extract is "all"`,

@@ -178,3 +178,11 @@ func fill[F real](c *call[F]) {
 func add[F real](c *call[F]) {
 	axpy(1, c.f[1], c.f[0][:c.n(0)])
 }
+
+// blend moves dst a share of the way to src.
+func blend[F real](c *call[F]) {
+	dst, src, share := c.f[0][:c.n(0)], c.f[1], c.real(1)
+	for i, x := range dst {
+		dst[i] = x + share*(src[i]-x)
+	}
+}

@@ -42,6 +42,7 @@ var kernels = map[string]func(*call[float32]){
 	"grad_clip":              gradClip[float32],
 	"fill":                   fill[float32],
 	"add":                    add[float32],
+	"blend":                  blend[float32],
 
 	"embed_bf16":              expanded(embed[float32], 1),
 	"matmul_nt_bf16":          expanded(matmulNT[float32], 1),

@@ -89,11 +89,35 @@ func (f *File) Read(name string) ([]float32, error) {
 	if !ok {
 		return nil, fmt.Errorf("tensor %s is not in the file", name)
 	}
-	data := make([]byte, t.size)
-	if _, err := f.in.ReadAt(data, t.offset); err != nil {
-		return nil, fmt.Errorf("tensor %s: %w", name, err)
+	rows, _ := t.rows()
+	data, err := f.Rows(t, 0, rows)
+	if err != nil {
+		return nil, err
 	}
 	return t.Type.Dequantize(data)
+}
+
+// Rows returns n rows of a tensor as they lie in the file, from row from on. A vector is
+// one row.
+func (f *File) Rows(t Tensor, from, n int) ([]byte, error) {
+	rows, size := t.rows()
+	if from < 0 || n < 0 || from+n > rows {
+		return nil, fmt.Errorf("tensor %s has %d rows; asked for are %d from row %d on", t.Name, rows, n, from)
+	}
+	data := make([]byte, int64(n)*size)
+	if _, err := f.in.ReadAt(data, t.offset+int64(from)*size); err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", t.Name, err)
+	}
+	return data, nil
+}
+
+// rows are how many there are, and the bytes of each.
+func (t Tensor) rows() (rows int, size int64) {
+	rows = 1
+	if len(t.Shape) > 1 {
+		rows = t.Shape[0]
+	}
+	return rows, t.size / int64(max(rows, 1))
 }
 
 // Parse reads the header of a file of the given size in bytes.

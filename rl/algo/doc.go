@@ -17,14 +17,14 @@
 // the language of package formula, the numbers that they name, the paper, and where other
 // trainers do something else. Named formulas that several share (advantages, surrogates,
 // KL forms, corrections, filters) are in presets/parts/. A user replaces any of them in a
-// recipe. Four parts mean something to the trainer (see [Guide]):
+// recipe. The trainer reads some of the parts (see [Guide]):
 //
-//	keep       what is learnt from
+//	keep       what is learned from
 //	advantage  of a completion or token; A in other parts
 //	loss       what is minimised, by default token_mean(weight*policy + penalty)
 //	weight     a constant, whatever it reads
 //
-// To add a method: add a file, and hold it against reference figures in the tests.
+// To add a method: add a file, and compare it with reference figures in the tests.
 //
 // # Three times
 //

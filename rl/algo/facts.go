@@ -14,6 +14,7 @@ const Version = 1
 // step tells ([formula.Structure]), parameters, named parts and state.
 func Facts() []formula.Fact {
 	all := RunFacts()
+	all = append(all, StaleFacts()...)
 	for _, f := range otherFacts {
 		f.Meaning += "; no stage supplies it yet"
 		all = append(all, f)
@@ -25,11 +26,34 @@ func Facts() []formula.Fact {
 // makes the run compute it.
 func RunFacts() []formula.Fact { return slices.Clone(runFacts) }
 
+// StaleFacts are those that a stage can supply in which not all completions are sampled
+// afresh: with [stage.second_chance] or [stage.replay].
+func StaleFacts() []formula.Fact {
+	const needs = "; with [stage.second_chance] or [stage.replay]"
+	return []formula.Fact{
+		{Name: "fresh", Level: formula.Completion, Condition: true, Meaning: "the policy sampled it in this step, with no second chance" + needs},
+		{Name: "replayed", Level: formula.Completion, Condition: true, Meaning: "its group is one of an earlier step, which was stored" + needs},
+		{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "a file has it; its old is start" + needs},
+		{Name: "hinted", Level: formula.Completion, Condition: true, Meaning: "it was sampled with a hint in its prompt, or behind the beginning of a solution" + needs},
+		{Name: "hint_share", Level: formula.Completion, Meaning: "share of the solution that it was given; 1 with a hint, 0 without" + needs},
+		{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled" + needs},
+	}
+}
+
 // Trains tells whether a stage of a run can supply what a method reads. A stage with
 // verifiers of its own may supply more.
 func (m Method) Trains() bool {
 	_, err := m.Compile(runFacts)
 	return err == nil
+}
+
+// PromptFacts are those that formulas of the time before sampling may read, such as a
+// curriculum's: of the run, of the prompts that can be drawn, and the states of the method.
+func (m Method) PromptFacts() []formula.Fact {
+	known := []string{"step", "steps", "progress", "chance", "prompt_tokens", "row.*", "seen", "solved", "last_solved", "steps_since"}
+	facts := slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(known, f.Name) })
+	facts = append(facts, formula.Fact{Name: "prompt_chance", Level: formula.Group, Meaning: "uniform between 0 and 1, by seed, step and prompt"})
+	return append(facts, m.stateFacts("")...)
 }
 
 func tokenFact(name, unit, meaning string) formula.Fact {
@@ -47,25 +71,30 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
 	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward"},
 	{Name: "task", Level: formula.Completion, Meaning: "score of the task's own verdict; the stage's verifiers go by their names"},
+	{Name: "task.*", Level: formula.Completion, Meaning: "a number that the task's verdict has beside its score, such as task.error; those of the stage's verifiers are NAME.value"},
+	{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""},
+	{Name: "seen", Level: formula.Group, Unit: "steps", Meaning: "in how many steps of the run the prompt was drawn before"},
+	{Name: "solved", Level: formula.Group, Meaning: "mean score of the task's verdicts on the completions that were sampled of the prompt before; no value if there were none"},
+	{Name: "last_solved", Level: formula.Group, Meaning: "the same of the last step in which the prompt was drawn"},
+	{Name: "steps_since", Level: formula.Group, Unit: "steps", Meaning: "steps of the run since the prompt was last drawn; no value if it was not"},
+	{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of one more completion of the prompt, the most likely one, which is not trained; sampled because the method reads it"},
 	nowFact("logp", "nats", "log-prob of the token now"),
 	nowFact("entropy", "nats", "entropy over the vocabulary now"),
 	nowFact("uniform_logp", "nats", "mean of the log-probs over the vocabulary now"),
-	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; old to the bit unless the row is stale, foreign or re-prompted"),
+	nowFact("value", "", "what the value head says now: a linear map of the final hidden state that the token is drawn from, learnt by a loss that reads it"),
+	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
+	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
+	tokenFact("ema", "nats", "log-prob by the moving average of the policy's weights over the updates of the stage, which keep the share ema_decay of themselves at each; costs a second copy of what is trained and a forward pass"),
+	tokenFact("old_value", "", "value when the token was drawn; costs a forward pass"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
 })
 
 // otherFacts exist where columns are given, as for rlzero formulas eval. No stage
 // supplies them.
 var otherFacts = []formula.Fact{
-	{Name: "greedy_reward", Level: formula.Group, Meaning: "reward of one more completion of the prompt, sampled greedily and not trained"},
-	{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled"},
-	{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "another model or a file wrote it"},
 	{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
 	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref of the prompt with the completion of another: KTO's anchor"},
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
-	nowFact("value", "", "what the value head says now"),
-	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
-	tokenFact("old_value", "", "value when the token was drawn"),
 	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
 }

@@ -6,10 +6,10 @@ const Guide = `
 METHODS
 
 A method is formulas and the numbers that they name. Each formula is a part: others
-may use it by its name, and a recipe may replace it alone. Four parts mean something
-to the trainer:
+may use it by its name, and a recipe may replace it alone. The trainer reads these parts
+(with their defaults):
 
-   keep       what is learnt from; the rest leaves sums and divisors (true)
+   keep       what is learned from; the rest is left out of sums and divisors (true)
    advantage  of a completion or token; A in other parts
    loss       what is minimised (token_mean(weight*policy + penalty))
    policy, weight, penalty   the surrogate; corrections and masks, which are
@@ -23,6 +23,16 @@ to the trainer:
 What reads logp, entropy, uniform_logp or value is computed in every update, all else
 once after sampling. Statistics of a step are taken before keep; those of an update
 over what is kept.
+
+BEFORE SAMPLING
+Which problems are drawn and numbers of the stage are formulas that read step, steps,
+progress, chance, states and, of each problem, row.NAME, seen, solved, last_solved,
+steps_since, prompt_tokens:
+
+   [stage.curriculum]
+   weight = "if(solved > 0 and solved < 1, 4, 1)"   # no value: 1
+   [stage.numbers]
+   temperature = "linear(1, 0.6, 1, steps)"
 
 STATE
 A number that the next step sees, and that a checkpoint keeps:

@@ -65,6 +65,7 @@ func TestAdvantageIdentities(t *testing.T) {
 		"(reward - group_mean(reward))*beta_weight(group_mean(reward), 1, 1)": "dr_grpo",
 		"canon(group_rank(tokens*0 + reward) > 0.5)":                          "dr_grpo",                     // equal halves
 		"gae(if(final, reward, 0), 0*old, 1, 1)":                              "after(if(final, reward, 0))", // returns
+		"gae(if(final, reward, 0), old, 1, 1) + old":                          "after(if(final, reward, 0))", // whatever the critic says
 	} {
 		x, y := s.advantage(a), s.advantage(b)
 		for i := range x {

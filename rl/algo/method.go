@@ -181,9 +181,23 @@ var general = map[string]string{
 	"policy/equal":           "batch_token_count(logp == old)",
 }
 
+// ofFresh are those that leave out what was not sampled afresh, where a stage tells.
+var ofFresh = map[string]string{
+	"reward/mean":            "batch_mean(reward, fresh)",
+	"reward/std":             "batch_std(reward, fresh)",
+	"reward/group_std":       "prompts_mean(group_std(reward), group_max(replayed) == 0)",
+	"groups/uniform_share":   "prompts_mean(group_std(reward) == 0, group_max(replayed) == 0)",
+	"groups/all_right_share": "prompts_mean(group_min(reward) >= 1, group_max(replayed) == 0)",
+	"groups/all_wrong_share": "prompts_mean(group_max(reward) < 1, group_max(replayed) == 0)",
+	"rollout/not_scored":     "batch_count(not scored(reward), not replayed)",
+	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old), fresh)",
+	"policy/compared":        "batch_token_count(scored(logp), fresh)",
+	"policy/equal":           "batch_token_count(logp == old, fresh)",
+}
+
 // free are facts that a metric may read although the method does not: a run has them
 // anyway.
-var free = []string{"reward", "logp", "old", "start", "entropy"}
+var free = []string{"reward", "logp", "old", "start", "entropy", "fresh", "replayed"}
 
 // Algorithm is a method that has been read and checked over the facts that there
 // are. It is safe for concurrent use.
@@ -225,7 +239,7 @@ func (m Method) text(facts []formula.Fact) formula.Text {
 	for _, f := range slices.Concat(formula.Structure(), facts) {
 		have[f.Name] = true
 	}
-	text := formula.Text{Parts: merged(defaultParts, m.Formulas), Parameters: m.Parameters, Library: map[string]string{}, Numbers: map[string]float64{}, Constant: []string{"weight"}}
+	text := formula.Text{Parts: merged(defaultParts, m.Formulas), Parameters: m.Parameters, Library: map[string]string{}, Numbers: map[string]float64{}, Constant: []string{"weight"}, Held: heldParts}
 	for name := range text.Parts {
 		if have[name] {
 			delete(text.Parts, name) // it is given
@@ -249,6 +263,9 @@ func (m Method) text(facts []formula.Fact) formula.Text {
 // and those of the named formulas that it uses, over the facts that there are.
 func (m Method) measured(text formula.Text, program *formula.Program, facts []formula.Fact) (parts map[string]string, metrics []string) {
 	beside, used := merged(general, nil), program.Parts()
+	if slices.ContainsFunc(facts, func(f formula.Fact) bool { return f.Name == "fresh" }) {
+		maps.Copy(beside, ofFresh)
+	}
 	for _, p := range presetTexts().library {
 		if slices.Contains(used, p.Name) {
 			maps.Copy(beside, p.Metrics)

@@ -28,20 +28,39 @@ type StepValues struct {
 
 // Step computes what does not depend on values of now. The table has the facts of
 // the step's completions; the parts that updates read are added to it.
-func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
+func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) { return a.StepBeside(t, nil) }
+
+// heldParts are computed once for a completion, in the step in which it is sampled.
+var heldParts = []string{keepPart, advantagePart}
+
+// StepBeside is [Algorithm.Step] where some completions, by their number, bring what their
+// own step computed of them ([StepValues.Held]). It is not computed again, and no statistic
+// behind keep and advantage sees them. Groups are whole.
+func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float64) (*StepValues, error) {
 	n := t.Size(formula.Completion)
 	s := &StepValues{Keep: make([]bool, n), Parts: map[string]formula.Column{}, Refused: make([]string, n), a: a, Table: t, values: a.program.On(t)}
+	if len(held) > 0 {
+		if err := s.bring(held); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range a.program.Parts() {
 		if a.program.Now(name) || slices.Contains(a.metrics, name) || name == lossPart {
 			continue
 		}
-		c, err := s.values.Column(name)
-		if err != nil {
-			return nil, err
+		c, brought := t.Column(name)
+		if !brought {
+			var err error
+			if c, err = s.values.Column(name); err != nil {
+				return nil, err
+			}
 		}
 		s.Parts[name] = c
 	}
 	for name, c := range s.Parts {
+		if _, brought := t.Column(name); brought {
+			continue
+		}
 		if err := t.Add(name, c); err != nil {
 			return nil, err
 		}
@@ -64,6 +83,58 @@ func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) {
 		}
 	}
 	return s, nil
+}
+
+// bring adds keep and advantage to the table: as they were held, and for the other
+// completions as they are computed over these alone.
+func (s *StepValues) bring(held map[int]map[string][]float64) error {
+	t := s.Table
+	fresh := make([]bool, t.Size(formula.Completion))
+	for c := range fresh {
+		fresh[c] = held[c] == nil
+	}
+	part, err := t.Select(fresh, nil)
+	if err != nil {
+		return err
+	}
+	values := s.a.program.On(part)
+	for _, name := range heldParts {
+		level, _, there := s.a.program.Level(name)
+		if !there || level == formula.Run {
+			continue
+		}
+		computed, err := values.Column(name)
+		if err != nil {
+			return err
+		}
+		c := part.Restore(computed, t.Size(level))
+		c.V = slices.Clone(c.V)
+		for i, own := range held {
+			for k, row := range t.Rows(i, level) {
+				c.V[row] = own[name][k]
+			}
+		}
+		if err := t.Add(name, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Held is what the step computed of a completion once: keep and advantage, a value for each
+// row that it has at the level of the part.
+func (s *StepValues) Held(completion int) map[string][]float64 {
+	out := map[string][]float64{}
+	for _, name := range heldParts {
+		c, there := s.Parts[name]
+		if !there || c.Level == formula.Run {
+			continue
+		}
+		for _, row := range s.Table.Rows(completion, c.Level) {
+			out[name] = append(out[name], c.V[row])
+		}
+	}
+	return out
 }
 
 // KeepReads are the facts that keep reads, and the statistic over several groups that it

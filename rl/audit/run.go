@@ -107,7 +107,7 @@ func stageParts(r *recipe.Recipe) (map[string][]graderPair, error) {
 // ask for; of another task or a file the one that Second names.
 func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *Grader) (graderPair, error) {
 	name, options := t.Grader()
-	if t.Rows() != nil {
+	if train, _ := t.Rows(); train != nil {
 		pair, err := newPair(name, options, against)
 		pair.first = OfFunc(pair.first.Name, name, t.Verify) // which also asks for an end
 		return pair, err

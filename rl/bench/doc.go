@@ -1,7 +1,7 @@
 // Package bench measures what a device reaches: matrix products beside a naive
 // kernel, tokens per second of sampling and of training, and one whole step of
 // reinforcement learning. An update on the completions of one prompt is measured beside
-// one on the same completions each for itself. Sampling is measured beside the same with
+// one on the same completions computed separately. Sampling is measured beside the same with
 // sums in a free order: the price of log-probs that do not depend on the batch.
 //
 // Times are wall-clock times. What is compared is measured in turns, in the same run.

@@ -59,7 +59,7 @@ func Step(ctx context.Context, dev gpu.Device, preset, from string, emit func(Re
 	if from == "" {
 		c.Policy.Model.Config.EOS = nil // every completion runs to its full length
 	}
-	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer}
+	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer, Record: train.NewRecord(r)}
 	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c, renderer); err != nil {
 		return err
 	}

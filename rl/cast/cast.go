@@ -18,6 +18,7 @@ type Cast struct {
 	Own       *Sampler        // on the policy's device
 	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
+	average   *average
 	positions int // of the longest sequence, tokens
 }
 
@@ -33,11 +34,7 @@ type Keeper interface {
 // model.path; "": random weights. It plans their memory first and refuses what does not
 // fit.
 func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
-	plan, err := Plan(r, folder, dev.Caps())
-	if err != nil {
-		return nil, err
-	}
-	if err := plan.Fits(dev.Caps()); err != nil {
+	if _, err := Plan(r, folder, dev.Caps()); err != nil {
 		return nil, err
 	}
 	c := &Cast{Policy: &Policy{}, Folder: folder}
@@ -55,13 +52,16 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	}
 	s, p := sizesOf(r), c.Policy
 	c.positions = s.positions
-	if p.Model, err = b.open(r, c.Folder, dev, s.positions); err != nil {
+	if p.Model, err = b.open(r.Seed, c.Folder, dev, s.positions); err != nil {
 		return err
 	}
 	p.fresh = c.Folder == ""
 	var options []model.TrainerOption
 	if r.Recompute {
 		options = append(options, model.Recompute)
+	}
+	if p.valued = b.roles["value head"]; p.valued {
+		options = append(options, model.ValueHead)
 	}
 	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
 		return err
@@ -71,7 +71,12 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if c.Own.Engine, err = p.Model.NewEngine(s.engine); err != nil {
 		return err
 	}
-	if roles(r)["reference"] {
+	if b.roles["average"] {
+		if c.average, err = openAverage(p.Model, s); err != nil {
+			return err
+		}
+	}
+	if b.roles["reference"] {
 		if b.adapter != nil {
 			c.reference, err = adapterOff(p.Model, s)
 		} else {
@@ -81,10 +86,10 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	return err
 }
 
-// open makes the policy's model as it is before the first update. One whose adapter is
+// open makes the policy's model as it is before the first update of a run of a seed. One whose adapter is
 // trained is frozen.
-func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, positions int) (*model.Model, error) {
-	seed := func(n int) uint64 { return random.At(r.Seed, random.Stream(random.Init, n), 0).Uint64() }
+func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int) (*model.Model, error) {
+	seed := func(n int) uint64 { return random.At(run, random.Stream(random.Init, n), 0).Uint64() }
 	var m *model.Model
 	var err error
 	switch {
@@ -113,11 +118,16 @@ func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, positio
 // Tokenizer is the policy's.
 func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
 
-// Begin prepares for a stage: the optimizer forgets, and the reference becomes what
-// the policy is now, unless it is the policy with its adapter off.
+// Begin prepares for a stage: the optimizer forgets, and the average and the reference
+// become what the policy is now, but for a reference that is the policy with its adapter off.
 func (c *Cast) Begin() error {
 	if err := c.Policy.trainer.ResetOptimizer(); err != nil {
 		return err
+	}
+	if c.average != nil {
+		if err := c.average.weights.Reset(); err != nil {
+			return err
+		}
 	}
 	if c.reference != nil && c.reference.model != nil {
 		return c.reference.model.CopyFrom(c.Policy.Model)
@@ -125,11 +135,22 @@ func (c *Cast) Begin() error {
 	return nil
 }
 
+// Follow moves the average a share of the way to the policy, if there is one.
+func (c *Cast) Follow(share float64) error {
+	if c.average == nil {
+		return nil
+	}
+	return c.average.weights.Follow(share)
+}
+
 // Keepers are the models with state that a resumed run needs.
 func (c *Cast) Keepers() []Keeper {
 	keepers := []Keeper{c.Policy}
 	if c.reference != nil && c.reference.model != nil {
 		keepers = append(keepers, c.reference)
+	}
+	if c.average != nil {
+		keepers = append(keepers, c.average)
 	}
 	return keepers
 }
@@ -141,6 +162,9 @@ func (c *Cast) Close() {
 	}
 	if c.reference != nil {
 		c.reference.close()
+	}
+	if c.average != nil {
+		c.average.close()
 	}
 	c.Policy.close()
 }

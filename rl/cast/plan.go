@@ -52,6 +52,9 @@ func sizesOf(r *recipe.Recipe) sizes {
 
 // groupRows is how many rows a group of a stage takes at most.
 func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
+	if st.SecondChance.TrainHint { // prompts of a group may differ
+		return model.GroupRows(0, r.Task.MaxPromptTokens+r.MaxCompletion(st), st.RL.GroupSize)
+	}
 	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxCompletion(st), st.RL.GroupSize)
 }
 
@@ -74,18 +77,29 @@ func Divided(r *recipe.Recipe) []string {
 }
 
 // Plan is the device memory that a recipe needs. folder is the Hugging Face folder
-// behind its model.path; "": random weights.
+// behind its model.path; "": random weights. A plan that does not fit comes with
+// gpu.ErrOutOfMemory and a hint at the cheapest changes with which it would.
 func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 	b, err := read(r, folder)
 	if err != nil {
 		return gpu.Plan{}, err
 	}
+	plan, err := b.plan(r, caps)
+	if err != nil {
+		return plan, err
+	}
+	return plan, b.refuse(r, plan, caps)
+}
+
+// plan is the device memory that a recipe needs with a model.
+func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 	s := sizesOf(r)
-	if most := b.config.MaxPositions; folder != "" && s.positions > most {
+	if most := b.config.MaxPositions; r.Model.Path != "" && s.positions > most {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
-	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Reference: roles(r)["reference"], Engine: &s.engine})
+	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter,
+		ValueHead: b.roles["value head"], Average: b.roles["average"], Reference: b.roles["reference"], Engine: &s.engine})
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
@@ -97,6 +111,18 @@ type blueprint struct {
 	config    model.Config
 	tokenizer *text.Tokenizer
 	adapter   *model.AdapterConfig // that is trained; nil: the model is
+	folder    string               // of the model; "": random weights
+	roles     map[string]bool      // that the recipe needs besides the policy
+}
+
+// under is a blueprint with what a recipe says about storage and adapter.
+func (b blueprint) under(r *recipe.Recipe) blueprint {
+	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
+	b.adapter = adapterOf(r, b.folder)
+	if b.roles == nil { // no change of storage or sizes changes them
+		b.roles = roles(r)
+	}
+	return b
 }
 
 // Tokenizer is that of the model that a recipe trains, and eos its end tokens. No device
@@ -111,18 +137,16 @@ func Tokenizer(r *recipe.Recipe, folder string) (tok *text.Tokenizer, eos []int,
 func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 	if folder == "" {
 		b, err = planned(r)
-		b.adapter = adapterOf(r, "")
-		return b, err
+		return b.under(r), err
 	}
 	f, err := model.ReadFolder(folder)
 	if err != nil {
 		return b, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	b.config, b.tokenizer, b.adapter = f.Config, f.Tokenizer, adapterOf(r, folder)
-	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
+	b = blueprint{config: f.Config, tokenizer: f.Tokenizer, folder: folder}.under(r)
 	switch {
 	case f.Adapter != "":
-		err = fmt.Errorf("%w: model %s is an adapter, and a run begins with a model: give the folder of the model it belongs to", lines.ErrInput, folder)
+		err = hint.With(fmt.Errorf("%w: model %s is an adapter, but a run begins with a model", lines.ErrInput, folder), "give the folder of the model that the adapter belongs to")
 	case b.tokenizer == nil:
 		err = fmt.Errorf("%w: model %s has no tokenizer.json", lines.ErrInput, folder)
 	default:

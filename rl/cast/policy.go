@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -22,12 +23,14 @@ const (
 	adapterConfig = "adapter_config.json"
 	optimizerFile = "trainer/optimizer.safetensors"
 	policyFile    = "trainer/policy.json"
+	valueFile     = "trainer/value.safetensors"
 )
 
 // Policy is the model that is trained.
 type Policy struct {
 	Model   *model.Model
 	trainer *model.Trainer
+	valued  bool // the trainer has a value head
 	fresh   bool // made from random weights, which no folder has
 	version int  // updates since the run began
 	rows    int  // of the last update
@@ -43,6 +46,19 @@ func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []
 // gradient, see [model.Trainer.Forward].
 func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
 	return p.trainer.Forward(sequences(views))
+}
+
+// now is a statistic of the tokens that the policy wrote, as it is now.
+func (p *Policy) now(views []rollout.View, of func(model.TokenStats) []float32) ([][]float64, error) {
+	stats, err := p.Forward(views)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]float64, len(stats))
+	for i, s := range stats {
+		out[i] = Widen(of(s))
+	}
+	return out, nil
 }
 
 // Backward adds the gradient of the views of the last Forward.
@@ -82,7 +98,8 @@ type policyState struct {
 	Version int `json:"version"` // updates since the run began
 }
 
-// Save implements [Keeper]: a Hugging Face folder, and the optimizer's state. Where an
+// Save implements [Keeper]: a Hugging Face folder, and beside it the optimizer's state and
+// the value head, if there is one. Where an
 // adapter is trained it is a PEFT folder, which names the model it belongs to; the
 // model's own weights are there too if no other folder has them.
 func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
@@ -101,6 +118,9 @@ func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	}
 	if adapter == nil || p.fresh {
 		files[weightsFile] = tensorFile(p.Model.Tensors())
+	}
+	if p.valued {
+		files[valueFile] = tensorFile(p.trainer.ValueTensors())
 	}
 	for name, data := range small {
 		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
@@ -128,6 +148,9 @@ func (p *Policy) Load(dir string) error {
 		err = readTensors(filepath.Join(dir, adapterFile), p.Model.SetAdapterTensors)
 	} else {
 		err = readTensors(filepath.Join(dir, weightsFile), p.Model.SetTensors)
+	}
+	if err == nil && p.valued {
+		err = readTensors(filepath.Join(dir, filepath.FromSlash(valueFile)), p.trainer.SetValueTensors)
 	}
 	if err != nil {
 		return err
@@ -163,8 +186,8 @@ func (p *Policy) sameFiles(dir string) error {
 			return err
 		}
 		if !bytes.Equal(then, now[name]) {
-			return fmt.Errorf("%w: the run began with another %s, the one in %s: the run would not continue to the same bytes. Restore the file in the folder of model.path, or start a new run with model.path=%s",
-				lines.ErrInput, name, dir, dir)
+			return hint.With(fmt.Errorf("%w: the run began with another %s, the one in %s: it would not continue to the same bytes", lines.ErrInput, name, dir),
+				"restore the file in the folder of model.path, or start a new run with --set model.path=%s", dir)
 		}
 	}
 	return nil

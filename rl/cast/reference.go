@@ -42,9 +42,9 @@ func adapterOff(policy *model.Model, s sizes) (*reference, error) {
 	return &reference{scorer: scorer}, nil
 }
 
-// logprobs are those of the tokens that the policy wrote.
-func (r *reference) logprobs(views []rollout.View) ([][]float64, error) {
-	stats, err := r.scorer.Score(sequences(views))
+// logprobs are those of the tokens that the policy wrote, by the weights of a scorer.
+func logprobs(s *model.Scorer, views []rollout.View) ([][]float64, error) {
+	stats, err := s.Score(sequences(views))
 	if err != nil {
 		return nil, err
 	}

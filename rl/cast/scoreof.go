@@ -14,7 +14,8 @@ type Text struct {
 }
 
 // ScoreOf computes the log-probs of texts, in nats at temperature 1, summed over their
-// tokens: by the policy as it is now ("policy"), or by the reference ("ref"). A text
+// tokens: by the policy as it is now ("policy"), by the reference ("ref") or by the average of the
+// policy ("ema"). A text
 // that no model can score has a reason in why: it has no tokens, or is too long.
 func (c *Cast) ScoreOf(model string, texts []Text) (logprobs []float64, why []string, err error) {
 	logprobs, why = make([]float64, len(texts)), make([]string, len(texts))
@@ -27,7 +28,7 @@ func (c *Cast) ScoreOf(model string, texts []Text) (logprobs []float64, why []st
 		case err != nil:
 			why[i] = fmt.Sprintf("the text has no tokens: %v", err)
 		case len(ids) == 0 || len(t.Behind) == 0:
-			why[i] = "the text, or what it stands behind, has no tokens"
+			why[i] = "the text, or the text before it, has no tokens"
 		case n > c.positions:
 			why[i] = fmt.Sprintf("the text ends at token %d; the run has room for %d", n, c.positions)
 		}
@@ -66,8 +67,8 @@ func (c *Cast) ScoreOf(model string, texts []Text) (logprobs []float64, why []st
 
 // logprobsBy are those of the tokens of the spans.
 func (c *Cast) logprobsBy(model string, views []rollout.View) ([][]float64, error) {
-	if model == "ref" {
-		return c.reference.logprobs(views)
+	if model != "policy" {
+		return c.Supply(model, views)
 	}
 	stats, err := c.Policy.Forward(views)
 	if err != nil {

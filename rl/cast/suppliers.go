@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -11,29 +12,37 @@ import (
 
 // supplier computes a fact about each token that the policy wrote.
 type supplier struct {
-	fact string // as losses and rewards name it
-	role string // the model that it takes
-	run  func(c *Cast, views []rollout.View) ([][]float64, error)
+	fact string                                                   // as losses and rewards name it
+	role string                                                   // the model, or the part of one, that it takes
+	run  func(c *Cast, views []rollout.View) ([][]float64, error) // nil: the trainer computes it in each update
 }
 
-// suppliers has a row for every fact that a model of its own supplies.
+// suppliers has a row for every fact that takes a pass of a model. A value is that of
+// the time of sampling where the policy is still what it was then.
 var suppliers = []supplier{
-	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.reference.logprobs(views) }},
+	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return logprobs(c.reference.scorer, views) }},
+	{"ema", "average", func(c *Cast, views []rollout.View) ([][]float64, error) { return logprobs(c.average.scorer, views) }},
+	{"old_uniform_logp", "policy", func(c *Cast, views []rollout.View) ([][]float64, error) {
+		return c.Policy.now(views, func(s model.TokenStats) []float32 { return s.MeanLogprob })
+	}},
+	{"old_value", "value head", func(c *Cast, views []rollout.View) ([][]float64, error) {
+		return c.Policy.now(views, func(s model.TokenStats) []float32 { return s.Value })
+	}},
+	{"value", "value head", nil},
 }
 
-// Needs lists the facts that a stage reads and that another model than the policy
-// supplies.
+// Needs lists the facts that a stage reads and that take a pass of a model.
 func Needs(st *recipe.Stage) []string {
 	if st.Skip || st.Kind != recipe.KindRL {
 		return nil
 	}
-	method, err := st.Compiled()
+	reads, err := st.Reads()
 	if err != nil { // a stage that no recipe was read for
 		return nil
 	}
 	var facts []string
 	for _, s := range suppliers {
-		if slices.Contains(method.Needs(), s.fact) {
+		if slices.Contains(reads, s.fact) {
 			facts = append(facts, s.fact)
 		}
 	}
@@ -64,7 +73,11 @@ func roles(r *recipe.Recipe) map[string]bool {
 	needed := map[string]bool{}
 	for i := range r.Stages {
 		for _, ask := range asks(&r.Stages[i]) {
-			needed["reference"] = needed["reference"] || ask.Model == "ref"
+			for _, s := range suppliers {
+				if s.fact == ask.Model {
+					needed[s.role] = true
+				}
+			}
 		}
 		for _, fact := range Needs(&r.Stages[i]) {
 			for _, s := range suppliers {

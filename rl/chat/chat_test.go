@@ -133,12 +133,12 @@ func TestProbe(t *testing.T) {
 		{"other text than the generation prompt", begin + `<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-<think>{% endif %}`, "<|im_end|> ends a turn; a turn that is over begins with other text than the model was given for it"},
+<think>{% endif %}`, "<|im_end|> ends a turn; a finished turn begins with other text than the generation prompt"},
 		{"thoughts dropped", begin + `<|im_start|>{{ m.role }}
 {% if loop.last %}{{ m.content }}{% else %}{{ m.content.split('</think>')[-1] }}{% endif %}<|im_end|>
 {% endfor %}` + gen, "<|im_end|> ends a turn; it drops the thoughts of earlier turns"},
 		{"one turn", begin + `{% if loop.index > 2 %}{{ raise_exception('one question') }}{% endif %}{{ m.content }}<|im_end|>{% endfor %}`,
-			"<|im_end|> ends a turn; one turn alone: the chat template refuses the conversation: one question"},
+			"<|im_end|> ends a turn; the template accepts one turn only: the chat template refuses the conversation: one question"},
 		{"earlier turns changed", begin + `<|im_start|>{{ m.role }}
 {{ m.content | upper if m.role == 'assistant' and not loop.last else m.content }}<|im_end|>
 {% endfor %}` + gen, "<|im_end|> ends a turn; it changes earlier turns"},
@@ -253,7 +253,7 @@ func TestReadMessages(t *testing.T) {
 		`[{"content":"a"}]`:                `message 1: there is no "role"`,
 		`[{"role":"user"}]`:                `message 1: there is no "content"`,
 		`[{"role":"user","content":null}]`: `message 1: there is no "content"`,
-		`[{"role":"user","content":3}]`:    `message 1: "content" is no text`,
+		`[{"role":"user","content":3}]`:    `message 1: "content" is not text`,
 		`[{"role":"user","content":[{"type":"image","url":"x"}]}]`: `message 1: part 1 of the content: found type "image"`,
 		`[{"role":"user","content":[{"type":"text"}]}]`:            `part 1 of the content: accepted: {"type":"text","text":"..."}`,
 		`[`: "EOF; accepted: ",

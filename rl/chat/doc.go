@@ -11,8 +11,9 @@
 //
 // [New] renders conversations of a few known words, as a whole and turn by turn, and
 // compares them: that tells the token that ends a turn, whether a system message is
-// read, and whether a turn stays as it was once more is said. [Format.Rewrites] names
-// what does not hold. Some templates drop the thoughts of earlier turns, for example.
+// read, and whether a turn stays as it was when the conversation goes on.
+// [Format.Rewrites] names what does not hold. Some templates drop the thoughts of
+// earlier turns, for example.
 //
 // # What is learned
 //

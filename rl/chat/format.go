@@ -40,7 +40,7 @@ var reserved = []string{"messages", "add_generation_prompt"}
 func New(tok *text.Tokenizer, eos []int, o Options) (*Format, error) {
 	c, err := tok.Chat()
 	if errors.Is(err, text.ErrNoChat) {
-		err = hint.With(err, "it would be in chat_template.jinja or tokenizer_config.json; many base models have none: take the model's instruct version, or write the prompts as text")
+		err = hint.With(err, "a template is in chat_template.jinja or tokenizer_config.json, and base models often have none: use the model's instruct version, or write the prompts as text")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)

@@ -127,7 +127,7 @@ func (f *Format) answer(c Conversation, i int, whole string) (s template.Span, w
 	}
 	s = template.Span{Start: len(asked.Text), End: len(asked.Text) + f.turn(answered.Text[len(asked.Text):])}
 	if !strings.HasPrefix(whole, answered.Text[:s.End]) {
-		return s, "the template changes the turn once more is said"
+		return s, "the template changes the turn when the conversation goes on"
 	}
 	return s, ""
 }

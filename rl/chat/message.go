@@ -116,7 +116,7 @@ func readMessage(item any) (m Message, err error) {
 	}
 	parts, ok := template.Items(content)
 	if !ok {
-		return m, errors.New(`"content" is no text; accepted: a string, or a list of {"type":"text","text":"..."}`)
+		return m, errors.New(`"content" is not text; accepted: a string, or a list of {"type":"text","text":"..."}`)
 	}
 	var all []string
 	for i, part := range parts {

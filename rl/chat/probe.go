@@ -38,7 +38,7 @@ func (f *Format) probe(eos []int) (found, error) {
 	out.system = f.trySystem()
 	answered, err := f.render(tried(Say(User, tryFirst), Say(Assistant, tryAnswer)), false)
 	if err != nil {
-		out.ends, out.rewrites = eos, fmt.Sprintf("no turns of the assistant: %v", err)
+		out.ends, out.rewrites = eos, fmt.Sprintf("the template refuses a turn of the assistant: %v", err)
 	} else {
 		out.ends = f.tryEnd(answered.Text, eos)
 		f.ends = out.ends
@@ -84,10 +84,10 @@ func (f *Format) tryEnd(answered string, eos []int) []int {
 func (f *Format) tryTurns(asked, answered string) string {
 	again, err := f.render(tried(Say(User, tryFirst), Say(Assistant, tryAnswer), Say(User, tryNext)), true)
 	if err != nil {
-		return fmt.Sprintf("one turn alone: %v", err)
+		return fmt.Sprintf("the template accepts one turn only: %v", err)
 	}
 	if !strings.HasPrefix(answered, asked) {
-		return "a turn that is over begins with other text than the model was given for it"
+		return "a finished turn begins with other text than the generation prompt"
 	}
 	answered = answered[:len(asked)+f.turn(answered[len(asked):])]
 	if !strings.HasPrefix(again.Text, answered) {

@@ -36,14 +36,20 @@ func arrange(a *cli.App, args []string) ([]string, error) {
 		commands, path, words = commands[at].Subcommands, append(path, words[0]), words[1:]
 	}
 	rest = append(words, rest...)
-	if len(commands) > 0 && len(rest) > 0 { // a command with subcommands takes nothing else
-		return nil, unknownCommand(path, rest[0], commands)
+	if len(commands) > 0 && len(rest) > 0 { // a command with subcommands takes nothing else, unless it searches
+		if !slices.ContainsFunc(commands, func(c *cli.Command) bool { return c.Name == searchCommand }) {
+			return nil, unknownCommand(path, rest[0], commands)
+		}
+		path = append(path, searchCommand)
 	}
 	if line.help {
 		return slices.Concat(args[:1], path[1:], []string{"--help"}), nil
 	}
 	return slices.Concat(args[:1], path[1:], line.flags, []string{"--"}, rest), nil
 }
+
+// searchCommand is the subcommand that is meant where a word is none of the others.
+const searchCommand = "list"
 
 // commandLine is a command line taken apart.
 type commandLine struct {
@@ -112,7 +118,7 @@ func unknownCommand(path []string, word string, commands []*cli.Command) error {
 	for _, c := range commands {
 		known = append(known, full(c.Name))
 		if c.HasName(word) {
-			return hint.With(usagef("command %q stands behind --", full(word)), "-- ends commands and flags; write it behind them")
+			return hint.With(usagef("command %q comes after --", full(word)), "-- ends commands and flags: write the command before it")
 		}
 		if c.Name == "show" && len(path) > 1 && slices.Contains(shown(path[1]), word) {
 			return hint.With(usagef("unknown command %q", full(word)), "did you mean rlzero %s?", full("show "+word))

@@ -21,15 +21,15 @@ lines as rlzero verify reads them (- is standard input), and needs no device:
      phrases that fool judges, huge numbers, programs that exit early?
 
 Three things are problems and end in exit code 1: an attack that cannot be right and is
-paid by the grader or by the one that --against names; a stored verdict that is not the
-same again; a problem that cannot be drawn again. Attacks that are right by chance, such
+paid by the grader or by the one that --against names; a stored verdict that grading
+again does not reproduce; a problem that cannot be drawn again. Attacks that are right by chance, such
 as an empty completion where the answer is empty, are counted separately.
 
 Examples:
    rlzero audit runs/first
    rlzero audit sums.jsonl --verifier gsm8k --against 'number extract=last_number'
 
-The second one shows what it would pay to take the last number of a text for the answer:
+The second example shows the cost of taking the last number of a text as the answer:
    $ cat sums.jsonl
    {"question":"What is 3 + 4?","answer":"7","completion":"3 + 4 = 7"}
    {"question":"What is 3 + 5?","answer":"8","completion":"It is 8."}

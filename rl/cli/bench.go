@@ -22,10 +22,10 @@ decode   tokens per second of sampling, for the demo's model and a SmolLM2-135M 
          compared with kernels that may choose their order of sums by the batch: the
          cost of log-probs that do not depend on the batch
 train    tokens per second of training, for the same models
-groups   seconds of an update on completions of one prompt, compared with the same
-         completions each for itself, over lengths, group sizes and models
+groups   seconds of an update on completions of one prompt, compared with computing each
+         completion separately, over lengths, group sizes and models
 step     seconds of one whole RL step of a preset (--preset), with its phases
-all      all of these; of groups, what --small leaves
+all      all of these; groups as with --small
 
 The two sides of a comparison are measured in turns. decode prints medians and the
 quartiles of the ratio, the others the best of several repetitions.

@@ -52,7 +52,7 @@ func needsChat(c *cli.Context) error {
 	}
 	for _, flag := range []string{"system", "var"} {
 		if c.IsSet(flag) {
-			return hint.With(usagef("--%s is about conversations, and the prompt is plain text", flag), "--chat makes the prompt a message of the user")
+			return hint.With(usagef("--%s is about conversations, but the prompt is plain text", flag), "--chat makes the prompt a message of the user")
 		}
 	}
 	return nil

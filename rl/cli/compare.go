@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -35,11 +36,11 @@ curves and compare.json beside the run folders in --out.
 
 A recipe is a preset's name or a file, and may be followed by changes after semicolons.
 The stages before the first that learns from rewards are run once, with the first
-recipe, and are the start of all runs; recipes have to agree on them, on the model and
-on the task. All runs end once they have sampled --budget tokens; without it, the
-number that the first recipe samples with the first seed.
+recipe, and are the start of all runs. The recipes must therefore have the same such
+stages, the same model and the same task. Each run ends once it has sampled --budget
+tokens; the default is the number that the first recipe samples with the first seed.
 
-An interrupted comparison continues when it is called again, to the same bytes.
+Call an interrupted comparison again to continue it: it ends in the same bytes.
 
 Examples:
    rlzero compare countdown-tiny countdown-shaped
@@ -48,7 +49,7 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "runs of each recipe, with the seeds 1, 2, 3 ..."},
 			&cli.IntFlag{Name: "budget", Usage: "tokens that each run samples", DefaultText: "what the first run samples"},
-			&cli.Float64Flag{Name: "threshold", Usage: "accuracy, from 0 to 1, whose tokens are counted", DefaultText: "0.9 of what the first recipe reaches"},
+			&cli.Float64Flag{Name: "threshold", Usage: "count the tokens up to this accuracy, from 0 to 1", DefaultText: "0.9 of what the first recipe reaches"},
 			&cli.StringFlag{Name: "out", Value: "compare", Usage: "folder for the runs and the comparison"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of all recipes: `PATH=VALUE` (repeatable)"},
 			jsonFlag, deviceFlag,
@@ -84,7 +85,7 @@ func compareRecipes(c *cli.Context) error {
 		return badValue("seeds", n, "whole numbers from 1 to 1000")
 	}
 	if n := c.Int("budget"); c.IsSet("budget") && n < 1 {
-		return badValue("budget", n, "whole numbers from 1 on")
+		return badValue("budget", n, "whole numbers from 1")
 	}
 	threshold := math.NaN()
 	if c.IsSet("threshold") {
@@ -140,6 +141,9 @@ func (t *contest) enter(args, sets []string) error {
 		if a.recipe, err = recipe.Load(a.source, a.sets); err != nil {
 			return err
 		}
+		if _, err = resolve.Open(a.recipe); err != nil { // before the device is opened
+			return err
+		}
 		for a.learns < len(a.recipe.Stages) && a.recipe.Stages[a.learns].Kind != recipe.KindRL {
 			a.learns++
 		}
@@ -148,12 +152,12 @@ func (t *contest) enter(args, sets []string) error {
 		}
 		for _, b := range t.arms {
 			if b.label == a.label {
-				return hint.With(usagef("%q is named twice", a.label), "a second time it needs a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
+				return hint.With(usagef("%q is named twice", a.label), "to compare it with a changed form of itself, add a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
 			}
 		}
 		t.arms = append(t.arms, a)
 		if what := differs(&t.arms[0], &t.arms[i]); what != "" {
-			return hint.With(fmt.Errorf("%w: %s and %s have not the same %s, so they cannot start from the same weights", lines.ErrInput, t.arms[0].label, a.label, what),
+			return hint.With(fmt.Errorf("%w: %s and %s differ in %s, so they cannot start from the same weights", lines.ErrInput, t.arms[0].label, a.label, what),
 				"rlzero train --dry-run prints a recipe with all its keys")
 		}
 	}
@@ -168,7 +172,7 @@ func differs(a, b *contestant) string {
 	case !reflect.DeepEqual(a.recipe.Task, b.recipe.Task):
 		return "[task]"
 	case !reflect.DeepEqual(a.recipe.Stages[:a.learns], b.recipe.Stages[:b.learns]):
-		return "stages before the first that learns from rewards"
+		return "the stages before the first that learns from rewards"
 	}
 	return ""
 }
@@ -245,11 +249,15 @@ func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...
 	if err != nil {
 		return err
 	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return err
+	}
 	_, missing := os.Stat(filepath.Join(dir, recipe.File))
 	fmt.Fprintf(t.show, "%s\n", dir)
-	_, err = run.Train(ctx, run.Options{Recipe: r, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Version: Version})
+	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Version: Version})
 	if missing == nil && errors.Is(err, lines.ErrInput) {
-		err = hint.With(err, "another comparison needs another folder: --out DIR")
+		err = hint.With(err, "choose another folder for this comparison with --out")
 	}
 	return err
 }
@@ -260,7 +268,7 @@ func (t *contest) tell(c *cli.Context, result *compare.Comparison) error {
 	for _, a := range result.Arms {
 		for _, trial := range a.Trials {
 			if n := trial.Tokens[len(trial.Tokens)-1]; n < float64(t.budget) {
-				notes = append(notes, fmt.Sprintf("%s, seed %d, sampled %.0f of %d tokens before its steps were done: raise the steps of its stage.", a.Name, trial.Seed, n, t.budget))
+				notes = append(notes, fmt.Sprintf("%s, seed %d, finished its steps with %.0f of %d tokens sampled: raise the steps of its stage.", a.Name, trial.Seed, n, t.budget))
 			}
 		}
 	}

@@ -20,7 +20,7 @@ bytes. Failed checks come first, each with what to do about it.
 --draws RUN checks the completions of a run instead: each is drawn again from its prompt
 and its random numbers, in one pass, with the weights of the run's checkpoints. That
 covers the step after each checkpoint and the evaluation at it. A completion that differs
-is named with its line and its first other token.
+is named with its line and the first token that differs.
 
 Examples:
    rlzero doctor
@@ -32,7 +32,7 @@ The exit code is 1 when a check failed, 3 when there is no device.
 "checks":[{"name":"...","ok":true,"detail":"..."}]}. A failed check has "advice" too;
 "left_out" names what was not checked, and why.`,
 		Flags: []cli.Flag{deviceFlag, jsonFlag,
-			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs"},
+			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs, and compare bits over fewer prompts"},
 			&cli.StringFlag{Name: "draws", Usage: "check the completions of the run in the folder `RUN`"},
 		},
 		Action: runDoctor,
@@ -49,7 +49,7 @@ func runDoctor(c *cli.Context) error {
 			return err
 		}
 		if c.Bool("quick") {
-			return hint.With(usagef("--quick is about the checks of a device, and --draws checks a run"), "give one of them")
+			return hint.With(usagef("--quick and --draws do not go together: --quick is for the checks of a device, --draws checks a run"), "give one of them")
 		}
 	}
 	dev, err := openDevice(c)

@@ -110,7 +110,7 @@ func TestDoctorUsage(t *testing.T) {
 		"hint: did you mean --device?":            {"doctor", "--devices", "ref"},
 		"run nothing: there is no such folder":    {"doctor", "--draws", "nothing"},
 		"not a run folder: ":                      {"doctor", "--draws", empty, "--device", "ref"},
-		"--quick is about the checks of a device": {"doctor", "--draws", empty, "--quick"},
+		"--quick and --draws do not go together":  {"doctor", "--draws", empty, "--quick"},
 		`unknown device "nosuch"`:                 {"doctor", "--device", "nosuch"},
 	} {
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, want) {

@@ -47,7 +47,7 @@ func exportCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Usage: "hf, peft or gguf", Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(model.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			adapterFlag,
-			&cli.StringFlag{Name: "out", Usage: "folder to write, which is not there yet"},
+			&cli.StringFlag{Name: "out", Usage: "new folder to write"},
 		},
 		Action: export,
 	}
@@ -107,7 +107,7 @@ func export(c *cli.Context) error {
 	}
 	disk := store.OS()
 	if err := disk.Mkdir(out); errors.Is(err, fs.ErrExist) {
-		return hint.With(fmt.Errorf("%w: --out %s is there already", lines.ErrInput, out), "name a folder that is not there yet")
+		return hint.With(fmt.Errorf("%w: --out %s already exists", lines.ErrInput, out), "name a new folder")
 	} else if err != nil {
 		return fmt.Errorf("%w: --out: %w", lines.ErrInput, err)
 	}

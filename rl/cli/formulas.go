@@ -34,7 +34,7 @@ Examples:
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {
-				return usagef("rlzero formulas takes no arguments, or eval --in FILE")
+				return usagef("rlzero formulas takes no arguments; to evaluate formulas: rlzero formulas eval --in FILE")
 			}
 			if c.Bool("json") {
 				return formulasJSON(c)
@@ -44,14 +44,15 @@ Examples:
 		},
 		Subcommands: []*cli.Command{{
 			Name: "eval", Usage: "evaluate formulas on given columns: one JSON object a line in, one out",
-			Description: `Holds a formula against a paper or another implementation: value, derivatives by
-each token, parts, metrics, and whether the loss is local. A preset takes the place
-of formulas; formulas and parameters beside it replace its own. A missing value is
-null. start is old where it is not given, and every token is own.
+			Description: `Evaluates formulas on numbers of yours, to compare them with a paper or another
+implementation: value, derivatives by each token, parts, metrics, and whether the loss
+is local. "preset" names a method; "formulas" and "parameters" beside it replace its own.
+A missing value is null. Without "start", start equals old; without "own", the policy
+wrote every token.
 
 Example:
    echo '` + algo.Examples[1].Question + `' | rlzero formulas eval --in -`,
-			Flags:  []cli.Flag{&cli.StringFlag{Name: "in", Usage: "file of JSON lines; - for standard input"}},
+			Flags:  []cli.Flag{&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}},
 			Action: evalFormulas,
 		}},
 	}
@@ -245,7 +246,7 @@ func algorithmsCommand() *cli.Command {
 		}
 		return nil
 	}
-	command := algorithmCatalogue.lister("list the published methods that formulas hold", "dapo", list, showAlgorithm)
+	command := algorithmCatalogue.lister("list the published methods, show the formulas of one", "dapo", list, showAlgorithm)
 	command.Description = `Lists methods with their paper. Those marked "train" can be the preset of a recipe's
 [stage.algorithm]; the others read facts that no stage supplies yet, or scores of
 verifiers that the stage has to declare. All can be evaluated with rlzero formulas eval.

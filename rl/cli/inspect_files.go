@@ -28,7 +28,7 @@ Example: the columns of a data set.
    rlzero inspect data --n 1 gsm8k/main`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "split", Usage: "split of a folder", Value: table.Train},
-			&cli.IntFlag{Name: "n", Usage: "most rows", DefaultText: "all"},
+			&cli.IntFlag{Name: "n", Usage: "largest number of rows", DefaultText: "all"},
 		},
 		Action: inspectData,
 	}
@@ -73,7 +73,7 @@ as f32. Lists of more than --most values are cut.
 
 Example:
    rlzero inspect gguf model-q8_0.gguf`,
-		Flags:  []cli.Flag{&cli.IntFlag{Name: "most", Usage: "most values of a list that are shown", Value: 16}},
+		Flags:  []cli.Flag{&cli.IntFlag{Name: "most", Usage: "largest number of values shown of a list", Value: 16}},
 		Action: inspectGGUF,
 	}
 }

@@ -116,7 +116,7 @@ func sample(c *cli.Context) error {
 		return err
 	}
 	if slices.Contains(c.StringSlice("stop"), "") {
-		return usagef("--stop is empty; every text contains an empty text")
+		return badValue("stop", "", "a text that is not empty")
 	}
 	n, err := intFrom(c, "n", 1, 1<<16)
 	if err != nil {

@@ -32,7 +32,7 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on, host:port; port 0 is any free one", Value: web.Default},
 			&cli.StringFlag{Name: "out", Usage: "write one self-contained HTML `FILE` instead"},
-			&cli.IntFlag{Name: "limit", Usage: "largest size of that file in `MB`; completions of some steps are left out", Value: 20},
+			&cli.IntFlag{Name: "limit", Usage: "largest size of that file in `MB`: completions of some steps are left out to keep it", Value: 20},
 		},
 		Action: func(c *cli.Context) error {
 			places := c.Args().Slice()

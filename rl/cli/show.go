@@ -202,7 +202,7 @@ func showTokens(w io.Writer, dir string, group []shownLine) error {
 		return err
 	}
 	if len(tokens) == 0 {
-		return hint.With(usagef("tokens.jsonl has nothing of step %d", group[0].Step), "token_every of the recipe says which steps are recorded")
+		return hint.With(usagef("the tokens of step %d were not recorded", group[0].Step), "token_every of the recipe says which steps are recorded")
 	}
 	showHead(w, group[0])
 	colour := colours(w)

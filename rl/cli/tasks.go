@@ -123,7 +123,7 @@ func showTask(c *cli.Context, name string) error {
 	w := c.App.Writer
 	fmt.Fprintln(w, strings.TrimSpace(f.Doc))
 	if c.IsSet("level") || c.IsSet("set") {
-		fmt.Fprintf(w, "\nHere: %s\n", t.Difficulty())
+		fmt.Fprintf(w, "\nWith these settings: %s\n", t.Difficulty())
 	}
 	fmt.Fprintf(w, "\nBest constant answer, a baseline: %s\n", tasks.BestConstant(t, constantProblems))
 	_, teaches := t.(tasks.Demonstrator)

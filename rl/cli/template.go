@@ -31,15 +31,15 @@ Example:
 
 --probe tries the template of --model on a few known words and writes what it does:
 {"end_token":"...","end_id":7,"system_role":true,"rewrites":"..."}: the token that ends a
-turn of the assistant, whether a system message is read, and what of earlier turns is
-changed once more is said ("" where nothing is).
+turn of the assistant, whether a system message is read, and what the template changes
+in earlier turns when the conversation goes on ("" for nothing).
 
 If the template has {% generation %} blocks, a line also has "assistant_mask":
 [[start,end],...], the characters that the assistant wrote, counted from 0, end excluded.
 
 With --template, bos_token is "<s>" and eos_token "</s>" unless the line says otherwise.
-strftime_now writes the date of --date, and never today's: what a template makes does not
-depend on when it is made.`
+strftime_now writes the date of --date, never today's, so that a conversation always gives
+the same text.`
 
 func templateCommand() *cli.Command {
 	return &cli.Command{
@@ -47,7 +47,7 @@ func templateCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "template", Usage: "file of a chat template"},
 			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run or checkpoint with a chat template"},
-			&cli.StringFlag{Name: "in", Usage: "JSON lines; - for standard input"},
+			&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"},
 			&cli.BoolFlag{Name: "probe", Usage: "say what the template of --model does, in place of --in"},
 			&cli.StringFlag{Name: "date", Usage: "date that the template sees, YYYY-MM-DD", Value: template.Today.Format(time.DateOnly)},
 		},
@@ -57,7 +57,7 @@ func templateCommand() *cli.Command {
 			}
 			now, err := time.Parse(time.DateOnly, c.String("date"))
 			if err != nil {
-				return usagef("--date %q: accepted are dates such as %s", c.String("date"), template.Today.Format(time.DateOnly))
+				return usagef("--date %q; accepted: dates such as %s", c.String("date"), template.Today.Format(time.DateOnly))
 			}
 			if c.Bool("probe") {
 				return probeTemplate(c)

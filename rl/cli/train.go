@@ -39,11 +39,17 @@ Examples:
    rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
+   rlzero train countdown-tiny --workers nats          prints how to start a worker
 
---workers lets other devices of this machine draw completions; the run has the same bytes
-as without. In mode exact a share of their results is checked (--audit), and devices have
-to be of the kind of the run's own. In mode draft any device will do: every token that a
-worker drew is checked, and replaced from the first that differs.
+--workers lets other devices draw completions; the run has the same bytes as without. In
+mode exact a share of their results is checked (--audit), and devices have to be of the
+kind of the run's own. In mode draft any device will do: every token that a worker drew
+is checked, and replaced from the first that differs.
+
+local:... are devices of this machine. nats:HOST:PORT listens for workers of other
+machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
+loopback at a free port. nats://HOST:PORT is a NATS server that is there; /NAME after it
+tells several runs apart. rlzero worker --help shows all steps.
 
 --dry-run --json prints one object: {"recipe":"...","methods":[{"stage":"...",
 "text":"..."}],"device":"...","memory":...,"fits":true,"total":...,
@@ -67,21 +73,22 @@ func train(c *cli.Context) error {
 	if c.IsSet("listen") && !c.Bool("page") {
 		return usagef("--listen needs --page")
 	}
-	r, dir, err := trainRecipe(c)
+	opened, dir, err := trainRecipe(c)
 	if err != nil {
 		return err
 	}
+	r := opened.Recipe
 	dev, err := openDevice(c)
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
 	if c.Bool("dry-run") {
-		return dryRun(c, r, dev.Caps())
+		return dryRun(c, opened, dev.Caps())
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Recipe: r, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err
@@ -119,6 +126,9 @@ func train(c *cli.Context) error {
 	}
 	if w != nil {
 		fmt.Fprintln(show, w.started.Counts())
+		if err := w.end(); err != nil {
+			fmt.Fprintf(show, "the workers were not told that the run is complete: %v\n", err)
+		}
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
@@ -141,9 +151,10 @@ func talking(r *recipe.Recipe, sum *run.Summary) string {
 	return "--chat --system " + terminal.ShellWord(r.Task.System) + " "
 }
 
-// trainRecipe loads the recipe. The folder is that of --run, "" if there is none.
-func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
-	dir := c.String("run")
+// trainRecipe loads the recipe and opens what it names. The folder is that of --run, "" if
+// there is none.
+func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error) {
+	dir = c.String("run")
 	if c.Bool("resume") {
 		if dir == "" {
 			return nil, "", hint.With(usagef("--resume needs --run DIR"), "DIR is the folder of the run to continue")
@@ -179,7 +190,8 @@ func trainRecipe(c *cli.Context) (*recipe.Recipe, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return r, dir, nil
+	opened, err = resolve.Open(r)
+	return opened, dir, err
 }
 
 // firstFree starts a run in the folder dir or, where that holds a run already, in
@@ -195,17 +207,12 @@ func firstFree(dir string, start func(dir string) error) error {
 
 // dryRun prints the resolved recipe and the memory that it takes. As text, the
 // plan is a comment below the recipe, so that the whole is a recipe.
-func dryRun(c *cli.Context, r *recipe.Recipe, caps gpu.Caps) error {
-	opened, err := resolve.Open(r)
-	if err != nil {
-		return err
+func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
+	r := opened.Recipe
+	plan, notes, refused := run.Plan(opened, caps)
+	if refused != nil && !errors.Is(refused, gpu.ErrOutOfMemory) {
+		return refused
 	}
-	r = opened.Recipe
-	plan, notes, err := run.Plan(opened, caps)
-	if err != nil {
-		return err
-	}
-	refused := plan.Fits(caps)
 	methods, err := methodsOf(r)
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func TestFigures(t *testing.T) {
 	}
 	arms := twoArms()
 	arms[1].Trials = arms[1].Trials[:1]
-	if _, err := New(arms, 0.5); err == nil || !strings.Contains(err.Error(), "plain and new have not the same seeds") {
+	if _, err := New(arms, 0.5); err == nil || !strings.Contains(err.Error(), "plain and new differ in their seeds") {
 		t.Errorf("%v", err)
 	}
 }

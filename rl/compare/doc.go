@@ -1,4 +1,4 @@
-// Package compare holds runs against each other: which recipe reached more from the
+// Package compare compares runs: which recipe reached more from the
 // same start with the same number of sampled tokens, and whether the difference is
 // more than chance.
 //

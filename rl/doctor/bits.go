@@ -10,10 +10,11 @@ import (
 	"github.com/rlzero/rlzero/model"
 )
 
-// What the bits are compared over: sampledPrompts prompts with samplesEach
-// completions of sampledTokens tokens each.
+// What the bits are compared over: sampledPrompts prompts, quickPrompts where time is
+// short, with samplesEach completions of sampledTokens tokens each.
 const (
 	sampledPrompts = 32
+	quickPrompts   = 10
 	samplesEach    = 2
 	sampledTokens  = 6
 	longestPrompt  = 150
@@ -60,7 +61,11 @@ func samplerBits(dtype, kvDtype model.Dtype) func(*subject) (string, error) {
 }
 
 func equalBitsOf(p *subject, m *model.Model) (string, error) {
-	ps := somePrompts(sampledPrompts, longestPrompt, m.Config.Vocab)
+	n := sampledPrompts
+	if p.quick {
+		n = quickPrompts
+	}
+	ps := somePrompts(n, longestPrompt, m.Config.Vocab)
 	var first []model.Completion
 	for _, c := range cuts {
 		rounds, err := c.generate(p.ctx, m, ps)

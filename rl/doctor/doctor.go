@@ -17,16 +17,17 @@ import (
 
 // Options say how thorough the checks are.
 type Options struct {
-	Quick   bool      // leave the runs out
+	Quick   bool      // leave the runs out, and compare bits over fewer prompts
 	Version string    // of the program, for the report
 	Show    io.Writer // progress, for people
 }
 
 // subject is what the checks work on.
 type subject struct {
-	ctx context.Context
-	dev gpu.Device
-	dir string // temporary
+	ctx   context.Context
+	dev   gpu.Device
+	dir   string // temporary
+	quick bool
 }
 
 // part is what a check works on; a later one is built on those before.
@@ -74,7 +75,7 @@ func Run(ctx context.Context, dev gpu.Device, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	p := &subject{ctx, dev, dir}
+	p := &subject{ctx: ctx, dev: dev, dir: dir, quick: o.Quick}
 	r := newReport(o.Version)
 	r.about(dev.Caps())
 	facts(r, dev.Caps())

@@ -110,7 +110,7 @@ func TestWrongParts(t *testing.T) {
 	} {
 		i := slices.IndexFunc(wholes, func(s step) bool { return s.name == c.step })
 		c.dev.Device = ref(t)
-		detail, err := wholes[i].do(&subject{t.Context(), &c.dev, t.TempDir()})
+		detail, err := wholes[i].do(&subject{ctx: t.Context(), dev: &c.dev, dir: t.TempDir()})
 		if err == nil {
 			t.Errorf("%s passes on a device with a wrong %s: %s", c.step, c.dev.Kernel, detail)
 		} else if !strings.Contains(err.Error(), c.want) {

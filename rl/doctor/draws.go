@@ -50,7 +50,7 @@ func Draws(ctx context.Context, dir string, dev gpu.Device, o Options) (*Report,
 	show.Begin("checkpoints", 0, len(kept))
 	for i, c := range kept {
 		if c.Err != nil {
-			d.report.LeftOut = append(d.report.LeftOut, fmt.Sprintf("what was drawn with %s (the checkpoint is damaged: %v)", c.Name, c.Err))
+			d.report.LeftOut = append(d.report.LeftOut, fmt.Sprintf("completions drawn with %s, as the checkpoint is damaged: %v", c.Name, c.Err))
 		} else if err := d.checkpoint(ctx, c.Name, c.Checkpoint.Dir()); err != nil {
 			if ctx.Err() != nil {
 				err = run.ErrInterrupted
@@ -60,8 +60,8 @@ func Draws(ctx context.Context, dir string, dev gpu.Device, o Options) (*Report,
 		show.Step(i+1, c.Name)
 	}
 	if d.sittings == 0 {
-		return nil, hint.With(fmt.Errorf("%w: run %s has no checkpoint whose weights drew a completion in its logs", lines.ErrInput, dir),
-			"runs keep checkpoints as checkpoint_every of a stage and keep of [checkpoint] say")
+		return nil, hint.With(fmt.Errorf("%w: run %s has no checkpoint whose weights drew one of the logged completions", lines.ErrInput, dir),
+			"checkpoint_every of a stage and keep of [checkpoint] say which checkpoints a run keeps")
 	}
 	return d.report.finish(), nil
 }
@@ -109,7 +109,7 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 		if err != nil {
 			return err
 		}
-		d.report.add(sit.name, found+", drawn again with the weights of "+name, differs, fmt.Sprintf("rlzero receipt %s finds files that were changed, rlzero doctor a device that computes wrongly; if the run was made on another device or driver, check it there",
+		d.report.add(sit.name, found+", drawn again with the weights of "+name, differs, fmt.Sprintf("rlzero receipt %s finds changed files, and rlzero doctor finds a device that computes wrongly; if the run was made on another device or driver, check it there",
 			terminal.ShellWord(d.run)))
 	}
 	return nil
@@ -118,9 +118,9 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 // compareDevice adds the row that says whether this device has to draw the same tokens.
 func (d *redraw) compareDevice(made run.State) {
 	here := run.NewState(d.dev.Caps())
-	detail := "the one of the run: same name, driver, tier and numerics version"
+	detail := "the device of the run: same name, driver, tier and numerics version"
 	if made.Device != here.Device || made.Numerics != here.Numerics {
-		detail = fmt.Sprintf("another than the run's (%s, numerics version %d): a token may differ where two are nearly as likely", made.Device, made.Numerics)
+		detail = fmt.Sprintf("not the device of the run (%s, numerics version %d): a token may differ where two are nearly as likely", made.Device, made.Numerics)
 	}
 	d.report.add("this device", detail, nil, "")
 }
@@ -197,11 +197,11 @@ func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Renderer) 
 		for at < min(len(draft), len(s.IDs)) && draft[at] == s.IDs[at] {
 			at++
 		}
-		fmt.Fprintf(&b, "token %d is another: recorded is %s, drawn is %s", at+1, terminal.Quote(l.Completion), terminal.Quote(text))
+		fmt.Fprintf(&b, "token %d differs: %s is recorded, %s is drawn", at+1, terminal.Quote(l.Completion), terminal.Quote(text))
 	} else if l.Tokens != nil && *l.Tokens != len(s.IDs) {
-		fmt.Fprintf(&b, "recorded are %d tokens, drawn %d", *l.Tokens, len(s.IDs))
+		fmt.Fprintf(&b, "%d tokens are recorded, %d drawn", *l.Tokens, len(s.IDs))
 	} else {
-		fmt.Fprintf(&b, "the recorded end is %q, the drawn one %q", *l.Stop, s.Stop)
+		fmt.Fprintf(&b, "the end differs: %q is recorded, %q is drawn", *l.Stop, s.Stop)
 	}
 	return b.String()
 }

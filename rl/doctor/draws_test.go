@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 )
 
@@ -31,8 +32,12 @@ func drawnRun(t *testing.T, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := run.Train(t.Context(), run.Options{Recipe: r, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+	if _, err := run.Train(t.Context(), run.Options{Opened: opened, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -91,8 +96,8 @@ func TestDraws(t *testing.T) {
 	completions, evaluations := filepath.Join(dir, "completions.jsonl"), filepath.Join(dir, "evaluations.jsonl")
 	for _, c := range []struct{ file, pattern, with, check, found string }{
 		{completions, `"completion":"[^"]*"`, `"completion":"1"`, "step 9", "completions.jsonl, line 1: token "},
-		{completions, `"tokens":\d+`, `"tokens":999`, "step 9", "completions.jsonl, line 1: recorded are 999 tokens, drawn "},
-		{completions, `"stop":"[^"]*"`, `"stop":"stop"`, "step 9", `completions.jsonl, line 1: the recorded end is "stop", the drawn one `},
+		{completions, `"tokens":\d+`, `"tokens":999`, "step 9", "completions.jsonl, line 1: 999 tokens are recorded, "},
+		{completions, `"stop":"[^"]*"`, `"stop":"stop"`, "step 9", `completions.jsonl, line 1: the end differs: "stop" is recorded, `},
 		{completions, `(?s)"sample":0(.*?"sample":)1`, `"sample":1${1}0`, "step 9", "completions.jsonl, line 1: token "},
 		{evaluations, `"completion":"[^"]*"`, `"completion":"1"`, "evaluation after warm-up", "evaluations.jsonl, line 1: token "},
 	} {
@@ -114,7 +119,7 @@ func TestDraws(t *testing.T) {
 	}
 
 	restore := edit(t, filepath.Join(dir, "checkpoints", "step-000009", "model.safetensors"), `(?s)..$`, "xx")
-	if r := draws(t, dir); !r.OK || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "step-000009 (the checkpoint is damaged") {
+	if r := draws(t, dir); !r.OK || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "step-000009, as the checkpoint is damaged") {
 		t.Errorf("a damaged checkpoint: %+v", r)
 	}
 	restore()
@@ -187,8 +192,12 @@ sampling.max_completion_tokens = 5
 	if err != nil {
 		t.Fatal(err)
 	}
+	opened, err := resolve.Open(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := run.Train(t.Context(), run.Options{Recipe: rec, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+	if _, err := run.Train(t.Context(), run.Options{Opened: opened, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(data); err != nil {

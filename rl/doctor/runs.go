@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 )
 
@@ -32,8 +33,12 @@ func (p *subject) train(name string, overrides ...string) (dir string, err error
 	if err != nil {
 		return "", err
 	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		return "", err
+	}
 	dir = filepath.Join(p.dir, name)
-	_, err = run.Train(p.ctx, run.Options{Recipe: r, Dir: dir, Device: p.dev, Show: io.Discard})
+	_, err = run.Train(p.ctx, run.Options{Opened: opened, Dir: dir, Device: p.dev, Show: io.Discard})
 	return dir, err
 }
 

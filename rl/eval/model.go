@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -196,7 +197,7 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 	if err != nil {
 		r, recipeErr := recipe.Load(o.Task, o.Set)
 		if recipeErr != nil {
-			return nil, fmt.Errorf("--task %s is neither a task with its default settings (see rlzero tasks) nor a recipe: %w", o.Task, recipeErr)
+			return nil, hint.With(fmt.Errorf("--task %s is neither a procedural task nor a recipe: %w", o.Task, recipeErr), "rlzero tasks and rlzero recipes list them")
 		}
 		opened, err := resolve.Open(r)
 		if err != nil {

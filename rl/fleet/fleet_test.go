@@ -89,6 +89,9 @@ func requestsOf(step, prompts int) []rollout.Request {
 	return out
 }
 
+// fixed is a number of workers that does not change.
+func fixed(n int) func() int { return func() int { return n } }
+
 // worker is what a worker does instead of [Work], or with another engine.
 type worker func(ctx context.Context, c Carrier, name string) error
 
@@ -201,7 +204,7 @@ func runOf(t *testing.T, o Options, steps int, workers ...worker) (counts Counts
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, tr := NewMemory(), &trainer{}
-		o.Slots, o.Note = len(workers), func(text string) { notes = append(notes, text) }
+		o.Slots, o.Note = fixed(len(workers)), func(text string) { notes = append(notes, text) }
 		f := New(m, tr.asTrainer(), o)
 		for i, w := range workers {
 			go w(t.Context(), m, fmt.Sprint("worker ", i)) // its error is of no interest
@@ -252,13 +255,13 @@ func TestFailures(t *testing.T) {
 	}{
 		{"killed", killed, "", ""},
 		{"hanging", hanging, "", ""},
-		{"wrong token", lying(3, wrongToken), "is another than is drawn here", ""},
-		{"wrong log-prob", lying(3, wrongLogprob), "log-probs, entropies or the end are others", ""},
-		{"wrong entropy", lying(3, wrongEntropy), "log-probs, entropies or the end are others", ""},
-		{"old weights", old, "is another than is drawn here: it has other weights or another arithmetic", ""},
+		{"wrong token", lying(3, wrongToken), "differs from what is drawn here", ""},
+		{"wrong log-prob", lying(3, wrongLogprob), "a log-prob, an entropy or the end differs", ""},
+		{"wrong entropy", lying(3, wrongEntropy), "a log-prob, an entropy or the end differs", ""},
+		{"old weights", old, "differs from what is drawn here: the worker has other weights or another arithmetic", ""},
 		{"cut short", garbling(func(r []byte) []byte { return r[:len(r)-9] }), "malformed", "malformed"},
 		{"huge", garbling(func(r []byte) []byte { return append(r, make([]byte, 1<<20)...) }), "accepted for this item: at most", "accepted for this item: at most"},
-		{"empty", garbling(func([]byte) []byte { return nil }), "no result of this version", "no result of this version"},
+		{"empty", garbling(func([]byte) []byte { return nil }), "not a result of this version", "not a result of this version"},
 		{"of another item", garbling(func(r []byte) []byte { r[9]++; return r }), "", ""},
 		{"three times", stuttering, "", ""},
 	} {
@@ -312,7 +315,7 @@ func TestEfficiency(t *testing.T) {
 	for n, least := range map[int]float64{8: 0.99, 32: 0.98, 128: 0.95} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}
-			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: n})
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(n)})
 			for i := range n {
 				go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
 					time.Sleep(2 * time.Second)
@@ -344,7 +347,7 @@ func disputed(t *testing.T) {
 	m, tr := NewMemory(), &trainer{}
 	defer m.Close()
 	var notes []string
-	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour, Note: func(text string) { notes = append(notes, text) }})
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Patience: time.Hour, Note: func(text string) { notes = append(notes, text) }})
 	defer f.Close()
 	var items [][]byte
 	done := make(chan error)
@@ -385,7 +388,7 @@ func disputed(t *testing.T) {
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], "worker liar is refused: item ") || c.Refused != 1 || c.Audited != 2 {
 		t.Errorf("%+v %q", c, notes)
 	}
-	if _, err := m.Take(t.Context(), "liar"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is another than is drawn here") {
+	if _, err := m.Take(t.Context(), "liar"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "differs from what is drawn here") {
 		t.Errorf("the liar gets %v", err)
 	}
 }
@@ -444,7 +447,7 @@ func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, tr := NewMemory(), &trainer{}
 		defer m.Close()
-		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1})
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1)})
 		defer f.Close()
 		step := func(seconds float64) {
 			t.Helper()
@@ -508,7 +511,7 @@ func TestAllRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, tr := NewMemory(), &trainer{}
 		defer m.Close()
-		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: 1})
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: fixed(1)})
 		defer f.Close()
 		go lying(1, wrongToken)(t.Context(), m, "liar")
 		began := time.Now()
@@ -525,7 +528,7 @@ func TestAllRefused(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	m, tr := NewMemory(), &trainer{}
 	defer m.Close()
-	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour})
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Patience: time.Hour})
 	defer f.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -547,7 +550,7 @@ func TestWorkEnds(t *testing.T) {
 		wanted  string
 		exactly error
 	}{
-		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is no item of this version of rlzero", nil},
+		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is not an item of this version of rlzero", nil},
 		"an engine that fails":       {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: data}, broken, "no memory", nil},
 		"other weights":              {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: []byte("x")}, broken, "the weights have the digest", nil},
 		"a refused worker":           {nil, Policy{Refused: map[string]string{"w": "because"}}, broken, "because", ErrRefused},

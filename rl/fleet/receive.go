@@ -49,12 +49,12 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 
 // decode reads a result of an item. Its size is bounded before it is decoded.
 func (f *Fleet) decode(j *job, data []byte) (Result, error) {
-	if most := j.item.maxResultBytes(); len(data) > most {
+	if most := j.item.MaxResultBytes(); len(data) > most {
 		return Result{}, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(data), most)
 	}
-	r, err := DecodeResult(data)
+	r, err := decodeResult(data)
 	if err == nil && !r.answers(j.item, f.trainer.Vocab) {
-		err = fmt.Errorf("it is no answer to item %v", r.Item)
+		err = fmt.Errorf("it does not answer item %v", r.Item)
 	}
 	return r, err
 }
@@ -116,11 +116,11 @@ func wrong(j *job, was, right [][]rollout.Segment) string {
 		for i := range right[k] {
 			if a, b := was[k][i], right[k][i]; !same(a, b) {
 				n := kept(a.IDs, b.IDs)
-				what := fmt.Sprintf("token %d is another", n+1)
+				what := fmt.Sprintf("token %d differs", n+1)
 				if n == len(b.IDs) && n == len(a.IDs) {
-					what = "log-probs, entropies or the end are others"
+					what = "a log-prob, an entropy or the end differs"
 				}
-				return fmt.Sprintf("item %v, prompt %d, completion %d: %s than is drawn here: it has other weights or another arithmetic", j.item.ID(), k, i, what)
+				return fmt.Sprintf("item %v, prompt %d, completion %d: %s from what is drawn here: the worker has other weights or another arithmetic", j.item.ID(), k, i, what)
 			}
 		}
 	}

@@ -19,11 +19,11 @@ var sequences = []Function{
 		value: func(args [][]float64, out []float64) { forwards(args[0], nil, out) },
 		slope: func(_ [][]float64, seed []float64, d [][]float64) { backwards(seed, nil, d[0]) },
 	}),
-	sequence("discounted", "discounted(x, gamma)", "rn", "as after, each further one counted gamma times less", "x + gamma*next(discounted)", "", along{
+	sequence("discounted", "discounted(x, gamma)", "rn", "like after, with each further value multiplied by gamma once more", "x + gamma*next(discounted)", "", along{
 		value: func(args [][]float64, out []float64) { backwards(args[0], args[1], out) },
 		slope: func(args [][]float64, seed []float64, d [][]float64) { forwards(seed, args[1], d[0]) },
 	}),
-	sequence("next", "next(x)", "r", "x of the next one; 0 at the end", "", "", along{
+	sequence("next", "next(x)", "r", "x of the next token or segment; 0 at the end", "", "", along{
 		value: func(args [][]float64, out []float64) {
 			for i := range out {
 				if out[i] = 0; i+1 < len(out) {
@@ -37,7 +37,7 @@ var sequences = []Function{
 			}
 		},
 	}),
-	sequence("previous", "previous(x)", "r", "x of the one before; 0 at the beginning", "", "", along{
+	sequence("previous", "previous(x)", "r", "x of the token or segment before; 0 at the beginning", "", "", along{
 		value: func(args [][]float64, out []float64) {
 			for i := range out {
 				if out[i] = 0; i > 0 {
@@ -51,7 +51,7 @@ var sequences = []Function{
 			}
 		},
 	}),
-	sequence("gae", "gae(pay, value, gamma, lambda)", "rrnn", "generalised advantage estimation: how much better it goes from here than the value said", "pay + gamma*next(value) - value + gamma*lambda*next(gae)", "arXiv 1506.02438", along{
+	sequence("gae", "gae(pay, value, gamma, lambda)", "rrnn", "generalised advantage estimation: how much more is earned from here than value predicted", "pay + gamma*next(value) - value + gamma*lambda*next(gae)", "arXiv 1506.02438", along{
 		value: func(args [][]float64, out []float64) {
 			pay, value, gamma, lambda := args[0], args[1], args[2], args[3]
 			last, behind := 0.0, 0.0

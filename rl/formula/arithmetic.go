@@ -70,7 +70,7 @@ func (f Function) kink(text string) Function {
 }
 
 var arithmetic = []Function{
-	unary("abs", "x without its sign", "", math.Abs, func(x, _ float64) float64 { return sign(x) }).kink("0 at 0"),
+	unary("abs", "absolute value of x", "", math.Abs, func(x, _ float64) float64 { return sign(x) }).kink("0 at 0"),
 	unary("sqrt", "square root; no value below 0", "", math.Sqrt, func(_, y float64) float64 {
 		if y == 0 {
 			return 0
@@ -88,9 +88,9 @@ var arithmetic = []Function{
 	unary("log_sigmoid", "logarithm of the sigmoid, finite wherever x is", "-log(1 + exp(-x))", func(x float64) float64 { return -softplus(-x) }, func(x, _ float64) float64 { return sigmoid(-x) }),
 	unary("softplus", "log(1 + exp(x)), finite wherever x is", "", softplus, func(x, _ float64) float64 { return sigmoid(x) }),
 	unary("log_gamma", "logarithm of the gamma function; of x = n + 1 that of n factorial", "", func(x float64) float64 { y, _ := math.Lgamma(x); return y }, func(x, _ float64) float64 { return digamma(x) }),
-	unary("floor", "the next whole number down", "", math.Floor, nil),
+	unary("floor", "x, rounded down to a whole number", "", math.Floor, nil),
 	{
-		Name: "mod", Usage: "mod(x, y)", Meaning: "what remains of x after whole multiples of y, with the sign of y", Formula: "x - y*floor(x/y)", params: "rr", Slope: "none",
+		Name: "mod", Usage: "mod(x, y)", Meaning: "remainder of x divided by y, with the sign of y", Formula: "x - y*floor(x/y)", params: "rr", Slope: "none",
 		each: func(x []float64) float64 { return x[0] - x[1]*math.Floor(x[0]/x[1]) },
 	},
 	{
@@ -204,7 +204,7 @@ func passAt(n, c, k float64) float64 {
 
 var choices = []Function{
 	{
-		Name: "if", Usage: "if(condition, x, y)", Meaning: "x where the condition holds, y elsewhere; the other one need not have a value", params: "crr", passes: true,
+		Name: "if", Usage: "if(condition, x, y)", Meaning: "x where the condition holds, y elsewhere; the side not taken may be missing", params: "crr", passes: true,
 		Slope: "that of the side taken",
 		pick: func(x []float64) int {
 			switch {
@@ -221,7 +221,7 @@ var choices = []Function{
 		Slope: "that of the side taken",
 		pick:  func(x []float64) int { return int(holds(math.IsNaN(x[0]))) },
 	},
-	{Name: "missing", Usage: "missing(\"why\")", Meaning: "no value, for the reason that stands in quotes", params: "t", Slope: "none", build: func(c *compiler, s *scope, n *node) int {
+	{Name: "missing", Usage: "missing(\"why\")", Meaning: "no value, for the reason in quotes", params: "t", Slope: "none", build: func(c *compiler, s *scope, n *node) int {
 		if n.args[0].kind != textNode || n.args[0].text == "" {
 			return c.fail(s, n.args[0].at, "missing takes a reason in quotes, as in missing(\"too long\")")
 		}
@@ -252,15 +252,15 @@ var choices = []Function{
 
 // schedules move a number along a variable such as step.
 var schedules = []Function{
-	between("linear", "from until x = first, to from x = last on, a line between; without x: along step", "", func(t float64) (float64, float64) { return t, 1 }),
-	between("cosine", "as linear, along half a wave", "from + (to - from)*(1 - cos(pi*t))/2, t from 0 to 1", func(t float64) (float64, float64) {
+	between("linear", "from up to x = first, to after x = last, and a straight line between; without x, x is the step", "", func(t float64) (float64, float64) { return t, 1 }),
+	between("cosine", "like linear, along half a cosine wave", "from + (to - from)*(1 - cos(pi*t))/2, t from 0 to 1", func(t float64) (float64, float64) {
 		return (1 - math.Cos(math.Pi*t)) / 2, math.Pi * math.Sin(math.Pi*t) / 2
 	}),
 	{
-		Name: "piecewise", Usage: "piecewise(y, from, y, ...[, x])", Meaning: "the first value until x reaches the first bound, then the next value, and so on: a value, then pairs of bound and value; x may be left out and is then the step", params: "rrr", repeat: 1, Slope: "that of the value taken",
+		Name: "piecewise", Usage: "piecewise(y, from, y, ...[, x])", Meaning: "the first value until x reaches the first bound, then the next value, and so on: a value, then pairs of bound and value; without x, x is the step", params: "rrr", repeat: 1, Slope: "that of the value taken",
 		check: func(args []*node) string {
 			for i := 3; i+1 < len(args); i += 2 {
-				if why := ordered(args[i-2], args[i], "its places have to rise"); why != "" {
+				if why := ordered(args[i-2], args[i], "its bounds have to rise"); why != "" {
 					return why
 				}
 			}

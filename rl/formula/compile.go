@@ -57,6 +57,11 @@ func Compile(text Text, facts []Fact) (*Program, error) {
 			d.constant = true
 		}
 	}
+	for _, name := range text.Held {
+		if d := c.parts[name]; d != nil {
+			d.held = true
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.parts)) {
 		if !c.library[name] {
 			c.part(c.parts[name])
@@ -370,7 +375,7 @@ func (c *compiler) reference(s *scope, n *node, d *part) int {
 	if d.root < 0 {
 		return -1
 	}
-	if !s.update || d.now {
+	if !s.update && !d.held || d.now {
 		return d.root
 	}
 	o := c.ops[d.root]

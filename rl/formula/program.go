@@ -31,6 +31,7 @@ type Text struct {
 	Library    map[string]string  // parts that are compiled only if something names them; an argument may have a default: name(x, length = max_tokens)
 	Numbers    map[string]float64 // those that the library names, where Parameters has no other; a local name may be the same
 	Constant   []string           // parts whose value passes no derivative on
+	Held       []string           // parts for which a column of the table stands wherever they are named, if it has one
 }
 
 // Names are the names that a formula reads, directly or through the parts that it
@@ -137,6 +138,7 @@ type part struct {
 	locals     []definition
 	result     *node
 	broken     bool // it could not be read: that has been told
+	held       bool // a column of the table stands for it wherever it is named
 	constant   bool // no derivative goes through it
 	now        bool // it reads facts of now, itself or through others
 	root       int

@@ -29,9 +29,9 @@ func statisticsOf(sc statScope) []Function {
 		row("sum", "x", "r", "sum of x; of a condition: how often it holds; 0 if nothing counts", "", 0),
 		row("min", "x", "r", "least x", "of n equal ones 1/n each", 0),
 		row("max", "x", "r", "greatest x", "of n equal ones 1/n each", 0),
-		row("median", "x", "r", "middle x; of an even number the mean of the two in the middle", "none", 0),
-		row("quantile", "x, q", "rn", "the value that a share q of x is below, on a line between two of them", "none", 0),
-		row("nth", "x, k", "rn", "the k-th greatest x; no value beyond the end", "none", 0),
+		row("median", "x", "r", "median of x; of an even number of values the mean of the two in the middle", "none", 0),
+		row("quantile", "x, q", "rn", "the quantile of x at q, from 0 to 1, interpolated linearly between two values", "none", 0),
+		row("nth", "x, k", "rn", "the k-th greatest x; no value if there are fewer than k", "none", 0),
 		row("count", "condition", "c", "how often a condition holds", "none", 0),
 	}
 	if sc.from == Token {

@@ -31,14 +31,27 @@ type sampled struct {
 	Stop     string    `json:"stop"`
 }
 
+// maxWaiting is how many completions Sample collects before it draws them: enough to
+// keep SequencesAtOnce of them in flight, and a bound on what it keeps of a pipe that
+// never ends.
+const maxWaiting = 16 * SequencesAtOnce
+
 // Sample continues each prompt, in order. in holds JSON lines with "prompt", "messages"
-// or "ids"; out gets a line for each completion.
+// or "ids"; out gets a line for each completion. Lines are read, drawn and written in
+// batches of maxWaiting completions, and draws do not depend on the batch.
 func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out io.Writer, o SampleOptions) error {
 	if len(o.StopText) > 0 && m.Tokenizer == nil {
 		return fmt.Errorf("%w: a stop text needs a tokenizer, but the model's folder has no tokenizer.json", lines.ErrInput)
 	}
 	var reqs []model.Request
-	drawn := 0
+	var failed error // in drawing or writing: no fault of the line that was read last
+	asked, waiting := 0, 0
+	w := bufio.NewWriter(out)
+	draw := func() error {
+		failed = sampleTo(ctx, m, reqs, w)
+		reqs, waiting = nil, 0
+		return failed
+	}
 	read := &reader{m: m, o: o.Chat}
 	err := lines.Input(name, in, func(_ int, raw []byte) error {
 		ids, err := read.prompt(raw)
@@ -53,19 +66,34 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 		// stream makes it the same in any of them.
 		for n := 0; n < o.N; n += SequencesAtOnce {
 			part := min(o.N-n, SequencesAtOnce)
-			reqs = append(reqs, model.Request{Prompt: ids, N: part, MaxTokens: room, Sampling: o.Sampling, Stream: uint32(drawn), StopText: o.StopText})
-			drawn += part
+			reqs = append(reqs, model.Request{Prompt: ids, N: part, MaxTokens: room, Sampling: o.Sampling, Stream: uint32(asked), StopText: o.StopText})
+			asked += part
+			if waiting += part; waiting >= maxWaiting {
+				if err := draw(); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
-	if err != nil || len(reqs) == 0 {
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
 		return err
+	}
+	return draw()
+}
+
+// sampleTo draws the completions of requests and writes a line for each.
+func sampleTo(ctx context.Context, m *model.Model, reqs []model.Request, w *bufio.Writer) error {
+	if len(reqs) == 0 {
+		return nil
 	}
 	all, err := SampleRequests(ctx, m, reqs)
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(out)
 	for _, group := range all {
 		for _, c := range group {
 			line := sampled{IDs: c.IDs, Logprobs: c.Logprob, Stop: c.Stop}
@@ -92,7 +120,7 @@ func NewTokens(m *model.Model, prompt, asked int) (int, error) {
 	case asked == 0:
 		return min(DefaultMaxTokens, room), nil
 	case asked > room:
-		return 0, fmt.Errorf("%w: the prompt has %d tokens, %d new ones are asked for, and the model has %d positions: accepted are at most %d new tokens", lines.ErrInput, prompt, asked, m.Positions(), room)
+		return 0, fmt.Errorf("%w: the prompt has %d tokens, %d new ones are asked for, and the model has %d positions; accepted: at most %d new tokens", lines.ErrInput, prompt, asked, m.Positions(), room)
 	}
 	return asked, nil
 }

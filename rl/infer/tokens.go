@@ -59,7 +59,7 @@ func encode(m *model.Model, key, text string) ([]int, error) {
 func checkIDs(m *model.Model, ids []int) error {
 	for i, id := range ids {
 		if id < 0 || id >= m.Config.Vocab {
-			return fmt.Errorf("%w: id %d (index %d) is not in the model's vocabulary: accepted are 0 to %d", lines.ErrInput, id, i, m.Config.Vocab-1)
+			return fmt.Errorf("%w: id %d (index %d) is not in the model's vocabulary; accepted: 0 to %d", lines.ErrInput, id, i, m.Config.Vocab-1)
 		}
 	}
 	if n := m.Positions(); len(ids) > n {

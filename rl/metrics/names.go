@@ -31,7 +31,7 @@ var table = []Metric{
 	{"reward/verdict_correlation", "", "correlation of the rewards with the scores of the task's verdicts, over the completions that have both; absent where one of them does not vary",
 		"Near 1 if the reward follows the task. Near 0, the reward pays for something else, as random rewards do."},
 	{"reward/template_share", "share of paid completions", "share of the commonest template, with numbers and names masked, among the completions that are paid more than the step's mean; each template counts once a prompt",
-		"Steady where the task itself has a form. A rise while accuracy stands still means that the reward can be had for a pattern."},
+		"Steady where the task itself has a form. A rise while accuracy stands still means that the reward can be earned with a pattern."},
 
 	{"reward/term/NAME", "", "mean of one term of a composed reward over the completions for which it is scored: the task, a declared verifier or a named part",
 		"Shows which part of the reward moves. For a condition, it is the share of completions that meet it."},
@@ -43,6 +43,11 @@ var table = []Metric{
 	{"groups/all_wrong_share", "share of groups", "groups in which no completion has the full reward",
 		"If it starts near 1, warm up longer or choose easier problems."},
 
+	{"curriculum/open", "problems", "problems that could be drawn in the step; only with weight, order or arms in [stage.curriculum]",
+		"Follows the curriculum's formulas. Few problems are drawn again and again."},
+	{"curriculum/setting/NAME", "", "mean over the step's prompts of a setting of the task that [stage.curriculum.settings] gives",
+		"Follows the formula of the recipe."},
+
 	{"rollout/right_share", "share of completions", "mean score of the task's verdicts, before the recipe's reward changes or replaces them",
 		"What reward/mean would be if only the verdict counted. The two differ in control runs with random rewards."},
 	{"rollout/tokens", "tokens", "tokens sampled in the step, end tokens included",
@@ -51,17 +56,25 @@ var table = []Metric{
 		"A fall to 1 or a rise to the limit means collapse or reward hacking."},
 	{"rollout/truncated_share", "share of completions", "completions cut off at max_completion_tokens",
 		"Should fall. If it stays high, raise the limit."},
-	{"rollout/refused_groups", "groups", "groups that keep refused and that other ones replaced or that the step did without; only with [stage.refill]",
-		"Sampled in vain. If most groups are refused, choose problems of another difficulty."},
+	{"rollout/refused_groups", "groups", "groups that the formula keep refused, and that were replaced or left out of the step; only with [stage.refill]",
+		"Their sampling is wasted. If most groups are refused, choose problems of another difficulty."},
 	{"rollout/refused_tokens", "tokens", "tokens of these groups",
 		"What refilling costs beside rollout/tokens."},
+	{"rollout/replayed_groups", "groups", "groups of the step that come from the store of earlier ones; only with [stage.replay]",
+		"Below share of the groups while the store is empty. No other metric of rollout and reward sees them."},
+	{"rollout/stored_groups", "groups", "groups in the store when the step begins",
+		"If it falls to 0, raise max_age or widen the condition store."},
+	{"rollout/second_chances", "groups", "groups whose completions a second chance replaced; only with [stage.second_chance]",
+		"Should fall as the policy learns. Rewards and policy/mismatch_kl leave out what came in their place."},
+	{"rollout/extra_tokens", "tokens", "tokens sampled beside the step's completions: for greedy_reward, and of completions that a second chance replaced; absent if there are none",
+		"What they cost beside rollout/tokens."},
 	{"rollout/no_value", "completions", "scored completions for which the method's formulas have no value, such as 0/0; they are left out. Absent if there are none",
 		"Should be absent. Otherwise, a formula of the recipe has no value for some rewards."},
 	{"rollout/not_scored", "completions", "completions that the verifier could not score; they are left out and never count as 0",
 		"Should be 0. Otherwise the data or the verifier is at fault."},
 
 	{"policy/loss", "", "the loss that was minimised, averaged over the step's updates",
-		"Tells little: on-policy it stays near 0 however much is learnt. Watch reward/mean."},
+		"Tells little: on-policy it stays near 0 however much the policy learns. Watch reward/mean."},
 	{"policy/entropy", "nats per token", "mean entropy of the next-token distribution at the training temperature",
 		"A fast fall to 0 ends exploration. A rise means that the policy degrades."},
 	{"policy/ratio_first", "", "mean ratio of policy to old policy in the step's first update",
@@ -76,7 +89,7 @@ var table = []Metric{
 		"One of the two parts of policy/clip_fraction."},
 	{"policy/kl_ref", "nats per token", "mean k3 estimate of the KL divergence from the reference policy",
 		"Should grow slowly. A jump means that the policy has left the reference's distribution."},
-	{"policy/update_kl", "nats per token", "mean over the step's updates of the log-prob at the beginning of the step minus the one now",
+	{"policy/update_kl", "nats per token", "mean log-prob at the beginning of the step minus mean log-prob now, averaged over the step's updates",
 		"How far the updates of a step have moved the policy. 0 in the first update."},
 	{"policy/mismatch_kl", "nats per token", "mean k3 estimate of the KL divergence between sampler and trainer in the step's first update",
 		"Must be exactly 0: the two compute the same bits. Otherwise the device or its driver is at fault: run rlzero doctor."},
@@ -93,9 +106,11 @@ var table = []Metric{
 	{"policy/grad_norm", "", "global norm of the gradient before clipping, averaged over the step's updates",
 		"Spikes of ten times the usual value often come before instability."},
 
+	{"value/explained_variance", "", "1 minus the variance of returns less values over that of returns, over tokens",
+		"Near 1 if the value head foresees what a completion earns, 0 if it knows no more than a constant, below 0 if it misleads."},
 	{"value/clip_fraction", "share of tokens", "tokens where the clipped loss of the value head is in force",
 		"Usually below 0.3. Above that, the value head changes too fast."},
-	{"sampler/NAME", "", "how far sampler and trainer are apart with the same weights; only for methods that name sampler_gap",
+	{"sampler/NAME", "", "how far the log-probs of sampler and trainer are apart with the same weights; only for methods that name sampler_gap",
 		"Means are 0 and ratios 1 if the two compute the same bits."},
 
 	{"optim/lr", "", "learning rate of the step",
@@ -105,7 +120,7 @@ var table = []Metric{
 	{"optim/tokens", "tokens", "tokens that the step's updates read: prompts and completions, without the last token of each sequence",
 		"What the updates would compute if no two completions began alike. Compare optim/rows."},
 	{"optim/rows", "tokens", "tokens that the step's updates computed: what the completions of a group have in common at their beginnings counts once",
-		"The cost of training. Falls against optim/tokens as the completions of a group become alike."},
+		"The cost of training. Falls below optim/tokens as the completions of a group become alike."},
 
 	{"eval/pass@K", "share of problems", "unbiased estimate of the probability that at least one of K samples is right, on held-out problems",
 		"pass@1 is the accuracy. If pass@K falls while pass@1 rises, the samples have become less varied."},
@@ -124,7 +139,7 @@ var table = []Metric{
 	{"eval/greedy", "share of problems", "held-out problems whose most likely completion is right",
 		"The accuracy at temperature 0."},
 	{"eval/loss", "nats per token", "mean negative log-prob of what is learned of held-out rows, up to 128 of them, when rows of data are imitated",
-		"Should fall with sft/loss. If it rises while that falls, the model memorises the rows: stop there."},
+		"Should fall with sft/loss. If it rises while sft/loss falls, the model memorises the rows: stop there."},
 	{"eval/valid", "share of samples", "samples that have the form of an answer, right or wrong; only for tasks that define a form",
 		"Should be near 1 before reinforcement learning begins."},
 	{"eval/length_mean", "tokens", "mean length of the held-out samples, end token included",
@@ -193,7 +208,7 @@ func find(name string) (p position, ok bool) {
 		}
 		name, p.k = stem+"@K", k
 	}
-	for _, family := range []string{"reward/term/", "sampler/", "my/"} {
+	for _, family := range []string{"reward/term/", "curriculum/setting/", "sampler/", "my/"} {
 		if own, cut := strings.CutPrefix(name, family); cut {
 			if !ownName.MatchString(own) {
 				return p, false

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/table"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -81,7 +82,7 @@ func Open(parts []Part, verifier string, options map[string]any) (Source, error)
 	f.separate()
 	for i, p := range f.parts {
 		if len(p.rows) == 0 || len(f.heldOut) == 0 {
-			err := fmt.Errorf("%s has %d problems to train on and %d that are held out: at least one of each is needed", parts[i].Data, len(p.rows), len(f.heldOut))
+			err := fmt.Errorf("%s has %s to train on and %d that are held out: at least one of each is needed", parts[i].Data, terminal.Count(len(p.rows), "problem", ""), len(f.heldOut))
 			return nil, hint.With(err, "give more problems, a larger share held_out, or a split of its own as eval_split")
 		}
 	}
@@ -120,7 +121,7 @@ func (f *file) read(p Part) (sum string, err error) {
 func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) error {
 	return readRows(data, split, columns, func(row verify.Problem) error {
 		if own, there := row.Metadata["verifier"]; there && f.grader != "" && string(own) != fmt.Sprintf("%q", f.grader) {
-			return fmt.Errorf("the line's verifier is %s, the task's %q: one file has one verifier", own, f.grader)
+			return fmt.Errorf("the line's verifier is %s, but the task's is %q; accepted: the task's, as a task has one verifier", own, f.grader)
 		}
 		if err := verify.Check(f.verifier, row); err != nil {
 			return fmt.Errorf("the verifier %s cannot judge this line: %w", f.grader, err)
@@ -163,25 +164,40 @@ func (f *file) Hash() string { return f.sum }
 // Grader implements [Source].
 func (f *file) Grader() (name string, options map[string]any) { return f.grader, f.options }
 
-// Rows implements [Source].
-func (f *file) Rows() []verify.Problem {
-	var all []verify.Problem
+// Training implements [Source].
+func (f *file) Training(uint64, int) (rows []verify.Problem, likely []float64, err error) {
 	for _, p := range f.parts {
-		all = append(all, p.rows...)
+		rows = append(rows, p.rows...)
+		for range p.rows {
+			likely = append(likely, p.share/float64(len(p.rows)))
+		}
 	}
-	return append(all, f.heldOut...)
+	return rows, likely, nil
+}
+
+// Changed implements [Source].
+func (f *file) Changed(map[string]float64) (Source, error) {
+	return nil, fmt.Errorf("%s is data, which has no settings", f.Name())
+}
+
+// Rows implements [Source].
+func (f *file) Rows() (train, heldOut []verify.Problem) {
+	for _, p := range f.parts {
+		train = append(train, p.rows...)
+	}
+	return train, slices.Clone(f.heldOut)
 }
 
 // Counts implements [Source].
 func (f *file) Counts() string {
 	counts := make([]string, len(f.parts))
 	for i, p := range f.parts {
-		counts[i] = fmt.Sprintf("%d problems to train on from %s", len(p.rows), f.names[i])
+		counts[i] = fmt.Sprintf("%s to train on from %s", terminal.Count(len(p.rows), "problem", ""), f.names[i])
 		if len(f.parts) > 1 {
 			counts[i] += fmt.Sprintf(", with share %v", p.share)
 		}
 	}
-	return strings.Join(append(counts, fmt.Sprintf("%d problems held out, %d left out of training because their question is held out", len(f.heldOut), f.leftOut)), "\n")
+	return strings.Join(append(counts, fmt.Sprintf("%s held out, %d left out of training because their question is held out", terminal.Count(len(f.heldOut), "problem", ""), f.leftOut)), "\n")
 }
 
 // HeldOut implements [Source].
@@ -312,7 +328,7 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		case 't', 'f':
 			kind = "true or false"
 		}
-		return row, fmt.Errorf("%q is %s: accepted is a string", key, kind)
+		return row, fmt.Errorf("%q is %s; accepted: a string", key, kind)
 	}
 	if err := readMessages(&row, fields); err != nil {
 		return row, err

@@ -44,15 +44,15 @@ func TestOpenFileRefuses(t *testing.T) {
 		`{"question":"1 + 1?","answer":"two"}`:                      `"two"`,
 		`{"prompt":[{"role":"user"}],"answer":2}`:                   `"messages": message 1: there is no "content"`,
 		`{"messages":[{"role":"system","content":"x"}],"answer":2}`: `"messages" has no text of the user`,
-		`{"question":["1 + 1?"],"answer":2}`:                        `"question" is a list: accepted is a string`,
+		`{"question":["1 + 1?"],"answer":2}`:                        `"question" is a list; accepted: a string`,
 		`{"messages":[],"prompt":[],"answer":2}`:                    `the line has "messages", and a "prompt" that is a list of messages too`,
-		`{"prompt":7,"answer":"7"}`:                                 `"prompt" is a number: accepted is a string`,
-		`{"question":{"text":"1 + 1?"},"answer":"2"}`:               `"question" is an object: accepted is a string`,
-		`{"question":true,"answer":"2"}`:                            `"question" is true or false: accepted is a string`,
+		`{"prompt":7,"answer":"7"}`:                                 `"prompt" is a number; accepted: a string`,
+		`{"question":{"text":"1 + 1?"},"answer":"2"}`:               `"question" is an object; accepted: a string`,
+		`{"question":true,"answer":"2"}`:                            `"question" is true or false; accepted: a string`,
 		`{"question":null,"answer":"2"}`:                            `the line has no "question" (or "prompt", or "messages")`,
 		`{"question":" ","answer":"2"}`:                             `the line has no "question" (or "prompt", or "messages")`,
 		`{"question":"?","prompt":["a"],"answer":"2"}`:              `"messages": message 1: found no object`,
-		`{"question":"1 + 1?","answer":"2","verifier":"math"}`:      "one file has one verifier",
+		`{"question":"1 + 1?","answer":"2","verifier":"math"}`:      "a task has one verifier",
 	} {
 		lines := append(additions(60), "", line)
 		file := writtenFile(t, lines...)

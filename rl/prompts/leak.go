@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -18,16 +17,15 @@ var ErrLeak = errors.New("a held-out problem is among the training prompts")
 // Leak looks for held-out problems among the training problems of a source that lists
 // its rows. Texts that differ in white space alone are one problem.
 func Leak(s Source) error {
-	heldOut := map[string]string{} // folded -> question
-	rows := s.Rows()
-	for _, row := range rows {
-		if text := identity(row); tasks.SplitOf(text) == tasks.HeldOut {
-			heldOut[folded(text)] = text
-		}
+	train, heldOut := s.Rows()
+	questions := map[string]string{} // folded -> as it is held out
+	for _, row := range heldOut {
+		text := identity(row)
+		questions[folded(text)] = text
 	}
-	for _, row := range rows {
+	for _, row := range train {
 		own := identity(row)
-		if text, there := heldOut[folded(own)]; there && tasks.SplitOf(own) == tasks.Train {
+		if text, there := questions[folded(own)]; there {
 			return leak(text, own)
 		}
 	}

@@ -3,6 +3,8 @@ package prompts
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,33 @@ func TestLeak(t *testing.T) {
 	err = Leak(leaky)
 	if !errors.Is(err, ErrLeak) || !strings.Contains(err.Error(), fmt.Sprintf("%q is held out, and %q is trained on", heldOut, copied)) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestLeakOfSplits: what is held out is what the source holds out: a split of its own or
+// a share, whatever the share of a task would be.
+func TestLeakOfSplits(t *testing.T) {
+	folder := t.TempDir()
+	write := func(split, question string) {
+		t.Helper()
+		text := fmt.Sprintf(`{"question":%q,"answer":"2"}`, question)
+		if err := os.WriteFile(filepath.Join(folder, split+".jsonl"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		train, test string
+		leaks       bool
+	}{{"1 + 1?", "1  + 1?", true}, {"1  + 1?", "1 + 1?", true}, {"1 + 1?", "1 + 2?", false}} {
+		write("train", c.train)
+		write("test", c.test)
+		source, err := Open([]Part{{Data: folder, Share: 1, Split: "train", EvalSplit: "test"}}, "number", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Leak(source); errors.Is(err, ErrLeak) != c.leaks {
+			t.Errorf("%q to train on, %q held out: error %v, want a leak: %v", c.train, c.test, err, c.leaks)
+		}
 	}
 }
 

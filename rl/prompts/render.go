@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/text"
@@ -56,7 +57,7 @@ func NewRenderer(tok *text.Tokenizer, eos []int, s Style) (*Renderer, error) {
 		return nil, err
 	}
 	if r.format == nil && s.System != "" {
-		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text in front of the prompts, or take a model with a chat template")
+		return nil, hint.With(fmt.Errorf("%w: a system message needs a chat template, which the model does not have", lines.ErrInput), "write the text in front of the prompts, or use a model with a chat template")
 	}
 	return r, nil
 }
@@ -97,7 +98,50 @@ func (r *Renderer) Prompt(row verify.Problem) ([]int, error) {
 	return r.format.Prompt(c.Asked())
 }
 
-var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `take a model with a chat template; [task] form = "text" reads the question alone`)
+// Asked are the token ids of a problem whose question is put in another way: a text with
+// members of its row in braces, {question} and {answer} among them. Of a conversation it takes
+// the place of the user's last message.
+func (r *Renderer) Asked(row verify.Problem, text string) ([]int, error) {
+	pieces, err := parseTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		if !p.column {
+			b.WriteString(p.text)
+			continue
+		}
+		if raw, there := row.Metadata[p.text]; there {
+			b.WriteString(textOf(raw))
+			continue
+		}
+		member, why := row.Text(p.text)
+		if why != "" {
+			return nil, errors.New(why)
+		}
+		b.WriteString(member)
+	}
+	row.Question = b.String()
+	if r.format == nil {
+		return r.tok.Encode(row.Question)
+	}
+	c, err := r.conversation(row)
+	if err != nil {
+		return nil, err
+	}
+	c = c.Asked()
+	for i := len(c.Messages) - 1; i >= 0 && row.Metadata[messagesKey] != nil; i-- {
+		if c.Messages[i].Role == chat.User {
+			c.Messages = slices.Clone(c.Messages)
+			c.Messages[i] = chat.Say(chat.User, row.Question)
+			break
+		}
+	}
+	return r.format.Prompt(c)
+}
+
+var errNoTemplate = hint.With(errors.New("the problem has messages, and the model has no chat template"), `use a model with a chat template; [task] form = "text" reads the question alone`)
 
 // conversation is a problem as messages: those of its row, or those of the task, or its
 // question as the user's.

@@ -223,7 +223,7 @@ func TestCheck(t *testing.T) {
 {% endif %}`, Style{Form: Auto})
 	two := []verify.Problem{{Line: 9, Metadata: map[string]json.RawMessage{"messages": json.RawMessage(`[{"role":"user","content":"U"},{"role":"assistant","content":"A"},{"role":"user","content":"U"},{"role":"assistant","content":"A"}]`)}}}
 	notes, err := rewriting.Check("f.jsonl", two, Limits{Lesson: 100})
-	if note := "f.jsonl: line 9: 1 turn of the assistant read and not learned: message 2: the template changes the turn once more is said"; err != nil || !slices.Equal(notes, []string{note}) {
+	if note := "f.jsonl: line 9: 1 turn of the assistant read and not learned: message 2: the template changes the turn when the conversation goes on"; err != nil || !slices.Equal(notes, []string{note}) {
 		t.Errorf("%q %v", notes, err)
 	}
 }

@@ -1,6 +1,8 @@
 package prompts
 
 import (
+	"slices"
+
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
@@ -20,9 +22,15 @@ type Source interface {
 	// never changes. A file that has fewer returns all of them; a procedural task
 	// returns an error.
 	HeldOut(n int) ([]verify.Problem, error)
-	// Rows returns every problem of a file, training problems first. It is nil for
+	// Training returns the problems that Draw chooses from, with how likely each is,
+	// relative to the others. Of a procedural task they are the first n different ones of
+	// a seed, all alike; the error says that it has fewer.
+	Training(seed uint64, n int) (rows []verify.Problem, likely []float64, err error)
+	// Changed is a procedural task with some settings put in place of its own.
+	Changed(settings map[string]float64) (Source, error)
+	// Rows returns every problem of a file, by the source's own split. Both are nil for
 	// a procedural task, whose problems are not listed anywhere.
-	Rows() []verify.Problem
+	Rows() (train, heldOut []verify.Problem)
 	// Counts says in words how many problems there are to train on and held out; "" for
 	// a procedural task.
 	Counts() string
@@ -54,7 +62,24 @@ func (p procedural) Draw(r *random.Rand) verify.Problem { return p.Task.Draw(r, 
 
 func (p procedural) HeldOut(n int) ([]verify.Problem, error) { return tasks.HeldOutRows(p.Task, n) }
 
-func (p procedural) Rows() []verify.Problem { return nil }
+func (p procedural) Training(seed uint64, n int) ([]verify.Problem, []float64, error) {
+	rows, err := tasks.Rows(p.Task, tasks.Train, seed, n)
+	return rows, slices.Repeat([]float64{1}, len(rows)), err
+}
+
+func (p procedural) Changed(settings map[string]float64) (Source, error) {
+	family, err := tasks.Lookup(p.Name())
+	if err != nil {
+		return nil, err
+	}
+	t, err := family.Changed(p.Task, settings)
+	if err != nil {
+		return nil, err
+	}
+	return procedural{t}, nil
+}
+
+func (p procedural) Rows() (train, heldOut []verify.Problem) { return nil, nil }
 
 func (p procedural) Counts() string { return "" }
 

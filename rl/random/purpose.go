@@ -5,15 +5,19 @@ type Purpose uint32
 
 // The purposes of a run. New ones are added at the end.
 const (
-	Draw    Purpose = iota + 1 // problems of a training step
-	Sample                     // completions of a training step
-	Probe                      // problems and completions of the warm-up's test of form
-	HeldOut                    // completions of an evaluation
-	Order                      // order of the prompts in the updates of a step
-	Reward                     // random rewards of a control run
-	Init                       // fresh weights
-	Noise                      // the facts noise and chance of formulas
-	Refill                     // problems and completions in place of groups that keep refused
+	Draw         Purpose = iota + 1 // problems of a training step
+	Sample                          // completions of a training step
+	Probe                           // problems and completions of the warm-up's test of form
+	HeldOut                         // completions of an evaluation
+	Order                           // order of the prompts in the updates of a step
+	Reward                          // random rewards of a control run
+	Init                            // fresh weights
+	Noise                           // the facts noise and chance of formulas
+	Refill                          // problems and completions in place of groups that keep refused
+	Greedy                          // the fact greedy_reward
+	SecondChance                    // completions in place of those of a group that meets a condition
+	Replay                          // which stored groups take part in a step
+	Setting                         // the fact prompt_chance of formulas that are evaluated before sampling
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -20,7 +20,7 @@ type Algorithm struct {
 	Preset  string         `toml:"preset" about:"a published method, see rlzero algorithms; the other keys of the table change it; \"\": none, and policy has to be given"`
 	Values  map[string]any `toml:",rest" about:"a number replaces a parameter of the method, text a formula of it, such as clip_high = 0.3 or advantage = \"rloo\"; rlzero algorithms show NAME lists them, rlzero formulas explains the language"`
 	State   map[string]any `toml:"state" about:"numbers that the next step sees, by name: {start = 0, next = \"formula\"}, and by = \"row\" or \"row.NAME\" for one number for each prompt or value; such as {kl_mean = {start = 0, next = \"0.9*kl_mean + 0.1*batch_mean(sum(old - ref))\"}}"`
-	Metrics map[string]any `toml:"metrics" about:"metrics of one's own: formulas with one value for the run, by a name that begins my/; such as {\"my/long\" = \"batch_max(tokens)\"}"`
+	Metrics map[string]any `toml:"metrics" about:"your own metrics: formulas with one value for the run, by a name that begins with my/; such as {\"my/long\" = \"batch_max(tokens)\"}"`
 }
 
 // method is what the values say. Parameters for which loose is true may be read by no
@@ -82,8 +82,12 @@ func (s *Stage) Compiled() (*algo.Algorithm, error) {
 // facts are what formulas of the stage may read.
 func (s *Stage) facts() []formula.Fact {
 	facts := algo.RunFacts()
+	if s.Stale() {
+		facts = append(facts, algo.StaleFacts()...)
+	}
 	for _, v := range s.Verifiers {
-		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"})
+		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"},
+			formula.Fact{Name: v.Name + ".*", Level: formula.Completion, Meaning: "a number of its verdict"})
 	}
 	return facts
 }
@@ -144,7 +148,7 @@ func (d decoder) metrics(metrics map[string]any, at settings.Path) {
 		if _, text := metrics[name].(string); !text {
 			d.WrongType(p, metrics[name], "a formula in quotes")
 		} else if !metricName.MatchString(name) {
-			d.Fail(p, "%s: a metric of one's own has a name like my/long_share: my/, then small letters, digits and _", d.Name(p))
+			d.Fail(p, "%s: the name of a metric is not accepted; accepted: my/ and lower-case letters, digits and _, such as my/long_share", d.Name(p))
 		}
 	}
 }
@@ -194,7 +198,8 @@ func (a *Algorithm) write(m algo.Method) {
 func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at settings.Path, loose func(name string) bool) *algo.Algorithm {
 	known := s.facts()
 	for _, f := range algo.Facts() {
-		if !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
+		// The metrics of a stage that tells what is fresh are others.
+		if f.Name != "fresh" && !slices.ContainsFunc(known, func(k formula.Fact) bool { return k.Name == f.Name }) {
 			known = append(known, f)
 		}
 	}
@@ -205,8 +210,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	}
 	before := d.Failed()
 	for _, need := range a.Needs() {
-		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), func(f formula.Fact) bool { return f.Name == need }) {
-			i := slices.IndexFunc(known, func(f formula.Fact) bool { return f.Name == need })
+		family, _, _ := strings.Cut(need, ".")
+		is := func(f formula.Fact) bool { return f.Name == need || f.Name == family+".*" }
+		if !slices.ContainsFunc(slices.Concat(formula.Structure(), s.facts()), is) {
+			i := slices.IndexFunc(known, is)
 			d.Fail(at, "%s reads %s (%s); replace the formulas that name it: rlzero algorithms lists those that can train", d.Name(at), need, known[i].Meaning)
 		}
 	}
@@ -215,6 +222,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 			p := at.With(name)
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
 		}
+	}
+	if s.Optimizer.ValueLR > 0 && !slices.Contains(a.Needs(), "value") {
+		p := settings.Path(at[:len(at)-1]).With("optimizer").With("value_lr")
+		d.Fail(p, "%s = %v would do nothing: no formula in force reads value, so there is no value head", d.Name(p), s.Optimizer.ValueLR)
 	}
 	if _, over := a.KeepReads(); s.Refill.Tries > 0 && over != "" {
 		p := settings.Path(at[:len(at)-1]).With("refill").With("tries")

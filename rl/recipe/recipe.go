@@ -23,10 +23,13 @@ var ErrInvalid = errors.New("invalid recipe")
 type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
-	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of everything random"` // a TOML integer has 63 bits
-	Recompute        bool       `toml:"recompute_activations" about:"keep only the input of each block for the backward pass and make the other activations again: less memory, a fourth more work, no other result"`
-	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"most tokens of one backward pass, prompts included, a prompt once for its group; less needs less memory and changes no result as long as a whole group fits: train --dry-run says where it does not"`
-	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"most completions that are sampled at once, but always a whole group; less needs less memory and changes no result"`
+	Base             string     `toml:"base" about:"a recipe of the program that this one begins from: tables are merged key by key and stages by name, but [model] with path or family, [task] with name, data or source and [stage.algorithm] with preset stand alone; the recipe of a run has none, since it says everything itself"`
+	Paper            string     `toml:"paper" about:"where the method was published, such as arXiv 2402.03300"`
+	Systems          []string   `toml:"systems" about:"ids of the published systems that the recipe shows; rlzero recipes ID finds it by them"`
+	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of all random numbers"` // a TOML integer has 63 bits
+	Recompute        bool       `toml:"recompute_activations" about:"keep only the input of each block for the backward pass and compute the others again: less memory, a quarter more work, the same results"`
+	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"largest number of tokens in one backward pass; the prompt of a group counts once. Fewer need less memory, with the same results as long as a whole group fits: train --dry-run says where it does not"`
+	SamplerSequences int        `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" about:"largest number of completions sampled at once, but always a whole group; fewer need less memory, with the same results"`
 	Model            Model      `toml:"model" about:"the model to train: one that exists (path), or a new one from random weights (family and dimensions)"`
 	Task             Task       `toml:"task" about:"the problems: a procedural task (name, settings), or a file (data, verifier)"`
 	Checkpoint       Checkpoint `toml:"checkpoint" about:"which checkpoints are kept"`
@@ -60,7 +63,7 @@ type lora struct {
 	Rank    int      `toml:"rank" range:"[0,4096]" about:"rank of the adapter's matrices, such as 16; 0: no adapter, the whole model is trained"`
 	Alpha   float64  `toml:"alpha" range:"(0,1e6]" about:"what the adapter adds is multiplied by alpha / rank; with rslora by alpha / sqrt(rank)"`
 	RSLoRA  bool     `toml:"rslora" about:"scale by alpha / sqrt(rank) (arXiv 2312.03732)"`
-	Modules []string `toml:"modules" about:"the linear layers that get an adapter, such as q_proj and v_proj; none named: all of the blocks"`
+	Modules []string `toml:"modules" about:"the linear layers that get an adapter, such as q_proj and v_proj; default: all linear layers of the blocks"`
 }
 
 // besidePath are the keys of a model that exists: the others are in its folder.
@@ -72,7 +75,7 @@ type Task struct {
 	Data string `toml:"data" about:"a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or question), answer and what the verifier reads besides"`
 	Columns
 	Sources         []dataSource   `toml:"source" about:"several data sets in place of data"`
-	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; none: stages of kind sft alone, which sample nothing"`
+	Verifier        string         `toml:"verifier" about:"judges the completions for data; rlzero verifiers lists them; a recipe of sft stages alone needs none"`
 	Options         map[string]any `toml:"options" about:"options of that verifier; rlzero verifiers show NAME lists them"`
 	SHA256          string         `toml:"sha256" about:"hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the file has changed"`
 	EvalProblems    int            `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of the evaluation after each stage; all of them where a file has fewer"`
@@ -82,7 +85,7 @@ type Task struct {
 	System          string         `toml:"system" about:"system message of every conversation that has none of its own; in place of the one that a procedural task has"`
 	TemplateVars    map[string]any `toml:"template_variables" about:"variables of the chat template, such as enable_thinking = false"`
 	AllowControl    bool           `toml:"allow_control_tokens" about:"accept control tokens such as <|im_end|> in the text of messages; they are read as the tokens that they name"`
-	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens" about:"longest prompt; default: the length that the task's prompts have, which a task in words and a file do not"`
+	MaxPromptTokens int            `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens" about:"longest prompt; default: the length of the task's prompts; a task in words and data have no default"`
 	Settings        tasks.Task     `toml:"settings" about:"settings of the procedural task; rlzero tasks show NAME lists them"` // validated; nil where there is data
 }
 
@@ -175,9 +178,13 @@ type Stage struct {
 	Optimizer       Optimizer `toml:"optimizer" in:"sft,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
 	Refill          struct {
-		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws further problems in place of groups that keep refuses, which then are no part of the step; 0: never, and they stay in its statistics"`
+		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws other problems in place of groups that the formula keep refuses; refused groups are then not part of the step. 0: never, and they stay in its statistics"`
 	} `toml:"refill" in:"rl" about:"what becomes of groups that the method refuses"`
-	Algorithm Algorithm `toml:"algorithm" in:"rl" about:"the formulas that are learnt by: advantages, filters, the loss"`
+	SecondChance secondChance `toml:"second_chance" in:"rl" about:"what becomes of a group that meets a condition, such as one that nothing solves"`
+	Replay       replay       `toml:"replay" in:"rl" about:"groups of earlier steps that take part again"`
+	Curriculum   curriculum   `toml:"curriculum" in:"rl" about:"which problems are drawn, where not all are as likely"`
+	Numbers      stageNumbers `toml:"numbers" in:"rl" about:"numbers that change over the steps, as formulas of the run: they read step, steps, progress, chance and states"`
+	Algorithm    Algorithm    `toml:"algorithm" in:"rl" about:"the method, as formulas: advantages, filters, the loss"`
 }
 
 // SFT are the keys of a supervised stage: on the task's demonstrations, or on the rows of
@@ -190,7 +197,7 @@ type SFT struct {
 	MaxTokens    int     `toml:"max_tokens" range:"[0,16777216]" unit:"tokens" about:"longest row of data, its prompt included; 0: the rows are not imitated, demonstrations of the task are"`
 	UntilValid   float64 `toml:"until_valid" range:"[0,1]" about:"share of valid samples that ends the hold of the learning rate; 0: the first test does; 1: all samples must be valid"`
 	TestEvery    int     `toml:"test_every" range:"[1,inf)" unit:"steps" about:"steps between two tests of validity or, with data, of the loss on held-out rows"`
-	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"most steps before the learning rate decays"`
+	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"largest number of steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
 }
@@ -202,13 +209,14 @@ type RL struct {
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
+	EMADecay          float64           `toml:"ema_decay" range:"[0,1)" about:"what the moving average of the policy's weights keeps of itself at each update, for formulas that read ema; it begins as the policy does"`
 	Reward            string            `toml:"reward" about:"formula that gives the reward of a completion; rlzero formulas explains the language"`
 	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`
 	MaxNotScored      float64           `toml:"max_not_scored" range:"[0,1]" about:"share of a step's completions that may have no score; a run with more of them stops"`
 	EvalEvery         int               `toml:"eval_every" range:"[0,inf)" unit:"steps" about:"steps between two evaluations on held-out problems; 0: none before the end of the stage"`
 	EvalProblems      int               `toml:"eval_problems" range:"[1,1000000]" unit:"problems" about:"held-out problems of such an evaluation, at most task.eval_problems"`
 	SampleEvery       int               `toml:"sample_every" range:"[0,inf)" unit:"steps" about:"steps between two completions that are shown; 0: none"`
-	TokenEvery        int               `toml:"token_every" range:"[0,inf)" unit:"steps" about:"steps between two whose tokens are recorded in tokens.jsonl, from the first on; 0: none"`
+	TokenEvery        int               `toml:"token_every" range:"[0,inf)" unit:"steps" about:"how often tokens.jsonl records what a step taught each token: every so many steps, beginning with the first; 0: never"`
 }
 
 // Sampling says how completions are drawn.
@@ -219,7 +227,7 @@ type Sampling struct {
 	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
 	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
 
-	Stop       []string `toml:"stop" about:"texts that end a completion, such as [\"\\n\\n\"]; verifiers read what stands before; [] is none"`
+	Stop       []string `toml:"stop" about:"texts that end a completion, such as [\"\\n\\n\"]; verifiers read the text before it; [] is none"`
 	StopTokens []int    `toml:"stop_tokens" about:"token ids that end a completion, besides the model's end token; [] is none"`
 }
 
@@ -242,6 +250,7 @@ func (r *Recipe) Stops(st *Stage) Sampling {
 // norm.
 type Optimizer struct {
 	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
+	ValueLR     float64    `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
 	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
 	Schedule    string     `toml:"schedule" in:"rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
 	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
@@ -257,13 +266,18 @@ func (s *Stage) LearningRate(step int) float64 {
 	return s.Optimizer.LR * s.schedule().At(step+1)
 }
 
+// ValueLearningRate is the rate of the value head in an rl stage's step, counted from 0.
+func (s *Stage) ValueLearningRate(step int) float64 {
+	return cmp.Or(s.Optimizer.ValueLR, s.Optimizer.LR) * s.schedule().At(step+1)
+}
+
 func (s *Stage) schedule() schedule.Schedule {
 	return schedule.Schedule{Kind: s.Optimizer.Schedule, Steps: s.Steps + 1, WarmupSteps: s.Optimizer.WarmupSteps}
 }
 
 func defaults() Recipe {
 	return Recipe{
-		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
+		Systems: []string{}, Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: lora{Alpha: 32}},
 		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto", Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},
@@ -282,12 +296,14 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, EMADecay: 0.99, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
 		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Preset: "grpo"}
+		s.SecondChance = secondChance{Replace: 1, PrefixShare: 0.5}
+		s.Replay = replay{Share: 0.25, MaxAge: 8, Size: 1000}
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -22,21 +23,17 @@ import (
 // TestPresets: every preset loads, is short, says what it is, and its resolved
 // text loads to the same recipe.
 func TestPresets(t *testing.T) {
-	for _, name := range Names() {
-		r, err := Load(name, nil)
+	for _, p := range presets.All() {
+		r, err := Load(p.Name, nil)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", p.Name, err)
 			continue
 		}
-		text, err := Source(name)
-		if err != nil {
-			t.Fatal(err)
+		if n := strings.Count(p.Text, "\n"); n > 60 {
+			t.Errorf("%s has %d lines, at most 60 are allowed", p.Name, n)
 		}
-		if n := strings.Count(text, "\n"); n > 60 {
-			t.Errorf("%s has %d lines, at most 60 are allowed", name, n)
-		}
-		if r.Name != name || r.About == "" || !strings.HasPrefix(text, "# ") {
-			t.Errorf("%s: name %q, about %q, begins %q", name, r.Name, r.About, text[:2])
+		if r.Name != p.Name || r.About == "" || r.About != p.About || !strings.HasPrefix(p.Text, "# ") {
+			t.Errorf("%s: name %q, about %q, begins %q", p.Name, r.Name, r.About, p.Text[:2])
 		}
 		sameAgain(t, r)
 	}
@@ -100,7 +97,8 @@ func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	names := slices.DeleteFunc(algo.MethodNames(), func(name string) bool { return !trains(t, name) })
 	for range 100 {
-		base, err := Load(Names()[r.IntN(len(Names()))], nil)
+		examples := presets.All()
+		base, err := Load(examples[r.IntN(len(examples))].Name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,6 +122,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
+				if !slices.Contains(a.Needs(), "value") {
+					s.Optimizer.ValueLR = 0
+				}
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++ // estimators compare at least two
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
@@ -270,10 +271,34 @@ func TestErrors(t *testing.T) {
 		{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
 		{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
 		{"formula that nothing reads", "clip_high = 0.28", "polcy = \"reinforce\"", "FILE:37:1: stage.rl.algorithm.polcy would do nothing: no formula in force reads it; did you mean policy?"},
+		{"rate of what is not there", "lr = 3e-4", "value_lr = 1e-3", "FILE:40:1: stage.rl.optimizer.value_lr = 0.001 would do nothing: no formula in force reads value, so there is no value head"},
 		{"level", "token_mean(weight*policy)", "weight*policy", "FILE:38:1: stage.rl.algorithm.loss: one value for each token where one value for the run is wanted; write token_mean(...) or another normaliser around it"},
 		{"a filter that looks at all groups", "[stage.algorithm]", "refill = {tries = 2}\n[stage.algorithm]\nkeep = \"group_mean(reward) > batch_mean(reward)\"", "FILE:35:11: stage.rl.refill.tries = 2 does not go with the method's keep, which has to judge each group by itself: keep: column 22: batch_mean is taken over several groups"},
-		{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"remax\"", "stage.rl.algorithm reads greedy_reward (reward of one more completion of the prompt, sampled greedily and not trained; no stage supplies it yet)"},
-		{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: a metric of one's own has a name like my/long_share: my/, then small letters, digits and _"},
+		{"a curriculum that knows what comes later", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"group_size\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight reads group_size, which is known after sampling"},
+		{"a curriculum's name", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"sene\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name sene; did you mean seen?"},
+		{"order without a share", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\"}\n[stage.algorithm]", "stage.rl.curriculum.share and order go together"},
+		{"share of each prompt", "[stage.algorithm]", "curriculum = {pool = 9, order = \"row.level\", share = \"row.level\"}\n[stage.algorithm]", "FILE:35:46: stage.rl.curriculum.share: one value for each group where one for the run is wanted"},
+		{"no pool", "[stage.algorithm]", "curriculum = {weight = \"1\"}\n[stage.algorithm]", "stage.rl.curriculum.pool is missing: a procedural task has no list of problems"},
+		{"pool alone", "[stage.algorithm]", "curriculum = {pool = 3}\n[stage.algorithm]", "FILE:35:15: stage.rl.curriculum.pool goes with weight, order or arms"},
+		{"arms of no row", "[stage.algorithm]", "curriculum = {pool = 3, arms = \"category\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.arms = \"category\" is not accepted; accepted: a member of the rows, such as row.category"},
+		{"settings and weights", "[stage.algorithm]", "curriculum = {pool = 3, weight = \"1\", settings = {numbers = \"3\"}}\n[stage.algorithm]", "FILE:35:39: stage.rl.curriculum.settings make new problems in every step: they do not go with weight"},
+		{"setting that is not there", "[stage.algorithm]", "curriculum = {settings = {nubmers = \"3\"}}\n[stage.algorithm]", "FILE:35:27: unknown key stage.rl.curriculum.settings.nubmers; did you mean numbers?"},
+		{"setting of a problem", "[stage.algorithm]", "curriculum = {settings = {numbers = \"seen\"}}\n[stage.algorithm]", "FILE:35:27: stage.rl.curriculum.settings.numbers reads seen, which belongs to a problem, but its problem is not made yet"},
+		{"setting out of range", "[stage.algorithm]", "curriculum = {settings = {numbers = \"if(step > 50, 9, 3)\"}}\n[stage.algorithm]", "numbers = 9 is out of range; accepted: a whole number from 2 to 8"},
+		{"number of each prompt", "[stage.algorithm]", "numbers = {lr = \"seen\"}\n[stage.algorithm]", "FILE:35:12: stage.rl.numbers.lr: one value for each group where one for the run is wanted"},
+		{"number out of range", "[stage.algorithm]", "numbers = {temperature = \"2 - step\"}\n[stage.algorithm]", "stage.rl in step 2: numbers.temperature = 0.0 is out of range; accepted: a number, above 0 and at most 100"},
+		{"number above its largest", "[stage.algorithm]", "numbers = {group_size = \"8*step\"}\n[stage.algorithm]", "numbers.group_size is 16; accepted: at most group_size = 8, which has the largest"},
+		{"number that is not whole", "[stage.algorithm]", "numbers = {group_size = \"8/step\"}\n[stage.algorithm]", "numbers.group_size is 1.6; accepted: a whole number from 1 to 65536"},
+		{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
+		{"second chance without a way", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\"}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when goes with one of show, prefix, rows and again; found 0 of them"},
+		{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
+		{"second chance of completions", "[stage.algorithm]", "second_chance = {when = \"reward == 0\", again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when: one value for each completion where one for each group is wanted"},
+		{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < batch_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
+		{"more chances than completions", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, replace = 9}\n[stage.algorithm]", "stage.rl.second_chance.replace = 9 is out of range; accepted: at most group_size = 8, or 0 for all"},
+		{"store by numbers", "[stage.algorithm]", "replay = {store = \"group_std(reward)\"}\n[stage.algorithm]", "FILE:35:11: stage.rl.replay.store: a number where a condition is wanted"},
+		{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance] or [stage.replay]"},
+		{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"reward - v_star\"", "stage.rl.algorithm reads v_star (value of the prompt, found before the run; no stage supplies it yet)"},
+		{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: the name of a metric is not accepted; accepted: my/ and lower-case letters"},
 		{"metric's level", "clip_high = 0.28", "metrics = {\"my/long\" = \"tokens\"}", "stage.rl.algorithm.metrics.my/long: one value for each completion where one value for the run is wanted"},
 		{"nan", "clip_high = 0.28", "clip_high = nan", "FILE:37:1: stage.rl.algorithm.clip_high = nan is not accepted; accepted: a number, inf, -inf"},
 		{"list", "clip_high = 0.28", "clip_high = [0.28]", "FILE:37:1: stage.rl.algorithm.clip_high = [...] is a list of 1 values; accepted: a number, or text in quotes"},
@@ -293,7 +318,7 @@ func TestErrors(t *testing.T) {
 		{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:33:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
 		{"a group of one", "group_size = 8", "group_size = 1", "FILE:31:1: stage.rl.group_size = 1 is out of range; accepted: at least 2, as the advantage compares the completions of one prompt: alone, each has the advantage 0"},
 		{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:29:1: two stages are called "warm-up": give each a name = "..." of its own`},
-		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:29:1: stage name "1" is not accepted: letters, digits, - and _, and not a number alone`},
+		{"number as a name", `name = "rl"`, `name = "1"`, `FILE:29:1: stage name "1" is not accepted; accepted: letters, digits, - and _, but not a number alone`},
 		{"syntax", "layers = 2", "layers = = 2", "FILE:6:10: "},
 		{"key twice", "layers = 2", "layers = 2\nlayers = 3", "FILE:7:12: "},
 		{"not text", "seed", "\xff", "is not UTF-8 text"},
@@ -399,12 +424,8 @@ func cosine(done float64) float64 { return (1 + math.Cos(math.Pi*done)) / 2 }
 
 // FuzzParse: no text crashes the parser, and what it accepts resolves to itself.
 func FuzzParse(f *testing.F) {
-	for _, name := range Names() {
-		text, err := Source(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text, "stage.rl.steps=3")
+	for _, p := range presets.All() {
+		f.Add(p.Text, "stage.rl.steps=3")
 	}
 	f.Add("[0.0] \n[[stage]]\nkind=\"rl\"", "seed=3")
 	f.Add("stage = [{kind = \"rl\"}, 3]", "stage.0.steps=1")

@@ -27,6 +27,9 @@ type decoder struct {
 func (d decoder) recipe() *Recipe {
 	r := defaults()
 	d.Decode(&r, d.Tree(), nil, "stage", "task", "model")
+	if r.Base != "" {
+		d.Fail(settings.Path{"base"}, "base = %q: what a recipe begins from cannot be changed by an override", r.Base)
+	}
 	d.model(&r.Model)
 	d.task(&r.Task)
 	d.stageList(&r)
@@ -296,7 +299,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	before := d.Failed()
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
-		d.Fail(at.With("name"), "stage name %q is not accepted: letters, digits, - and _, and not a number alone", s.Name)
+		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not a number alone", s.Name)
 	}
 	known := task.Settings != nil || task.FromData()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
@@ -316,6 +319,10 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return
+	}
+	if known {
+		d.before(s, task, at)
+		d.again(s, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

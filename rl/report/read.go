@@ -116,7 +116,7 @@ func parsePoint(line []byte) (Point, error) {
 		return Point{}, fmt.Errorf("not a JSON object with a whole step and a stage's name: %w", err)
 	}
 	if head.Step == nil {
-		return Point{}, errors.New(`no "step": want {"step":1,"stage":"...",...}`)
+		return Point{}, errors.New(`no "step"; accepted: {"step":1,"stage":"...",...}`)
 	}
 	p := Point{Step: *head.Step, Stage: head.Stage, Values: map[string]float64{}}
 	delete(all, "step")

@@ -90,7 +90,7 @@ func newPairs(before, after *Evaluation) pairs {
 			p.Missed++
 		}
 	}
-	for _, set := range []pairSet{{"First problems, not selected", first}, {"Learnt: wrong before, right after", learned}, {"Lost: right before, wrong after", lost}} {
+	for _, set := range []pairSet{{"First problems, not selected", first}, {"Learned: wrong before, right after", learned}, {"Lost: right before, wrong after", lost}} {
 		if len(set.Pairs) > 0 {
 			p.Sets = append(p.Sets, set)
 		}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
@@ -134,10 +136,10 @@ func TestDataErrors(t *testing.T) {
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}` + "\n\n[]", "sums.jsonl: line 3: found a list; accepted: a JSON object with the columns as keys"},
 		{"sums.jsonl", "sums.jsonl", `{"answer":"1"}`, `sums.jsonl: line 1: the line has no "question" (or "prompt", or "messages")`},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"` + "\xff" + `"}`, "sums.jsonl: line 1: not UTF-8 text"},
-		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","verifier":"math"}`, `line 1: the line's verifier is "math", the task's "number"`},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","verifier":"math"}`, `line 1: the line's verifier is "math", but the task's is "number"`},
 		{"sums.jsonl", "sums.jsonl", " ", "sums.jsonl has no rows"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a"}`, "sums.jsonl: line 1: the verifier number cannot judge this line: the row's answer: "},
-		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problems to train on and 0 that are held out"},
+		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problem to train on and 0 that are held out"},
 		{"verifier = \"number\"\n", "", "", "FILE:5:1: task.options are those of task.verifier, which is missing"},
 		{"verifier = \"number\"\noptions = {extract = \"last_line\"}\n", "", "", "FILE:3:2: task.verifier is missing: it judges the completions"},
 		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
@@ -182,6 +184,9 @@ func TestLeakIsRefused(t *testing.T) {
 		_, err = Open(r)
 		if allowed != (err == nil) || !allowed && !strings.Contains(err.Error(), "a held-out problem is among the training prompts") {
 			t.Errorf("allow_leaks = %v: %v", allowed, err)
+		}
+		if hints := hint.All(err); !allowed && !slices.Equal(hints, []string{"remove one of the two, or accept it with task.allow_leaks = true"}) {
+			t.Errorf("hints %q", hints)
 		}
 	}
 }

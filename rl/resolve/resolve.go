@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -64,7 +65,7 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 	}
 	if task.Verifier != "" {
 		if _, err := verify.New(task.Verifier, task.Options); err != nil {
-			faults.Fail("task.options", "%v", err)
+			faults.Fail("task.options", "%w", err)
 			return nil
 		}
 	}
@@ -74,25 +75,26 @@ func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
 	}
 	source, err := prompts.Open(partsOf(task), task.Verifier, task.Options)
 	if errors.Is(err, fs.ErrNotExist) && task.Data != "" {
-		err = fmt.Errorf("%w; name your file with --set task.data=FILE", err)
+		err = hint.With(err, "name your file with --set task.data=FILE")
 	}
 	if err != nil {
-		faults.Fail(key, "%v", err)
+		faults.Fail(key, "%w", err)
 		return nil
 	}
 	if sum := source.Hash(); task.SHA256 == "" {
 		task.SHA256 = sum
 	} else if task.SHA256 != sum {
-		faults.Fail("task.sha256", "%s has changed: its SHA-256 is %s, the recipe has %s; put the file back, or start a new run without this key", source.Name(), sum, task.SHA256)
+		err := fmt.Errorf("%s has changed: its SHA-256 is %s, the recipe has %s", source.Name(), sum, task.SHA256)
+		faults.Fail("task.sha256", "%w", hint.With(err, "restore the file, or start a new run without this key"))
 		return nil
 	}
 	if err := prompts.Leak(source); err != nil && !task.AllowLeaks {
-		faults.Fail("task.data", "%s: %v; remove one of the two, or set task.allow_leaks = true", task.Data, err)
+		faults.Fail(key, "%s: %w", source.Name(), err)
 		return nil
 	}
 	rows, err := source.HeldOut(task.EvalProblems)
 	if err != nil {
-		faults.Fail(key, "%v", err)
+		faults.Fail(key, "%w", err)
 	}
 	task.EvalProblems = len(rows)
 	return source
@@ -129,7 +131,7 @@ func readScripts(st *recipe.Stage, stage int, faults *recipe.Faults) bool {
 		}
 		text, err := readScript(filepath.FromSlash(v.Starlark))
 		if err != nil {
-			faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.starlark", stage, i), "%v", err)
+			faults.Fail(fmt.Sprintf("stage.%d.verifier.%d.starlark", stage, i), "%w", err)
 			return false
 		}
 		v.Source, v.Starlark = text, path.Base(v.Starlark)
@@ -155,10 +157,10 @@ func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
 		if e.Verifier >= 0 {
 			key = fmt.Sprintf("stage.%d.verifier.%d.%s", stage, e.Verifier, e.Key)
 		}
-		hint := ""
+		nearest := ""
 		if e.Unknown != "" {
-			hint = settings.DidYouMean(e.Unknown, e.Known)
+			nearest = settings.DidYouMean(e.Unknown, e.Known)
 		}
-		faults.Fail(key, "%v%s", e, hint)
+		faults.Fail(key, "%v%s", e, nearest)
 	}
 }

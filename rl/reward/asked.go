@@ -1,8 +1,6 @@
 package reward
 
 import (
-	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -15,7 +13,7 @@ import (
 type Ask struct {
 	Column string // of the answers in [Batch.Asked]
 	After  string // "prompt" or "completion"
-	Model  string // "policy" or "ref"
+	Model  string // "policy", "ref" or "ema"
 	text   string // in quotes, or row.NAME
 }
 
@@ -28,8 +26,8 @@ type Answers struct {
 // scoreOf is the fact that models are asked for.
 var scoreOf = fact{
 	formula.Fact{Name: "score_of", Level: formula.Completion, Unit: "nats",
-		Takes:   []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref"}}},
-		Meaning: "log-prob of a text, such as row.answer, behind the prompt or the completion, its end token left out; by the policy before the step's updates or by the reference. The sum over the text's tokens at temperature 1. Costs a forward pass",
+		Takes:   []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}},
+		Meaning: "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
 		Source:  "probability of the reference answer as a reward: RLPR, arXiv 2506.18254"},
 	func(b *batch, call formula.Call) formula.Column {
 		out := b.column()
@@ -78,43 +76,11 @@ func asksOf(p *formula.Program) []Ask {
 // Text is the text whose log-prob is asked for; why says why a row has none.
 func (a Ask) Text(row verify.Problem) (text, why string) {
 	if key, ok := strings.CutPrefix(a.text, "row."); ok {
-		return rowText(row, key)
+		return row.Text(key)
 	}
 	text, err := strconv.Unquote(a.text)
 	if err != nil {
 		return "", err.Error()
 	}
 	return text, ""
-}
-
-// rowText is a text of a problem: of its metadata, or else its question or answer.
-func rowText(row verify.Problem, key string) (text, why string) {
-	switch found, err := row.Field(key, &text); {
-	case err != nil:
-		return "", fmt.Sprintf("row.%s: %v; a text is needed", key, err)
-	case found:
-		return text, ""
-	case key == "answer" && row.Answer != "":
-		return row.Answer, ""
-	case key == "question" && row.Question != "":
-		return row.Question, ""
-	}
-	return "", fmt.Sprintf("row.%s: the row has no such value", key)
-}
-
-// rowNumber is a number of a problem: of its metadata, or else its answer where that is
-// a number.
-func rowNumber(row verify.Problem, key string) (x float64, why string) {
-	switch found, err := row.Field(key, &x); {
-	case err != nil:
-		return 0, fmt.Sprintf("row.%s: %v; a number is needed", key, err)
-	case found:
-		return x, ""
-	case key == "answer" && row.Answer != "":
-		if x, err := strconv.ParseFloat(row.Answer, 64); err == nil && !math.IsInf(x, 0) && !math.IsNaN(x) {
-			return x, ""
-		}
-		return 0, "row.answer: the answer is not a number"
-	}
-	return 0, fmt.Sprintf("row.%s: the row has no such value", key)
 }

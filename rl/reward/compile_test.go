@@ -45,7 +45,7 @@ func TestExpressionErrors(t *testing.T) {
 		"clip(task, 1, 0)":         "column 1: clip(x, low, high): low is above high",
 		"linear(0, 1, 5, 3)":       "last is before first",
 		"piecewise(1, 5)":          "piecewise has 2 arguments",
-		"piecewise(1, 5, 2, 3, 3)": "its places have to rise",
+		"piecewise(1, 5, 2, 3, 3)": "its bounds have to rise",
 		"overlong()":               "column 1: overlong has 0 arguments; accepted: overlong(cache, longest = max_tokens)",
 		"kimi_length(task)":        "column 1: kimi_length(condition): if(condition, x, y) takes a condition here",
 		"repetition(0)":            "column 12: repetition(n) takes a whole number from 1 to 1000, written out, as n",
@@ -204,7 +204,7 @@ func TestAsked(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"score_of(task, prompt, ref)":              "score_of(text, after, model) takes a text in quotes, or a fact that is text, as text",
-		"score_of(row.answer, prompt, judge)":      "takes one of the names policy, ref as model",
+		"score_of(row.answer, prompt, judge)":      "takes one of the names policy, ref, ema as model",
 		"score_of(row.answer, end, ref)":           "takes one of the names prompt, completion as after",
 		"score_of(row.answer)":                     "score_of has 1 argument; accepted: score_of(text, after, model)",
 		"group_mean(score_of(row.answer, prompt))": "score_of has 2 arguments",

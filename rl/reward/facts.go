@@ -1,7 +1,6 @@
 package reward
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -271,33 +270,17 @@ func (b *batch) scores(k int) formula.Column {
 func (b *batch) number(k int, name string) formula.Column {
 	out := b.column()
 	for i := range out.V {
-		v := b.verdict(k, i)
-		x, ok := v.Values[name]
-		if out.V[i] = x; v.Verdict == verify.NotScored {
-			unscore(out, i, b.terms[k]+": "+v.Reason)
-		} else if !ok {
-			unscore(out, i, fmt.Sprintf("%s.%s: the verdict has no such number%s", b.terms[k], name, among(v.Values)))
+		var why string
+		if out.V[i], why = b.verdict(k, i).Number(b.terms[k], name); why != "" {
+			unscore(out, i, why)
 		}
 	}
 	return out
 }
 
-// among lists the numbers that a verdict has.
-func among(values map[string]float64) string {
-	if len(values) == 0 {
-		return ""
-	}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return ", only " + strings.Join(names, ", ")
-}
-
 // metadata is a number of the problems' rows.
 func (b *batch) metadata(key string) formula.Column {
-	return b.ofGroups(func(c *Completion) (float64, string) { return rowNumber(c.Row, key) })
+	return b.ofGroups(func(c *Completion) (float64, string) { return c.Row.Number(key) })
 }
 
 // metadataText is a text of the problems' rows.
@@ -305,7 +288,7 @@ func (b *batch) metadataText(key string) formula.Column {
 	out := formula.Column{Level: formula.Group, Text: make([]string, len(b.first)), Why: map[int]string{}}
 	for g, i := range b.first {
 		var why string
-		if out.Text[g], why = rowText(b.Completions[i].Row, key); why != "" {
+		if out.Text[g], why = b.Completions[i].Row.Text(key); why != "" {
 			out.Why[g] = why
 		}
 	}

@@ -42,7 +42,7 @@ SCRIPTS
        return 1 - min(len(completion), 400) / 400
 
 row has id, question, answer and metadata (a dict); completion is the text. The
-result is a number in range, True, False, or None: not scored. Behind it may follow a
+result is a number in range, True, False, or None: not scored. After it may follow a
 reason and a dict of numbers: 0.5, "half", {"blocks": 3} makes mine.blocks 3. A call may
 take a million steps and 64 MiB for results of + * % <<. There are no files, clock, random
 numbers or load(). If a script fails, the completion is not scored; the reason names file

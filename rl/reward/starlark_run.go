@@ -171,7 +171,7 @@ func namedNumbers(value starlark.Value) (named map[string]float64, why string) {
 	dict, ok := value.(*starlark.Dict)
 	switch {
 	case !ok:
-		return nil, fmt.Sprintf("%s behind the score; accepted are a text and a dict of numbers", value.Type())
+		return nil, fmt.Sprintf("%s after the score; accepted: a text, a dict of numbers", value.Type())
 	case dict.Len() > maxNamed:
 		return nil, fmt.Sprintf("%d named numbers; accepted: at most %d", dict.Len(), maxNamed)
 	}
@@ -180,7 +180,7 @@ func namedNumbers(value starlark.Value) (named map[string]float64, why string) {
 		name, _ := starlark.AsString(item[0])
 		x, ok := starlark.AsFloat(item[1])
 		if !ok || math.IsNaN(x) || math.IsInf(x, 0) || !nameShape.MatchString(name) {
-			return nil, short(fmt.Sprintf("the named number %s: %s; accepted are a name of small letters, digits and _ and a finite number", item[0].Type(), item[1].Type()))
+			return nil, short(fmt.Sprintf("the named number %s: %s; accepted: a name of lower-case letters, digits and _, and a finite number", item[0].Type(), item[1].Type()))
 		}
 		named[name] = x
 	}
@@ -201,7 +201,7 @@ func (t scriptTask) score(result starlark.Value, reason string) verify.Verdict {
 	case starlark.Int, starlark.Float:
 		value, _ = starlark.AsFloat(r)
 	default:
-		return verify.Abstain("%s: reward() returned %s; accepted are a number, True, False, None, or one of them with a text, a dict of numbers, or both", t.File, result.Type())
+		return verify.Abstain("%s: reward() returned %s; accepted: a number, True, False, None, or one of them with a text, a dict of numbers, or both", t.File, result.Type())
 	}
 	switch {
 	case !(value >= t.Low && value <= t.High):

@@ -51,8 +51,8 @@ func TestScript(t *testing.T) {
 		{"return 0.5, 'half', {'blocks': 3}", 0.5, verify.Graded, "half", ""},
 		{"return 1, {'blocks': 3}", 1, verify.Right, "says 1", ""},
 		{"return 1, 'a', {'a': 1}, 2", nan, verify.NotScored, "reward() returned tuple", ""},
-		{"return 1, [2]", nan, verify.NotScored, "returned list behind the score", ""},
-		{"return 1, {'a': 'b'}", nan, verify.NotScored, "the named number string: string; accepted are a name", ""},
+		{"return 1, [2]", nan, verify.NotScored, "returned list after the score", ""},
+		{"return 1, {'a': 'b'}", nan, verify.NotScored, "the named number string: string; accepted: a name", ""},
 		{"return 1, {'a': float('inf')}", nan, verify.NotScored, "the named number", ""},
 		{"return 1, {2: 2}", nan, verify.NotScored, "the named number int: int", ""},
 		{"return 1, {'a%d' % i: i for i in range(40)}", nan, verify.NotScored, "40 named numbers; accepted: at most 32", ""},
@@ -68,7 +68,7 @@ func TestScript(t *testing.T) {
 
 		{"return 6", nan, verify.NotScored, "mine.star: reward() returned 6, but its range is -2 to 5", ""},
 		{"return float('nan')", nan, verify.NotScored, "returned NaN, but its range", ""},
-		{"return 'good'", nan, verify.NotScored, "reward() returned string; accepted are a number", ""},
+		{"return 'good'", nan, verify.NotScored, "reward() returned string; accepted: a number", ""},
 		{"return [1]", nan, verify.NotScored, "reward() returned list", ""},
 		{"return 1\n\n# \nreturn", 1, verify.Right, "", ""},
 		{"x = 1\nreturn completion[9]", nan, verify.NotScored, "mine.star:3: index 9 out of range: empty string", ""},
@@ -194,7 +194,7 @@ func TestVerifierErrors(t *testing.T) {
 		key, want string
 	}{
 		{[]Verifier{{Verifier: "format"}}, 0, "name", "a verifier needs a name"},
-		{[]Verifier{{Name: "Form", Verifier: "format"}}, 0, "name", "small letters"},
+		{[]Verifier{{Name: "Form", Verifier: "format"}}, 0, "name", "lower-case letters"},
 		{[]Verifier{{Name: "one", Verifier: "format"}}, 0, "name", `"one" is a named formula`},
 		{[]Verifier{{Name: "pi", Verifier: "format"}}, 0, "name", `"pi" is a constant`},
 		{[]Verifier{{Name: "reward", Verifier: "format"}}, 0, "name", `"reward" is the reward itself`},

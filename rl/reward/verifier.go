@@ -74,7 +74,7 @@ func (d Verifier) build(i int, names []string) (verify.Verifier, Errors) {
 	case d.Name == "":
 		fail("name", "a verifier needs a name, which the expression uses")
 	case !nameShape.MatchString(d.Name):
-		fail("name", "name = %q is not accepted: small letters, digits and _, a letter first, at most 32", d.Name)
+		fail("name", "name = %q is not accepted; accepted: lower-case letters, digits and _, a letter first, at most 32", d.Name)
 	case what != "":
 		fail("name", "name = %q is %s; choose another one", d.Name, what)
 	case slices.Contains(names, d.Name):

@@ -66,29 +66,51 @@ type Besides func(problem verify.Problem, text string) []verify.Verdict
 // Collect samples n completions of each problem and judges them. The completions of
 // problem i draw from the streams i·n to i·n+n-1 of the key.
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
-	requests := make([]Request, len(problems))
+	starts := make([]Start, len(problems))
 	for i, p := range problems {
 		ids, err := c.Renderer.Prompt(p)
 		if err != nil {
 			return nil, &PromptError{p.Question, err}
 		}
+		starts[i] = Start{Problem: p, Prompt: ids}
+	}
+	return c.From(ctx, starts, n, params, key, besides)
+}
+
+// Start is what completions of a problem begin behind.
+type Start struct {
+	Problem verify.Problem
+	Prompt  []int // what the model reads of the problem
+	Given   []int // the beginning of each completion, which counts as one of its tokens; nil: none
+}
+
+// From samples n completions behind each start and judges them, as Collect does.
+func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+	requests := make([]Request, len(starts))
+	for i, s := range starts {
 		key.Stream = uint32(i * n)
-		requests[i] = Request{Prompt: ids, N: n, Params: params, Key: key}
+		requests[i] = Request{Prompt: slices.Concat(s.Prompt, s.Given), N: n, Params: params, Key: key}
+		requests[i].Params.MaxTokens -= len(s.Given)
 	}
 	drawn, err := c.Sampler.Sample(ctx, requests)
 	if err != nil {
 		return nil, err
 	}
-	groups := make([]Group, len(problems))
-	for i, p := range problems {
-		g := Group{Problem: p, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: requests[i].Prompt}}}
+	groups := make([]Group, len(starts))
+	for i, start := range starts {
+		g := Group{Problem: start.Problem, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: start.Prompt}}}
+		if start.Given != nil {
+			g.Segments = append(g.Segments, Segment{Author: Given, IDs: start.Given})
+		}
+		parent := len(g.Segments) - 1
 		for _, s := range drawn[i] {
+			s.Parent = parent
 			g.Paths = append(g.Paths, Path{Leaf: len(g.Segments)})
-			g.Segments = append(g.Segments, s) // its parent is the prompt, segment 0
+			g.Segments = append(g.Segments, s)
 		}
 		groups[i] = g
 	}
-	return groups, c.judgeAll(ctx, groups, besides)
+	return groups, c.Judge(ctx, groups, besides)
 }
 
 // PromptError is a prompt that the tokenizer cannot read. It is lines.ErrInput.
@@ -104,9 +126,9 @@ func (e *PromptError) Error() string {
 // Unwrap is bad input, and the tokenizer's error.
 func (e *PromptError) Unwrap() []error { return []error{lines.ErrInput, e.Err} }
 
-// judgeAll judges completions side by side: a verdict that runs a program may take
-// tens of milliseconds.
-func (c *Collector) judgeAll(ctx context.Context, groups []Group, besides Besides) error {
+// Judge gives all completions of groups their texts and verdicts, side by side: a verdict
+// that runs a program may take tens of milliseconds.
+func (c *Collector) Judge(ctx context.Context, groups []Group, besides Besides) error {
 	var work sync.WaitGroup
 	type place struct {
 		group *Group
@@ -135,9 +157,12 @@ func (c *Collector) judgeAll(ctx context.Context, groups []Group, besides Beside
 
 // judge reads a completion's text and asks the verifiers about it.
 func (c *Collector) judge(g *Group, p *Path, besides Besides) {
-	leaf := &g.Segments[p.Leaf]
-	p.Text = leaf.Text(c.Renderer)
+	leaf := g.Segments[p.Leaf]
 	ended := leaf.Ended()
+	if at := leaf.Parent; g.Segments[at].Author == Given {
+		leaf.IDs = slices.Concat(g.Segments[at].IDs, leaf.IDs)
+	}
+	p.Text = leaf.Text(c.Renderer)
 	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
 	if besides != nil {
 		p.Verdicts = append(p.Verdicts, besides(g.Problem, p.Text)...)

@@ -12,8 +12,10 @@ type Author uint8
 
 // Authors.
 const (
-	Prompt Author = iota // the problem: read and never learnt
-	Policy               // the model that is trained
+	Prompt  Author = iota // the problem: read and never learnt
+	Policy                // the model that is trained
+	Given                 // a file: the beginning of a completion, read and never learnt
+	Foreign               // a file: a whole completion, learnt as if the policy had written it
 )
 
 // Stop says why sampling ended.
@@ -91,7 +93,7 @@ type Span struct{ From, To int }
 // View is a path laid out flat.
 type View struct {
 	IDs         []int     // from the root to the leaf
-	Spans       []Span    // what the policy wrote: ascending, disjoint
+	Spans       []Span    // what the policy wrote, or is to learn as if it had: ascending, disjoint
 	Logprob     []float32 // [token of the spans] nats, as sampled
 	Entropy     []float32 // [token of the spans] nats, of the distribution each was drawn from
 	Temperature float64   // of the last span
@@ -108,7 +110,7 @@ func (g *Group) View(path int) View {
 	v := View{Stop: g.Segments[g.Paths[path].Leaf].Stop}
 	for _, at := range slices.Backward(way) {
 		s := &g.Segments[at]
-		if s.Author == Policy {
+		if s.Author == Policy || s.Author == Foreign {
 			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
 			v.Logprob = append(v.Logprob, s.Logprob...)
 			v.Entropy = append(v.Entropy, s.Entropy...)
@@ -119,11 +121,42 @@ func (g *Group) View(path int) View {
 	return v
 }
 
+// Behind is the view with another prompt before the first token that the policy wrote.
+func (v View) Behind(prompt []int) View {
+	from := v.Spans[0].From
+	v.IDs = slices.Concat(prompt, v.IDs[from:])
+	spans := make([]Span, len(v.Spans))
+	for i, s := range v.Spans {
+		spans[i] = Span{s.From - from + len(prompt), s.To - from + len(prompt)}
+	}
+	v.Spans = spans
+	return v
+}
+
+// With is the group with paths of another one of the same problem in place of some of its
+// own, by their numbers, and with those that they replace behind its last.
+func (g *Group) With(other *Group, numbers []int) Group {
+	out := Group{Problem: g.Problem, Segments: slices.Clone(g.Segments), Paths: slices.Clone(g.Paths)}
+	for _, s := range other.Segments {
+		if s.Parent >= 0 {
+			s.Parent += len(g.Segments)
+		}
+		out.Segments = append(out.Segments, s)
+	}
+	for i, n := range numbers {
+		p := other.Paths[i]
+		p.Leaf += len(g.Segments)
+		out.Paths = append(out.Paths, out.Paths[n])
+		out.Paths[n] = p
+	}
+	return out
+}
+
 // Tokens is the number of tokens of a path that the policy wrote.
 func (g *Group) Tokens(path int) int {
 	n := 0
 	for at := g.Paths[path].Leaf; at >= 0; at = g.Segments[at].Parent {
-		if s := &g.Segments[at]; s.Author == Policy {
+		if s := &g.Segments[at]; s.Author == Policy || s.Author == Foreign {
 			n += len(s.IDs)
 		}
 	}

@@ -15,9 +15,9 @@ type alerts struct {
 	display *display
 }
 
-// On implements Observer.
-func (a *alerts) On(e Event) error {
-	if e.Kind != Stepped && e.Kind != Measured {
+// on implements observer.
+func (a *alerts) on(e event) error {
+	if e.Kind != stepped && e.Kind != measured {
 		return nil
 	}
 	var errs []error

@@ -11,8 +11,8 @@ import (
 )
 
 // sickRow is a step whose rewards ignore the verdicts.
-func sickRow(step int) Event {
-	return Event{Kind: Stepped, Stage: "rl", At: train.Position{Step: step, Total: step}, Event: &train.Event{Metrics: map[string]float64{
+func sickRow(step int) event {
+	return event{Kind: stepped, Stage: "rl", At: train.Position{Step: step, Total: step}, Event: &train.Event{Metrics: map[string]float64{
 		"reward/verdict_correlation": 0.01 * float64(step%3), "reward/group_std": 0.5,
 	}}}
 }
@@ -36,8 +36,8 @@ func TestAlertsAfterResume(t *testing.T) {
 					must(t, a.recall([]byte(line)))
 				}
 			}
-			must(t, l.On(sickRow(step)))
-			must(t, a.On(sickRow(step)))
+			must(t, l.on(sickRow(step)))
+			must(t, a.on(sickRow(step)))
 		}
 		got := logged(t, disk, "alerts.jsonl")
 		if cut == 0 {

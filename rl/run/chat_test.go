@@ -34,7 +34,7 @@ func chatRun(t *testing.T, dir, start, data, recipeText string, resume bool) (st
 	r, err := recipe.Load(name, nil)
 	must(t, err)
 	var shown strings.Builder
-	_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: resume, Device: tester(t), Show: io.Writer(&shown)})
+	_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: resume, Device: tester(t), Show: io.Writer(&shown)})
 	return shown.String(), err
 }
 

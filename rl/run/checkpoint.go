@@ -8,9 +8,12 @@ import (
 	"github.com/rlzero/rlzero/rl/train"
 )
 
+// lasting has state that outlives a stage.
+func (r *run) lasting() []cast.Keeper { return append(r.parts.Cast.Keepers(), r.parts.Record) }
+
 // keepers are all that has state besides the run itself.
 func (r *run) keepers() []cast.Keeper {
-	keepers := r.parts.Cast.Keepers()
+	keepers := r.lasting()
 	if r.stage != nil {
 		keepers = append(keepers, r.stage)
 	}
@@ -33,7 +36,7 @@ func (r *run) save(end bool) error {
 	if end {
 		state.At.Stage++
 		state.At.Step, state.Began = 0, false
-		keepers = r.parts.Cast.Keepers()
+		keepers = r.lasting()
 	}
 	files := map[string]func(io.Writer) error{stateFile: state.write}
 	for _, k := range keepers {

@@ -13,7 +13,19 @@ import (
 	"github.com/rlzero/rlzero/rl/audit"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 )
+
+// sums are rows that ask for sums of two numbers.
+func sums() []byte {
+	var rows bytes.Buffer
+	for a := 1; a < 11; a++ {
+		for b := 1; b < 11; b++ {
+			fmt.Fprintf(&rows, "{\"prompt\":\"%d %d > %d:\",\"answer\":\"%d\"}\n", a, b, a+b, a+b)
+		}
+	}
+	return rows.Bytes()
+}
 
 // TestData: a model is trained on the rows of a file. The run is a function of the
 // file's bytes, resumes to the same ones, can be audited, and is not continued on
@@ -22,13 +34,8 @@ func TestData(t *testing.T) {
 	start := t.TempDir()
 	trainIn(t, start, false, quiet...)
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
-	var rows bytes.Buffer
-	for a := 1; a < 11; a++ {
-		for b := 1; b < 11; b++ {
-			fmt.Fprintf(&rows, "{\"prompt\":\"%d %d > %d:\",\"answer\":\"%d\"}\n", a, b, a+b, a+b)
-		}
-	}
-	must(t, os.WriteFile(file, rows.Bytes(), 0o644))
+	rows := sums()
+	must(t, os.WriteFile(file, rows, 0o644))
 	name := filepath.Join(filepath.Dir(file), "recipe.toml")
 	must(t, os.WriteFile(name, fmt.Appendf(nil, `model.path = %q
 checkpoint.keep = 10
@@ -48,8 +55,10 @@ sampling.max_completion_tokens = 12
 `, start), 0o644))
 	train := func(dir string, resume bool) error {
 		r, err := recipe.Load(name, nil)
+		must(t, err)
+		opened, err := resolve.Open(r)
 		if err == nil {
-			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: resume, Device: tester(t), Show: io.Discard})
+			_, err = Train(t.Context(), Options{Opened: opened, Dir: dir, Resume: resume, Device: tester(t), Show: io.Discard})
 		}
 		return err
 	}
@@ -57,7 +66,7 @@ sampling.max_completion_tokens = 12
 	must(t, train(base, false))
 	want := runFiles(t, base)
 	for _, line := range completionLines(t, base) {
-		if !strings.Contains(rows.String(), `"`+line.Prompt+`"`) || line.Verdict == "not_scored" {
+		if !bytes.Contains(rows, []byte(`"`+line.Prompt+`"`)) || line.Verdict == "not_scored" {
 			t.Errorf("completion %+v", line)
 		}
 	}
@@ -91,7 +100,7 @@ sampling.max_completion_tokens = 12
 		t.Error("a run that is refused has a folder")
 	}
 
-	must(t, os.WriteFile(file, bytes.Replace(rows.Bytes(), []byte(`"answer":"2"`), []byte(`"answer":"3"`), 1), 0o644))
+	must(t, os.WriteFile(file, bytes.Replace(rows, []byte(`"answer":"2"`), []byte(`"answer":"3"`), 1), 0o644))
 	must(t, os.RemoveAll(filepath.Join(cut, "checkpoints", "step-000003")))
 	if err := train(cut, true); err == nil || !strings.Contains(err.Error(), "rows.jsonl has changed since the run began") {
 		t.Errorf("resumed on another file: error %v", err)

@@ -23,28 +23,28 @@ func newDisplay(out io.Writer) *display {
 	return &display{show: progress.New(out), heldOut: math.NaN()}
 }
 
-// On implements Observer.
-func (d *display) On(e Event) error {
+// on implements observer.
+func (d *display) on(e event) error {
 	switch e.Kind {
-	case Began:
+	case began:
 		d.notes(e)
 		if e.Steps > 0 {
 			d.show.Begin(e.Stage, e.At.Step, e.Steps)
 		}
 		d.steps, d.since = e.Steps, time.Time{}
-	case Noted:
+	case noted:
 		d.notes(e)
-	case Stepped:
+	case stepped:
 		if d.steps != e.Steps {
 			d.steps = e.Steps
 			d.show.Extend(e.Steps)
 		}
 		d.notes(e)
 		d.show.Step(e.At.Step, append(d.figures(e), d.rate(e.Tokens))...)
-	case Measured:
+	case measured:
 		d.heldOut = e.Result.PassAt[1]
 		d.show.Line("%s: %s", e.When, e.Result.Line())
-	case Measuring, Refused, Ended:
+	case measuring, refused, ended:
 		d.show.End()
 	}
 	return nil
@@ -64,14 +64,14 @@ func (d *display) recall(line []byte) error {
 	return nil
 }
 
-func (d *display) notes(e Event) {
+func (d *display) notes(e event) {
 	for _, line := range e.Notes {
 		d.show.Line("%s", line)
 	}
 }
 
 // figures are what a step's line says besides its number.
-func (d *display) figures(e Event) []string {
+func (d *display) figures(e event) []string {
 	var out []string
 	if loss, there := e.Metrics["sft/loss"]; there {
 		out = append(out, fmt.Sprintf("loss %.3f", loss))

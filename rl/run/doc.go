@@ -1,6 +1,6 @@
 // Package run goes through the stages of a recipe.
 //
-//	Options ── open ──> recipe, problems, models, run folder
+//	Options ── open ──> models, run folder
 //	                      │
 //	        ┌─────────────┴──────────────┐
 //	        │ step ──> observe ──> save  │  until the stage is over

@@ -22,7 +22,7 @@ func TestNoCheckpointLeft(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(c, "model.safetensors"), []byte("damaged"), 0o644))
 	}
 	want := runFiles(t, dir)
-	_, err := Train(t.Context(), Options{Recipe: shortRecipe(t, quiet...), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
+	_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, quiet...)), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
 	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "all its checkpoints are damaged") {
 		t.Errorf("error %v", err)
 	}
@@ -100,7 +100,7 @@ func TestOtherOrigin(t *testing.T) {
 		"model.path="+base, "stage.warm-up.skip=true")
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
-	_, err := Train(ctx, Options{Recipe: shortRecipe(t, sets...), Dir: dir, Device: tester(t), Show: &trigger{text: "reward", cancel: cancel}})
+	_, err := Train(ctx, Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Device: tester(t), Show: &trigger{text: "reward", cancel: cancel}})
 	if !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("not interrupted: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestOtherOrigin(t *testing.T) {
 	for _, c := range checkpointDirs(t, base)[1:] {
 		must(t, os.RemoveAll(c)) // the newest checkpoint is another one
 	}
-	_, err = Train(t.Context(), Options{Recipe: shortRecipe(t, sets...), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
+	_, err = Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
 	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "which has changed since") {
 		t.Errorf("resumed from another model: %v", err)
 	}
@@ -127,7 +127,7 @@ func TestReceiptOfAnEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	show := &trigger{text: "held-out", cancel: cancel}
-	if _, err := Train(ctx, Options{Recipe: shortRecipe(t, smallRun...), Dir: dir, Resume: true, Device: tester(t), Show: show}); !errors.Is(err, ErrInterrupted) {
+	if _, err := Train(ctx, Options{Opened: opened(t, shortRecipe(t, smallRun...)), Dir: dir, Resume: true, Device: tester(t), Show: show}); !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("not interrupted: %v after\n%s", err, show.shown.String())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "receipt.json")); !errors.Is(err, os.ErrNotExist) {

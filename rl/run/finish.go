@@ -12,25 +12,15 @@ import (
 
 // Summary is what a finished run reached.
 type Summary struct {
-	Dir        string
 	Checkpoint string // the trained model, a Hugging Face folder
 	Example    string // a held-out prompt to try it with
 	Chat       bool   // prompts are conversations
-	Results    []StageResult
 	Elapsed    time.Duration
-}
-
-// StageResult is the held-out accuracy after a stage, or before the first.
-type StageResult struct {
-	Stage  string
-	PassAt map[int]float64
-	Greedy float64
-	Valid  float64
 }
 
 // finish writes the report, the curves and the receipt, and sums the run up.
 func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, error) {
-	if err := r.tell(Event{Kind: Ended}); err != nil {
+	if err := r.tell(event{Kind: ended}); err != nil {
 		return nil, err
 	}
 	ckpt, _, err := r.folder.Latest()
@@ -52,34 +42,29 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 	if err := r.folder.WriteFile(receipt.File, text); err != nil {
 		return nil, err
 	}
-	page, err := r.report() // after the receipt, which makes it a finished run's
-	if err != nil {
+	if err := r.report(); err != nil { // after the receipt, which makes it a finished run's
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	var results []StageResult
-	for _, e := range page.Evaluations {
-		results = append(results, StageResult{e.Stage, e.PassAt, e.Greedy, e.Valid})
-	}
-	return &Summary{Dir: r.folder.Dir(), Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Summary() != "", Results: results, Elapsed: time.Since(began)}, nil
+	return &Summary{Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Summary() != "", Elapsed: time.Since(began)}, nil
 }
 
 // report writes the report and the curves of what has been logged.
-func (r *run) report() (*report.Run, error) {
+func (r *run) report() error {
 	page, err := report.Read(r.folder.Dir())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !page.Finished { // it has no receipt yet, which says this
 		page.Machine = r.machine
 	}
 	files, err := page.Files()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for name, data := range files {
 		if err := r.folder.WriteFile(name, data); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return page, nil
+	return nil
 }

@@ -82,7 +82,7 @@ func goldenRun(t *testing.T, overrides []string, seen map[string]bool) golden {
 	}
 	defer dev.Close()
 	dir := filepath.Join(t.TempDir(), "run")
-	sum, err := Train(t.Context(), Options{Recipe: r, Dir: dir, Device: dev, Show: &bytes.Buffer{}})
+	sum, err := Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Device: dev, Show: &bytes.Buffer{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,14 +43,14 @@ func openLogs(run *store.Run) (*logs, error) {
 	return l, nil
 }
 
-// On implements Observer.
-func (l *logs) On(e Event) error {
+// on implements observer.
+func (l *logs) on(e event) error {
 	switch e.Kind {
-	case Stepped:
+	case stepped:
 		return errors.Join(l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
-	case Refused:
+	case refused:
 		return l.writeCompletions(e)
-	case Measured:
+	case measured:
 		return errors.Join(l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.writeEvaluation(e.At.Total, e.Stage, e.Result))
 	}
 	return nil
@@ -93,7 +93,7 @@ type completionLine struct {
 }
 
 // writeCompletions records the completions of a step.
-func (l *logs) writeCompletions(e Event) error {
+func (l *logs) writeCompletions(e event) error {
 	for i := range e.Completions {
 		if err := l.completions.Append(lineOf(e, &e.Completions[i])); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (l *logs) writeCompletions(e Event) error {
 	return nil
 }
 
-func lineOf(e Event, c *train.Completion) completionLine {
+func lineOf(e event, c *train.Completion) completionLine {
 	var terms map[string]*float64 // written in the order of their names
 	for _, t := range c.Terms {
 		if terms == nil {

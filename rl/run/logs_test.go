@@ -60,7 +60,7 @@ func TestCompletionLines(t *testing.T) {
 	}
 	cs[0].Group, cs[0].Advantage = 2, 0.5
 	cs[1].Group, cs[1].NotScored = 3, "task: no answer"
-	if err := l.On(Event{Kind: Stepped, Stage: "rl", At: train.Position{Total: 7}, Event: &train.Event{Completions: cs}}); err != nil {
+	if err := l.on(event{Kind: stepped, Stage: "rl", At: train.Position{Total: 7}, Event: &train.Event{Completions: cs}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"step":7,"stage":"rl","prompt_id":"1+1","group":2,"sample":0,"prompt":"1 + 1 >","completion":"<b> & 2","reward":1,"verdict":"right","reason":"equal","advantage":0.5,"tokens":3,"stop":"eos"}
@@ -83,7 +83,7 @@ func TestEvaluationLines(t *testing.T) {
 		}
 		r.Groups = append(r.Groups, g)
 	}
-	if err := l.On(Event{Kind: Measured, Stage: "warm-up", At: train.Position{Total: 9}, Result: r, Event: &train.Event{}}); err != nil {
+	if err := l.on(event{Kind: measured, Stage: "warm-up", At: train.Position{Total: 9}, Result: r, Event: &train.Event{}}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(logged(t, disk, "evaluations.jsonl"), "\n")
@@ -108,11 +108,11 @@ func TestLogsRewind(t *testing.T) {
 		t.Helper()
 		c := answered(verify.Problem{}, []int{1}, rollout.EOS, "", verify.Abstain("no answer"))
 		at := train.Position{Total: n}
-		for _, e := range []Event{
-			{Kind: Stepped, Stage: "rl", At: at, Event: &train.Event{Completions: []train.Completion{c}, Metrics: metrics.Row{"reward/mean": 1}, Timing: metrics.Row{"time/train_s": float64(n)}}},
-			{Kind: Measured, Stage: "rl", At: at, Result: &eval.Result{Groups: []rollout.Group{*c.From}}, Event: &train.Event{}},
+		for _, e := range []event{
+			{Kind: stepped, Stage: "rl", At: at, Event: &train.Event{Completions: []train.Completion{c}, Metrics: metrics.Row{"reward/mean": 1}, Timing: metrics.Row{"time/train_s": float64(n)}}},
+			{Kind: measured, Stage: "rl", At: at, Result: &eval.Result{Groups: []rollout.Group{*c.From}}, Event: &train.Event{}},
 		} {
-			if err := l.On(e); err != nil {
+			if err := l.on(e); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -38,6 +38,6 @@ func TestDeviceLost(t *testing.T) {
 
 func trainOn(t *testing.T, dev gpu.Device, dir string) error {
 	t.Helper()
-	_, err := Train(context.Background(), Options{Recipe: shortRecipe(t, smallRun...), Dir: dir, Device: dev, Show: io.Discard})
+	_, err := Train(context.Background(), Options{Opened: opened(t, shortRecipe(t, smallRun...)), Dir: dir, Device: dev, Show: io.Discard})
 	return err
 }

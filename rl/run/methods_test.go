@@ -29,7 +29,7 @@ func tinyRun(t *testing.T, overrides ...string) (weights []byte, metrics map[str
 	}
 	defer dev.Close()
 	dir := t.TempDir()
-	sum, err := Train(t.Context(), Options{Recipe: shortRecipe(t, append(tiny, overrides...)...), Dir: dir, Device: dev, Show: &bytes.Buffer{}})
+	sum, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, append(tiny, overrides...)...)), Dir: dir, Device: dev, Show: &bytes.Buffer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,16 +143,17 @@ func same(t *testing.T, a, b string) bool {
 }
 
 // TestRefill: groups that keep refuses are drawn again, so that all groups of a step teach
-// something; what was drawn in vain is counted and moves the states; and a run that is cut and
-// resumed comes to the same bytes.
+// something; what was drawn in vain is counted and moves the states, by what models said
+// before the updates; and a run that is cut and resumed comes to the same bytes.
 func TestRefill(t *testing.T) {
 	sets := slices.Concat(quiet, []string{"stage.rl.reward=random", "stage.rl.group_size=2", "stage.rl.checkpoint_every=1", "stage.rl.refill.tries=8",
 		"stage.rl.algorithm.keep=group_std(reward) > 0",
-		`stage.rl.algorithm.state={all = {start = 0, next = "all + batch_count(true)"}}`, `stage.rl.algorithm.metrics={"my/all" = "all", "my/groups" = "prompts_count(group_std(reward) > 0)"}`})
+		`stage.rl.algorithm.state={all = {start = 0, next = "all + batch_count(true)"}, far = {start = 1, next = "batch_mean(mean(abs(ema - old)))"}}`,
+		`stage.rl.algorithm.metrics={"my/all" = "all", "my/far" = "far", "my/groups" = "prompts_count(group_std(reward) > 0)"}`})
 	dir := t.TempDir()
 	trainIn(t, dir, false, sets...)
 	refused, before := 0.0, 0.0
-	for _, row := range metricRows(t, dir, "rollout/refused_groups") {
+	for i, row := range metricRows(t, dir, "rollout/refused_groups") {
 		n, tokens := row["rollout/refused_groups"].(float64), row["rollout/refused_tokens"].(float64)
 		if row["my/groups"] != 5.0 || row["groups/uniform_share"] != 0.0 {
 			t.Errorf("step %v has %v groups with a signal, and %v without", row["step"], row["my/groups"], row["groups/uniform_share"])
@@ -162,6 +163,10 @@ func TestRefill(t *testing.T) {
 		}
 		if row["my/all"] != before {
 			t.Errorf("step %v: the state has seen %v completions, want %v", row["step"], row["my/all"], before)
+		}
+		// The average begins as the policy, and is behind it from the first update on.
+		if far := row["my/far"].(float64); i == 0 && far != 1 || i == 1 && far != 0 || i > 1 && far == 0 {
+			t.Errorf("step %v: the average was %v nats away in the step before", row["step"], far)
 		}
 		before += 2 * (5 + n)
 		refused += n

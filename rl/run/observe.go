@@ -9,23 +9,23 @@ import (
 	"github.com/rlzero/rlzero/rl/train"
 )
 
-// Kind says what happened.
-type Kind uint8
+// kind says what happened.
+type kind uint8
 
 // Kinds of events.
 const (
-	Began     Kind = iota // a stage begins, or continues
-	Stepped               // a step is done
-	Measuring             // an evaluation of all held-out problems begins
-	Measured              // it is done
-	Refused               // a step ended before its updates: nothing could be learnt
-	Noted                 // something that people should be told
-	Ended                 // the run ends
+	began     kind = iota // a stage begins, or continues
+	stepped               // a step is done
+	measuring             // an evaluation of all held-out problems begins
+	measured              // it is done
+	refused               // a step ended before its updates: nothing could be learned
+	noted                 // something that people should be told
+	ended                 // the run ends
 )
 
-// Event is something that happened in a run.
-type Event struct {
-	Kind   Kind
+// event is something that happened in a run.
+type event struct {
+	Kind   kind
 	Stage  string         // its name
 	At     train.Position // after the event
 	Steps  int            // of the stage, as far as is known now
@@ -34,13 +34,13 @@ type Event struct {
 	*train.Event
 }
 
-// Observer is told everything that happens, in order, and changes nothing.
-type Observer interface{ On(Event) error }
+// observer is told everything that happens, in order, and changes nothing.
+type observer interface{ on(event) error }
 
 // tell tells the observers. The first error ends the run.
-func (r *run) tell(e Event) error {
+func (r *run) tell(e event) error {
 	for _, o := range r.observers {
-		if err := o.On(e); err != nil {
+		if err := o.on(e); err != nil {
 			return err
 		}
 	}

@@ -31,8 +31,8 @@ import (
 
 // open makes the models and the run folder, or continues the one that is there. What
 // cannot be run leaves no folder behind.
-func (r *run) open(o Options, opened *resolve.Opened) error {
-	full := opened.Recipe
+func (r *run) open(o Options) error {
+	opened, full := o.Opened, o.Opened.Recipe
 	text := []byte(full.Resolved())
 	if o.Resume {
 		var err error
@@ -47,7 +47,7 @@ func (r *run) open(o Options, opened *resolve.Opened) error {
 	if r.parts.Cast, err = cast.Open(full, folder, o.Device); err != nil {
 		return err
 	}
-	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, resolve.Style(opened.Recipe)); err != nil {
+	if r.parts.Prompts, err = prompts.NewRenderer(r.parts.Cast.Tokenizer(), r.parts.Cast.Policy.Model.Config.EOS, resolve.Style(full)); err != nil {
 		return err
 	}
 	if r.parts.Notes, err = readable(opened, r.parts.Prompts); err != nil {
@@ -147,7 +147,7 @@ func (r *run) observe(o Options) error {
 	if err != nil {
 		return err
 	}
-	r.observers = []Observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	r.observers = []observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
 	for _, note := range r.parts.Notes {
 		r.display.show.Line("%s", note)
 	}
@@ -200,8 +200,8 @@ func (r *run) sameOrigin() (*receipt.Origin, error) {
 		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
 	if now == nil || !slices.Equal(then.Files, now.Files) {
-		return nil, fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes. Restore the model, or start a new run in another folder",
-			lines.ErrInput, r.folder.Dir(), then.Folder)
+		return nil, hint.With(fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes",
+			lines.ErrInput, r.folder.Dir(), then.Folder), "restore the model, or start a new run in another folder")
 	}
 	return now, nil
 }
@@ -266,8 +266,9 @@ func folderOf(r *recipe.Recipe) (string, error) {
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
 // it uses the device: a model without a tokenizer, prompts that are too long, problems
-// that cannot be judged. notes are what a run says before its first step, and a line for
-// each stage where micro_batch_tokens changes the results.
+// that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory. notes are
+// what a run says before its first step, and a line for each stage where
+// micro_batch_tokens changes the results.
 func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err error) {
 	folder, err := folderOf(o.Recipe)
 	if err != nil {
@@ -292,7 +293,8 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err 
 // file's; and whether those of a file can be judged. notes are for people: what the chat
 // template was found to do, and what is read and not learned.
 func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, err error) {
-	rows := o.Source.Rows()
+	training, heldOut := o.Source.Rows()
+	rows := slices.Concat(training, heldOut)
 	if rows == nil {
 		if rows, err = o.Source.HeldOut(o.Recipe.Task.EvalProblems); err != nil {
 			return nil, fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
@@ -328,7 +330,8 @@ func limitsOf(r *recipe.Recipe) (l prompts.Limits) {
 func judgeable(o *resolve.Opened) error {
 	const most = 100
 	lacking, why := 0, ""
-	rows := o.Source.Rows()
+	training, heldOut := o.Source.Rows()
+	rows := slices.Concat(training, heldOut)
 	rows = rows[:min(len(rows), most)]
 	for _, row := range rows {
 		if v := o.Source.Verify(row, "", true); v.Verdict == verify.NotScored {

@@ -41,7 +41,7 @@ func receiptRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 func receiptRun(t *testing.T, overrides ...string) (dir string, made []byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	o := Options{Recipe: receiptRecipe(t, overrides...), Dir: dir, Device: plainGo(t), Show: io.Discard, Version: "v0"}
+	o := Options{Opened: opened(t, receiptRecipe(t, overrides...)), Dir: dir, Device: plainGo(t), Show: io.Discard, Version: "v0"}
 	if _, err := Train(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestReceiptModel(t *testing.T) {
 	data[len(data)-1] ^= 1
 	must(t, os.WriteFile(weights, data, 0o644))
 	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000002")))
-	o := Options{Recipe: receiptRecipe(t, "model.path="+start), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
+	o := Options{Opened: opened(t, receiptRecipe(t, "model.path="+start)), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
 	if _, err := Train(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestOtherRecipe(t *testing.T) {
 		must(t, os.RemoveAll(last))
 		r, err := recipe.Load(filepath.Join(dir, recipe.File), nil)
 		must(t, err)
-		_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"})
+		_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"})
 		return err
 	}
 	edit(t, filepath.Join(dir, recipe.File), "group_size = 4", "group_size = 8")
@@ -330,7 +330,7 @@ func TestOtherTokenizer(t *testing.T) {
 	must(t, os.CopyFS(start, os.DirFS(filepath.Join(first, "checkpoints", "step-000002"))))
 	dir, _ := receiptRun(t, "model.path="+start)
 	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints", "step-000002")))
-	o := Options{Recipe: receiptRecipe(t, "model.path="+start), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
+	o := Options{Opened: opened(t, receiptRecipe(t, "model.path="+start)), Dir: dir, Resume: true, Device: plainGo(t), Show: io.Discard, Version: "v0"}
 	edit(t, filepath.Join(start, "config.json"), "rope_theta", "rope_theta_of_no_one")
 	if _, err := Train(t.Context(), o); !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "the run began with another config.json") {
 		t.Errorf("another config: %v", err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/train"
 )
@@ -99,7 +100,7 @@ func TestComposedReward(t *testing.T) {
 		r, err := recipe.Load(filepath.Join(base, "recipe.toml"), nil)
 		must(t, err)
 		dir := t.TempDir()
-		_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+		_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Device: tester(t), Show: io.Discard})
 		must(t, err)
 		sameRun(t, runFiles(t, dir), want)
 	})
@@ -126,7 +127,7 @@ func TestTooFewScored(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			r := shortRecipe(t, append(script(c.body), c.sets...)...)
-			_, err := Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+			_, err := Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Device: tester(t), Show: io.Discard})
 			if !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %s", err, c.want)
 			}
@@ -140,7 +141,7 @@ func TestTooFewScored(t *testing.T) {
 				t.Errorf("%d completions are logged after %d steps", len(lines), done)
 			}
 			// Resumed, it stops again, and no line stands there twice.
-			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Resume: true, Device: tester(t), Show: io.Discard})
+			_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: true, Device: tester(t), Show: io.Discard})
 			if again := completionLines(t, dir); !errors.Is(err, train.ErrNotScored) || len(again) != len(lines) {
 				t.Errorf("resumed: %v, %d lines, want %d", err, len(again), len(lines))
 			}
@@ -171,7 +172,7 @@ func TestRewardOne(t *testing.T) {
 	})
 	must(t, err)
 	dir := t.TempDir()
-	_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+	_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Device: tester(t), Show: io.Discard})
 	must(t, err)
 	weights := func(step int) []byte {
 		data, err := os.ReadFile(filepath.Join(dir, "checkpoints", fmt.Sprintf("step-%06d", step), "model.safetensors"))
@@ -190,10 +191,14 @@ func TestRewardOne(t *testing.T) {
 	}
 }
 
-// TestEveryPreset runs two steps of each stage of every preset. Those that need a model
-// and data get a small one and rows of either kind.
-func TestEveryPreset(t *testing.T) {
-	for _, name := range recipe.Names() {
+// TestEveryExample runs two steps of each stage of every preset that is an example; TestActs
+// has the others. Those that need a model and data get a small one and rows of either kind.
+func TestEveryExample(t *testing.T) {
+	for _, p := range presets.All() {
+		if p.Field != "" {
+			continue
+		}
+		name := p.Name
 		t.Run(name, func(t *testing.T) {
 			full, err := recipe.Load(name, nil)
 			must(t, err)
@@ -233,7 +238,7 @@ func TestEveryPreset(t *testing.T) {
 			r, err := recipe.Load(name, sets)
 			must(t, err)
 			dir := t.TempDir()
-			_, err = Train(t.Context(), Options{Recipe: r, Dir: dir, Device: tester(t), Show: io.Discard})
+			_, err = Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Device: tester(t), Show: io.Discard})
 			must(t, err)
 			if n := len(metricRows(t, dir, "reward/mean")); n != steps {
 				t.Errorf("%d steps of reinforcement learning, want %d", n, steps)

@@ -26,9 +26,9 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Options say where and how a recipe is run.
 type Options struct {
-	Recipe  *recipe.Recipe
-	Dir     string // run folder
-	Resume  bool   // continue the run in Dir
+	Opened  *resolve.Opened // the recipe, with what it names
+	Dir     string          // run folder
+	Resume  bool            // continue the run in Dir
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
 	Version string    // of the program, for the record
@@ -45,7 +45,7 @@ type run struct {
 	folder    *store.Run
 	logs      *logs
 	display   *display
-	observers []Observer // of all events, in this order
+	observers []observer // of all events, in this order
 	state     State
 	want      State       // what a checkpoint has to agree with
 	stage     train.Stage // in progress
@@ -56,21 +56,17 @@ type run struct {
 // checkpoint.
 func Train(ctx context.Context, o Options) (*Summary, error) {
 	began := time.Now()
-	opened, err := resolve.Open(o.Recipe)
-	if err != nil {
-		return nil, err
-	}
 	if o.Resume {
-		if err := sameRecipe(opened.Recipe, o.Dir); err != nil {
+		if err := sameRecipe(o.Opened.Recipe, o.Dir); err != nil {
 			return nil, err
 		}
 	}
-	r := &run{parts: train.Parts{Recipe: opened.Recipe, Source: opened.Source}}
+	r := &run{parts: train.Parts{Recipe: o.Opened.Recipe, Source: o.Opened.Source, Record: train.NewRecord(o.Opened.Recipe)}}
 	defer r.close()
-	if err := r.open(o, opened); err != nil {
+	if err := r.open(o); err != nil {
 		return nil, err
 	}
-	stages := opened.Recipe.Stages
+	stages := o.Opened.Recipe.Stages
 	for ; r.state.At.Stage < len(stages); r.next() {
 		if st := &stages[r.state.At.Stage]; !st.Skip {
 			if err := r.runStage(ctx, st); err != nil {
@@ -120,8 +116,10 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
-		r.state.Sampled += int(e.Metrics["rollout/tokens"])
-		if err := r.tell(Event{Kind: Stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
+		for _, sampled := range []string{"rollout/tokens", "rollout/refused_tokens", "rollout/extra_tokens"} {
+			r.state.Sampled += int(e.Metrics[sampled])
+		}
+		if err := r.tell(event{Kind: stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}
 		if every := st.CheckpointEvery; every > 0 && r.state.At.Step%every == 0 {
@@ -155,7 +153,7 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.Began = true
 	}
-	return r.tell(Event{Kind: Began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.stage.Opening()}})
+	return r.tell(event{Kind: began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.stage.Opening()}})
 }
 
 // first says whether no stage came before the one in progress.
@@ -174,7 +172,7 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 	if !r.parts.Recipe.Samples() {
 		return nil
 	}
-	if err := r.tell(Event{Kind: Measuring}); err != nil {
+	if err := r.tell(event{Kind: measuring}); err != nil {
 		return err
 	}
 	at := r.state.At
@@ -182,12 +180,12 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 	if err != nil {
 		return err
 	}
-	err = r.tell(Event{Kind: Measured, Stage: r.parts.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
+	err = r.tell(event{Kind: measured, Stage: r.parts.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
 	if err != nil {
 		return err
 	}
-	if _, err := r.report(); err != nil { // for people who look before the run ends: it is written again then
-		return r.tell(Event{Kind: Noted, Event: &train.Event{Notes: []string{fmt.Sprintf("the report could not be written: %v", err)}}})
+	if err := r.report(); err != nil { // for people who look before the run ends: it is written again then
+		return r.tell(event{Kind: noted, Event: &train.Event{Notes: []string{fmt.Sprintf("the report could not be written: %v", err)}}})
 	}
 	return nil
 }
@@ -201,7 +199,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	}
 	at := r.state.At
 	at.Total++
-	if err := r.tell(Event{Kind: Refused, Stage: st.Name, At: at, Event: e}); err != nil {
+	if err := r.tell(event{Kind: refused, Stage: st.Name, At: at, Event: e}); err != nil {
 		return err
 	}
 	again := "if the recipe, a script or the data is the cause, start a new run"
@@ -216,7 +214,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 // interrupt ends a cancelled run where it stands: between two steps. What may be cut
 // short, a step's rollout and the evaluation after a stage, has changed nothing yet.
 func (r *run) interrupt() error {
-	if err := r.tell(Event{Kind: Ended}); err != nil {
+	if err := r.tell(event{Kind: ended}); err != nil {
 		return err
 	}
 	if err := r.checkpoint(); err != nil {

@@ -32,9 +32,9 @@ type tokenLine struct {
 	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight
 }
 
-// On implements Observer.
-func (t *tokens) On(e Event) error {
-	if e.Kind != Stepped || len(e.Completions) == 0 {
+// on implements observer.
+func (t *tokens) on(e event) error {
+	if e.Kind != stepped || len(e.Completions) == 0 {
 		return nil
 	}
 	every := t.recipe.Stages[e.At.Stage].TokenEvery
@@ -49,7 +49,7 @@ func (t *tokens) On(e Event) error {
 	return nil
 }
 
-func (t *tokens) line(e Event, c *train.Completion) tokenLine {
+func (t *tokens) line(e event, c *train.Completion) tokenLine {
 	l := tokenLine{
 		Step: e.At.Total, Stage: e.Stage, Group: c.Group, Sample: c.Sample,
 		Prompt: c.View.IDs[:c.View.Prompt()], IDs: c.View.Drawn(), Logprob: c.View.Logprob, Entropy: c.View.Entropy,

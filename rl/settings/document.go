@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // Path names a place in a document: keys, and behind the key of a list of tables
@@ -25,6 +28,8 @@ type Document struct {
 	tree       map[string]any
 	sets       []set
 	faults     []fault
+	under      *Document              // see Over; nil: there is none
+	places     map[string]map[int]int // of lists that Over has merged: by key and index, the index in the text
 }
 
 // set is an override that was applied.
@@ -36,8 +41,10 @@ type set struct {
 // fault is one thing that is wrong.
 type fault struct {
 	where     string // file:line:column, or the override
+	under     int    // 1: in the text below, see Over
 	line, col int    // 0 for an override
 	text      string
+	hints     []string // of the error that text is of
 }
 
 // Parse reads a TOML text; file is its name in errors. The error is for text that
@@ -209,17 +216,17 @@ func (d *Document) Name(p Path) string {
 const maxFaults = 20
 
 // Fail records that something at p is wrong. The text begins with the name of the
-// key if the reader needs it.
+// key if the reader needs it. Hints of an error that is wrapped with %w are kept.
 func (d *Document) Fail(p Path, format string, args ...any) {
 	if len(d.faults) == maxFaults {
 		return
 	}
-	f := fault{text: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	f := fault{text: err.Error(), hints: hint.All(err)}
 	if s := d.override(p); s != nil {
 		f.where = "--set " + s.text
 	} else if d.file != "" {
-		f.line, f.col = d.find(p)
-		f.where = fmt.Sprintf("%s:%d:%d", d.file, f.line, f.col)
+		f.where, f.under, f.line, f.col = d.place(p)
 	}
 	d.faults = append(d.faults, f)
 }
@@ -246,13 +253,17 @@ func (d *Document) Err() error {
 	if len(d.faults) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(d.faults, func(a, b fault) int { return 10_000*(a.line-b.line) + a.col - b.col })
-	var lines []string
+	slices.SortStableFunc(d.faults, func(a, b fault) int { return cmp.Or(a.under-b.under, a.line-b.line, a.col-b.col) })
+	var lines, hints []string
 	for _, f := range d.faults {
 		if f.where != "" {
 			f.where += ": "
 		}
-		lines = append(lines, f.where+f.text)
+		lines, hints = append(lines, f.where+f.text), append(hints, f.hints...)
 	}
-	return errors.New(strings.Join(lines, "\n"))
+	err := errors.New(strings.Join(lines, "\n"))
+	for _, h := range hints {
+		err = hint.With(err, "%s", h)
+	}
+	return err
 }

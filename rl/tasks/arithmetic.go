@@ -167,7 +167,7 @@ func primeFactors(text string) ([]int, error) {
 		n := 1
 		if exponent := m[2] + m[3]; exponent != "" {
 			if n, err = strconv.Atoi(exponent); err != nil || n < 1 || n > mostPrimes {
-				return nil, fmt.Errorf("power %s is out of range: accepted are 1 to %d", short(m[0]), mostPrimes)
+				return nil, fmt.Errorf("power %s is out of range; accepted: 1 to %d", short(m[0]), mostPrimes)
 			}
 		}
 		if len(primes)+n > mostPrimes {

@@ -189,7 +189,7 @@ func checkConclusion(row verify.Problem, answer string) error {
 		return err
 	}
 	if len(f.variables) > maxFormulaVariables || len(f.variables) == 0 || slices.Contains(f.variables, "") {
-		return lacks("the row has %d variables: accepted are 1 to %d with names", len(f.variables), maxFormulaVariables)
+		return lacks("the row has %d variables; accepted: 1 to %d with names", len(f.variables), maxFormulaVariables)
 	}
 	given := make(truthTable, 1<<len(f.variables))
 	for i := range given {

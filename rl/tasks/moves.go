@@ -107,7 +107,7 @@ func init() {
 				return err
 			}
 			if h.disks < 1 || h.disks > 64 {
-				return lacks("num_disks of the row is %d: accepted are 1 to 64", h.disks)
+				return lacks("num_disks of the row is %d; accepted: 1 to 64", h.disks)
 			}
 			return h.check(answer)
 		},

@@ -2,6 +2,9 @@ package tasks
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +36,36 @@ func Set(t Task, key, value string) error {
 		return fmt.Errorf("task %s: %w", t.Name(), err)
 	}
 	return nil
+}
+
+// Changed is a task of the family with some settings put in place of its own. The error is
+// for a setting that the family does not have, that is no number, or out of range.
+func (f Family) Changed(t Task, numbers map[string]float64) (Task, error) {
+	out := f.New()
+	for _, f := range settings.Fields(t) {
+		if err := settings.Set(out, f.Key, f.Text()); err != nil {
+			return nil, err
+		}
+	}
+	fields := settings.Fields(out)
+	for _, key := range slices.Sorted(maps.Keys(numbers)) {
+		x := numbers[key]
+		i := slices.IndexFunc(fields, func(f settings.Field) bool { return f.Key == key })
+		if i < 0 {
+			return nil, fmt.Errorf("task %s has no setting %s", t.Name(), key)
+		}
+		switch fields[i].Value().(type) {
+		case int:
+			if x != math.Trunc(x) {
+				return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is no whole number; accepted: %s", x, fields[i].Accepted())}
+			}
+		case float64:
+		default:
+			return nil, &settings.Error{Key: key, Problem: fmt.Sprintf("= %v is a number; accepted: %s", x, fields[i].Accepted())}
+		}
+		fields[i].SetNumber(x)
+	}
+	return out, out.Validate()
 }
 
 // outOfRange is the error for a setting that the others do not allow.

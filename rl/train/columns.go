@@ -1,15 +1,18 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // drawn is what a column is made from: the completions of a step.
@@ -29,26 +32,22 @@ var columns = map[string]func(x drawn) formula.Column{
 	"max_tokens": ofRun(func(x drawn) float64 {
 		return float64(x.stage.Sampling.MaxCompletionTokens)
 	}),
-	"prompt_tokens": func(x drawn) formula.Column {
-		c := formula.Column{Level: formula.Group}
-		for i := range x.cs {
-			if x.cs[i].Sample == 0 {
-				c.V = append(c.V, float64(x.cs[i].View.Prompt()))
-			}
-		}
-		return c
-	},
-	"reward": ofCompletions(func(c *Completion) (float64, string) { return c.Reward, c.NotScored }),
-	"task":   ofCompletions(func(c *Completion) (float64, string) { return c.Verdict().Score, c.Verdict().Reason }),
-	"truncated": ofCompletions(func(c *Completion) (float64, string) {
-		if c.View.Stop == rollout.Length {
-			return 1, ""
-		}
-		return 0, ""
+	"prompt_tokens": ofGroups(func(c *Completion, _ drawn) (float64, string) { return float64(len(c.From.Segments[0].IDs)), "" }),
+	greedyFact: ofGroups(func(c *Completion, x drawn) (float64, string) {
+		g := x.aside.greedy[c.From]
+		return g.reward, g.why
 	}),
-	"old":         ofTokens(func(v *rollout.View) []float32 { return v.Logprob }),
-	"start":       ofTokens(func(v *rollout.View) []float32 { return v.Logprob }), // the trainer computes the same bits
-	"old_entropy": ofTokens(func(v *rollout.View) []float32 { return v.Entropy }),
+	"reward":      ofCompletions(func(c *Completion) (float64, string) { return c.Reward, c.NotScored }),
+	"truncated":   ofCompletions(func(c *Completion) (float64, string) { return holds(c.View.Stop == rollout.Length), "" }),
+	"old":         ofTokens(func(c *Completion) []float32 { return c.View.Logprob }),
+	"start":       ofTokens(func(c *Completion) []float32 { return c.start().Logprob }), // of what was sampled the trainer computes the same bits
+	"old_entropy": ofTokens(func(c *Completion) []float32 { return c.View.Entropy }),
+	"foreign":     ofOrigin(func(o *Origin) float64 { return holds(o.Foreign) }),
+	"replayed":    ofOrigin(func(o *Origin) float64 { return holds(o.Stored != nil) }),
+	"hinted":      ofOrigin(func(o *Origin) float64 { return holds(o.Hinted) }),
+	"hint_share":  ofOrigin(func(o *Origin) float64 { return o.Share }),
+	"age":         ofOrigin(func(o *Origin) float64 { return float64(o.Age) }),
+	"fresh":       ofOrigin(func(o *Origin) float64 { return holds(o.fresh()) }),
 	"noise": func(x drawn) formula.Column {
 		c := formula.Column{Level: formula.Token}
 		for i := range x.cs {
@@ -73,6 +72,22 @@ func ofRun(value func(x drawn) float64) func(drawn) formula.Column {
 	}
 }
 
+func ofGroups(value func(c *Completion, x drawn) (float64, string)) func(drawn) formula.Column {
+	return func(x drawn) formula.Column {
+		c := formula.Column{Level: formula.Group, Why: map[int]string{}}
+		for i := range x.cs {
+			if i > 0 && x.cs[i].Group == x.cs[i-1].Group {
+				continue
+			}
+			v, why := value(&x.cs[i], x)
+			if c.V = append(c.V, v); math.IsNaN(v) {
+				c.Why[len(c.V)-1] = why
+			}
+		}
+		return c
+	}
+}
+
 func ofCompletions(value func(c *Completion) (float64, string)) func(drawn) formula.Column {
 	return func(x drawn) formula.Column {
 		c := formula.Column{Level: formula.Completion, Why: map[int]string{}}
@@ -86,22 +101,26 @@ func ofCompletions(value func(c *Completion) (float64, string)) func(drawn) form
 	}
 }
 
-func ofTokens(value func(v *rollout.View) []float32) func(drawn) formula.Column {
+func ofOrigin(value func(o *Origin) float64) func(drawn) formula.Column {
+	return ofCompletions(func(c *Completion) (float64, string) { return value(&c.Origin), "" })
+}
+
+// holds is 1 or 0.
+func holds(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func ofTokens(value func(c *Completion) []float32) func(drawn) formula.Column {
 	return func(x drawn) formula.Column {
 		c := formula.Column{Level: formula.Token}
 		for i := range x.cs {
-			c.V = append(c.V, cast.Widen(value(&x.cs[i].View))...)
+			c.V = append(c.V, cast.Widen(value(&x.cs[i]))...)
 		}
 		return c
 	}
-}
-
-// verdictOf is the score of the stage's own verifier of a number.
-func verdictOf(i int) func(drawn) formula.Column {
-	return ofCompletions(func(c *Completion) (float64, string) {
-		v := c.Path().Verdicts[1+i]
-		return v.Score, v.Reason
-	})
 }
 
 // table lays out completions for the method: a column for each of the facts that is known
@@ -122,9 +141,9 @@ func (s *reinforcement) table(at Position, cs []Completion, facts []string) (*fo
 		if _, told := t.Column(fact); told || isNow(fact) {
 			continue
 		}
-		c, err := s.column(fact, x)
-		if err == nil {
-			err = t.Add(fact, c)
+		of, err := s.columnsOf(fact, x)
+		for _, c := range of {
+			err = errors.Join(err, t.Add(fact, c))
 		}
 		if err != nil {
 			return nil, err
@@ -133,28 +152,80 @@ func (s *reinforcement) table(at Position, cs []Completion, facts []string) (*fo
 	return t, nil
 }
 
-// column makes one.
-func (s *reinforcement) column(fact string, x drawn) (formula.Column, error) {
+// columnsOf makes those of a fact: of a member of the problems' rows its numbers and its
+// texts.
+func (s *reinforcement) columnsOf(fact string, x drawn) ([]formula.Column, error) {
 	if of := columns[fact]; of != nil {
-		return of(x), nil
+		return []formula.Column{of(x)}, nil
 	}
-	for i := range s.stage.Verifiers {
-		if s.stage.Verifiers[i].Name == fact {
-			return verdictOf(i)(x), nil
-		}
+	if histories[fact] != nil {
+		return []formula.Column{s.Record.column(fact, x.problems(), x.at.Total+1)}, nil
+	}
+	term, name, family := strings.Cut(fact, ".")
+	if family && term == "row" {
+		problems := x.problems()
+		return []formula.Column{numbersOf(problems, name), textsOf(problems, name)}, nil
+	}
+	names := []string{"task"}
+	for _, v := range s.stage.Verifiers {
+		names = append(names, v.Name)
+	}
+	if i := slices.Index(names, term); i >= 0 {
+		return []formula.Column{ofCompletions(func(c *Completion) (float64, string) {
+			v := c.Path().Verdicts[i]
+			if family {
+				return v.Number(term, name)
+			}
+			return v.Score, v.Reason
+		})(x)}, nil
 	}
 	rows, err := s.Cast.Supply(fact, column(x.cs, func(c *Completion) rollout.View { return c.View }))
-	return formula.Column{Level: formula.Token, V: slices.Concat(rows...)}, err
+	return []formula.Column{{Level: formula.Token, V: slices.Concat(rows...)}}, err
+}
+
+// problems are those of the groups.
+func (x drawn) problems() []verify.Problem {
+	var out []verify.Problem
+	for i := range x.cs {
+		if i == 0 || x.cs[i].Group != x.cs[i-1].Group {
+			out = append(out, x.cs[i].From.Problem)
+		}
+	}
+	return out
+}
+
+// numbersOf is the number that each problem has as a member of its row.
+func numbersOf(problems []verify.Problem, member string) formula.Column {
+	c := formula.Column{Level: formula.Group, V: make([]float64, len(problems)), Why: map[int]string{}}
+	for i, p := range problems {
+		var why string
+		if c.V[i], why = p.Number(member); why != "" {
+			c.V[i], c.Why[i] = math.NaN(), why
+		}
+	}
+	return c
+}
+
+// textsOf is the text that each problem has there.
+func textsOf(problems []verify.Problem, member string) formula.Column {
+	c := formula.Column{Level: formula.Group, Text: make([]string, len(problems)), Why: map[int]string{}}
+	for i, p := range problems {
+		var why string
+		if c.Text[i], why = p.Text(member); why != "" {
+			c.Why[i] = why
+		}
+	}
+	return c
 }
 
 // advantages evaluates what the method computes once a step, and says in the
 // completions what came of it. The metrics are those of the step.
 func (s *reinforcement) advantages(at Position, cs []Completion) (*algo.StepValues, map[string]float64, error) {
-	table, err := s.table(at, cs, s.method.Needs())
+	table, err := s.table(at, cs, s.reads)
 	if err != nil {
 		return nil, nil, err
 	}
-	step, err := s.method.Step(table)
+	step, err := s.method.StepBeside(table, held(cs))
 	if err != nil {
 		return nil, nil, s.blamed(err)
 	}
@@ -163,7 +234,6 @@ func (s *reinforcement) advantages(at Position, cs []Completion) (*algo.StepValu
 		return nil, nil, s.blamed(err)
 	}
 	for i := range cs {
-		cs[i].Kept = step.Keep[i]
 		if !math.IsNaN(cs[i].Reward) && step.Refused[i] != "" && step.Refused[i] != algo.RefusedByKeep {
 			row["rollout/no_value"]++
 		}

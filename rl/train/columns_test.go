@@ -8,9 +8,12 @@ import (
 )
 
 // TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
-// or, for ref, by another model; and no column is there that they cannot name.
+// or by a supplier of package cast; and no column is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref"}
+	supplied := []string{"ref", "ema", "old_value", "old_uniform_logp", "task", "task.*", "row.*"}
+	for name := range histories {
+		supplied = append(supplied, name)
+	}
 	for name := range columns {
 		supplied = append(supplied, name)
 	}
@@ -18,7 +21,7 @@ func TestRunFacts(t *testing.T) {
 		supplied = append(supplied, f.fact)
 	}
 	var facts []string
-	for _, f := range algo.RunFacts() {
+	for _, f := range append(algo.RunFacts(), algo.StaleFacts()...) {
 		facts = append(facts, f.Name)
 		if f.Now != isNow(f.Name) {
 			t.Errorf("%s: of now is %v here and %v there", f.Name, isNow(f.Name), f.Now)

@@ -13,12 +13,39 @@ type Completion struct {
 	Group     int // place of the group in the step
 	Sample    int // number in the group
 	View      rollout.View
-	Reward    float64   // what is trained on; NaN: not scored
-	NotScored string    // why there is no reward
-	Terms     []Term    // named parts of the reward
-	Advantage float64   // NaN: none; of tokens that differ their mean
-	Kept      bool      // a part of the updates
+	Reward    float64 // what is trained on; NaN: not scored
+	NotScored string  // why there is no reward
+	Terms     []Term  // named parts of the reward
+	Advantage float64 // NaN: none; of tokens that differ their mean
+	Origin    Origin
 	Slope     []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
+}
+
+// Origin says how a completion came into its step, where the policy did not simply sample it
+// of the prompt that it is trained behind.
+type Origin struct {
+	Second  bool    // it replaces another one: a second chance
+	Foreign bool    // a file has it
+	Hinted  bool    // it was sampled with a hint, or behind the beginning of a solution
+	Share   float64 // of the solution, or 1 with a hint
+	Age     int     // updates of the weights since it was sampled
+	Stored  *stored // the group that it was stored with; nil: it was not
+	Start   *Start  // nil: as it was sampled
+}
+
+// Start is what the trainer computes of a completion at the beginning of a step, where that is
+// not what the sampler recorded.
+type Start struct{ Logprob, Entropy []float32 } // [token that is learnt] nats
+
+// fresh says that the policy sampled the completion of its prompt in this step.
+func (o *Origin) fresh() bool { return !o.Second && o.Stored == nil }
+
+// start is the log-prob of each token at the beginning of the step.
+func (c *Completion) start() Start {
+	if c.Origin.Start != nil {
+		return *c.Origin.Start
+	}
+	return Start{c.View.Logprob, c.View.Entropy}
 }
 
 // Term is a named part of a reward.

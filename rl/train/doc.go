@@ -5,6 +5,14 @@
 //	rl     problems ── rollout ──> reward ──> advantage ──> updates
 //	eval   none: the evaluation after every stage is all there is to it
 //
+// The problems of an rl step are drawn by the source or by a curriculum, whose formulas are
+// evaluated before sampling (before.go), as are numbers of the stage that change over the
+// steps. Then completions are sampled and judged; groups that meet a condition get a second
+// chance (again.go), groups that keep refuses are drawn again (refill.go), and stored groups
+// of earlier steps are put beside them (replay.go). What was not sampled afresh says so in its
+// [Origin]: its start is computed by the trainer before the first update. The [Record] of what
+// each prompt has come to outlives stages.
+//
 // Package run drives stages through [Stage] and knows no kind. A new kind is a row of
 // kinds in stage.go.
 //
@@ -32,6 +40,10 @@
 // they are those that the sampler recorded, to the bit; in later ones all batches go through
 // the forward pass first, and again before their backward pass. The gradient has the same
 // bits in each way.
+//
+// Values of the time of sampling (old_value) come from a forward pass of the trainer at the
+// beginning of the step, when the policy is still the one that sampled. They are the bits of
+// the first update.
 //
 // Units: log-probs and entropies in nats; times in seconds; a stage's learning rate is
 // per update. A stage belongs to one goroutine. Cancelling the context of Step ends a

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/rlzero/rlzero/model"
@@ -37,9 +35,13 @@ func newImitation(p Parts, index int) (Stage, error) {
 	return &imitation{Parts: p, stage: &p.Recipe.Stages[index], index: index, holdEnd: -1}, nil
 }
 
-// Readable says whether the model can read the demonstrations of a recipe's stages.
+// Readable says whether the model can read the demonstrations of a recipe's stages, and what
+// their second chances show.
 func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Renderer) error {
 	for i := range r.Stages {
+		if err := givesChances(&r.Stages[i], source, renderer); err != nil {
+			return err
+		}
 		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() != nil {
 			if _, err := demonstrations(r, source, prompts.HeldOutTexts(nil).Refuse, renderer, i, 0, 1); err != nil {
 				return err
@@ -63,14 +65,9 @@ func (s *imitation) Save() (map[string]func(io.Writer) error, error) {
 
 // Load implements cast.Keeper.
 func (s *imitation) Load(dir string) error {
-	file := filepath.Join(dir, filepath.FromSlash(imitationFile))
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
 	var state imitationState
-	if err := json.Unmarshal(data, &state); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	if err := readJSON(dir, imitationFile, &state); err != nil {
+		return err
 	}
 	s.holdEnd = state.HoldEnd
 	return nil

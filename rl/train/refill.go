@@ -10,16 +10,19 @@ import (
 type gathered struct {
 	cs      []Completion // of the step
 	refused []Completion // of groups that keep refused and that are no part of it
+	stored  int          // groups of a replay that are part of it
 }
 
 // gather samples the groups of a step. With [stage.refill] others are drawn in place of those
 // that keep refuses, for so many tries; after them the step does without. If every group is
 // refused, those of the first draw are the step.
 func (s *reinforcement) gather(ctx context.Context, at Position) (gathered, error) {
-	wanted := s.stage.RL.PromptsPerStep
+	s.ageReplay()
+	stored := s.replayed()
+	wanted := s.stage.RL.PromptsPerStep - stored
 	first, err := s.collect(ctx, at, 0, wanted)
 	if err != nil || s.stage.Refill.Tries == 0 {
-		return gathered{cs: first}, err
+		return gathered{cs: first, stored: stored}, err
 	}
 	var chosen, refused []Completion
 	groups := 0
@@ -48,7 +51,7 @@ func (s *reinforcement) gather(ctx context.Context, at Position) (gathered, erro
 	if groups == 0 {
 		chosen, refused = refused[:len(first)], refused[len(first):]
 	}
-	return gathered{numbered(chosen, 0), numbered(refused, groupsOf(chosen))}, nil
+	return gathered{numbered(chosen, 0), numbered(refused, groupsOf(chosen)), stored}, nil
 }
 
 // accepted tells which groups have something that keep accepts.

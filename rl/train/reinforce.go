@@ -6,12 +6,13 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
-	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
@@ -22,25 +23,47 @@ import (
 // reinforcement samples groups, judges them and learns from them, step by step.
 type reinforcement struct {
 	Parts
-	stage   *recipe.Stage
-	index   int
+	formulas
+	stage  *recipe.Stage // with the numbers of the step
+	index  int
+	states algo.States
+	before before
+	replay replay
+	aside  aside
+	told   string // the reason for not scoring that was told last
+}
+
+// formulas are those of a stage that are evaluated after sampling.
+type formulas struct {
 	program *reward.Program
 	method  *algo.Algorithm
-	states  algo.States
-	told    string // the reason for not scoring that was told last
+	when    *formula.Program // condition of a second chance; nil: there is none
+	reads   []string         // facts, those of the reward apart
 }
 
 func newReinforcement(p Parts, index int) (Stage, error) {
 	st := &p.Recipe.Stages[index]
-	program, err := reward.Compile(st.Reward, st.Verifiers)
-	if err != nil {
+	s := &reinforcement{Parts: p, stage: st, index: index}
+	var err error
+	if s.program, err = reward.Compile(st.Reward, st.Verifiers); err != nil {
 		return nil, fmt.Errorf("stage %s: reward: %w", st.Name, err)
 	}
-	method, err := st.Compiled()
+	if s.method, err = st.Compiled(); err == nil {
+		s.reads, err = st.Reads()
+	}
+	if err == nil {
+		s.when, err = st.Condition("second_chance/when")
+	}
+	if err == nil {
+		s.replay.store, err = st.Condition("replay/store")
+	}
+	if err == nil {
+		s.before, err = newBefore(p, st)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
-	return &reinforcement{Parts: p, stage: st, index: index, program: program, method: method}, nil
+	return s, nil
 }
 
 func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
@@ -52,6 +75,10 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, io.EOF
 	}
 	began := time.Now()
+	s.aside = aside{greedy: map[*rollout.Group]graded{}}
+	if err := s.prepare(at); err != nil {
+		return nil, err
+	}
 	all, err := s.gather(ctx, at)
 	if err != nil {
 		return nil, err
@@ -88,34 +115,63 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 // rewards. try counts the draws of a step; statistics of a reward are over what is drawn
 // together.
 func (s *reinforcement) collect(ctx context.Context, at Position, try, n int) ([]Completion, error) {
-	draw, key := s.streams(at, try)
-	problems := prompts.Step(s.Source, s.Recipe.Seed, draw, key.Step, s.stage.RL.PromptsPerStep)[:n]
-	if err := s.HeldOut.refuse(problems...); err != nil {
+	problems, err := s.problems(at, try, n)
+	if err == nil {
+		err = s.HeldOut.refuse(problems...)
+	}
+	if err != nil {
 		return nil, err
 	}
+	_, key := s.streams(at, try)
 	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), key, s.program.Judge)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.sampleGreedy(ctx, at, try, problems, groups); err != nil {
+		return nil, err
+	}
 	cs := completionsOf(groups)
-	return cs, s.score(at, try, cs)
+	if err := s.score(at, cs, s.coins(at, try)); err != nil {
+		return nil, err
+	}
+	return s.secondChance(ctx, at, try, cs)
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
 // updates_per_rollout updates, a group never being cut.
 func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
-	cs := all.cs
-	e := &Event{Metrics: rolloutMetrics(cs)}
+	version := s.Cast.Policy.Version()
+	replayed, err := s.again(at, all.stored, groupsOf(all.cs))
+	if err != nil {
+		return nil, err
+	}
+	e := &Event{Metrics: rolloutMetrics(all.cs, s.aside.replaced)}
+	cs := slices.Concat(all.cs, replayed)
 	if s.stage.Refill.Tries > 0 {
 		e.Metrics["rollout/refused_groups"], e.Metrics["rollout/refused_tokens"] = float64(groupsOf(all.refused)), tokensOf(all.refused)
+	}
+	s.before.tell(e.Metrics)
+	if s.replay.store != nil {
+		e.Metrics["rollout/replayed_groups"], e.Metrics["rollout/stored_groups"] = float64(all.stored), float64(len(s.replay.groups))
+	}
+	if s.when != nil {
+		e.Metrics["rollout/second_chances"] = float64(s.aside.second)
+	}
+	if s.aside.tokens > 0 {
+		e.Metrics["rollout/extra_tokens"] = float64(s.aside.tokens)
 	}
 	step, row, err := s.advantages(at, cs)
 	if err != nil {
 		return nil, err
 	}
+	sampled, err := s.sampled(at, step, all)
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(e.Metrics, row)
-	lr := s.stage.LearningRate(at.Step)
-	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = lr, 0, 0
+	h := adamW(s.stage.Optimizer, s.stage.LearningRate(at.Step))
+	h.ValueLR = s.stage.ValueLearningRate(at.Step)
+	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = h.LR, 0, 0
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(groupsOf(cs))
 	var done updates
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
@@ -126,7 +182,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 		if b.u == nil {
 			continue
 		}
-		m, err := s.update(step, b, len(done) == 0, lr)
+		m, err := s.update(step, b, len(done) == 0, h)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +197,11 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 		}
 	}
 	done.into(e.Metrics)
-	return e, s.moveAfter(at, step, all)
+	copy(all.cs, cs)
+	if err := s.keepForReplay(step, all.cs, version); err != nil {
+		return nil, err
+	}
+	return e, s.moveAfter(at, sampled, all)
 }
 
 // deal makes the update of some groups, in the order in which they are trained. It has
@@ -170,21 +230,27 @@ func (s *reinforcement) deal(step *algo.StepValues, cs []Completion, groups []in
 }
 
 // rolloutMetrics describe what was sampled.
-func rolloutMetrics(cs []Completion) metrics.Row {
-	tokens, truncated, right, scored := 0, 0, 0.0, 0
+// replaced are those that a second chance replaced.
+func rolloutMetrics(cs, replaced []Completion) metrics.Row {
+	tokens, truncated, right, scored, n := 0, 0, 0.0, 0, 0.0
 	for i := range cs {
 		c := &cs[i]
+		if c.Origin.Foreign {
+			continue
+		}
+		n++
 		tokens += c.View.Tokens()
 		if c.View.Stop == rollout.Length {
 			truncated++
 		}
-		if v := c.Verdict(); !math.IsNaN(v.Score) {
+	}
+	for _, c := range slices.Concat(cs, replaced) {
+		if v := c.Verdict(); c.Origin.fresh() && !math.IsNaN(v.Score) {
 			right += v.Score
 			scored++
 		}
 	}
-	n := float64(len(cs))
-	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / n, "rollout/truncated_share": float64(truncated) / n}
+	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / max(1, n), "rollout/truncated_share": float64(truncated) / max(1, n)}
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// score gives each completion of a draw its reward.
-func (s *reinforcement) score(at Position, try int, cs []Completion) error {
+// score gives each completion of a draw its reward. place numbers its random rewards.
+func (s *reinforcement) score(at Position, cs []Completion, place func(i int) uint64) error {
 	b := reward.Batch{Step: at.Step + 1, Steps: s.stage.RL.Steps, MaxTokens: s.stage.Sampling.MaxCompletionTokens}
 	for i := range cs {
 		c := &cs[i]
 		coin := 0.0
-		if random.At(s.Recipe.Seed, random.Stream(random.Reward, s.index), s.place(at, try, len(cs), i)).Chance(0.5) {
+		if random.At(s.Recipe.Seed, random.Stream(random.Reward, s.index), place(i)).Chance(0.5) {
 			coin = 1
 		}
 		b.Completions = append(b.Completions, reward.Completion{
@@ -45,7 +45,7 @@ func (s *reinforcement) score(at Position, try int, cs []Completion) error {
 		return fmt.Errorf("step %d: stage %s: reward: %w", at.Step+1, s.stage.Name, err)
 	}
 	for i := range cs {
-		cs[i].Reward, cs[i].NotScored = scores.Reward[i], scores.Why[i]
+		cs[i].Reward, cs[i].NotScored, cs[i].Terms = scores.Reward[i], scores.Why[i], nil
 		for _, t := range scores.Terms {
 			cs[i].Terms = append(cs[i].Terms, Term{t.Name, t.Values[i]})
 		}
@@ -53,13 +53,16 @@ func (s *reinforcement) score(at Position, try int, cs []Completion) error {
 	return nil
 }
 
-// place numbers the random rewards of a stage: those of draws in place of refused groups
+// coins numbers the random rewards of a draw: those of draws in place of refused groups
 // stand behind 2^32.
-func (s *reinforcement) place(at Position, try, n, i int) uint64 {
-	if try == 0 {
-		return uint64(at.Step*n + i)
+func (s *reinforcement) coins(at Position, try int) func(i int) uint64 {
+	n := s.before.whole.RL.PromptsPerStep * s.before.whole.RL.GroupSize
+	return func(i int) uint64 {
+		if try == 0 {
+			return uint64(at.Step*n + i)
+		}
+		return uint64(at.Step*maxTries+try)<<32 | uint64(i)
 	}
-	return uint64(at.Step*maxTries+try)<<32 | uint64(i)
 }
 
 // ask has models score the texts that the reward asks about.

@@ -46,6 +46,7 @@ type Parts struct {
 	Prompts *prompts.Renderer
 	Cast    *cast.Cast
 	HeldOut *HeldOut
+	Record  *Record
 	Notes   []string // about the data, for people
 }
 

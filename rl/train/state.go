@@ -1,16 +1,14 @@
 package train
 
 import (
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // statesFile keeps the states of a method in a checkpoint.
@@ -18,27 +16,21 @@ const statesFile = "trainer/states.json"
 
 // Save implements cast.Keeper.
 func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
-	if len(s.method.Method.State) == 0 {
-		return nil, nil
+	files := map[string]func(io.Writer) error{}
+	if len(s.method.Method.State) > 0 {
+		files[statesFile] = s.states.Save
 	}
-	return map[string]func(io.Writer) error{statesFile: s.states.Save}, nil
+	s.replay.save(files)
+	return files, nil
 }
 
 // Load implements cast.Keeper.
 func (s *reinforcement) Load(dir string) error {
-	if len(s.method.Method.State) == 0 {
-		return nil
-	}
-	file := filepath.Join(dir, filepath.FromSlash(statesFile))
-	data, err := os.ReadFile(file)
-	if err != nil {
+	if err := s.replay.load(dir); err != nil || len(s.method.Method.State) == 0 {
 		return err
 	}
 	s.states = algo.States{}
-	if err := json.Unmarshal(data, &s.states); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
+	return readJSON(dir, statesFile, &s.states)
 }
 
 // move moves the states of the method, if it has any, after a step or after an update, of
@@ -53,17 +45,20 @@ func (s *reinforcement) move(t *formula.Table, cs []Completion, rows []bool, now
 	return nil
 }
 
-// moveAfter moves the states after a step, over the groups that a refill replaced too.
-func (s *reinforcement) moveAfter(at Position, step *algo.StepValues, all gathered) error {
-	if len(all.refused) == 0 || len(s.method.Method.State) == 0 {
-		return s.move(step.Table, all.cs, nil, false)
+// sampled lays out what moves the states after a step: all that was sampled in it, with the
+// groups that a refill replaced, and nothing that is replayed. It is made before the updates,
+// which change what models say of a token.
+func (s *reinforcement) sampled(at Position, step *algo.StepValues, all gathered) (*formula.Table, error) {
+	if len(all.refused)+all.stored == 0 || len(s.method.Method.State) == 0 {
+		return step.Table, nil
 	}
-	sampled := slices.Concat(all.cs, all.refused)
-	t, err := s.table(at, sampled, s.method.Needs())
-	if err != nil {
-		return err
-	}
-	return s.move(t, sampled, nil, false)
+	return s.table(at, slices.Concat(all.cs, all.refused), s.reads)
+}
+
+// moveAfter moves the states and the record after a step, over what was sampled.
+func (s *reinforcement) moveAfter(at Position, sampled *formula.Table, all gathered) error {
+	s.Record.note(slices.Concat(all.cs, all.refused, s.aside.replaced), at.Total+1)
+	return s.move(sampled, slices.Concat(all.cs, all.refused), nil, false)
 }
 
 // keysOf gives the keys of the groups that completions belong to, in the order in which
@@ -77,16 +72,19 @@ func keysOf(cs []Completion, rows []bool) func(by string) []string {
 				continue
 			}
 			last = cs[i].Group
-			problem := cs[i].From.Problem
-			key := problem.ID
-			if key == "" {
-				key = problem.Question
-			}
-			if member, of := strings.CutPrefix(by, "row."); of {
-				key = string(problem.Metadata[member])
-			}
-			keys = append(keys, key)
+			keys = append(keys, keyBy(by, cs[i].From.Problem))
 		}
 		return keys
 	}
 }
+
+// keyBy is the key of a problem: of its prompt (row), or of a member of its row.
+func keyBy(by string, p verify.Problem) string {
+	if member, of := strings.CutPrefix(by, "row."); of {
+		return string(p.Metadata[member])
+	}
+	return keyOf(p)
+}
+
+// keyOf tells prompts apart.
+func keyOf(p verify.Problem) string { return cmp.Or(p.ID, p.Question) }

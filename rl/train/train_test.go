@@ -31,7 +31,7 @@ func TestRolloutMetrics(t *testing.T) {
 		"rollout/tokens": 9, "rollout/length_mean": 3, "rollout/truncated_share": 1.0 / 3, "rollout/right_share": 0.5,
 		"reward/term/task": 0.75, "reward/term/form": 1, "reward/term/long": 2.0 / 3,
 	} {
-		if got := rolloutMetrics(cs)[name]; got != want {
+		if got := rolloutMetrics(cs, nil)[name]; got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}

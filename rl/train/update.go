@@ -19,13 +19,14 @@ var nowFacts = []struct {
 	fact     string
 	of       func(s *model.TokenStats) *[]float32
 	weight   func(w *model.TokenWeights) *[]float64
-	recorded func(v *rollout.View) []float32 // nil: nothing
+	recorded func(c *Completion) []float32 // at the beginning of the step; nil: nothing
 }{
 	{"logp", func(s *model.TokenStats) *[]float32 { return &s.Logprob }, func(w *model.TokenWeights) *[]float64 { return &w.Logprob },
-		func(v *rollout.View) []float32 { return v.Logprob }},
+		func(c *Completion) []float32 { return c.start().Logprob }},
 	{"entropy", func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
-		func(v *rollout.View) []float32 { return v.Entropy }},
+		func(c *Completion) []float32 { return c.start().Entropy }},
 	{"uniform_logp", func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil},
+	{"value", func(s *model.TokenStats) *[]float32 { return &s.Value }, func(w *model.TokenWeights) *[]float64 { return &w.Value }, nil},
 }
 
 func isNow(fact string) bool {
@@ -47,14 +48,17 @@ type batch struct {
 
 // update is one change of the weights. first says that none came before it in the step,
 // so that the trainer computes what the sampler recorded.
-func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, lr float64) (measured, error) {
+func (s *reinforcement) update(step *algo.StepValues, b batch, first bool, h model.AdamW) (measured, error) {
 	m, err := b.backward(step, first)
 	if err != nil {
 		return m, err
 	}
-	m.norm, err = s.Cast.Policy.Update(adamW(s.stage.Optimizer, lr))
+	m.norm, err = s.Cast.Policy.Update(h)
 	if errors.Is(err, model.ErrNotFinite) {
-		err = failed(err, lr, s.stage.Optimizer.ClipNorm)
+		err = failed(err, h.LR, h.ClipNorm)
+	}
+	if err == nil {
+		err = s.Cast.Follow(1 - s.stage.RL.EMADecay)
 	}
 	return m, err
 }
@@ -130,7 +134,7 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 	for _, f := range nowFacts {
 		for i := range views {
 			if f.recorded != nil {
-				*f.of(&stats[i]) = f.recorded(&views[i])
+				*f.of(&stats[i]) = f.recorded(b.cs[i])
 			}
 		}
 	}

@@ -1,9 +1,9 @@
-// Package web listens on an address for people at this machine, and refuses everybody
-// else: the door of what rlzero shows in a browser.
+// Package web listens on an address for people and programs at this machine, and refuses
+// everybody else: the door of what rlzero shows in a browser, and of its API.
 //
-//	Listen ──> Server ── Serve(ctx, handler) ──> requests that passed the door
+//	Listen, ListenAPI ──> Server ── Serve(ctx, handler) ──> requests that passed the door
 //
-// # What is refused
+// # What is refused of a page
 //
 //	a Host that is not the server's own            403: DNS rebinding ends here
 //	an Origin that is not the server's own         403: another page's script
@@ -12,8 +12,14 @@
 //
 // The default address is loopback. An address beyond it needs a token, which is made by
 // chance and is a part of the link that is printed; a browser that followed the link
-// keeps it in a cookie that scripts cannot read. There is no TLS: on a network that
+// keeps it in a cookie that scripts cannot read. A page has no TLS: on a network that
 // others can listen to, use an SSH tunnel.
+//
+// # What is refused of an API
+//
+//	a Host that is not the server's own or named   403
+//	an Origin that is not named                    403: no page calls it by itself
+//	no token in "Authorization: Bearer TOKEN"      401, beyond loopback or where one is given
 //
 // Every reply carries a Content-Security-Policy under which the browser loads nothing
 // from elsewhere, and headers that forbid framing and sniffing.

@@ -32,12 +32,16 @@ const (
 // Server is an address that is listened on.
 type Server struct {
 	listener net.Listener
-	hosts    []string // that a request may name
+	hosts    []string // that a request may name; nil: any
 	token    string   // "": none is needed
+	beyond   bool     // others than this machine can connect
+	api      *API     // nil: a page
 }
 
-// Listen opens an address, host:port. Port 0 is any free one.
-func Listen(addr string) (*Server, error) {
+// Listen opens an address for a page, host:port. Port 0 is any free one.
+func Listen(addr string) (*Server, error) { return listen(addr, nil) }
+
+func listen(addr string, api *API) (*Server, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, hint.With(fmt.Errorf("address %q: %w", addr, err), "write HOST:PORT, such as 127.0.0.1:8080")
@@ -50,31 +54,41 @@ func Listen(addr string) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	s := &Server{listener: l}
+	s := &Server{listener: l, api: api}
 	for _, name := range []string{host, "127.0.0.1", "localhost", "::1"} {
 		s.hosts = append(s.hosts, net.JoinHostPort(name, port))
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		s.token = rand.Text()
+		s.beyond, s.token = true, rand.Text()
 		s.hosts = nil // beyond loopback, the token decides: a host has many names
 	}
 	return s, nil
 }
 
-// URL is the link that opens the server's first page.
+// URL is the link that opens the server's first page, or the address of an API.
 func (s *Server) URL() string {
-	u := "http://" + s.listener.Addr().String() + "/"
-	if s.token != "" {
+	if s.listener.Addr().Network() == "unix" {
+		return "unix:" + s.listener.Addr().String()
+	}
+	scheme := "http://"
+	if s.api != nil && s.api.Cert != "" {
+		scheme = "https://"
+	}
+	u := scheme + s.listener.Addr().String() + "/"
+	if s.token != "" && s.api == nil {
 		u += "?token=" + s.token
 	}
 	return u
 }
 
-// Serve answers requests until the context ends. It closes the address.
+// Serve answers requests until the context ends, and theirs with it. It closes the
+// address.
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
-	srv := &http.Server{Handler: s.door(h), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+	srv := &http.Server{Handler: s.enter(h), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
+	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
 		closing, done := context.WithTimeout(context.WithoutCancel(ctx), closingTime)
 		defer done()
 		if srv.Shutdown(closing) != nil {
@@ -82,9 +96,14 @@ func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 		}
 	})
 	defer stop()
-	if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := func() error { return srv.Serve(s.listener) }
+	if s.api != nil && s.api.Cert != "" {
+		serve = func() error { return srv.ServeTLS(s.listener, s.api.Cert, s.api.Key) }
+	}
+	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	<-closed // requests have ended, or were given up
 	return nil
 }
 
@@ -94,8 +113,12 @@ func (s *Server) Close() error { return s.listener.Close() }
 // cookie holds the token in a browser.
 const cookie = "rlzero"
 
-// door lets a request in or says why not.
-func (s *Server) door(h http.Handler) http.Handler {
+// enter is the way through the door of a page, or of an API.
+func (s *Server) enter(h http.Handler) http.Handler {
+	door := s.door(h)
+	if s.api != nil {
+		door = s.gate(h)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", Policy)
@@ -103,14 +126,26 @@ func (s *Server) door(h http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-cache")
+		door.ServeHTTP(w, r)
+	})
+}
+
+// hostKnown says whether a request names this server.
+func (s *Server) hostKnown(r *http.Request) bool {
+	return s.hosts == nil || slices.Contains(s.hosts, strings.ToLower(r.Host))
+}
+
+// door lets a request for a page in or says why not.
+func (s *Server) door(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			header.Set("Allow", "GET, HEAD")
+			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method "+r.Method+" is not accepted: everything here is read only", http.StatusMethodNotAllowed)
-		case s.hosts != nil && !slices.Contains(s.hosts, strings.ToLower(r.Host)):
-			http.Error(w, "this server is not known under the host that was asked for", http.StatusForbidden)
+		case !s.hostKnown(r):
+			http.Error(w, "the host of the request is not an address of this server", http.StatusForbidden)
 		case !ownOrigin(r):
-			http.Error(w, "requests of other pages are not answered", http.StatusForbidden)
+			http.Error(w, "requests from other web pages are not answered", http.StatusForbidden)
 		case s.token == "":
 			h.ServeHTTP(w, r)
 		case s.knows(r.URL.Query().Get("token")):

@@ -19,7 +19,7 @@ func answered(t *testing.T, s *Server, method, target string, change func(*http.
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	s.door(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "inside") })).ServeHTTP(w, r)
+	s.enter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "inside") })).ServeHTTP(w, r)
 	return w.Result()
 }
 

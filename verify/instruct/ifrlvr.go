@@ -133,7 +133,7 @@ func copySpanIdx(k *kwargs) check {
 	prompt := k.text("prompt_to_repeat")
 	from, to := k.integer("n_start", anyInteger), k.integer("n_end", anyInteger)
 	if from == 0 || to == 0 {
-		k.fail("kwargs: n_start is %d and n_end %d: accepted are whole numbers other than 0", from, to)
+		k.fail("kwargs: n_start is %d and n_end %d; accepted: whole numbers other than 0", from, to)
 	}
 	return sameAs(slice(prompt, from, to), "the asked part of the request")
 }

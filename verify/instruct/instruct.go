@@ -140,7 +140,7 @@ func newVerifier(name string, k kind, options json.RawMessage) (verify.Verifier,
 
 func isLoose(mode string) (bool, error) {
 	if mode != "strict" && mode != "loose" {
-		return false, fmt.Errorf(`mode is %s: accepted are "strict" and "loose"`, quote(mode))
+		return false, fmt.Errorf(`mode is %s; accepted: "strict" and "loose"`, quote(mode))
 	}
 	return mode == "loose", nil
 }

@@ -105,7 +105,7 @@ func TestWrongArgumentsAreNotScored(t *testing.T) {
 		{"ifeval:keywords:frequency", `{"keyword":"sea","frequency":1.5,"relation":"at least"}`, "whole number"},
 		{"ifeval:keywords:frequency", `{"keyword":"sea","frequency":1,"relation":"exactly"}`, `"at least"`},
 		{"ifeval:length_constraints:number_words", `{"num_words":-1,"relation":"at least"}`, "0 or more"},
-		{"ifeval:language:response_language", `{"language":"tlh"}`, "accepted are"},
+		{"ifeval:language:response_language", `{"language":"tlh"}`, "accepted: "},
 		{"ifrlvr:new:copy_span_idx", `{"prompt_to_repeat":"sea","n_start":0,"n_end":2}`, "other than 0"},
 		{"ifrlvr:copy:repeat_phrase", `{"phrase":"(a) b (c)","small_n":1}`, "groups"},
 		{"ifbench:count:words_japanese", `{"N":0}`, "1 or more"},

@@ -27,7 +27,7 @@ func readKwargs(raw json.RawMessage) (*kwargs, error) {
 		return k, nil
 	}
 	if err := json.Unmarshal(raw, &k.values); err != nil {
-		return nil, fmt.Errorf(`"kwargs" of the row is %s: accepted is an object`, quote(string(raw)))
+		return nil, fmt.Errorf(`"kwargs" of the row is %s; accepted: an object`, quote(string(raw)))
 	}
 	return k, nil
 }
@@ -45,14 +45,14 @@ func (k *kwargs) read(name string, dst any, accepted string) bool {
 		return false
 	}
 	if json.Unmarshal(raw, dst) != nil {
-		k.fail("kwargs: %s is %s: accepted is %s", name, quote(string(raw)), accepted)
+		k.fail("kwargs: %s is %s; accepted: %s", name, quote(string(raw)), accepted)
 		return false
 	}
 	return true
 }
 
 func (k *kwargs) missing(name, accepted string) {
-	k.fail("kwargs lacks %s: accepted is %s", name, accepted)
+	k.fail("kwargs lacks %s; accepted: %s", name, accepted)
 }
 
 // integer is a whole number of at least low.
@@ -67,7 +67,7 @@ func (k *kwargs) integer(name string, low int) int {
 		return 0
 	}
 	if v != math.Trunc(v) || v < float64(low) || v > math.MaxInt32 {
-		k.fail("kwargs: %s is %v: accepted is %s", name, v, accepted)
+		k.fail("kwargs: %s is %v; accepted: %s", name, v, accepted)
 		return 0
 	}
 	return int(v)
@@ -80,7 +80,7 @@ func (k *kwargs) percentage(name string) float64 {
 	if !k.read(name, &v, accepted) {
 		k.missing(name, accepted)
 	} else if v < 0 {
-		k.fail("kwargs: %s is %v: accepted is %s", name, v, accepted)
+		k.fail("kwargs: %s is %v; accepted: %s", name, v, accepted)
 	}
 	return v
 }
@@ -126,7 +126,7 @@ func (k *kwargs) texts(name string) []string {
 func (k *kwargs) relation(name string) comparison {
 	v := comparison(k.text(name))
 	if v != atLeast && v != lessThan && k.err == nil {
-		k.fail("kwargs: %s is %s: accepted are %q and %q", name, quote(string(v)), lessThan, atLeast)
+		k.fail("kwargs: %s is %s; accepted: %q and %q", name, quote(string(v)), lessThan, atLeast)
 	}
 	return v
 }

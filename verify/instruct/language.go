@@ -164,7 +164,7 @@ func responseLanguage(k *kwargs) check {
 	asked := k.text("language")
 	code, _, _ := strings.Cut(asked, "-") // zh-cn and zh-tw are not told apart
 	if codes := languageCodes(); k.err == nil && !slices.Contains(codes, code) {
-		k.fail("kwargs: language is %s: accepted are %s", quote(asked), strings.Join(codes, ", "))
+		k.fail("kwargs: language is %s; accepted: %s", quote(asked), strings.Join(codes, ", "))
 	}
 	return func(text string) finding {
 		found, ok := detectLanguage(text)

@@ -49,7 +49,7 @@ func newSeveral(options json.RawMessage) (verify.Verifier, error) {
 		return nil, fmt.Errorf("option %w", err)
 	}
 	if o.Score != "all" && o.Score != "share" {
-		return nil, fmt.Errorf(`option score is %s: accepted are "all" and "share"`, quote(o.Score))
+		return nil, fmt.Errorf(`option score is %s; accepted: "all" and "share"`, quote(o.Score))
 	}
 	return several{loose, o.Score == "share"}, nil
 }
@@ -74,7 +74,7 @@ func (s several) read(row verify.Problem) ([]single, error) {
 		return nil, err
 	}
 	if len(names) == 0 || len(names) > maxInstructions || len(arguments) != len(names) {
-		return nil, fmt.Errorf("the row has %s and %d kwargs: accepted are 1 to %d instructions, each with its kwargs",
+		return nil, fmt.Errorf("the row has %s and %d kwargs; accepted: 1 to %d instructions, each with its kwargs",
 			count(len(names), "instruction"), len(arguments), maxInstructions)
 	}
 	var all []single

@@ -65,7 +65,7 @@ func (o options) check() error {
 		{"compare", o.Compare, []string{compareLines, compareExact, compareTokens}},
 	} {
 		if !slices.Contains(c.accepted, c.found) {
-			return fmt.Errorf("option %s is %q: accepted are %q", c.name, c.found, c.accepted)
+			return fmt.Errorf("option %s is %q; accepted: %q", c.name, c.found, c.accepted)
 		}
 	}
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func (o options) check() error {
 		{"timeout", o.Timeout, 0.01, 3600}, {"memory_mb", float64(o.MemoryMB), 16, 1 << 20}, {"output_kb", float64(o.OutputKB), 1, 1 << 16},
 	} {
 		if !(c.low <= c.found && c.found <= c.high) {
-			return fmt.Errorf("option %s is %v: accepted is %v to %v", c.name, c.found, c.low, c.high)
+			return fmt.Errorf("option %s is %v; accepted: %v to %v", c.name, c.found, c.low, c.high)
 		}
 	}
 	return nil

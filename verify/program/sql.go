@@ -130,7 +130,7 @@ func newSQL(raw json.RawMessage) (sql, error) {
 		{"extract", v.Extract, []string{extractBlock, extractLenient, verify.ExtractNone}},
 	} {
 		if !slices.Contains(c.accepted, c.found) {
-			return v, fmt.Errorf("option %s is %q: accepted are %q", c.name, c.found, c.accepted)
+			return v, fmt.Errorf("option %s is %q; accepted: %q", c.name, c.found, c.accepted)
 		}
 	}
 	for _, c := range []struct {
@@ -141,7 +141,7 @@ func newSQL(raw json.RawMessage) (sql, error) {
 		{"max_rows", float64(v.MaxRows), 1, 1e6}, {"timeout", v.Timeout, 0.01, 3600},
 	} {
 		if !(c.low <= c.found && c.found <= c.high) {
-			return v, fmt.Errorf("option %s is %v: accepted is %v to %v", c.name, c.found, c.low, c.high)
+			return v, fmt.Errorf("option %s is %v; accepted: %v to %v", c.name, c.found, c.low, c.high)
 		}
 	}
 	return v, nil

@@ -58,7 +58,7 @@ func (v sql) prepare(row verify.Problem) ([]referenced, error) {
 	case err != nil:
 		return nil, err
 	case !given && row.Answer == "":
-		return nil, errors.New(`the row has no reference: accepted are "answer" (a query) and "result" (rows)`)
+		return nil, errors.New(`the row has no reference; accepted: "answer" (a query) and "result" (rows)`)
 	case given && len(sources) > 1:
 		return nil, errors.New(`"result" of the row is for one database, and the row has several`)
 	}
@@ -155,7 +155,7 @@ func (v sql) sources(row verify.Problem) ([]source, error) {
 		return all, nil
 	}
 	if !hasSchema {
-		return nil, errors.New(`the row has no database: accepted are "database", "db_id" and "schema"`)
+		return nil, errors.New(`the row has no database; accepted: "database", "db_id" and "schema"`)
 	}
 	if _, err := field(row, "inserts", &inserts); err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (r *rows) UnmarshalJSON(data []byte) error {
 					return err
 				}
 			default:
-				return errors.New("has a list or an object for a value: accepted are null, numbers, texts, true and false")
+				return errors.New("has a list or an object for a value; accepted: null, numbers, texts, true and false")
 			}
 		}
 	}

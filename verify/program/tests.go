@@ -66,7 +66,7 @@ func readSuite(row verify.Problem) (suite, error) {
 			return s, nil
 		}
 	}
-	return s, errors.New(`the row has no tests: accepted are "tests", "input_output", "test_list", "public_test_cases", or "test" with "entry_point"`)
+	return s, errors.New(`the row has no tests; accepted: "tests", "input_output", "test_list", "public_test_cases", or "test" with "entry_point"`)
 }
 
 func readTests(row verify.Problem, s *suite) (bool, error) {
@@ -214,7 +214,7 @@ func linesOf(raw json.RawMessage) (string, error) {
 	}
 	var lines []string
 	if err := json.Unmarshal(raw, &lines); err != nil {
-		return "", errors.New("accepted is a text or a list of lines")
+		return "", errors.New("found neither a text nor a list of lines")
 	}
 	return strings.Join(lines, "\n"), nil
 }

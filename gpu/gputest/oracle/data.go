@@ -65,6 +65,7 @@ func init() {
 		"grad_clip":              gradClipCases,
 		"fill":                   fillCases,
 		"add":                    addCases,
+		"blend":                  blendCases,
 
 		"embed_bf16":              embedCases,
 		"matmul_nt_bf16":          ntCases,

@@ -293,3 +293,19 @@ func addCases(d *data) []Case {
 	}
 	return cases
 }
+
+func blendCases(d *data) []Case {
+	var cases []Case
+	for _, n := range lengths {
+		dst, src, share := d.normal(n, 1), d.normal(n, 1), float32(0.125*float32(n%7)+0.01)
+		c := d.newCase(label("n", n), append(words(n), Word(share)), dst, src)
+		want := make([]Value, n)
+		for i := range want {
+			x := Exact(dst[i])
+			want[i] = Add(x, Mul(Exact(share), Sub(Exact(src[i]), x)))
+		}
+		c.Want[0] = want
+		cases = append(cases, c)
+	}
+	return cases
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 )
@@ -39,15 +40,25 @@ var tiny = []string{
 // workers makes those of a run.
 type workers func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler
 
-// filesOf runs the recipe and returns its files but those of times, and what was shown.
-func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, string) {
+// opened loads the recipe and opens what it names.
+func opened(t *testing.T, sets ...string) *resolve.Opened {
 	t.Helper()
 	r, err := recipe.Load("countdown-short", append(sets, tiny...))
 	if err != nil {
 		t.Fatal(err)
 	}
+	o, err := resolve.Open(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// filesOf runs the recipe and returns its files but those of times, and what was shown.
+func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, string) {
+	t.Helper()
 	dir, show := filepath.Join(t.TempDir(), "run"), &bytes.Buffer{}
-	o := run.Options{Recipe: r, Dir: dir, Device: gputest.Devices(t)[0], Show: show}
+	o := run.Options{Opened: opened(t, sets...), Dir: dir, Device: gputest.Devices(t)[0], Show: show}
 	if with != nil {
 		o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
 			return with(t, r, c, note), nil
@@ -204,13 +215,9 @@ func TestMixedDevices(t *testing.T) {
 func TestResume(t *testing.T) {
 	want := plainFiles(t)
 	for _, c := range []struct{ stopAt, before, after int }{{1, 2, 1}, {9, 0, 2}} {
-		r, err := recipe.Load("countdown-short", tiny)
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir := filepath.Join(t.TempDir(), "run")
 		part := func(ctx context.Context, n int, resume bool, each func()) error {
-			o := run.Options{Recipe: r, Dir: dir, Resume: resume, Device: gputest.Devices(t)[0], Show: io.Discard}
+			o := run.Options{Opened: opened(t), Dir: dir, Resume: resume, Device: gputest.Devices(t)[0], Show: io.Discard}
 			o.Workers = func(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
 				if n == 0 {
 					return calling{c.Own, each}, nil
@@ -223,7 +230,7 @@ func TestResume(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
-		err = part(ctx, c.before, false, func() {
+		err := part(ctx, c.before, false, func() {
 			if calls++; calls == c.stopAt {
 				cancel()
 			}
@@ -260,6 +267,14 @@ func (c calling) Sample(ctx context.Context, requests []rollout.Request) ([][]ro
 	return c.Sampler.Sample(ctx, requests)
 }
 
+func openWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*cast.Worker, error) {
+	spec, err := cast.SpecOf(r, folder)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Open(folder, dev)
+}
+
 // bad is a worker's engine that goes wrong: it lies, fails or hangs.
 type bad struct {
 	fleet.Engine
@@ -283,8 +298,8 @@ func TestBadWorkers(t *testing.T) {
 		got, shown := filesOf(t, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
 			m := fleet.NewMemory()
 			hang := make(chan struct{})
-			f := fleet.New(m, fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: "policy", Vocab: c.Policy.Model.Config.Vocab},
-				fleet.Options{Mode: mode, Audit: 1, Slots: 4, Patience: 50 * time.Millisecond, Note: note})
+			f := fleet.New(m, TrainerOf(c),
+				fleet.Options{Mode: mode, Audit: 1, Slots: func() int { return 4 }, Patience: 50 * time.Millisecond, Note: note})
 			for i, how := range []func(item int, out [][]rollout.Segment) error{
 				func(int, [][]rollout.Segment) error { return nil },
 				func(item int, out [][]rollout.Segment) error {
@@ -305,7 +320,7 @@ func TestBadWorkers(t *testing.T) {
 					return nil
 				},
 			} {
-				w, err := cast.OpenWorker(r, c.Folder, open(t, c.Policy.Model.Device().Caps().ID, 1)[0])
+				w, err := openWorker(r, c.Folder, open(t, c.Policy.Model.Device().Caps().ID, 1)[0])
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,8 +4,8 @@
 R.screens.push({
   name: "completions", title: "Completions",
   keys: {
-    h: ["one step back", () => move(-1)], l: ["one step on", () => move(1)], j: ["next group, or next row", () => next(1)], k: ["group or row before", () => next(-1)],
-    t: ["tokens, or not", () => R.set({ tokens: R.parse().params.tokens ? "" : "1" })], d: ["differences to the best, or not", () => R.set({ diff: R.parse().params.diff ? "" : "1" })],
+    h: ["one step back", () => move(-1)], l: ["one step on", () => move(1)], j: ["next group or row", () => next(1)], k: ["previous group or row", () => next(-1)],
+    t: ["show or hide tokens", () => R.set({ tokens: R.parse().params.tokens ? "" : "1" })], d: ["show or hide differences from the best", () => R.set({ diff: R.parse().params.diff ? "" : "1" })],
   },
   async show(el, r, params) {
     const steps = await r.steps("completions.jsonl");
@@ -141,7 +141,7 @@ function tokenText(t, by, largest) {
   return R.h("code", { class: "tokens" }, t.text.map((text, i) => {
     const v = by ? Math.abs(t[by][i]) : t.weight ? -t.weight[i] : 0, share = Math.min(1, Math.abs(v) / top);
     const level = share === 0 ? 0 : Math.max(1, Math.ceil(share * 4));
-    const says = `${JSON.stringify(text)} log-prob ${R.number(t.logprob[i])}, entropy ${R.number(t.entropy[i])} nats` + (t.weight ? `, push ${R.number(-t.weight[i])}` : ", not learnt from") + (clipped.has(i) ? ", clipped" : "");
+    const says = `${JSON.stringify(text)} log-prob ${R.number(t.logprob[i])}, entropy ${R.number(t.entropy[i])} nats` + (t.weight ? `, push ${R.number(-t.weight[i])}` : ", not learned from") + (clipped.has(i) ? ", clipped" : "");
     return R.h("span", { class: (by ? "amount" : v >= 0 ? "up" : "down") + level + (clipped.has(i) ? " clipped" : ""), title: says }, text === "" ? "∎" : R.plain(text));
   }));
 }

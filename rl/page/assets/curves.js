@@ -7,11 +7,11 @@ const axes = {
 
 R.screens.push({
   name: "curves", title: "Curves",
-  keys: { s: ["smooth the lines, or not", () => R.set({ smooth: R.parse().params.smooth === "0" ? "" : "0" })] },
+  keys: { s: ["smooth the lines or not", () => R.set({ smooth: R.parse().params.smooth === "0" ? "" : "0" })] },
   show(el, r, params) {
     const axis = axes[params.x] ? params.x : "stage", m = r.main();
     const pick = R.h("select", { "aria-label": "horizontal axis", onchange: (e) => R.set({ x: e.target.value }) }, Object.entries(axes).map(([k, v]) => R.h("option", { value: k, selected: k === axis }, v)));
-    const search = R.h("input", { type: "search", id: "search", placeholder: "metric", "aria-label": "metrics whose name holds", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
+    const search = R.h("input", { type: "search", id: "search", placeholder: "metric", "aria-label": "metrics whose name contains", value: params.q || "", onchange: (e) => R.set({ q: e.target.value }) });
     const toggle = (key, name, on, off) => R.h("button", { type: "button", "aria-pressed": String(on), onclick: () => R.set({ [key]: off }) }, name);
     el.append(R.h("div", { class: "head" }, R.h("h1", {}, "Curves"), search, pick,
       toggle("smooth", "smooth", params.smooth !== "0", params.smooth === "0" ? "" : "0"), toggle("log", "log", !!params.log, params.log ? "" : "1")));

@@ -12,7 +12,7 @@ R.screens.push({
     const all = phases.reduce((s, p) => s + p.total, 0);
     el.append(R.h("p", { class: "lead" }, `${R.seconds(all)} in stage ${m.name}: ` + phases.map((p) => `${p.label} ${(100 * p.total / all).toFixed(0)} %`).join(", ") + "."));
     const stages = r.stages();
-    el.append(R.h("section", {}, R.h("div", { class: "opening one" }, R.chart({ title: "Share of a step", unit: "sampling, training and evaluation; evaluations are spread over the steps between", hero: true, height: 260, stack: true, share: true, lines: phases.map((p) => ({ label: p.label, cls: p.cls, x: rows.map((t) => t.step - m.after), y: shares(rows, p, phases) })) }))));
+    el.append(R.h("section", {}, R.h("div", { class: "opening one" }, R.chart({ title: "Share of a step", unit: "sampling, training and evaluation; evaluations are spread over the steps between them", hero: true, height: 260, stack: true, share: true, lines: phases.map((p) => ({ label: p.label, cls: p.cls, x: rows.map((t) => t.step - m.after), y: shares(rows, p, phases) })) }))));
     const figures = [["Sampling", "rollout/tokens_per_s"], ["Training", "train/tokens_per_s"]].map(([title, name]) => {
       const s = R.inStage(r, name, m);
       return s.x.length ? R.chart({ title, caption: `tokens per second; median ${R.number(R.median(s.y))}`, lines: [{ label: "", cls: "s0", ...s }] }) : null;

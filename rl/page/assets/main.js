@@ -52,7 +52,7 @@ function frame(screen, run) {
 }
 
 // Keys of every screen; those of the screen that is shown come on top.
-const keys = { r: ["runs", () => R.go("runs")], "/": ["search", () => { const s = document.getElementById("search"); if (s) s.focus(); }], "?": ["this list", () => help()], j: ["next in the list", () => R.step(1)], k: ["the one before", () => R.step(-1)] };
+const keys = { r: ["runs", () => R.go("runs")], "/": ["search", () => { const s = document.getElementById("search"); if (s) s.focus(); }], "?": ["this list", () => help()], j: ["next in the list", () => R.step(1)], k: ["previous in the list", () => R.step(-1)] };
 R.screens.filter((s) => !s.all).forEach((s, i) => { keys[i + 1] = [s.title, () => { const at = R.parse(), id = at.id || [...R.runs.keys()][0]; if (id) R.go(s.name, id); }]; });
 
 document.addEventListener("keydown", (e) => {

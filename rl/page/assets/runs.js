@@ -11,7 +11,7 @@ R.screens.push({
       R.h("div", { class: "head" }, R.h("h1", {}, R.runs.size === 1 ? "1 run" : R.runs.size + " runs"), search),
       R.h("p", { class: "note" }, "Runs of one recipe with different seeds are one row: the mean of their held-out accuracy, and the smallest and the largest."),
       R.region("Runs", R.h("table", { class: "runs" },
-        R.h("thead", {}, R.h("tr", {}, ...["recipe", "seeds", "held-out accuracy", "while it learnt", "state", "alerts"].map((t) => R.h("th", { scope: "col" }, t)))),
+        R.h("thead", {}, R.h("tr", {}, ...["recipe", "seeds", "held-out accuracy", "during training", "state", "alerts"].map((t) => R.h("th", { scope: "col" }, t)))),
         R.h("tbody", {}, groups.map(row)))));
   },
 });

@@ -9,7 +9,7 @@ R.screens.push({
     el.append(R.h("h1", {}, "Trust"));
     el.append(R.h("section", { class: "bits" + (compared === equal ? "" : " differ") }, R.h("h2", {}, "Sampler = trainer"),
       compared ? [R.h("p", {}, R.h("strong", {}, `${equal.toLocaleString("en")} of ${compared.toLocaleString("en")}`), " compared tokens have the same log-prob in the sampler and in the trainer, to the bit."),
-        R.h("p", { class: "note" }, "The comparison covers the first update of each step: later updates have other weights than the sampler had.")] : R.h("p", { class: "note" }, "Nothing has been compared yet: it is, in steps that learn from rewards.")));
+        R.h("p", { class: "note" }, "The comparison covers the first update of each step: later updates have other weights than the sampler had.")] : R.h("p", { class: "note" }, "Nothing has been compared yet: steps that learn from rewards compare them.")));
     const receipt = R.h("section", { id: "receipt" }, R.h("h2", {}, "Receipt"));
     el.append(receipt);
     hacked(el, r);
@@ -24,7 +24,7 @@ async function verify(el, r) {
   if (!r.receipt) { el.append(R.h("p", { class: "note" }, "A receipt is written when the run ends. It holds the hashes of what went in and what came out.")); return; }
   if (R.inline || !crypto.subtle) { el.append(R.h("p", { class: "note" }, "This page does not have the files. Check the receipt where they are: ", R.code("rlzero receipt " + r.dir))); return; }
   const rows = R.h("tbody", {});
-  el.append(R.region("Receipt", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, ["file", "SHA-256 in the receipt", "here and now"].map((t) => R.h("th", { scope: "col" }, t)))), rows)));
+  el.append(R.region("Receipt", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, ["file", "SHA-256 in the receipt", "now"].map((t) => R.h("th", { scope: "col" }, t)))), rows)));
   for (const { name, sha256 } of [{ name: "recipe.toml", sha256: r.receipt.recipe }, ...r.receipt.logs]) {
     const cell = R.h("td", {}, "…");
     rows.append(R.h("tr", {}, R.h("th", { scope: "row" }, name), R.h("td", {}, R.h("code", {}, sha256.slice(0, 16) + "…")), cell));
@@ -41,7 +41,7 @@ function hacked(el, r) {
   const found = r.alerts.filter((a) => rules.includes(a.rule));
   const c = r.series("reward/verdict_correlation").y.filter(R.finite);
   el.append(R.h("section", { id: "hacked" }, R.h("h2", {}, "Is the reward hacked?"),
-    R.h("p", { class: "lead" }, found.length ? "It may be: " + found.length + (found.length === 1 ? " alert says so." : " alerts say so.") : c.length ? "Nothing says so." : "Unknown: this run has not measured it."),
+    R.h("p", { class: "lead" }, found.length ? "It may be: " + found.length + (found.length === 1 ? " alert says so." : " alerts say so.") : c.length ? "No alert says so." : "Unknown: this run has not measured it."),
     found.map((a) => R.h("p", { class: "alert" }, `! ${a.rule.replace(/_/g, " ")}: ${a.seen}; ${a.against}`)),
     c.length ? R.h("p", { class: "note" }, `Correlation of rewards and verdicts: ${R.number(c[c.length - 1])} in the last step, ${R.number(R.extent(c)[0])} at the lowest.`) : null,
     R.h("p", { class: "note" }, "Try attacks on the reward of this run, and a second grader on what it was paid for: ", R.code("rlzero audit " + r.dir))));
@@ -61,7 +61,7 @@ function control(r) {
   const controls = [...R.runs.values()].filter((o) => o !== r && o.facts && o.facts.control && o.facts.keys.get("task.name") === task);
   return R.h("section", {}, R.h("h2", {}, "Control run"), controls.length ? controls.map((o) => {
     const b = o.before(), a = o.after(), rose = b && a && a.low > b.high;
-    return R.h("p", {}, R.h("a", { href: R.href("now", o.id) }, o.id), `: rewards at random; accuracy ${b ? R.percent(b.pass) + " → " : ""}${a ? R.percent(a.pass) : "not measured"}. `, rose ? R.h("b", { class: "down" }, "It rose: something other than the reward teaches.") : "It did not rise, as it must not.");
+    return R.h("p", {}, R.h("a", { href: R.href("now", o.id) }, o.id), `: rewards at random; accuracy ${b ? R.percent(b.pass) + " → " : ""}${a ? R.percent(a.pass) : "not measured"}. `, rose ? R.h("b", { class: "down" }, "It rose: something other than the reward teaches.") : "It did not rise, as a control should not.");
   }) : R.h("p", { class: "note" }, "None here. Train one with ", R.h("code", {}, "--set stage.rl.reward=random"), " and open both: accuracy must not rise."));
 }
 

@@ -141,7 +141,7 @@ func (x *indexed) next() (value, error) {
 		return value{}, err
 	}
 	if i >= uint64(len(x.dictionary)) {
-		return value{}, fmt.Errorf("index %d into a dictionary of %d values", i, len(x.dictionary))
+		return value{}, fmt.Errorf("index %d is outside a dictionary of %d values", i, len(x.dictionary))
 	}
 	return x.dictionary[i], nil
 }

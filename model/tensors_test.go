@@ -1,0 +1,80 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu/gputest"
+)
+
+// watched is a file in memory that remembers the most that was read of it at once.
+type watched struct {
+	memoryFile
+	most *int
+}
+
+func (w watched) ReadAt(p []byte, off int64) (int, error) {
+	*w.most = max(*w.most, len(p))
+	return w.memoryFile.ReadAt(p, off)
+}
+
+// TestBands: a table of several bands, in several slabs, gets the random numbers that it
+// would get as a whole, goes to a file and comes back with the same bits,
+// and no more than a band of it is read at once.
+func TestBands(t *testing.T) {
+	dev := gputest.Devices(t)[0]
+	cfg := Config{Family: "llama", Vocab: 131_072 + 70, Width: 30, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 40,
+		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
+	m := modelOn(t, dev, cfg)
+	m.layout = newLayout(cfg, 5<<20)
+	var err error
+	m.params.free()
+	if m.params, err = m.layout.newParameters(dev, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Initialize(7); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.layout.embed); n < 2 {
+		t.Fatalf("%d slab: this test can show nothing", n)
+	}
+	numbers := flat(t, m.Tensors())
+	at := 0
+	for _, s := range m.layout.embed { // the first tensor
+		h := fnv.New64a()
+		fmt.Fprint(h, embedName, "/", s.row0)
+		rng := rand.New(rand.NewPCG(7, h.Sum64()))
+		for range min(s.weight.rows, cfg.Vocab-s.row0) * cfg.Width {
+			if want := float32(rng.NormFloat64() * cfg.InitStd); numbers[at] != want {
+				t.Fatalf("number %d of the table is %v, want %v", at, numbers[at], want)
+			}
+			at++
+		}
+	}
+	var file bytes.Buffer
+	if err := WriteSafetensors(&file, m.Tensors()); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := ReadTensors("test", file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for name, stored := range ts.tensors {
+		stored.file = watched{stored.file.(memoryFile), &most}
+		ts.tensors[name] = stored
+	}
+	back := modelOn(t, dev, cfg)
+	if err := back.SetTensors(ts); err != nil {
+		t.Fatal(err)
+	}
+	if !equalFloats(flat(t, back.Tensors()), numbers) {
+		t.Error("other numbers came back")
+	}
+	if most > 4*bandNumbers {
+		t.Errorf("%d bytes were read at once, a band has %d", most, 4*bandNumbers)
+	}
+}

@@ -1,0 +1,221 @@
+package cast
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// Set is changes of a recipe, of the form path=value, as --set takes them.
+type Set []string
+
+// String is the set as flags of a command line.
+func (s Set) String() string {
+	return "--set " + strings.Join(s, " --set ")
+}
+
+// ladder is what can be done about one thing, each rung in place of the one before it,
+// from the smallest change to the largest.
+type ladder []Set
+
+// timeOnly is how many of the first ladders cost time and change no result.
+const timeOnly = 3
+
+// ladders are what would make a run smaller, the cheapest first: what costs time alone;
+// keys and values that are rounded; matrices in fewer bits, or an adapter in place of the
+// model; shorter completions, and fewer of them.
+func ladders(r *recipe.Recipe) []ladder {
+	now, least := sizesOf(r), *r
+	least.SamplerSequences, least.MicroBatchTokens = 1, 1
+	smallest := sizesOf(&least)
+	all := []ladder{
+		halved("sampler_sequences", now.engine.Sequences, smallest.engine.Sequences),
+		halved("micro_batch_tokens", now.trainRows, smallest.trainRows),
+		nil, nil, matrices(r), nil, nil,
+	}
+	if !r.Recompute {
+		all[2] = ladder{{"recompute_activations=true"}}
+	}
+	if model.Dtype(r.Model.KVDtype) != model.BF16 {
+		all[3] = ladder{{"model.kv_dtype=bf16"}}
+	}
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if st.Kind != recipe.KindRL || st.Skip {
+			continue
+		}
+		if r.Task.Demonstrator() == nil {
+			all[5] = joined(all[5], halved("stage."+st.Name+".sampling.max_completion_tokens", st.Sampling.MaxCompletionTokens, 64))
+		}
+		all[6] = joined(all[6], halved("stage."+st.Name+".group_size", st.RL.GroupSize, 4))
+	}
+	return all
+}
+
+// halved is a key set to half of what it is, to a quarter and so on, down to a least
+// value.
+func halved(key string, now, least int) ladder {
+	var l ladder
+	for now > least {
+		now = max(least, now/2)
+		l = append(l, Set{fmt.Sprintf("%s=%d", key, now)})
+	}
+	return l
+}
+
+// joined climbs two ladders at once; the shorter one stays at its last rung.
+func joined(a, b ladder) ladder {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a, b...)
+	}
+	var l ladder
+	for i := range max(len(a), len(b)) {
+		l = append(l, slices.Concat(a[min(i, len(a)-1)], b[min(i, len(b)-1)]))
+	}
+	return l
+}
+
+// matrices are the ways to keep a model that exists in less memory. One that is trained
+// as a whole is trained by an adapter first: what an optimizer keeps is four times the
+// matrices.
+func matrices(r *recipe.Recipe) ladder {
+	if r.Model.Path == "" {
+		return nil
+	}
+	var l ladder
+	var adapter Set
+	if r.Model.LoRA.Rank == 0 {
+		adapter = Set{"model.lora.rank=16"}
+		l = append(l, adapter)
+	}
+	storages := []model.Dtype{model.F32, model.BF16, model.Q8, model.Q4}
+	for _, d := range storages[slices.Index(storages, model.Dtype(r.Model.Dtype))+1:] {
+		l = append(l, slices.Concat(adapter, Set{"model.dtype=" + string(d)}))
+	}
+	return l
+}
+
+// fitting finds the cheapest changes with which a run fits the memory of a device, at
+// most so many. They stand on the first of the recipe's ladders, at most so many of them:
+// a set that climbs a cheaper ladder alone comes before one that climbs a dearer one, and
+// no set is another one with something added. Each was planned.
+func (b blueprint) fitting(r *recipe.Recipe, caps gpu.Caps, climbed, most int) []Set {
+	all, known := ladders(r)[:climbed], map[string]int{}
+	needs := func(s Set) int {
+		if _, there := known[s.String()]; !there {
+			known[s.String()] = math.MaxInt // a model may have widths that are no whole blocks
+			if plan, err := b.changed(r, s, caps); err == nil {
+				known[s.String()] = plan.Total()
+			}
+		}
+		return known[s.String()]
+	}
+	fits := func(s Set) bool { return needs(s) <= caps.Memory }
+	now := needs(nil)
+	for i := range all {
+		all[i] = slices.DeleteFunc(all[i], func(s Set) bool { return needs(s) >= now })
+	}
+	var masks []uint
+	for m := uint(1); m < 1<<len(all); m++ {
+		masks = append(masks, m)
+	}
+	slices.SortStableFunc(masks, func(x, y uint) int { // by the dearest ladder, then by their number
+		if c := bits.Len(x) - bits.Len(y); c != 0 {
+			return c
+		}
+		return bits.OnesCount(x) - bits.OnesCount(y)
+	})
+	var found []Set
+	var done []uint
+	for _, m := range masks {
+		if slices.ContainsFunc(done, func(d uint) bool { return m&d == d }) {
+			continue
+		}
+		var below Set // the last rungs of all ladders but the dearest
+		empty := false
+		for i, l := range all[:bits.Len(m)] {
+			if m>>i&1 == 0 {
+				continue
+			}
+			empty = empty || len(l) == 0
+			if i+1 < bits.Len(m) && !empty {
+				below = append(below, l[len(l)-1]...)
+			}
+		}
+		dearest := all[bits.Len(m)-1]
+		if empty || !fits(slices.Concat(below, dearest[len(dearest)-1])) {
+			continue
+		}
+		rung := slices.IndexFunc(dearest, func(s Set) bool { return fits(slices.Concat(below, s)) })
+		found, done = append(found, slices.Concat(below, dearest[rung])), append(done, m)
+		if len(found) == most {
+			break
+		}
+	}
+	return found
+}
+
+// changed is the plan of a recipe with changes.
+func (b blueprint) changed(r *recipe.Recipe, s Set, caps gpu.Caps) (gpu.Plan, error) {
+	changed, err := recipe.Parse(r.Name, r.Resolved(), s)
+	if err != nil {
+		return gpu.Plan{}, err
+	}
+	return b.under(changed).plan(changed, caps)
+}
+
+// everything is the last rung of every ladder.
+func everything(r *recipe.Recipe) (s Set) {
+	for _, l := range ladders(r) {
+		if len(l) > 0 {
+			s = append(s, l[len(l)-1]...)
+		}
+	}
+	return s
+}
+
+// refuse is nil for a plan that fits a device. Else the error names the three cheapest
+// changes of the recipe with which it would.
+func (b blueprint) refuse(r *recipe.Recipe, plan gpu.Plan, caps gpu.Caps) error {
+	err := plan.Fits(caps)
+	if err == nil {
+		return nil
+	}
+	const named = 3 // a longer list would not help to choose
+	if found := b.fitting(r, caps, len(ladders(r)), named); len(found) > 0 {
+		var text strings.Builder
+		for _, s := range found {
+			fmt.Fprintf(&text, "\n   %s", s)
+		}
+		return hint.With(err, "any of these lines makes it fit, the cheapest first:%s", text.String())
+	}
+	set := everything(r)
+	if least, failed := b.changed(r, set, caps); failed == nil {
+		return hint.With(err, "use a smaller model or a device with more memory: with %s the run still needs %s", set, gpu.FormatBytes(least.Total()))
+	}
+	return hint.With(err, "use a smaller model or a device with more memory")
+}
+
+// Afford plans a recipe that trains a model of the given config. If the plan is more than
+// the device has it finds the cheapest changes that cost time alone and make it fit; ok is
+// false where there are none.
+func Afford(r *recipe.Recipe, c model.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
+	b := blueprint{config: c}.under(r)
+	plan, err = b.plan(r, caps)
+	if err != nil || plan.Total() <= caps.Memory {
+		return nil, plan, err == nil, err
+	}
+	found := b.fitting(r, caps, timeOnly, 1)
+	if len(found) == 0 {
+		return nil, plan, false, nil
+	}
+	plan, err = b.changed(r, found[0], caps)
+	return found[0], plan, err == nil, err
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/fit"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
+)
+
+func fitCommand() *cli.Command {
+	return &cli.Command{
+		Name: "fit", Usage: "say which ways to train a model fit the device, and how fast", ArgsUsage: "MODEL",
+		Description: `Plans the recipe lora-math with MODEL: the whole model in f32 or bf16, and a LoRA adapter
+over matrices in bf16, q8_0 or q4_0. For each context (prompt and completion, half each) it
+prints the largest group of completions that fits the memory of the device, and last a
+command to begin with, which trains an adapter. Where a context fits only with settings that cost time (fewer
+completions at once, smaller batches, activations made again), --json names them.
+
+MODEL is a Hugging Face folder, a .gguf file, a run or a checkpoint folder, or a config.json
+alone. Nothing of the model's size is allocated.
+
+The speeds are estimates: one layer of the model's width is measured in each storage, and
+its time is multiplied by what the whole model multiplies for a token. Samples are of a
+group of 8, and updates of contexts of 1,024 tokens.
+
+Example: what does a machine with 16 GB train of a model with half a billion parameters?
+
+   rlzero fit Qwen2.5-0.5B-Instruct
+
+--json prints one object: {"family":"...","parameters":...,"context":...,"device":"...",
+"memory":...,"recipe":"lora-math","ways":[{"way":"LoRA, q8_0","fits":[{"context":1024,
+"group_size":16,"bytes":...,"set":["model.dtype=q8_0",...]}],"never":"",
+"sampling_tokens_per_s":...,"training_tokens_per_s":...}],"start":{"context":...}}, in bytes.`,
+		Flags:  []cli.Flag{jsonFlag, deviceFlag},
+		Action: runFit,
+	}
+}
+
+func runFit(c *cli.Context) error {
+	args, err := positional(c, "MODEL")
+	if err != nil {
+		return err
+	}
+	path := args[0]
+	if info, err := os.Stat(path); err != nil || info.IsDir() || filepath.Ext(path) != ".json" {
+		folder, warnings, err := store.FindModel(path)
+		warn(c, warnings)
+		if err != nil {
+			return err
+		}
+		path = folder
+	}
+	config, err := model.ReadConfig(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	dev, err := openDevice(c)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	r, err := fit.Model(dev, config, path)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c, r)
+	}
+	printFit(c, r, dev.Caps(), args[0])
+	return nil
+}
+
+// printFit prints a report as a table: a row for each way, a column for each context.
+func printFit(c *cli.Context, r *fit.Report, caps gpu.Caps, path string) {
+	w := c.App.Writer
+	fmt.Fprintf(w, "%s: %s, %s parameters, contexts of up to %d tokens\n", terminal.Line(path, 80), r.Family, millions(r.Parameters), r.Context)
+	fmt.Fprintf(w, "%s: %s, %s\n\n", caps.ID, caps.Name, gpu.FormatBytes(caps.Memory))
+	var contexts []int
+	for _, way := range r.Ways {
+		for i, cell := range way.Fits {
+			if i == len(contexts) {
+				contexts = append(contexts, cell.Context)
+			}
+		}
+	}
+	fmt.Fprintf(w, "%-12s", "context")
+	for _, n := range contexts {
+		fmt.Fprintf(w, "%7d", n)
+	}
+	fmt.Fprintf(w, "   sampling   training\n")
+	for _, way := range r.Ways {
+		fmt.Fprintf(w, "%-12s", way.Way)
+		for i := range contexts {
+			group := "-"
+			if i < len(way.Fits) {
+				group = fmt.Sprint(way.Fits[i].Group)
+			}
+			fmt.Fprintf(w, "%7s", group)
+		}
+		if way.Never != "" {
+			fmt.Fprintf(w, "   not possible: %s\n", terminal.Line(strings.TrimPrefix(way.Never, lines.ErrInput.Error()+": "), 120))
+			continue
+		}
+		fmt.Fprintf(w, "%9s  %9s tok/s\n", figure(way.Sampling), figure(way.Training))
+	}
+	fmt.Fprintf(w, "\nThe largest group of completions that fits, of at most 64; speeds are estimates from one layer.\n")
+	if r.Start == nil {
+		fmt.Fprintf(w, "Nothing fits: take a smaller model or a device with more memory.\n")
+		return
+	}
+	fmt.Fprintf(w, "To begin with %d completions of a prompt, %d tokens each, in %s:\n   rlzero train %s --set model.path=%s %s --set task.data=FILE\n",
+		r.Start.Group, r.Start.Context, gpu.FormatBytes(r.Start.Bytes), r.Recipe, terminal.ShellWord(path), r.Start.Set)
+}
+
+// millions is a number of parameters for people.
+func millions(n int) string {
+	if n < 1e6 {
+		return fmt.Sprint(n)
+	}
+	return figure(float64(n)/1e6) + " million"
+}

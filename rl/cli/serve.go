@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/lines"
+	receipts "github.com/rlzero/rlzero/rl/receipt"
+	"github.com/rlzero/rlzero/rl/serve"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/web"
+)
+
+func serveCommand() *cli.Command {
+	return &cli.Command{
+		Name: "serve", Usage: "answer requests of OpenAI's clients over HTTP", ArgsUsage: "MODEL",
+		Description: `Answers /v1/completions and /v1/chat/completions with MODEL: a Hugging Face folder, a .gguf
+file, a run (its newest checkpoint) or a checkpoint folder. There are /v1/models, /tokenize,
+/detokenize, /v1/check, /health, /version and /metrics, too. Ctrl-C ends it.
+
+An answer is a function of the model, the request and its seed, whatever else the server
+does: its completions are those of rlzero sample and of training. Log-probs are those of
+the whole distribution at the temperature, as training computes them, and unscaled at
+temperature 0. Nothing in a request is ignored: a key that is not supported is refused, and
+the refusal names it. Tools, structured output and penalties are not supported.
+
+The address is loopback. One beyond it needs a token, which is read from --token-file or
+made and printed. Requests from web pages are refused unless --origin names the page.
+
+Example: a server, and in another terminal a client.
+   rlzero serve runs/first
+   curl http://127.0.0.1:8080/v1/completions -d '{"prompt":"20 13 7 4 > 10:","max_tokens":12,"temperature":0}'
+
+Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on: host:port, or unix:PATH", Value: "127.0.0.1:8080"},
+			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` under which the server is reached, too (repeatable)"},
+			&cli.StringSliceFlag{Name: "origin", Usage: "answer the pages of this `URL` in browsers, such as https://app.example (repeatable)"},
+			&cli.StringFlag{Name: "token-file", Usage: "requests have to carry the token that is in `FILE`"},
+			&cli.StringFlag{Name: "tls-cert", Usage: "PEM `FILE` of a certificate: serve HTTPS"},
+			&cli.StringFlag{Name: "tls-key", Usage: "PEM `FILE` of its key"},
+			&cli.StringFlag{Name: "name", Usage: "name of the model in requests", DefaultText: "that of its folder"},
+			&cli.IntFlag{Name: "sequences", Value: 64, Usage: "number of completions that are drawn at once"},
+			&cli.IntFlag{Name: "cache", Usage: "size of the key/value cache in `TOKENS`", DefaultText: "what fits into half of the device's memory"},
+			&cli.IntFlag{Name: "queue", Value: 256, Usage: "number of requests that wait or are answered at once"},
+			&cli.BoolFlag{Name: "lenient", Usage: "pass over keys that are not known, and name them in the header X-Rlzero-Ignored"},
+			systemFlag, varFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
+		},
+		Action: serveModel,
+	}
+}
+
+func serveModel(c *cli.Context) error {
+	args, err := positional(c, "MODEL")
+	if err != nil {
+		return err
+	}
+	talk, err := chatOptions(c)
+	if err != nil {
+		return err
+	}
+	o := serve.Options{Name: c.String("name"), Lenient: c.Bool("lenient"), System: talk.System, Chat: talk.Options}
+	if o.Engine.Sequences, err = intFrom(c, "sequences", 1, 4096); err != nil {
+		return err
+	}
+	if o.Queue, err = intFrom(c, "queue", 1, 1<<16); err != nil {
+		return err
+	}
+	if o.Engine.CacheToken = c.Int("cache"); c.IsSet("cache") && o.Engine.CacheToken < 1 {
+		return badValue("cache", o.Engine.CacheToken, "whole numbers from 1, in tokens")
+	}
+	folder, note, err := servedFolder(c, args[0])
+	if err != nil {
+		return err
+	}
+	if o.Name == "" {
+		o.Name = nameOf(args[0])
+	}
+	api := web.API{Hosts: c.StringSlice("host"), Origins: c.StringSlice("origin"), Cert: c.String("tls-cert"), Key: c.String("tls-key"), Refuse: serve.Refuse}
+	if api.Token, err = tokenOf(c); err != nil {
+		return err
+	}
+	door, err := web.ListenAPI(c.String("listen"), api) // before the model is loaded, which takes longer
+	if err != nil {
+		return usage(err)
+	}
+	defer door.Close()
+	m, done, err := openModel(c, folder)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if o.Weights, err = digestOf(folder, c.String(adapterFlag.Name)); err != nil {
+		return err
+	}
+	s, err := serve.New(m, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	announce(c, s, door, folder, o.Name, note)
+	return answer(c, s, door)
+}
+
+// servedFolder is the folder or file behind MODEL, and what is to be said about it.
+func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
+	folder, warnings, err := store.FindModel(path)
+	warn(c, warnings)
+	if err != nil || folder == path {
+		return folder, "", err
+	}
+	note = "the newest checkpoint of " + path
+	if _, err := os.Stat(filepath.Join(path, "receipt.json")); err != nil {
+		note += ", a run that is not finished: checkpoints that it writes from now on are not served; start the server again for them"
+	}
+	return folder, note, nil
+}
+
+// nameOf is the name of a model in requests: that of its folder or file.
+func nameOf(path string) string {
+	if abs, err := filepath.Abs(path); err == nil { // "." has a name too
+		path = abs
+	}
+	return strings.TrimSuffix(filepath.Base(path), ".gguf")
+}
+
+// tokenOf reads --token-file; "" where there is none.
+func tokenOf(c *cli.Context) (string, error) {
+	path := c.String("token-file")
+	if path == "" {
+		return "", nil
+	}
+	data, err := files.Read(path, 4096)
+	if err != nil {
+		return "", fmt.Errorf("%w: --token-file: %w", lines.ErrInput, err)
+	}
+	token := strings.TrimSpace(string(data))
+	if len(token) < 16 || strings.ContainsAny(token, " \t\r\n") {
+		return "", hint.With(fmt.Errorf("%w: --token-file %s: found %d characters; accepted: one line of at least 16 characters without spaces", lines.ErrInput, path, len(token)), "openssl rand -hex 16 makes one")
+	}
+	return token, nil
+}
+
+// digestOf is the hash of the files that a model was read from, its adapter's included.
+func digestOf(folder, adapter string) (string, error) {
+	f, err := model.ReadFolder(folder)
+	if err != nil {
+		return "", err
+	}
+	f.Tensors.Close()
+	var all strings.Builder
+	seen := map[string]bool{"": true}
+	for _, dir := range []string{folder, f.Dir, f.Adapter, adapter} {
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		origin, err := receipts.OriginOf(dir)
+		if err != nil {
+			return "", err
+		}
+		for _, file := range origin.Files {
+			fmt.Fprintln(&all, file.Name, file.SHA256)
+		}
+	}
+	return receipts.Sum([]byte(all.String())), nil
+}
+
+// announce says what is served and where.
+func announce(c *cli.Context, s *serve.Server, door *web.Server, folder, name, note string) {
+	out := c.App.ErrWriter
+	fmt.Fprintf(out, "model    %s: %s\n", name, folder)
+	if note != "" {
+		fmt.Fprintf(out, "         %s\n", note)
+	}
+	if err := s.Chats(); err != nil {
+		fmt.Fprintf(out, "chat     no: %v\n", err)
+	}
+	fmt.Fprintf(out, "address  %s\n", door.URL())
+	if token := door.Token(); token != "" && !c.IsSet("token-file") {
+		fmt.Fprintf(out, "token    %s (clients send it as their API key)\n", token)
+	}
+	if door.Open() {
+		warn(c, []string{"the server is reached from other machines without TLS: others on the network can read tokens and texts; --tls-cert and --tls-key change that"})
+	}
+}
+
+// answer serves until it is interrupted or the device is lost.
+func answer(c *cli.Context, s *serve.Server, door *web.Server) error {
+	ctx, done := interruptible(c)
+	defer done()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case err := <-s.Lost():
+			stop(err)
+		case <-ctx.Done():
+		}
+	}()
+	if err := door.Serve(ctx, s.Handler()); err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package fit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/bench"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// Recipe is the preset that is planned.
+const Recipe = "lora-math"
+
+// Usual are the context and the group of the preset: what speed is estimated for, and
+// what is proposed first.
+const (
+	UsualContext = 1024
+	UsualGroup   = 8
+)
+
+// tried are the ways to train, those that change least first.
+var tried = []struct {
+	name string
+	set  cast.Set
+}{
+	{"full, f32", cast.Set{"model.lora.rank=0", "model.dtype=f32"}},
+	{"full, bf16", cast.Set{"model.lora.rank=0", "model.dtype=bf16"}},
+	{"LoRA, bf16", cast.Set{"model.dtype=bf16"}},
+	{"LoRA, q8_0", cast.Set{"model.dtype=q8_0"}},
+	{"LoRA, q4_0", cast.Set{"model.dtype=q4_0"}},
+}
+
+// adapters is the first of them with an adapter.
+const adapters = 2
+
+// contexts and groups are what is tried. A context is a prompt and a completion, half
+// each.
+var (
+	contexts = []int{512, 1024, 2048, 4096, 8192, 16384, 32768}
+	groups   = []int{64, 32, 16, 8, 4} // the preset evaluates with four samples of a problem
+)
+
+// Report is what fits a device.
+type Report struct {
+	Family     string `json:"family"`
+	Parameters int    `json:"parameters"`
+	Context    int    `json:"context"` // of the model, tokens
+	Device     string `json:"device"`
+	Memory     int    `json:"memory"` // of the device, bytes
+	Recipe     string `json:"recipe"` // that is planned
+	Ways       []Way  `json:"ways"`
+	Start      *Cell  `json:"start"` // what to begin with; null: nothing fits
+}
+
+// Way is one way to train.
+type Way struct {
+	Way   string `json:"way"`
+	Fits  []Cell `json:"fits"`  // by context; none: no context fits
+	Never string `json:"never"` // why the model cannot be trained so on this device, whatever its memory; "" if it can
+
+	// Estimates for the usual context, tokens per second: of sampling a usual group, and of
+	// an update.
+	Sampling float64 `json:"sampling_tokens_per_s"`
+	Training float64 `json:"training_tokens_per_s"`
+}
+
+// Cell is the largest group that fits with a context.
+type Cell struct {
+	Context int      `json:"context"`    // tokens
+	Group   int      `json:"group_size"` // completions of a prompt
+	Bytes   int      `json:"bytes"`      // of the run
+	Set     cast.Set `json:"set"`        // changes of the recipe
+}
+
+// Model reports what fits a device of a model of the given config. path is what stands
+// for it in the recipe.
+func Model(dev gpu.Device, c model.Config, path string) (*Report, error) {
+	caps := dev.Caps()
+	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: Recipe}
+	for _, w := range tried {
+		way := Way{Way: w.name, Fits: []Cell{}}
+		at := 0
+		for _, context := range contexts {
+			if context > c.MaxPositions && len(way.Fits) > 0 {
+				break
+			}
+			cell, next, never := largest(c, caps, w.set, path, min(context, c.MaxPositions), at)
+			if never != nil {
+				way.Never = never.Error()
+			}
+			if cell == nil {
+				break
+			}
+			way.Fits, at = append(way.Fits, *cell), next
+		}
+		if way.Never == "" {
+			if err := way.estimate(dev, c, w.set); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.name, err)
+			}
+		}
+		r.Ways = append(r.Ways, way)
+	}
+	r.Start = start(c, caps, path, r.Ways)
+	return r, nil
+}
+
+// largest finds the largest group with which a context fits, from groups[from] on, and
+// its place there; nil if none does. never is why not even the smallest can be planned.
+func largest(c model.Config, caps gpu.Caps, way cast.Set, path string, context, from int) (cell *Cell, at int, never error) {
+	for at = from; at < len(groups); at++ {
+		cell, err := planned(c, caps, way, path, context, groups[at])
+		if cell != nil || err != nil {
+			return cell, at, err
+		}
+	}
+	return nil, at, nil
+}
+
+// planned is a cell if it fits, with the cheapest changes that make it fit; nil if not.
+func planned(c model.Config, caps gpu.Caps, way cast.Set, path string, context, group int) (*Cell, error) {
+	set := slices.Clone(way)
+	if context != UsualContext {
+		set = append(set, fmt.Sprintf("task.max_prompt_tokens=%d", context/2), fmt.Sprintf("stage.rl.sampling.max_completion_tokens=%d", context-context/2))
+	}
+	if group != UsualGroup {
+		set = append(set, fmt.Sprintf("stage.rl.group_size=%d", group))
+	}
+	r, err := recipe.Load(Recipe, append(cast.Set{"model.path=" + path}, set...))
+	if err != nil {
+		return nil, err
+	}
+	more, plan, ok, err := cast.Afford(r, c, caps)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &Cell{context, group, plan.Total(), append(set, more...)}, nil
+}
+
+// start is what to begin with: the usual context and group in the first way with an adapter
+// that they fit, for the preset's learning rate is for adapters; or else the largest context
+// of the last way.
+func start(c model.Config, caps gpu.Caps, path string, ways []Way) *Cell {
+	var last *Cell
+	for i, w := range ways[adapters:] {
+		usual := min(UsualContext, c.MaxPositions)
+		for _, cell := range w.Fits {
+			if cell.Context == usual && cell.Group >= UsualGroup {
+				if cell, err := planned(c, caps, tried[adapters+i].set, path, usual, UsualGroup); err == nil {
+					return cell
+				}
+			}
+			last = &cell
+		}
+	}
+	return last
+}
+
+// Of the layer that is measured.
+const (
+	trainRows  = 256
+	layerBytes = 32 << 20 // of its matrix as float32
+	slowBytes  = 1 << 20  // on the plain-Go device
+)
+
+// estimate measures a layer and fills in the speeds.
+func (w *Way) estimate(dev gpu.Device, c model.Config, set cast.Set) error {
+	r, err := recipe.Load(Recipe, set)
+	if err != nil {
+		return err
+	}
+	most := layerBytes
+	if dev.Caps().Kind == gpu.Reference {
+		most = slowBytes
+	}
+	in := max(32, c.Width/32*32)
+	out := max(32, min(2*c.MLP, most/4/in)/32*32)
+	storage, rank := model.Dtype(r.Model.Dtype), r.Model.LoRA.Rank
+	update, err := bench.Linear(dev, storage, rank, trainRows, out, in)
+	if err != nil {
+		return err
+	}
+	step, err := bench.Linear(dev, storage, rank, UsualGroup, out, in)
+	if err != nil {
+		return err
+	}
+	context := min(UsualContext, c.MaxPositions)
+	heads := c.Heads * c.HeadDim
+	blocks := float64(c.Layers * c.Width * (2*heads + 2*c.KVHeads*c.HeadDim + 3*c.MLP))
+	head := float64(c.Vocab * c.Width)
+	attention := float64(c.Layers * 2 * context / 2 * heads) // scores and values of half of the keys
+	w.Sampling = 1 / ((blocks+head)*step.Forward + attention*update.Forward)
+	// The backward pass makes the logits again. Attention has two products forward and five
+	// backward, one of them the scores again.
+	w.Training = 1 / ((blocks+head)*(update.Forward+update.Backward) + head*update.Forward + attention*3.5*update.Forward)
+	return nil
+}

@@ -1,0 +1,104 @@
+package recipe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/settings"
+)
+
+// secondChance are the keys of what becomes of a group that meets a condition. One of Show,
+// Prefix, Rows and Again says what replaces its completions.
+type secondChance struct {
+	When        string  `toml:"when" about:"condition on a group after sampling, such as \"group_max(reward) == 0\": where it holds, completions of the group are replaced; \"\": never"`
+	Replace     int     `toml:"replace" range:"[0,65536]" unit:"completions" about:"how many of them, those with the lowest rewards first; 0: all"`
+	Show        string  `toml:"show" about:"sample again with a hint: the question of the second try, with members of the row in braces, such as \"{question} Hint: {hint}\"; its completions are trained behind the row's own prompt"`
+	TrainHint   bool    `toml:"train_hint" about:"with show: train them behind the prompt with the hint"`
+	Prefix      string  `toml:"prefix" about:"sample again behind the beginning of a solution: the member of the row that has the solution, such as \"completion\"; what was given is not trained"`
+	PrefixShare float64 `toml:"prefix_share" range:"(0,1]" about:"with prefix: the share of the solution's tokens that is given"`
+	Rows        string  `toml:"rows" about:"learn from what the row has: the member with a completion, such as \"completion\"; it counts as one of the group"`
+	Again       float64 `toml:"again" range:"[0,100]" about:"sample again at this temperature; 0: no"`
+}
+
+// replay are the keys of a store of groups that take part again in later steps.
+type replay struct {
+	Store  string  `toml:"store" about:"condition on a group at the end of its step, such as \"group_std(reward) > 0\": where it holds, the group is stored with its advantages, which are not computed again; \"\": no replay"`
+	Share  float64 `toml:"share" range:"[0,1)" about:"share of a step's groups that come from the store, as far as it has them; fewer are sampled then"`
+	MaxAge int     `toml:"max_age" range:"[1,inf)" unit:"updates" about:"updates of the weights after which a group leaves the store"`
+	Size   int     `toml:"size" range:"[1,1000000]" unit:"groups" about:"most groups in the store; the oldest leave"`
+}
+
+// Conditions of a stage on groups, as [Stage.Condition] knows them.
+const (
+	whenPart  = "second_chance/when"
+	storePart = "replay/store"
+)
+
+// Stale says whether a stage may train what was not sampled afresh in the step.
+func (s *Stage) Stale() bool { return s.SecondChance.When != "" || s.Replay.Store != "" }
+
+// Condition compiles second_chance/when or replay/store; nil: the stage has none.
+func (s *Stage) Condition(name string) (*formula.Program, error) {
+	text := map[string]string{whenPart: s.SecondChance.When, storePart: s.Replay.Store}[name]
+	if text == "" {
+		return nil, nil
+	}
+	all := func(string) bool { return true }
+	return s.Algorithm.method(algo.Method{}, all).Condition(name, text, name == whenPart, s.facts())
+}
+
+// Reads are the facts that the formulas of an rl stage read after sampling: those of its method
+// and of its conditions on groups. What the reward reads is known to its program.
+func (s *Stage) Reads() ([]string, error) {
+	method, err := s.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	reads := method.Needs()
+	for _, name := range []string{whenPart, storePart} {
+		program, err := s.Condition(name)
+		if err != nil {
+			return nil, err
+		}
+		if program != nil {
+			reads = append(reads, program.Needs(name)...)
+		}
+	}
+	reads = slices.DeleteFunc(reads, func(name string) bool { _, state := method.Method.State[name]; return state })
+	slices.Sort(reads)
+	return slices.Compact(reads), nil
+}
+
+// again checks the second chance and the replay of a stage.
+func (d decoder) again(s *Stage, at settings.Path) {
+	for _, name := range []string{whenPart, storePart} {
+		if _, err := s.Condition(name); err != nil {
+			d.beforeFaults(err, at)
+		}
+	}
+	c, p := s.SecondChance, at.With("second_chance")
+	fail := func(key, format string, args ...any) {
+		d.Fail(p.With(key), "%s %s", d.Name(p.With(key)), fmt.Sprintf(format, args...))
+	}
+	var ways []string
+	for i, given := range []bool{c.Show != "", c.Prefix != "", c.Rows != "", c.Again != 0} {
+		if given {
+			ways = append(ways, []string{"show", "prefix", "rows", "again"}[i])
+		}
+	}
+	switch {
+	case c.When == "" && len(ways) > 0:
+		fail(ways[0], "goes with when, the condition of a second chance")
+	case c.When != "" && len(ways) != 1:
+		fail("when", "goes with one of show, prefix, rows and again; found %d of them", len(ways))
+	case c.TrainHint && c.Show == "":
+		fail("train_hint", "goes with show")
+	case c.Replace > s.GroupSize:
+		fail("replace", "= %d is out of range; accepted: at most group_size = %d, or 0 for all", c.Replace, s.GroupSize)
+	case c.Show != "" && !strings.Contains(c.Show, "{"):
+		fail("show", "names no member of the row; write it in braces, such as {question} and {hint}")
+	}
+}

@@ -1,0 +1,283 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/rl/tasks"
+)
+
+// curriculum are the keys that say which problems a stage draws. Its formulas are
+// evaluated before every step, over all problems that can be drawn.
+type curriculum struct {
+	Weight   string         `toml:"weight" about:"formula of a prompt: problems are drawn in proportion to it, such as \"if(solved < 1, 1, 0.1)\"; where it has no value it is 1, and where all are 0 all are drawn alike; \"\": all alike"`
+	Order    string         `toml:"order" about:"formula of a prompt, such as \"row.level\": those for which it is least are drawn from first; goes with share; \"\": no order"`
+	Share    string         `toml:"share" about:"formula of the run, such as \"linear(0.2, 1, 1, steps)\": the share of the problems, in that order, that is open"`
+	Arms     string         `toml:"arms" about:"member of the problems' rows, such as \"row.category\": problems with one value of it are an arm, arms are drawn by the mean weight of their problems, however many those are; \"\": none"`
+	Pool     int            `toml:"pool" range:"[0,1000000]" unit:"problems" about:"how many problems of a procedural task a stage with weight, order or arms draws from; 0: data, whose rows are the problems"`
+	Settings map[string]any `toml:"settings" about:"settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated in every step, such as {numbers = \"floor(piecewise(3, 100, 4))\"}; they replace those of [task.settings]"`
+}
+
+// stageNumbers are numbers of a stage that are formulas of the run, evaluated before every
+// step. The key itself is the largest of them where memory depends on it.
+type stageNumbers struct {
+	LR                  string `toml:"lr" about:"formula in place of optimizer.lr, its warm-up and its schedule"`
+	ClipNorm            string `toml:"clip_norm" about:"formula in place of optimizer.clip_norm"`
+	WeightDecay         string `toml:"weight_decay" about:"formula in place of optimizer.weight_decay"`
+	Temperature         string `toml:"temperature" about:"formula in place of sampling.temperature, such as \"linear(1, 0.6, 1, steps)\""`
+	TopK                string `toml:"top_k" about:"formula in place of sampling.top_k"`
+	TopP                string `toml:"top_p" about:"formula in place of sampling.top_p"`
+	MinP                string `toml:"min_p" about:"formula in place of sampling.min_p"`
+	MaxCompletionTokens string `toml:"max_completion_tokens" about:"formula of whole numbers, at most sampling.max_completion_tokens, which has the largest"`
+	GroupSize           string `toml:"group_size" about:"formula of whole numbers, at most group_size, which has the largest"`
+	PromptsPerStep      string `toml:"prompts_per_step" about:"formula of whole numbers, at most prompts_per_step, which has the largest"`
+	PrefixShare         string `toml:"prefix_share" about:"formula in place of second_chance.prefix_share"`
+	UpdatesPerRollout   string `toml:"updates_per_rollout" about:"formula of whole numbers in place of updates_per_rollout"`
+}
+
+// Parts of [Stage.Before]: a table of the recipe and a key of it.
+const (
+	numbersPart    = "numbers/"
+	curriculumPart = "curriculum/"
+	settingsPart   = "settings/" // of the curriculum
+)
+
+// beforeParts are the formulas of the time before sampling.
+func (s *Stage) beforeParts() map[string]string {
+	parts := map[string]string{}
+	add := func(table string, of any) {
+		for _, f := range settings.Fields(of) {
+			if text, ok := f.Value().(string); ok && text != "" && f.Key != "arms" {
+				parts[table+f.Key] = text
+			}
+		}
+	}
+	add(numbersPart, &s.Numbers)
+	add(curriculumPart, &s.Curriculum)
+	for key, value := range s.Curriculum.Settings {
+		parts[settingsPart+key] = settings.Text(value)
+	}
+	return parts
+}
+
+// Before are the formulas of an rl stage that are evaluated before a step is sampled. The
+// names of their parts are numbers/KEY, curriculum/KEY and settings/NAME.
+func (s *Stage) Before() (*formula.Program, error) {
+	all := func(string) bool { return true }
+	facts := s.Algorithm.method(algo.Method{}, all).PromptFacts()
+	return formula.Compile(formula.Text{Parts: s.beforeParts()}, facts)
+}
+
+// Lists says whether a stage draws from a list of problems.
+func (s *Stage) Lists() bool { return s.Curriculum.Weight+s.Curriculum.Order+s.Curriculum.Arms != "" }
+
+// With is the stage with values of [Stage.Before]'s numbers in place of its own. The error
+// names the key.
+func (s *Stage) With(numbers map[string]float64) (*Stage, error) {
+	out := *s
+	for _, key := range slices.Sorted(maps.Keys(numbers)) {
+		x := numbers[key]
+		for _, table := range []any{&out.RL, &out.Sampling, &out.Optimizer, &out.SecondChance} {
+			for _, f := range settings.Fields(table) {
+				if f.Key != key {
+					continue
+				}
+				_, fraction := f.Value().(float64)
+				most, whole := f.Value().(int)
+				largest := slices.Contains([]string{"group_size", "prompts_per_step", "max_completion_tokens"}, key)
+				switch {
+				case math.IsNaN(x) || !fraction && x != math.Trunc(x):
+					return nil, fmt.Errorf("numbers.%s is %v; accepted: %s", key, x, f.Accepted())
+				case whole && largest && x > float64(most):
+					return nil, fmt.Errorf("numbers.%s is %v; accepted: at most %s = %d, which has the largest", key, x, key, most)
+				}
+				f.SetNumber(x)
+				if err := settings.Check(table); err != nil {
+					return nil, fmt.Errorf("numbers.%w", err)
+				}
+			}
+		}
+		if key == "lr" {
+			out.Optimizer.Schedule, out.Optimizer.WarmupSteps = "constant", 0
+		}
+	}
+	return &out, nil
+}
+
+// before checks the curriculum and the numbers of a stage.
+func (d decoder) before(s *Stage, task Task, at settings.Path) {
+	failed := d.Failed()
+	d.curriculum(s, task, at.With("curriculum"))
+	for _, name := range slices.Sorted(maps.Keys(s.Curriculum.Settings)) {
+		value := s.Curriculum.Settings[name]
+		switch value.(type) {
+		case string, float64, int64:
+		default:
+			d.WrongType(at.With("curriculum").With("settings").With(name), value, "a formula in quotes")
+		}
+	}
+	if d.Failed() > failed {
+		return
+	}
+	program, err := s.Before()
+	if err != nil {
+		d.beforeFaults(err, at)
+		return
+	}
+	for _, part := range slices.Sorted(maps.Keys(s.beforeParts())) {
+		p := pathOf(part, at)
+		level, _, _ := program.Level(part)
+		group := part == curriculumPart+"weight" || part == curriculumPart+"order" || strings.HasPrefix(part, settingsPart)
+		if level > formula.Group || level == formula.Group && !group {
+			d.Fail(p, "%s: one value for each %s where one for the %s is wanted", d.Name(p), level, map[bool]string{true: "prompt", false: "run"}[group])
+		}
+		for _, need := range program.Needs(part) {
+			if slices.ContainsFunc(formula.Structure(), func(f formula.Fact) bool { return f.Name == need }) {
+				d.Fail(p, "%s reads %s, which is known after sampling", d.Name(p), need)
+			}
+			if strings.HasPrefix(part, settingsPart) && s.ofProblem(need) {
+				d.Fail(p, "%s reads %s, which belongs to a problem, but its problem is not made yet; accepted: step, steps, progress, chance, prompt_chance and states without by", d.Name(p), need)
+			}
+		}
+	}
+	if d.Failed() == failed {
+		d.tried(s, task, program, at)
+	}
+}
+
+// ofProblem says whether a fact of the time before sampling is of a problem that is there.
+func (s *Stage) ofProblem(fact string) bool {
+	if state, is := s.Algorithm.states()[fact]; is {
+		return state.By != ""
+	}
+	return !slices.Contains([]string{"step", "steps", "progress", "chance", "prompt_chance"}, fact)
+}
+
+// curriculum checks which keys go together.
+func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
+	c := s.Curriculum
+	fail := func(key, format string, args ...any) {
+		d.Fail(at.With(key), "%s %s", d.Name(at.With(key)), fmt.Sprintf(format, args...))
+	}
+	known := task.Settings != nil
+	switch {
+	case (c.Order == "") != (c.Share == ""):
+		fail("share", "and order go together: order says which problems come first, share how many of them are open")
+	case c.Arms != "" && !strings.HasPrefix(c.Arms, "row."):
+		fail("arms", "= %q is not accepted; accepted: a member of the rows, such as row.category", c.Arms)
+	case len(c.Settings) > 0 && (s.Lists() || c.Pool > 0):
+		fail("settings", "make new problems in every step: they do not go with weight, order, arms or pool, which choose among problems that are there")
+	case len(c.Settings) > 0 && task.FromData():
+		fail("settings", "are those of a procedural task; the problems of this recipe are data")
+	case c.Pool > 0 && task.FromData():
+		fail("pool", "is of procedural tasks; the problems of this recipe are data: all rows of it")
+	case c.Pool > 0 && !s.Lists():
+		fail("pool", "goes with weight, order or arms")
+	case c.Pool == 0 && known && s.Lists():
+		fail("pool", "is missing: a procedural task has no list of problems; say how many of them to choose among")
+	case known:
+		for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
+			var have []string
+			for _, setting := range tasks.Settings(task.Settings) {
+				have = append(have, setting.Key)
+			}
+			if p := at.With("settings").With(name); !slices.Contains(have, name) {
+				d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have))
+			}
+		}
+	}
+}
+
+// tried evaluates what depends on the step alone, for steps over the whole stage.
+func (d decoder) tried(s *Stage, task Task, program *formula.Program, at settings.Path) {
+	const tries = 64
+	for i := range min(tries, s.RL.Steps) {
+		step := 1
+		if n := min(tries, s.RL.Steps) - 1; n > 0 {
+			step += i * (s.RL.Steps - 1) / n
+		}
+		numbers, changed := map[string]float64{}, map[string]float64{}
+		t := ofStep(step, s.RL.Steps)
+		for part := range s.beforeParts() {
+			if slices.ContainsFunc(program.Needs(part), func(need string) bool { _, known := t.Column(need); return !known }) {
+				continue
+			}
+			c, err := program.On(t).Column(part)
+			if err != nil {
+				d.beforeFaults(err, at)
+				return
+			}
+			if key, is := strings.CutPrefix(part, numbersPart); is {
+				numbers[key] = c.V[0]
+			}
+			if key, is := strings.CutPrefix(part, settingsPart); is {
+				changed[key] = c.V[0]
+			}
+		}
+		if _, err := s.With(numbers); err != nil {
+			d.Fail(at.With("numbers"), "%s in step %d: %v", d.Name(at), step, err)
+			return
+		}
+		if len(changed) == len(s.Curriculum.Settings) && len(changed) > 0 && task.Settings != nil {
+			family, err := tasks.Lookup(task.Name)
+			if err == nil {
+				_, err = family.Changed(task.Settings, changed)
+			}
+			if err != nil {
+				p := at.With("curriculum").With("settings")
+				d.Fail(p, "%s in step %d: %v", d.Name(p), step, err)
+				return
+			}
+		}
+	}
+}
+
+// ofStep has what is known of a step before anything of it is drawn. Its frame is that of
+// one prompt.
+func ofStep(step, steps int) *formula.Table {
+	frame, err := formula.NewFrame([]int{0}, [][]int{{0}}, nil)
+	if err != nil {
+		panic(err) // one completion without tokens is accepted
+	}
+	t := formula.NewTable(frame)
+	for name, x := range map[string]float64{"step": float64(step), "steps": float64(steps), "progress": float64(step-1) / math.Max(1, float64(steps-1))} {
+		if err := t.Add(name, formula.Column{Level: formula.Run, V: []float64{x}}); err != nil {
+			panic(err)
+		}
+	}
+	return t
+}
+
+// pathOf is the key that has a part of [Stage.Before].
+func pathOf(part string, at settings.Path) settings.Path {
+	table, key, _ := strings.Cut(part, "/")
+	if table+"/" == settingsPart {
+		at = at.With("curriculum")
+	}
+	return at.With(table).With(key)
+}
+
+// beforeFaults records what the checker of formulas found.
+func (d decoder) beforeFaults(err error, at settings.Path) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range many.Unwrap() {
+			d.beforeFaults(err, at)
+		}
+		return
+	}
+	var fault *formula.Error
+	if !errors.As(err, &fault) {
+		d.Fail(at, "%s: %v", d.Name(at), err)
+		return
+	}
+	p, inside := pathOf(fault.Part, at), *fault
+	inside.Part = ""
+	d.Fail(p, "%s: %v", d.Name(p), &inside)
+}

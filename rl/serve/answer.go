@@ -1,0 +1,214 @@
+package serve
+
+import (
+	"strconv"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
+)
+
+// answer is a completion, or a chat completion, or a part of one in a stream.
+type answer struct {
+	ID          string   `json:"id"`
+	Object      string   `json:"object"`
+	Created     int64    `json:"created"` // seconds since 1970
+	Model       string   `json:"model"`
+	Fingerprint string   `json:"system_fingerprint"`
+	Seed        uint64   `json:"seed"`
+	Choices     []choice `json:"choices"`
+	Usage       *usage   `json:"usage,omitempty"`
+
+	PromptIDs      []int            `json:"prompt_token_ids,omitempty"` // of a chat
+	PromptLogprobs []map[string]top `json:"prompt_logprobs,omitempty"`  // of a chat
+}
+
+// choice is one completion. Where it is a part of a stream, so are its lists.
+type choice struct {
+	Index    int      `json:"index"`
+	Text     *string  `json:"text,omitempty"`    // of a completion
+	Message  *message `json:"message,omitempty"` // of a chat
+	Delta    *message `json:"delta,omitempty"`   // of a chat's stream
+	Logprobs any      `json:"logprobs"`          // *textLogprobs, *chatLogprobs or null
+	Finish   *string  `json:"finish_reason"`
+
+	IDs            []int            `json:"token_ids,omitempty"`
+	Entropy        []float32        `json:"entropy,omitempty"`          // nats, one for each token
+	PromptIDs      []int            `json:"prompt_token_ids,omitempty"` // of a completion
+	PromptLogprobs []map[string]top `json:"prompt_logprobs,omitempty"`  // of a completion
+}
+
+type message struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+// textLogprobs are those of a completion; those of the prompt's tokens come first where it
+// is echoed. Nats.
+type textLogprobs struct {
+	Tokens  []string             `json:"tokens"`
+	Logprob []*float32           `json:"token_logprobs"` // null: nothing stands before the token
+	Top     []map[string]float32 `json:"top_logprobs"`
+	Offset  []int                `json:"text_offset"` // characters before the token
+}
+
+// chatLogprobs are those of a chat. Nats.
+type chatLogprobs struct {
+	Content []chatLogprob `json:"content"`
+	Refusal any           `json:"refusal"`
+}
+
+type chatLogprob struct {
+	tokenLogprob
+	Top []tokenLogprob `json:"top_logprobs"`
+}
+
+type tokenLogprob struct {
+	Token   string  `json:"token"`
+	Logprob float32 `json:"logprob"`
+	Bytes   []int   `json:"bytes"` // null for a part of a character
+}
+
+// top is a token of a prompt, or one of the most likely ones of its place.
+type top struct {
+	Logprob float32 `json:"logprob"`
+	Token   string  `json:"decoded_token"`
+}
+
+// byID names a token that has no text of its own.
+func byID(id int) string { return "token_id:" + strconv.Itoa(id) }
+
+// part is what an event adds to a choice.
+type part struct {
+	choice int // of the answer
+	text   string
+	tokens []model.Token // those that the text may not show yet included
+	offset []int         // [token] characters before it
+	finish string        // why it ends; "": it goes on
+}
+
+// teller makes parts of the events of one choice.
+type teller struct {
+	q       *query
+	choice  int
+	speaker *speaker
+	before  int // characters of the prompt, where it is echoed
+	drawn   int
+}
+
+func newTeller(q *query, choice int, tok *text.Tokenizer) *teller {
+	return &teller{q: q, choice: choice, speaker: newSpeaker(tok, q.stop)}
+}
+
+// add takes the next token of the completion.
+func (t *teller) add(token model.Token) part {
+	p := part{choice: t.choice, tokens: []model.Token{token}, offset: []int{t.before + t.speaker.runes}}
+	t.drawn++
+	if !t.q.isEnd(token.ID) {
+		p.text = t.speaker.add(token.ID)
+	}
+	if token.Stop != "" {
+		p.text += t.speaker.end()
+		p.finish = finish(token.Stop)
+	}
+	return p
+}
+
+// finish is a reason in OpenAI's words.
+func finish(stop string) string {
+	if stop == "length" {
+		return "length"
+	}
+	return "stop"
+}
+
+// textLogprobs writes the log-probs of tokens; the first of a prompt has none.
+func (n names) textLogprobs(tokens []model.Token, offset []int, most int, fromPrompt bool) *textLogprobs {
+	out := &textLogprobs{Tokens: []string{}, Logprob: []*float32{}, Top: []map[string]float32{}, Offset: offset}
+	for i, t := range tokens {
+		name, _ := n.of(t.ID)
+		out.Tokens = append(out.Tokens, name)
+		if fromPrompt && i == 0 {
+			out.Logprob, out.Top = append(out.Logprob, nil), append(out.Top, nil)
+			continue
+		}
+		out.Logprob = append(out.Logprob, &tokens[i].Logprob)
+		out.Top = append(out.Top, n.topOf(t, most))
+	}
+	return out
+}
+
+// topOf are the most likely tokens of a place by their text, and the token itself. Of
+// several with one text, those behind the first stand under their ids.
+func (n names) topOf(t model.Token, most int) map[string]float32 {
+	out := map[string]float32{}
+	for _, a := range withItself(t, most) {
+		name, _ := n.of(a.ID)
+		if _, taken := out[name]; taken {
+			name = byID(a.ID)
+		}
+		out[name] = a.Logprob
+	}
+	return out
+}
+
+// withItself are the most likely tokens of a place, and the token itself if it is not
+// among them.
+func withItself(t model.Token, most int) []model.Alternative {
+	var out []model.Alternative
+	there := false
+	for _, a := range t.Top[:min(most, len(t.Top))] {
+		there = there || a.ID == t.ID
+		out = append(out, a)
+	}
+	if !there {
+		out = append(out, model.Alternative{ID: t.ID, Logprob: t.Logprob})
+	}
+	return out
+}
+
+func (n names) chatLogprobs(tokens []model.Token, most int) *chatLogprobs {
+	out := &chatLogprobs{Content: []chatLogprob{}}
+	for _, t := range tokens {
+		c := chatLogprob{tokenLogprob: n.tokenLogprob(t.ID, t.Logprob), Top: []tokenLogprob{}}
+		for _, a := range t.Top[:min(most, len(t.Top))] {
+			c.Top = append(c.Top, n.tokenLogprob(a.ID, a.Logprob))
+		}
+		out.Content = append(out.Content, c)
+	}
+	return out
+}
+
+func (n names) tokenLogprob(id int, logprob float32) tokenLogprob {
+	name, own := n.of(id)
+	t := tokenLogprob{Token: name, Logprob: logprob}
+	if own {
+		for _, b := range []byte(name) {
+			t.Bytes = append(t.Bytes, int(b))
+		}
+	}
+	return t
+}
+
+// promptLogprobs are those of a prompt by token ids, in vLLM's shape; the first is null.
+func (n names) promptLogprobs(tokens []model.Token, most int) []map[string]top {
+	out := []map[string]top{}
+	for i, t := range tokens {
+		if i == 0 {
+			out = append(out, nil)
+			continue
+		}
+		place := map[string]top{}
+		for _, a := range withItself(t, most) {
+			name, _ := n.of(a.ID)
+			place[strconv.Itoa(a.ID)] = top{a.Logprob, name}
+		}
+		out = append(out, place)
+	}
+	return out
+}

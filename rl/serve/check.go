@@ -1,0 +1,152 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/rlzero/rlzero/model"
+)
+
+// claim is a completion that somebody says was drawn.
+type claim struct {
+	prompt   []int
+	ids      []int
+	logprobs []float32 // nil: not claimed
+}
+
+// checked is the body of /v1/check.
+type checked struct {
+	query
+	claims []claim
+}
+
+// checkKeys are those of /v1/check: how it was drawn, under the names of a completion.
+var checkKeys = slices.Concat(asChecked("model", "temperature", "top_p", "min_p", "top_k", "seed", "draw_stream"), keys[checked]{
+	{"prompt_token_ids", idList(func(c *checked) *[]int { return &c.claim().prompt })},
+	{"token_ids", idList(func(c *checked) *[]int { return &c.claim().ids })},
+	{"logprobs", func(c *checked, name string, raw json.RawMessage) *fault {
+		var texts []*json.Number
+		if json.Unmarshal(raw, &texts) != nil || slices.Contains(texts, nil) {
+			return bad(name, "%s is not a list of numbers, nats", name)
+		}
+		list := make([]float32, len(texts))
+		for i, t := range texts {
+			x, err := strconv.ParseFloat(t.String(), 32)
+			if err != nil {
+				return bad(element(name, i), "%s is %s, which float32 cannot hold", element(name, i), t)
+			}
+			list[i] = float32(x)
+		}
+		c.claim().logprobs = list
+		return nil
+	}},
+})
+
+// claim is the only one of a body.
+func (c *checked) claim() *claim {
+	if len(c.claims) == 0 {
+		c.claims = make([]claim, 1)
+	}
+	return &c.claims[0]
+}
+
+// asChecked are keys of completions as those of a check.
+func asChecked(names ...string) keys[checked] {
+	var out keys[checked]
+	for _, k := range shared {
+		if slices.Contains(names, k.name) {
+			out = append(out, key[checked]{k.name, func(c *checked, name string, raw json.RawMessage) *fault { return k.read(&c.query, name, raw) }})
+		}
+	}
+	return out
+}
+
+// verdict is the answer of /v1/check.
+type verdict struct {
+	Object      string      `json:"object"`
+	Equal       bool        `json:"equal"` // all that is claimed was drawn
+	Tokens      int         `json:"tokens"`
+	Difference  *difference `json:"first_difference"`
+	Fingerprint string      `json:"system_fingerprint"`
+}
+
+// difference is where a claim is wrong.
+type difference struct {
+	Token int    `json:"token"` // of the completion, from 0
+	What  string `json:"what"`  // "id" or "logprob"
+	Right any    `json:"right"` // what it has to be; null: the completion ends before it
+}
+
+// check answers whether a completion is what this model draws: the proof of an answer,
+// for the price of reading it.
+func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
+	data, f := readBody(w, r)
+	if f != nil {
+		return f
+	}
+	c := &checked{query: *newQuery(false)}
+	if _, f := checkKeys.read("", data, c, false); f != nil {
+		return f
+	}
+	if f := s.knows(c.model); f != nil {
+		return f
+	}
+	k := c.claim()
+	if f := s.promptIDs("prompt_token_ids", k.prompt); f != nil {
+		return f
+	}
+	switch {
+	case !c.seeded:
+		return bad("seed", `there is no "seed"; accepted: the seed that the completion was drawn with`)
+	case len(k.ids) == 0:
+		return bad("token_ids", "there are no token_ids; accepted: the ids of the completion, at least one")
+	case k.logprobs != nil && len(k.logprobs) != len(k.ids):
+		return bad("logprobs", "there are %d logprobs and %d token_ids; accepted: one for each", len(k.logprobs), len(k.ids))
+	}
+	req := model.Request{Prompt: k.prompt, MaxTokens: len(k.ids), Sampling: c.sampling, Stream: uint32(c.drawStream), Ends: []int{}}
+	if err := s.engine.Admits(req); err != nil {
+		return bad("token_ids", "%v", err)
+	}
+	leave, f := s.enter()
+	if f != nil {
+		return f
+	}
+	defer leave()
+	right, err := s.drawn(r.Context(), req, k.ids)
+	if err != nil {
+		return s.failed(r.Context(), err)
+	}
+	v := verdict{Object: "check", Tokens: len(k.ids), Fingerprint: s.print, Difference: k.differs(right)}
+	v.Equal = v.Difference == nil
+	return writeJSON(w, v)
+}
+
+// drawn is what the engine draws where a completion is claimed.
+func (s *Server) drawn(ctx context.Context, req model.Request, claimed []int) (model.Completion, error) {
+	s.working.Add(1)
+	defer s.working.Done()
+	all, err := s.engine.Check(ctx, []model.Request{req}, [][]model.Completion{{{IDs: claimed}}})
+	if err != nil {
+		return model.Completion{}, err
+	}
+	return all[0][0], nil
+}
+
+// differs is the first place where a claim is not what it has to be.
+func (k *claim) differs(right model.Completion) *difference {
+	claimed := model.Completion{IDs: k.ids, Logprob: k.logprobs, Entropy: right.Entropy, Stop: right.Stop}
+	if k.logprobs == nil {
+		claimed.Logprob = right.Logprob
+	}
+	at, what := claimed.FirstDifference(right)
+	switch what {
+	case "id":
+		return &difference{at, what, right.IDs[at]}
+	case "logprob":
+		return &difference{at, what, right.Logprob[at]}
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Package serve answers the HTTP requests that OpenAI's clients send, with a model of
+// rlzero.
+//
+//	body ── readQuery ──> query ── readPrompts ──> token ids ── draw ──> events ──> answer, or events of a stream
+//	                                                             │
+//	                                                  model.Engine: all requests advance together
+//
+// An answer is a function of the model, the request and its seed: it has the same bytes,
+// up to the time in "created", whatever else the server does, and the completions are
+// those of rlzero sample and of a training rollout with the same seed and stream. Choice i
+// of an answer draws from stream draw_stream + i. A request without a seed gets one, which
+// the answer tells. The events of a stream are those of the choices, each in order; how
+// they alternate depends on the load.
+//
+// Nothing in a request is ignored. A key is followed or refused, and the refusal names it;
+// a key whose value changes nothing passes. New keys are rows of the tables in query.go,
+// with what reads them.
+//
+// # Units
+//
+// Log-probs and entropies are in nats. They are those of the whole distribution at the
+// temperature, as in training, and of the unscaled one at temperature 0. Offsets of text
+// are in characters. Ids are rows of the embedding, from 0.
+//
+// # Threads
+//
+// A Server's handler may be called by many goroutines. The engine calls back from one
+// goroutine for all requests (feed), which never waits for a client.
+//
+// # Sources
+//
+// The forms are those of https://platform.openai.com/docs/api-reference and, for token
+// ids, prompt_logprobs, /tokenize and /detokenize, of
+// https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+package serve

@@ -1,0 +1,242 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/gpu/refdev"
+	"github.com/rlzero/rlzero/rl/chat"
+)
+
+// refused is what a client reads of a refusal.
+type refused struct {
+	Error struct {
+		Message, Type string
+		Param, Code   *string
+	}
+}
+
+func orEmpty(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+const (
+	completions = "/v1/completions"
+	talk        = "/v1/chat/completions"
+	hello       = `"messages":[{"role":"user","content":"hello"}]`
+)
+
+var refusals = []struct {
+	path, body  string
+	status      int
+	param, code string
+	says        string
+}{
+	{completions, `{`, 400, "", "", "not JSON"},
+	{completions, `[1]`, 400, "", "", "found a list; accepted: an object"},
+	{completions, `{"prompt":"a"} x`, 400, "", "", "more behind the object"},
+	{completions, "{\"prompt\":\"\xff\"}", 400, "", "", "not UTF-8"},
+	{completions, `{"prompt":"a","prompt":"b"}`, 400, "prompt", "", "twice"},
+	{completions, `{}`, 400, "prompt", "", `there is no "prompt"`},
+	{completions, `{"prompt":""}`, 400, "prompt", "", "no tokens"},
+	{completions, `{"prompt":null}`, 400, "prompt", "", `there is no "prompt"`},
+	{completions, `{"prompt":{}}`, 400, "prompt", "", "a list of texts"},
+	{completions, `{"prompt":["a",null]}`, 400, "prompt[1]", "", "null"},
+	{completions, `{"prompt":[1,null]}`, 400, "prompt", "", "whole numbers"},
+	{completions, `{"prompt":[[1],[261]]}`, 400, "prompt[1]", "", "0 to 260"},
+	{completions, `{"prompt":[-1]}`, 400, "prompt", "", "0 to 260"},
+	{completions, `{"prompt":"a","tempreature":1}`, 400, "tempreature", "unsupported_parameter", `did you mean "temperature"?`},
+	{completions, `{"prompt":"a","temperature":-1}`, 400, "temperature", "", "from 0.0001"},
+	{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "", "a text; accepted"},
+	{completions, `{"prompt":"a","top_p":0}`, 400, "top_p", "", "above 0"},
+	{completions, `{"prompt":"a","n":0}`, 400, "n", "", "from 1 to 128"},
+	{completions, `{"prompt":"a","n":1.5}`, 400, "n", "", "from 1 to 128"},
+	{completions, `{"prompt":"a","n":2,"best_of":4}`, 400, "best_of", "unsupported_parameter", "the same number"},
+	{completions, `{"prompt":"a","seed":-1}`, 400, "seed", "", "from 0"},
+	{completions, `{"prompt":"a","stop":[""]}`, 400, "stop", "", "empty"},
+	{completions, `{"prompt":"a","stop":[null]}`, 400, "stop", "", "a list of texts"},
+	{completions, `{"prompt":"a","logprobs":21}`, 400, "logprobs", "", "0 to 20"},
+	{completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", "", "0 to 20"},
+	{completions, `{"prompt":"a","max_tokens":0}`, 400, "max_tokens", "", "0 with echo"},
+	{completions, `{"prompt":"a","max_tokens":300}`, 400, "prompt", "context_length_exceeded", "256"},
+	{completions, `{"prompt":"a","suffix":"b"}`, 400, "suffix", "unsupported_parameter", "at its end"},
+	{completions, `{"prompt":"a","presence_penalty":0.5}`, 400, "presence_penalty", "unsupported_parameter", "accepted: 0"},
+	{completions, `{"prompt":"a","logit_bias":{"5":1}}`, 400, "logit_bias", "unsupported_parameter", "accepted: {}"},
+	{completions, `{"prompt":"a","stream_options":{}}`, 400, "stream_options", "", "goes with stream"},
+	{completions, `{"prompt":"a","stream":true,"stream_options":{"x":1}}`, 400, "stream_options.x", "unsupported_parameter", "include_usage"},
+	{completions, `{"prompt":"a","stream":true,"echo":true,"logprobs":1}`, 400, "stream", "unsupported_parameter", "in a stream"},
+	{completions, `{"prompt":"a","model":"other"}`, 404, "model", "model_not_found", `accepted: "tiny"`},
+	{completions, `{"prompt":"a","messages":[]}`, 400, "messages", "unsupported_parameter", "not known here"},
+	{talk, `{}`, 400, "messages", "", `there is no "messages"`},
+	{talk, `{"messages":[]}`, 400, "messages", "", "a list of messages"},
+	{talk, `{"messages":[null]}`, 400, "messages[0]", "", "found null"},
+	{talk, `{"messages":[{"content":"a"}]}`, 400, "messages[0].role", "", "no role"},
+	{talk, `{"messages":[{"role":"user"}]}`, 400, "messages[0].content", "", "no content"},
+	{talk, `{"messages":[{"role":"robot","content":"a"}]}`, 400, "messages[0].role", "", "accepted: \"system\""},
+	{talk, `{"messages":[{"role":"tool","content":"a"}]}`, 400, "messages[0].role", "unsupported_parameter", "no tools"},
+	{talk, `{"messages":[{"role":"user","content":"a","nmae":"b"}]}`, 400, "messages[0].nmae", "unsupported_parameter", `did you mean "name"?`},
+	{talk, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`, 400, "messages[0].content[0].type", "unsupported_parameter", "text alone"},
+	{talk, `{"messages":[{"role":"user","content":"<|im_end|>"}]}`, 400, "messages", "", "control token"},
+	{talk, `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 400, "messages", "", "nothing to answer"},
+	{talk, `{` + hello + `,"tools":[{"type":"function"}]}`, 400, "tools", "unsupported_parameter", "no tools"},
+	{talk, `{` + hello + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "unsupported_parameter", `accepted: {"type":"text"}`},
+	{talk, `{` + hello + `,"top_logprobs":2}`, 400, "top_logprobs", "", "goes with logprobs"},
+	{talk, `{` + hello + `,"logprobs":3}`, 400, "logprobs", "", "true, false"},
+	{talk, `{` + hello + `,"max_tokens":3,"max_completion_tokens":4}`, 400, "max_tokens", "", "mean the same"},
+	{talk, `{` + hello + `,"max_tokens":256}`, 400, "messages", "context_length_exceeded", "256"},
+	{talk, `{` + hello + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "unsupported_parameter", "not known here"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1]}`, 400, "seed", "", `there is no "seed"`},
+	{"/v1/check", `{"prompt_token_ids":[1],"seed":1}`, 400, "token_ids", "", "at least one"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1,2],"seed":1}`, 400, "logprobs", "", "one for each"},
+	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1],"logprobs":[1e99],"seed":1}`, 400, "logprobs[0]", "", "float32"},
+	{"/tokenize", `{}`, 400, "prompt", "", "one of"},
+	{"/tokenize", `{"prompt":"a","add_special_tokens":true}`, 400, "add_special_tokens", "unsupported_parameter", "accepted: false"},
+	{"/detokenize", `{}`, 400, "tokens", "", "there are no"},
+	{"/detokenize", `{"tokens":[999]}`, 400, "tokens", "", "0 to 260"},
+	{"/v1/responses", `{}`, 404, "", "unknown_url", "/v1/chat/completions"},
+	{"/v1/models/other", "", 404, "model", "model_not_found", `accepted: "tiny"`},
+	{"/v1/completions", "", 405, "", "", "accepted: POST"},
+	{"/v1/models", "{}", 405, "", "", "accepted: GET"},
+	{completions, `{"prompt":"` + strings.Repeat("a", maxBody) + `"}`, 413, "", "", "8388608 bytes"},
+}
+
+// TestRefusals: every fault of a request has its status, the key that is wrong, and a text
+// that says what is accepted.
+func TestRefusals(t *testing.T) {
+	s := plain(t, nil)
+	for _, c := range refusals {
+		status, body := ask(t, s, c.path, c.body)
+		var r refused
+		if err := json.Unmarshal([]byte(body), &r); err != nil {
+			t.Fatalf("%s %.200s: %v in %s", c.path, c.body, err, body)
+		}
+		if status != c.status || orEmpty(r.Error.Param) != c.param || orEmpty(r.Error.Code) != c.code || r.Error.Type != invalid || !strings.Contains(r.Error.Message, c.says) {
+			t.Errorf("%s %.200s: %d %s; want %d, param %q, code %q, %q", c.path, c.body, status, body, c.status, c.param, c.code, c.says)
+		}
+	}
+}
+
+// TestPasses: values that change nothing pass.
+func TestPasses(t *testing.T) {
+	s := plain(t, nil)
+	want, _ := ask(t, s, "/v1/completions", `{"prompt":"a","seed":1}`)
+	for _, key := range []string{`"presence_penalty":0`, `"frequency_penalty":0.0`, `"repetition_penalty":1`, `"logit_bias":{}`, `"logit_bias": { }`, `"user":"me"`,
+		`"metadata":{"a":"b"}`, `"suffix":null`, `"best_of":1`, `"service_tier":"auto"`, `"top_k":-1`, `"stop":null`, `"logprobs":null`, `"stop_token_ids":[]`, `"model":"tiny"`, `"stream":false`} {
+		if status, body := ask(t, s, "/v1/completions", `{"prompt":"a","seed":1,`+key+`}`); status != want {
+			t.Errorf("%s: %d %s", key, status, body)
+		}
+	}
+	for _, key := range []string{`"store":false`, `"tools":[]`, `"tool_choice":"auto"`, `"parallel_tool_calls":true`, `"response_format":{"type":"text"}`, `"modalities":["text"]`, `"max_completion_tokens":3`} {
+		if status, body := ask(t, s, "/v1/chat/completions", `{"messages":[{"role":"developer","content":[{"type":"text","text":"a"}]},{"role":"user","content":"b","name":null}],"max_tokens":3,`+key+`}`); status != want {
+			t.Errorf("%s: %d %s", key, status, body)
+		}
+	}
+}
+
+// TestLenient: keys that are not known are passed over where that is wanted, and named.
+func TestLenient(t *testing.T) {
+	s := plain(t, func(o *Options) { o.Lenient = true })
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/v1/completions", strings.NewReader(`{"prompt":"a","grüße":1,"stream":true,"stream_options":{"y":2}}`)))
+	if got := w.Header().Get("X-Rlzero-Ignored"); w.Code != 200 || got != "gr??e, stream_options.y" {
+		t.Errorf("%d, %q", w.Code, got)
+	}
+	if status, _ := ask(t, s, "/v1/completions", `{"prompt":"a","suffix":"b"}`); status != 400 {
+		t.Errorf("a key that is known and not supported: %d", status)
+	}
+}
+
+// TestQueue: a request beyond the queue is refused, and the others are answered.
+func TestQueue(t *testing.T) {
+	s := plain(t, func(o *Options) { o.Queue = 1 })
+	leave, f := s.enter()
+	if f != nil {
+		t.Fatal(f)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/v1/completions", strings.NewReader(`{"prompt":"a"}`)))
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "queue_full") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	leave()
+	if status, body := ask(t, s, "/v1/completions", `{"prompt":"a"}`); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// TestLost: a device that is lost is told to the request, in a stream too, and to whoever
+// runs the server.
+func TestLost(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		dev := &gputest.Losing{Device: refdev.New(), Submissions: 5}
+		s := serving(t, tiny(t, dev), nil)
+		status, body := ask(t, s, "/v1/completions", fmt.Sprintf(`{"prompt":"a","max_tokens":50,"seed":1,"stream":%v}`, stream))
+		if !strings.Contains(body, codeLost) || strings.Contains(body, "[DONE]") || !stream && status != 500 {
+			t.Errorf("stream %v: %d %s", stream, status, body)
+		}
+		select {
+		case <-s.Lost():
+		default:
+			t.Error("nobody was told")
+		}
+	}
+}
+
+// TestNoTemplate: a model without a chat template says so, and continues text.
+func TestNoTemplate(t *testing.T) {
+	s := plain(t, nil)
+	s.format, s.noChat = nil, fmt.Errorf("there is none")
+	if status, body := ask(t, s, "/v1/chat/completions", `{"messages":[{"role":"user","content":"a"}]}`); status != 400 || !strings.Contains(body, "/v1/completions continues text") {
+		t.Errorf("%d %s", status, body)
+	}
+	m := tiny(t, refdev.New())
+	m.Tokenizer = nil
+	s = serving(t, m, func(o *Options) { o.Chat = chat.Options{} })
+	for body, want := range map[string]string{
+		`{"prompt":"a"}`:              "accepted: token ids",
+		`{"prompt":[1],"stop":"a"}`:   "stop_token_ids",
+		`{"prompt":[1],"logprobs":1}`: `"token_id:`,
+	} {
+		if _, got := ask(t, s, "/v1/completions", body); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+}
+
+// FuzzBody: whatever a body holds, the answer is none of 500.
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{`{"prompt":"a","max_tokens":2}`, `{"messages":[{"role":"user","content":"a"}],"max_tokens":2,"logprobs":true}`,
+		`{"prompt":[1,2],"n":2,"max_tokens":1,"echo":true,"logprobs":3,"stop":["a"],"seed":1}`, `{"prompt_token_ids":[1],"token_ids":[2,3],"seed":4}`,
+		`{"prompt":["a","b"],"stream":true,"max_tokens":2}`, `{"tokens":[1,2]}`, `{"a":{"b":[1,{}]}}`, "{\"prompt\":\"\\u0000\\ud800\"}"} {
+		for path := range 5 {
+			f.Add(path, []byte(body))
+		}
+	}
+	s := plain(f, func(o *Options) { o.Engine.Sequences, o.Engine.Context = 4, 64 })
+	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/check", "/tokenize", "/detokenize"}
+	f.Fuzz(func(t *testing.T, path int, body []byte) {
+		if len(body) > 4096 || strings.Contains(string(body), `"n"`) && len(body) > 200 {
+			return // long work tells no more
+		}
+		w := httptest.NewRecorder()
+		at := paths[uint(path)%uint(len(paths))]
+		s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", at, strings.NewReader(string(body))))
+		if w.Code >= 500 || w.Code == 200 && w.Body.Len() == 0 {
+			t.Errorf("%s %q: %d %s", at, body, w.Code, w.Body)
+		}
+		if w.Code != 200 {
+			var r refused
+			if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || r.Error.Message == "" {
+				t.Errorf("%s %q: %s", at, body, w.Body)
+			}
+		}
+	})
+}

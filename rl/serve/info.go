@@ -1,0 +1,180 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/rlzero/rlzero/model"
+)
+
+// fingerprint names what an answer is a function of, besides the request.
+func fingerprint(m *model.Model, weights string) string {
+	c := m.Device().Caps()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s\nnumerics %d\n%s\n%s\n%s", weights, m.Config.Dtype, m.Config.KVDtype, c.Numerics, c.Tier, c.Name, c.Driver))
+	return fmt.Sprintf("fp_%x", sum[:8])
+}
+
+// modelCard is a model as it is listed.
+type modelCard struct {
+	ID       string `json:"id"`
+	Object   string `json:"object"`
+	Created  int64  `json:"created"`
+	Owner    string `json:"owned_by"`
+	Weights  string `json:"weights"` // digest
+	Numerics int    `json:"numerics"`
+	Context  int    `json:"max_model_len"`
+	Print    string `json:"system_fingerprint"`
+}
+
+func (s *Server) listed() modelCard {
+	return modelCard{s.o.Name, "model", s.created, "rlzero", s.o.Weights, s.m.Device().Caps().Numerics, s.o.Engine.Context, s.print}
+}
+
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) *fault {
+	return writeJSON(w, map[string]any{"object": "list", "data": []modelCard{s.listed()}})
+}
+
+func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) *fault {
+	if f := s.knows(r.PathValue("id")); f != nil {
+		return f
+	}
+	return writeJSON(w, s.listed())
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) *fault {
+	return writeJSON(w, map[string]string{"status": "ok"})
+}
+
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) *fault {
+	return writeJSON(w, map[string]any{"numerics": s.m.Device().Caps().Numerics, "system_fingerprint": s.print})
+}
+
+// metrics tells what the server does, for Prometheus:
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) *fault {
+	e := s.engine.State()
+	var b strings.Builder
+	row := func(name, kind, meaning string, value int) {
+		fmt.Fprintf(&b, "# HELP rlzero_%s %s\n# TYPE rlzero_%s %s\nrlzero_%s %d\n", name, meaning, name, kind, name, value)
+	}
+	row("requests_in_flight", "gauge", "requests for completions that wait or are being answered", int(s.inFlight.Load()))
+	row("prompts_waiting", "gauge", "prompts that have no room in the engine yet", e.Waiting)
+	row("prompts_active", "gauge", "prompts whose completions are being drawn", e.Active)
+	row("completions_active", "gauge", "completions that are being drawn", e.Completions)
+	row("pages", "gauge", "pages of the key/value cache, of 32 tokens each", e.Pages)
+	row("pages_used", "gauge", "pages in use", e.Used)
+	row("pages_kept", "gauge", "pages of prompts that are kept for others", e.Kept)
+	row("steps_total", "counter", "forward passes", e.Steps)
+	row("tokens_total", "counter", "tokens drawn", e.Tokens)
+	row("prompt_tokens_total", "counter", "prompt tokens computed", e.Prompt)
+	row("prompt_tokens_kept_total", "counter", "prompt tokens that were found in kept pages", e.FromCache)
+	row("set_back_total", "counter", "times that a prompt was set back because no page was free", e.SetBack)
+	fmt.Fprintf(&b, "# HELP rlzero_responses_total responses by class of their status\n# TYPE rlzero_responses_total counter\n")
+	for class := 2; class < len(s.served); class++ {
+		fmt.Fprintf(&b, "rlzero_responses_total{status=\"%dxx\"} %d\n", class, s.served[class].Load())
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	extend(w)
+	w.Write([]byte(b.String()))
+	return nil
+}
+
+// tokenizing is the body of /tokenize and /detokenize, in vLLM's form.
+type tokenizing struct {
+	model    string
+	text     *string
+	messages json.RawMessage
+	ids      []int
+	strings  bool
+}
+
+var tokenizeKeys = keys[tokenizing]{
+	{"model", word(func(t *tokenizing) *string { return &t.model })},
+	{"prompt", func(t *tokenizing, name string, raw json.RawMessage) *fault {
+		t.text = new(string)
+		return word(func(t *tokenizing) *string { return t.text })(t, name, raw)
+	}},
+	{"messages", raw(func(t *tokenizing) *json.RawMessage { return &t.messages })},
+	{"add_generation_prompt", only[tokenizing]("messages are read as they are to be answered", "true")},
+	{"add_special_tokens", only[tokenizing]("no token is added to a text", "false")},
+	{"return_token_strs", truth(func(t *tokenizing) *bool { return &t.strings })},
+}
+
+var detokenizeKeys = keys[tokenizing]{
+	{"model", word(func(t *tokenizing) *string { return &t.model })},
+	{"tokens", idList(func(t *tokenizing) *[]int { return &t.ids })},
+}
+
+// read reads the body of a request about tokens.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, known keys[tokenizing]) (*tokenizing, *fault) {
+	data, f := readBody(w, r)
+	if f != nil {
+		return nil, f
+	}
+	t := &tokenizing{}
+	ignored, f := known.read("", data, t, s.o.Lenient)
+	if f != nil {
+		return nil, f
+	}
+	if len(ignored) > 0 {
+		w.Header().Set(ignoredHeader, headerSafe(strings.Join(ignored, ", ")))
+	}
+	if f := s.knows(t.model); f != nil {
+		return nil, f
+	}
+	if s.m.Tokenizer == nil {
+		return nil, bad("", "the model has no tokenizer")
+	}
+	return t, nil
+}
+
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *fault {
+	t, f := s.read(w, r, tokenizeKeys)
+	if f != nil {
+		return f
+	}
+	var list []int
+	switch {
+	case (t.text == nil) == (t.messages == nil):
+		return bad("prompt", `accepted: one of "prompt" and "messages"`)
+	case t.text == nil:
+		if list, f = s.chatPrompt(t.messages, "messages"); f != nil {
+			return f
+		}
+	default:
+		var err error
+		if list, err = s.m.Tokenizer.Encode(*t.text); err != nil {
+			return bad("prompt", "prompt: %v", err)
+		}
+	}
+	out := struct {
+		Count   int      `json:"count"`
+		Context int      `json:"max_model_len"`
+		Tokens  []int    `json:"tokens"`
+		Strings []string `json:"token_strs"`
+	}{len(list), s.o.Engine.Context, append([]int{}, list...), nil}
+	if t.strings {
+		out.Strings = []string{}
+		for _, id := range list {
+			out.Strings = append(out.Strings, s.m.Tokenizer.Token(id))
+		}
+	}
+	return writeJSON(w, out)
+}
+
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) *fault {
+	t, f := s.read(w, r, detokenizeKeys)
+	if f != nil {
+		return f
+	}
+	if t.ids == nil {
+		return bad("tokens", `there are no "tokens"; accepted: a list of token ids`)
+	}
+	if f := s.inVocabulary("tokens", t.ids); f != nil {
+		return f
+	}
+	return writeJSON(w, map[string]string{"prompt": s.m.Tokenizer.Decode(t.ids)})
+}

@@ -1,0 +1,275 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/chat"
+)
+
+// readPrompts turns the prompt or the messages of a query into token ids, and says how
+// many new tokens there are at most.
+func (s *Server) readPrompts(q *query) (err *fault) {
+	if err := s.knows(q.model); err != nil {
+		return err
+	}
+	if q.chat {
+		var p []int
+		if p, err = s.chatPrompt(q.messages, "messages"); err == nil {
+			q.prompts, q.ends = [][]int{p}, s.format.Ends()
+		}
+	} else {
+		q.prompts, err = s.textPrompts(q.prompt)
+		q.ends = s.m.Config.EOS
+	}
+	if err != nil {
+		return err
+	}
+	if len(q.prompts)*q.n > maxChoices {
+		return bad("n", "%d prompts with n = %d are %d completions; accepted: at most %d in one request", len(q.prompts), q.n, len(q.prompts)*q.n, maxChoices)
+	}
+	if len(q.stop) > 0 && s.m.Tokenizer == nil {
+		return bad("stop", "stop needs a tokenizer, and the model has none: stop_token_ids takes token ids")
+	}
+	if err := s.inVocabulary("stop_token_ids", q.stopIDs); err != nil {
+		return err
+	}
+	return s.room(q)
+}
+
+// defaultMax is how many new tokens a completion has at most where nothing says so, as
+// in OpenAI's API; a chat goes on to the end of the context.
+const defaultMax = 16
+
+// room checks that prompts and completions fit, and sets the default of new tokens.
+func (s *Server) room(q *query) *fault {
+	longest := 0
+	for _, p := range q.prompts {
+		longest = max(longest, len(p))
+	}
+	context := s.o.Engine.Context
+	given := q.max >= 0
+	switch {
+	case given:
+	case q.chat:
+		q.max = max(1, context-longest)
+	default:
+		q.max = min(defaultMax, max(1, context-longest))
+	}
+	if longest+q.max > context {
+		f := bad("messages", "the context of this server has %d tokens; the prompt has %d, and %d new ones are asked for; accepted: at most %d in sum", context, longest, q.max, context)
+		if f.code = "context_length_exceeded"; !q.chat {
+			f.param = "prompt"
+		}
+		return f
+	}
+	return nil
+}
+
+// knows refuses a model that is not served; "" is the one that is.
+func (s *Server) knows(name string) *fault {
+	if name == "" || name == s.o.Name {
+		return nil
+	}
+	if len(name) > maxShown {
+		name = name[:maxShown]
+	}
+	return &fault{http.StatusNotFound, invalid, "model_not_found", "model", fmt.Sprintf("the model %q is not served here; accepted: %q", name, s.o.Name)}
+}
+
+// textPrompts reads a text, a list of texts, token ids, or a list of lists of them.
+func (s *Server) textPrompts(value json.RawMessage) ([][]int, *fault) {
+	var one string
+	if json.Unmarshal(value, &one) == nil {
+		p, err := s.encode("prompt", one)
+		return [][]int{p}, err
+	}
+	var elements []json.RawMessage
+	if json.Unmarshal(value, &elements) != nil || len(elements) == 0 {
+		return nil, bad("prompt", "prompt is %s; accepted: a text, a list of texts, token ids, or a list of lists of token ids", kindOf(value))
+	}
+	if c := bytes.TrimSpace(elements[0])[0]; c != '"' && c != '[' {
+		list, err := ids("prompt", value)
+		if err == nil {
+			err = s.promptIDs("prompt", list)
+		}
+		return [][]int{list}, err
+	}
+	var out [][]int
+	for i, e := range elements {
+		name := element("prompt", i)
+		var p []int
+		var err *fault
+		if isNull(e) {
+			return nil, bad(name, "%s is null; accepted: a text, or a list of token ids", name)
+		} else if json.Unmarshal(e, &one) == nil {
+			p, err = s.encode(name, one)
+		} else if p, err = ids(name, e); err == nil {
+			err = s.promptIDs(name, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, p); len(out) > maxChoices {
+			return nil, bad("prompt", "there are more than %d prompts; accepted: at most that many in one request", maxChoices)
+		}
+	}
+	return out, nil
+}
+
+// encode reads text as token ids, at least one.
+func (s *Server) encode(name, t string) ([]int, *fault) {
+	if s.m.Tokenizer == nil {
+		return nil, bad(name, "%s is text, and the model has no tokenizer; accepted: token ids", name)
+	}
+	ids, err := s.m.Tokenizer.Encode(t)
+	if err != nil {
+		return nil, bad(name, "%s: %v", name, err)
+	}
+	return ids, s.promptIDs(name, ids)
+}
+
+func (s *Server) promptIDs(name string, ids []int) *fault {
+	if len(ids) == 0 {
+		return bad(name, "%s has no tokens; accepted: at least one", name)
+	}
+	return s.inVocabulary(name, ids)
+}
+
+func (s *Server) inVocabulary(name string, ids []int) *fault {
+	for i, id := range ids {
+		if id < 0 || id >= s.m.Config.Vocab {
+			return bad(name, "%s is %d, which is not in the model's vocabulary; accepted: 0 to %d", element(name, i), id, s.m.Config.Vocab-1)
+		}
+	}
+	return nil
+}
+
+// chatPrompt writes messages with the model's template.
+func (s *Server) chatPrompt(value json.RawMessage, name string) ([]int, *fault) {
+	if s.format == nil {
+		f := bad(name, "the model answers no messages: %v; /v1/completions continues text", s.noChat)
+		if errors.Is(s.noChat, text.ErrNoChat) {
+			f.code = "no_chat_template"
+		}
+		return nil, f
+	}
+	clean, f := cleanMessages(name, value)
+	if f != nil {
+		return nil, f
+	}
+	messages, err := chat.ReadMessages(clean)
+	if err != nil {
+		return nil, bad(name, "%s: %v", name, err)
+	}
+	ids, err := s.format.Prompt(chat.Conversation{Messages: messages}.Under(s.o.System))
+	if err != nil {
+		return nil, bad(name, "%s: %v", name, err)
+	}
+	return ids, s.promptIDs(name, ids)
+}
+
+// turn is a message of a request.
+type turn struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"` // a text, or []textPart
+}
+
+type textPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+const roles = `"system", "developer", "user", "assistant"`
+
+var turnKeys = keys[turn]{
+	{"role", func(t *turn, name string, raw json.RawMessage) *fault {
+		_ = json.Unmarshal(raw, &t.Role) // what is no text is no role
+		switch t.Role {
+		case chat.System, chat.User, chat.Assistant:
+		case "developer": // OpenAI's newer name of the system
+			t.Role = chat.System
+		case "tool", "function":
+			return unsupported(name, "%s is %q: this server calls no tools; accepted: %s", name, t.Role, roles)
+		default:
+			return bad(name, "%s is %s; accepted: %s", name, kindOf(raw), roles)
+		}
+		return nil
+	}},
+	{"content", readContent},
+	{"name", only[turn]("chat templates do not read it", `""`)},
+	{"tool_calls", only[turn]("this server calls no tools", "[]")},
+	{"function_call", only[turn]("this server calls no tools")},
+	{"refusal", only[turn]("models write text alone", `""`)},
+	{"audio", only[turn]("models read text alone")},
+	{"annotations", only[turn]("models read text alone", "[]")},
+}
+
+// readContent reads a text, or a list of texts; a list of one is that text.
+func readContent(t *turn, name string, raw json.RawMessage) *fault {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		t.Content = one
+		return nil
+	}
+	var parts []json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
+		return bad(name, `%s is %s; accepted: a text, or a list of {"type":"text","text":"..."}`, name, kindOf(raw))
+	}
+	list := make([]textPart, len(parts))
+	for i, p := range parts {
+		at := element(name, i)
+		known := keys[textPart]{
+			{"type", func(p *textPart, name string, raw json.RawMessage) *fault {
+				if _ = json.Unmarshal(raw, &p.Type); p.Type != "text" {
+					return unsupported(name, `%s is %s: models read text alone; accepted: "text"`, name, kindOf(raw))
+				}
+				return nil
+			}},
+			{"text", word(func(p *textPart) *string { return &p.Text })},
+			{"image_url", only[textPart]("models read text alone")},
+			{"input_audio", only[textPart]("models read text alone")},
+			{"file", only[textPart]("models read text alone")},
+		}
+		if _, err := known.read(at, p, &list[i], false); err != nil {
+			return err
+		}
+		if list[i].Type == "" {
+			return bad(at, `%s has no "type"; accepted: {"type":"text","text":"..."}`, at)
+		}
+	}
+	if t.Content = list; len(list) == 1 {
+		t.Content = list[0].Text
+	}
+	return nil
+}
+
+// cleanMessages checks messages and writes what a template reads of them.
+func cleanMessages(name string, value json.RawMessage) ([]byte, *fault) {
+	var all []json.RawMessage
+	if json.Unmarshal(value, &all) != nil || len(all) == 0 {
+		return nil, bad(name, `%s is %s; accepted: a list of messages such as {"role":"user","content":"..."}`, name, kindOf(value))
+	}
+	turns := make([]turn, len(all))
+	for i, raw := range all {
+		at := element(name, i)
+		if _, err := turnKeys.read(at, raw, &turns[i], false); err != nil {
+			return nil, err
+		}
+		switch {
+		case turns[i].Role == "":
+			return nil, bad(at+".role", "%s has no role; accepted: %s", at, roles)
+		case turns[i].Content == nil:
+			return nil, bad(at+".content", "%s has no content; accepted: a text", at)
+		}
+	}
+	clean, err := json.Marshal(turns)
+	if err != nil {
+		return nil, bad(name, "%v", err)
+	}
+	return clean, nil
+}

@@ -1,0 +1,181 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/web"
+)
+
+// Options say what is served, and how much of it at once.
+type Options struct {
+	Name    string // of the model in requests
+	Weights string // digest of what the model was read from
+	Engine  model.EngineOptions
+	Queue   int  // requests that wait or are answered, at most
+	Lenient bool // keys that are not known are passed over and named in a header
+	System  string
+	Chat    chat.Options
+}
+
+// Server answers the requests of OpenAI's clients with a model.
+type Server struct {
+	o       Options
+	m       *model.Model
+	engine  *model.Engine
+	names   names
+	format  *chat.Format // nil: the model has no chat template
+	noChat  error        // why
+	print   string       // fingerprint
+	created int64        // when the server began, seconds since 1970
+	now     func() time.Time
+
+	working  sync.WaitGroup // calls of the engine
+	inFlight atomic.Int64   // requests for completions
+	served   [6]atomic.Int64
+	lost     chan error // the device, once
+}
+
+// New makes a server. The model may not change while it is open.
+func New(m *model.Model, o Options) (*Server, error) {
+	s := &Server{o: o, m: m, names: names{m.Tokenizer}, now: time.Now, lost: make(chan error, 1)}
+	s.created = s.now().Unix()
+	s.print = fingerprint(m, o.Weights)
+	s.noChat = errors.New("the model has no tokenizer")
+	if m.Tokenizer != nil {
+		s.format, s.noChat = chat.New(m.Tokenizer, m.Config.EOS, o.Chat)
+	}
+	s.o.Engine = engineFor(m, o.Engine)
+	var err error
+	s.engine, err = m.NewEngine(s.o.Engine)
+	return s, err
+}
+
+// engineFor fills in what an engine's options leave open: the context of the model, as
+// many draws as steps have rows, so that completions that were set back and those that are
+// checked are read at once, and a cache, a half of it for prompts, that leaves half of the
+// device's memory to others.
+func engineFor(m *model.Model, o model.EngineOptions) model.EngineOptions {
+	const pageTokens = 32
+	if o.Context == 0 {
+		o.Context = m.Positions()
+	}
+	if o.StepRows == 0 {
+		o.StepRows = max(256, 2*o.Sequences)
+	}
+	if o.Draws == 0 {
+		o.Draws = o.StepRows
+	}
+	if o.CacheToken == 0 {
+		caps := m.Device().Caps()
+		for o.CacheToken = 2 * o.Sequences * o.Context; o.CacheToken > 2*o.Context; o.CacheToken /= 2 {
+			plan, err := model.Plan(m.Config, caps, model.Use{Positions: m.Positions(), Engine: &o})
+			if err != nil || plan.Total() <= caps.Memory/2 {
+				break
+			}
+		}
+	}
+	if o.Prefixes == 0 {
+		o.Prefixes = o.CacheToken / pageTokens / 2
+	}
+	return o
+}
+
+// Chats says whether the server answers conversations, and if not, why.
+func (s *Server) Chats() error { return s.noChat }
+
+// Fingerprint names model, storage, arithmetic and device: with equal ones, equal requests
+// have equal answers.
+func (s *Server) Fingerprint() string { return s.print }
+
+// Close frees the engine. Requests must have ended or been cancelled.
+func (s *Server) Close() {
+	s.working.Wait()
+	s.engine.Close()
+}
+
+// Lost is told once when the device is lost: nothing can be answered from then on.
+func (s *Server) Lost() <-chan error { return s.lost }
+
+// route is an address and what answers it.
+type route struct {
+	method string
+	do     func(s *Server, w http.ResponseWriter, r *http.Request) *fault
+}
+
+var routes = map[string]route{
+	"/v1/completions":      {http.MethodPost, func(s *Server, w http.ResponseWriter, r *http.Request) *fault { return s.complete(w, r, false) }},
+	"/v1/chat/completions": {http.MethodPost, func(s *Server, w http.ResponseWriter, r *http.Request) *fault { return s.complete(w, r, true) }},
+	"/v1/check":            {http.MethodPost, (*Server).check},
+	"/v1/models":           {http.MethodGet, (*Server).models},
+	"/v1/models/{id...}":   {http.MethodGet, (*Server).oneModel},
+	"/tokenize":            {http.MethodPost, (*Server).tokenize},
+	"/detokenize":          {http.MethodPost, (*Server).detokenize},
+	"/health":              {http.MethodGet, (*Server).health},
+	"/version":             {http.MethodGet, (*Server).version},
+	"/metrics":             {http.MethodGet, (*Server).metrics},
+}
+
+// Handler answers requests that passed the door.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", s.answered(func(*Server, http.ResponseWriter, *http.Request) *fault {
+		return &fault{http.StatusNotFound, invalid, "unknown_url", "", "there is nothing at this address; rlzero serve answers /v1/completions, /v1/chat/completions, /v1/models, /v1/check, /tokenize, /detokenize, /health, /version and /metrics"}
+	}))
+	for path, rt := range routes {
+		mux.HandleFunc(path, s.answered(func(s *Server, w http.ResponseWriter, r *http.Request) *fault {
+			if r.Method != rt.method && !(rt.method == http.MethodGet && r.Method == http.MethodHead) {
+				w.Header().Set("Allow", rt.method)
+				return &fault{http.StatusMethodNotAllowed, invalid, "", "", fmt.Sprintf("the method is %s; accepted: %s", r.Method, rt.method)}
+			}
+			return rt.do(s, w, r)
+		}))
+	}
+	return mux
+}
+
+// answered writes the fault that a request ends in, if any.
+func (s *Server) answered(do func(*Server, http.ResponseWriter, *http.Request) *fault) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		nameRequest(w)
+		status := http.StatusOK
+		if f := do(s, w, r); f != nil {
+			status = f.status
+			f.write(w)
+		}
+		s.served[min(status/100, len(s.served)-1)].Add(1)
+	}
+}
+
+// nameRequest gives a request a name, for whoever reports a fault.
+func nameRequest(w http.ResponseWriter) {
+	w.Header().Set("X-Request-Id", fmt.Sprintf("req-%014x", web.Chance()))
+}
+
+// enter counts a request for completions in. The caller calls leave afterwards.
+func (s *Server) enter() (leave func(), full *fault) {
+	if n := s.inFlight.Add(1); n > int64(s.o.Queue) {
+		s.inFlight.Add(-1)
+		return nil, &fault{http.StatusTooManyRequests, "rate_limit_error", "queue_full", "", fmt.Sprintf("%d requests wait or are being answered, which is all that the server takes at once; try again later", s.o.Queue)}
+	}
+	return func() { s.inFlight.Add(-1) }, nil
+}
+
+// failed is an error of the engine as an answer. A device that is lost is told.
+func (s *Server) failed(ctx context.Context, err error) *fault {
+	f := faultOf(ctx, err)
+	if f.code == codeLost {
+		select {
+		case s.lost <- err:
+		default: // it was told before
+		}
+	}
+	return f
+}

@@ -1,0 +1,97 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+)
+
+// drawer is an rl stage of the smallest task that draws problems and nothing else.
+func drawer(t *testing.T, sets ...string) *reinforcement {
+	t.Helper()
+	r, err := recipe.Load("countdown-short", append([]string{"stage.rl.prompts_per_step=64"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := slices.IndexFunc(r.Stages, func(s recipe.Stage) bool { return s.Kind == recipe.KindRL })
+	s, err := newReinforcement(Parts{Recipe: r, Source: prompts.Of(r.Task.Settings), Record: NewRecord(r)}, index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*reinforcement)
+}
+
+// shares draws the problems of 200 steps and counts them by their place in the list.
+func shares(t *testing.T, s *reinforcement) []float64 {
+	t.Helper()
+	place, counts := map[string]int{}, make([]float64, len(s.before.listed))
+	for i, p := range s.before.listed {
+		place[p.ID] = i
+	}
+	const steps = 200
+	for step := range steps {
+		at := Position{Step: step}
+		if err := s.prepare(at); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := s.problems(at, 0, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range rows {
+			counts[place[p.ID]] += 1.0 / (64 * steps)
+		}
+	}
+	return counts
+}
+
+// TestShares: problems are drawn in proportion to their weights; arms by the mean weight of
+// theirs, whatever their number; an order closes what comes late.
+func TestShares(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  string
+		seen []int // of each problem before
+		want []float64
+	}{
+		"weight":       {`pool = 4, weight = "1 + seen"`, []int{0, 1, 2, 3}, []float64{.1, .2, .3, .4}},
+		"no value":     {`pool = 4, weight = "2*(1 + solved)"`, []int{0, 1, 1, 1}, []float64{1. / 7, 2. / 7, 2. / 7, 2. / 7}},
+		"none":         {`pool = 4, weight = "0*seen"`, []int{0, 1, 2, 3}, []float64{.25, .25, .25, .25}},
+		"order":        {`pool = 4, order = "-seen", share = "0.5"`, []int{2, 1, 5, 0}, []float64{.5, 0, .5, 0}},
+		"order, equal": {`pool = 4, order = "0*seen", share = "0.3"`, []int{2, 1, 5, 0}, []float64{.5, .5, 0, 0}},
+		"rank":         {`pool = 4, weight = "if(prompts_rank(seen) >= 0.6, 1, 0)"`, []int{2, 1, 5, 0}, []float64{.5, 0, .5, 0}},
+	} {
+		s := drawer(t, "stage.rl.curriculum={"+c.set+"}")
+		for i, p := range s.before.listed {
+			if n := c.seen[i]; n > 0 {
+				s.Record.prompts[keyOf(p)] = &history{Seen: n, Judged: 1}
+			}
+		}
+		for i, got := range shares(t, s) {
+			// Five standard deviations of a share of 12,800 draws.
+			if want := c.want[i]; math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/12800) {
+				t.Errorf("%s: problem %d has a share of %v, want %v", name, i, got, want)
+			}
+		}
+	}
+}
+
+// TestArms: an arm of one problem is drawn as often as one of three.
+func TestArms(t *testing.T) {
+	s := drawer(t, `stage.rl.curriculum={pool = 4, arms = "row.kind"}`)
+	for i := range s.before.listed {
+		s.before.listed[i].Metadata["kind"] = []byte(`"many"`)
+	}
+	s.before.listed[2].Metadata["kind"] = []byte(`"one"`)
+	for i, got := range shares(t, s) {
+		want := 1.0 / 6
+		if i == 2 {
+			want = 0.5
+		}
+		if math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/12800) {
+			t.Errorf("problem %d has a share of %v, want %v", i, got, want)
+		}
+	}
+}
