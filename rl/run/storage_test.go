@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -17,16 +18,26 @@ var inBF16 = []string{"model.dtype=bf16", "model.kv_dtype=bf16"}
 // inLoRA trains an adapter of some modules of a model in q8_0.
 var inLoRA = []string{"model.dtype=q8_0", "model.lora.rank=3", `model.lora.modules=["q_proj", "v_proj", "down_proj"]`, `stage.rl.algorithm.penalty="kl_k3"`, "stage.rl.algorithm.beta=0.05"}
 
-// TestStorageRuns: a run in bf16, and one that trains an adapter, is as exact as one of
-// a whole model in float32. It learns, its sampler and its trainer agree to the bit, a
-// second one and one that goes on from any other checkpoint write the same bytes, and
-// what it saved opens as it was trained.
+// TestStorageRuns: a run in bf16, and one that trains an adapter over a model in any
+// storage, is as exact as one of a whole model in float32. It learns, its sampler and its
+// trainer agree to the bit, a second one and one that goes on from any other checkpoint write
+// the same bytes, and what it saved opens as it was trained.
 func TestStorageRuns(t *testing.T) {
 	plain := t.TempDir()
 	trainIn(t, plain, false, smallRun...)
-	for name, storage := range map[string][]string{"bf16": inBF16, "adapter": inLoRA} {
+	for name, c := range map[string]struct {
+		sets    []string
+		dtype   model.Dtype
+		adapter bool
+	}{
+		"bf16":                                 {inBF16, model.BF16, false},
+		"adapter over q8_0":                    {inLoRA, model.Q8, true},
+		"adapter over f32, llama":              {[]string{"model.family=llama", "model.lora.rank=2"}, "", true},
+		"adapter over bf16, smollm3":           {slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
+		"adapter over q4_0, gemma3, recompute": {[]string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			base := exactRun(t, slices.Concat(smallRun, storage))
+			base := exactRun(t, slices.Concat(smallRun, c.sets))
 			if runFiles(t, plain)["metrics.jsonl"] == runFiles(t, base)["metrics.jsonl"] {
 				t.Error("a run in float32 has the same metrics: nothing was kept otherwise")
 			}
@@ -37,10 +48,10 @@ func TestStorageRuns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := cmp.Or(asked, map[string]model.Dtype{"bf16": model.BF16, "adapter": model.Q8}[name]); m.Config.Dtype != want {
+				if want := cmp.Or(asked, c.dtype); m.Config.Dtype != want {
 					t.Errorf("opened with dtype %q: %q, want %q", asked, m.Config.Dtype, want)
 				}
-				if (m.AdapterTensors() != nil) != (name == "adapter") {
+				if (m.AdapterTensors() != nil) != c.adapter {
 					t.Errorf("opened with %d tensors of an adapter", len(m.AdapterTensors()))
 				}
 				m.Close()
@@ -67,7 +78,7 @@ func exactRun(t *testing.T, sets []string) string {
 		}
 	}
 	other := t.TempDir()
-	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5", "recompute_activations=true"})...)
+	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5", recomputed(sets)})...)
 	if got := runFiles(t, other); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 		t.Error("a run whose work is cut otherwise has other metrics or completions")
 	}
@@ -80,4 +91,10 @@ func exactRun(t *testing.T, sets []string) string {
 		sameRun(t, runFiles(t, dir), want)
 	}
 	return base
+}
+
+// recomputed makes activations again in the backward pass where the run does not, and keeps
+// them where it does.
+func recomputed(sets []string) string {
+	return fmt.Sprintf("recompute_activations=%v", !slices.Contains(sets, "recompute_activations=true"))
 }
