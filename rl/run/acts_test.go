@@ -56,6 +56,8 @@ var doesNotAct = map[string]string{
 	"parallel-r1 algorithm.clip_high":            ratioIsOne,
 	"bleuberi algorithm.clip_high":               ratioIsOne,
 	"laser-d algorithm.state.easy":               "no group of the second step is right that often",
+	"remix replay.max_age":                       "two steps make no group that old",
+	"remix replay.size":                          "two steps do not fill the store",
 	"empo algorithm.keep":                        groupsOf4,
 	"rubicon algorithm.keep":                     "graded rewards leave no group uniform",
 	"rlcr algorithm.keep":                        noWords,
@@ -64,7 +66,7 @@ var doesNotAct = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "self-rewarded-efficiency": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -163,6 +165,9 @@ func (a *acting) prepare(full *recipe.Recipe, start string) {
 		if st.Kind != recipe.KindRL {
 			a.sets = append(a.sets, at+"skip=true")
 			continue
+		}
+		if st.Curriculum.Pool > 0 {
+			a.sets = append(a.sets, at+"curriculum.pool=48") // the task has 54
 		}
 		a.sets = append(a.sets, at+"steps=2", fmt.Sprintf("%sprompts_per_step=%d", at, max(8, manyPrompts[a.name])), fmt.Sprintf("%sgroup_size=%d", at, min(4, st.GroupSize)), fmt.Sprintf("%ssecond_chance.replace=%d", at, min(2, st.SecondChance.Replace)), fmt.Sprintf("%supdates_per_rollout=%d", at, min(4, st.UpdatesPerRollout)),
 			at+"eval_every=0", at+"eval_problems=1", at+"sample_every=0", at+"token_every=0", at+"checkpoint_every=0", at+"sampling.max_completion_tokens=14", at+"optimizer.lr=1e-2", at+"optimizer.warmup_steps=0")
@@ -274,7 +279,7 @@ func (a *acting) method(at string, own, base map[string]any) []change {
 		}
 		all = append(all, c)
 	}
-	if whole {
+	if whole && a.loads(at+"="+tomlOf(base)) {
 		all = append(all, change{"algorithm", []string{at + "=" + tomlOf(base)}})
 	}
 	defaults := map[string]float64{}
