@@ -68,7 +68,9 @@ func newReinforcement(p Parts, index int) (Stage, error) {
 
 func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
 
-func (s *reinforcement) Opening() []string { return []string{s.method.Text()} }
+func (s *reinforcement) Opening() []string {
+	return append([]string{s.method.Text()}, s.before.whole.Beside()...)
+}
 
 func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	if at.Step >= s.stage.RL.Steps {
