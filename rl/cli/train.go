@@ -258,7 +258,7 @@ func methodsOf(r *recipe.Recipe) ([]methodText, error) {
 			if err != nil {
 				return nil, err
 			}
-			methods = append(methods, methodText{st.Name, method.Text()})
+			methods = append(methods, methodText{st.Name, strings.Join(append([]string{method.Text()}, st.Beside()...), "\n")})
 		}
 	}
 	return methods, nil

@@ -67,6 +67,24 @@ func (s *Stage) beforeParts() map[string]string {
 	return parts
 }
 
+// Beside are the formulas of an rl stage that stand beside its method, as lines for people:
+// those of the time before sampling, and conditions on groups.
+func (s *Stage) Beside() []string {
+	var lines []string
+	add := func(key, text string) {
+		if text != "" {
+			lines = append(lines, key+" = "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    "))
+		}
+	}
+	parts := s.beforeParts()
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		add(strings.Join(pathOf(part, nil), "."), parts[part])
+	}
+	add("second_chance.when", s.SecondChance.When)
+	add("replay.store", s.Replay.Store)
+	return lines
+}
+
 // Before are the formulas of an rl stage that are evaluated before a step is sampled. The
 // names of their parts are numbers/KEY, curriculum/KEY and settings/NAME.
 func (s *Stage) Before() (*formula.Program, error) {

@@ -70,7 +70,9 @@ func (s *reinforcement) Load(dir string) error {
 
 func (s *reinforcement) Steps() int { return s.stage.RL.Steps }
 
-func (s *reinforcement) Opening() []string { return []string{s.method.Text()} }
+func (s *reinforcement) Opening() []string {
+	return append([]string{s.method.Text()}, s.before.whole.Beside()...)
+}
 
 func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	if at.Step >= s.stage.RL.Steps {
