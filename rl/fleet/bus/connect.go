@@ -55,7 +55,8 @@ func (d Door) place() (place, error) {
 // connect reaches a server. Beyond loopback the connection is encrypted, or is none.
 func (d Door) connect(p place, own string, more ...nats.Option) (*nats.Conn, error) {
 	o := []nats.Option{nats.Name("rlzero"), nats.CustomInboxPrefix(inbox(own)), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectBufSize(-1), nats.PingInterval(replyWait), nats.MaxPingsOutstanding(2), nats.IgnoreDiscoveredServers(), nats.Timeout(replyWait)}
+		nats.ReconnectBufSize(-1), nats.PingInterval(replyWait), nats.MaxPingsOutstanding(2), nats.IgnoreDiscoveredServers(), nats.Timeout(replyWait),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // else they go to standard error; requests fail by themselves
 	if d.Key.pair != nil {
 		o = append(o, nats.Nkey(d.Key.Public(), d.Key.pair.Sign))
 	}

@@ -1,7 +1,8 @@
 package bus
 
 import (
-	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"sync"
@@ -152,14 +153,17 @@ func TestResults(t *testing.T) {
 	if err := c.Deliver(t.Context(), "", []byte("nobody asked")); err != nil {
 		t.Fatal(err)
 	}
-	foreign := fleet.Result{Item: fleet.Digest{1, 2, 3}}.Encode()
+	sending := func(result []byte) func([]byte) error {
+		return func([]byte) error { return c.Deliver(t.Context(), "", result) }
+	}
 	for name, c2 := range map[string]struct {
-		result  func(item []byte) []byte
+		answer  func(item []byte) error
 		refused string
 	}{
-		"of another run": {func([]byte) []byte { return foreign }, ""},
-		"no result":      {func([]byte) []byte { return []byte("RZX") }, "malformed"},
-		"endless":        {func(item []byte) []byte { return endless(item) }, "accepted for this item: at most"},
+		"of another run": {sending(fleet.Result{Item: fleet.Digest{1, 2, 3}}.Encode()), ""},
+		"no result":      {sending([]byte("RZX")), "malformed"},
+		"no part":        {func([]byte) error { _, err := c.ask(t.Context(), verbPart, []byte("x"), replyWait); return err }, "malformed"},
+		"endless":        {func(item []byte) error { return endless(t.Context(), c, item) }, "accepted for this item: at most"},
 	} {
 		s = again(t, s, fleet.Exact)
 		s.Announce(t.Context(), fleet.Policy{}) // whom the last case refused is let in again
@@ -169,7 +173,7 @@ func TestResults(t *testing.T) {
 			defer close(drawn)
 			item, err := c.Take(t.Context(), "")
 			if err == nil {
-				err = c.Deliver(t.Context(), "", c2.result(item))
+				err = c2.answer(item)
 			}
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -188,11 +192,19 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// endless begins like a result of the item and goes on far longer than one may.
-func endless(item []byte) []byte {
+// endless sends what begins like a result of the item, and never says that it is whole.
+func endless(ctx context.Context, c *client, item []byte) error {
 	i, err := fleet.DecodeItem(item)
 	if err != nil {
-		panic(err)
+		return err
 	}
-	return append(fleet.Result{Item: i.ID()}.Encode()[:36], bytes.Repeat([]byte{1}, i.MaxResultBytes()+2*partBytes)...)
+	data := append(fleet.Result{Item: i.ID()}.Encode()[:36], make([]byte, i.MaxResultBytes()+2*partBytes)...)
+	for offset := 0; offset < len(data); offset += partBytes {
+		part := encodePart(data, offset)
+		binary.LittleEndian.PutUint64(part, maxBytes)
+		if _, err := c.ask(ctx, verbPart, part, replyWait); err != nil {
+			return err
+		}
+	}
+	return nil
 }
