@@ -94,7 +94,7 @@ func TestAdmittance(t *testing.T) {
 	t.Parallel()
 	s, a, b, allow := guarded(t)
 	for name, k := range map[string]Key{"no key": {}, "another key": newKey(t)} {
-		if err := (Worker{Door: Door{URL: s.URL(), Key: k}, Card: card}).Work(t.Context()); !errors.Is(err, errShut) {
+		if err := (Worker{Door: Door{URL: s.URL(), Key: k}, Card: card}).Work(t.Context()); !errors.Is(err, ErrShut) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -102,13 +102,17 @@ func TestAdmittance(t *testing.T) {
 	if err := (Worker{Door: Door{URL: "nats://" + b.Public() + "@" + address, Key: a}, Card: card}).Work(t.Context()); !errors.Is(err, errOtherServer) {
 		t.Errorf("another server: %v", err)
 	}
+	far := place{server: "nats://" + address, host: "far.example"}
+	if nc, err := (Door{Key: a}).connect(far, a.Public()); !errors.Is(err, ErrShut) || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate of no authority: %v, %v", nc, err)
+	}
 	open, err := embed(anyPort, DefaultName, Key{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer open.Shutdown()
 	for name, p := range map[string]place{"a pinned server": {server: open.url(), pin: b.Public(), host: "localhost"}, "a far server": {server: open.url(), host: "far.example"}} {
-		if nc, err := (Door{}).connect(p, a.Public()); !errors.Is(err, errShut) {
+		if nc, err := (Door{}).connect(p, a.Public()); !errors.Is(err, ErrShut) {
 			t.Errorf("%s that does not encrypt: %v, %v", name, nc, err)
 		}
 	}
