@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/fleet/bus"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/run"
@@ -218,7 +219,7 @@ func code(err error) int {
 	switch {
 	case errors.Is(err, run.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, fleet.ErrRefused), errors.Is(err, errUnfit):
+	case errors.Is(err, fleet.ErrRefused), errors.Is(err, bus.ErrShut), errors.Is(err, errUnfit):
 		return exitRefused
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice

@@ -45,8 +45,8 @@ Beyond one machine, trainer and workers need keys:
    rlzero train countdown-tiny --workers nats:10.0.0.1:4222 --key trainer.key --allow allow.txt
    rlzero worker nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key
 
-Exit code 4: the trainer refuses this machine, or it cannot take part; the reason is
-printed.`,
+Exit code 4: the trainer does not let this machine in, refuses it, or it cannot take
+part; the reason is printed.`,
 		Flags: []cli.Flag{deviceFlag, keyFlag, caFlag,
 			&cli.StringFlag{Name: "model", Usage: "`DIR` of the model whose adapter is trained"},
 			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},

@@ -55,7 +55,8 @@ func (d Door) place() (place, error) {
 // connect reaches a server. Beyond loopback the connection is encrypted, or is none.
 func (d Door) connect(p place, own string, more ...nats.Option) (*nats.Conn, error) {
 	o := []nats.Option{nats.Name("rlzero"), nats.CustomInboxPrefix(inbox(own)), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectBufSize(-1), nats.PingInterval(replyWait), nats.MaxPingsOutstanding(2), nats.IgnoreDiscoveredServers(), nats.Timeout(replyWait)}
+		nats.ReconnectBufSize(-1), nats.PingInterval(replyWait), nats.MaxPingsOutstanding(2), nats.IgnoreDiscoveredServers(), nats.Timeout(replyWait),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // else they go to standard error; requests fail by themselves
 	if d.Key.pair != nil {
 		o = append(o, nats.Nkey(d.Key.Public(), d.Key.pair.Sign))
 	}
@@ -73,17 +74,22 @@ func (d Door) connect(p place, own string, more ...nats.Option) (*nats.Conn, err
 		o = append(o, nats.Secure(config))
 	}
 	nc, err := nats.Connect(p.server, append(o, more...)...)
+	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &certificate):
+		err = hint.With(fmt.Errorf("%w: the certificate of the server at %s: %w", ErrShut, p.server, certificate.Err),
+			"use the whole address that rlzero train printed, with the trainer's key before the @; for an external server, --tls-ca names the file of its authority")
 	case errors.Is(err, nats.ErrAuthorization):
-		err = hint.With(fmt.Errorf("%w: the server at %s does not accept the key of this machine", errShut, p.server),
+		err = hint.With(fmt.Errorf("%w: the server at %s does not accept the key of this machine", ErrShut, p.server),
 			"--key FILE names the key; its public half has to be in the file of --allow of the trainer")
 	case errors.Is(err, nats.ErrNkeysNotSupported):
-		err = hint.With(fmt.Errorf("%w: the server at %s knows no keys", errShut, p.server), "leave --key away, or start the trainer with --key and --allow")
+		err = hint.With(fmt.Errorf("%w: the server at %s knows no keys", ErrShut, p.server), "leave --key away, or start the trainer with --key and --allow")
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		err = fmt.Errorf("%w: the server at %s does not encrypt, and it is on another machine", errShut, p.server)
+		err = fmt.Errorf("%w: the server at %s does not encrypt, and it is on another machine", ErrShut, p.server)
 	}
 	return nc, err
 }
 
-// errShut: a server does not let this machine in, and will not.
-var errShut = errors.New("no admittance")
+// ErrShut: a server does not let this machine in, or is not one to talk to, and trying
+// again is of no use.
+var ErrShut = errors.New("no connection")

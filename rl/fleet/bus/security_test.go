@@ -1,7 +1,8 @@
 package bus
 
 import (
-	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func TestAdmittance(t *testing.T) {
 	t.Parallel()
 	s, a, b, allow := guarded(t)
 	for name, k := range map[string]Key{"no key": {}, "another key": newKey(t)} {
-		if err := (Worker{Door: Door{URL: s.URL(), Key: k}, Card: card}).Work(t.Context()); !errors.Is(err, errShut) {
+		if err := (Worker{Door: Door{URL: s.URL(), Key: k}, Card: card}).Work(t.Context()); !errors.Is(err, ErrShut) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -101,13 +102,17 @@ func TestAdmittance(t *testing.T) {
 	if err := (Worker{Door: Door{URL: "nats://" + b.Public() + "@" + address, Key: a}, Card: card}).Work(t.Context()); !errors.Is(err, errOtherServer) {
 		t.Errorf("another server: %v", err)
 	}
+	far := place{server: "nats://" + address, host: "far.example"}
+	if nc, err := (Door{Key: a}).connect(far, a.Public()); !errors.Is(err, ErrShut) || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate of no authority: %v, %v", nc, err)
+	}
 	open, err := embed(anyPort, DefaultName, Key{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer open.Shutdown()
 	for name, p := range map[string]place{"a pinned server": {server: open.url(), pin: b.Public(), host: "localhost"}, "a far server": {server: open.url(), host: "far.example"}} {
-		if nc, err := (Door{}).connect(p, a.Public()); !errors.Is(err, errShut) {
+		if nc, err := (Door{}).connect(p, a.Public()); !errors.Is(err, ErrShut) {
 			t.Errorf("%s that does not encrypt: %v, %v", name, nc, err)
 		}
 	}
@@ -152,14 +157,17 @@ func TestResults(t *testing.T) {
 	if err := c.Deliver(t.Context(), "", []byte("nobody asked")); err != nil {
 		t.Fatal(err)
 	}
-	foreign := fleet.Result{Item: fleet.Digest{1, 2, 3}}.Encode()
+	sending := func(result []byte) func([]byte) error {
+		return func([]byte) error { return c.Deliver(t.Context(), "", result) }
+	}
 	for name, c2 := range map[string]struct {
-		result  func(item []byte) []byte
+		answer  func(item []byte) error
 		refused string
 	}{
-		"of another run": {func([]byte) []byte { return foreign }, ""},
-		"no result":      {func([]byte) []byte { return []byte("RZX") }, "malformed"},
-		"endless":        {func(item []byte) []byte { return endless(item) }, "accepted for this item: at most"},
+		"of another run": {sending(fleet.Result{Item: fleet.Digest{1, 2, 3}}.Encode()), ""},
+		"no result":      {sending([]byte("RZX")), "malformed"},
+		"no part":        {func([]byte) error { _, err := c.ask(t.Context(), verbPart, []byte("x"), replyWait); return err }, "malformed"},
+		"endless":        {func(item []byte) error { return endless(t.Context(), c, item) }, "accepted for this item: at most"},
 	} {
 		s = again(t, s, fleet.Exact)
 		s.Announce(t.Context(), fleet.Policy{}) // whom the last case refused is let in again
@@ -169,7 +177,7 @@ func TestResults(t *testing.T) {
 			defer close(drawn)
 			item, err := c.Take(t.Context(), "")
 			if err == nil {
-				err = c.Deliver(t.Context(), "", c2.result(item))
+				err = c2.answer(item)
 			}
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -188,11 +196,19 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// endless begins like a result of the item and goes on far longer than one may.
-func endless(item []byte) []byte {
+// endless sends what begins like a result of the item, and never says that it is whole.
+func endless(ctx context.Context, c *client, item []byte) error {
 	i, err := fleet.DecodeItem(item)
 	if err != nil {
-		panic(err)
+		return err
 	}
-	return append(fleet.Result{Item: i.ID()}.Encode()[:36], bytes.Repeat([]byte{1}, i.MaxResultBytes()+2*partBytes)...)
+	data := append(fleet.Result{Item: i.ID()}.Encode()[:36], make([]byte, i.MaxResultBytes()+2*partBytes)...)
+	for offset := 0; offset < len(data); offset += partBytes {
+		part := encodePart(data, offset)
+		binary.LittleEndian.PutUint64(part, maxBytes)
+		if _, err := c.ask(ctx, verbPart, part, replyWait); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -176,7 +176,7 @@ func dial(ctx context.Context, d Door, tell func(string)) (*client, error) {
 	}
 	err = c.retry(ctx, func() (final bool, err error) {
 		c.nc, err = d.connect(p, c.name, nats.ReconnectHandler(func(*nats.Conn) { c.inFlight(nil) }))
-		return err == nil || errors.Is(err, errShut) || errors.Is(err, errOtherServer), err
+		return err == nil || errors.Is(err, ErrShut) || errors.Is(err, errOtherServer), err
 	})
 	return c, err
 }
