@@ -120,6 +120,7 @@ func TestPrefixes(t *testing.T) {
 		{"another second page", other, 1},
 		{"shorter than a page", long[:pageTokens-1], 0},
 		{"a page and a token", long[:pageTokens+1], 1},
+		{"the second page in front", long[pageTokens:], 0},
 	} {
 		before := e.State().FromCache
 		all(t, e, []Request{{Prompt: c.prompt, MaxTokens: 2}})
@@ -185,6 +186,33 @@ func TestAborts(t *testing.T) {
 	}
 	all(t, e, reqs[:1]) // the loop has ended what was cancelled
 	free(t, e)
+}
+
+// TestWaitingAbort: a request that is cancelled while it waits ends at once, and not when
+// there would be room for it.
+func TestWaitingAbort(t *testing.T) {
+	dev := gputest.Devices(t)
+	e := engineOf(t, small(t, dev[len(dev)-1], 64), EngineOptions{Sequences: 1, Context: 64})
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, c := range []context.Context{t.Context(), ctx} {
+		g, err := e.admit(c, Request{Prompt: []int{1}, MaxTokens: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.waiting = append(e.waiting, g)
+	}
+	waits := e.waiting[1]
+	e.start()
+	cancel()
+	e.start()
+	select {
+	case err := <-waits.done:
+		if err != context.Canceled || len(e.active) != 1 {
+			t.Errorf("%v, %d are active", err, len(e.active))
+		}
+	default:
+		t.Error("it still waits")
+	}
 }
 
 // rest waits until an engine's loop has ended.

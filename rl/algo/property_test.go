@@ -52,6 +52,7 @@ func randomStep(t *testing.T, order []int) (*formula.Table, []formula.Fact) {
 				add("value", rng.Float64())
 				add("old_value", rng.Float64())
 				add("ema", x+0.6*(rng.Float64()-0.5))
+				add("old_uniform_logp", -3*rng.Float64())
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	}
 	s, p := sizesOf(r), c.Policy
 	c.positions = s.positions
-	if p.Model, err = b.open(r, c.Folder, dev, s.positions); err != nil {
+	if p.Model, err = b.open(r.Seed, c.Folder, dev, s.positions); err != nil {
 		return err
 	}
 	p.fresh = c.Folder == ""
@@ -86,10 +86,10 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	return err
 }
 
-// open makes the policy's model as it is before the first update. One whose adapter is
+// open makes the policy's model as it is before the first update of a run of a seed. One whose adapter is
 // trained is frozen.
-func (b blueprint) open(r *recipe.Recipe, folder string, dev gpu.Device, positions int) (*model.Model, error) {
-	seed := func(n int) uint64 { return random.At(r.Seed, random.Stream(random.Init, n), 0).Uint64() }
+func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int) (*model.Model, error) {
+	seed := func(n int) uint64 { return random.At(run, random.Stream(random.Init, n), 0).Uint64() }
 	var m *model.Model
 	var err error
 	switch {

@@ -48,15 +48,15 @@ func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
 	return p.trainer.Forward(sequences(views))
 }
 
-// values are those of the states in which the policy wrote its tokens, as it is now.
-func (p *Policy) values(views []rollout.View) ([][]float64, error) {
+// now is a statistic of the tokens that the policy wrote, as it is now.
+func (p *Policy) now(views []rollout.View, of func(model.TokenStats) []float32) ([][]float64, error) {
 	stats, err := p.Forward(views)
 	if err != nil {
 		return nil, err
 	}
 	out := make([][]float64, len(stats))
 	for i, s := range stats {
-		out[i] = Widen(s.Value)
+		out[i] = Widen(of(s))
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -16,16 +17,21 @@ type supplier struct {
 	run  func(c *Cast, views []rollout.View) ([][]float64, error) // nil: the trainer computes it in each update
 }
 
-// suppliers has a row for every fact that takes more than the policy. A value is that of
+// suppliers has a row for every fact that takes a pass of a model. A value is that of
 // the time of sampling where the policy is still what it was then.
 var suppliers = []supplier{
 	{"ref", "reference", func(c *Cast, views []rollout.View) ([][]float64, error) { return logprobs(c.reference.scorer, views) }},
 	{"ema", "average", func(c *Cast, views []rollout.View) ([][]float64, error) { return logprobs(c.average.scorer, views) }},
-	{"old_value", "value head", func(c *Cast, views []rollout.View) ([][]float64, error) { return c.Policy.values(views) }},
+	{"old_uniform_logp", "policy", func(c *Cast, views []rollout.View) ([][]float64, error) {
+		return c.Policy.now(views, func(s model.TokenStats) []float32 { return s.MeanLogprob })
+	}},
+	{"old_value", "value head", func(c *Cast, views []rollout.View) ([][]float64, error) {
+		return c.Policy.now(views, func(s model.TokenStats) []float32 { return s.Value })
+	}},
 	{"value", "value head", nil},
 }
 
-// Needs lists the facts that a stage reads and that take more than the policy.
+// Needs lists the facts that a stage reads and that take a pass of a model.
 func Needs(st *recipe.Stage) []string {
 	if st.Skip || st.Kind != recipe.KindRL {
 		return nil

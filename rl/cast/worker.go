@@ -2,9 +2,12 @@ package cast
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -16,19 +19,120 @@ type Worker struct {
 	engine *model.Engine
 }
 
-// OpenWorker makes the worker of a recipe's policy. folder is the Hugging Face folder
-// behind its model.path; "": random weights. The worker has no weights until Load.
-func OpenWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*Worker, error) {
+// Spec is what the workers of a run have to know of its policy: all that a copy of the
+// model is made from but the weights, which come with each version. As JSON it goes to
+// other machines. It names no file and nothing in it is run.
+type Spec struct {
+	model     blueprint
+	positions int
+	engine    model.EngineOptions
+	base      baseOf
+	seed      uint64 // of the recipe: an adapter's base may be a fresh model
+}
+
+// baseOf says where the weights come from that no version has.
+type baseOf string
+
+const (
+	noBase     baseOf = ""       // each version has all
+	freshBase  baseOf = "fresh"  // random, from the recipe's seed
+	folderBase baseOf = "folder" // a folder that the worker has too
+)
+
+// SpecOf is the spec of a recipe's policy. folder is the Hugging Face folder behind its
+// model.path; "": random weights.
+func SpecOf(r *recipe.Recipe, folder string) (Spec, error) {
 	b, err := read(r, folder)
+	sizes := sizesOf(r)
+	s := Spec{model: b, positions: sizes.positions, engine: sizes.engine, seed: r.Seed}
+	switch {
+	case b.adapter == nil:
+	case folder == "":
+		s.base = freshBase
+	default:
+		s.base = folderBase
+	}
+	return s, err
+}
+
+// specLine is a spec as JSON.
+type specLine struct {
+	Config    json.RawMessage `json:"config"`            // config.json
+	Tokenizer []byte          `json:"tokenizer"`         // tokenizer.json
+	Adapter   json.RawMessage `json:"adapter,omitempty"` // adapter_config.json
+	Base      baseOf          `json:"base,omitempty"`
+	Seed      uint64          `json:"seed"`
+	Positions int             `json:"positions"`
+	Sequences int             `json:"sequences"`
+	Context   int             `json:"context"`
+	StepRows  int             `json:"step_rows"`
+}
+
+// MarshalJSON writes a spec for another machine.
+func (s Spec) MarshalJSON() ([]byte, error) {
+	files, err := model.FolderFiles(s.model.config, s.model.tokenizer)
 	if err != nil {
 		return nil, err
 	}
-	s := sizesOf(r)
+	line := specLine{Config: files["config.json"], Tokenizer: files["tokenizer.json"], Base: s.base, Seed: s.seed,
+		Positions: s.positions, Sequences: s.engine.Sequences, Context: s.engine.Context, StepRows: s.engine.StepRows}
+	if a := s.model.adapter; a != nil {
+		own := *a
+		own.Base = "" // a path of the trainer's machine
+		if line.Adapter, err = json.Marshal(own); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(line)
+}
+
+// UnmarshalJSON reads a spec of another machine.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	var line specLine
+	err := json.Unmarshal(data, &line)
+	if err != nil {
+		return err
+	}
+	if s.model.config, err = model.ParseConfig(line.Config); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	if s.model.tokenizer, err = text.ParseTokenizer(line.Tokenizer); err != nil {
+		return fmt.Errorf("tokenizer: %w", err)
+	}
+	if line.Adapter != nil {
+		a, err := model.ParseAdapterConfig(line.Adapter)
+		if err != nil {
+			return fmt.Errorf("adapter: %w", err)
+		}
+		s.model.adapter = &a
+	}
+	if known := line.Base == noBase || line.Base == freshBase || line.Base == folderBase; !known || (line.Base == noBase) != (line.Adapter == nil) {
+		return fmt.Errorf("base is %q of a model that has an adapter: %t", line.Base, line.Adapter != nil)
+	}
+	s.base, s.seed, s.positions = line.Base, line.Seed, line.Positions
+	s.engine = model.EngineOptions{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows}
+	return nil
+}
+
+// NeedsFolder says whether a worker needs the folder of the model whose adapter is
+// trained: the versions of the policy have the adapter alone.
+func (s Spec) NeedsFolder() bool { return s.base == folderBase }
+
+// Open makes a worker on a device. folder is that of NeedsFolder. The worker has no
+// weights until Load.
+func (s Spec) Open(folder string, dev gpu.Device) (*Worker, error) {
+	b := s.model
 	w := &Worker{}
-	if b.adapter != nil { // the weights are the adapter's, and the rest is as in the beginning
-		w.model, err = b.open(r, folder, dev, s.positions)
-	} else if w.model, err = model.NewFrozen(dev, b.config, s.positions); err == nil {
-		w.model.Tokenizer = b.tokenizer // for stop texts
+	var err error
+	switch s.base {
+	case noBase:
+		if w.model, err = model.NewFrozen(dev, b.config, s.positions); err == nil {
+			w.model.Tokenizer = b.tokenizer // for stop texts
+		}
+	case freshBase:
+		w.model, err = b.open(s.seed, "", dev, s.positions)
+	case folderBase:
+		w.model, err = b.open(s.seed, folder, dev, s.positions)
 	}
 	if err != nil {
 		return nil, err
@@ -40,14 +144,9 @@ func OpenWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*Worker, error
 	return w, nil
 }
 
-// PlanWorker is the device memory that a worker needs.
-func PlanWorker(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
-	b, err := read(r, folder)
-	if err != nil {
-		return gpu.Plan{}, err
-	}
-	s := sizesOf(r)
-	return model.Plan(b.config, caps, model.Use{Positions: s.positions, Adapter: b.adapter, Engine: &s.engine})
+// Plan is the device memory that a worker needs.
+func (s Spec) Plan(caps gpu.Caps) (gpu.Plan, error) {
+	return model.Plan(s.model.config, caps, model.Use{Positions: s.positions, Adapter: s.model.adapter, Engine: &s.engine})
 }
 
 // Load takes over the policy's weights, as [Policy.Weights] returns them.

@@ -36,14 +36,20 @@ func arrange(a *cli.App, args []string) ([]string, error) {
 		commands, path, words = commands[at].Subcommands, append(path, words[0]), words[1:]
 	}
 	rest = append(words, rest...)
-	if len(commands) > 0 && len(rest) > 0 { // a command with subcommands takes nothing else
-		return nil, unknownCommand(path, rest[0], commands)
+	if len(commands) > 0 && len(rest) > 0 { // a command with subcommands takes nothing else, unless it searches
+		if !slices.ContainsFunc(commands, func(c *cli.Command) bool { return c.Name == searchCommand }) {
+			return nil, unknownCommand(path, rest[0], commands)
+		}
+		path = append(path, searchCommand)
 	}
 	if line.help {
 		return slices.Concat(args[:1], path[1:], []string{"--help"}), nil
 	}
 	return slices.Concat(args[:1], path[1:], line.flags, []string{"--"}, rest), nil
 }
+
+// searchCommand is the subcommand that is meant where a word is none of the others.
+const searchCommand = "list"
 
 // commandLine is a command line taken apart.
 type commandLine struct {

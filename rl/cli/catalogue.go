@@ -11,7 +11,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/metrics"
-	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
 
@@ -28,12 +28,12 @@ type catalogue struct {
 var (
 	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
-	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: recipe.Names}
+	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names}
 	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames}
 	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
 
 	// Where a task is asked for, a recipe may be given, whose task is meant.
-	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), recipe.Names()...) }}
+	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), presets.Names()...) }}
 
 	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue}
 )

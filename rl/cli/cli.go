@@ -20,6 +20,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/run"
@@ -35,6 +36,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitNoDevice    = 3
+	exitRefused     = 4
 	exitInterrupted = 130
 )
 
@@ -103,8 +105,8 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			"Flags may come before or after arguments; -- ends them. rlzero help COMMAND explains\n" +
 			"a command.\n\n" +
 			"Exit codes: 0 done; 1 failed, or a check found a problem; 2 wrong usage or bad input;\n" +
-			"3 no usable device; 130 interrupted, after a checkpoint. Results go to standard\n" +
-			"output, progress and messages to standard error.",
+			"3 no usable device; 4 a trainer refuses this worker; 130 interrupted, after a\n" +
+			"checkpoint. Results go to standard output, progress and messages to standard error.",
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
@@ -114,7 +116,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
 		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
-			auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), fitCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
+			workerCommand(), workersCommand(), auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), fitCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
 			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand(), exportCommand()},
 		Action: cli.ShowAppHelp,
 	}
@@ -216,6 +218,8 @@ func code(err error) int {
 	switch {
 	case errors.Is(err, run.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.Is(err, fleet.ErrRefused), errors.Is(err, errUnfit):
+		return exitRefused
 	case errors.Is(err, gpu.ErrNoDevice):
 		return exitNoDevice
 	case errors.Is(err, errUsage), errors.Is(err, lines.ErrInput), errors.Is(err, recipe.ErrInvalid), errors.Is(err, store.ErrExists), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNotRun),

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/metrics"
-	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 func devicesCommand() *cli.Command {
@@ -54,68 +52,6 @@ The exit code is 3 when only the plain-Go device is there.`,
 			return err
 		},
 	}
-}
-
-func recipesCommand() *cli.Command {
-	list := func(c *cli.Context) error {
-		for _, name := range recipe.Names() {
-			line, err := recipeLine(name)
-			if err != nil {
-				return err
-			}
-			if c.Bool("json") {
-				err = printJSON(c, line)
-			} else {
-				_, err = fmt.Fprintf(c.App.Writer, "%-18s %s\n", name, line.About)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	show := func(c *cli.Context, name string) error {
-		text, err := recipe.Source(name)
-		if err != nil {
-			return err
-		}
-		if !c.Bool("json") {
-			_, err = fmt.Fprint(c.App.Writer, text)
-			return err
-		}
-		line, err := recipeLine(name)
-		if err != nil {
-			return err
-		}
-		return printJSON(c, struct {
-			recipeEntry
-			Text string `json:"text"`
-		}{line, text})
-	}
-	command := recipeCatalogue.lister("list the built-in recipes, show one, list the keys of recipes", "countdown-tiny", list, show)
-	command.ArgsUsage = "[show NAME | keys]"
-	command.Subcommands = append(command.Subcommands, recipeKeysCommand())
-	return command
-}
-
-// recipeEntry is a line of rlzero recipes --json.
-type recipeEntry struct {
-	Name      string   `json:"name"`
-	About     string   `json:"about"`
-	Systems   []string `json:"systems"`
-	FileLines int      `json:"file_lines"`
-}
-
-func recipeLine(name string) (recipeEntry, error) {
-	text, err := recipe.Source(name)
-	if err != nil {
-		return recipeEntry{}, err
-	}
-	r, err := recipe.Load(name, nil)
-	if err != nil {
-		return recipeEntry{}, err
-	}
-	return recipeEntry{name, r.About, []string{}, strings.Count(text, "\n")}, nil
 }
 
 func metricsCommand() *cli.Command {

@@ -145,7 +145,7 @@ func tokenOf(c *cli.Context) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if len(token) < 16 || strings.ContainsAny(token, " \t\r\n") {
-		return "", hint.With(fmt.Errorf("%w: --token-file %s holds no usable token; accepted: one line of at least 16 characters without spaces", lines.ErrInput, path), "openssl rand -hex 16 makes one")
+		return "", hint.With(fmt.Errorf("%w: --token-file %s: found %d characters; accepted: one line of at least 16 characters without spaces", lines.ErrInput, path, len(token)), "openssl rand -hex 16 makes one")
 	}
 	return token, nil
 }

@@ -39,11 +39,17 @@ Examples:
    rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
+   rlzero train countdown-tiny --workers nats          prints how to start a worker
 
---workers lets other devices of this machine draw completions; the run has the same bytes
-as without. In mode exact a share of their results is checked (--audit), and devices have
-to be of the kind of the run's own. In mode draft any device will do: every token that a
-worker drew is checked, and replaced from the first that differs.
+--workers lets other devices draw completions; the run has the same bytes as without. In
+mode exact a share of their results is checked (--audit), and devices have to be of the
+kind of the run's own. In mode draft any device will do: every token that a worker drew
+is checked, and replaced from the first that differs.
+
+local:... are devices of this machine. nats:HOST:PORT listens for workers of other
+machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
+loopback at a free port. nats://HOST:PORT is a NATS server that is there; /NAME after it
+tells several runs apart. rlzero worker --help shows all steps.
 
 --dry-run --json prints one object: {"recipe":"...","methods":[{"stage":"...",
 "text":"..."}],"device":"...","memory":...,"fits":true,"total":...,
@@ -120,6 +126,9 @@ func train(c *cli.Context) error {
 	}
 	if w != nil {
 		fmt.Fprintln(show, w.started.Counts())
+		if err := w.end(); err != nil {
+			fmt.Fprintf(show, "the workers were not told that the run is complete: %v\n", err)
+		}
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/fleet/bus"
 	"github.com/rlzero/rlzero/rl/fleet/local"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -19,20 +22,31 @@ import (
 const maxLocal = 64
 
 var workerFlags = []cli.Flag{
-	&cli.StringFlag{Name: "workers", Usage: "let `WORKERS` draw completions: local:N, or local:DEVICE,DEVICE..."},
-	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact, or draft if their devices differ"},
+	&cli.StringFlag{Name: "workers", Usage: "let `WORKERS` draw completions: local:N, local:DEVICE,DEVICE..., nats, nats:HOST:PORT or nats://HOST:PORT"},
+	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact for devices of this machine that are like the run's, draft for others"},
 	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results that are checked in mode exact", Value: 0.05},
+	&cli.StringFlag{Name: "allow", Usage: "`FILE` with the public keys of workers of other machines, one a line; read again when it changes"},
+	keyFlag, caFlag,
 }
 
-// workers are those that --workers asks for.
+// workers are those that --workers asks for: devices of this machine, or a hub.
 type workers struct {
 	devices []gpu.Device
+	hub     *bus.Hub
+	notes   chan string // of the hub
 	options fleet.Options
-	started *local.Workers
+	started sampler
 }
 
-// openWorkers opens the devices of --workers; own is the trainer's. nil: no workers are
-// asked for.
+// sampler is a fleet that was started.
+type sampler interface {
+	rollout.Sampler
+	Counts() fleet.Counts
+	Close()
+}
+
+// openWorkers opens the devices of --workers, or the server; own is the trainer's device.
+// nil: no workers are asked for.
 func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 	asked := c.String("workers")
 	w := &workers{options: fleet.Options{Mode: fleet.Mode(c.String("workers-mode")), Audit: c.Float64("audit")}}
@@ -44,6 +58,9 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 	}
 	if asked == "" {
 		return nil, nil
+	}
+	if asked == "nats" || strings.HasPrefix(asked, "nats:") {
+		return w, w.openHub(c, asked, own)
 	}
 	names, err := workerDevices(asked, own.ID)
 	if err != nil {
@@ -64,7 +81,7 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 func workerDevices(asked, own string) ([]string, error) {
 	list, ok := strings.CutPrefix(asked, "local:")
 	if !ok || list == "" {
-		return nil, badValue("workers", asked, "local:N, N workers on the device of the run, or local:DEVICE,DEVICE..., a worker on each")
+		return nil, badValue("workers", asked, "local:N, N workers on the device of the run; local:DEVICE,DEVICE..., a worker on each; nats, nats:HOST:PORT or nats://HOST:PORT, workers of other machines")
 	}
 	n, err := strconv.Atoi(list)
 	if err != nil {
@@ -80,21 +97,110 @@ func workerDevices(asked, own string) ([]string, error) {
 	return names, nil
 }
 
+// maxNotes is how many notes of a hub wait to be shown. More are of no use to anybody.
+const maxNotes = 100
+
+// openHub starts the server of --workers nats or nats:HOST:PORT, or reaches that of
+// nats://HOST:PORT, and prints what to type on other machines.
+func (w *workers) openHub(c *cli.Context, asked string, own gpu.Caps) error {
+	if w.options.Mode == "" {
+		w.options.Mode = fleet.Draft
+	}
+	door, err := doorOf(c, asked)
+	if err != nil {
+		return err
+	}
+	w.notes = make(chan string, maxNotes)
+	o := bus.Options{Door: door, Card: cardOf(own), Exact: w.options.Mode == fleet.Exact, Note: func(text string) {
+		select {
+		case w.notes <- text:
+		default:
+		}
+	}}
+	if !strings.HasPrefix(asked, "nats://") {
+		o.Door.URL, o.Listen = "", strings.TrimPrefix(strings.TrimPrefix(asked, "nats"), ":")
+		if o.Listen == "" {
+			o.Listen = "127.0.0.1:0"
+		}
+	}
+	if file := c.String("allow"); file != "" {
+		if door.Key.Public() == "" {
+			return usagef("--allow needs --key, the key of this trainer")
+		}
+		o.Allowed = func() ([]string, error) { return allowedKeys(file) }
+	}
+	if w.hub, err = bus.Open(o); err != nil {
+		return usagef("--workers: %w", err)
+	}
+	line := "rlzero worker " + w.hub.URL()
+	if door.Key.Public() != "" {
+		line += " --key FILE"
+	}
+	fmt.Fprintf(c.App.ErrWriter, "each worker is started with: %s\n", line)
+	return nil
+}
+
 // start makes the sampler of a run.
 func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (rollout.Sampler, error) {
 	if w.started != nil { // for a folder that another run has
 		w.started.Close()
 	}
 	w.options.Note = note
-	var err error
-	w.started, err = local.Start(r, c, w.devices, w.options)
-	return w.started, err
+	if w.hub == nil {
+		s, err := local.Start(r, c, w.devices, w.options)
+		if err != nil {
+			return nil, err
+		}
+		w.started = s
+		return s, nil
+	}
+	spec, err := cast.SpecOf(r, c.Folder)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	w.hub.Serve(data)
+	w.options.Slots = w.hub.Slots
+	w.started = noting{fleet.New(w.hub, local.TrainerOf(c), w.options), w}
+	return w.started, nil
+}
+
+// noting shows the notes of a hub, whose goroutines must not write on the display.
+type noting struct {
+	*fleet.Fleet
+	w *workers
+}
+
+func (n noting) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	out, err := n.Fleet.Sample(ctx, requests)
+	for {
+		select {
+		case text := <-n.w.notes:
+			n.w.options.Note(text)
+		default:
+			return out, err
+		}
+	}
+}
+
+// end tells workers of other machines that the run is complete.
+func (w *workers) end() error {
+	if w.hub == nil {
+		return nil
+	}
+	return w.hub.End()
 }
 
 // close ends the workers and closes their devices.
 func (w *workers) close() {
 	if w.started != nil {
 		w.started.Close()
+	}
+	if w.hub != nil {
+		w.hub.Close()
 	}
 	for _, dev := range w.devices {
 		dev.Close()

@@ -1,12 +1,39 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
+
+// tinyRun are settings of a run of a second.
+var tinyRun = []string{"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=2", "task.eval_samples=2", "stage.warm-up.skip=true", "stage.rl.steps=2", "stage.rl.prompts_per_step=3", "stage.rl.group_size=4", "stage.rl.eval_every=0", "stage.rl.reward=random"}
+
+// logsOf is all that a run wrote down but its times.
+func logsOf(t *testing.T, dir string) string {
+	t.Helper()
+	text := ""
+	for _, name := range []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "recipe.toml", "receipt.json"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(data)
+	}
+	return text
+}
 
 // TestWorkers: a run with workers on its device has the logs of one without, and so has
 // one with a worker whose device is wrong.
@@ -15,7 +42,7 @@ func TestWorkers(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--workers", "local:2", "--audit", "0.5"}, {"--workers", "local:ref,ref", "--workers-mode", "draft"}, {"--workers", "local:broken", "--audit", "1"}} {
 		dir := filepath.Join(t.TempDir(), "run")
 		args := append([]string{"train", "--device", "ref", "--run", dir}, flags...)
-		for _, set := range []string{"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=2", "task.eval_samples=2", "stage.warm-up.skip=true", "stage.rl.steps=2", "stage.rl.prompts_per_step=3", "stage.rl.group_size=4", "stage.rl.eval_every=0", "stage.rl.reward=random"} {
+		for _, set := range tinyRun {
 			args = append(args, "--set", set)
 		}
 		code, _, stderr := rlzero(t, append(args, "countdown-short")...)
@@ -25,16 +52,8 @@ func TestWorkers(t *testing.T) {
 		if refused := strings.Contains(stderr, "worker 1 (ref:0) is refused: item "); refused != slices.Contains(flags, "local:broken") {
 			t.Errorf("%v: %s", flags, stderr)
 		}
-		text := ""
-		for _, name := range []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "recipe.toml", "receipt.json"} {
-			data, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text += string(data)
-		}
-		logs = append(logs, text)
-		if text != logs[0] {
+		logs = append(logs, logsOf(t, dir))
+		if logs[len(logs)-1] != logs[0] {
 			t.Errorf("%v: the run has other bytes", flags)
 		}
 	}
@@ -47,12 +66,137 @@ func TestWorkersUsage(t *testing.T) {
 		"--workers is \"local:0\"; accepted: local:1 to local:64":    {"--workers", "local:0"},
 		"--workers is \"local:1000\"; accepted: local:1 to local:64": {"--workers", "local:1000"},
 		"--workers: unknown device \"nosuch\"":                       {"--workers", "local:ref,nosuch"},
+		"--workers: address \"x\" is not HOST:PORT":                  {"--workers", "nats:x"},
+		"there are no keys":                                          {"--workers", "nats:0.0.0.0:0"},
 		"--workers-mode is \"fast\"; accepted: exact, draft":         {"--workers", "local:1", "--workers-mode", "fast"},
 		"--audit is 2; accepted: numbers from 0 to 1":                {"--audit", "2"},
 	} {
 		args = append([]string{"train", "--device", "ref", "--run", filepath.Join(t.TempDir(), "run"), "countdown-short"}, args...)
 		if code, _, stderr := rlzero(t, args...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr)
+		}
+	}
+}
+
+// listener is the standard error of a trainer: it starts a worker when the address is
+// printed, and holds the run up after its first step until the worker takes part.
+type listener struct {
+	bytes.Buffer
+	begin  func(url string)
+	joined chan struct{}
+	held   bool
+}
+
+func (l *listener) Write(p []byte) (int, error) {
+	l.Buffer.Write(p)
+	if _, url, ok := strings.Cut(string(p), "rlzero worker "); ok {
+		l.begin(strings.Fields(url)[0])
+	}
+	if firstStep.Match(p) && !l.held {
+		l.held = true
+		<-l.joined
+	}
+	return len(p), nil
+}
+
+var firstStep = regexp.MustCompile(`^rl +1/`)
+
+// TestNATS: a run with a worker that came over NATS has the logs of one without, and the
+// worker leaves when it is complete.
+func TestNATS(t *testing.T) {
+	logs := map[string]string{} // of the run without workers
+	for _, c := range []struct{ mode, set string }{{"", "seed=1"}, {"exact", "seed=1"}, {"draft", "seed=1"}, {"", "model.lora.rank=3"}, {"exact", "model.lora.rank=3"}} {
+		mode := c.mode
+		dir := filepath.Join(t.TempDir(), "run")
+		args := []string{"rlzero", "train", "--device", "ref", "--run", dir, "countdown-short"}
+		for _, set := range append(slices.Clone(tinyRun), "stage.rl.steps=4", c.set) {
+			args = append(args, "--set", set)
+		}
+		ended := make(chan int, 1)
+		var told bytes.Buffer
+		l := &listener{joined: make(chan struct{})}
+		l.begin = func(url string) {
+			go func() {
+				ended <- Main([]string{"rlzero", "worker", "--device", "ref", url}, nil, io.Discard, writerFunc(func(p []byte) {
+					told.Write(p)
+					if strings.HasPrefix(string(p), "takes part") {
+						close(l.joined)
+					}
+				}))
+			}()
+		}
+		if mode == "" {
+			l.held = true
+		} else {
+			args = append(args, "--workers", "nats", "--workers-mode", mode)
+		}
+		if code := Main(args, nil, io.Discard, l); code != 0 {
+			t.Fatalf("%s: exit code %d, %s", mode, code, l.String())
+		}
+		if mode != "" {
+			if code := <-ended; code != 0 || !strings.HasSuffix(told.String(), "the run is complete\n") {
+				t.Errorf("%s: the worker's exit code is %d: %s", mode, code, told.String())
+			}
+			if !answered.MatchString(l.String()) {
+				t.Errorf("%s: %s", mode, l.String())
+			}
+		}
+		if mode == "" {
+			logs[c.set] = logsOf(t, dir)
+		} else if logsOf(t, dir) != logs[c.set] {
+			t.Errorf("%+v: the run has other bytes", c)
+		}
+	}
+}
+
+var answered = regexp.MustCompile(`\nworkers answered [1-9]`)
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(p)
+	return len(p), nil
+}
+
+// small is a device with next to no memory.
+type small struct{ gpu.Device }
+
+func (s small) Caps() gpu.Caps {
+	c := s.Device.Caps()
+	c.Memory = 1 << 10
+	return c
+}
+
+// TestUnfit: a machine that cannot hold the run's model leaves with exit code 4 and the
+// figures.
+func TestUnfit(t *testing.T) {
+	r, err := recipe.Load("countdown-short", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := cast.SpecOf(r, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := gpu.Open("ref")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	_, err = openCopy(data, "", small{dev})
+	if code(err) != exitRefused || !errors.Is(err, gpu.ErrOutOfMemory) {
+		t.Errorf("too little memory: %v", err)
+	}
+	if _, err = openCopy([]byte(strings.Replace(string(data), `"seed"`, `"base":"folder","adapter":{"r":4,"lora_alpha":8,"peft_type":"LORA","target_modules":"all-linear"},"seed"`, 1)), "", dev); code(err) != exitRefused || len(hint.All(err)) != 1 {
+		t.Errorf("an adapter without its model: %v", err)
+	}
+	for _, bad := range []string{"", "{}", `{"config":{}}`, strings.Replace(string(data), `"seed"`, `"base":"here","seed"`, 1)} {
+		if _, err = openCopy([]byte(bad), "", dev); code(err) != exitRefused {
+			t.Errorf("%.60q: %v", bad, err)
 		}
 	}
 }

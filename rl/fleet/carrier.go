@@ -18,6 +18,12 @@ var (
 // Carrier moves items, results and weights between a trainer and its workers. It may lose,
 // double and delay what it carries; it may not let a worker speak in another's name.
 type Carrier interface {
+	TrainerSide
+	WorkerSide
+}
+
+// TrainerSide is a carrier as a trainer sees it.
+type TrainerSide interface {
 	// Announce says which weights the policy has now, and which workers are refused. What
 	// was offered before is withdrawn where that can be done.
 	Announce(ctx context.Context, p Policy) error
@@ -25,7 +31,10 @@ type Carrier interface {
 	Offer(ctx context.Context, item []byte) error
 	// Next waits for a result.
 	Next(ctx context.Context) (Delivery, error)
+}
 
+// WorkerSide is a carrier as a worker sees it.
+type WorkerSide interface {
 	// Take waits for an item, for a worker.
 	Take(ctx context.Context, worker string) ([]byte, error)
 	// Fetch is the announced weights of a digest, or ErrGone.

@@ -25,8 +25,8 @@ const (
 	resultMark = "RZR\x01"
 )
 
-// MaxItemBytes is the size of the largest item that is decoded.
-const MaxItemBytes = 16 << 20
+// maxItemBytes is the size of the largest item that is decoded.
+const maxItemBytes = 16 << 20
 
 // errShort: the data end too early, or a number in them is larger than they are.
 var errShort = errors.New("the data are cut short")
@@ -59,8 +59,8 @@ func (i Item) Encode() []byte {
 
 // DecodeItem reads an item. It takes memory in proportion to the data.
 func DecodeItem(data []byte) (Item, error) {
-	if len(data) > MaxItemBytes {
-		return Item{}, fmt.Errorf("an item of %d bytes; accepted: at most %d", len(data), MaxItemBytes)
+	if len(data) > maxItemBytes {
+		return Item{}, fmt.Errorf("an item of %d bytes; accepted: at most %d", len(data), maxItemBytes)
 	}
 	r := reader{data: data}
 	if string(r.take(len(itemMark))) != itemMark {
@@ -108,8 +108,8 @@ func resultItem(data []byte) (Digest, error) {
 	return r.digest(), r.err
 }
 
-// maxResultBytes is the size of the largest result that an item can have.
-func (i Item) maxResultBytes() int {
+// MaxResultBytes is the size of the largest result that an item can have.
+func (i Item) MaxResultBytes() int {
 	n := len(resultMark) + 2*sha256.Size + 4
 	for _, p := range i.Prompts {
 		n += 4 + p.N*(5+12*i.Params.MaxTokens)
@@ -117,9 +117,9 @@ func (i Item) maxResultBytes() int {
 	return n
 }
 
-// DecodeResult reads a result. It takes memory in proportion to the data, which whoever
+// decodeResult reads a result. It takes memory in proportion to the data, which whoever
 // has the item bounds before.
-func DecodeResult(data []byte) (Result, error) {
+func decodeResult(data []byte) (Result, error) {
 	item, err := resultItem(data)
 	if err != nil {
 		return Result{}, err

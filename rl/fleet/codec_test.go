@@ -42,12 +42,12 @@ func TestCodec(t *testing.T) {
 		t.Errorf("item %+v, %v", back, err)
 	}
 	r := someResult(i)
-	got, err := DecodeResult(r.Encode())
+	got, err := decodeResult(r.Encode())
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("result %+v, %v", got, err)
 	}
-	if n := len(r.Encode()); n > i.maxResultBytes() {
-		t.Errorf("a result of %d bytes; the largest should have %d", n, i.maxResultBytes())
+	if n := len(r.Encode()); n > i.MaxResultBytes() {
+		t.Errorf("a result of %d bytes; the largest should have %d", n, i.MaxResultBytes())
 	}
 	seen := map[Digest]bool{i.ID(): true}
 	for n, change := range []func(*Item){
@@ -76,23 +76,23 @@ func TestCodecRefuses(t *testing.T) {
 		}
 	}
 	for n := range result {
-		if _, err := DecodeResult(result[:n]); err == nil {
+		if _, err := decodeResult(result[:n]); err == nil {
 			t.Errorf("%d of %d bytes of a result are accepted", n, len(result))
 		}
 		bad := slices.Clone(result)
 		bad[n] ^= 16
-		if _, err := DecodeResult(bad); err == nil {
+		if _, err := decodeResult(bad); err == nil {
 			t.Errorf("a result with another byte %d is accepted", n)
 		}
 	}
-	for _, data := range [][]byte{append(slices.Clone(item), 0), make([]byte, MaxItemBytes+1)} {
+	for _, data := range [][]byte{append(slices.Clone(item), 0), make([]byte, maxItemBytes+1)} {
 		if _, err := DecodeItem(data); err == nil {
 			t.Errorf("an item of %d bytes is accepted", len(data))
 		}
 	}
 	endless := slices.Clone(result[:len(resultMark)+sha256.Size])
 	endless = sealed(append(endless, 255, 255, 255, 255, 255, 255, 255, 255))
-	if _, err := DecodeResult(endless); err == nil {
+	if _, err := decodeResult(endless); err == nil {
 		t.Error("a result of four thousand million prompts is accepted")
 	}
 }
@@ -149,7 +149,7 @@ func FuzzResult(f *testing.F) {
 	f.Add([]byte(resultMark))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		data := sealed(slices.Clone(body))
-		if r, err := DecodeResult(data); err == nil && !bytes.Equal(r.Encode(), data) {
+		if r, err := decodeResult(data); err == nil && !bytes.Equal(r.Encode(), data) {
 			t.Errorf("%x is accepted, its encoding is %x", data, r.Encode())
 		}
 	})

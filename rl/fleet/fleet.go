@@ -40,7 +40,7 @@ type Trainer struct {
 type Options struct {
 	Mode     Mode
 	Audit    float64       // share of the items that are checked in mode Exact
-	Slots    int           // items that workers have in hand at once, about: it sizes items
+	Slots    func() int    // workers that there are, refused ones too: it sizes items; if all are refused, nobody is waited for
 	Patience time.Duration // silence, on top of what is usual, until items are offered again; 0: 10 s
 	Note     func(string)  // told what people should know; called by Sample alone
 }
@@ -62,7 +62,7 @@ const arrivals = 16
 
 // Fleet draws completions by workers. It implements [rollout.Sampler].
 type Fleet struct {
-	carrier Carrier
+	carrier TrainerSide
 	trainer Trainer
 	opt     Options
 	stop    context.CancelFunc
@@ -72,7 +72,7 @@ type Fleet struct {
 	version int // of the announced weights; -1: none
 	key     []byte
 	trusted map[string]int // items of earlier calls that were not checked, by worker
-	deaf    bool           // no worker answered in the last call
+	deaf    int            // workers of the last call, if none of them answered
 	gaps    []time.Duration
 	counts  Counts
 }
@@ -80,7 +80,7 @@ type Fleet struct {
 var _ rollout.Sampler = (*Fleet)(nil)
 
 // New makes a fleet. Close ends it; the carrier is the caller's.
-func New(c Carrier, t Trainer, o Options) *Fleet {
+func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
@@ -121,7 +121,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 	answered := false
 	round := 0
 	for t.open > 0 {
-		if f.deaf || len(f.policy.Refused) >= f.opt.Slots {
+		if f.opt.Slots() <= max(f.deaf, len(f.policy.Refused)) {
 			round = hedges // whoever comes back is heard, and nobody is waited for
 		}
 		d, ok, err := f.next(ctx, round)
@@ -134,7 +134,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 				return nil, err
 			}
 			if took {
-				answered, round, f.deaf = true, 0, false
+				answered, round, f.deaf = true, 0, 0
 			}
 			continue
 		}
@@ -149,7 +149,10 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 			return nil, err
 		}
 	}
-	f.deaf = !answered
+	f.deaf = 0
+	if !answered {
+		f.deaf = f.opt.Slots()
+	}
 	for _, j := range t.jobs {
 		if j.by != "" && !j.checked {
 			f.trusted[j.by]++

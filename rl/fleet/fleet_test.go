@@ -89,6 +89,9 @@ func requestsOf(step, prompts int) []rollout.Request {
 	return out
 }
 
+// fixed is a number of workers that does not change.
+func fixed(n int) func() int { return func() int { return n } }
+
 // worker is what a worker does instead of [Work], or with another engine.
 type worker func(ctx context.Context, c Carrier, name string) error
 
@@ -201,7 +204,7 @@ func runOf(t *testing.T, o Options, steps int, workers ...worker) (counts Counts
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m, tr := NewMemory(), &trainer{}
-		o.Slots, o.Note = len(workers), func(text string) { notes = append(notes, text) }
+		o.Slots, o.Note = fixed(len(workers)), func(text string) { notes = append(notes, text) }
 		f := New(m, tr.asTrainer(), o)
 		for i, w := range workers {
 			go w(t.Context(), m, fmt.Sprint("worker ", i)) // its error is of no interest
@@ -312,7 +315,7 @@ func TestEfficiency(t *testing.T) {
 	for n, least := range map[int]float64{8: 0.99, 32: 0.98, 128: 0.95} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}
-			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: n})
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(n)})
 			for i := range n {
 				go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
 					time.Sleep(2 * time.Second)
@@ -344,7 +347,7 @@ func disputed(t *testing.T) {
 	m, tr := NewMemory(), &trainer{}
 	defer m.Close()
 	var notes []string
-	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour, Note: func(text string) { notes = append(notes, text) }})
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Patience: time.Hour, Note: func(text string) { notes = append(notes, text) }})
 	defer f.Close()
 	var items [][]byte
 	done := make(chan error)
@@ -444,7 +447,7 @@ func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, tr := NewMemory(), &trainer{}
 		defer m.Close()
-		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1})
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1)})
 		defer f.Close()
 		step := func(seconds float64) {
 			t.Helper()
@@ -508,7 +511,7 @@ func TestAllRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, tr := NewMemory(), &trainer{}
 		defer m.Close()
-		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: 1})
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: fixed(1)})
 		defer f.Close()
 		go lying(1, wrongToken)(t.Context(), m, "liar")
 		began := time.Now()
@@ -525,7 +528,7 @@ func TestAllRefused(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	m, tr := NewMemory(), &trainer{}
 	defer m.Close()
-	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: 1, Patience: time.Hour})
+	f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Patience: time.Hour})
 	defer f.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -49,10 +49,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 
 // decode reads a result of an item. Its size is bounded before it is decoded.
 func (f *Fleet) decode(j *job, data []byte) (Result, error) {
-	if most := j.item.maxResultBytes(); len(data) > most {
+	if most := j.item.MaxResultBytes(); len(data) > most {
 		return Result{}, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(data), most)
 	}
-	r, err := DecodeResult(data)
+	r, err := decodeResult(data)
 	if err == nil && !r.answers(j.item, f.trainer.Vocab) {
 		err = fmt.Errorf("it does not answer item %v", r.Item)
 	}

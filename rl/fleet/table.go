@@ -27,7 +27,7 @@ type table struct {
 // cut makes items of consecutive requests that are drawn alike.
 func (f *Fleet) cut(requests []rollout.Request) *table {
 	t := &table{byID: map[Digest]*job{}}
-	size := max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots)))
+	size := max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots())))
 	for _, r := range requests {
 		seed := f.trainer.Seed(r.Key)
 		var j *job

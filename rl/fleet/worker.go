@@ -19,7 +19,7 @@ type Engine interface {
 // Work takes items and answers them until the context is cancelled, the run ends
 // (ErrClosed) or the worker is refused (ErrRefused). Other errors are the worker's own: an
 // engine that fails, an item of another version of the program.
-func Work(ctx context.Context, c Carrier, name string, e Engine) error {
+func Work(ctx context.Context, c WorkerSide, name string, e Engine) error {
 	var loaded Digest
 	for {
 		data, err := c.Take(ctx, name)
@@ -51,7 +51,7 @@ func Work(ctx context.Context, c Carrier, name string, e Engine) error {
 }
 
 // load gives an engine the weights of a digest.
-func load(ctx context.Context, c Carrier, weights Digest, e Engine) error {
+func load(ctx context.Context, c WorkerSide, weights Digest, e Engine) error {
 	data, err := c.Fetch(ctx, weights)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Package recipe reads recipes. A recipe says what a run does: it is a strict TOML
 // file, usually of less than sixty lines, or one of the presets in presets/.
 //
-//	name, about, seed, micro_batch_tokens, sampler_sequences
+//	name, about, base, paper, systems, seed, micro_batch_tokens, sampler_sequences
 //	[model]       a path, or the dimensions of a model made from random weights
 //	[task]        where problems come from and how they are judged: a family, or a file
 //	[checkpoint]  how many are kept
@@ -15,6 +15,9 @@
 // caused them. All errors are reported at once. Resolved writes the recipe with
 // every default; the text loads to the same recipe. [Keys] is a reference of all
 // keys. Package settings does the decoding.
+//
+// A recipe with a base begins from a preset that has none itself and says what it changes
+// ([settings.Document.Over]); overrides come after that, and the resolved text has no base.
 //
 // The table [stage.algorithm] is open: a number replaces a parameter of the method that
 // its preset names, text a formula of it (algorithm.go). The formulas are checked over the

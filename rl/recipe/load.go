@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"cmp"
-	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,33 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/settings"
 )
-
-//go:embed presets/*.toml
-var presets embed.FS
-
-// Names lists the presets, sorted.
-func Names() []string {
-	entries, err := presets.ReadDir("presets")
-	if err != nil {
-		panic(err) // embedded
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".toml"))
-	}
-	return names
-}
-
-// Source is the text of a preset.
-func Source(name string) (string, error) {
-	if !slices.Contains(Names(), name) {
-		return "", fmt.Errorf("%w: no preset is called %q%s; rlzero recipes lists them", ErrInvalid, name, settings.DidYouMean(name, Names()))
-	}
-	text, err := presets.ReadFile("presets/" + name + ".toml")
-	return string(text), err
-}
 
 // Load reads a preset by its name, or a file, and applies overrides of the form
 // path=value, such as stage.rl.steps=10 or stage.0.optimizer.lr=1e-4: a stage is
@@ -51,17 +26,12 @@ func Source(name string) (string, error) {
 // Errors are ErrInvalid, and one for each thing that is wrong: with file, line
 // and column, or the override, and with what is accepted.
 func Load(name string, overrides []string) (*Recipe, error) {
-	if slices.Contains(Names(), name) {
-		text, err := Source(name)
-		if err != nil {
-			return nil, err
-		}
-		return Parse(name, text, overrides)
+	if p, ok := presets.Find(name); ok {
+		return Parse(name, p.Text, overrides)
 	}
 	text, err := files.Read(name, settings.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
-		_, err = Source(name)
-		return nil, err
+		return nil, fmt.Errorf("%w: no preset is called %q%s; rlzero recipes lists them", ErrInvalid, name, settings.DidYouMean(name, presets.Names()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -80,6 +50,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	d := decoder{doc, filepath.Dir(file), new(bool)}
+	d.base()
 	for _, o := range overrides {
 		d.override(o)
 	}
@@ -99,6 +70,37 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }
+
+// base lays the text over the preset that it begins from.
+func (d decoder) base() {
+	at := settings.Path{"base"}
+	name, _ := d.Tree()["base"].(string)
+	if name == "" { // what is no text is refused when the key is decoded
+		return
+	}
+	p, ok := presets.Find(name)
+	if !ok {
+		d.Fail(at, "base = %q is not a recipe of the program%s; rlzero recipes lists them", name, settings.DidYouMean(name, presets.Names()))
+		return
+	}
+	below, err := settings.Parse(name, p.Text)
+	if err != nil {
+		d.Fail(at, "base = %q: %v", name, err)
+		return
+	}
+	if deeper, _ := below.Tree()["base"].(string); deeper != "" {
+		d.Fail(at, "base = %q begins from %s itself; accepted: a recipe without a base", name, deeper)
+		return
+	}
+	d.Over(below, func(at []string, table map[string]any) bool {
+		return slices.ContainsFunc(kindKeys[strings.Join(at, ".")], func(key string) bool { return table[key] != nil })
+	})
+	d.Tree()["base"] = ""
+}
+
+// kindKeys are the keys that say what a table is. One that has such a key does not go on from
+// that of the base.
+var kindKeys = map[string][]string{"model": {"path", "family"}, "task": {"name", "data", "source"}, "stage.algorithm": {"preset"}}
 
 // override applies PATH=VALUE. One of model.path stands in place of a model to make,
 // one of task.data in place of a family.

@@ -23,6 +23,9 @@ var ErrInvalid = errors.New("invalid recipe")
 type Recipe struct {
 	Name             string     `toml:"name" about:"name of the run, part of the run folder's name; default: that of the preset or the file"`
 	About            string     `toml:"about" about:"one line for people"`
+	Base             string     `toml:"base" about:"a recipe of the program that this one begins from: tables are merged key by key and stages by name, but [model] with path or family, [task] with name, data or source and [stage.algorithm] with preset stand alone; the recipe of a run has none, since it says everything itself"`
+	Paper            string     `toml:"paper" about:"where the method was published, such as arXiv 2402.03300"`
+	Systems          []string   `toml:"systems" about:"ids of the published systems that the recipe shows; rlzero recipes ID finds it by them"`
 	Seed             uint64     `toml:"seed" range:"[0,9223372036854775807]" about:"seed of all random numbers"` // a TOML integer has 63 bits
 	Recompute        bool       `toml:"recompute_activations" about:"keep only the input of each block for the backward pass and compute the others again: less memory, a quarter more work, the same results"`
 	MicroBatchTokens int        `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" about:"largest number of tokens in one backward pass; the prompt of a group counts once. Fewer need less memory, with the same results as long as a whole group fits: train --dry-run says where it does not"`
@@ -274,7 +277,7 @@ func (s *Stage) schedule() schedule.Schedule {
 
 func defaults() Recipe {
 	return Recipe{
-		Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
+		Systems: []string{}, Seed: 1, MicroBatchTokens: 8192, SamplerSequences: 256,
 		Model:      Model{Dtype: "f32", KVDtype: "f32", RopeTheta: 1e4, NormEps: 1e-6, InitStd: 0.02, TieEmbeddings: true, LoRA: lora{Alpha: 32}},
 		Task:       Task{EvalProblems: 512, EvalSamples: 8, Form: "auto", Columns: defaultColumns},
 		Checkpoint: Checkpoint{Keep: 3},

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -22,21 +23,17 @@ import (
 // TestPresets: every preset loads, is short, says what it is, and its resolved
 // text loads to the same recipe.
 func TestPresets(t *testing.T) {
-	for _, name := range Names() {
-		r, err := Load(name, nil)
+	for _, p := range presets.All() {
+		r, err := Load(p.Name, nil)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", p.Name, err)
 			continue
 		}
-		text, err := Source(name)
-		if err != nil {
-			t.Fatal(err)
+		if n := strings.Count(p.Text, "\n"); n > 60 {
+			t.Errorf("%s has %d lines, at most 60 are allowed", p.Name, n)
 		}
-		if n := strings.Count(text, "\n"); n > 60 {
-			t.Errorf("%s has %d lines, at most 60 are allowed", name, n)
-		}
-		if r.Name != name || r.About == "" || !strings.HasPrefix(text, "# ") {
-			t.Errorf("%s: name %q, about %q, begins %q", name, r.Name, r.About, text[:2])
+		if r.Name != p.Name || r.About == "" || r.About != p.About || !strings.HasPrefix(p.Text, "# ") {
+			t.Errorf("%s: name %q, about %q, begins %q", p.Name, r.Name, r.About, p.Text[:2])
 		}
 		sameAgain(t, r)
 	}
@@ -100,7 +97,8 @@ func TestRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	names := slices.DeleteFunc(algo.MethodNames(), func(name string) bool { return !trains(t, name) })
 	for range 100 {
-		base, err := Load(Names()[r.IntN(len(Names()))], nil)
+		examples := presets.All()
+		base, err := Load(examples[r.IntN(len(examples))].Name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -426,12 +424,8 @@ func cosine(done float64) float64 { return (1 + math.Cos(math.Pi*done)) / 2 }
 
 // FuzzParse: no text crashes the parser, and what it accepts resolves to itself.
 func FuzzParse(f *testing.F) {
-	for _, name := range Names() {
-		text, err := Source(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text, "stage.rl.steps=3")
+	for _, p := range presets.All() {
+		f.Add(p.Text, "stage.rl.steps=3")
 	}
 	f.Add("[0.0] \n[[stage]]\nkind=\"rl\"", "seed=3")
 	f.Add("stage = [{kind = \"rl\"}, 3]", "stage.0.steps=1")

@@ -27,6 +27,9 @@ type decoder struct {
 func (d decoder) recipe() *Recipe {
 	r := defaults()
 	d.Decode(&r, d.Tree(), nil, "stage", "task", "model")
+	if r.Base != "" {
+		d.Fail(settings.Path{"base"}, "base = %q: what a recipe begins from cannot be changed by an override", r.Base)
+	}
 	d.model(&r.Model)
 	d.task(&r.Task)
 	d.stageList(&r)

@@ -30,7 +30,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *fault) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &fault{http.StatusRequestEntityTooLarge, invalid, "", "", fmt.Sprintf("the body has more than %d bytes, the most that are read", maxBody)}
+		return nil, &fault{http.StatusRequestEntityTooLarge, invalid, "", "", fmt.Sprintf("the body has more than %d bytes; accepted: at most that many", maxBody)}
 	case err != nil:
 		return nil, &fault{http.StatusRequestTimeout, invalid, "", "", "the body did not arrive: " + err.Error()}
 	case !utf8.Valid(data):

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,8 @@ type Document struct {
 	tree       map[string]any
 	sets       []set
 	faults     []fault
+	under      *Document              // see Over; nil: there is none
+	places     map[string]map[int]int // of lists that Over has merged: by key and index, the index in the text
 }
 
 // set is an override that was applied.
@@ -38,6 +41,7 @@ type set struct {
 // fault is one thing that is wrong.
 type fault struct {
 	where     string // file:line:column, or the override
+	under     int    // 1: in the text below, see Over
 	line, col int    // 0 for an override
 	text      string
 	hints     []string // of the error that text is of
@@ -222,8 +226,7 @@ func (d *Document) Fail(p Path, format string, args ...any) {
 	if s := d.override(p); s != nil {
 		f.where = "--set " + s.text
 	} else if d.file != "" {
-		f.line, f.col = d.find(p)
-		f.where = fmt.Sprintf("%s:%d:%d", d.file, f.line, f.col)
+		f.where, f.under, f.line, f.col = d.place(p)
 	}
 	d.faults = append(d.faults, f)
 }
@@ -250,7 +253,7 @@ func (d *Document) Err() error {
 	if len(d.faults) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(d.faults, func(a, b fault) int { return 10_000*(a.line-b.line) + a.col - b.col })
+	slices.SortStableFunc(d.faults, func(a, b fault) int { return cmp.Or(a.under-b.under, a.line-b.line, a.col-b.col) })
 	var lines, hints []string
 	for _, f := range d.faults {
 		if f.where != "" {

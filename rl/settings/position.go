@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -12,12 +13,32 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
+// place is where the key at p stands, as file:line:column and in parts: in the text itself, or
+// under 1, in that of the document below, if the key is there alone.
+func (d *Document) place(p Path) (where string, under, line, col int) {
+	line, col, found := 1, 1, false
+	own, here := d.ownPath(p)
+	if here {
+		line, col, found = find(d.text, own)
+	}
+	if !found && d.under != nil {
+		if l, c, there := find(d.under.text, p); there || !here {
+			return fmt.Sprintf("%s:%d:%d", d.under.file, l, c), 1, l, c
+		}
+	}
+	return fmt.Sprintf("%s:%d:%d", d.file, line, col), 0, line, col
+}
+
 // find is the line and column, from 1, of the key at p, or of the nearest table
-// around it if the text has no such key.
-func (d *Document) find(p Path) (line, col int) {
-	text, key := d.text, make([]string, 0, len(p))
+// around it if the text has no such key; found tells them apart.
+func find(whole string, p Path) (line, col int, found bool) {
+	text, key := whole, make([]string, 0, len(p))
 	var counts []int
-	value := any(d.tree)
+	var root map[string]any
+	if _, err := toml.Decode(whole, &root); err != nil {
+		return 1, 1, false
+	}
+	value := any(root)
 	for _, part := range p {
 		if list := Tables(value); list != nil {
 			if n, err := strconv.Atoi(part); err == nil && n >= 0 && n < len(list) {
@@ -32,14 +53,15 @@ func (d *Document) find(p Path) (line, col int) {
 	}
 	var tree map[string]any
 	if _, err := toml.Decode(text, &tree); err != nil {
-		return 1, 1
+		return 1, 1, false
 	}
-	for ; len(key) > 0; key = key[:len(key)-1] {
-		if at := positionOf(text, tree, key); at.Line > 0 {
-			return keyAt(d.text, at, key[len(key)-1])
+	for n := len(key); n > 0; n-- {
+		if at := positionOf(text, tree, key[:n]); at.Line > 0 {
+			line, col = keyAt(whole, at, key[n-1])
+			return line, col, n == len(key)
 		}
 	}
-	return 1, 1
+	return 1, 1, len(p) == 0
 }
 
 // through is the text up to and with a table of a list of tables, such as the

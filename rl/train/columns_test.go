@@ -8,9 +8,9 @@ import (
 )
 
 // TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
-// or, for three, by a supplier of package cast; and no column is there that they cannot name.
+// or by a supplier of package cast; and no column is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref", "ema", "old_value", "task", "task.*", "row.*"}
+	supplied := []string{"ref", "ema", "old_value", "old_uniform_logp", "task", "task.*", "row.*"}
 	for name := range histories {
 		supplied = append(supplied, name)
 	}

@@ -36,14 +36,17 @@ func Start(r *recipe.Recipe, c *cast.Cast, devices []gpu.Device, o fleet.Options
 	if err := fits(r, c.Folder, trainer, devices); err != nil {
 		return nil, err
 	}
-	o.Mode, o.Slots = mode, len(devices)
+	o.Mode, o.Slots = mode, func() int { return len(devices) }
 	ctx, stop := context.WithCancel(context.Background())
 	w := &Workers{carrier: fleet.NewMemory(), stop: stop, failed: make(chan string, len(devices)), note: o.Note}
-	w.fleet = fleet.New(w.carrier, fleet.Trainer{
-		Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: c.Own.Role, Vocab: c.Policy.Model.Config.Vocab,
-	}, o)
+	w.fleet = fleet.New(w.carrier, TrainerOf(c), o)
+	spec, err := cast.SpecOf(r, c.Folder)
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
 	for i, dev := range devices {
-		e, err := cast.OpenWorker(r, c.Folder, dev)
+		e, err := spec.Open(c.Folder, dev)
 		if err != nil {
 			w.Close()
 			return nil, err
@@ -58,6 +61,11 @@ func Start(r *recipe.Recipe, c *cast.Cast, devices []gpu.Device, o fleet.Options
 		})
 	}
 	return w, nil
+}
+
+// TrainerOf is a run's own side of its fleet.
+func TrainerOf(c *cast.Cast) fleet.Trainer {
+	return fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: c.Own.Role, Vocab: c.Policy.Model.Config.Vocab}
 }
 
 // Sample implements [rollout.Sampler].
@@ -111,9 +119,13 @@ func fits(r *recipe.Recipe, folder string, trainer gpu.Caps, devices []gpu.Devic
 		return err
 	}
 	plans[trainer.ID] = &own
+	spec, err := cast.SpecOf(r, folder)
+	if err != nil {
+		return err
+	}
 	for i, dev := range devices {
 		c := dev.Caps()
-		one, err := cast.PlanWorker(r, folder, c)
+		one, err := spec.Plan(c)
 		if err != nil {
 			return err
 		}

@@ -267,6 +267,14 @@ func (c calling) Sample(ctx context.Context, requests []rollout.Request) ([][]ro
 	return c.Sampler.Sample(ctx, requests)
 }
 
+func openWorker(r *recipe.Recipe, folder string, dev gpu.Device) (*cast.Worker, error) {
+	spec, err := cast.SpecOf(r, folder)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Open(folder, dev)
+}
+
 // bad is a worker's engine that goes wrong: it lies, fails or hangs.
 type bad struct {
 	fleet.Engine
@@ -290,8 +298,8 @@ func TestBadWorkers(t *testing.T) {
 		got, shown := filesOf(t, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
 			m := fleet.NewMemory()
 			hang := make(chan struct{})
-			f := fleet.New(m, fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: "policy", Vocab: c.Policy.Model.Config.Vocab},
-				fleet.Options{Mode: mode, Audit: 1, Slots: 4, Patience: 50 * time.Millisecond, Note: note})
+			f := fleet.New(m, TrainerOf(c),
+				fleet.Options{Mode: mode, Audit: 1, Slots: func() int { return 4 }, Patience: 50 * time.Millisecond, Note: note})
 			for i, how := range []func(item int, out [][]rollout.Segment) error{
 				func(int, [][]rollout.Segment) error { return nil },
 				func(item int, out [][]rollout.Segment) error {
@@ -312,7 +320,7 @@ func TestBadWorkers(t *testing.T) {
 					return nil
 				},
 			} {
-				w, err := cast.OpenWorker(r, c.Folder, open(t, c.Policy.Model.Device().Caps().ID, 1)[0])
+				w, err := openWorker(r, c.Folder, open(t, c.Policy.Model.Device().Caps().ID, 1)[0])
 				if err != nil {
 					t.Fatal(err)
 				}

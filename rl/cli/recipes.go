@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
+)
+
+const recipesHelp = `Lists the recipes of the program: examples to start from, then published systems in
+miniature, by what they are about. With a text, those that have all of its words in
+their name, what they say of themselves, their paper, or the names and ids of their
+systems. Systems without a recipe are listed with what it waits for.
+
+Examples:
+   rlzero recipes
+   rlzero recipes length
+   rlzero recipes 001-001
+   rlzero recipes show countdown-tiny`
+
+func recipesCommand() *cli.Command {
+	show := func(c *cli.Context, name string) error {
+		p, _ := presets.Find(name)
+		if c.Bool("json") {
+			return printJSON(c, struct {
+				recipeEntry
+				Text string `json:"text"`
+			}{entryOf(p), p.Text})
+		}
+		_, err := fmt.Fprint(c.App.Writer, p.Text)
+		return err
+	}
+	list := func(c *cli.Context) error { return listRecipes(c, c.Args().Slice()) }
+	command := recipeCatalogue.lister("list or search the built-in recipes, show one, list the keys of recipes", "countdown-tiny", list, show)
+	command.ArgsUsage = "[TEXT | show NAME | keys]"
+	command.Description = recipesHelp
+	command.Subcommands = append(command.Subcommands, &cli.Command{
+		Name: searchCommand, Usage: "list the recipes that have a text", ArgsUsage: "TEXT", Description: recipesHelp, Flags: []cli.Flag{jsonFlag}, Action: list,
+	}, recipeKeysCommand())
+	return command
+}
+
+// recipeEntry is a line of rlzero recipes --json.
+type recipeEntry struct {
+	Name      string   `json:"name"`
+	Field     string   `json:"field"` // "": an example
+	About     string   `json:"about"`
+	Paper     string   `json:"paper"`
+	Systems   []string `json:"systems"`
+	FileLines int      `json:"file_lines"`
+}
+
+func entryOf(p presets.Preset) recipeEntry {
+	return recipeEntry{p.Name, p.Field, p.About, p.Paper, append([]string{}, p.Systems...), strings.Count(p.Text, "\n")}
+}
+
+// listRecipes lists the recipes, and the systems without one, that have all words.
+func listRecipes(c *cli.Context, words []string) error {
+	words = strings.Fields(strings.ToLower(strings.Join(words, " ")))
+	called := map[string]string{} // systems by id
+	for _, s := range presets.Systems() {
+		called[s.ID] = s.Name
+	}
+	var found []presets.Preset
+	for _, p := range presets.All() {
+		text := []string{p.Name, p.Field, p.About, p.Paper}
+		for _, id := range p.Systems {
+			text = append(text, id, called[id])
+		}
+		if hasAll(strings.Join(text, " "), words) {
+			found = append(found, p)
+		}
+	}
+	var waiting []presets.System
+	for _, s := range presets.Systems() {
+		if s.Waits != "" && len(words) > 0 && hasAll(s.ID+" "+s.Name, words) {
+			waiting = append(waiting, s)
+		}
+	}
+	if len(found)+len(waiting) == 0 {
+		text := strings.Join(words, " ")
+		if near := hint.Nearest(text, []string{"show", "keys", searchCommand}); near != "" {
+			return hint.With(usagef("no recipe has %q", text), "did you mean recipes %s?", near)
+		}
+		return usage(hint.Unknown("recipe", text, presets.Names(), "rlzero recipes"))
+	}
+	if c.Bool("json") {
+		for _, p := range found {
+			if err := printJSON(c, entryOf(p)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return printRecipes(c.App.Writer, found, waiting)
+}
+
+func hasAll(text string, words []string) bool {
+	text = strings.ToLower(text)
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func printRecipes(w io.Writer, found []presets.Preset, waiting []presets.System) error {
+	width := 0
+	for _, p := range found {
+		width = max(width, len(p.Name))
+	}
+	var out strings.Builder
+	for i, p := range found {
+		if i == 0 || p.Field != found[i-1].Field {
+			title := "examples"
+			if p.Field != "" {
+				title = "published systems: " + p.Field
+			}
+			fmt.Fprintf(&out, "%s\n", title)
+		}
+		fmt.Fprintf(&out, "   %-*s  %s\n", width, p.Name, p.About)
+	}
+	for i, s := range waiting {
+		if i == 0 {
+			fmt.Fprintf(&out, "systems without a recipe\n")
+		}
+		fmt.Fprintf(&out, "   %s  %s: %s\n", s.ID, s.Name, s.Waits)
+	}
+	_, err := fmt.Fprint(w, out.String())
+	return err
+}

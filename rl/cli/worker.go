@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/fleet/bus"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/terminal"
+)
+
+var (
+	keyFlag = &cli.StringFlag{Name: "key", Usage: "`FILE` with the key of this machine, for workers beyond it"}
+	caFlag  = &cli.StringFlag{Name: "tls-ca", Usage: "`FILE` with the authorities of an external server's certificate, PEM", DefaultText: "those of the system"}
+)
+
+// errUnfit marks why this machine cannot be a worker of a run.
+var errUnfit = errors.New("this machine cannot take part")
+
+func workerCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "worker",
+		Usage:     "draw completions for a run of another machine",
+		ArgsUsage: "URL",
+		Description: `Takes work from the run at URL, the address that rlzero train --workers printed, until
+the run is complete. It waits for a trainer that is not there or that was stopped. Ctrl-C
+gives back what it was working on.
+
+The machine needs a device and rlzero of the trainer's release; the model comes from the
+trainer. Where the adapter of a model is trained, --model names the folder of that model.
+
+Beyond one machine, trainer and workers need keys:
+
+   rlzero worker --key-new worker.key        on the worker: prints its public key
+   rlzero worker --key-new trainer.key       on the trainer; allow.txt gets the workers' keys
+   rlzero train countdown-tiny --workers nats:10.0.0.1:4222 --key trainer.key --allow allow.txt
+   rlzero worker nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key
+
+Exit code 4: the trainer refuses this machine, or it cannot take part; the reason is
+printed.`,
+		Flags: []cli.Flag{deviceFlag, keyFlag, caFlag,
+			&cli.StringFlag{Name: "model", Usage: "`DIR` of the model whose adapter is trained"},
+			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},
+		},
+		Action: func(c *cli.Context) error {
+			if file := c.String("key-new"); file != "" {
+				if _, err := positional(c); err != nil {
+					return err
+				}
+				return newKey(c, file)
+			}
+			args, err := positional(c, "URL")
+			if err != nil {
+				return err
+			}
+			door, err := doorOf(c, args[0])
+			if err != nil {
+				return err
+			}
+			return work(c, door)
+		},
+	}
+}
+
+// newKey writes a key where no file is, and prints its public half.
+func newKey(c *cli.Context, file string) error {
+	key, text, err := bus.NewKey()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return usage(err)
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.App.Writer, key.Public())
+	return nil
+}
+
+// doorOf is how the flags reach a server.
+func doorOf(c *cli.Context, url string) (bus.Door, error) {
+	d := bus.Door{URL: url}
+	if file := c.String("key"); file != "" {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			d.Key, err = bus.ParseKey(text)
+		}
+		if err != nil {
+			return d, hint.With(usagef("--key: %s: %w", file, err), "rlzero worker --key-new FILE makes a key")
+		}
+	}
+	if file := c.String("tls-ca"); file != "" {
+		var err error
+		if d.CA, err = os.ReadFile(file); err != nil {
+			return d, usagef("--tls-ca: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// allowedKeys reads the file of --allow.
+func allowedKeys(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usagef("--allow: %w", err)
+	}
+	keys, err := bus.ParseAllowed(string(text))
+	if err != nil {
+		return nil, hint.With(usagef("--allow: %s: %w", file, err), "each line has the key that rlzero worker --key-new FILE printed on a worker")
+	}
+	return keys, nil
+}
+
+// cardOf is what this machine says of itself.
+func cardOf(caps gpu.Caps) bus.Card {
+	return bus.Card{Release: Version, System: runtime.GOOS + "/" + runtime.GOARCH, Device: caps.Name,
+		Arithmetic: fmt.Sprintf("%s, %s, tier %s, numerics %d", caps.Name, caps.Driver, caps.Tier, caps.Numerics)}
+}
+
+// work takes part in a run.
+func work(c *cli.Context, door bus.Door) error {
+	dev, err := openDevice(c)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	caps, show := dev.Caps(), c.App.ErrWriter
+	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
+	ctx, done := interruptible(c)
+	defer done()
+	w := bus.Worker{Door: door, Card: cardOf(caps), Note: func(text string) { fmt.Fprintln(show, terminal.Message(text)) },
+		Open: func(spec []byte) (bus.Engine, error) { return openCopy(spec, c.String("model"), dev) }}
+	if err := w.Work(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(show, "the run is complete")
+	return nil
+}
+
+// openCopy makes a copy of a run's policy. folder is that of the model whose adapter is
+// trained; "": none is named.
+func openCopy(data []byte, folder string, dev gpu.Device) (bus.Engine, error) {
+	var spec cast.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return nil, fmt.Errorf("%w: the trainer's model: %w", errUnfit, err)
+	}
+	if spec.NeedsFolder() && folder == "" {
+		return nil, hint.With(fmt.Errorf("%w: the run trains an adapter, and this machine needs the model that it belongs to", errUnfit),
+			"name the folder of that model with --model DIR")
+	}
+	plan, err := spec.Plan(dev.Caps())
+	if err == nil {
+		err = plan.Fits(dev.Caps())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnfit, err)
+	}
+	return spec.Open(folder, dev)
+}
+
+func workersCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "workers",
+		Usage:     "list the workers of a run, and what each does",
+		ArgsUsage: "URL",
+		Description: `Asks the trainer at URL, the address that rlzero train --workers printed.
+
+Examples:
+   rlzero workers nats://127.0.0.1:4222
+   rlzero workers nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key --json
+
+--json prints one line for each worker: {"worker":"KEY","card":{"release":"...",
+"system":"linux/amd64","device":"...","arithmetic":"..."},"busy":true,"done":12,
+"silent":0.5}, silent in seconds.`,
+		Flags: []cli.Flag{keyFlag, caFlag, jsonFlag},
+		Action: func(c *cli.Context) error {
+			args, err := positional(c, "URL")
+			if err != nil {
+				return err
+			}
+			door, err := doorOf(c, args[0])
+			if err != nil {
+				return err
+			}
+			list, err := bus.Who(context.Background(), door)
+			if err != nil {
+				return fmt.Errorf("%w: %w", lines.ErrInput, err)
+			}
+			for _, p := range list {
+				if c.Bool("json") {
+					if err := printJSON(c, p); err != nil {
+						return err
+					}
+					continue
+				}
+				does := "waits"
+				if p.Busy {
+					does = "draws"
+				}
+				fmt.Fprintf(c.App.Writer, "%s  %s, %d items done, heard %.0f s ago; %s, %s\n", p.Worker, does, p.Done, p.Silent,
+					terminal.Message(p.Card.Device), terminal.Message(p.Card.System))
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,223 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// proxy stands between workers and a server, and loses what it is told to lose.
+type proxy struct {
+	net.Listener
+	server   string
+	up, down atomic.Bool // what workers, or the server, say is lost
+	mu       sync.Mutex
+	open     []net.Conn
+}
+
+func newProxy(t *testing.T, url string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, server: strings.TrimPrefix(url, "nats://")}
+	t.Cleanup(func() { l.Close(); p.cut() })
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b, err := net.Dial("tcp", p.server)
+			if err != nil {
+				a.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.open = append(p.open, a, b)
+			p.mu.Unlock()
+			go p.pass(a, b, &p.up)
+			go p.pass(b, a, &p.down)
+		}
+	}()
+	return p
+}
+
+// pass carries bytes until a side closes. What is lost once ends the stream for good, as
+// no half of a message may follow.
+func (p *proxy) pass(from, to net.Conn, lost *atomic.Bool) {
+	defer from.Close()
+	defer to.Close()
+	buf := make([]byte, 64<<10)
+	for broken := false; ; {
+		n, err := from.Read(buf)
+		if broken = broken || lost.Load(); !broken {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *proxy) door() Door { return Door{URL: "nats://" + p.Addr().String()} }
+
+// cut closes all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.open {
+		c.Close()
+	}
+	p.open = nil
+}
+
+// TestFaults: a run has the completions of one machine whatever happens on the way to one
+// of two workers; the silent worker comes back.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ happens, ends func(*proxy) }{
+		"connections are cut":    {(*proxy).cut, func(*proxy) {}},
+		"nothing passes":         {func(p *proxy) { p.up.Store(true); p.down.Store(true) }, func(p *proxy) { p.up.Store(false); p.down.Store(false); p.cut() }},
+		"requests are lost":      {func(p *proxy) { p.up.Store(true) }, func(p *proxy) { p.up.Store(false); p.cut() }},
+		"replies are lost":       {func(p *proxy) { p.down.Store(true) }, func(p *proxy) { p.down.Store(false); p.cut() }},
+		"the network is no more": {func(p *proxy) { p.Close(); p.cut() }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, Options{Listen: anyPort}, fleet.Exact)
+			p := newProxy(t, s.URL())
+			var items atomic.Int32
+			works(t, Door{URL: s.URL()}, nil)
+			works(t, p.door(), func() {
+				if items.Add(1) == 4 { // with an item in its hands
+					c.happens(p)
+				}
+			})
+			s.joins(t, 2)
+			for range 5 {
+				s.step(t)
+			}
+			for n := 0; items.Load() < 4; n++ {
+				if n > 50 {
+					t.Fatalf("the worker got %d items", items.Load())
+				}
+				s.step(t)
+			}
+			if c.ends == nil {
+				s.joins(t, 1)
+				s.step(t)
+				return
+			}
+			c.ends(p)
+			s.joins(t, 2)
+			before := items.Load()
+			for n := 0; items.Load() == before; n++ {
+				if n > 100 {
+					t.Fatal("the worker did not come back")
+				}
+				s.step(t)
+				time.Sleep(50 * time.Millisecond)
+			}
+			if n := s.fleet.Counts(); n.Refused > 0 {
+				t.Errorf("%+v", n)
+			}
+		})
+	}
+}
+
+// TestBusyHands: a worker that hangs keeps nobody waiting, and one that is stopped gives
+// back its item at once.
+func TestBusyHands(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Listen: anyPort}, fleet.Exact)
+	hang := make(chan struct{})
+	works(t, Door{URL: s.URL()}, func() { <-hang })
+	_, stop := works(t, Door{URL: s.URL()}, nil)
+	s.joins(t, 2)
+	s.step(t)
+	stop()
+	s.joins(t, 1)
+	s.step(t)
+	close(hang)
+	s.step(t)
+}
+
+// liar draws a wrong token in each item.
+type liar struct{ paper }
+
+func (l *liar) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	out, err := l.paper.Sample(ctx, requests, seed)
+	s := &out[0][0]
+	s.IDs[len(s.IDs)/2] = (s.IDs[len(s.IDs)/2] + 1) % vocab
+	return out, err
+}
+
+// TestLiar: a worker that is found to lie learns why it is refused, and is not let in again.
+func TestLiar(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Listen: anyPort}, fleet.Exact)
+	lies := Worker{Door: Door{URL: s.URL(), Key: Key{}}, Card: card, Open: func([]byte) (Engine, error) { return &liar{}, nil }}
+	ended := make(chan error, 1)
+	go func() { ended <- lies.Work(t.Context()) }()
+	works(t, Door{URL: s.URL()}, nil)
+	s.joins(t, 2)
+	s.fleet.Close()
+	f := fleet.New(s.Hub, trainerOf(s.run), fleet.Options{Mode: fleet.Exact, Audit: 1, Slots: s.Slots, Patience: time.Second})
+	defer f.Close()
+	s.fleet = f
+	for range 3 {
+		s.step(t)
+	}
+	if err := <-ended; !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "differs from what is drawn here") {
+		t.Errorf("the worker ends with %v", err)
+	}
+	if n := f.Counts(); n.Refused != 1 || n.Answered == 0 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestComingAndGoing: workers join and leave at random, some of them without a word.
+func TestComingAndGoing(t *testing.T) {
+	t.Parallel()
+	steps := 12
+	if gputest.Long() {
+		steps = 50
+	}
+	s := begin(t, Options{Listen: anyPort}, fleet.Exact)
+	p := newProxy(t, s.URL())
+	rng := rand.New(rand.NewPCG(5, 0))
+	var stops []func()
+	for range steps {
+		switch n := rng.IntN(3); {
+		case n > 0 && len(stops) < 8:
+			_, stop := works(t, []Door{p.door(), {URL: s.URL()}}[n-1], nil)
+			stops = append(stops, stop)
+		case n == 0 && len(stops) > 0:
+			i := rng.IntN(len(stops))
+			stops[i]()
+			stops = slices.Delete(stops, i, i+1)
+		}
+		if rng.IntN(4) == 0 {
+			p.cut()
+		}
+		s.step(t)
+	}
+	if n := s.fleet.Counts(); n.Answered == 0 || n.Refused > 0 {
+		t.Errorf("%+v", n)
+	}
+}

@@ -1,0 +1,417 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/rl/fleet"
+)
+
+// Options say where a hub is and whom it lets in.
+type Options struct {
+	Listen  string                   // host:port of an embedded server; "": the Door's server is used
+	Door    Door                     // its key is the trainer's
+	Card    Card                     // of the trainer
+	Exact   bool                     // workers need the trainer's arithmetic
+	Allowed func() ([]string, error) // public keys of workers, asked every 2 s; nil: there are no keys
+	Note    func(string)             // told of workers that come and go; called by several goroutines
+}
+
+// Hub is the trainer's end of the bus. It is a [fleet.TrainerSide].
+type Hub struct {
+	*fleet.Memory
+	opt    Options
+	nc     *nats.Conn
+	server *embedded // nil: it is external
+	place  place
+	ctx    context.Context // ends with the hub
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	spec    []byte
+	peers   map[string]*peer
+	refused map[string]string
+}
+
+// peer is a worker that said hello.
+type peer struct {
+	card    Card
+	heard   time.Time
+	item    []byte // in its hands; nil: none
+	most    int    // bytes of its result
+	partial []byte // what came of the result
+	waits   context.CancelFunc
+	done    int
+}
+
+var _ fleet.TrainerSide = (*Hub)(nil)
+
+// Open starts the embedded server, or reaches an external one. Workers wait until Serve.
+func Open(o Options) (*Hub, error) {
+	h := &Hub{Memory: fleet.NewMemory(), opt: o, peers: map[string]*peer{}, refused: map[string]string{}}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	if err := h.open(); err != nil {
+		h.Close()
+		return nil, err
+	}
+	go h.watch()
+	return h, nil
+}
+
+func (h *Hub) open() (err error) {
+	own, err := nameOf(h.opt.Door.Key)
+	if err != nil {
+		return err
+	}
+	if h.opt.Listen != "" {
+		var allowed []string
+		if h.opt.Allowed != nil {
+			if allowed, err = h.opt.Allowed(); err != nil {
+				return err
+			}
+		}
+		if h.server, err = embed(h.opt.Listen, DefaultName, h.opt.Door.Key, allowed); err != nil {
+			return err
+		}
+		h.opt.Door.URL = h.server.url()
+	}
+	if h.place, err = h.opt.Door.place(); err != nil {
+		return err
+	}
+	if h.server != nil {
+		inside := place{server: h.place.server, host: "localhost"} // no socket is between
+		h.nc, err = Door{Key: h.opt.Door.Key}.connect(inside, own, nats.InProcessServer(h.server))
+	} else if h.nc, err = h.opt.Door.connect(h.place, own); err == nil {
+		err = h.alone(own)
+	}
+	if err != nil {
+		return err
+	}
+	sub, err := h.nc.Subscribe(request(h.place.name, "*", "*"), h.answer)
+	if err != nil {
+		return err
+	}
+	if err := sub.SetPendingLimits(-1, pendingBytes); err != nil {
+		return err
+	}
+	return h.nc.Flush()
+}
+
+// pendingBytes is how much of requests waits while the hub is busy: a part from each of
+// some hundred workers.
+const pendingBytes = 128 << 20
+
+// alone makes sure that no other trainer has the fleet's name at a server.
+func (h *Hub) alone(own string) error {
+	_, err := h.nc.Request(request(h.place.name, own, verbWho), nil, time.Second)
+	if err == nil {
+		return hint.With(fmt.Errorf("another trainer has the fleet %q at %s", h.place.name, h.place.server), "add a name to the address: %s/NAME", h.place.server)
+	}
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) {
+		return nil
+	}
+	return err
+}
+
+// URL is what workers are given.
+func (h *Hub) URL() string { return h.opt.Door.URL }
+
+// Serve lets the workers of a spec begin. Another spec than before sends all of them
+// through hello again.
+func (h *Hub) Serve(spec []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spec = spec
+	for key, p := range h.peers {
+		h.drop(key, p)
+	}
+}
+
+// Announce implements [fleet.TrainerSide].
+func (h *Hub) Announce(ctx context.Context, p fleet.Policy) error {
+	h.mu.Lock()
+	h.refused = maps.Clone(p.Refused)
+	h.mu.Unlock()
+	return h.Memory.Announce(ctx, p)
+}
+
+// Slots is how many workers there are, and have been refused: see [fleet.Options].
+func (h *Hub) Slots() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := len(h.refused)
+	for key := range h.peers {
+		if _, refused := h.refused[key]; !refused {
+			n++
+		}
+	}
+	return n
+}
+
+// End tells all workers that the run has ended: they leave. Without it they wait for the
+// run to be continued.
+func (h *Hub) End() error {
+	if err := h.nc.Publish(say(h.place.name), nil); err != nil {
+		return err
+	}
+	return h.nc.FlushTimeout(replyWait)
+}
+
+// Close ends the hub and the embedded server.
+func (h *Hub) Close() {
+	h.stop()
+	h.Memory.Close()
+	if h.nc != nil {
+		h.nc.Close()
+	}
+	if h.server != nil {
+		h.server.Shutdown()
+		h.server.WaitForShutdown()
+	}
+}
+
+// watch gives up workers that are silent, and looks whether keys are still allowed.
+func (h *Hub) watch() {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h.mu.Lock()
+		for key, p := range h.peers {
+			if time.Since(p.heard) > goneAfter {
+				h.drop(key, p)
+				h.note("worker %s is silent: others do its work", key)
+			}
+		}
+		h.mu.Unlock()
+		if h.server == nil || h.opt.Allowed == nil {
+			continue
+		}
+		allowed, err := h.opt.Allowed()
+		if err == nil {
+			err = h.server.allow(allowed)
+		}
+		if err != nil {
+			h.note("the keys of workers stay as they were: %v", err)
+		}
+	}
+}
+
+// drop forgets a worker and offers what it had again. h.mu is held.
+func (h *Hub) drop(key string, p *peer) {
+	h.giveBack(p)
+	if p.waits != nil {
+		p.waits()
+	}
+	delete(h.peers, key)
+}
+
+// giveBack offers the item in a worker's hands again. h.mu is held.
+func (h *Hub) giveBack(p *peer) {
+	if p.item != nil {
+		h.Offer(h.ctx, p.item) // it never fails
+		p.item, p.partial = nil, nil
+	}
+}
+
+func (h *Hub) note(format string, args ...any) {
+	if h.opt.Note != nil {
+		h.opt.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// answer answers a request.
+func (h *Hub) answer(m *nats.Msg) {
+	key, verb := asked(m.Subject)
+	if m.Reply != "" && !strings.HasPrefix(m.Reply, inbox(key)+".") {
+		return // it asks for a reply to somebody else
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch verb {
+	case verbHello:
+		h.hello(m, key)
+		return
+	case verbWho:
+		h.who(m)
+		return
+	}
+	p := h.peers[key]
+	if p == nil {
+		reply(m, statusStranger, nil)
+		return
+	}
+	p.heard = time.Now()
+	switch verb {
+	case verbTake:
+		h.take(m, key, p)
+	case verbPart:
+		h.part(m, key, p)
+	case verbGet:
+		h.get(m)
+	case verbLeave:
+		h.drop(key, p)
+		h.note("worker %s leaves", key)
+	}
+}
+
+// reply answers a request, if the server is there: if not, the worker asks again.
+func reply(m *nats.Msg, s status, body []byte) {
+	if m.Reply != "" {
+		m.Respond(append([]byte{byte(s)}, body...))
+	}
+}
+
+// maxCard is the size of the largest hello that is read.
+const maxCard = 16 << 10
+
+// hello gets to know a worker, or says why it cannot take part. h.mu is held.
+func (h *Hub) hello(m *nats.Msg, key string) {
+	var card Card
+	if len(m.Data) > maxCard || json.Unmarshal(m.Data, &card) != nil {
+		reply(m, statusBad, []byte("this is not a hello of rlzero"))
+		return
+	}
+	if why := h.unfit(key, card); why != "" {
+		reply(m, statusRefused, []byte(why))
+		return
+	}
+	if h.spec == nil {
+		reply(m, statusStranger, nil)
+		return
+	}
+	if old := h.peers[key]; old != nil {
+		h.drop(key, old)
+	} else {
+		h.note("worker %s joins: %s", key, card.Device)
+	}
+	h.peers[key] = &peer{card: card, heard: time.Now()}
+	id := sha256.Sum256(h.spec)
+	reply(m, statusOK, id[:])
+}
+
+// unfit says why a worker cannot take part; "" if it can. h.mu is held.
+func (h *Hub) unfit(key string, c Card) string {
+	own := h.opt.Card
+	switch why := h.refused[key]; {
+	case why != "":
+		return why
+	case c.Release != own.Release:
+		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
+	case h.opt.Exact && c.System != own.System:
+		return fmt.Sprintf("this worker runs on %s, and the trainer on %s: their bits differ; start the trainer with --workers-mode draft", c.System, own.System)
+	case h.opt.Exact && c.Arithmetic != own.Arithmetic:
+		return fmt.Sprintf("the device of this worker (%s) has another arithmetic than the trainer's (%s): start the trainer with --workers-mode draft", c.Arithmetic, own.Arithmetic)
+	}
+	return ""
+}
+
+// take gives an item to a worker once there is one. h.mu is held.
+func (h *Hub) take(m *nats.Msg, key string, p *peer) {
+	h.giveBack(p) // it did not get it, or does not want it
+	if p.waits != nil {
+		p.waits()
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, takeWait)
+	p.waits = cancel
+	go func() {
+		defer cancel()
+		data, err := h.Memory.Take(ctx, key)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		switch why := h.refused[key]; {
+		case errors.Is(err, fleet.ErrRefused):
+			reply(m, statusRefused, []byte(why))
+			return
+		case err != nil:
+			reply(m, statusNothing, nil)
+			return
+		case ctx.Err() != nil: // it is gone, or asks again
+			h.Offer(h.ctx, data)
+			return
+		}
+		item, err := fleet.DecodeItem(data)
+		if err != nil { // it is the trainer's own
+			panic(err)
+		}
+		p.item, p.partial, p.most = data, nil, item.MaxResultBytes()
+		reply(m, statusOK, data)
+	}()
+}
+
+// part takes a part of the result of the item that a worker has. h.mu is held.
+func (h *Hub) part(m *nats.Msg, key string, p *peer) {
+	if p.item == nil { // a reply was lost, or nobody asked
+		reply(m, statusOK, nil)
+		return
+	}
+	total, offset, data, err := decodePart(m.Data)
+	switch {
+	case err != nil: // for the fleet to judge
+		p.partial, total = m.Data, len(m.Data)
+	case offset > len(p.partial):
+		reply(m, statusBad, fmt.Appendf(nil, "a part at %d, after %d bytes", offset, len(p.partial)))
+		return
+	default:
+		p.partial = append(p.partial[:offset], data...)
+	}
+	if len(p.partial) == total || len(p.partial) > p.most {
+		h.Deliver(h.ctx, key, p.partial) // it never fails
+		p.item, p.partial = nil, nil
+		p.done++
+	}
+	reply(m, statusOK, nil)
+}
+
+// get sends a part of the spec or of the weights. h.mu is held.
+func (h *Hub) get(m *nats.Msg) {
+	if len(m.Data) != sha256.Size+8 {
+		reply(m, statusBad, []byte("a request for a part is 40 bytes long"))
+		return
+	}
+	want := fleet.Digest(m.Data[:sha256.Size])
+	data := h.spec
+	if want != sha256.Sum256(h.spec) {
+		var err error
+		if data, err = h.Fetch(h.ctx, want); err != nil {
+			reply(m, statusGone, nil)
+			return
+		}
+	}
+	offset := binary.LittleEndian.Uint64(m.Data[sha256.Size:])
+	if offset >= uint64(len(data)) {
+		reply(m, statusBad, fmt.Appendf(nil, "a part at %d of %d", offset, len(data)))
+		return
+	}
+	reply(m, statusOK, encodePart(data, int(offset)))
+}
+
+// who lists the workers. h.mu is held.
+func (h *Hub) who(m *nats.Msg) {
+	list := []Presence{}
+	for _, key := range slices.Sorted(maps.Keys(h.peers)) {
+		p := h.peers[key]
+		list = append(list, Presence{key, p.card, p.item != nil, p.done, time.Since(p.heard).Seconds()})
+	}
+	data, err := json.Marshal(list)
+	if err != nil { // of plain values
+		panic(err)
+	}
+	reply(m, statusOK, data)
+}
