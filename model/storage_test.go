@@ -331,7 +331,7 @@ func TestPlanOfAdapters(t *testing.T) {
 	for _, dtype := range []Dtype{BF16, Q8, Q4} {
 		cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := Use{Positions: 64, TrainRows: 100, Adapter: &AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Engine: &EngineOptions{Sequences: 8, Context: 64}}
+		use := Use{Positions: 64, TrainRows: 100, Adapter: &AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Average: true, Engine: &EngineOptions{Sequences: 8, Context: 64}}
 		plan, err := Plan(cfg, buffersOnly(dev), use)
 		if err != nil {
 			t.Fatal(err)
