@@ -148,6 +148,7 @@ var guardedCalls = []struct {
 		tests: true,
 		where: []exception{
 			{"rl/store", "the door itself"},
+			{"internal/fixtures/fixtures.go", "a test's temporary folder"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
 			{"internal/browser", "the profile of a browser, in the temporary folder"},
 			{"rl/cli/worker.go", "worker --key-new FILE: a key, of no run"},
@@ -166,6 +167,7 @@ var guardedCalls = []struct {
 			{"rl/run/finish.go", "the same"},
 			{"rl/train/imitate.go", "timing.jsonl"},
 			{"rl/train/reinforce.go", "timing.jsonl"},
+			{"rl/train/prefer.go", "timing.jsonl"},
 			{"main_test.go", "waits for a program to write a file, with a bound"},
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
@@ -470,6 +472,7 @@ var smallNumbers = map[string]string{
 	"model/config_test.go":                  "values of config.json",
 	"model/invariance_test.go":              "eps of the norms",
 	"model/resident_test.go":                "optimizer settings",
+	"rl/cli/tiny_test.go":                   "eps of the norms",
 	"rl/algo/toy_test.go":                   "where an optimization stops, from which the bound is computed; the eps that whitening has in trainers",
 	"rl/algo/cost_test.go":                  "std_eps, a setting",
 	"rl/algo/identity_test.go":              "values that the hand-written losses had",
