@@ -26,7 +26,13 @@ func (e *Engine) place(g *group) (bool, error) {
 	if g.prompt, err = c.open(known); err != nil {
 		return false, err
 	}
-	if pagesFor(n-len(known))+g.req.N > c.available() {
+	first := 0 // completions that need a page
+	for _, s := range g.seqs {
+		if !s.finish {
+			first++
+		}
+	}
+	if pagesFor(n-len(known))+first > c.available() {
 		e.leave(g)
 		return false, nil
 	}

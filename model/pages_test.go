@@ -334,6 +334,10 @@ func TestScoreAlone(t *testing.T) {
 	if n := len(prompts(1, 40)[0]); told != n-1 || len(got[0]) != 2 || len(got[0][0].IDs) != 0 || got[0][0].Stop != "length" {
 		t.Errorf("%d tokens told of %d, %+v", told, n, got)
 	}
+	full := engineOf(t, e.m, EngineOptions{Sequences: 8, Context: 64, CacheToken: 64}) // the prompt's pages and no more
+	if got := all(t, full, []Request{{Prompt: prompts(1, 64)[0], N: 8, ScorePrompt: true, Each: func(int, Token) {}}}); len(got[0]) != 8 {
+		t.Errorf("a cache of the prompt alone: %+v", got)
+	}
 	for _, r := range []Request{{Prompt: []int{1}}, {Prompt: []int{1}, ScorePrompt: true}} {
 		if err := e.Admits(r); err == nil {
 			t.Errorf("%+v is admitted", r)

@@ -148,15 +148,11 @@ func (t *Trainer) cut(seqs []Sequence) ([]batch, error) {
 	if err := t.m.check(seqs); err != nil {
 		return nil, err
 	}
-	batches, err := pack(seqs, t.m.capacityOf(t.ws.maxRows))
-	for _, b := range batches {
-		t.rows += b.T
-	}
-	return batches, err
+	return pack(seqs, t.m.capacityOf(t.ws.maxRows))
 }
 
-// Rows is how many rows the batches since the last Step had: the tokens that were read,
-// those that sequences of a group share once.
+// Rows is how many rows the batches had of which gradients were computed since the last
+// Step: the tokens that were read, those that sequences of a group share once.
 func (t *Trainer) Rows() int { return t.rows }
 
 // Accumulate adds the gradient of a loss whose weights for a sequence depend on
@@ -172,6 +168,7 @@ func (t *Trainer) Accumulate(seqs []Sequence, weigh func(first int, stats []Toke
 	t.batches = nil
 	first := 0
 	for _, b := range batches {
+		t.rows += b.T
 		if err := t.forward(b); err != nil {
 			return err
 		}
@@ -214,6 +211,7 @@ func (t *Trainer) forward(b batch) error {
 func (t *Trainer) Backward(weights []TokenWeights) error {
 	n := 0
 	for _, b := range t.batches {
+		t.rows += b.T
 		if len(weights) < n+len(b.seqs) {
 			return fmt.Errorf("weights for %d sequences, but the last forward pass had more", len(weights))
 		}

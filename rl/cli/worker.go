@@ -38,7 +38,7 @@ gives back what it was working on.
 The machine needs a device and rlzero of the trainer's release; the model comes from the
 trainer. Where the adapter of a model is trained, --model names the folder of that model.
 
-Beyond one machine, trainer and workers need keys:
+Beyond one machine, trainer and workers need keys. Example:
 
    rlzero worker --key-new worker.key        on the worker: prints its public key
    rlzero worker --key-new trainer.key       on the trainer; allow.txt gets the workers' keys

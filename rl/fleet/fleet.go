@@ -56,6 +56,10 @@ const hedges = 2
 // long for the last.
 const itemsPerSlot = 4
 
+// itemTokens is how many tokens the prompts of an item have at most, unless there is one
+// alone: carriers send an item as one message, NATS by default of at most 1 MiB.
+const itemTokens = 128 << 10
+
 // arrivals is how many results may have come before they are looked at. More wait at the
 // carrier.
 const arrivals = 16

@@ -27,17 +27,19 @@ type table struct {
 // cut makes items of consecutive requests that are drawn alike.
 func (f *Fleet) cut(requests []rollout.Request) *table {
 	t := &table{byID: map[Digest]*job{}}
-	size := max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots())))
+	size, tokens := max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots()))), 0
 	for _, r := range requests {
 		seed := f.trainer.Seed(r.Key)
 		var j *job
 		if n := len(t.jobs); n > 0 {
 			j = t.jobs[n-1]
 		}
-		if j == nil || len(j.requests) == size || !j.item.Params.Equal(r.Params) || j.item.Seed != seed {
+		if j == nil || len(j.requests) == size || tokens+len(r.Prompt) > itemTokens || !j.item.Params.Equal(r.Params) || j.item.Seed != seed {
 			j = &job{item: Item{Weights: f.policy.Weights, Seed: seed, Params: r.Params}}
 			t.jobs = append(t.jobs, j)
+			tokens = 0
 		}
+		tokens += len(r.Prompt)
 		j.requests = append(j.requests, r)
 		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, r.Key.Stream, r.N})
 	}

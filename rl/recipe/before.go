@@ -144,6 +144,10 @@ func (d decoder) before(s *Stage, task Task, at settings.Path) {
 	if d.Failed() > failed {
 		return
 	}
+	if s.Numbers.LR != "" && s.Optimizer.ValueLR > 0 {
+		p := at.With("numbers").With("lr")
+		d.Fail(p, "%s does not go with optimizer.value_lr, which follows the schedule that it replaces", d.Name(p))
+	}
 	program, err := s.Before()
 	if err != nil {
 		d.beforeFaults(err, at)
@@ -159,6 +163,9 @@ func (d decoder) before(s *Stage, task Task, at settings.Path) {
 		for _, need := range program.Needs(part) {
 			if slices.ContainsFunc(formula.Structure(), func(f formula.Fact) bool { return f.Name == need }) {
 				d.Fail(p, "%s reads %s, which is known after sampling", d.Name(p), need)
+			}
+			if strings.HasPrefix(part, numbersPart) && (need == "prompt_chance" || s.ofProblem(need)) {
+				d.Fail(p, "%s reads %s, which belongs to a prompt; accepted: step, steps, progress, chance and states without by", d.Name(p), need)
 			}
 			if strings.HasPrefix(part, settingsPart) && s.ofProblem(need) {
 				d.Fail(p, "%s reads %s, which belongs to a problem, but its problem is not made yet; accepted: step, steps, progress, chance, prompt_chance and states without by", d.Name(p), need)

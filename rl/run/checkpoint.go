@@ -35,7 +35,7 @@ func (r *run) save(end bool) error {
 	state, keepers := r.state, r.keepers()
 	if end {
 		state.At.Stage++
-		state.At.Step, state.Began = 0, false
+		state.At.Step, state.Began, state.Sampled = 0, false, 0
 		keepers = r.lasting()
 	}
 	files := map[string]func(io.Writer) error{stateFile: state.write}

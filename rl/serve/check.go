@@ -88,7 +88,10 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 		return f
 	}
 	c := &checked{query: *newQuery(false)}
-	if _, f := checkKeys.read("", data, c, false); f != nil {
+	s.parsing <- struct{}{}
+	_, f = checkKeys.read("", data, c, false)
+	<-s.parsing
+	if f != nil {
 		return f
 	}
 	if f := s.knows(c.model); f != nil {

@@ -60,37 +60,39 @@ func TestEcho(t *testing.T) {
 		max         int
 		temperature float64
 	}{{0, 0}, {0, 1}, {5, 0.5}} {
-		a := got[spoken](t, s, "/v1/completions", fmt.Sprintf(`{"prompt":%q,"echo":true,"logprobs":2,"prompt_logprobs":0,"max_tokens":%d,"temperature":%v,"seed":1,"return_token_ids":true}`, prompt, c.max, c.temperature)).Choices[0]
-		ids, l := slices.Concat(a.Prompt, a.IDs), a.Logprobs
+		given := c.temperature
 		if c.temperature == 0 {
 			c.temperature = 1
 		}
-		stats, err := scorer.Score([]model.Sequence{model.Predict(ids, 1, c.temperature)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(a.IDs) != c.max || len(l.Tokens) != len(ids) || len(l.Logprob) != len(ids) || len(l.Top) != len(ids) || len(l.Offset) != len(ids) || l.Logprob[0] != nil || l.Top[0] != nil || a.PromptLogprobs[0] != nil {
-			t.Fatalf("%+v", a)
-		}
-		for i, want := range stats[0].Logprob {
-			if got := *l.Logprob[i+1]; math.Float32bits(got) != math.Float32bits(want) {
-				t.Errorf("token %d: %v, want %v", i+1, got, want)
+		for _, a := range got[spoken](t, s, "/v1/completions", fmt.Sprintf(`{"prompt":%q,"n":2,"echo":true,"logprobs":2,"prompt_logprobs":0,"max_tokens":%d,"temperature":%v,"seed":1,"return_token_ids":true}`, prompt, c.max, given)).Choices {
+			ids, l := slices.Concat(a.Prompt, a.IDs), a.Logprobs
+			stats, err := scorer.Score([]model.Sequence{model.Predict(ids, 1, c.temperature)})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if i+1 < len(a.Prompt) {
-				if got := a.PromptLogprobs[i+1][fmt.Sprint(ids[i+1])].Logprob; math.Float32bits(got) != math.Float32bits(want) {
-					t.Errorf("prompt token %d: %v, want %v", i+1, got, want)
+			if len(a.IDs) != c.max || len(l.Tokens) != len(ids) || len(l.Logprob) != len(ids) || len(l.Top) != len(ids) || len(l.Offset) != len(ids) || l.Logprob[0] != nil || l.Top[0] != nil || a.PromptLogprobs[0] != nil {
+				t.Fatalf("%+v", a)
+			}
+			for i, want := range stats[0].Logprob {
+				if got := *l.Logprob[i+1]; math.Float32bits(got) != math.Float32bits(want) {
+					t.Errorf("token %d: %v, want %v", i+1, got, want)
+				}
+				if i+1 < len(a.Prompt) {
+					if got := a.PromptLogprobs[i+1][fmt.Sprint(ids[i+1])].Logprob; math.Float32bits(got) != math.Float32bits(want) {
+						t.Errorf("prompt token %d: %v, want %v", i+1, got, want)
+					}
+				}
+				if n := len(l.Top[i+1]); n < 2 || n > 3 {
+					t.Errorf("token %d: %d most likely ones", i+1, n)
 				}
 			}
-			if n := len(l.Top[i+1]); n < 2 || n > 3 {
-				t.Errorf("token %d: %d most likely ones", i+1, n)
+			if !strings.HasPrefix(a.Text, prompt) {
+				t.Errorf("text %q", a.Text)
 			}
-		}
-		if !strings.HasPrefix(a.Text, prompt) {
-			t.Errorf("text %q", a.Text)
-		}
-		for i, at := range l.Offset[:len(a.Prompt)-2] { // é is two tokens
-			if rest := []rune(prompt)[at:]; !strings.HasPrefix(string(rest), l.Tokens[i]) {
-				t.Errorf("token %d, %q, is not at character %d", i, l.Tokens[i], at)
+			for i, at := range l.Offset[:len(a.Prompt)-2] { // é is two tokens
+				if rest := []rune(prompt)[at:]; !strings.HasPrefix(string(rest), l.Tokens[i]) {
+					t.Errorf("token %d, %q, is not at character %d", i, l.Tokens[i], at)
+				}
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,10 +20,12 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) *fa
 	if f != nil {
 		return f
 	}
+	s.parsing <- struct{}{}
 	q, f := readQuery(data, chat, s.o.Lenient)
 	if f == nil {
 		f = s.readPrompts(q)
 	}
+	<-s.parsing
 	if f != nil {
 		return f
 	}
@@ -209,8 +212,8 @@ func (t *telling) choice(i int, p part) choice {
 	prompt := i / t.q.n
 	if t.q.echo {
 		p.text = t.echoed[prompt] + p.text
-		p.tokens = append(t.prompts[prompt], p.tokens...)
-		p.offset = append(t.offsets[prompt], p.offset...)
+		p.tokens = slices.Concat(t.prompts[prompt], p.tokens) // the choices share those of the prompt
+		p.offset = slices.Concat(t.offsets[prompt], p.offset)
 	}
 	c.Text, c.Logprobs = &p.text, t.logprobs(p.tokens, p.offset, t.q.echo)
 	c.PromptLogprobs, c.PromptIDs = t.promptFacts(prompt)

@@ -69,7 +69,7 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 			for ; err != nil && r.N > 1; err = s.engine.Admits(r) {
 				r.N = (r.N + 1) / 2
 			}
-			if err != nil && r.MaxTokens > 0 {
+			if err != nil && (r.MaxTokens > 0 || r.ScorePrompt) {
 				return nil, bad("", "%v", err)
 			}
 			first += r.N

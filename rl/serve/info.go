@@ -115,7 +115,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, known keys[tokeniz
 		return nil, f
 	}
 	t := &tokenizing{}
+	s.parsing <- struct{}{}
 	ignored, f := known.read("", data, t, s.o.Lenient)
+	<-s.parsing
 	if f != nil {
 		return nil, f
 	}

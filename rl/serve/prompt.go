@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/chat"
@@ -38,7 +39,21 @@ func (s *Server) readPrompts(q *query) (err *fault) {
 	if err := s.inVocabulary("stop_token_ids", q.stopIDs); err != nil {
 		return err
 	}
-	return s.room(q)
+	slices.Sort(q.stopIDs)
+	if q.stopIDs = slices.Compact(q.stopIDs); len(q.stopIDs) > maxStops {
+		return bad("stop_token_ids", "there are %d ids; accepted: at most %d", len(q.stopIDs), maxStops)
+	}
+	if err := s.room(q); err != nil || !q.scoresPrompt() {
+		return err
+	}
+	told := 0
+	for _, p := range q.prompts {
+		told += len(p)
+	}
+	if told *= q.n * (1 + q.most()); told > maxTold {
+		return bad("n", "the answer would have %d log-probs of prompts; accepted: at most %d", told, maxTold)
+	}
+	return nil
 }
 
 // defaultMax is how many new tokens a completion has at most where nothing says so, as

@@ -46,7 +46,9 @@ func newQuery(chat bool) *query {
 // Bounds of a request.
 const (
 	maxN       = 128
-	maxChoices = 1024 // prompts times n
+	maxChoices = 1024    // prompts times n
+	maxStops   = 1024    // token ids that end a completion
+	maxTold    = 1 << 21 // log-probs of prompts in an answer
 	maxTop     = 20
 	maxStream  = 1 << 31
 )

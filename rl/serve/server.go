@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,6 +38,7 @@ type Server struct {
 	created int64        // when the server began, seconds since 1970
 	now     func() time.Time
 
+	parsing  chan struct{}  // bodies that are parsed at once: a parsed one takes many times its bytes
 	working  sync.WaitGroup // calls of the engine
 	inFlight atomic.Int64   // requests for completions
 	served   [6]atomic.Int64
@@ -45,15 +47,18 @@ type Server struct {
 
 // New makes a server. The model may not change while it is open.
 func New(m *model.Model, o Options) (*Server, error) {
-	s := &Server{o: o, m: m, names: names{m.Tokenizer}, now: time.Now, lost: make(chan error, 1)}
+	s := &Server{o: o, m: m, names: names{m.Tokenizer}, now: time.Now, parsing: make(chan struct{}, 4), lost: make(chan error, 1)}
 	s.created = s.now().Unix()
-	s.print = fingerprint(m, o.Weights)
+	vars, err := json.Marshal(o.Chat.Variables) // its keys are sorted
+	if err != nil {
+		return nil, err
+	}
+	s.print = fingerprint(m, fmt.Sprintf("%s\n%q\n%s", o.Weights, o.System, vars))
 	s.noChat = errors.New("the model has no tokenizer")
 	if m.Tokenizer != nil {
 		s.format, s.noChat = chat.New(m.Tokenizer, m.Config.EOS, o.Chat)
 	}
 	s.o.Engine = engineFor(m, o.Engine)
-	var err error
 	s.engine, err = m.NewEngine(s.o.Engine)
 	return s, err
 }

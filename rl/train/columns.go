@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -225,7 +226,7 @@ func textsOf(problems []verify.Problem, member string) formula.Column {
 // the same sample number. A single prompt has none.
 func (s *learner) mismatched(cs []Completion) (formula.Column, error) {
 	out := formula.Column{Level: formula.Completion, V: make([]float64, len(cs)), Why: map[int]string{}}
-	views := mismatchedViews(cs, s.stage.SFT.MaxTokens)
+	views := mismatchedViews(cs, cmp.Or(s.stage.SFT.MaxTokens, s.Recipe.Task.MaxPromptTokens+s.Recipe.MaxCompletion(s.stage)))
 	if views == nil {
 		for i := range cs {
 			out.V[i], out.Why[i] = math.NaN(), "mismatched needs two prompts in a step"
@@ -241,8 +242,8 @@ func (s *learner) mismatched(cs []Completion) (formula.Column, error) {
 	return out, err
 }
 
-// mismatchedViews lay out the prompts with completions of others, cut off at a length
-// unless that is 0; nil: there is one prompt.
+// mismatchedViews lay out the prompts with completions of others, cut off at a length; nil:
+// there is one prompt.
 func mismatchedViews(cs []Completion, most int) []rollout.View {
 	first := []int{} // completion of each group
 	for i := range cs {
@@ -262,7 +263,7 @@ func mismatchedViews(cs []Completion, most int) []rollout.View {
 		}
 		prompt, other := cs[i].View, cs[first[next]+cs[i].Sample%size].View
 		v := rollout.View{IDs: slices.Concat(prompt.IDs[:prompt.Prompt()], other.IDs[other.Prompt():]), Temperature: prompt.Temperature, Group: prompt.Group}
-		if most > 0 && len(v.IDs) > most {
+		if len(v.IDs) > most {
 			v.IDs = v.IDs[:most]
 		}
 		for _, span := range other.Spans {

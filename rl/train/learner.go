@@ -52,8 +52,11 @@ func (s *learner) once(at Position, cs []Completion, lr float64) (batch, measure
 		return batch{}, measured{}, err
 	}
 	b, err := s.whole(step, cs)
-	if err != nil || b.u == nil {
+	if err != nil {
 		return b, measured{}, err
+	}
+	if b.u == nil {
+		return b, measured{}, s.move(step.Table, cs, nil, false)
 	}
 	m, err := s.update(step, b, false, adamW(s.stage.Optimizer, lr))
 	if err != nil {

@@ -93,7 +93,7 @@ func (s *preference) test(at Position, e *Event) error {
 		return err
 	}
 	m, err := s.measure(at, cs)
-	if err != nil {
+	if err != nil || m.metrics == nil { // keep leaves nothing to measure
 		return err
 	}
 	for _, name := range [][2]string{{"preference/accuracy", "eval/preference_accuracy"}, {"preference/margin", "eval/preference_margin"}} {

@@ -226,7 +226,7 @@ func TestMismatched(t *testing.T) {
 			t.Errorf("view %d: %+v, want %+v", i, v, want)
 		}
 	}
-	if mismatchedViews(cs[:2], 0) != nil {
+	if mismatchedViews(cs[:2], 100) != nil {
 		t.Error("one prompt has no other")
 	}
 }
@@ -250,7 +250,7 @@ func TestKTO(t *testing.T) {
 		}
 		return sums
 	}
-	gain, anchors := gainOf(column(cs, func(c *Completion) rollout.View { return c.View })), gainOf(mismatchedViews(cs, 0))
+	gain, anchors := gainOf(column(cs, func(c *Completion) rollout.View { return c.View })), gainOf(mismatchedViews(cs, 100))
 	z, loss := math.Max(0, mean(anchors)), 0.0
 	for i, sign := range []float64{1, -1, 1} {
 		loss += (1 - sigmoid(sign*0.5*(gain[i]-z))) / 3

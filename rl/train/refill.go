@@ -110,7 +110,9 @@ func (s *reinforcement) streams(at Position, try int) (draw uint64, sample rando
 func tokensOf(cs []Completion) float64 {
 	n := 0
 	for i := range cs {
-		n += cs[i].View.Tokens()
+		if !cs[i].Origin.Foreign {
+			n += cs[i].View.Tokens()
+		}
 	}
 	return float64(n)
 }

@@ -30,6 +30,8 @@ type stored struct {
 	Version int                   // updates of the policy before it was sampled
 	Reward  []figure              // [sample]
 	Held    []map[string][]figure // [sample] what the method computed of it once, by part
+	Greedy  figure                // reward of the prompt's most likely completion, if the method reads it
+	Why     string                // there is none
 }
 
 // figuresOf and numbersIn turn numbers into figures and back.
@@ -94,6 +96,7 @@ func (s *reinforcement) again(at Position, n, firstGroup int) ([]Completion, err
 	var cs []Completion
 	for k, i := range order {
 		g := &s.replay.groups[i]
+		s.aside.greedy[&g.Group] = graded{float64(g.Greedy), g.Why}
 		for j, reward := range g.Reward {
 			view := g.Group.View(j)
 			view.Group = firstGroup + k + 1
@@ -144,7 +147,8 @@ func (s *reinforcement) keepForReplay(step *algo.StepValues, cs []Completion, ve
 			learnt, fresh = learnt || step.Keep[to], fresh && cs[to].Origin.fresh()
 		}
 		if holds.V[cs[from].Group] == 1 && learnt && fresh {
-			g := stored{Group: *cs[from].From, Version: version}
+			greedy := s.aside.greedy[cs[from].From]
+			g := stored{Group: *cs[from].From, Version: version, Greedy: figure(greedy.reward), Why: greedy.why}
 			for i := from; i < to; i++ {
 				parts := map[string][]figure{}
 				for part, values := range step.Held(i) {

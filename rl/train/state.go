@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -77,12 +78,22 @@ func keysOf(cs []Completion, rows []bool) func(by string) []string {
 	}
 }
 
-// keyBy is the key of a problem: of its prompt (row), or of a member of its row.
+// keyBy is the key of a problem: of its prompt (row), or of a member of its row, however a
+// file or a checkpoint spells its value.
 func keyBy(by string, p verify.Problem) string {
-	if member, of := strings.CutPrefix(by, "row."); of {
+	member, of := strings.CutPrefix(by, "row.")
+	if !of {
+		return keyOf(p)
+	}
+	var value any
+	if err := json.Unmarshal(p.Metadata[member], &value); err != nil {
 		return string(p.Metadata[member])
 	}
-	return keyOf(p)
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // what JSON has read it can write
+	}
+	return string(text)
 }
 
 // keyOf tells prompts apart.

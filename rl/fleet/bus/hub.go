@@ -41,6 +41,7 @@ type Hub struct {
 
 	mu      sync.Mutex
 	spec    []byte
+	specID  fleet.Digest
 	peers   map[string]*peer
 	refused map[string]string
 }
@@ -133,7 +134,7 @@ func (h *Hub) URL() string { return h.opt.Door.URL }
 func (h *Hub) Serve(spec []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.spec = spec
+	h.spec, h.specID = spec, sha256.Sum256(spec)
 	for key, p := range h.peers {
 		h.drop(key, p)
 	}
@@ -302,8 +303,7 @@ func (h *Hub) hello(m *nats.Msg, key string) {
 		h.note("worker %s joins: %s", key, card.Device)
 	}
 	h.peers[key] = &peer{card: card, heard: time.Now()}
-	id := sha256.Sum256(h.spec)
-	reply(m, statusOK, id[:])
+	reply(m, statusOK, h.specID[:])
 }
 
 // unfit says why a worker cannot take part; "" if it can. h.mu is held.
@@ -387,7 +387,7 @@ func (h *Hub) get(m *nats.Msg) {
 	}
 	want := fleet.Digest(m.Data[:sha256.Size])
 	data := h.spec
-	if want != sha256.Sum256(h.spec) {
+	if want != h.specID {
 		var err error
 		if data, err = h.Fetch(h.ctx, want); err != nil {
 			reply(m, statusGone, nil)

@@ -96,7 +96,7 @@ func pinned(public string) *tls.Config {
 		VerifyConnection: func(c tls.ConnectionState) error {
 			got, ok := c.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
 			if !ok {
-				return errors.New("the server's certificate has no Ed25519 key")
+				return fmt.Errorf("%w: its certificate has no Ed25519 key", errOtherServer)
 			}
 			if text, err := nkeys.Encode(nkeys.PrefixByteUser, got); err != nil || string(text) != public {
 				return fmt.Errorf("%w: it has the key %s, but the address names %s", errOtherServer, text, public)
@@ -107,4 +107,4 @@ func pinned(public string) *tls.Config {
 }
 
 // errOtherServer: whoever answers is not the trainer that the worker was told of.
-var errOtherServer = errors.New("this is another server")
+var errOtherServer = fmt.Errorf("%w: this is another server", ErrShut)
