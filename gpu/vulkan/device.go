@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/internal/host"
@@ -15,6 +16,7 @@ import (
 
 // Device is a Vulkan device. See gpu.Device for what its methods do.
 type Device struct {
+	mu         sync.Mutex // held by every exported method, here and of buffers and programs
 	instance   *vk.Instance
 	vk         *vk.Device
 	traits     traits
@@ -157,6 +159,8 @@ func (d *Device) Caps() gpu.Caps { return d.traits.caps }
 
 // Submit queues a program.
 func (d *Device) Submit(p gpu.Program) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	prog, err := d.own(p)
 	if err != nil {
 		return err
@@ -198,7 +202,13 @@ func (d *Device) submit(prog *program, commands vk.CommandBuffer) error {
 }
 
 // Wait returns when everything submitted has finished.
-func (d *Device) Wait() error { return d.waitFor(d.submitted) }
+func (d *Device) Wait() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.wait()
+}
+
+func (d *Device) wait() error { return d.waitFor(d.submitted) }
 
 // waitFor returns when the submission of that number has finished. The queue is
 // waited for as a whole: its submissions finish in order anyway.
@@ -218,15 +228,17 @@ func (d *Device) waitFor(submission uint64) error {
 
 // Close frees the device and everything made by it. It may be called twice.
 func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.vk == nil {
 		return nil
 	}
-	err := d.Wait()
+	err := d.wait()
 	for p := range d.programs {
-		p.Free()
+		p.free()
 	}
 	for b := range d.buffers {
-		b.Free()
+		b.free()
 	}
 	for _, p := range d.pipelines {
 		d.vk.DestroyPipeline(p)
