@@ -37,7 +37,7 @@ var layers = []layer{
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train shaders", tests: "gpu/gputest"},
 	{folder: "rl/fit", imports: "gpu model rl/bench rl/cast rl/recipe", tests: "gpu/refdev internal/fixtures"},
 	{folder: "rl"}, // the overview
 

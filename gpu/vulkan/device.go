@@ -95,17 +95,9 @@ func newInstance() (*vk.Instance, error) {
 }
 
 func newDevice(instance *vk.Instance, index int) (*Device, error) {
-	if index < 0 || index >= instance.Devices() {
-		return nil, fmt.Errorf("%w: it does not exist", gpu.ErrNoDevice)
-	}
-	d := &Device{
-		instance:   instance,
-		properties: instance.Properties(index),
-		layouts:    map[layoutKey]layout{},
-		kernels:    map[string]*kernel{},
-		pipelines:  map[string]vk.Pipeline{},
-		buffers:    map[*buffer]struct{}{},
-		programs:   map[*program]struct{}{},
+	d, err := closedDevice(instance, index)
+	if err != nil {
+		return nil, err
 	}
 	conclude := func() error {
 		d.traits = conclude(index, d.properties, host.Memory(), os.Getenv("RLZERO_TIER"))
@@ -117,8 +109,7 @@ func newDevice(instance *vk.Instance, index int) (*Device, error) {
 	if err := conclude(); err != nil {
 		return nil, err
 	}
-	var err error
-	if d.vk, err = instance.NewDevice(index, uint32(d.traits.family)); err != nil {
+	if d.vk, err = instance.NewDevice(index, uint32(d.traits.family), false); err != nil {
 		return nil, err
 	}
 	err = d.excludeMemory()
@@ -135,6 +126,22 @@ func newDevice(instance *vk.Instance, index int) (*Device, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// closedDevice is a device before its driver has been asked for one.
+func closedDevice(instance *vk.Instance, index int) (*Device, error) {
+	if index < 0 || index >= instance.Devices() {
+		return nil, fmt.Errorf("%w: it does not exist", gpu.ErrNoDevice)
+	}
+	return &Device{
+		instance:   instance,
+		properties: instance.Properties(index),
+		layouts:    map[layoutKey]layout{},
+		kernels:    map[string]*kernel{},
+		pipelines:  map[string]vk.Pipeline{},
+		buffers:    map[*buffer]struct{}{},
+		programs:   map[*program]struct{}{},
+	}, nil
 }
 
 // excludeMemory clears the flags of the memory types that cannot hold buffers,
