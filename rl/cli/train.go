@@ -109,6 +109,9 @@ func train(c *cli.Context) error {
 	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir, o.Dir = at, at
+		if w != nil {
+			w.dir = at
+		}
 		page.show(at)
 		sum, err = run.Train(ctx, o)
 		return err
