@@ -54,7 +54,7 @@ func TestLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		lie, late int
 		from      string
-	}{"from the first step": {1, 3, "from the beginning"}, "from a later one": {5, 6, "from step 1"}} {
+	}{"after the first step": {1, 3, "from step 0"}, "later": {4, 5, "from step 1"}} {
 		dir := t.TempDir()
 		o := Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: dir, Device: tester(t), Show: &trigger{}}
 		o.Workers = func(_ *recipe.Recipe, c2 *cast.Cast, _ func(string)) (rollout.Sampler, error) {
