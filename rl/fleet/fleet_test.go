@@ -426,20 +426,29 @@ func TestAuditShare(t *testing.T) {
 	}
 }
 
-// TestCatch: a worker that lies in a tenth of its items is caught by audits of 5 % within
-// 600 items in at least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
+// TestCatch: a worker that lies in a tenth of its items is refused within 600 items in at
+// least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
 func TestCatch(t *testing.T) {
 	caught := 0
-	for trial := range 1000 {
-		f := &Fleet{opt: Options{Audit: 0.05}, key: binary.LittleEndian.AppendUint64(nil, uint64(trial))}
-		for i := range 600 {
-			var d Digest
-			binary.LittleEndian.PutUint64(d[:], uint64(i))
-			if i%10 == 0 && f.audited(d) {
-				caught++
-				break
+	for trial := range uint64(1000) {
+		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
+		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
+			policy: Policy{Refused: map[string]string{}}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+		if err := f.announce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i := uint32(0); i < 600 && f.counts.Refused == 0; i++ {
+			table := f.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}})
+			j := table.jobs[0]
+			right, _ := tr.Sample(t.Context(), j.requests)
+			if rng.IntN(10) == 0 {
+				wrongToken(&right[0][0])
+			}
+			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{j.item.ID(), right}.Encode()}); err != nil {
+				t.Fatal(err)
 			}
 		}
+		caught += f.counts.Refused
 	}
 	if caught < 930 {
 		t.Errorf("caught in %d of 1000 trials", caught)
