@@ -15,14 +15,9 @@ var (
 	ErrGone = errors.New("these weights are no longer available")
 )
 
-// Carrier moves items, results and weights between a trainer and its workers. It may lose,
-// double and delay what it carries; it may not let a worker speak in another's name.
-type Carrier interface {
-	TrainerSide
-	WorkerSide
-}
-
-// TrainerSide is a carrier as a trainer sees it.
+// TrainerSide is a carrier as a trainer sees it. A carrier moves items, results and weights
+// between a trainer and its workers. It may lose, double and delay what it carries; it may
+// not let a worker speak in another's name.
 type TrainerSide interface {
 	// Announce says which weights the policy has now, and which workers are refused. What
 	// was offered before is withdrawn where that can be done.

@@ -117,6 +117,19 @@ func (i Item) MaxResultBytes() int {
 	return n
 }
 
+// Decode reads a result that answers the item, for a vocabulary of so many ids. Its size
+// is bounded before it is decoded.
+func (i Item) Decode(result []byte, vocab int) (Result, error) {
+	if most := i.MaxResultBytes(); len(result) > most {
+		return Result{}, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(result), most)
+	}
+	r, err := decodeResult(result)
+	if err == nil && !r.answers(i, vocab) {
+		err = fmt.Errorf("it does not answer item %v", r.Item)
+	}
+	return r, err
+}
+
 // decodeResult reads a result. It takes memory in proportion to the data, which whoever
 // has the item bounds before.
 func decodeResult(data []byte) (Result, error) {

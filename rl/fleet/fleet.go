@@ -43,6 +43,8 @@ type Options struct {
 	Slots    func() int    // workers that there are, refused ones too: it sizes items; if all are refused, nobody is waited for
 	Patience time.Duration // silence, on top of what is usual, until items are offered again; 0: 10 s
 	Note     func(string)  // told what people should know; called by Sample alone
+
+	Disputed func(Dispute) error // keeps the results for which workers are refused; called by Sample alone
 }
 
 // patience is how long a fleet waits by default, besides four times what is usual: as
@@ -75,8 +77,9 @@ type Fleet struct {
 	policy  Policy
 	version int // of the announced weights; -1: none
 	key     []byte
-	trusted map[string]int // items of earlier calls that were not checked, by worker
-	deaf    int            // workers of the last call, if none of them answered
+	given   []*job             // of earlier calls by the announced weights
+	trusted map[string]*credit // what workers answered by earlier weights and nobody checked
+	deaf    int                // workers of the last call, if none of them answered
 	gaps    []time.Duration
 	counts  Counts
 }
@@ -88,7 +91,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}}, trusted: map[string]int{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}}, trusted: map[string]*credit{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	go func() {
 		for {
@@ -157,11 +160,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 	if !answered {
 		f.deaf = f.opt.Slots()
 	}
-	for _, j := range t.jobs {
-		if j.by != "" && !j.checked {
-			f.trusted[j.by]++
-		}
-	}
+	f.given = append(f.given, t.jobs...)
 	return t.segments(), nil
 }
 
@@ -175,6 +174,7 @@ func (f *Fleet) announce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.credit()
 	f.version = version
 	f.policy.Weights, f.policy.Data = digestOf(data), data
 	return f.carrier.Announce(ctx, f.policy.clone())

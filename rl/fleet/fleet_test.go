@@ -92,14 +92,19 @@ func requestsOf(step, prompts int) []rollout.Request {
 // fixed is a number of workers that does not change.
 func fixed(n int) func() int { return func() int { return n } }
 
-// worker is what a worker does instead of [Work], or with another engine.
-type worker func(ctx context.Context, c Carrier, name string) error
+type carrier interface {
+	TrainerSide
+	WorkerSide
+}
 
-func honest(ctx context.Context, c Carrier, name string) error { return Work(ctx, c, name, &paper{}) }
+// worker is what a worker does instead of [Work], or with another engine.
+type worker func(ctx context.Context, c carrier, name string) error
+
+func honest(ctx context.Context, c carrier, name string) error { return Work(ctx, c, name, &paper{}) }
 
 // lying changes what paper draws, in one item of every.
 func lying(every int, lie func(*rollout.Segment)) worker {
-	return func(ctx context.Context, c Carrier, name string) error {
+	return func(ctx context.Context, c carrier, name string) error {
 		return Work(ctx, c, name, &liar{every: every, lie: lie})
 	}
 }
@@ -134,7 +139,7 @@ func (o *oldWeights) Load(w []byte) error {
 }
 
 // killed ends after a few items, with one in its hands.
-func killed(ctx context.Context, c Carrier, name string) error {
+func killed(ctx context.Context, c carrier, name string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n := 0
@@ -147,7 +152,7 @@ func killed(ctx context.Context, c Carrier, name string) error {
 }
 
 // hanging takes an item and never answers.
-func hanging(ctx context.Context, c Carrier, name string) error {
+func hanging(ctx context.Context, c carrier, name string) error {
 	if _, err := c.Take(ctx, name); err != nil {
 		return err
 	}
@@ -170,22 +175,22 @@ func engineFunc(do func([]rollout.Request, uint64, *paper) ([][]rollout.Segment,
 
 // garbling sends what make makes of its results.
 func garbling(garble func(result []byte) []byte) worker {
-	return func(ctx context.Context, c Carrier, name string) error {
+	return func(ctx context.Context, c carrier, name string) error {
 		return Work(ctx, garbler{c, garble}, name, &paper{})
 	}
 }
 
 type garbler struct {
-	Carrier
+	carrier
 	garble func([]byte) []byte
 }
 
 func (g garbler) Deliver(ctx context.Context, worker string, result []byte) error {
-	return g.Carrier.Deliver(ctx, worker, g.garble(result))
+	return g.carrier.Deliver(ctx, worker, g.garble(result))
 }
 
 // stuttering delivers everything three times, and once more as the first item's.
-func stuttering(ctx context.Context, c Carrier, name string) error {
+func stuttering(ctx context.Context, c carrier, name string) error {
 	var first []byte
 	return Work(ctx, garbler{c, func(result []byte) []byte {
 		if first == nil {
@@ -246,7 +251,7 @@ func TestEqual(t *testing.T) {
 // TestFailures: whatever workers do, a run has the bytes of one machine: in mode Draft,
 // and in mode Exact if all items are checked.
 func TestFailures(t *testing.T) {
-	old := func(ctx context.Context, c Carrier, name string) error { return Work(ctx, c, name, &oldWeights{}) }
+	old := func(ctx context.Context, c carrier, name string) error { return Work(ctx, c, name, &oldWeights{}) }
 	for _, c := range []struct {
 		name    string
 		worker  worker
@@ -290,7 +295,7 @@ func TestComeAndGo(t *testing.T) {
 		var comers []worker
 		for range 60 {
 			wait, items := time.Duration(rng.IntN(300))*time.Second, rng.IntN(30)
-			comers = append(comers, func(ctx context.Context, c Carrier, name string) error {
+			comers = append(comers, func(ctx context.Context, c carrier, name string) error {
 				time.Sleep(wait)
 				n := 0
 				return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
@@ -363,7 +368,7 @@ func disputed(t *testing.T) {
 			answer := func(name string, item []byte, lie func(*rollout.Segment)) error {
 				i, _ := DecodeItem(item)
 				w, _ := tr.weights()
-				out, _ := (&paper{string(w)}).Sample(t.Context(), i.requests(), i.Seed)
+				out, _ := (&paper{string(w)}).Sample(t.Context(), i.Requests(), i.Seed)
 				lie(&out[0][0])
 				synctest.Wait() // the answers before this one are dealt with
 				return m.Deliver(t.Context(), name, Result{i.ID(), out}.Encode())
@@ -421,20 +426,29 @@ func TestAuditShare(t *testing.T) {
 	}
 }
 
-// TestCatch: a worker that lies in a tenth of its items is caught by audits of 5 % within
-// 600 items in at least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
+// TestCatch: a worker that lies in a tenth of its items is refused within 600 items in at
+// least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
 func TestCatch(t *testing.T) {
 	caught := 0
-	for trial := range 1000 {
-		f := &Fleet{opt: Options{Audit: 0.05}, key: binary.LittleEndian.AppendUint64(nil, uint64(trial))}
-		for i := range 600 {
-			var d Digest
-			binary.LittleEndian.PutUint64(d[:], uint64(i))
-			if i%10 == 0 && f.audited(d) {
-				caught++
-				break
+	for trial := range uint64(1000) {
+		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
+		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
+			policy: Policy{Refused: map[string]string{}}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+		if err := f.announce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i := uint32(0); i < 600 && f.counts.Refused == 0; i++ {
+			table := f.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}})
+			j := table.jobs[0]
+			right, _ := tr.Sample(t.Context(), j.requests)
+			if rng.IntN(10) == 0 {
+				wrongToken(&right[0][0])
+			}
+			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{j.item.ID(), right}.Encode()}); err != nil {
+				t.Fatal(err)
 			}
 		}
+		caught += f.counts.Refused
 	}
 	if caught < 930 {
 		t.Errorf("caught in %d of 1000 trials", caught)

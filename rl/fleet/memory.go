@@ -23,7 +23,10 @@ type queued struct {
 	data []byte
 }
 
-var _ Carrier = (*Memory)(nil)
+var (
+	_ TrainerSide = (*Memory)(nil)
+	_ WorkerSide  = (*Memory)(nil)
+)
 
 // NewMemory makes a carrier.
 func NewMemory() *Memory { return &Memory{changed: make(chan struct{})} }
@@ -61,7 +64,7 @@ func (m *Memory) wait(ctx context.Context, try func() (done bool, err error)) er
 	}
 }
 
-// Announce implements [Carrier].
+// Announce implements [TrainerSide].
 func (m *Memory) Announce(_ context.Context, p Policy) error {
 	m.change(func() {
 		if p.Weights != m.policy.Weights {
@@ -72,13 +75,13 @@ func (m *Memory) Announce(_ context.Context, p Policy) error {
 	return nil
 }
 
-// Offer implements [Carrier].
+// Offer implements [TrainerSide].
 func (m *Memory) Offer(_ context.Context, item []byte) error {
 	m.change(func() { m.items = append(m.items, queued{digestOf(item), item}) })
 	return nil
 }
 
-// Next implements [Carrier].
+// Next implements [TrainerSide].
 func (m *Memory) Next(ctx context.Context) (d Delivery, err error) {
 	err = m.wait(ctx, func() (bool, error) {
 		if len(m.results) == 0 {
@@ -90,7 +93,7 @@ func (m *Memory) Next(ctx context.Context) (d Delivery, err error) {
 	return d, err
 }
 
-// Take implements [Carrier].
+// Take implements [WorkerSide].
 func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err error) {
 	err = m.wait(ctx, func() (bool, error) {
 		if why, refused := m.policy.Refused[worker]; refused {
@@ -105,7 +108,7 @@ func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err erro
 	return item, err
 }
 
-// Fetch implements [Carrier].
+// Fetch implements [WorkerSide].
 func (m *Memory) Fetch(_ context.Context, weights Digest) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +118,7 @@ func (m *Memory) Fetch(_ context.Context, weights Digest) ([]byte, error) {
 	return m.policy.Data, nil
 }
 
-// Deliver implements [Carrier]. Copies of the item that still wait are withdrawn.
+// Deliver implements [WorkerSide]. Copies of the item that still wait are withdrawn.
 func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error {
 	id, err := resultItem(result)
 	m.change(func() {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-
-	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // receive judges a result. took says that it closed an item.
@@ -22,11 +20,11 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	var r Result
 	if err == nil {
-		r, err = f.decode(j, d.Result)
+		r, err = j.item.Decode(d.Result, f.trainer.Vocab)
 	}
 	if err != nil {
 		f.counts.Dropped++
-		if err := f.refuse(ctx, t, d.Worker, fmt.Sprintf("its result is malformed: %v", err)); err != nil {
+		if err := f.refuse(ctx, t, f.malformed(j, d, err)); err != nil {
 			return false, err
 		}
 		return false, f.offer(ctx, t)
@@ -45,18 +43,6 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return true, nil
 	}
 	return true, f.check(ctx, t, j)
-}
-
-// decode reads a result of an item. Its size is bounded before it is decoded.
-func (f *Fleet) decode(j *job, data []byte) (Result, error) {
-	if most := j.item.MaxResultBytes(); len(data) > most {
-		return Result{}, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(data), most)
-	}
-	r, err := decodeResult(data)
-	if err == nil && !r.answers(j.item, f.trainer.Vocab) {
-		err = fmt.Errorf("it does not answer item %v", r.Item)
-	}
-	return r, err
 }
 
 // drawn adds to the completions of a result what is not sent.
@@ -107,24 +93,7 @@ func (f *Fleet) check(ctx context.Context, t *table, j *job) error {
 		return nil
 	}
 	t.settle(j, right, "", true)
-	return f.refuse(ctx, t, worker, wrong(j, was, right))
-}
-
-// wrong tells where the result of an item is wrong.
-func wrong(j *job, was, right [][]rollout.Segment) string {
-	for k := range right {
-		for i := range right[k] {
-			if a, b := was[k][i], right[k][i]; !same(a, b) {
-				n := kept(a.IDs, b.IDs)
-				what := fmt.Sprintf("token %d differs", n+1)
-				if n == len(b.IDs) && n == len(a.IDs) {
-					what = "a log-prob, an entropy or the end differs"
-				}
-				return fmt.Sprintf("item %v, prompt %d, completion %d: %s from what is drawn here: the worker has other weights or another arithmetic", j.item.ID(), k, i, what)
-			}
-		}
-	}
-	return ""
+	return f.refuse(ctx, t, f.wrong(j, worker, was, right))
 }
 
 // duplicate compares a second result of an item with the first: equal inputs give equal
@@ -138,31 +107,7 @@ func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, worker string, 
 			return err
 		}
 	}
-	return f.refuse(ctx, t, worker, wrong(j, r.Completions, j.done))
-}
-
-// refuse takes no more from a worker, and checks what it answered in this call.
-func (f *Fleet) refuse(ctx context.Context, t *table, worker, why string) error {
-	if _, refused := f.policy.Refused[worker]; refused {
-		return nil
-	}
-	f.policy.Refused[worker] = why
-	f.counts.Refused++
-	f.note("worker %s is refused: %s", worker, why)
-	if n := f.trusted[worker]; n > 0 {
-		f.note("%d items of earlier steps that worker %s answered were not checked: start the run again with --workers-mode draft to be sure of its bytes", n, worker)
-	}
-	if err := f.carrier.Announce(ctx, f.policy.clone()); err != nil {
-		return err
-	}
-	for _, j := range t.jobs {
-		if j.done != nil && j.by == worker && !j.checked {
-			if err := f.check(ctx, t, j); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
 }
 
 func (f *Fleet) note(format string, args ...any) {

@@ -40,7 +40,7 @@ func Work(ctx context.Context, c WorkerSide, name string, e Engine) error {
 			}
 			loaded = item.Weights
 		}
-		segments, err := e.Sample(ctx, item.requests(), item.Seed)
+		segments, err := e.Sample(ctx, item.Requests(), item.Seed)
 		if err != nil {
 			return err
 		}

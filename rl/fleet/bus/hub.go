@@ -148,6 +148,17 @@ func (h *Hub) Announce(ctx context.Context, p fleet.Policy) error {
 	return h.Memory.Announce(ctx, p)
 }
 
+// CardOf is what a worker says of itself, nil if it is not there.
+func (h *Hub) CardOf(worker string) *Card {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.peers[worker]; p != nil {
+		card := p.card
+		return &card
+	}
+	return nil
+}
+
 // Slots is how many workers there are, and have been refused: see [fleet.Options].
 func (h *Hub) Slots() int {
 	h.mu.Lock()

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -380,4 +383,73 @@ func (c changed) Caps() gpu.Caps {
 	caps := c.Device.Caps()
 	c.change(&caps)
 	return caps
+}
+
+// forger changes one token of a result, at a place that it tells.
+type forger struct {
+	fleet.Engine
+	rng   *rand.Rand
+	vocab int
+	at    chan int // place of the changed token
+}
+
+func (f *forger) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
+	out, err := f.Engine.Sample(ctx, requests, seed)
+	if err != nil {
+		return nil, err
+	}
+	ids := out[0][0].IDs
+	at := f.rng.IntN(len(ids))
+	ids[at] = (ids[at] + 1 + f.rng.IntN(f.vocab-1)) % f.vocab
+	f.at <- at
+	return out, nil
+}
+
+// TestForged: of 1,000 items with one forged token each, mode Draft takes what is before it
+// and draws the rest itself.
+func TestForged(t *testing.T) {
+	r, err := recipe.Load("countdown-short", tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := open(t, "ref", 2)
+	c, err := cast.Open(r, "", dev[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	w, err := openWorker(r, "", dev[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fleet.NewMemory()
+	forges := &forger{w, rand.New(rand.NewPCG(1, 0)), c.Policy.Model.Config.Vocab, make(chan int, 1)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer w.Close()
+		fleet.Work(t.Context(), m, "forger", forges)
+	}()
+	f := fleet.New(m, TrainerOf(c), fleet.Options{Mode: fleet.Draft, Slots: func() int { return 1 }, Patience: time.Hour})
+	defer func() { f.Close(); m.Close(); <-done }()
+	rng, wrong := rand.New(rand.NewPCG(2, 0)), 0
+	for i := range 1000 {
+		prompt := []int{rng.IntN(forges.vocab), rng.IntN(forges.vocab)}
+		request := []rollout.Request{{Prompt: prompt, N: 1, Params: rollout.Params{Temperature: 1, MaxTokens: 6}, Key: random.Key{Purpose: random.Sample, Stream: uint32(i)}}}
+		kept := f.Counts().KeptTokens
+		got, err := f.Sample(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := c.Own.Sample(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := <-forges.at; f.Counts().KeptTokens-kept != at || !reflect.DeepEqual(got, want) {
+			wrong++
+		}
+	}
+	if n := f.Counts(); wrong > 0 || n.Answered != 1000 {
+		t.Errorf("%d of 1,000 forged items are not refused at their token: %+v", wrong, n)
+	}
 }
