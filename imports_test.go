@@ -70,6 +70,7 @@ var layers = []layer{
 	{folder: "rl/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
+	{folder: "rl/tfevents", modules: "google.golang.org/protobuf"}, // its tests: they read back what it writes
 	{folder: "rl/watch"},
 	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},
