@@ -97,7 +97,7 @@ func TestProfile(t *testing.T) {
 	}
 	for _, what := range []string{"small, update 2 x 4", "small, prompts 2 x 5", "small, decode 2 x 2"} {
 		sum := sums[what]
-		if sum.Rate == nil || sum.Rate.Calls == 0 || sum.Rate.Calls != parts[what] || math.Abs(sum.Value-ms[what]) > 1e-9*sum.Value {
+		if sum.Rate == nil || sum.Rate.Calls == 0 || sum.Rate.Calls != parts[what] || math.Abs(sum.Value-ms[what]) > float64(sum.Rate.Calls)*0x1p-52*sum.Value {
 			t.Errorf("%s: %d calls, %g ms, but the sum is %+v", what, parts[what], ms[what], sum)
 		}
 	}
