@@ -75,7 +75,7 @@ var layers = []layer{
 	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},
 	{folder: "rl/serve", imports: "gpu internal/hint model model/text rl/chat rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer rl/lines rl/random rl/rollout"},
-	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
+	{folder: "rl/page", imports: "internal/files internal/hint rl/compare rl/lines rl/metrics", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/table", imports: "internal/files internal/hint rl/lines rl/table/parquet", tests: "internal/fixtures"},
@@ -95,6 +95,7 @@ var layers = []layer{
 	{folder: "model/text", imports: "internal/hint model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
+	{folder: "model/grammar", tests: "internal/fixtures model/text", modules: "github.com/santhosh-tekuri/jsonschema/v6"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},
 
 	{folder: "gpu", imports: "internal/hint", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},

@@ -75,12 +75,8 @@ func TestProfile(t *testing.T) {
 	dev := device(t)
 	s := shape()
 	s.TrainSeqs, s.TrainTokens, s.TrainRepeats = 2, 4, 1
-	limits, err := Measured(dev, Limits{FLOPS: 1e12, Bytes: 1e10, Launch: 1e-6})
-	if err != nil || limits.FLOPS != 1e12 {
-		t.Fatal(limits, err)
-	}
 	sums, parts, ms := map[string]Result{}, map[string]int{}, map[string]float64{}
-	err = Profile(dev, s, limits, func(r Result) {
+	err := Profile(Bench{Device: dev, Limits: limits(), Emit: func(r Result) {
 		what, kernel, _ := strings.Cut(r.Case, ": ")
 		if kernel == "all" {
 			sums[what] = r
@@ -91,7 +87,7 @@ func TestProfile(t *testing.T) {
 		if r.Rate.Bound == "" || r.Rate.OfBound < 0 {
 			t.Errorf("%+v has %+v", r, r.Rate)
 		}
-	})
+	}}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
