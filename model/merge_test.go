@@ -98,7 +98,7 @@ func TestAdapterNamesModel(t *testing.T) {
 	}{
 		{"Qwen/Qwen2.5-0.5B", "", "Qwen/Qwen2.5-0.5B", 0},
 		{"Qwen/Qwen2.5-0.5B", "another/one", "Qwen/Qwen2.5-0.5B", 0},
-		{"/home/me/models/qwen", "", nil, 1},
+		{"/models/qwen", "", nil, 1},
 		{"models/mine", "", nil, 1},
 		{"../runs/first", "Qwen/Qwen2.5-0.5B", "Qwen/Qwen2.5-0.5B", 1},
 		{"", "models/mine", nil, 1},
