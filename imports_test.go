@@ -91,7 +91,7 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures internal/llamacpp"},
+	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest gpu/refdev internal/fixtures internal/llamacpp"},
 	{folder: "model/text", imports: "internal/hint model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
