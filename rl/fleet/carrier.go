@@ -32,8 +32,9 @@ type TrainerSide interface {
 type WorkerSide interface {
 	// Take waits for an item, for a worker.
 	Take(ctx context.Context, worker string) ([]byte, error)
-	// Fetch is the announced weights of a digest, or ErrGone.
-	Fetch(ctx context.Context, weights Digest) ([]byte, error)
+	// Fetch is the announced weights of a digest, or ErrGone. More than most bytes are an
+	// error.
+	Fetch(ctx context.Context, weights Digest, most int) ([]byte, error)
 	// Deliver sends a worker's result.
 	Deliver(ctx context.Context, worker string, result []byte) error
 }

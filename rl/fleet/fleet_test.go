@@ -26,6 +26,8 @@ const vocab = 50
 // and of the random numbers.
 type paper struct{ weights string }
 
+func (p *paper) MaxWeights() int { return 20 }
+
 func (p *paper) Load(weights []byte) error {
 	p.weights = string(weights)
 	return nil
@@ -566,6 +568,7 @@ func TestWorkEnds(t *testing.T) {
 	}{
 		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is not an item of this version of rlzero", nil},
 		"an engine that fails":       {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: data}, broken, "no memory", nil},
+		"too large weights":          {Item{Weights: digestOf(make([]byte, 21))}.Encode(), Policy{Weights: digestOf(make([]byte, 21)), Data: make([]byte, 21)}, broken, "weights of 21 bytes; accepted: at most 20", nil},
 		"other weights":              {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: []byte("x")}, broken, "the weights have the digest", nil},
 		"a refused worker":           {nil, Policy{Refused: map[string]string{"w": "because"}}, broken, "because", ErrRefused},
 	} {

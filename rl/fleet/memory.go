@@ -109,11 +109,14 @@ func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err erro
 }
 
 // Fetch implements [WorkerSide].
-func (m *Memory) Fetch(_ context.Context, weights Digest) ([]byte, error) {
+func (m *Memory) Fetch(_ context.Context, weights Digest, most int) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if weights != m.policy.Weights {
 		return nil, ErrGone
+	}
+	if n := len(m.policy.Data); n > most {
+		return nil, fmt.Errorf("weights of %d bytes; accepted: at most %d", n, most)
 	}
 	return m.policy.Data, nil
 }

@@ -28,6 +28,8 @@ type paper struct {
 
 func (p *paper) Close() {}
 
+func (p *paper) MaxWeights() int { return 3 * partBytes }
+
 func (p *paper) Load(weights []byte) error {
 	p.weights = string(weights[:20])
 	return nil

@@ -40,7 +40,12 @@
 // # Bounds
 //
 // A result is taken from a worker that has an item, once, and no longer than the item
-// allows. Longer ones are cut off, and the fleet refuses the worker.
+// allows. Longer ones are cut off, and the fleet refuses the worker. A key has at most 8
+// connections to the embedded server, and a connection at most 16 subscriptions; what is
+// above is closed within 2 s.
+//
+// A worker takes from its trainer a spec of at most 256 MiB, weights of at most what its
+// model has, and items whose results have less than 2 GiB.
 //
 // # Threads
 //

@@ -212,16 +212,26 @@ func (h *Hub) watch() {
 			}
 		}
 		h.mu.Unlock()
-		if h.server == nil || h.opt.Allowed == nil {
-			continue
+		if h.server != nil {
+			h.guard()
 		}
-		allowed, err := h.opt.Allowed()
-		if err == nil {
-			err = h.server.allow(allowed)
-		}
-		if err != nil {
-			h.note("the keys of workers stay as they were: %v", err)
-		}
+	}
+}
+
+// guard lets in whom the server may let in now, and nobody too often.
+func (h *Hub) guard() {
+	if err := h.server.trim(); err != nil {
+		h.note("the connections of workers were not counted: %v", err)
+	}
+	if h.opt.Allowed == nil {
+		return
+	}
+	allowed, err := h.opt.Allowed()
+	if err == nil {
+		err = h.server.allow(allowed)
+	}
+	if err != nil {
+		h.note("the keys of workers stay as they were: %v", err)
 	}
 }
 
@@ -358,8 +368,9 @@ func (h *Hub) take(m *nats.Msg, key string, p *peer) {
 			return
 		}
 		item, err := fleet.DecodeItem(data)
-		if err != nil { // it is the trainer's own
-			panic(err)
+		if err != nil { // too large for a worker: the fleet computes it when nobody answers
+			reply(m, statusNothing, nil)
+			return
 		}
 		p.item, p.partial, p.most = data, nil, item.MaxResultBytes()
 		reply(m, statusOK, data)
@@ -400,7 +411,7 @@ func (h *Hub) get(m *nats.Msg) {
 	data := h.spec
 	if want != h.specID {
 		var err error
-		if data, err = h.Fetch(h.ctx, want); err != nil {
+		if data, err = h.Fetch(h.ctx, want, maxBytes); err != nil {
 			reply(m, statusGone, nil)
 			return
 		}

@@ -70,7 +70,7 @@ func (w Worker) work(ctx context.Context, c *client) error {
 			return err
 		}
 		if id != opened {
-			spec, err := c.Fetch(ctx, id)
+			spec, err := c.Fetch(ctx, id, maxSpec)
 			if errors.Is(err, errStranger) || errors.Is(err, fleet.ErrGone) {
 				continue
 			}
@@ -157,6 +157,9 @@ type client struct {
 }
 
 var _ fleet.WorkerSide = (*client)(nil)
+
+// maxSpec is the size of the largest spec that is read: vocabularies have some 20 MB.
+const maxSpec = 256 << 20
 
 // Waits between tries, growing.
 const (
@@ -281,7 +284,7 @@ func (c *client) Take(ctx context.Context, _ string) ([]byte, error) {
 }
 
 // Fetch implements [fleet.WorkerSide].
-func (c *client) Fetch(ctx context.Context, want fleet.Digest) ([]byte, error) {
+func (c *client) Fetch(ctx context.Context, want fleet.Digest, most int) ([]byte, error) {
 	var all []byte
 	for {
 		body, err := c.ask(ctx, verbGet, binary.LittleEndian.AppendUint64(want[:], uint64(len(all))), replyWait)
@@ -289,6 +292,9 @@ func (c *client) Fetch(ctx context.Context, want fleet.Digest) ([]byte, error) {
 			return nil, err
 		}
 		total, offset, data, err := decodePart(body)
+		if err == nil && total > most {
+			err = fmt.Errorf("%d bytes, of which a worker accepts at most %d", total, most)
+		}
 		if err == nil && offset != len(all) {
 			err = fmt.Errorf("a part at %d in place of %d", offset, len(all))
 		}
