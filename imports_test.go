@@ -33,11 +33,11 @@ type layer struct {
 
 // layers has a row for every package: imports go down only.
 var layers = []layer{
-	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
+	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal golang.org/x/sys"},
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train shaders", tests: "gpu/gputest"},
 	{folder: "rl/fit", imports: "gpu model rl/bench rl/cast rl/recipe", tests: "gpu/refdev internal/fixtures"},
 	{folder: "rl"}, // the overview
 
@@ -70,6 +70,7 @@ var layers = []layer{
 	{folder: "rl/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
+	{folder: "rl/tfevents", modules: "google.golang.org/protobuf"}, // its tests: they read back what it writes
 	{folder: "rl/watch"},
 	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},

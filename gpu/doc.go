@@ -33,7 +33,9 @@
 //
 // # Threads
 //
-// A Device and all that it made belong to one goroutine at a time. Different
+// A Device may be used by several goroutines, as engines with adapters over one
+// base do: each call is done before the next begins, and a submitted program runs
+// whole. A Buffer or a Program belongs to one goroutine at a time. Different
 // Devices are independent. Register, List and Open may be called from any
 // goroutine.
 //

@@ -28,6 +28,8 @@ const bufferUsage = vk.UsageStorageBuffer | vk.UsageTransferSrc | vk.UsageTransf
 
 // NewBuffer allocates a buffer of zeros.
 func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.vk == nil {
 		return nil, fmt.Errorf("buffer %q: %w", label, errClosed)
 	}
@@ -48,7 +50,7 @@ func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
 		return b, nil
 	}
 	if err := d.runTransfer(func(c vk.CommandBuffer) { d.vk.ZeroBuffer(c, b.handle) }); err != nil {
-		b.Free()
+		b.free()
 		return nil, fmt.Errorf("buffer %q: %w", label, err)
 	}
 	return b, nil
@@ -65,16 +67,16 @@ func (d *Device) allocate(label string, size, memoryType int, mapped bool) (*buf
 	d.buffers[b] = struct{}{}
 	need := d.vk.Requirements(b.handle)
 	if b.memory, r = d.vk.Allocate(need.Size, uint32(memoryType)); r != vk.Success {
-		b.Free()
+		b.free()
 		return nil, checkResult(r, "vkAllocateMemory", what)
 	}
 	if r = d.vk.Bind(b.handle, b.memory); r != vk.Success {
-		b.Free()
+		b.free()
 		return nil, checkResult(r, "vkBindBufferMemory", what)
 	}
 	if mapped {
 		if b.mapped, r = d.vk.Map(b.memory, size); r != vk.Success {
-			b.Free()
+			b.free()
 			return nil, checkResult(r, "vkMapMemory", what)
 		}
 	}
@@ -86,6 +88,8 @@ func (b *buffer) Size() int { return b.size }
 
 // Write copies data to the buffer.
 func (b *buffer) Write(offset int, data []byte) error {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
 	err := b.ready(offset, len(data))
 	if err == nil && b.mapped != nil {
 		copy(b.mapped[offset:], data)
@@ -100,6 +104,8 @@ func (b *buffer) Write(offset int, data []byte) error {
 
 // Read copies from the buffer.
 func (b *buffer) Read(offset int, data []byte) error {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
 	err := b.ready(offset, len(data))
 	if err == nil && b.mapped != nil {
 		copy(data, b.mapped[offset:])
@@ -126,6 +132,12 @@ func (b *buffer) ready(offset, length int) error {
 
 // Free gives the memory back, after the programs that use it.
 func (b *buffer) Free() {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
+	b.free()
+}
+
+func (b *buffer) free() {
 	if b.freed {
 		return
 	}
@@ -193,7 +205,7 @@ func (d *Device) transferBuffer() (*transfer, error) {
 	}
 	commands, r := d.vk.AllocateCommandBuffer(d.commands)
 	if err := checkResult(r, "vkAllocateCommandBuffers", "the staging buffer"); err != nil {
-		staging.Free()
+		staging.free()
 		return nil, err
 	}
 	d.transfer = &transfer{staging: staging, commands: commands}
@@ -226,5 +238,5 @@ func (d *Device) runTransfer(record func(vk.CommandBuffer)) error {
 		return err
 	}
 	d.submitted++
-	return d.Wait()
+	return d.wait()
 }

@@ -38,7 +38,7 @@ func conclude(index int, p vk.Properties, memory int, tier string) traits {
 		Name:          p.Name,
 		Driver:        p.Driver,
 		Kind:          kindOf(p.Type),
-		MaxBinding:    int(p.MaxStorageRange) &^ 3,
+		MaxBinding:    int(min(uint64(p.MaxStorageRange), p.MaxAllocation)) &^ 3, // no more than a buffer holds
 		MaxAllocation: int(min(p.MaxAllocation, 1<<62)),
 		Subgroup:      int(p.SubgroupSize),
 		Int64:         p.Int64,

@@ -68,6 +68,12 @@ func TestConclude(t *testing.T) {
 		card.memoryType != 2 || card.stagingType != 4 || card.family != 2 || card.timestamps != 36 || card.caps.ID != "vulkan:3" {
 		t.Errorf("discrete GPU: %+v", card)
 	}
+	// NVIDIA's driver binds 4 GiB - 1 and allocates 2 MiB less in one piece.
+	p := discrete()
+	p.MaxStorageRange, p.MaxAllocation = 1<<32-1, 4292870144
+	if got := conclude(0, p, 0, ""); got.caps.MaxBinding != 4292870144 {
+		t.Errorf("a binding of %d bytes where a buffer has at most 4292870144", got.caps.MaxBinding)
+	}
 	apple := discrete()
 	apple.Type = vk.TypeIntegratedGPU
 	apple.Heaps = apple.Heaps[:2]

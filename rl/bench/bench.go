@@ -12,7 +12,7 @@ import (
 
 // Result is one measurement, a line of "rlzero bench --json".
 type Result struct {
-	Bench         string             `json:"bench"` // matmul, decode, train, groups or step
+	Bench         string             `json:"bench"` // matmul, decode, train, groups, step or profile
 	Case          string             `json:"case"`
 	Device        string             `json:"device"`
 	Tier          string             `json:"tier"`
@@ -26,6 +26,7 @@ type Result struct {
 	Turns         int                `json:"turns,omitempty"`
 	Detail        string             `json:"detail,omitempty"` // about the baseline
 	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
+	Rate          *Rate              `json:"rate,omitempty"`
 }
 
 func result(dev gpu.Device, bench, what string, value float64, unit string) Result {
@@ -175,38 +176,12 @@ func prompt(s Shape, i int) []int {
 
 // Train measures forward, backward, clipping and AdamW in tokens per second.
 func Train(dev gpu.Device, s Shape, emit func(Result)) error {
-	m, err := model.New(dev, s.Config, 1, s.TrainTokens)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	t, err := m.NewTrainer(s.TrainSeqs * s.TrainTokens)
+	t, update, err := updater(dev, s)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	seqs, weights := make([]model.Sequence, s.TrainSeqs), make([]model.TokenWeights, s.TrainSeqs)
-	for i := range seqs {
-		ids := make([]int, s.TrainTokens+1)
-		for j := range ids {
-			ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
-		}
-		seqs[i] = model.Predict(ids, 1, 1)
-		weights[i].Logprob = make([]float64, s.TrainTokens)
-		for j := range weights[i].Logprob {
-			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
-		}
-	}
-	sec, err := best(s.TrainRepeats+1, func() error {
-		if _, err := t.Forward(seqs); err != nil {
-			return err
-		}
-		if err := t.Backward(weights); err != nil {
-			return err
-		}
-		_, err := t.Step(model.AdamW{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
-		return err
-	})
+	sec, err := best(s.TrainRepeats+1, update)
 	if err != nil {
 		return err
 	}
