@@ -24,7 +24,8 @@
 // No queue and nothing else is kept at the server, as all of it can be made again from
 // the run: a server that is killed loses nothing but time. A worker has one item at a
 // time. When its beats stop for 6 s, or it asks for another item, the item is offered
-// again. A message that gets lost is asked for again, with growing waits, for ever.
+// again. A worker whose connection was lost says hello again before its next item, and is
+// given a canary. A message that gets lost is asked for again, with growing waits, for ever.
 //
 // # Keys
 //

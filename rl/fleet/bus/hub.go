@@ -24,7 +24,6 @@ type Options struct {
 	Listen  string                   // host:port of an embedded server; "": the Door's server is used
 	Door    Door                     // its key is the trainer's
 	Card    Card                     // of the trainer
-	Exact   bool                     // workers need the trainer's arithmetic
 	Allowed func() ([]string, error) // public keys of workers, asked every 2 s; nil: there are no keys
 	Note    func(string)             // told of workers that come and go; called by several goroutines
 }
@@ -323,6 +322,7 @@ func (h *Hub) hello(m *nats.Msg, key string) {
 	} else {
 		h.note("worker %s joins: %s", key, card.Device)
 	}
+	h.Forget(key) // it may have another device now
 	h.peers[key] = &peer{card: card, heard: time.Now()}
 	reply(m, statusOK, h.specID[:])
 }
@@ -335,10 +335,6 @@ func (h *Hub) unfit(key string, c Card) string {
 		return why
 	case c.Release != own.Release:
 		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
-	case h.opt.Exact && c.System != own.System:
-		return fmt.Sprintf("this worker runs on %s, and the trainer on %s: their bits differ; start the trainer with --workers-mode draft", c.System, own.System)
-	case h.opt.Exact && c.Arithmetic != own.Arithmetic:
-		return fmt.Sprintf("the device of this worker (%s) has another arithmetic than the trainer's (%s): start the trainer with --workers-mode draft", c.Arithmetic, own.Arithmetic)
 	}
 	return ""
 }

@@ -154,6 +154,7 @@ type client struct {
 
 	mu    sync.Mutex
 	abort context.CancelFunc // of the request in flight: after a reconnect there will be no reply
+	again bool               // the connection was lost: say hello before the next item
 }
 
 var _ fleet.WorkerSide = (*client)(nil)
@@ -178,7 +179,7 @@ func dial(ctx context.Context, d Door, tell func(string)) (*client, error) {
 		return nil, err
 	}
 	err = c.retry(ctx, func() (final bool, err error) {
-		c.nc, err = d.connect(p, c.name, nats.ReconnectHandler(func(*nats.Conn) { c.inFlight(nil) }))
+		c.nc, err = d.connect(p, c.name, nats.ReconnectHandler(func(*nats.Conn) { c.reconnected() }))
 		return err == nil || errors.Is(err, ErrShut) || errors.Is(err, errOtherServer), err
 	})
 	return c, err
@@ -215,6 +216,23 @@ func (c *client) inFlight(abort context.CancelFunc) {
 		c.abort()
 	}
 	c.abort = abort
+}
+
+// reconnected ends the request in flight, and lets the worker join anew.
+func (c *client) reconnected() {
+	c.inFlight(nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.again = true
+}
+
+// joinsAgain says whether the worker has to say hello before its next item.
+func (c *client) joinsAgain() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := c.again
+	c.again = false
+	return again
 }
 
 // ask sends a request until there is a reply.
@@ -276,6 +294,9 @@ func (c *client) leave() {
 // Take implements [fleet.WorkerSide].
 func (c *client) Take(ctx context.Context, _ string) ([]byte, error) {
 	for {
+		if c.joinsAgain() {
+			return nil, errStranger
+		}
 		item, err := c.ask(ctx, verbTake, nil, takeWait+replyWait)
 		if !errors.Is(err, errNothing) {
 			return item, err

@@ -19,10 +19,8 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
-	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -324,6 +322,9 @@ type bad struct {
 
 func (b *bad) Sample(ctx context.Context, requests []rollout.Request, seed uint64) ([][]rollout.Segment, error) {
 	out, err := b.Engine.Sample(ctx, requests, seed)
+	if requests[0].Key.Stream >= 1<<31 { // a canary
+		return out, err
+	}
 	if b.items++; err == nil {
 		err = b.how(b.items, out)
 	}
@@ -382,7 +383,7 @@ func TestBadWorkers(t *testing.T) {
 	}
 }
 
-// TestStartRefuses: devices of another arithmetic in mode Exact, and too little memory.
+// TestStartRefuses: a device with too little memory.
 func TestStartRefuses(t *testing.T) {
 	r, err := recipe.Load("countdown-short", tiny)
 	if err != nil {
@@ -394,19 +395,9 @@ func TestStartRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	other := []gpu.Device{ref[1], changed{ref[1], func(c *gpu.Caps) { c.Driver = "another" }}}
-	_, err = Start(r, c, other, fleet.Options{Mode: fleet.Exact})
-	if !errors.Is(err, lines.ErrInput) || !strings.Contains(fmt.Sprint(err), "another arithmetic") || len(hint.All(err)) != 1 {
-		t.Errorf("another driver: %v", err)
-	}
 	small := changed{ref[1], func(c *gpu.Caps) { c.Memory = 1 << 20 }}
 	if _, err = Start(r, c, []gpu.Device{small}, fleet.Options{}); !errors.Is(err, gpu.ErrOutOfMemory) || !strings.Contains(err.Error(), "worker 1") {
 		t.Errorf("too little memory: %v", err)
-	}
-	for mode, devices := range map[fleet.Mode][]gpu.Device{fleet.Exact: ref[1:], fleet.Draft: other} {
-		if got, err := modeFor("", ref[0].Caps(), devices); got != mode || err != nil {
-			t.Errorf("mode %q, %v; want %q", got, err, mode)
-		}
 	}
 }
 
@@ -436,6 +427,9 @@ func (f *forger) Sample(ctx context.Context, requests []rollout.Request, seed ui
 		return nil, err
 	}
 	ids := out[0][0].IDs
+	if requests[0].Key.Stream >= 1<<31 { // a canary
+		return out, nil
+	}
 	at := f.rng.IntN(len(ids))
 	ids[at] = (ids[at] + 1 + f.rng.IntN(f.vocab-1)) % f.vocab
 	f.at <- at
