@@ -46,7 +46,7 @@ var layers = []layer{
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
 	{folder: "rl/eval", imports: "internal/hint rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines", tests: "gpu gpu/gputest gpu/refdev"},
-	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/random rl/receipt rl/resolve rl/run"},
+	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/recipe rl/rollout", tests: "gpu/gputest rl/random rl/receipt rl/resolve rl/run"},
 	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet", tests: "gpu/gputest rl/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
