@@ -475,7 +475,7 @@ var smallNumbers = map[string]string{
 	"model/config_test.go":                  "values of config.json",
 	"model/invariance_test.go":              "eps of the norms",
 	"model/resident_test.go":                "optimizer settings",
-	"rl/bench/profile_test.go":              "seconds of a launch, a setting",
+	"rl/bench/decode_test.go":               "seconds of a launch, a setting",
 	"rl/cli/tiny_test.go":                   "eps of the norms",
 	"rl/algo/toy_test.go":                   "where an optimization stops, from which the bound is computed; the eps that whitening has in trainers",
 	"rl/algo/cost_test.go":                  "std_eps, a setting",
