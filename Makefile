@@ -36,6 +36,7 @@ nightly:
 	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test
 	RLZERO_LONG=1 $(MAKE) test-webgpu
 	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
+	.ci/clients >/dev/null
 
 # What needs no device and no fixtures: a few seconds.
 test-short:
