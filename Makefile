@@ -43,6 +43,7 @@ nightly:
 	RLZERO_LONG=1 $(MAKE) test-webgpu
 	RLZERO_LONG=1 $(MAKE) test-drivers
 	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
+	.ci/clients >/dev/null
 
 # What needs no device and no fixtures: a few seconds.
 test-short:
