@@ -21,7 +21,7 @@ type question struct {
 	Metrics    map[string]string `json:"metrics"`    // by name
 
 	Group      []int             `json:"group"`      // [completion] its prompt; members need not be neighbours
-	Segments   [][]int           `json:"segments"`   // [completion][segment] tokens; absent: one segment each
+	Segments   [][]int           `json:"segments"`   // [completion][segment] tokens; absent: as the formula segments cuts them, or one segment each
 	Run        map[string]number `json:"run"`        // facts of the run
 	Prompt     map[string]list   `json:"prompt"`     // [prompt, in order of first appearance]
 	Completion map[string]list   `json:"completion"` // [completion]
@@ -124,12 +124,18 @@ func (q question) evaluate() (answer, error) {
 		parameters[name] = n.v
 	}
 	m = m.With(parameters, q.Formulas, q.Metrics)
+	if _, cut := m.Formulas[segmentsPart]; cut && q.Segments != nil {
+		return answer{}, errors.New("segments are given twice: as lengths and as a formula")
+	}
 	c := &columns{q: &q}
 	if err := c.build(); err != nil {
 		return answer{}, err
 	}
 	a, err := m.Compile(c.facts)
 	if err != nil {
+		return answer{}, err
+	}
+	if c.table, err = a.Cut(c.table); err != nil {
 		return answer{}, err
 	}
 	step, err := a.Step(c.table)

@@ -52,14 +52,15 @@ func TestQuestionFaults(t *testing.T) {
 	for question, want := range map[string]string{
 		`{"formula": {}}`:     `unknown field "formula"; accepted: one object with the keys formulas or preset`,
 		`{"preset": "gprpo"}`: `preset "gprpo" is not known; accepted: a_star_po`,
-		`{"group": [0], "token": {"logp": [[-1]], "old": [[-1, -2]]}}`:                                "token.old has 2 values for completion 1, token.logp has 1",
-		`{"group": [0, 0], "token": {"logp": [[-1]]}}`:                                                "token.logp has 1 rows for 2 completions in group",
-		`{"group": [0, 0], "completion": {"reward": [1]}}`:                                            "completion: column reward has 1 values; accepted: 2",
-		`{"formulas": {"loss": "token_mean(logp*B)"}, "group": [0], "token": {"logp": [[-1]]}}`:       "loss: column 17: unknown name B",
-		`{"formulas": {"loss": "token_mean(0/(logp + 1))"}, "group": [0], "token": {"logp": [[-1]]}}`: "/ of 0 and 0 is not a number in group 1, completion 1, token 1",
-		`{"formulas": {"loss": "token_mean(1/(logp + 1))"}, "group": [0], "token": {"logp": [[-1]]}}`: "the loss is +Inf",
-		`{"formulas": {"loss": "token_mean(sqrt(logp))"}, "group": [0], "token": {"logp": [[null]]}}`: "token.logp has a missing value",
-		`{"parameters": {"x": null}, "group": []}`:                                                    "parameters.x is not a number",
+		`{"group": [0], "token": {"logp": [[-1]], "old": [[-1, -2]]}}`:                                                              "token.old has 2 values for completion 1, token.logp has 1",
+		`{"group": [0, 0], "token": {"logp": [[-1]]}}`:                                                                              "token.logp has 1 rows for 2 completions in group",
+		`{"group": [0, 0], "completion": {"reward": [1]}}`:                                                                          "completion: column reward has 1 values; accepted: 2",
+		`{"formulas": {"loss": "token_mean(logp*B)"}, "group": [0], "token": {"logp": [[-1]]}}`:                                     "loss: column 17: unknown name B",
+		`{"formulas": {"loss": "token_mean(0/(logp + 1))"}, "group": [0], "token": {"logp": [[-1]]}}`:                               "/ of 0 and 0 is not a number in group 1, completion 1, token 1",
+		`{"formulas": {"loss": "token_mean(1/(logp + 1))"}, "group": [0], "token": {"logp": [[-1]]}}`:                               "the loss is +Inf",
+		`{"formulas": {"loss": "token_mean(sqrt(logp))"}, "group": [0], "token": {"logp": [[null]]}}`:                               "token.logp has a missing value",
+		`{"formulas": {"segments": "own", "loss": "token_mean(logp)"}, "group": [0], "segments": [[1]], "token": {"logp": [[-1]]}}`: "segments are given twice",
+		`{"parameters": {"x": null}, "group": []}`:                                                                                  "parameters.x is not a number",
 	} {
 		q, err := readQuestion([]byte(question))
 		if err == nil {

@@ -46,7 +46,7 @@ func RowFacts() []formula.Fact {
 	return slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(ofRows, f.Name) })
 }
 
-var ofRows = []string{"step", "steps", "progress", "chance", "prompt_tokens", "reward", "mismatched", "logp", "entropy", "uniform_logp", "ref", "noise"}
+var ofRows = []string{"step", "steps", "progress", "chance", "prompt_tokens", "reward", "mismatched", "logp", "entropy", "uniform_logp", "ref", "noise", "inside", "begins"}
 
 // Trains tells whether a stage of a run can supply what a method reads. A stage with
 // verifiers of its own may supply more.
@@ -68,6 +68,10 @@ func tokenFact(name, unit, meaning string) formula.Fact {
 	return formula.Fact{Name: name, Level: formula.Token, Unit: unit, Meaning: meaning}
 }
 
+func textFact(name, meaning string) formula.Fact {
+	return formula.Fact{Name: name, Level: formula.Token, Condition: true, Meaning: meaning, Takes: []formula.Argument{{Name: "pattern", Pattern: true}}}
+}
+
 func nowFact(name, unit, meaning string) formula.Fact {
 	f := tokenFact(name, unit, meaning)
 	f.Now, f.Slope = true, true
@@ -78,6 +82,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	{Name: "chance", Level: formula.Run, Meaning: "uniform between 0 and 1, by seed and step"},
 	{Name: "max_tokens", Level: formula.Run, Unit: "tokens", Meaning: "largest length of a completion: sampling.max_completion_tokens"},
 	{Name: "reward", Level: formula.Completion, Meaning: "the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one"},
+	{Name: "reward.*", Level: formula.Completion, Meaning: "a value that the stage's reward gives a name, such as reward.brief of brief = if(tokens < 50, 1, 0); task + brief; also its verdicts, such as reward.task"},
 	{Name: "task", Level: formula.Completion, Meaning: "score of the task's own verdict; the stage's verifiers go by their names"},
 	{Name: "task.*", Level: formula.Completion, Meaning: "a number that the task's verdict has beside its score, such as task.error; those of the stage's verifiers are NAME.value"},
 	{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""},
@@ -96,6 +101,8 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	tokenFact("ema", "nats", "log-prob by the moving average of the policy's weights over the updates of the stage, which keep the share ema_decay of themselves at each; costs a second copy of what is trained and a forward pass"),
 	tokenFact("old_value", "", "value when the token was drawn; of replayed rows: when the step begins; costs a forward pass"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
+	textFact("inside", "the token is, in part or as a whole, in a match of the regular expression in the text of the completion, such as inside('(?s)<think>.*?</think>'); the end token is in none"),
+	textFact("begins", "a match of the regular expression begins in the token, as a line does where begins('(?m)^') holds; of a character of several tokens the last counts"),
 	{Name: "mismatched", Level: formula.Completion, Unit: "nats", Meaning: "sum of logp - ref, at the beginning of the step, of the prompt with the completion of the next prompt: KTO's anchor"},
 })
 

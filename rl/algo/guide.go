@@ -20,6 +20,10 @@ may use it by its name, and a recipe may replace it alone. The trainer reads the
    clip_high = 0.3            # a number
    weight = "tis"             # a part: a named formula, or one of your own
 
+   segments   where a segment of a completion begins: a condition on tokens such as lines,
+              sentences, forks or begins('Step [0-9]+') (each completion is one segment);
+              segment_mean(...) and others are over segments
+
 What reads logp, entropy, uniform_logp or value is computed in every update, all else
 once after sampling. Statistics of a step are taken before keep; those of an update
 over what is kept.
@@ -64,4 +68,7 @@ var Examples = []example{
 	{"A pair of DPO: the gain of the better completion is 0.2 above that of the worse, so the loss is -log(sigmoid(0.1*0.2)).",
 		`{"preset": "dpo", "group": [0, 0], "completion": {"reward": [1, 0]}, "token": {"logp": [[-1, -1], [-1]], "ref": [[-1.1, -1.1], [-1]]}}`,
 		0.68319717972663419},
+	{"Credit by segments: a segment begins where the policy hesitated, and each token has the mean log-prob of its segment as its advantage: -1.5, -1.5 and -0.5 here, so the loss is the mean of minus these times the log-probs.",
+		`{"formulas": {"segments": "old_entropy > 1", "advantage": "own*segment_mean(old)", "loss": "token_mean(-A*logp)"}, "group": [0], "token": {"logp": [[-1, -2, -0.5]], "old": [[-1, -2, -0.5]], "old_entropy": [[2, 0.1, 1.5]]}}`,
+		-1.5833333333333333},
 }

@@ -163,6 +163,7 @@ const (
 	keepPart      = "keep"
 	advantagePart = "advantage"
 	lossPart      = "loss"
+	segmentsPart  = "segments" // whatever the method: one segment each
 )
 
 var defaultParts = map[string]string{
@@ -337,6 +338,19 @@ func lacking(program *formula.Program, facts []formula.Fact) func(name string) b
 	return func(name string) bool { return lacks[name] }
 }
 
+// main are the parts that a run evaluates beside metrics and states.
+func (a *Algorithm) main() []string {
+	main := []string{keepPart, advantagePart, lossPart}
+	reads := slices.ContainsFunc(slices.Concat(main, a.metrics), func(name string) bool { return a.program.OfSegments(name) != "" })
+	for _, m := range a.movers {
+		reads = reads || slices.ContainsFunc(m.names, func(name string) bool { return m.program.OfSegments(statePart(name)) != "" })
+	}
+	if reads {
+		main = append(main, segmentsPart)
+	}
+	return main
+}
+
 // check holds the parts that mean something to the trainer against what they have
 // to be.
 func (a *Algorithm) check() error {
@@ -359,9 +373,22 @@ func (a *Algorithm) check() error {
 		case a.program.Now(name):
 			fail(name, "it is computed once, after sampling, and cannot read values of now: write old, old_entropy, old_value for those of sampling, or a weight")
 		case level == formula.Segment:
-			fail(name, "one value for each segment; accepted: for each completion or token")
+			fail(name, "one value for each segment; accepted: for each completion or token; own*(...) is the value of a segment at each of its tokens")
 		case name == keepPart && !condition:
 			fail(name, "a number where a condition is wanted; write a comparison, such as group_std(reward) > 0")
+		}
+	}
+	if level, condition, ok := a.program.Level(segmentsPart); ok {
+		inside := a.program.OfSegments(segmentsPart)
+		switch {
+		case level != formula.Token:
+			fail(segmentsPart, "one value for each %s where a condition on tokens is wanted: a segment begins where it holds; write lines, sentences, forks or a condition of your own", level)
+		case !condition:
+			fail(segmentsPart, "a number where a condition is wanted; write a comparison, such as old_entropy > 1")
+		case a.program.Now(segmentsPart):
+			fail(segmentsPart, "completions are cut once, after sampling: it cannot read values of now; write old, old_entropy, old_value for those of sampling")
+		case inside != "":
+			fail(segmentsPart, "it makes the segments, and cannot read values of segments: %s", inside)
 		}
 	}
 	used := a.numbersRead()
@@ -392,7 +419,7 @@ func (a *Algorithm) needs(needs []string) []string {
 // sorted.
 func (a *Algorithm) Reads() []string {
 	parts := slices.Collect(maps.Keys(a.Method.Metrics))
-	for _, name := range []string{keepPart, advantagePart, lossPart} {
+	for _, name := range a.main() {
 		if _, _, there := a.program.Level(name); there {
 			parts = append(parts, name)
 		}
@@ -466,10 +493,10 @@ func (a *Algorithm) reading() [][2]string {
 	return all
 }
 
-// Formulas are the parts in force, those that others read first: what keep, advantage
-// and loss are made of. Metrics are left out.
+// Formulas are the parts in force, those that others read first: what keep, advantage,
+// loss and segments are made of. Metrics are left out.
 func (a *Algorithm) Formulas() []namedFormula {
-	used := a.inForce(keepPart, advantagePart, lossPart)
+	used := a.inForce(a.main()...)
 	var out []namedFormula
 	for _, p := range a.reading() {
 		if slices.Contains(used, plainName(p[0])) {
@@ -515,7 +542,7 @@ func (a *Algorithm) Text() string {
 
 // Idle are the formulas of the method that nothing reads, sorted.
 func (a *Algorithm) Idle() []string {
-	used := a.inForce(slices.Concat([]string{keepPart, advantagePart, lossPart}, a.metrics)...)
+	used := a.inForce(slices.Concat(a.main(), a.metrics)...)
 	var idle []string
 	for _, name := range slices.Sorted(maps.Keys(a.Method.Formulas)) {
 		if !slices.Contains(used, plainName(name)) {
@@ -530,7 +557,7 @@ func (a *Algorithm) Idle() []string {
 func (a *Algorithm) Resolved() Method {
 	m := a.Method
 	m.Parameters, m.Formulas = a.Parameters(), map[string]string{}
-	used := a.inForce(append([]string{keepPart, advantagePart, lossPart}, slices.Collect(maps.Keys(m.Metrics))...)...)
+	used := a.inForce(slices.AppendSeq(a.main(), maps.Keys(m.Metrics))...)
 	for _, p := range a.reading() {
 		name := plainName(p[0])
 		if _, metric := m.Metrics[name]; slices.Contains(used, name) && !metric && name != "A" {

@@ -79,6 +79,12 @@ func TestMethodFaults(t *testing.T) {
 		{nil, map[string]string{"loss": "policy"}, "loss: one value for each token where one value for the run is wanted"},
 		{nil, map[string]string{"keep": "group_std(reward)"}, "keep: a number where a condition is wanted"},
 		{nil, map[string]string{"keep": "mean(entropy) > 1"}, "keep: it is computed once, after sampling"},
+		{nil, map[string]string{"segments": "old"}, "segments: a number where a condition is wanted"},
+		{nil, map[string]string{"segments": "reward > 0"}, "segments: one value for each completion where a condition on tokens is wanted"},
+		{nil, map[string]string{"segments": "entropy > 1"}, "segments: completions are cut once, after sampling"},
+		{nil, map[string]string{"segments": "old > segment_mean(old)"}, "segments: it makes the segments, and cannot read values of segments: segments: column 7: segment_mean has"},
+		{nil, map[string]string{"advantage": "segment_mean(old)"}, "own*(...) is the value of a segment at each of its tokens"},
+		{nil, map[string]string{"segments": "begins('(')"}, "takes a regular expression in quotes; \"(\" is none"},
 		{nil, map[string]string{"policy": "ppo_clipp"}, "unknown name ppo_clipp; did you mean ppo_clip?"},
 		{map[string]float64{"clip_hihg": 0.3}, nil, "clip_hihg: no formula in force reads this parameter"},
 		{nil, map[string]string{"policy": "f = 2; -f*A*lopg"}, "policy: column 13: unknown name lopg; did you mean logp?"},
@@ -86,6 +92,24 @@ func TestMethodFaults(t *testing.T) {
 		_, err := grpo.With(c.parameters, c.formulas, nil).Compile(everyFact())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: %v, want %s", c.parameters, c.formulas, err, c.want)
+		}
+	}
+}
+
+// TestSegmentsIdle: a cut that no formula in force looks at does nothing, and is told.
+func TestSegmentsIdle(t *testing.T) {
+	grpo, _ := LoadMethod("grpo")
+	for advantage, want := range map[string]bool{"reward": true, "own*(segment_mean(old) + reward)": false} {
+		a, err := grpo.With(nil, map[string]string{"segments": "forks", "advantage": advantage}, nil).Compile(everyFact())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(a.Idle(), segmentsPart); got != want {
+			t.Errorf("advantage %s: segments is idle: %v, want %v", advantage, got, want)
+		}
+		_, resolved := a.Resolved().Formulas[segmentsPart]
+		if resolved == want || slices.Contains(a.Reads(), "old_entropy") == want {
+			t.Errorf("advantage %s: reads %v, resolved to %v", advantage, a.Reads(), a.Resolved().Formulas)
 		}
 	}
 }

@@ -26,6 +26,27 @@ type StepValues struct {
 	values *formula.Values
 }
 
+// Cut is a step's table with the segments that the method cuts completions into: one
+// begins where its part segments holds. It is the same table where there is no such part.
+// The table needs the facts of [Algorithm.SegmentReads].
+func (a *Algorithm) Cut(t *formula.Table) (*formula.Table, error) {
+	if _, _, there := a.program.Level(segmentsPart); !there {
+		return t, nil
+	}
+	c, err := a.program.On(t).Column(segmentsPart)
+	if err != nil {
+		return nil, err
+	}
+	begins := make([]bool, len(c.V))
+	for i, v := range c.V {
+		begins[i] = v == 1
+	}
+	return t.Cut(begins)
+}
+
+// SegmentReads are the facts that the method's part segments reads.
+func (a *Algorithm) SegmentReads() []string { return a.program.Needs(segmentsPart) }
+
 // Step computes what does not depend on values of now. The table has the facts of
 // the step's completions; the parts that updates read are added to it.
 func (a *Algorithm) Step(t *formula.Table) (*StepValues, error) { return a.StepBeside(t, nil) }

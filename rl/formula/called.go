@@ -2,6 +2,7 @@ package formula
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,10 +11,11 @@ import (
 // Argument is what a fact is called with. It is written out and never computed:
 // whoever supplies the fact reads it before the formula is evaluated.
 type Argument struct {
-	Name  string   // in the usage
-	Names []string // it is one of these names
-	Count bool     // it is a whole number from 1 to 1000
-	Text  bool     // it is a text in quotes, or a fact that is text
+	Name    string   // in the usage
+	Names   []string // it is one of these names
+	Count   bool     // it is a whole number from 1 to 1000
+	Text    bool     // it is a text in quotes, or a fact that is text
+	Pattern bool     // it is a regular expression in quotes, in the syntax of package regexp
 }
 
 // maxCount is the greatest whole number that an argument may be.
@@ -80,6 +82,14 @@ func (c *compiler) writtenOut(s *scope, a *node, takes Argument) (written, wants
 			return strconv.Itoa(int(value)), ""
 		}
 		return "", fmt.Sprintf("a whole number from 1 to %d, written out,", maxCount)
+	case takes.Pattern:
+		if a.kind != textNode {
+			return "", "a regular expression in quotes"
+		}
+		if _, err := regexp.Compile(a.text); err != nil {
+			return "", fmt.Sprintf("a regular expression in quotes; %q is none: %s;", a.text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		}
+		return strconv.Quote(a.text), ""
 	case takes.Text && a.kind == textNode:
 		return strconv.Quote(a.text), ""
 	case takes.Text && known && (fact.Text || fact.Both), slices.Contains(takes.Names, name) && a.kind == nameNode:

@@ -12,6 +12,7 @@ var called = []Fact{
 	{Name: "repetition", Level: Completion, Takes: []Argument{{Name: "n", Count: true}}},
 	{Name: "agreement", Level: Completion, Takes: []Argument{{Name: "verifier", Names: []string{"reward", "A"}}}},
 	{Name: "score_of", Level: Completion, Takes: []Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}}},
+	{Name: "inside", Level: Token, Condition: true, Takes: []Argument{{Name: "pattern", Pattern: true}}},
 	{Name: "row.*", Level: Group, Both: true},
 }
 
@@ -45,6 +46,8 @@ func TestCalls(t *testing.T) {
 		t.Errorf("%v, error %v", c.V, err)
 	}
 	for text, want := range map[string]string{
+		"inside(reward)":                      "column 8: inside(pattern) takes a regular expression in quotes as pattern",
+		"inside('(a')":                        "inside(pattern) takes a regular expression in quotes; \"(a\" is none: missing closing ): `(a`; as pattern",
 		"repetition":                          "column 1: repetition takes arguments: write repetition(n)",
 		"repetition()":                        "column 1: repetition has 0 arguments; accepted: repetition(n)",
 		"repetition(1001)":                    "column 12: repetition(n) takes a whole number from 1 to 1000, written out, as n",

@@ -2,6 +2,7 @@ package formula
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -200,5 +201,39 @@ func TestNoNumber(t *testing.T) {
 	}
 	if got := d.column(t, "group_mean(reward, reward > 1)"); got.Why[0] != "group_mean: no value in the group counts" {
 		t.Errorf("reasons %v", got.Why)
+	}
+}
+
+// TestCut: segments begin where they are told to, and at the beginning of each completion;
+// tokens, groups and columns stay.
+func TestCut(t *testing.T) {
+	d := small()
+	delete(d.cols, "turn_reward")
+	table := d.table(t)
+	p := d.compile(t, map[string]string{"f": "segment_sum(old)", "g": "mean(segment_sum(old))", "h": "segment_mean(old) + 0*position"})
+	cut, err := table.Cut([]bool{false, true, true, false, false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]float64{"f": {-1.1, -0.4, -0.9, -2}, "g": {-0.75, -0.9, -2}, "h": {-1.1, -0.4, -0.9, -2, -2}} {
+		c, err := p.On(cut).Column(name)
+		if err != nil || !slices.Equal(c.V, want) {
+			t.Errorf("%s: %v, want %v; error %v", name, c.V, want, err)
+		}
+	}
+	if n := table.Size(Segment); n != 4 {
+		t.Errorf("the table that was cut has %d segments now, want 4", n)
+	}
+	if _, err := d.table(t).Cut([]bool{true}); err == nil {
+		t.Error("one value cuts five tokens")
+	}
+	if _, err := small().table(t).Cut(make([]bool, 5)); err == nil || !strings.Contains(err.Error(), "turn_reward") {
+		t.Errorf("a table with a column of segments is cut: %v", err)
+	}
+	for part, want := range map[string]string{"f": "segment_sum has one value for each segment", "k": ""} {
+		all := d.compile(t, map[string]string{"f": "2*segment_sum(old)", "k": "mean(old)"})
+		if got := all.OfSegments(part); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", part, got, want)
+		}
 	}
 }

@@ -182,6 +182,26 @@ func (f *Frame) above(fine Level, row int, coarse Level) int {
 	return int(f.up[fine][coarse][row])
 }
 
+// cut is the frame with segments that begin where it is told, and at the beginning of each
+// completion.
+func (f *Frame) cut(begins []bool) *Frame {
+	c := &Frame{own: f.own, kept: f.kept, train: f.train}
+	var segments, lengths []int32
+	for i := range f.size[Completion] {
+		from, to := f.span(i, Token)
+		segments, lengths = append(segments, 1), append(lengths, 0)
+		for t := from; t < to; t++ {
+			if t > from && begins[t] {
+				segments[i]++
+				lengths = append(lengths, 0)
+			}
+			lengths[len(lengths)-1]++
+		}
+	}
+	c.layOut(f.size[Group], f.up[Completion][Group], segments, lengths)
+	return c
+}
+
 // selected is the frame of the completions that keep tells; groups without any
 // are gone. Of their tokens those are trained that tokens tells; nil: all.
 func (f *Frame) selected(keep, tokens []bool) *Frame {

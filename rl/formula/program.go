@@ -299,10 +299,22 @@ func (p *Program) reach(names []string) []bool {
 // OverGroups is the first statistic over several groups that a part reads, with its
 // place; "": it reads none.
 func (p *Program) OverGroups(name string) string {
-	for i, used := range p.reach([]string{name}) {
-		o := &p.ops[i]
-		if used && (o.kind == foldOp && o.level == Run && o.from > Run || o.to == Run && (o.kind == othersOp || o.kind == rankOp)) {
-			return errorAt(o.in.name, o.in.text, o.at, "%s is taken over several groups", o.called()).Error()
+	return p.first(name, "is taken over several groups", func(o *op) bool {
+		return o.kind == foldOp && o.level == Run && o.from > Run || o.to == Run && (o.kind == othersOp || o.kind == rankOp)
+	})
+}
+
+// OfSegments is the first value of a segment that a part reads, with its place; "": it
+// reads none.
+func (p *Program) OfSegments(name string) string {
+	return p.first(name, "has one value for each segment", func(o *op) bool { return o.level == Segment })
+}
+
+// first is the first operation of a kind that a part is made of, with its place.
+func (p *Program) first(part, says string, is func(o *op) bool) string {
+	for i, used := range p.reach([]string{part}) {
+		if o := &p.ops[i]; used && is(o) {
+			return errorAt(o.in.name, o.in.text, o.at, "%s %s", o.called(), says).Error()
 		}
 	}
 	return ""

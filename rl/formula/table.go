@@ -160,6 +160,21 @@ func (t *Table) Select(keep, tokens []bool) (*Table, error) {
 	return s, nil
 }
 
+// Cut is the table with other segments: one begins at the first token of each completion
+// and at each token that begins tells. A table that has a column of segments, or was
+// selected from another, is not cut.
+func (t *Table) Cut(begins []bool) (*Table, error) {
+	if len(begins) != t.size[Token] {
+		return nil, fmt.Errorf("%d values to cut completions with %d tokens", len(begins), t.size[Token])
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.columns)) {
+		if t.columns[name].Level == Segment || t.rows[Completion] != nil {
+			return nil, fmt.Errorf("segments of the table are given already: it has a column %s", name)
+		}
+	}
+	return &Table{Frame: t.cut(begins), columns: maps.Clone(t.columns), texts: maps.Clone(t.texts)}, nil
+}
+
 // Restore puts the values of a column of this table at their rows of the table
 // that it was selected from; the others are 0. whole is the number of its rows.
 func (t *Table) Restore(c Column, whole int) Column {

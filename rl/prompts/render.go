@@ -83,6 +83,22 @@ func (r *Renderer) Summary() string {
 // Decode is the text of token ids.
 func (r *Renderer) Decode(ids []int) string { return r.tok.Decode(ids) }
 
+// Pieces is the text that each token of a completion adds, so that together they are its
+// text without the end token. A character of several tokens is the last one's.
+func (r *Renderer) Pieces(ids []int) []string {
+	out, stream, from := make([]string, len(ids)), r.tok.NewStream(), len(ids)
+	if n := len(ids); n > 0 && slices.Contains(r.Ends(), ids[n-1]) {
+		from--
+	}
+	for i, id := range ids[:from] {
+		out[i] = stream.Add(id)
+	}
+	if from > 0 {
+		out[from-1] += stream.Held()
+	}
+	return out
+}
+
 // Prompt are the token ids of a problem, up to where the model goes on.
 func (r *Renderer) Prompt(row verify.Problem) ([]int, error) {
 	if r.format == nil {

@@ -237,6 +237,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 // unsupplied records which facts a method reads that exist, but not in this stage.
 func (d decoder) unsupplied(s *Stage, m algo.Method, at settings.Path) {
 	find := func(facts []formula.Fact, name string) int {
+		name, _, _ = strings.Cut(name, "(")
 		family, _, _ := strings.Cut(name, ".")
 		return slices.IndexFunc(facts, func(f formula.Fact) bool { return f.Name == name || f.Name == family+".*" })
 	}

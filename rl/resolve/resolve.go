@@ -1,12 +1,14 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/files"
@@ -147,9 +149,18 @@ func readScript(file string) (string, error) {
 	return string(text), err
 }
 
-// compile checks the reward of a stage and the verifiers that it declares.
+// compile checks the reward of a stage and the verifiers that it declares, and that it has
+// the values that the method reads of it.
 func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
-	_, err := reward.Compile(st.Reward, st.Verifiers)
+	program, err := reward.Compile(st.Reward, st.Verifiers)
+	if reads, unread := st.Reads(); err == nil && unread == nil {
+		for _, fact := range reads {
+			if name, of := strings.CutPrefix(fact, "reward."); of && !slices.Contains(program.Terms(), name) {
+				faults.Fail(fmt.Sprintf("stage.%d.algorithm", stage), "it reads %s, but the reward names no such value; accepted: reward.NAME with %s", fact,
+					cmp.Or(strings.Join(program.Terms(), ", "), "a name that the reward defines, such as brief in brief = if(tokens < 50, 1, 0); task + brief"))
+			}
+		}
+	}
 	var wrong reward.Errors
 	errors.As(err, &wrong)
 	for _, e := range wrong {

@@ -127,3 +127,21 @@ func TestRewardOverrides(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestValuesOfTheReward: a method reads what the reward of its stage names, and nothing else.
+func TestValuesOfTheReward(t *testing.T) {
+	for reading, want := range map[string]string{"reward.brief": "", "reward.form": "", "reward.task": "",
+		"reward.breif": "stage.rl.algorithm: it reads reward.breif, but the reward names no such value; accepted: reward.NAME with task, form, mine, brief"} {
+		_, err := load(writeShaped(t, strings.Replace(shaped, `, "tags" = []`, "", 1)), "stage.1.algorithm.preset=grpo", "stage.1.algorithm.advantage="+reading, "stage.1.algorithm.loss=token_mean(weight*policy)", "stage.0.algorithm.preset=grpo")
+		if got := errText(err); want == "" && strings.Contains(got, "reads") || !strings.Contains(got, want) {
+			t.Errorf("%s: %v, want %s", reading, err, want)
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

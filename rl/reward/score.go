@@ -65,6 +65,18 @@ func checked(text string, terms []string) (*formula.Program, error) {
 	return formula.Compile(formula.Text{Parts: map[string]string{rewardPart: text}, Library: library()}, vocabulary(terms))
 }
 
+// Terms are the names of the terms that scores have, in their order.
+func (p *Program) Terms() []string {
+	if !p.composed {
+		return nil
+	}
+	terms := slices.Clone(p.names)
+	for _, name := range p.named {
+		terms = append(terms, strings.TrimPrefix(name, rewardPart+"."))
+	}
+	return terms
+}
+
 // Needs tells whether the formula, or what it names, reads a fact.
 func (p *Program) Needs(fact string) bool {
 	return slices.Contains(p.formula.Needs(append([]string{rewardPart}, p.named...)...), fact)

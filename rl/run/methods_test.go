@@ -181,3 +181,16 @@ func TestRefill(t *testing.T) {
 	trainIn(t, cut, true, sets...)
 	sameRun(t, runFiles(t, cut), runFiles(t, dir))
 }
+
+// TestTextFacts: a run cuts completions where its formula says, and methods read the values
+// that the reward names.
+func TestTextFacts(t *testing.T) {
+	_, row := tinyRun(t, "stage.rl.reward=brief = if(tokens > 9, 1, 0); random + brief", "stage.rl.algorithm.segments=begins('[0-9]') or position == 3", "stage.rl.algorithm.advantage=own*(reward - segment_mean(old))",
+		`stage.rl.algorithm.metrics={"my/brief" = "batch_mean(reward.brief)", "my/cuts" = "batch_sum(count(segment_sum(old) <= 0))", "my/begin" = "batch_token_count(position == 1 or position == 3 or begins('[0-9]'))"}`)
+	if row["my/brief"] != row["reward/term/brief"] || row["my/brief"] == nil {
+		t.Errorf("reward.brief has the mean %v, the reward %v", row["my/brief"], row["reward/term/brief"])
+	}
+	if row["my/cuts"] != row["my/begin"] || row["my/cuts"] == 0.0 {
+		t.Errorf("%v segments, and %v places where one begins", row["my/cuts"], row["my/begin"])
+	}
+}

@@ -124,7 +124,7 @@ func ofTokens(value func(c *Completion) []float32) func(drawn) formula.Column {
 }
 
 // table lays out completions for the method: a column for each of the facts that is known
-// now, and for each state.
+// now, and for each state; cut into segments as the method says.
 func (s *learner) table(at Position, cs []Completion, facts []string) (*formula.Table, error) {
 	groups := column(cs, func(c *Completion) int { return c.Group })
 	frame, err := formula.NewFrame(groups, column(cs, func(c *Completion) []int { return []int{c.View.Tokens()} }), nil)
@@ -137,7 +137,7 @@ func (s *learner) table(at Position, cs []Completion, facts []string) (*formula.
 			return nil, err
 		}
 	}
-	for _, fact := range facts {
+	for _, fact := range slices.Concat(facts, s.method.SegmentReads()) {
 		if _, told := t.Column(fact); told || isNow(fact) {
 			continue
 		}
@@ -148,6 +148,9 @@ func (s *learner) table(at Position, cs []Completion, facts []string) (*formula.
 		if err != nil {
 			return nil, err
 		}
+	}
+	if t, err = s.method.Cut(t); err != nil {
+		return nil, s.blamed(err)
 	}
 	return t, nil
 }
@@ -161,10 +164,17 @@ func (s *learner) columnsOf(fact string, x drawn) ([]formula.Column, error) {
 	if histories[fact] != nil {
 		return []formula.Column{s.Record.column(fact, x.problems(), x.at.Total+1)}, nil
 	}
+	if of, pattern, matches := patternOf(fact); matches {
+		c, err := x.matching(of, pattern)
+		return []formula.Column{c}, err
+	}
 	term, name, family := strings.Cut(fact, ".")
-	if family && term == "row" {
+	switch {
+	case family && term == "row":
 		problems := x.problems()
 		return []formula.Column{numbersOf(problems, name), textsOf(problems, name)}, nil
+	case family && term == "reward":
+		return []formula.Column{valueOf(name)(x)}, nil
 	}
 	names := []string{"task"}
 	for _, v := range s.stage.Verifiers {

@@ -10,7 +10,10 @@ import (
 // TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
 // or by a supplier of package cast; and no column is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref", "ema", "old_value", "old_uniform_logp", "mismatched", "task", "task.*", "row.*"}
+	supplied := []string{"ref", "ema", "old_value", "old_uniform_logp", "mismatched", "task", "task.*", "row.*", "reward.*"}
+	for name := range patterns {
+		supplied = append(supplied, name)
+	}
 	for name := range histories {
 		supplied = append(supplied, name)
 	}

@@ -1,0 +1,65 @@
+package train
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// TestMatching: a token is inside of a match if some of its text is, and a match begins in
+// the token that has its first character. The end token has no text.
+func TestMatching(t *testing.T) {
+	renderer := stageOn(t, "sft", rowsOf(t, pairs...), "").(*imitation).Prompts
+	var cs []Completion
+	for _, said := range []string{"<think>one\ntwo é</think> three", "nothing to find", "", "été\n\n<think>x</think>"} {
+		c, err := demonstrated(renderer, verify.Problem{Question: "?"}, said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs = append(cs, c)
+	}
+	x := drawn{learner: &learner{Parts: Parts{Prompts: renderer}}, cs: cs}
+	for _, pattern := range []string{"(?s)<think>.*?</think>", "(?m)^", "t", "é", "$"} {
+		inside, err := x.matching("inside", pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begins, _ := x.matching("begins", pattern)
+		at := 0
+		for i := range cs {
+			pieces := renderer.Pieces(cs[i].View.Drawn())
+			said := strings.Join(pieces, "")
+			if want := strings.TrimSuffix(renderer.Decode(cs[i].View.Drawn()), "<|im_end|>"); said != want {
+				t.Errorf("the pieces are %q, the text %q", said, want)
+			}
+			matches := regexp.MustCompile(pattern).FindAllStringIndex(said, -1)
+			in, first := make([]bool, len(said)), make([]bool, len(said)+1)
+			for _, m := range matches {
+				first[m[0]] = true
+				for b := m[0]; b < m[1]; b++ {
+					in[b] = true
+				}
+			}
+			from := 0
+			for k, piece := range pieces {
+				wantIn, wantFirst := 0.0, 0.0
+				for b := from; b < from+len(piece); b++ {
+					wantIn, wantFirst = max(wantIn, holds(in[b])), max(wantFirst, holds(first[b]))
+				}
+				for _, m := range matches { // the first tokens of a character that is in a match
+					wantIn = max(wantIn, holds(piece == "" && m[0] < from && from < m[1]))
+				}
+				if inside.V[at] != wantIn || begins.V[at] != wantFirst {
+					t.Errorf("%s in %q, token %d %q: inside is %v, begins %v; want %v, %v", pattern, said, k, piece, inside.V[at], begins.V[at], wantIn, wantFirst)
+				}
+				from += len(piece)
+				at++
+			}
+		}
+		if at != len(inside.V) || at != len(begins.V) {
+			t.Errorf("%d and %d values for %d tokens", len(inside.V), len(begins.V), at)
+		}
+	}
+}
