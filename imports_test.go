@@ -33,20 +33,20 @@ type layer struct {
 
 // layers has a row for every package: imports go down only.
 var layers = []layer{
-	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal"},
+	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/fixtures", modules: "github.com/rogpeppe/go-internal golang.org/x/sys"},
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest gpu/refdev internal/fixtures", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train", tests: "gpu/gputest"},
+	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train shaders", tests: "gpu/gputest"},
 	{folder: "rl/fit", imports: "gpu model rl/bench rl/cast rl/recipe", tests: "gpu/refdev internal/fixtures"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/random rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
 	{folder: "rl/eval", imports: "internal/hint rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines", tests: "gpu gpu/gputest gpu/refdev"},
-	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/lines rl/recipe rl/rollout", tests: "gpu/gputest rl/receipt rl/resolve rl/run"},
+	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/recipe rl/rollout", tests: "gpu/gputest rl/random rl/receipt rl/resolve rl/run"},
 	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet", tests: "gpu/gputest rl/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
@@ -70,11 +70,12 @@ var layers = []layer{
 	{folder: "rl/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
 	{folder: "rl/metrics"},
+	{folder: "rl/tfevents", modules: "google.golang.org/protobuf"}, // its tests: they read back what it writes
 	{folder: "rl/watch"},
 	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
 	{folder: "rl/web", imports: "internal/hint"},
 	{folder: "rl/serve", imports: "gpu internal/hint model model/text rl/chat rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer rl/lines rl/random rl/rollout"},
-	{folder: "rl/page", imports: "internal/files internal/hint rl/lines rl/metrics", tests: "internal/browser rl/web"},
+	{folder: "rl/page", imports: "internal/files internal/hint rl/compare rl/lines rl/metrics", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
 	{folder: "rl/table", imports: "internal/files internal/hint rl/lines rl/table/parquet", tests: "internal/fixtures"},
@@ -90,10 +91,11 @@ var layers = []layer{
 	{folder: "verify/box", modules: "golang.org/x/sys"},
 	{folder: "verify/program/internal/*", imports: "internal/worker verify/program/internal/*", modules: "github.com/tetratelabs/wazero modernc.org/libc modernc.org/quickjs modernc.org/sqlite"},
 
-	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest internal/fixtures internal/llamacpp"},
+	{folder: "model", imports: "gpu internal/files internal/hint model/gguf model/internal/jsonfile model/text", tests: "gpu/gputest gpu/refdev internal/fixtures internal/llamacpp"},
 	{folder: "model/text", imports: "internal/hint model/gguf model/internal/jsonfile model/text/template", tests: "internal/fixtures", modules: "github.com/dlclark/regexp2/v2 golang.org/x/text"},
 	{folder: "model/text/template", tests: "internal/fixtures", modules: "golang.org/x/text"},
 	{folder: "model/gguf", imports: "internal/files", tests: "internal/fixtures"},
+	{folder: "model/grammar", tests: "internal/fixtures model/text", modules: "github.com/santhosh-tekuri/jsonschema/v6"},
 	{folder: "model/internal/jsonfile", imports: "internal/files"},
 
 	{folder: "gpu", imports: "internal/hint", tests: "gpu/gputest gpu/gputest/oracle gpu/internal/check gpu/refdev internal/fixtures shaders"},
@@ -165,6 +167,7 @@ var guardedCalls = []struct {
 			{"rl/run/display.go", "tokens per second on the display"},
 			{"rl/run/run.go", "the time at the end of a run"},
 			{"rl/run/finish.go", "the same"},
+			{"rl/run/gain.go", "what workers can bring, which is shown"},
 			{"rl/train/imitate.go", "timing.jsonl"},
 			{"rl/train/reinforce.go", "timing.jsonl"},
 			{"rl/train/prefer.go", "timing.jsonl"},
@@ -472,6 +475,7 @@ var smallNumbers = map[string]string{
 	"model/config_test.go":                  "values of config.json",
 	"model/invariance_test.go":              "eps of the norms",
 	"model/resident_test.go":                "optimizer settings",
+	"rl/bench/decode_test.go":               "seconds of a launch, a setting",
 	"rl/cli/tiny_test.go":                   "eps of the norms",
 	"rl/algo/toy_test.go":                   "where an optimization stops, from which the bound is computed; the eps that whitening has in trainers",
 	"rl/algo/cost_test.go":                  "std_eps, a setting",

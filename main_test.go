@@ -21,11 +21,12 @@ import (
 )
 
 // TestMain makes the test binary stand for the commands of the scripts: rlzero
-// itself, and interrupt, which see.
+// itself, interrupt and sockets, which see.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"rlzero":    func() { os.Exit(cli.Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
 		"interrupt": func() { os.Exit(interrupt(os.Args[1], os.Args[2], os.Args[3:])) },
+		"sockets":   func() { os.Exit(sockets(os.Args[1:])) },
 	})
 }
 
@@ -38,6 +39,8 @@ func TestMain(m *testing.M) {
 //	await FILE            waits until FILE is there
 //	interrupt FILE N COMMAND...  (to be run by exec or code) runs the command,
 //	                      sends SIGINT when FILE has N lines, ends in its exit code
+//	sockets COMMAND...    (likewise) runs the command, lets its calls of socket for a
+//	                      network fail, tells how many there were, ends in its exit code
 //
 // and the conditions [device], a Vulkan device is there, [webgpu], WebGPU is
 // compiled in and has a device, and [tmpfs], a file system of one's own can be

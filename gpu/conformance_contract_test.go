@@ -1,10 +1,13 @@
 package gpu_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -207,6 +210,48 @@ func TestResubmit(t *testing.T) {
 		wantAll(t, contents(t, a), 110)
 		must(t, dev.Wait())
 		must(t, dev.Wait())
+	})
+}
+
+// TestGoroutines: what goroutines do on one device at once is what each does alone.
+// With -race it finds a call that does not take the device's lock.
+func TestGoroutines(t *testing.T) {
+	const n, rounds = 1000, 20
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		worker := func(own float32) error {
+			sum, err := dev.NewBuffer("sum", 4*n)
+			if err != nil {
+				return err
+			}
+			defer sum.Free()
+			for round := range rounds {
+				term, err := dev.NewBuffer("term", 4*n)
+				if err != nil {
+					return err
+				}
+				p, err := dev.Record("goroutine", []gpu.Op{add(whole(sum), whole(term), n)})
+				if err == nil {
+					err = errors.Join(term.Write(0, oracle.Bytes(repeat(own, n))), dev.Submit(p))
+					p.Free()
+				}
+				term.Free()
+				got := make([]byte, 4*n)
+				if err = errors.Join(err, sum.Read(0, got)); err != nil {
+					return err
+				}
+				if want := oracle.Bytes(repeat(own*float32(round+1), n)); !bytes.Equal(got, want) {
+					return fmt.Errorf("goroutine %v, round %d: another sum", own, round)
+				}
+			}
+			return nil
+		}
+		errs := make([]error, 4)
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() { errs[i] = worker(float32(i + 1)) })
+		}
+		all.Wait()
+		must(t, errors.Join(errs...))
 	})
 }
 

@@ -20,9 +20,9 @@
 // # Ordering
 //
 // Work runs in the order in which it was submitted, and each Op sees the writes
-// of all Ops before it. Submit returns at once. Buffer.Write and Buffer.Read
-// wait for the submitted programs that use the buffer, so a host that reads
-// what it computed needs no Wait of its own.
+// of all Ops before it. Submit returns at once. Buffer.Write takes effect behind
+// the submitted programs that use the buffer, and Buffer.Read waits for them, so a
+// host that reads what it computed needs no Wait of its own.
 //
 // # Units
 //
@@ -33,7 +33,9 @@
 //
 // # Threads
 //
-// A Device and all that it made belong to one goroutine at a time. Different
+// A Device may be used by several goroutines, as engines with adapters over one
+// base do: each call is done before the next begins, and a submitted program runs
+// whole. A Buffer or a Program belongs to one goroutine at a time. Different
 // Devices are independent. Register, List and Open may be called from any
 // goroutine.
 //

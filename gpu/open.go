@@ -77,15 +77,10 @@ func List() ([]Info, error) {
 //
 // It fails with ErrDeviceName when the name is none of these, and with
 // ErrNoDevice when there is no such device.
-func Open(spec string) (Device, error) {
-	if spec == "" {
-		spec = os.Getenv("RLZERO_DEVICE")
-	}
-	if spec == "" {
-		spec = "auto"
-	}
-	return open(registered(), spec)
-}
+func Open(spec string) (Device, error) { return open(registered(), named(spec)) }
+
+// named is the name that Open goes by.
+func named(spec string) string { return cmp.Or(spec, os.Getenv("RLZERO_DEVICE"), "auto") }
 
 func registered() []Backend {
 	registry.Lock()
@@ -94,38 +89,49 @@ func registered() []Backend {
 }
 
 func open(backends []Backend, spec string) (Device, error) {
-	name, number, numbered := strings.Cut(spec, ":")
-	if name == "auto" && !numbered {
-		return openBest(backends, func(i Info) bool { return i.Kind != Reference })
-	}
-	at := slices.IndexFunc(backends, func(b Backend) bool { return b.Name() == name })
-	if at < 0 {
-		known := append([]string{"auto"}, names(backends)...)
-		return nil, hint.With(fmt.Errorf("%w %q", ErrDeviceName, spec), "%s", hint.Names(name, known, "rlzero devices"))
-	}
-	backend := backends[at]
-	if !numbered {
-		return openBest([]Backend{backend}, func(Info) bool { return true })
-	}
-	index, err := strconv.Atoi(number)
-	if err != nil || index < 0 {
-		return nil, hint.With(fmt.Errorf("%w %q: a number from 0 must follow the colon, as in %s:0", ErrDeviceName, spec, name), "rlzero devices lists the devices")
-	}
-	infos, err := backend.List()
+	backend, index, info, err := find(backends, spec)
 	if err != nil {
 		return nil, err
 	}
-	if index >= len(infos) {
-		return nil, hint.With(fmt.Errorf("%w: %s does not exist", ErrNoDevice, spec), "rlzero devices lists the devices")
-	}
-	if info := infos[index]; !info.Usable {
+	if !info.Usable {
 		return nil, fmt.Errorf("%w: %s (%s): %s", ErrNoDevice, info.ID, info.Name, info.Reason)
 	}
 	return backend.Open(index)
 }
 
-// openBest opens the best usable device that is wanted.
-func openBest(backends []Backend, wanted func(Info) bool) (Device, error) {
+// find is the device of a name, with its backend and its index there. One that is named
+// by its number may be unusable.
+func find(backends []Backend, spec string) (Backend, int, Info, error) {
+	fail := func(err error) (Backend, int, Info, error) { return nil, 0, Info{}, err }
+	name, number, numbered := strings.Cut(spec, ":")
+	if name == "auto" && !numbered {
+		return best(backends, func(i Info) bool { return i.Kind != Reference })
+	}
+	at := slices.IndexFunc(backends, func(b Backend) bool { return b.Name() == name })
+	if at < 0 {
+		known := append([]string{"auto"}, names(backends)...)
+		return fail(hint.With(fmt.Errorf("%w %q", ErrDeviceName, spec), "%s", hint.Names(name, known, "rlzero devices")))
+	}
+	backend := backends[at]
+	if !numbered {
+		return best([]Backend{backend}, func(Info) bool { return true })
+	}
+	index, err := strconv.Atoi(number)
+	if err != nil || index < 0 {
+		return fail(hint.With(fmt.Errorf("%w %q: a number from 0 must follow the colon, as in %s:0", ErrDeviceName, spec, name), "rlzero devices lists the devices"))
+	}
+	infos, err := backend.List()
+	if err != nil {
+		return fail(err)
+	}
+	if index >= len(infos) {
+		return fail(hint.With(fmt.Errorf("%w: %s does not exist", ErrNoDevice, spec), "rlzero devices lists the devices"))
+	}
+	return backend, index, infos[index], nil
+}
+
+// best finds the best usable device that is wanted.
+func best(backends []Backend, wanted func(Info) bool) (Backend, int, Info, error) {
 	infos, listErr := listAll(backends)
 	var refused []string
 	for _, info := range infos {
@@ -134,17 +140,17 @@ func openBest(backends []Backend, wanted func(Info) bool) (Device, error) {
 		case !info.Usable:
 			refused = append(refused, fmt.Sprintf("%s (%s): %s", info.ID, info.Name, info.Reason))
 		default:
-			return open(backends, info.ID)
+			return find(backends, info.ID)
 		}
 	}
+	err := listErr
 	switch {
 	case len(refused) > 0:
-		return nil, errors.Join(listErr, fmt.Errorf("%w: %s", ErrNoDevice, strings.Join(refused, "; ")))
-	case listErr != nil:
-		return nil, listErr
-	default:
-		return nil, fmt.Errorf("%w: no backend found one (this program has %s)", ErrNoDevice, strings.Join(names(backends), ", "))
+		err = errors.Join(listErr, fmt.Errorf("%w: %s", ErrNoDevice, strings.Join(refused, "; ")))
+	case listErr == nil:
+		err = fmt.Errorf("%w: no backend found one (this program has %s)", ErrNoDevice, strings.Join(names(backends), ", "))
 	}
+	return nil, 0, Info{}, err
 }
 
 // listAll lists the devices of the backends, best first, and joins the errors

@@ -26,6 +26,7 @@
 //	fit       which ways to train a model fit a device
 //	watch     the alerts of a run
 //	page      runs in a browser; web: what its servers share
+//	tfevents  metrics as TensorBoard's event files
 //	metrics, report, progress, doctor, bench, lines, terminal, cli
 //
 // Imports go down: settings, random, lines → formula → reward, algo, tasks, prompts → rollout →

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -28,6 +29,7 @@ const maxBinding = 128 << 20
 
 // Device runs kernels in plain Go.
 type Device struct {
+	mu     sync.Mutex // held while a program runs and while a buffer is copied or freed
 	closed bool
 }
 
@@ -76,6 +78,8 @@ type buffer struct {
 
 // NewBuffer allocates size bytes, rounded up to 4, filled with zeros.
 func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return nil, fmt.Errorf("buffer %q: the device is closed", label)
 	}
@@ -91,15 +95,23 @@ func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
 
 func (b *buffer) Size() int { return b.size }
 
-func (b *buffer) Free() { b.words = nil }
+func (b *buffer) Free() {
+	b.owner.mu.Lock()
+	defer b.owner.mu.Unlock()
+	b.words = nil
+}
 
 func (b *buffer) Write(offset int, data []byte) error {
+	b.owner.mu.Lock()
+	defer b.owner.mu.Unlock()
 	part, err := b.part("write", offset, len(data))
 	copy(part, data)
 	return err
 }
 
 func (b *buffer) Read(offset int, data []byte) error {
+	b.owner.mu.Lock()
+	defer b.owner.mu.Unlock()
 	part, err := b.part("read", offset, len(data))
 	copy(data, part)
 	return err
@@ -140,6 +152,8 @@ func (p *program) Free() { p.owner = nil }
 
 // Record checks the ops.
 func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return nil, fmt.Errorf("program %q: the device is closed", label)
 	}
@@ -162,6 +176,8 @@ func (d *Device) Submit(p gpu.Program) error {
 
 // Wait has nothing to wait for.
 func (d *Device) Wait() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return fmt.Errorf("wait: the device is closed")
 	}
@@ -173,11 +189,15 @@ func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) { return d.r
 
 // Close makes the device and everything of it unusable.
 func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.closed = true
 	return nil
 }
 
 func (d *Device) run(p gpu.Program) ([]time.Duration, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	own, ok := p.(*program)
 	if d.closed || !ok || own.owner != d {
 		return nil, fmt.Errorf("submit: the device is closed, or the program was freed or belongs to another device")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/internal/host"
@@ -15,6 +16,7 @@ import (
 
 // Device is a Vulkan device. See gpu.Device for what its methods do.
 type Device struct {
+	mu         sync.Mutex // held by every exported method, here and of buffers and programs
 	instance   *vk.Instance
 	vk         *vk.Device
 	traits     traits
@@ -93,17 +95,9 @@ func newInstance() (*vk.Instance, error) {
 }
 
 func newDevice(instance *vk.Instance, index int) (*Device, error) {
-	if index < 0 || index >= instance.Devices() {
-		return nil, fmt.Errorf("%w: it does not exist", gpu.ErrNoDevice)
-	}
-	d := &Device{
-		instance:   instance,
-		properties: instance.Properties(index),
-		layouts:    map[layoutKey]layout{},
-		kernels:    map[string]*kernel{},
-		pipelines:  map[string]vk.Pipeline{},
-		buffers:    map[*buffer]struct{}{},
-		programs:   map[*program]struct{}{},
+	d, err := closedDevice(instance, index)
+	if err != nil {
+		return nil, err
 	}
 	conclude := func() error {
 		d.traits = conclude(index, d.properties, host.Memory(), os.Getenv("RLZERO_TIER"))
@@ -115,8 +109,7 @@ func newDevice(instance *vk.Instance, index int) (*Device, error) {
 	if err := conclude(); err != nil {
 		return nil, err
 	}
-	var err error
-	if d.vk, err = instance.NewDevice(index, uint32(d.traits.family)); err != nil {
+	if d.vk, err = instance.NewDevice(index, uint32(d.traits.family), false); err != nil {
 		return nil, err
 	}
 	err = d.excludeMemory()
@@ -133,6 +126,22 @@ func newDevice(instance *vk.Instance, index int) (*Device, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// closedDevice is a device before its driver has been asked for one.
+func closedDevice(instance *vk.Instance, index int) (*Device, error) {
+	if index < 0 || index >= instance.Devices() {
+		return nil, fmt.Errorf("%w: it does not exist", gpu.ErrNoDevice)
+	}
+	return &Device{
+		instance:   instance,
+		properties: instance.Properties(index),
+		layouts:    map[layoutKey]layout{},
+		kernels:    map[string]*kernel{},
+		pipelines:  map[string]vk.Pipeline{},
+		buffers:    map[*buffer]struct{}{},
+		programs:   map[*program]struct{}{},
+	}, nil
 }
 
 // excludeMemory clears the flags of the memory types that cannot hold buffers,
@@ -157,6 +166,8 @@ func (d *Device) Caps() gpu.Caps { return d.traits.caps }
 
 // Submit queues a program.
 func (d *Device) Submit(p gpu.Program) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	prog, err := d.own(p)
 	if err != nil {
 		return err
@@ -186,6 +197,9 @@ func (d *Device) own(p gpu.Program) (*program, error) {
 
 // submit queues commands that use what the program uses.
 func (d *Device) submit(prog *program, commands vk.CommandBuffer) error {
+	if err := d.flush(); err != nil {
+		return err
+	}
 	if err := checkResult(d.vk.Submit(commands), "vkQueueSubmit", fmt.Sprintf("program %q", prog.label)); err != nil {
 		return err
 	}
@@ -198,7 +212,13 @@ func (d *Device) submit(prog *program, commands vk.CommandBuffer) error {
 }
 
 // Wait returns when everything submitted has finished.
-func (d *Device) Wait() error { return d.waitFor(d.submitted) }
+func (d *Device) Wait() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.wait()
+}
+
+func (d *Device) wait() error { return d.waitFor(d.submitted) }
 
 // waitFor returns when the submission of that number has finished. The queue is
 // waited for as a whole: its submissions finish in order anyway.
@@ -218,15 +238,21 @@ func (d *Device) waitFor(submission uint64) error {
 
 // Close frees the device and everything made by it. It may be called twice.
 func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.vk == nil {
 		return nil
 	}
-	err := d.Wait()
+	err := d.wait()
+	if d.transfer != nil { // nobody reads what is still queued
+		d.transfer.open = false
+		clear(d.transfer.queued)
+	}
 	for p := range d.programs {
-		p.Free()
+		p.free()
 	}
 	for b := range d.buffers {
-		b.Free()
+		b.free()
 	}
 	for _, p := range d.pipelines {
 		d.vk.DestroyPipeline(p)

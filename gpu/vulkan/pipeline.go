@@ -28,6 +28,8 @@ type layout struct {
 
 // Prepare makes the pipelines of all variants of the kernels.
 func (d *Device) Prepare(kernels []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.vk == nil {
 		return errClosed
 	}

@@ -40,6 +40,8 @@ var computeScope = vk.Scope{Stages: vk.StageCompute, Access: vk.AccessShaderRead
 
 // Record checks the ops and makes a program of them.
 func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.vk == nil {
 		return nil, fmt.Errorf("program %q: %w", label, errClosed)
 	}
@@ -69,7 +71,7 @@ func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {
 	d.programs[p] = struct{}{}
 	commands, err := d.recordCommands(fmt.Sprintf("program %q", label), p.write)
 	if err != nil {
-		p.Free()
+		p.free()
 		return nil, err
 	}
 	p.commands = commands
@@ -188,6 +190,12 @@ func (d *Device) recordCommands(label string, write func(vk.CommandBuffer)) (vk.
 
 // Free gives the program back, after its last submission.
 func (p *program) Free() {
+	p.device.mu.Lock()
+	defer p.device.mu.Unlock()
+	p.free()
+}
+
+func (p *program) free() {
 	if p.freed {
 		return
 	}

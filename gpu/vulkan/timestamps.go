@@ -13,6 +13,8 @@ import (
 // Timestamps runs the program alone with a barrier and a timestamp after each
 // op, so no two ops overlap and the times add up to the whole.
 func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	prog, err := d.own(p)
 	if err != nil {
 		return nil, err
@@ -20,7 +22,7 @@ func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) {
 	if d.traits.timestamps == 0 {
 		return nil, fmt.Errorf("%w: timestamps", gpu.ErrUnsupported)
 	}
-	if err := d.Wait(); err != nil {
+	if err := d.wait(); err != nil {
 		return nil, err
 	}
 	label := fmt.Sprintf("timestamps of program %q", prog.label)
@@ -46,7 +48,7 @@ func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) {
 	if err := d.submit(prog, commands); err != nil {
 		return nil, err
 	}
-	if err := d.Wait(); err != nil {
+	if err := d.wait(); err != nil {
 		return nil, err
 	}
 	ticks, r := d.vk.Timestamps(queries, count)

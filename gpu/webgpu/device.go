@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/internal/host"
@@ -15,6 +16,7 @@ import (
 
 // Device is a WebGPU device. See gpu.Device for what its methods do.
 type Device struct {
+	mu     sync.Mutex // held by every exported method, here and of buffers and programs
 	caps   gpu.Caps
 	device wgpu.Device
 	closed bool
@@ -140,6 +142,8 @@ func (d *Device) noted(err error) error {
 
 // Submit encodes a program and queues it.
 func (d *Device) Submit(p gpu.Program) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	prog, err := d.own(p)
 	if err != nil {
 		return err
@@ -176,7 +180,13 @@ func (d *Device) own(p gpu.Program) (*program, error) {
 }
 
 // Wait returns when everything submitted has finished.
-func (d *Device) Wait() error { return d.waitFor(d.submitted) }
+func (d *Device) Wait() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.wait()
+}
+
+func (d *Device) wait() error { return d.waitFor(d.submitted) }
 
 // waitFor returns when the submission of that number has finished. The queue is
 // waited for as a whole: its submissions finish in order anyway.
@@ -197,6 +207,8 @@ func (d *Device) waitFor(submission uint64) error {
 // Close frees the device and everything made by it. It may be called twice. What
 // a lost device made is left to the end of the process.
 func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return nil
 	}
@@ -204,13 +216,13 @@ func (d *Device) Close() error {
 		d.closed = true
 		return d.lost
 	}
-	err := d.Wait()
+	err := d.wait()
 	if err == nil {
 		for p := range d.programs {
-			p.Free()
+			p.free()
 		}
 		for b := range d.buffers {
-			b.Free()
+			b.free()
 		}
 		for _, p := range d.pipelines {
 			p.Release()

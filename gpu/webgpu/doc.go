@@ -43,7 +43,8 @@
 //
 // # Threads
 //
-// As package gpu says: one goroutine at a time. Prepare uses several within.
+// As package gpu says; one lock is held by each call, also while it waits for the
+// device. Prepare uses several goroutines within.
 //
 // # Caveats
 //

@@ -24,6 +24,16 @@ type buffer struct {
 
 // NewBuffer allocates a buffer; WebGPU fills it with zeros.
 func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b, err := d.newBuffer(label, size)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (d *Device) newBuffer(label string, size int) (*buffer, error) {
 	if err := d.usable(); err != nil {
 		return nil, fmt.Errorf("buffer %q: %w", label, err)
 	}
@@ -49,6 +59,8 @@ func (b *buffer) Size() int { return b.size }
 
 // Write copies data to the buffer, ordered behind the work submitted.
 func (b *buffer) Write(offset int, data []byte) error {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
 	what := fmt.Sprintf("write to buffer %q", b.label)
 	if err := b.ready(offset, len(data)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -58,6 +70,8 @@ func (b *buffer) Write(offset int, data []byte) error {
 
 // Read copies from the buffer, after the work submitted.
 func (b *buffer) Read(offset int, data []byte) error {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
 	what := fmt.Sprintf("read from buffer %q", b.label)
 	if err := b.ready(offset, len(data)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -78,6 +92,12 @@ func (b *buffer) ready(offset, length int) error {
 
 // Free gives the memory back, after the programs that use it.
 func (b *buffer) Free() {
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
+	b.free()
+}
+
+func (b *buffer) free() {
 	if b.freed {
 		return
 	}

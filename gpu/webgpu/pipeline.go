@@ -26,6 +26,8 @@ type pipelineKey struct {
 
 // Prepare makes the pipelines of all variants of the kernels.
 func (d *Device) Prepare(kernels []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.usable(); err != nil {
 		return err
 	}

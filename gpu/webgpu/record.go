@@ -26,6 +26,16 @@ type program struct {
 
 // Record checks the ops and makes a program of them.
 func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, err := d.record(label, ops)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (d *Device) record(label string, ops []gpu.Op) (*program, error) {
 	if err := d.usable(); err != nil {
 		return nil, fmt.Errorf("program %q: %w", label, err)
 	}
@@ -35,7 +45,7 @@ func (d *Device) Record(label string, ops []gpu.Op) (gpu.Program, error) {
 	p := &program{device: d, label: label}
 	d.programs[p] = struct{}{}
 	if err := p.build(ops); err != nil {
-		p.Free()
+		p.free()
 		return nil, fmt.Errorf("program %q: %w", label, err)
 	}
 	return p, nil
@@ -151,6 +161,12 @@ func readsWhatItWrites(op gpu.Op) bool {
 
 // Free gives the program back, after its last submission.
 func (p *program) Free() {
+	p.device.mu.Lock()
+	defer p.device.mu.Unlock()
+	p.free()
+}
+
+func (p *program) free() {
 	if p.freed {
 		return
 	}

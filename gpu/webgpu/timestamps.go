@@ -12,6 +12,8 @@ import (
 // Timestamps runs the program alone with each op in a pass of its own, so no two
 // ops overlap.
 func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	prog, err := d.own(p)
 	if err != nil {
 		return nil, err
@@ -19,7 +21,7 @@ func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) {
 	if !d.timed {
 		return nil, fmt.Errorf("%w: timestamps", gpu.ErrUnsupported)
 	}
-	if err := d.Wait(); err != nil {
+	if err := d.wait(); err != nil {
 		return nil, err
 	}
 	if d.tick == 0 && len(prog.commands) > 0 {
@@ -42,20 +44,20 @@ func (d *Device) Timestamps(p gpu.Program) ([]time.Duration, error) {
 // readings a tenth of a second apart are off by about the time of a submission,
 // far below a hundredth.
 func (d *Device) measureTick() error {
-	b, err := d.NewBuffer("clock", 4*8)
+	b, err := d.newBuffer("clock", 4*8)
 	if err != nil {
 		return err
 	}
-	defer b.Free()
-	probe, err := d.Record("clock", []gpu.Op{{Kernel: "fill", Bind: []gpu.View{{Buffer: b}}, Params: []uint32{8, 0}, Size: [3]int{8}}})
+	defer b.free()
+	probe, err := d.record("clock", []gpu.Op{{Kernel: "fill", Bind: []gpu.View{{Buffer: b}}, Params: []uint32{8, 0}, Size: [3]int{8}}})
 	if err != nil {
 		return err
 	}
-	defer probe.Free()
+	defer probe.free()
 	var at [2]time.Time
 	var ticks [2]uint64
 	for i := range ticks {
-		list, err := d.device.Times(probe.(*program).commands)
+		list, err := d.device.Times(probe.commands)
 		if err != nil {
 			return d.explain(err, "timestamps")
 		}

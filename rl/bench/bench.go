@@ -12,7 +12,7 @@ import (
 
 // Result is one measurement, a line of "rlzero bench --json".
 type Result struct {
-	Bench         string             `json:"bench"` // matmul, decode, train, groups or step
+	Bench         string             `json:"bench"` // matmul, decode, train, groups, step or profile
 	Case          string             `json:"case"`
 	Device        string             `json:"device"`
 	Tier          string             `json:"tier"`
@@ -26,6 +26,8 @@ type Result struct {
 	Turns         int                `json:"turns,omitempty"`
 	Detail        string             `json:"detail,omitempty"` // about the baseline
 	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
+	Rate          *Rate              `json:"rate,omitempty"`
+	Skipped       string             `json:"skipped,omitempty"` // why there is no value
 }
 
 func result(dev gpu.Device, bench, what string, value float64, unit string) Result {
@@ -152,16 +154,24 @@ type Shape struct {
 	TrainRepeats int
 }
 
-// Shapes are the preset's model and that of SmolLM2-135M
-// (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json).
+// Shapes are the preset's model, one of 25 million parameters, and those of SmolLM2-135M
+// (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json) and Qwen2.5-0.5B
+// (huggingface.co/Qwen/Qwen2.5-0.5B).
 func Shapes() []Shape {
 	tiny := model.Config{Family: "qwen3", Vocab: 53, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
 		MaxPositions: 64, NormEps: 1e-6, RopeTheta: 100, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1}
+	small := tiny
+	small.Vocab, small.Width, small.Layers, small.Heads, small.KVHeads, small.HeadDim, small.MLP = 8192, 384, 12, 6, 6, 64, 1024
+	small.MaxPositions = 2048
 	smol := model.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
 		MaxPositions: 2048, NormEps: 1e-5, RopeTheta: 1e5, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.04}
+	qwen := model.Config{Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864,
+		MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02}
 	return []Shape{
 		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 32, 256}, 256, 20, 5, 5},
+		{"25M", small, 16, 16, []int{1, 8, 32}, 8, 128, 2, 2},
 		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
+		{"Qwen2.5-0.5B shape", qwen, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
 	}
 }
 
@@ -174,43 +184,23 @@ func prompt(s Shape, i int) []int {
 }
 
 // Train measures forward, backward, clipping and AdamW in tokens per second.
-func Train(dev gpu.Device, s Shape, emit func(Result)) error {
-	m, err := model.New(dev, s.Config, 1, s.TrainTokens)
-	if err != nil {
+func Train(b Bench, s Shape) error {
+	what := fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens)
+	use := model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}
+	if skipped, err := b.skips("train", what, s, float64(s.TrainRepeats+1), s.update(), use); skipped || err != nil {
 		return err
 	}
-	defer m.Close()
-	t, err := m.NewTrainer(s.TrainSeqs * s.TrainTokens)
+	t, update, err := updater(b.Device, s)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	seqs, weights := make([]model.Sequence, s.TrainSeqs), make([]model.TokenWeights, s.TrainSeqs)
-	for i := range seqs {
-		ids := make([]int, s.TrainTokens+1)
-		for j := range ids {
-			ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
-		}
-		seqs[i] = model.Predict(ids, 1, 1)
-		weights[i].Logprob = make([]float64, s.TrainTokens)
-		for j := range weights[i].Logprob {
-			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
-		}
-	}
-	sec, err := best(s.TrainRepeats+1, func() error {
-		if _, err := t.Forward(seqs); err != nil {
-			return err
-		}
-		if err := t.Backward(weights); err != nil {
-			return err
-		}
-		_, err := t.Step(model.AdamW{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
-		return err
-	})
+	sec, err := best(s.TrainRepeats+1, update)
 	if err != nil {
 		return err
 	}
-	tokens := float64(s.TrainSeqs * s.TrainTokens)
-	emit(result(dev, "train", fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens), tokens/sec, "tok/s"))
+	r := result(b.Device, "train", what, float64(s.TrainSeqs*s.TrainTokens)/sec, "tok/s")
+	r.Rate = b.rate(s.update(), sec)
+	b.Emit(r)
 	return nil
 }

@@ -98,6 +98,24 @@ type policyState struct {
 	Version int `json:"version"` // updates since the run began
 }
 
+func readPolicyState(dir string) (s policyState, err error) {
+	file := filepath.Join(dir, filepath.FromSlash(policyFile))
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return s, err
+}
+
+// SavedVersion is the [Policy.Version] of the checkpoint in a folder.
+func SavedVersion(dir string) (int, error) {
+	s, err := readPolicyState(dir)
+	return s.Version, err
+}
+
 // Save implements [Keeper]: a Hugging Face folder, and beside it the optimizer's state and
 // the value head, if there is one. Where an
 // adapter is trained it is a PEFT folder, which names the model it belongs to; the
@@ -134,14 +152,9 @@ func (p *Policy) Load(dir string) error {
 	if err := p.sameFiles(dir); err != nil {
 		return err
 	}
-	file := filepath.Join(dir, filepath.FromSlash(policyFile))
-	data, err := os.ReadFile(file)
+	state, err := readPolicyState(dir)
 	if err != nil {
 		return err
-	}
-	var state policyState
-	if err := json.Unmarshal(data, &state); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
 	}
 	p.version = state.Version
 	if p.Model.AdapterTensors() != nil {

@@ -20,31 +20,45 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 )
 
-const exportHelp = `Writes the model into the new folder --out, in the form that other programs read. MODEL is
-a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a checkpoint folder.
+const exportHelp = `Writes a model, or what a run measured, into the new folder --out, in the form that other
+programs read. MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or
+a checkpoint folder; RUN is the folder of a run, finished or in progress.
 
-   hf     a Hugging Face folder, for transformers, vLLM and others
-   peft   a folder with the LoRA adapter alone, for PEFT and others
-   gguf   model-TYPE.gguf, for llama.cpp, and a Modelfile, for Ollama
+   hf         MODEL as a Hugging Face folder, for transformers, vLLM and others
+   peft       the LoRA adapter of MODEL alone, for PEFT and others
+   gguf       model-TYPE.gguf, for llama.cpp, and a Modelfile, for Ollama
+   csv        metrics.csv, a row for each step of RUN, for spreadsheets and data frames
+   tfevents   the same as an event file, for TensorBoard and trackers that import its files
 
 A LoRA adapter, that of the run or PEFT folder that MODEL is or of --adapter, is merged into
 hf and gguf. The tokenizer and the chat template go along.
 
 --type says how the numbers are stored: f32, f16 or bf16, and in gguf also in blocks of 32
 as q8_0 (8.5 bits a number) or q4_0 (4.5 bits; the embedding and the output head are q8_0).
-f16 holds no numbers above 65504. What llama.cpp cannot be told is said on standard error.
+f16 holds no numbers above 65504. What llama.cpp cannot be told is said on standard error, and
+so is what peft writes as the name of the adapter's model: its id on the Hugging Face hub, if
+the adapter's or the model's files tell it.
 
-Examples: a run as a model for Ollama, as one for transformers, and its adapter alone.
+Metrics have the names that rlzero metrics explains; steps count through all stages. What was
+not measured is an empty cell, and no event. Event files hold float32 numbers, and their time
+is seconds since the run began, since a run records no dates.
+
+Examples: a run as a model for Ollama, as one for transformers, its adapter alone, its curves.
    rlzero export runs/first --format gguf --type q8_0 --out exported
    ollama create first -f exported/Modelfile
    rlzero export runs/math --format hf --type bf16 --out merged
-   rlzero export runs/math --format peft --out adapter`
+   rlzero export runs/math --format peft --out adapter
+   rlzero export runs/math --format tfevents --out logs/math
+   tensorboard --logdir logs`
+
+// exportFormats are the forms of --format: of a model, and of metrics.
+var exportFormats = []string{"hf", "peft", "gguf", "csv", "tfevents"}
 
 func exportCommand() *cli.Command {
 	return &cli.Command{
-		Name: "export", Usage: "write a model for other programs", ArgsUsage: "MODEL", Description: exportHelp,
+		Name: "export", Usage: "write a model or the metrics of a run for other programs", ArgsUsage: "MODEL | RUN", Description: exportHelp,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "hf, peft or gguf", Value: "hf"},
+			&cli.StringFlag{Name: "format", Usage: strings.Join(exportFormats, ", "), Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(model.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "new folder to write"},
@@ -81,15 +95,18 @@ func export(c *cli.Context) error {
 		return err
 	}
 	format, out := c.String("format"), c.String("out")
-	if !slices.Contains([]string{"hf", "peft", "gguf"}, format) {
-		return badValue("format", format, "hf, peft, gguf")
+	if !slices.Contains(exportFormats, format) {
+		return badValue("format", format, "%s", strings.Join(exportFormats, ", "))
+	}
+	if out == "" {
+		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a folder that is not there yet")
+	}
+	if format == "csv" || format == "tfevents" {
+		return exportMetrics(c, args[0], format, out)
 	}
 	typ, err := exportType(c, format)
 	if err != nil {
 		return err
-	}
-	if out == "" {
-		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a folder that is not there yet")
 	}
 	folder, warnings, err := store.FindModel(args[0])
 	warn(c, warnings)
@@ -105,6 +122,12 @@ func export(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
+	return exportInto(c, out, write)
+}
+
+// exportInto makes the folder of an export and fills it. One that cannot be filled is
+// removed.
+func exportInto(c *cli.Context, out string, write func(exporter) error) error {
 	disk := store.OS()
 	if err := disk.Mkdir(out); errors.Is(err, fs.ErrExist) {
 		return hint.With(fmt.Errorf("%w: --out %s already exists", lines.ErrInput, out), "name a new folder")
@@ -127,7 +150,9 @@ func exportAs(c *cli.Context, f *model.Folder, name, format string, typ model.GG
 		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes nothing else"), "--format hf writes the model; --adapter DIR adds an adapter to it")
 	case format == "peft":
 		files.weights = "adapter_model.safetensors"
-		files.small, files.tensors, err = f.AdapterFiles(adapter, typ.Type)
+		var notes []string
+		files.small, files.tensors, notes, err = f.AdapterFiles(adapter, typ.Type)
+		warn(c, notes)
 		return files.write, err
 	}
 	if err := f.Merge(adapter); err != nil {
@@ -210,7 +235,7 @@ func modelfile(f *model.Folder, file string) string {
 			}
 		}
 	}
-	g := f.Generation
+	g := f.Config.Generation
 	for _, p := range []struct {
 		name  string
 		value *float64

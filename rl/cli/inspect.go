@@ -13,9 +13,9 @@ import (
 
 func inspectCommand() *cli.Command {
 	return &cli.Command{
-		Name: "inspect", Usage: "look into the parts of a model, and into data",
+		Name: "inspect", Usage: "look into the parts of a model, into data, and into compiled kernels",
 		Description: "Example:\n   echo '{\"text\":\"20 13 7 4 > 10:\"}' | rlzero inspect tokens --model runs/first --in -",
-		Subcommands: []*cli.Command{tokensCommand(), templateCommand(), dataCommand(), ggufCommand()},
+		Subcommands: []*cli.Command{tokensCommand(), templateCommand(), dataCommand(), ggufCommand(), kernelsCommand()},
 	}
 }
 

@@ -41,10 +41,11 @@ Examples:
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
    rlzero train countdown-tiny --workers nats          prints how to start a worker
 
---workers lets other devices draw completions; the run has the same bytes as without. In
-mode exact a share of their results is checked (--audit), and devices have to be of the
-kind of the run's own. In mode draft any device will do: every token that a worker drew
-is checked, and replaced from the first that differs.
+--workers lets other devices draw completions; the run has the same bytes as without. It
+draws the first step itself, and tells how much faster workers can make it at most. In
+mode exact, results of a device that computes the same bits are used, and a share of them
+is checked (--audit). Of other devices, and of all in mode draft, every token that was
+drawn is checked, and replaced from the first that differs.
 
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
@@ -109,6 +110,9 @@ func train(c *cli.Context) error {
 	var sum *run.Summary
 	start := func(at string) (err error) {
 		dir, o.Dir = at, at
+		if w != nil {
+			w.dir = at
+		}
 		page.show(at)
 		sum, err = run.Train(ctx, o)
 		return err

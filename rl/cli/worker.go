@@ -45,10 +45,18 @@ Beyond one machine, trainer and workers need keys. Example:
    rlzero train countdown-tiny --workers nats:10.0.0.1:4222 --key trainer.key --allow allow.txt
    rlzero worker nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key
 
+A result for which a trainer refuses a worker is kept in RUN/disputes, with weights, device
+and release. On any machine, this draws its item again and tells whose answer it gets:
+
+   rlzero worker --item runs/first/disputes/0123456789abcdef.json
+
+Exit code 1 there: it is not what the trainer drew.
+
 Exit code 4: the trainer does not let this machine in, refuses it, or it cannot take
 part; the reason is printed.`,
 		Flags: []cli.Flag{deviceFlag, keyFlag, caFlag,
 			&cli.StringFlag{Name: "model", Usage: "`DIR` of the model whose adapter is trained"},
+			&cli.StringFlag{Name: "item", Usage: "draw the completions of `FILE`, a disputed item of a run, compare them, and stop"},
 			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},
 		},
 		Action: func(c *cli.Context) error {
@@ -57,6 +65,12 @@ part; the reason is printed.`,
 					return err
 				}
 				return newKey(c, file)
+			}
+			if file := c.String("item"); file != "" {
+				if _, err := positional(c); err != nil {
+					return err
+				}
+				return repeatItem(c, file)
 			}
 			args, err := positional(c, "URL")
 			if err != nil {

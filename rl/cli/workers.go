@@ -23,7 +23,7 @@ const maxLocal = 64
 
 var workerFlags = []cli.Flag{
 	&cli.StringFlag{Name: "workers", Usage: "let `WORKERS` draw completions: local:N, local:DEVICE,DEVICE..., nats, nats:HOST:PORT or nats://HOST:PORT"},
-	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact for devices of this machine that are like the run's, draft for others"},
+	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact for devices of this machine, draft for others"},
 	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results that are checked in mode exact", Value: 0.05},
 	&cli.StringFlag{Name: "allow", Usage: "`FILE` with the public keys of workers of other machines, one a line; read again when it changes"},
 	keyFlag, caFlag,
@@ -36,6 +36,8 @@ type workers struct {
 	notes   chan string // of the hub
 	options fleet.Options
 	started sampler
+	own     bus.Card // of this machine
+	dir     string   // run folder
 }
 
 // sampler is a fleet that was started.
@@ -49,7 +51,7 @@ type sampler interface {
 // nil: no workers are asked for.
 func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 	asked := c.String("workers")
-	w := &workers{options: fleet.Options{Mode: fleet.Mode(c.String("workers-mode")), Audit: c.Float64("audit")}}
+	w := &workers{own: cardOf(own), options: fleet.Options{Mode: fleet.Mode(c.String("workers-mode")), Audit: c.Float64("audit")}}
 	if m := w.options.Mode; m != "" && m != fleet.Exact && m != fleet.Draft {
 		return nil, badValue("workers-mode", string(m), "%s, %s", fleet.Exact, fleet.Draft)
 	}
@@ -60,7 +62,7 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 		return nil, nil
 	}
 	if asked == "nats" || strings.HasPrefix(asked, "nats:") {
-		return w, w.openHub(c, asked, own)
+		return w, w.openHub(c, asked)
 	}
 	names, err := workerDevices(asked, own.ID)
 	if err != nil {
@@ -102,7 +104,7 @@ const maxNotes = 100
 
 // openHub starts the server of --workers nats or nats:HOST:PORT, or reaches that of
 // nats://HOST:PORT, and prints what to type on other machines.
-func (w *workers) openHub(c *cli.Context, asked string, own gpu.Caps) error {
+func (w *workers) openHub(c *cli.Context, asked string) error {
 	if w.options.Mode == "" {
 		w.options.Mode = fleet.Draft
 	}
@@ -111,7 +113,7 @@ func (w *workers) openHub(c *cli.Context, asked string, own gpu.Caps) error {
 		return err
 	}
 	w.notes = make(chan string, maxNotes)
-	o := bus.Options{Door: door, Card: cardOf(own), Exact: w.options.Mode == fleet.Exact, Note: func(text string) {
+	o := bus.Options{Door: door, Card: w.own, Note: func(text string) {
 		select {
 		case w.notes <- text:
 		default:
@@ -145,15 +147,6 @@ func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (roll
 	if w.started != nil { // for a folder that another run has
 		w.started.Close()
 	}
-	w.options.Note = note
-	if w.hub == nil {
-		s, err := local.Start(r, c, w.devices, w.options)
-		if err != nil {
-			return nil, err
-		}
-		w.started = s
-		return s, nil
-	}
 	spec, err := cast.SpecOf(r, c.Folder)
 	if err != nil {
 		return nil, err
@@ -161,6 +154,16 @@ func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (roll
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
+	}
+	w.options.Note = note
+	w.options.Disputed = func(d fleet.Dispute) error { return w.save(d, data, note) }
+	if w.hub == nil {
+		s, err := local.Start(r, c, w.devices, w.options)
+		if err != nil {
+			return nil, err
+		}
+		w.started = s
+		return s, nil
 	}
 	w.hub.Serve(data)
 	w.options.Slots = w.hub.Slots

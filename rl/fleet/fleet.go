@@ -21,7 +21,7 @@ type Mode string
 
 // Modes.
 const (
-	Exact Mode = "exact" // all of it; a share of the items is checked
+	Exact Mode = "exact" // all of it if the worker computes the same bits, and a share of the items is checked; else as Draft
 	Draft Mode = "draft" // the ids, as drafts: every draw is checked
 )
 
@@ -43,6 +43,8 @@ type Options struct {
 	Slots    func() int    // workers that there are, refused ones too: it sizes items; if all are refused, nobody is waited for
 	Patience time.Duration // silence, on top of what is usual, until items are offered again; 0: 10 s
 	Note     func(string)  // told what people should know; called by Sample alone
+
+	Disputed func(Dispute) error // keeps the results for which workers are refused; called by Sample alone
 }
 
 // patience is how long a fleet waits by default, besides four times what is usual: as
@@ -73,10 +75,13 @@ type Fleet struct {
 	arrived chan Delivery
 
 	policy  Policy
-	version int // of the announced weights; -1: none
+	version int              // of the announced weights; -1: none
+	canary  *job             // of the announced weights
+	classes map[string]class // of workers
 	key     []byte
-	trusted map[string]int // items of earlier calls that were not checked, by worker
-	deaf    int            // workers of the last call, if none of them answered
+	given   []*job             // of earlier calls by the announced weights
+	trusted map[string]*credit // what workers answered by earlier weights and nobody checked
+	deaf    int                // workers of the last call, if none of them answered
 	gaps    []time.Duration
 	counts  Counts
 }
@@ -88,7 +93,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}}, trusted: map[string]int{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}}, trusted: map[string]*credit{}, classes: map[string]class{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	go func() {
 		for {
@@ -115,7 +120,7 @@ func (f *Fleet) Counts() Counts { return f.counts }
 // Sample implements [rollout.Sampler]: the workers draw the completions, and the trainer
 // those that nobody else does.
 func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
-	if err := f.announce(ctx); err != nil {
+	if err := f.announce(ctx, requests); err != nil {
 		return nil, err
 	}
 	t := f.cut(requests)
@@ -157,26 +162,24 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 	if !answered {
 		f.deaf = f.opt.Slots()
 	}
-	for _, j := range t.jobs {
-		if j.by != "" && !j.checked {
-			f.trusted[j.by]++
-		}
-	}
+	f.given = append(f.given, t.jobs...)
 	return t.segments(), nil
 }
 
-// announce publishes the policy's weights if they are new.
-func (f *Fleet) announce(ctx context.Context) error {
+// announce publishes the policy's weights if they are new, with a canary.
+func (f *Fleet) announce(ctx context.Context, requests []rollout.Request) error {
 	version := f.trainer.Version()
-	if version == f.version {
+	if version == f.version || len(requests) == 0 {
 		return nil
 	}
 	data, err := f.trainer.Weights()
 	if err != nil {
 		return err
 	}
+	f.credit()
 	f.version = version
-	f.policy.Weights, f.policy.Data = digestOf(data), data
+	f.policy.Weights, f.policy.Data, f.policy.Known = digestOf(data), data, f.known()
+	f.newCanary(requests)
 	return f.carrier.Announce(ctx, f.policy.clone())
 }
 

@@ -26,6 +26,8 @@ const vocab = 50
 // and of the random numbers.
 type paper struct{ weights string }
 
+func (p *paper) MaxWeights() int { return 20 }
+
 func (p *paper) Load(weights []byte) error {
 	p.weights = string(weights)
 	return nil
@@ -41,7 +43,7 @@ func (p *paper) Sample(_ context.Context, requests []rollout.Request, seed uint6
 				fmt.Fprint(h, p.weights, r.Params.Temperature, seed, r.Key.Stream+uint32(j), r.Prompt, s.IDs)
 				x := h.Sum64()
 				s.IDs = append(s.IDs, int(x%vocab))
-				s.Logprob, s.Entropy = append(s.Logprob, -float32(x>>40)), append(s.Entropy, float32(x>>50))
+				s.Logprob, s.Entropy = append(s.Logprob, -float32(x>>40)/(1<<20)), append(s.Entropy, float32(x>>50))
 				if x%vocab == 0 {
 					s.Stop = rollout.EOS
 				}
@@ -92,14 +94,19 @@ func requestsOf(step, prompts int) []rollout.Request {
 // fixed is a number of workers that does not change.
 func fixed(n int) func() int { return func() int { return n } }
 
-// worker is what a worker does instead of [Work], or with another engine.
-type worker func(ctx context.Context, c Carrier, name string) error
+type carrier interface {
+	TrainerSide
+	WorkerSide
+}
 
-func honest(ctx context.Context, c Carrier, name string) error { return Work(ctx, c, name, &paper{}) }
+// worker is what a worker does instead of [Work], or with another engine.
+type worker func(ctx context.Context, c carrier, name string) error
+
+func honest(ctx context.Context, c carrier, name string) error { return Work(ctx, c, name, &paper{}) }
 
 // lying changes what paper draws, in one item of every.
 func lying(every int, lie func(*rollout.Segment)) worker {
-	return func(ctx context.Context, c Carrier, name string) error {
+	return func(ctx context.Context, c carrier, name string) error {
 		return Work(ctx, c, name, &liar{every: every, lie: lie})
 	}
 }
@@ -134,7 +141,7 @@ func (o *oldWeights) Load(w []byte) error {
 }
 
 // killed ends after a few items, with one in its hands.
-func killed(ctx context.Context, c Carrier, name string) error {
+func killed(ctx context.Context, c carrier, name string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n := 0
@@ -147,7 +154,7 @@ func killed(ctx context.Context, c Carrier, name string) error {
 }
 
 // hanging takes an item and never answers.
-func hanging(ctx context.Context, c Carrier, name string) error {
+func hanging(ctx context.Context, c carrier, name string) error {
 	if _, err := c.Take(ctx, name); err != nil {
 		return err
 	}
@@ -170,22 +177,22 @@ func engineFunc(do func([]rollout.Request, uint64, *paper) ([][]rollout.Segment,
 
 // garbling sends what make makes of its results.
 func garbling(garble func(result []byte) []byte) worker {
-	return func(ctx context.Context, c Carrier, name string) error {
+	return func(ctx context.Context, c carrier, name string) error {
 		return Work(ctx, garbler{c, garble}, name, &paper{})
 	}
 }
 
 type garbler struct {
-	Carrier
+	carrier
 	garble func([]byte) []byte
 }
 
 func (g garbler) Deliver(ctx context.Context, worker string, result []byte) error {
-	return g.Carrier.Deliver(ctx, worker, g.garble(result))
+	return g.carrier.Deliver(ctx, worker, g.garble(result))
 }
 
 // stuttering delivers everything three times, and once more as the first item's.
-func stuttering(ctx context.Context, c Carrier, name string) error {
+func stuttering(ctx context.Context, c carrier, name string) error {
 	var first []byte
 	return Work(ctx, garbler{c, func(result []byte) []byte {
 		if first == nil {
@@ -246,7 +253,7 @@ func TestEqual(t *testing.T) {
 // TestFailures: whatever workers do, a run has the bytes of one machine: in mode Draft,
 // and in mode Exact if all items are checked.
 func TestFailures(t *testing.T) {
-	old := func(ctx context.Context, c Carrier, name string) error { return Work(ctx, c, name, &oldWeights{}) }
+	old := func(ctx context.Context, c carrier, name string) error { return Work(ctx, c, name, &oldWeights{}) }
 	for _, c := range []struct {
 		name    string
 		worker  worker
@@ -269,6 +276,9 @@ func TestFailures(t *testing.T) {
 			for _, others := range []int{0, 2} {
 				counts, notes := runOf(t, Options{Mode: mode, Audit: 1}, 3, append(slices.Repeat([]worker{honest}, others), c.worker, c.worker)...)
 				want := map[Mode]string{Exact: c.refused, Draft: c.draft}[mode]
+				if c.name == "old weights" && mode == Draft { // a canary finds it, if one comes late
+					notes, counts.Refused = slices.DeleteFunc(notes, func(note string) bool { return strings.Contains(note, c.refused) }), 0
+				}
 				for _, note := range notes {
 					if want == "" || !strings.Contains(note, want) {
 						t.Errorf("%s, %s, %d honest: note %q", c.name, mode, others, note)
@@ -290,7 +300,7 @@ func TestComeAndGo(t *testing.T) {
 		var comers []worker
 		for range 60 {
 			wait, items := time.Duration(rng.IntN(300))*time.Second, rng.IntN(30)
-			comers = append(comers, func(ctx context.Context, c Carrier, name string) error {
+			comers = append(comers, func(ctx context.Context, c carrier, name string) error {
 				time.Sleep(wait)
 				n := 0
 				return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
@@ -321,6 +331,9 @@ func TestEfficiency(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					return p.Sample(t.Context(), r, seed)
 				}))
+			}
+			if _, err := f.Sample(t.Context(), requestsOf(0, itemsPerSlot*n)); err != nil { // with canaries
+				t.Fatal(err)
 			}
 			began := time.Now()
 			const rounds = 3
@@ -353,6 +366,24 @@ func disputed(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- func() error {
+			answer := func(name string, item []byte, lie func(*rollout.Segment)) error {
+				i, _ := DecodeItem(item)
+				w, _ := tr.weights()
+				out, _ := (&paper{string(w)}).Sample(t.Context(), i.Requests(), i.Seed)
+				lie(&out[0][0])
+				synctest.Wait() // the answers before this one are dealt with
+				return m.Deliver(t.Context(), name, Result{i.ID(), out}.Encode())
+			}
+			honest := func(*rollout.Segment) {}
+			for _, name := range []string{"liar", "honest"} {
+				canary, err := m.Take(t.Context(), name)
+				if err == nil {
+					err = answer(name, canary, honest)
+				}
+				if err != nil {
+					return err
+				}
+			}
 			for range 4 { // a step of four prompts is four items
 				item, err := m.Take(t.Context(), "liar")
 				if err != nil {
@@ -360,15 +391,6 @@ func disputed(t *testing.T) {
 				}
 				items = append(items, item)
 			}
-			answer := func(name string, item []byte, lie func(*rollout.Segment)) error {
-				i, _ := DecodeItem(item)
-				w, _ := tr.weights()
-				out, _ := (&paper{string(w)}).Sample(t.Context(), i.requests(), i.Seed)
-				lie(&out[0][0])
-				synctest.Wait() // the answers before this one are dealt with
-				return m.Deliver(t.Context(), name, Result{i.ID(), out}.Encode())
-			}
-			honest := func(*rollout.Segment) {}
 			return errors.Join(answer("liar", items[0], wrongToken), answer("liar", items[1], wrongLogprob),
 				answer("honest", items[0], honest), answer("honest", items[2], honest), answer("liar", items[3], honest), answer("honest", items[3], honest))
 		}()
@@ -421,20 +443,29 @@ func TestAuditShare(t *testing.T) {
 	}
 }
 
-// TestCatch: a worker that lies in a tenth of its items is caught by audits of 5 % within
-// 600 items in at least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
+// TestCatch: a worker that lies in a tenth of its items is refused within 600 items in at
+// least 930 of 1,000 trials: 95 % by (1-0.05*0.1)^600 = 0.0494.
 func TestCatch(t *testing.T) {
 	caught := 0
-	for trial := range 1000 {
-		f := &Fleet{opt: Options{Audit: 0.05}, key: binary.LittleEndian.AppendUint64(nil, uint64(trial))}
-		for i := range 600 {
-			var d Digest
-			binary.LittleEndian.PutUint64(d[:], uint64(i))
-			if i%10 == 0 && f.audited(d) {
-				caught++
-				break
+	for trial := range uint64(1000) {
+		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
+		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
+			policy: Policy{Refused: map[string]string{}}, classes: map[string]class{"w": classSame}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		for i := uint32(0); i < 600 && f.counts.Refused == 0; i++ {
+			table := f.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}})
+			j := table.jobs[0]
+			right, _ := tr.Sample(t.Context(), j.requests)
+			if rng.IntN(10) == 0 {
+				wrongToken(&right[0][0])
+			}
+			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{j.item.ID(), right}.Encode()}); err != nil {
+				t.Fatal(err)
 			}
 		}
+		caught += f.counts.Refused
 	}
 	if caught < 930 {
 		t.Errorf("caught in %d of 1000 trials", caught)
@@ -513,7 +544,13 @@ func TestAllRefused(t *testing.T) {
 		defer m.Close()
 		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: fixed(1)})
 		defer f.Close()
-		go lying(1, wrongToken)(t.Context(), m, "liar")
+		go Work(t.Context(), m, "liar", engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+			out, err := p.Sample(t.Context(), r, seed)
+			for i := range out {
+				wrongToken(&out[i][0])
+			}
+			return out, err
+		}))
 		began := time.Now()
 		if _, err := f.Sample(t.Context(), requestsOf(0, 8)); err != nil {
 			t.Fatal(err)
@@ -552,6 +589,7 @@ func TestWorkEnds(t *testing.T) {
 	}{
 		"an item of another version": {[]byte("RZI\x02"), Policy{}, broken, "item: this is not an item of this version of rlzero", nil},
 		"an engine that fails":       {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: data}, broken, "no memory", nil},
+		"too large weights":          {Item{Weights: digestOf(make([]byte, 21))}.Encode(), Policy{Weights: digestOf(make([]byte, 21)), Data: make([]byte, 21)}, broken, "weights of 21 bytes; accepted: at most 20", nil},
 		"other weights":              {Item{Weights: digestOf(data)}.Encode(), Policy{Weights: digestOf(data), Data: []byte("x")}, broken, "the weights have the digest", nil},
 		"a refused worker":           {nil, Policy{Refused: map[string]string{"w": "because"}}, broken, "because", ErrRefused},
 	} {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
 
 	"github.com/rlzero/rlzero/rl/random"
@@ -35,8 +36,8 @@ type Prompt struct {
 // ID names an item by its content.
 func (i Item) ID() Digest { return digestOf(i.Encode()) }
 
-// requests are the item's as a sampler takes them.
-func (i Item) requests() []rollout.Request {
+// Requests are the item's as a sampler takes them. Of their keys the streams alone are set.
+func (i Item) Requests() []rollout.Request {
 	out := make([]rollout.Request, len(i.Prompts))
 	for k, p := range i.Prompts {
 		out[k] = rollout.Request{Prompt: p.IDs, N: p.N, Params: i.Params, Key: random.Key{Stream: p.Stream}}
@@ -51,17 +52,11 @@ type Result struct {
 	Completions [][]rollout.Segment // [prompt][completion]
 }
 
-// answers says whether a result has the form of an answer to an item, for a vocabulary of
-// so many ids: whatever passes can be trained on, right or wrong.
-func (r Result) answers(i Item, vocab int) bool {
-	if len(r.Completions) != len(i.Prompts) {
-		return false
-	}
-	for k, p := range i.Prompts {
-		if len(r.Completions[k]) != p.N {
-			return false
-		}
-		for _, s := range r.Completions[k] {
+// plausible says whether the completions of a result could be those of an item, for a
+// vocabulary of so many ids: whatever passes can be trained on, right or wrong.
+func (r Result) plausible(i Item, vocab int) bool {
+	for _, group := range r.Completions {
+		for _, s := range group {
 			if !plausible(s, i.Params.MaxTokens, vocab) {
 				return false
 			}
@@ -97,6 +92,25 @@ func same(a, b rollout.Segment) bool {
 		}
 	}
 	return true
+}
+
+// Differs tells where an answer to the same item is another; "" if it is not.
+func (r Result) Differs(from Result) string {
+	for k := range from.Completions {
+		for i := range from.Completions[k] {
+			a, b := r.Completions[k][i], from.Completions[k][i]
+			if same(a, b) {
+				continue
+			}
+			n := kept(a.IDs, b.IDs)
+			what := fmt.Sprintf("token %d", n+1)
+			if n == len(b.IDs) && n == len(a.IDs) {
+				what = "a log-prob, an entropy or the end"
+			}
+			return fmt.Sprintf("prompt %d, completion %d: %s differs", k+1, i+1, what)
+		}
+	}
+	return ""
 }
 
 // sameAll says whether the completions of an item are equal to the bit.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-
-	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// receive judges a result. took says that it closed an item.
+// receive judges a result. took says that it closed an item, or told a worker's class.
 func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, err error) {
 	if _, refused := f.policy.Refused[d.Worker]; refused {
 		f.counts.Dropped++
@@ -16,27 +14,33 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	id, err := resultItem(d.Result)
 	j := t.byID[id]
+	if id == digestOf(f.canary.data) {
+		j = f.canary
+	}
 	if err == nil && j == nil { // of an earlier call
 		f.counts.Dropped++
 		return false, nil
 	}
 	var r Result
 	if err == nil {
-		r, err = f.decode(j, d.Result)
+		r, err = j.item.Decode(d.Result, f.trainer.Vocab)
 	}
 	if err != nil {
 		f.counts.Dropped++
-		if err := f.refuse(ctx, t, d.Worker, fmt.Sprintf("its result is malformed: %v", err)); err != nil {
+		if err := f.refuse(ctx, t, f.malformed(j, d, err)); err != nil {
 			return false, err
 		}
 		return false, f.offer(ctx, t)
+	}
+	if j == f.canary {
+		return true, f.classify(ctx, t, d.Worker, r)
 	}
 	if j.done != nil {
 		f.counts.Duplicates++
 		return false, f.duplicate(ctx, t, j, d.Worker, r)
 	}
 	f.counts.Answered++
-	if f.opt.Mode == Draft {
+	if f.drafts(d.Worker) {
 		return true, f.draft(ctx, t, j, d.Worker, r)
 	}
 	f.drawn(j, r)
@@ -47,18 +51,6 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	return true, f.check(ctx, t, j)
 }
 
-// decode reads a result of an item. Its size is bounded before it is decoded.
-func (f *Fleet) decode(j *job, data []byte) (Result, error) {
-	if most := j.item.MaxResultBytes(); len(data) > most {
-		return Result{}, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(data), most)
-	}
-	r, err := decodeResult(data)
-	if err == nil && !r.answers(j.item, f.trainer.Vocab) {
-		err = fmt.Errorf("it does not answer item %v", r.Item)
-	}
-	return r, err
-}
-
 // drawn adds to the completions of a result what is not sent.
 func (f *Fleet) drawn(j *job, r Result) {
 	for k, group := range r.Completions {
@@ -66,6 +58,11 @@ func (f *Fleet) drawn(j *job, r Result) {
 			group[i].Drawn = j.requests[k].Drawn(f.trainer.Role, f.version, i)
 		}
 	}
+}
+
+// drafts says whether a worker's tokens are drafts.
+func (f *Fleet) drafts(worker string) bool {
+	return f.opt.Mode == Draft || f.classes[worker] != classSame
 }
 
 // draft takes a result's ids as drafts of what the trainer draws.
@@ -107,30 +104,13 @@ func (f *Fleet) check(ctx context.Context, t *table, j *job) error {
 		return nil
 	}
 	t.settle(j, right, "", true)
-	return f.refuse(ctx, t, worker, wrong(j, was, right))
-}
-
-// wrong tells where the result of an item is wrong.
-func wrong(j *job, was, right [][]rollout.Segment) string {
-	for k := range right {
-		for i := range right[k] {
-			if a, b := was[k][i], right[k][i]; !same(a, b) {
-				n := kept(a.IDs, b.IDs)
-				what := fmt.Sprintf("token %d differs", n+1)
-				if n == len(b.IDs) && n == len(a.IDs) {
-					what = "a log-prob, an entropy or the end differs"
-				}
-				return fmt.Sprintf("item %v, prompt %d, completion %d: %s from what is drawn here: the worker has other weights or another arithmetic", j.item.ID(), k, i, what)
-			}
-		}
-	}
-	return ""
+	return f.refuse(ctx, t, f.wrong(j, worker, was, right))
 }
 
 // duplicate compares a second result of an item with the first: equal inputs give equal
 // bytes, so one that differs proves that one of the two workers is wrong.
 func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, worker string, r Result) error {
-	if f.opt.Mode == Draft || sameAll(j.done, r.Completions) {
+	if f.drafts(worker) || sameAll(j.done, r.Completions) {
 		return nil
 	}
 	if !j.checked {
@@ -138,31 +118,7 @@ func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, worker string, 
 			return err
 		}
 	}
-	return f.refuse(ctx, t, worker, wrong(j, r.Completions, j.done))
-}
-
-// refuse takes no more from a worker, and checks what it answered in this call.
-func (f *Fleet) refuse(ctx context.Context, t *table, worker, why string) error {
-	if _, refused := f.policy.Refused[worker]; refused {
-		return nil
-	}
-	f.policy.Refused[worker] = why
-	f.counts.Refused++
-	f.note("worker %s is refused: %s", worker, why)
-	if n := f.trusted[worker]; n > 0 {
-		f.note("%d items of earlier steps that worker %s answered were not checked: start the run again with --workers-mode draft to be sure of its bytes", n, worker)
-	}
-	if err := f.carrier.Announce(ctx, f.policy.clone()); err != nil {
-		return err
-	}
-	for _, j := range t.jobs {
-		if j.done != nil && j.by == worker && !j.checked {
-			if err := f.check(ctx, t, j); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
 }
 
 func (f *Fleet) note(format string, args ...any) {
@@ -173,6 +129,6 @@ func (f *Fleet) note(format string, args ...any) {
 
 // clone is a policy that its receivers may keep.
 func (p Policy) clone() Policy {
-	p.Refused = maps.Clone(p.Refused)
+	p.Refused = maps.Clone(p.Refused) // the others are never changed
 	return p
 }

@@ -55,9 +55,11 @@ func (r *run) open(o Options) error {
 	}
 	if o.Workers != nil {
 		note := func(text string) { r.display.show.Line("%s", text) }
-		if r.parts.Cast.Sampler, err = o.Workers(full, r.parts.Cast, note); err != nil {
+		workers, err := o.Workers(full, r.parts.Cast, note)
+		if err != nil {
 			return err
 		}
+		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers}
 	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
@@ -148,6 +150,10 @@ func (r *run) observe(o Options) error {
 		return err
 	}
 	r.observers = []observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	if g, ok := r.parts.Cast.Sampler.(*gain); ok {
+		g.display = r.display
+		r.observers = append(r.observers, g)
+	}
 	for _, note := range r.parts.Notes {
 		r.display.show.Line("%s", note)
 	}

@@ -70,7 +70,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	for ; r.state.At.Stage < len(stages); r.next() {
 		if st := &stages[r.state.At.Stage]; !st.Skip {
 			if err := r.runStage(ctx, st); err != nil {
-				return nil, err
+				return nil, r.behind(err)
 			}
 		}
 		if err := r.save(true); err != nil {

@@ -346,3 +346,33 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func (c *counter) sum() string { return hex.EncodeToString(c.hash.Sum(nil)) }
+
+// asideSuffix is that of a checkpoint that no run continues from.
+const asideSuffix = ".aside"
+
+// SetAside renames the checkpoints that a function of their folder chooses, to
+// step-NNNNNN.aside: the run goes on from none of them. It returns how many there
+// are, and the newest that is left, nil if none is.
+func (r *Run) SetAside(chosen func(dir string) bool) (n int, left *Checkpoint, err error) {
+	folders, err := listCheckpoints(r.fs, r.dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, f := range folders {
+		if !chosen(f.dir) {
+			continue
+		}
+		if err := remove(r.fs, f.dir+asideSuffix); err != nil {
+			return n, nil, err
+		}
+		if err := rename(r.fs, f.dir, f.dir+asideSuffix); err != nil {
+			return n, nil, err
+		}
+		n++
+	}
+	if err := syncDir(r.fs, r.path(checkpointsDir)); err != nil {
+		return n, nil, err
+	}
+	left, _, err = r.Latest()
+	return n, left, err
+}

@@ -356,3 +356,39 @@ func TestWriteBeside(t *testing.T) {
 		t.Errorf("into a folder that is no run's: %v", err)
 	}
 }
+
+// TestSetAside: a run continues from no checkpoint that was set aside, whatever it was kept
+// for, and may write one of the same step again.
+func TestSetAside(t *testing.T) {
+	m := NewMem()
+	r, err := Create(m, "run")
+	must(t, err)
+	defer r.Close()
+	for step := range 4 {
+		must(t, r.SaveCheckpoint(step, map[string]func(io.Writer) error{"a": text("x"), KeepFile: text("")}))
+	}
+	from := func(least string) func(string) bool {
+		return func(dir string) bool { return filepath.Base(dir) >= least }
+	}
+	for _, want := range []struct {
+		least   string
+		n, left int
+	}{{"step-000002", 2, 1}, {"step-000002", 0, 1}, {"", 2, -1}} {
+		n, left, err := r.SetAside(from(want.least))
+		must(t, err)
+		step := -1
+		if left != nil {
+			step = left.Step()
+		}
+		if n != want.n || step != want.left {
+			t.Errorf("%d checkpoints are set aside, step %d is left; want %+v", n, step, want)
+		}
+	}
+	must(t, r.SaveCheckpoint(2, map[string]func(io.Writer) error{"a": text("y")}))
+	if n, left, err := r.SetAside(from("step-000002")); n != 1 || left != nil || err != nil {
+		t.Errorf("a second time: %d, %v, %v", n, left, err)
+	}
+	if got := list(t, m, "run/checkpoints"); !slices.Equal(got, []string{"step-000000.aside", "step-000001.aside", "step-000002.aside", "step-000003.aside"}) {
+		t.Errorf("there are %q", got)
+	}
+}

@@ -18,18 +18,18 @@ var benchCustomKinds = []kind{
 		func(*kwargs) check { return multipleChoice }},
 	{"custom:reverse_newline", "from the line with Zimbabwe on, 52 or more lines are in reverse alphabetical order", "",
 		"the content of the lines is not checked; accents are dropped", 0, func(*kwargs) check { return reverseLines }},
-	{"custom:word_reverse", `read backwards by words the completion has "bald eagle"`, "",
+	{"custom:word_reverse", `the completion, read backwards word by word, contains "bald eagle"`, "",
 		`"eagle bald" is enough`, 0, func(*kwargs) check { return wordsReversed }},
-	{"custom:character_reverse", `the completion has "elgae dlab"`, "", "case does not count", 0,
+	{"custom:character_reverse", `the completion contains "elgae dlab"`, "", "case does not count", 0,
 		func(*kwargs) check { return lettersReversed }},
 	{"custom:european_capitals_sort", "the capitals are in the order of their latitude", "",
 		"the original's own list of 27 is expected; accents are dropped", 0, func(*kwargs) check { return capitalsSorted }},
-	{"custom:csv_city", "there is a CSV head and seven rows of five fields", "",
-		"a bare carriage return, at which the original raises, is wrong", 0, func(*kwargs) check { return cityCSV }},
-	{"custom:csv_special_character", "there is a CSV head and 14 rows of five fields, one with a special character in quotes",
+	{"custom:csv_city", "there is a CSV header and seven rows of five fields", "",
+		"a bare carriage return, on which the original raises an error, is wrong", 0, func(*kwargs) check { return cityCSV }},
+	{"custom:csv_special_character", "there is a CSV header and 14 rows of five fields, one with a special character in quotes",
 		"", "the rows after the one that is found are not checked", 0, func(*kwargs) check { return specialCSV }},
-	{"custom:csv_quotes", "there is a tab-separated head and three rows of five fields, all in quotes", "",
-		"an empty field, at which the original raises, is wrong", 0, func(*kwargs) check { return quotedCSV }},
+	{"custom:csv_quotes", "there is a tab-separated header and three rows of five fields, all in quotes", "",
+		"an empty field, on which the original raises an error, is wrong", 0, func(*kwargs) check { return quotedCSV }},
 	{"custom:date_format_list", "the completion is dates between commas, from 1769 to 1821", "",
 		"day 00, month 00 and any 29 February pass", 0, func(*kwargs) check { return dateList }},
 }
@@ -56,7 +56,7 @@ func multipleChoice(text string) finding {
 		}
 	}
 	if len(questions) != 4 {
-		return result(false, "%s: 4 asked", count(len(questions), "question"))
+		return result(false, "%s; expected 4", count(len(questions), "question"))
 	}
 	before := -1
 	for i, q := range questions {
@@ -71,7 +71,7 @@ func multipleChoice(text string) finding {
 			}
 		}
 		if options != 5 {
-			return result(false, "question %d has %s: 5 asked", i+1, count(options, "option"))
+			return result(false, "question %d has %s; expected 5", i+1, count(options, "option"))
 		}
 		n := length(strip(join(head)))
 		if n <= before {
@@ -101,7 +101,7 @@ func reverseLines(text string) finding {
 		}
 	}
 	if len(lines) < 52 {
-		return result(false, "%s from Zimbabwe on: 52 or more asked", count(len(lines), "line"))
+		return result(false, "%s from Zimbabwe on; expected 52 or more", count(len(lines), "line"))
 	}
 	for i := 1; i < len(lines); i++ {
 		if lines[i] > lines[i-1] {
@@ -114,11 +114,11 @@ func reverseLines(text string) finding {
 func wordsReversed(text string) finding {
 	words := split(dropPunct(lower(text)))
 	slices.Reverse(words)
-	return result(strings.Contains(join(words), "bald eagle"), `read backwards the completion has to have "bald eagle"`)
+	return result(strings.Contains(join(words), "bald eagle"), `the completion, read backwards word by word, must contain "bald eagle"`)
 }
 
 func lettersReversed(text string) finding {
-	return result(strings.Contains(lower(text), "elgae dlab"), `the completion has to have "elgae dlab"`)
+	return result(strings.Contains(lower(text), "elgae dlab"), `the completion must contain "elgae dlab"`)
 }
 
 func capitalsSorted(text string) finding {
@@ -129,11 +129,11 @@ func capitalsSorted(text string) finding {
 		}
 	}
 	if len(capitals) != len(capitalsByLatitude) {
-		return result(false, "%d capitals: %d asked", len(capitals), len(capitalsByLatitude))
+		return result(false, "%d capitals; expected %d", len(capitals), len(capitalsByLatitude))
 	}
 	for i, c := range capitals {
 		if c != capitalsByLatitude[i] {
-			return result(false, "capital %d is %s: %s asked", i+1, quote(c), capitalsByLatitude[i])
+			return result(false, "capital %d is %s; expected %s", i+1, quote(c), capitalsByLatitude[i])
 		}
 	}
 	return result(true, "the capitals are in the expected order")
@@ -145,7 +145,7 @@ func tableShape(rows [][]string, err error, asked int) finding {
 	case err != nil:
 		return result(false, "%v", err)
 	case len(rows) != asked:
-		return result(false, "%s: %d asked", count(len(rows), "row"), asked)
+		return result(false, "%s; expected %d", count(len(rows), "row"), asked)
 	}
 	return result(true, "%d rows of 5 fields", asked)
 }
@@ -157,7 +157,7 @@ func cityCSV(text string) finding {
 		return f
 	}
 	if !slices.Equal(rows[0], []string{"ID", "Country", "City", "Year", "Count"}) {
-		return result(false, "the head is %s", quote(strings.Join(rows[0], ",")))
+		return result(false, "the header is %s", quote(strings.Join(rows[0], ",")))
 	}
 	return eachRow(rows[1:], f, func([]string) bool { return true })
 }
@@ -166,7 +166,7 @@ func cityCSV(text string) finding {
 func eachRow(rows [][]string, whole finding, accept func(row []string) bool) finding {
 	for i, row := range rows {
 		if len(row) != 5 || !accept(row) {
-			return result(false, "row %d, %s, does not have five fields as asked", i+1, quote(strings.Join(row, " ")))
+			return result(false, "row %d, %s, does not have five fields", i+1, quote(strings.Join(row, " ")))
 		}
 	}
 	return whole
@@ -192,7 +192,7 @@ func csvHead(separator string, names ...string) *regexp.Regexp {
 func readQuoted(text string, head *regexp.Regexp, separator byte, rows int) ([][]string, finding) {
 	line, _, _ := strings.Cut(text, "\n")
 	if line = strip(line); !head.MatchString(line) {
-		return nil, result(false, "the head is %s", quote(line))
+		return nil, result(false, "the header is %s", quote(line))
 	}
 	table, err := readCSV(strings.ReplaceAll(text, `"`, `"""`), separator)
 	return table, tableShape(table, err, rows)
@@ -205,7 +205,7 @@ func specialCSV(text string) finding {
 	}
 	for i, row := range rows[1:] {
 		if len(row) != 5 {
-			return result(false, "row %d has %s: 5 asked", i+1, count(len(row), "field"))
+			return result(false, "row %d has %s; expected 5", i+1, count(len(row), "field"))
 		}
 		if slices.ContainsFunc(row, special.MatchString) {
 			return result(true, "row %d has a special character in quotes", i+1)

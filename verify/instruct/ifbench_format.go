@@ -13,14 +13,14 @@ var benchFormatKinds = []kind{
 	{"format:parentheses", "brackets are nested five levels deep", "",
 		"right as soon as one bracket closes after depth 5; the rest may stay open", 0,
 		func(*kwargs) check { return nestedBrackets }},
-	{"format:quotes", "quotation marks are nested three levels deep, double and single in turn", "", "apostrophes count as marks", 0,
+	{"format:quotes", "quotation marks are nested three levels deep, alternating double and single", "", "apostrophes count as marks", 0,
 		func(*kwargs) check { return nestedQuotes }},
 	{"format:options", "the completion is one of the options", "options  string such as \"yes/no/maybe\"",
 		"the options are split at /, else at the letters \"or\" wherever they occur, else at commas: \"orange or apple\" has three options",
 		0, oneOption},
 	{"format:newline", "each word is on its own line", "", "", 0, func(*kwargs) check { return wordPerLine }},
 	{"format:line_indent", "each line is indented more than the one before", "",
-		"of two blank lines in a row one is kept and breaks the stairs", 0, func(*kwargs) check { return indentStairs }},
+		"of two blank lines in a row one is kept, and it fails the check", 0, func(*kwargs) check { return indentStairs }},
 	{"format:quote_unquote", "something follows every quoted phrase", "",
 		"a text without any quotation mark passes", 0, func(*kwargs) check { return quoteExplained }},
 	{"format:list", "the separator occurs at least twice", "sep  string",
@@ -129,7 +129,7 @@ func oneOption(k *kwargs) check {
 		accepted[bare(strip(o))] = true
 	}
 	return func(text string) finding {
-		return result(accepted[bare(text)], "the completion has to be one of %s", quote(options))
+		return result(accepted[bare(text)], "the completion must be one of %s", quote(options))
 	}
 }
 
@@ -203,14 +203,14 @@ func quoteExplained(text string) finding {
 		return result(false, "one quotation follows another")
 	}
 	text = strings.Trim(text, "0123456789"+strings.ReplaceAll(punctuation, `"`, ""))
-	return result(!strings.HasSuffix(text, `"`), "an explanation has to follow the last quotation mark")
+	return result(!strings.HasSuffix(text, `"`), "an explanation must follow the last quotation mark")
 }
 
 func listSeparator(k *kwargs) check {
 	sep := k.text("sep")
 	return func(text string) finding {
 		n := strings.Count(text, sep)
-		return result(n >= 2, "%s occurs %s: at least 2 asked", quote(sep), count(n, "time"))
+		return result(n >= 2, "%s occurs %s; expected at least 2", quote(sep), count(n, "time"))
 	}
 }
 
@@ -235,7 +235,7 @@ func italicThesis(text string) finding {
 		return result(false, "there is no </i> or </em>")
 	}
 	thesis, rest := text[len("<i>"):to], text[to+len("</i>"):] // <em> is cut in the same places
-	return result(strip(thesis) != "" && strip(rest) != "", "thesis %s, which text has to follow", quote(thesis))
+	return result(strip(thesis) != "" && strip(rest) != "", "text must follow the thesis %s", quote(thesis))
 }
 
 func subBullets(text string) finding {
@@ -254,7 +254,7 @@ func sentencesThenBullets(text string) finding {
 		switch {
 		case strings.HasPrefix(line, "*"):
 			if ended = true; sentences < 2 {
-				return result(false, "%s before the first bullet point: 2 or more asked", count(sentences, "sentence"))
+				return result(false, "%s before the first bullet point; expected 2 or more", count(sentences, "sentence"))
 			}
 			bullets++
 		case ended:
@@ -268,7 +268,7 @@ func sentencesThenBullets(text string) finding {
 			ended = n == 0
 		}
 	}
-	return result(bullets >= 2, "%s: 2 or more asked", count(bullets, "bullet point"))
+	return result(bullets >= 2, "%s; expected 2 or more", count(bullets, "bullet point"))
 }
 
 func titleCase(text string) finding {
@@ -301,12 +301,12 @@ func repeatChange(k *kwargs) check {
 	prompt := k.text("prompt_to_repeat")
 	rest := func(s string) string { return join(split(s)[min(1, len(split(s))):]) }
 	return func(text string) finding {
-		return result(text != prompt && rest(text) == rest(prompt), "the completion has to be the request with another first word")
+		return result(text != prompt && rest(text) == rest(prompt), "the completion must be the request with another first word")
 	}
 }
 
 func repeatSpan(k *kwargs) check {
 	prompt := k.text("prompt_to_repeat")
 	from, to := k.integer("n_start", anyInteger), k.integer("n_end", anyInteger)
-	return sameAs(slice(prompt, from, to+1), "the asked part of the request")
+	return sameAs(slice(prompt, from, to+1), "the requested part of the prompt")
 }

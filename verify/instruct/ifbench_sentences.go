@@ -40,13 +40,13 @@ func endings(text string) map[byte]int {
 
 func sentenceTypeRatio(text string) finding {
 	n := endings(text)
-	return result(n['.'] == 2*n['?'], "%d sentences end in . and %d in ?: 2 to 1 asked", n['.'], n['?'])
+	return result(n['.'] == 2*n['?'], "%d sentences end in . and %d in ?; expected 2 to 1", n['.'], n['?'])
 }
 
 func sentenceBalance(text string) finding {
 	n := endings(text)
 	return result(n['.'] == n['?'] && n['?'] == n['!'],
-		"%d sentences end in ., %d in ?, %d in !: as many of each asked", n['.'], n['?'], n['!'])
+		"%d sentences end in ., %d in ?, %d in !; expected as many of each", n['.'], n['?'], n['!'])
 }
 
 func alliterationIncrement(text string) finding {
@@ -101,7 +101,7 @@ func emojiSentences(text string) finding {
 func threeSentences(text string) finding {
 	sentences := punktSentences(text)
 	if len(sentences) != 3 {
-		return result(false, "%s: 3 asked", count(len(sentences), "sentence"))
+		return result(false, "%s; expected 3", count(len(sentences), "sentence"))
 	}
 	a, b, c := length(strip(sentences[0])), length(strip(sentences[1])), length(strip(sentences[2]))
 	return result(a == b && b == c, "the sentences have %d, %d and %d characters", a, b, c)
@@ -118,7 +118,7 @@ func sentenceKeyword(k *kwargs) check {
 		if n == 0 {
 			at = len(sentences) - 1
 		}
-		return result(hasWord(sentences[at], word, true), "%s is looked for in sentence %d", quote(word), at+1)
+		return result(hasWord(sentences[at], word, true), "looked for %s in sentence %d", quote(word), at+1)
 	}
 }
 
@@ -144,7 +144,7 @@ func wordIncrement(k *kwargs) check {
 		for i, s := range punktSentences(text) {
 			n := len(split(dropPunct(s)))
 			if i > 0 && n != before+more {
-				return result(false, "sentence %d has %s, the one before %d: %d more asked", i+1, count(n, "word"), before, more)
+				return result(false, "sentence %d has %s, the one before %d; expected %d more", i+1, count(n, "word"), before, more)
 			}
 			before = n
 		}
@@ -173,12 +173,12 @@ func benchKeywordPosition(k *kwargs) check {
 func sentenceAlphabet(text string) finding {
 	sentences := punktSentences(text)
 	if len(sentences) != 26 {
-		return result(false, "%s: 26 asked", count(len(sentences), "sentence"))
+		return result(false, "%s; expected 26", count(len(sentences), "sentence"))
 	}
 	for i, s := range sentences {
 		words := split(s)
 		if len(words) == 0 || first(lower(words[0])) != rune('a'+i) {
-			return result(false, "sentence %d has to begin with %c", i+1, 'a'+i)
+			return result(false, "sentence %d must begin with %c", i+1, 'a'+i)
 		}
 	}
 	return result(true, "26 sentences begin with the letters of the alphabet")

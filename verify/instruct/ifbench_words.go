@@ -55,7 +55,7 @@ func wordCountRange(k *kwargs) check {
 	low, high := k.integer("min_words", 0), k.integer("max_words", 0)
 	return func(text string) finding {
 		n := len(wordRuns(text))
-		return result(low <= n && n <= high, "%s: %d to %d asked", count(n, "word"), low, high)
+		return result(low <= n && n <= high, "%s; expected %d to %d", count(n, "word"), low, high)
 	}
 }
 
@@ -66,7 +66,7 @@ func uniqueWordCount(k *kwargs) check {
 		for _, w := range split(lower(text)) {
 			seen[stripPunct(w)] = true
 		}
-		return result(len(seen) >= asked, "%s: at least %d asked", count(len(seen), "different word"), asked)
+		return result(len(seen) >= asked, "%s; expected at least %d", count(len(seen), "different word"), asked)
 	}
 }
 
@@ -83,7 +83,7 @@ func stopWordShare(k *kwargs) check {
 			return result(false, "there is no word")
 		}
 		share := float64(stops) / float64(len(words)) * 100
-		return result(share <= most, "%.1f %% stop words: at most %g %% asked", share, most)
+		return result(share <= most, "%.1f %% stop words; expected at most %g %%", share, most)
 	}
 }
 
@@ -96,7 +96,7 @@ func conjunctionCount(k *kwargs) check {
 				seen[w] = true
 			}
 		}
-		return result(len(seen) >= asked, "%s: at least %d asked", count(len(seen), "conjunction"), asked)
+		return result(len(seen) >= asked, "%s; expected at least %d", count(len(seen), "conjunction"), asked)
 	}
 }
 
@@ -109,7 +109,7 @@ func personNames(k *kwargs) check {
 				n++
 			}
 		}
-		return result(n >= asked, "%s: at least %d asked", count(n, "name"), asked)
+		return result(n >= asked, "%s; expected at least %d", count(n, "name"), asked)
 	}
 }
 
@@ -141,7 +141,7 @@ func overlap(k *kwargs) check {
 			}
 		}
 		share := float64(n) / float64(len(own)) * 100
-		return result(asked-2 <= share && share <= asked+2, "%.1f %% overlap: %g %% ± 2 asked", share, asked)
+		return result(asked-2 <= share && share <= asked+2, "%.1f %% overlap; expected %g %% ± 2", share, asked)
 	}
 }
 
@@ -149,7 +149,7 @@ func numberCount(k *kwargs) check {
 	asked := k.integer("N", 0)
 	return func(text string) finding {
 		n := len(digitRuns(dropPunct(text)))
-		return result(n == asked, "%s: %d asked", count(n, "number"), asked)
+		return result(n == asked, "%s; expected %d", count(n, "number"), asked)
 	}
 }
 
@@ -166,16 +166,16 @@ func alphabetLoop(text string) finding {
 	for _, w := range words[1:] {
 		at = (at + 1) % 26
 		if first(lower(w)) != rune('a'+at) {
-			return result(false, "%s has to begin with %c", quote(w), 'a'+at)
+			return result(false, "%s must begin with %c", quote(w), 'a'+at)
 		}
 	}
-	return result(true, "%s in the order of the alphabet", count(len(words), "word"))
+	return result(true, "%s in alphabetical order", count(len(words), "word"))
 }
 
 func threeVowels(text string) finding {
 	text = strip(text)
 	if n := strings.Count(text, "\n") + 1; n != 1 {
-		return result(false, "%s: 1 paragraph asked", count(n, "line"))
+		return result(false, "%s; expected 1 paragraph", count(n, "line"))
 	}
 	n := 0
 	text = lower(text)
@@ -184,7 +184,7 @@ func threeVowels(text string) finding {
 			n++
 		}
 	}
-	return result(n <= 3, "%s: at most 3 asked", count(n, "different vowel"))
+	return result(n <= 3, "%s; expected at most 3", count(n, "different vowel"))
 }
 
 func consonantClusters(text string) finding {
@@ -212,7 +212,7 @@ func tenPalindromes(text string) finding {
 			n++
 		}
 	}
-	return result(n >= 10, "%s of five or more characters: at least 10 asked", count(n, "palindrome"))
+	return result(n >= 10, "%s of five or more characters; expected at least 10", count(n, "palindrome"))
 }
 
 // isPrime is about the primes that the original lists: those to 97.
@@ -250,7 +250,7 @@ func japaneseWords(k *kwargs) check {
 				return result(false, "word %d, %s, is not Japanese", i+1, quote(w))
 			}
 		}
-		return result(true, "every word that has to be is Japanese")
+		return result(true, "every word that must be Japanese is")
 	}
 }
 
@@ -263,7 +263,7 @@ func startVerb(text string) finding {
 	if len(words) > 1 {
 		next = words[1]
 	}
-	return result(looksLikeVerb(words[0], next), "the first word is %s, which has to be a verb", quote(words[0]))
+	return result(looksLikeVerb(words[0], next), "the first word is %s; expected a verb", quote(words[0]))
 }
 
 func limitedRepeats(k *kwargs) check {
@@ -288,7 +288,7 @@ func pronounCount(k *kwargs) check {
 				n++
 			}
 		}
-		return result(n >= asked, "%s: at least %d asked", count(n, "pronoun"), asked)
+		return result(n >= asked, "%s; expected at least %d", count(n, "pronoun"), asked)
 	}
 }
 
@@ -333,10 +333,10 @@ func keywordsMultiple(k *kwargs) check {
 		text = lower(text)
 		for i, w := range keywords {
 			if n := strings.Count(text, w); n != asked[i] {
-				return result(false, "keyword %s is found %s: %d asked", quote(w), count(n, "time"), asked[i])
+				return result(false, "keyword %s is found %s; expected %d", quote(w), count(n, "time"), asked[i])
 			}
 		}
-		return result(true, "the keywords are found as often as asked")
+		return result(true, "each keyword occurs as often as expected")
 	}
 }
 
@@ -349,11 +349,11 @@ func wordsPosition(k *kwargs) check {
 			n--
 		}
 		if n < 2 {
-			return result(false, "%s: 2 or more asked", count(n, "word"))
+			return result(false, "%s; expected 2 or more", count(n, "word"))
 		}
 		a, b := words[1], words[n-2]
 		return result(lower(a) == keyword && lower(b) == keyword,
-			"the second word is %s, the second to last %s: %s asked", quote(a), quote(b), quote(keyword))
+			"the second word is %s, the second to last %s; expected %s", quote(a), quote(b), quote(keyword))
 	}
 }
 

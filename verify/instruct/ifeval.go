@@ -21,7 +21,7 @@ var ifevalKinds = []kind{
 		0, forbiddenWords},
 	{"keywords:letter_frequency", "the letter occurs at least, or less than, the given number of times",
 		"letter        one letter\nlet_frequency whole number\nlet_relation  \"at least\" or \"less than\"",
-		"a letter outside a to z is replaced by one drawn at random; here by a, as in the reference verdicts",
+		"the original replaces a letter outside a to z by a random one; here it becomes a, as in the reference verdicts",
 		0, letterFrequency},
 	{"language:response_language", "the completion is in the language",
 		"language  code such as \"de\"",
@@ -38,7 +38,7 @@ var ifevalKinds = []kind{
 		"a word is a run of letters, digits and _", 0, numberWords},
 	{"length_constraints:nth_paragraph_first_word", "there is the given number of paragraphs and the given one begins with the word",
 		"num_paragraphs  whole number\nnth_paragraph   from 1 to num_paragraphs\nfirst_word      string",
-		"blank paragraphs are not counted but still shift the index; an nth_paragraph out of range is drawn at random, here it is 1", 0, nthParagraphFirstWord},
+		"blank paragraphs are not counted but still shift the index; the original draws an nth_paragraph that is out of range at random; here it is 1", 0, nthParagraphFirstWord},
 	{"detectable_content:number_placeholders", "there is at least the given number of [placeholders]",
 		"num_placeholders  whole number", "", 0,
 		func(k *kwargs) check {
@@ -114,7 +114,7 @@ func keywordFrequency(k *kwargs) check {
 		if err != nil {
 			return result(false, "%v", err)
 		}
-		return result(relation.holds(n, asked), "keyword %s is found %s: %s %d asked", quote(keyword), count(n, "time"), relation, asked)
+		return result(relation.holds(n, asked), "keyword %s is found %s; expected %s %d", quote(keyword), count(n, "time"), relation, asked)
 	}
 }
 
@@ -155,7 +155,7 @@ func letterFrequency(k *kwargs) check {
 	asked, relation := k.integer("let_frequency", 0), k.relation("let_relation")
 	return func(text string) finding {
 		n := strings.Count(lower(text), letter)
-		return result(relation.holds(n, asked), "letter %q occurs %s: %s %d asked", letter, count(n, "time"), relation, asked)
+		return result(relation.holds(n, asked), "letter %q occurs %s; expected %s %d", letter, count(n, "time"), relation, asked)
 	}
 }
 
@@ -163,7 +163,7 @@ func numberSentences(k *kwargs) check {
 	asked, relation := k.integer("num_sentences", 0), k.relation("relation")
 	return func(text string) finding {
 		n := len(punktSentences(text))
-		return result(relation.holds(n, asked), "%s: %s %d asked", count(n, "sentence"), relation, asked)
+		return result(relation.holds(n, asked), "%s; expected %s %d", count(n, "sentence"), relation, asked)
 	}
 }
 
@@ -171,7 +171,7 @@ func numberWords(k *kwargs) check {
 	asked, relation := k.integer("num_words", 0), k.relation("relation")
 	return func(text string) finding {
 		n := len(wordRuns(text))
-		return result(relation.holds(n, asked), "%s: %s %d asked", count(n, "word"), relation, asked)
+		return result(relation.holds(n, asked), "%s; expected %s %d", count(n, "word"), relation, asked)
 	}
 }
 
@@ -204,7 +204,7 @@ func countParagraphs(parts []string, asked int) finding {
 		}
 		n--
 	}
-	return result(n == asked, "%s: %d asked", count(n, "paragraph"), asked)
+	return result(n == asked, "%s; expected %d", count(n, "paragraph"), asked)
 }
 
 func nthParagraphFirstWord(k *kwargs) check {
@@ -230,7 +230,7 @@ func nthParagraphFirstWord(k *kwargs) check {
 			found = found[:end]
 		}
 		found = lowerLetters(found)
-		return result(n == asked && found == word, "%s, the first word of number %d is %s: %d and %s asked",
+		return result(n == asked && found == word, "%s, the first word of number %d is %s; expected %d and %s",
 			count(n, "paragraph"), nth, quote(found), asked, quote(word))
 	}
 }
@@ -250,7 +250,7 @@ var placeholder = regexp.MustCompile(`\[[^\n]*?\]`)
 func matchesAtLeast(p *regexp.Regexp, unit string, asked int) check {
 	return func(text string) finding {
 		n := len(p.FindAllStringIndex(text, -1))
-		return result(n >= asked, "%s: at least %d asked", count(n, unit), asked)
+		return result(n >= asked, "%s; expected at least %d", count(n, unit), asked)
 	}
 }
 
@@ -282,7 +282,7 @@ func bulletLists(k *kwargs) check {
 	asked := k.integer("num_bullets", 0)
 	return func(text string) finding {
 		n := len(starBullet.FindAllStringIndex(text, -1)) + len(dashBullet.FindAllStringIndex(text, -1))
-		return result(n == asked, "%s: %d asked", count(n, "bullet point"), asked)
+		return result(n == asked, "%s; expected %d", count(n, "bullet point"), asked)
 	}
 }
 
@@ -294,7 +294,7 @@ func containsOne(phrases ...string) check {
 				return result(true, "%s is found", quote(p))
 			}
 		}
-		return result(false, "none of the asked phrases is found")
+		return result(false, "none of the expected phrases is found")
 	}
 }
 
@@ -314,7 +314,7 @@ func highlights(k *kwargs) check {
 				}
 			}
 		}
-		return result(n >= asked, "%s: at least %d asked", count(n, "highlighted section"), asked)
+		return result(n >= asked, "%s; expected at least %d", count(n, "highlighted section"), asked)
 	}
 }
 
@@ -328,7 +328,7 @@ func multipleSections(k *kwargs) check {
 			return result(false, "%v", err)
 		}
 		n *= 1 + p.program.groups // re.split gives the groups back as parts
-		return result(n >= asked, "%s: at least %d asked", count(n, "section"), asked)
+		return result(n >= asked, "%s; expected at least %d", count(n, "section"), asked)
 	}
 }
 
@@ -365,15 +365,15 @@ func twoResponses(text string) finding {
 		}
 	}
 	if len(responses) != 2 {
-		return result(false, "%s: 2 asked", count(len(responses), "response"))
+		return result(false, "%s; expected 2", count(len(responses), "response"))
 	}
-	return result(responses[0] != responses[1], "two responses, which have to differ")
+	return result(responses[0] != responses[1], "the two responses must differ")
 }
 
 func repeatPrompt(k *kwargs) check {
 	prompt := lower(k.word("prompt_to_repeat"))
 	return func(text string) finding {
-		return result(strings.HasPrefix(lower(strip(text)), prompt), "the completion has to begin with the request")
+		return result(strings.HasPrefix(lower(strip(text)), prompt), "the completion must begin with the request")
 	}
 }
 
@@ -381,7 +381,7 @@ func endPhrase(k *kwargs) check {
 	phrase := lower(k.word("end_phrase"))
 	return func(text string) finding {
 		end := lower(strings.Trim(strip(text), `"`))
-		return result(strings.HasSuffix(end, phrase), "the completion has to end with %s", quote(phrase))
+		return result(strings.HasSuffix(end, phrase), "the completion must end with %s", quote(phrase))
 	}
 }
 
@@ -394,7 +394,7 @@ func capitalWords(k *kwargs) check {
 				n++
 			}
 		}
-		return result(relation.holds(n, asked), "%s in capitals: %s %d asked", count(n, "word"), relation, asked)
+		return result(relation.holds(n, asked), "%s in capitals; expected %s %d", count(n, "word"), relation, asked)
 	}
 }
 
@@ -409,5 +409,5 @@ func without(sign string) check {
 func quotation(text string) finding {
 	text = strip(text)
 	ok := len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"'
-	return result(ok, "the first and the last character have to be quotation marks")
+	return result(ok, "the first and the last character must be quotation marks")
 }

@@ -32,7 +32,7 @@ var ifrlvrKinds = []kind{
 		"the instruction says \"should appear N times\", the check is at least or less than; the keyword is a regular expression",
 		0, keywordFrequency},
 	{"keywords:exclude_word_harder", "the keyword does not occur", "keyword  string",
-		"it is searched with a space on both sides, so it is not found at either end or before a comma", 0, excludeWord},
+		"it is searched for with a space on both sides, so it is not found at either end or before a comma", 0, excludeWord},
 	{"paragraphs:paragraphs", "there are two paragraphs between *** dividers", "", "", 0,
 		func(*kwargs) check { return starParagraphs(2) }},
 	{"paragraphs:paragraphs2", "there are two paragraphs between blank lines", "", "", 0,
@@ -61,7 +61,7 @@ var ifrlvrKinds = []kind{
 		"N         whole number of 1 or more\nrelation  \"at least\" or \"less than\"", "letters are a to z", 0, letterCounting},
 	{"letters:letter_counting2", "the letter occurs at least, or less than, the given number of times",
 		"letter        one letter\nlet_frequency whole number\nlet_relation  \"at least\" or \"less than\"",
-		"a letter outside a to z is replaced by one drawn at random; here by a, as in the reference verdicts",
+		"the original replaces a letter outside a to z by a random one; here it becomes a, as in the reference verdicts",
 		0, letterFrequency},
 	{"count:counting_composition", "there are three paragraphs with the given numbers of sentences and of words in each sentence",
 		"n_sent   whole number of 1 or more\nn_words  whole number of 1 or more",
@@ -98,12 +98,12 @@ func repeatPhrase(k *kwargs) check {
 			return result(false, "%v", err)
 		}
 		if len(all) != asked {
-			return result(false, "the phrase is found %s: %d asked", count(len(all), "time"), asked)
+			return result(false, "the phrase is found %s; expected %d", count(len(all), "time"), asked)
 		}
 		for _, m := range all {
 			words := split(m)
 			if len(words) != len(phrase) {
-				return result(false, "%s has %s: %d asked", quote(m), count(len(words), "word"), len(phrase))
+				return result(false, "%s has %s; expected %d", quote(m), count(len(words), "word"), len(phrase))
 			}
 			changed := 0
 			for i := range words {
@@ -112,7 +112,7 @@ func repeatPhrase(k *kwargs) check {
 				}
 			}
 			if changed != 1 {
-				return result(false, "%s has %s changed: 1 asked", quote(m), count(changed, "word"))
+				return result(false, "%s has %s changed; expected 1", quote(m), count(changed, "word"))
 			}
 		}
 		return result(true, "the phrase is found %s with one word changed", count(asked, "time"))
@@ -123,7 +123,7 @@ func repeatPhrase(k *kwargs) check {
 func sameAs(want, what string) check {
 	want = lower(strip(want))
 	return func(text string) finding {
-		return result(lower(strip(text)) == want, "the completion has to be %s: %s", what, quote(want))
+		return result(lower(strip(text)) == want, "the completion must be %s: %s", what, quote(want))
 	}
 }
 
@@ -135,7 +135,7 @@ func copySpanIdx(k *kwargs) check {
 	if from == 0 || to == 0 {
 		k.fail("kwargs: n_start is %d and n_end %d; accepted: whole numbers other than 0", from, to)
 	}
-	return sameAs(slice(prompt, from, to), "the asked part of the request")
+	return sameAs(slice(prompt, from, to), "the requested part of the prompt")
 }
 
 func copyMultiple(k *kwargs) check {
@@ -143,7 +143,7 @@ func copyMultiple(k *kwargs) check {
 	return func(text string) finding {
 		parts := strings.Split(text, "******")
 		if len(parts) != asked {
-			return result(false, "%s between ******: %d asked", count(len(parts), "part"), asked)
+			return result(false, "%s between ******; expected %d", count(len(parts), "part"), asked)
 		}
 		for i, p := range parts {
 			if lower(strip(p)) != prompt {
@@ -207,10 +207,10 @@ func exactCounts(k *kwargs, keywords []string, asked []int) check {
 				return result(false, "%v", err)
 			}
 			if n != asked[i] {
-				return result(false, "keyword %s is found %s: %d asked", quote(keywords[i]), count(n, "time"), asked[i])
+				return result(false, "keyword %s is found %s; expected %d", quote(keywords[i]), count(n, "time"), asked[i])
 			}
 		}
-		return result(true, "%s found as often as asked", count(len(keywords), "keyword"))
+		return result(true, "%s found as often as expected", count(len(keywords), "keyword"))
 	}
 }
 
@@ -231,7 +231,7 @@ func eachSentence(want string, pick func(words []string) string) check {
 				return result(false, "sentence %d is blank", i+1)
 			}
 			if w := pick(words); lower(w) != want {
-				return result(false, "sentence %d has %s: %s asked", i+1, quote(w), quote(want))
+				return result(false, "sentence %d has %s; expected %s", i+1, quote(w), quote(want))
 			}
 		}
 		return result(true, "every sentence has %s", quote(want))
@@ -256,7 +256,7 @@ func oneWord(want, which string, pick func(words []string) string) check {
 	want = lower(want)
 	return func(text string) finding {
 		w := pick(split(text))
-		return result(lower(w) == want, "the %s word is %s: %s asked", which, quote(w), quote(want))
+		return result(lower(w) == want, "the %s word is %s; expected %s", which, quote(w), quote(want))
 	}
 }
 
@@ -279,7 +279,7 @@ func lowercaseCounting(k *kwargs) check {
 				n++
 			}
 		}
-		return result(n <= asked, "%s in lower case: at most %d asked", count(n, "word"), asked)
+		return result(n <= asked, "%s in lower case; expected at most %d", count(n, "word"), asked)
 	}
 }
 
@@ -292,7 +292,7 @@ func letterCounting(k *kwargs) check {
 				n++
 			}
 		}
-		return result(relation.holds(n, asked), "%s: %s %d asked", count(n, "letter"), relation, asked)
+		return result(relation.holds(n, asked), "%s; expected %s %d", count(n, "letter"), relation, asked)
 	}
 }
 
@@ -303,15 +303,15 @@ func countingComposition(k *kwargs) check {
 		for i, p := range paragraphs {
 			all := ruleSentences(p)
 			if len(all) != sentences {
-				return result(false, "paragraph %d has %s: %d asked", i+1, count(len(all), "sentence"), sentences)
+				return result(false, "paragraph %d has %s; expected %d", i+1, count(len(all), "sentence"), sentences)
 			}
 			for j, s := range all {
 				if n := len(wordTokens(s)); n != words {
-					return result(false, "sentence %d of paragraph %d has %s: %d asked", j+1, i+1, count(n, "word"), words)
+					return result(false, "sentence %d of paragraph %d has %s; expected %d", j+1, i+1, count(n, "word"), words)
 				}
 			}
 		}
-		return result(len(paragraphs) == 3, "%s: 3 asked", count(len(paragraphs), "paragraph"))
+		return result(len(paragraphs) == 3, "%s; expected 3", count(len(paragraphs), "paragraph"))
 	}
 }
 
@@ -352,13 +352,13 @@ func wordAt(words []string, n, m int, keyword string) finding {
 	if len(words) < m {
 		return result(false, "sentence %d has %s: there is no word %d", n, count(len(words), "word"), m)
 	}
-	return result(words[m-1] == keyword, "word %d of sentence %d is %s: %s asked", m, n, quote(words[m-1]), quote(keyword))
+	return result(words[m-1] == keyword, "word %d of sentence %d is %s; expected %s", m, n, quote(words[m-1]), quote(keyword))
 }
 
 func startEnd(text string) finding {
 	words := wordTokens(text)
 	if len(words) < 2 {
-		return result(false, "%s: 2 or more asked", count(len(words), "word"))
+		return result(false, "%s; expected 2 or more", count(len(words), "word"))
 	}
 	a, b := words[0], words[len(words)-1]
 	return result(lower(a) == lower(b), "the first word is %s, the last %s", quote(a), quote(b))

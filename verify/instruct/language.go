@@ -174,7 +174,7 @@ func responseLanguage(k *kwargs) check {
 		if found == "" {
 			found = "unknown"
 		}
-		return result(found == code, "the language is %s: %s asked", found, quote(asked))
+		return result(found == code, "the language is %s; expected %s", found, quote(asked))
 	}
 }
 
@@ -185,6 +185,6 @@ func englishIn(what string, inCase func(string) bool) check {
 			return result(false, "not all letters are in %s, or there are none", what)
 		}
 		found, ok := detectLanguage(text)
-		return result(!ok || found == "en", "in %s, the language is %s: en asked", what, found)
+		return result(!ok || found == "en", "in %s, the language is %s; expected en", what, found)
 	}
 }

@@ -264,7 +264,7 @@ func (r *patternReader) bracket() (*part, error) {
 		r.at = len(r.in) - len(after)
 		r.names[name] = r.groups + 1
 	case r.accept("(?"):
-		return nil, r.fail("a group of a kind that is not read")
+		return nil, r.fail("this kind of group is not supported")
 	default:
 		r.at++
 	}

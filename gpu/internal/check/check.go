@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -121,56 +120,13 @@ func viewEnd(v gpu.View) int {
 func Extent(kernel *shaders.Kernel, params []uint32) ([3]int, error) {
 	size := [3]int{1, 1, 1}
 	for i, text := range strings.Split(kernel.Size, ",") {
-		n, err := evaluate(strings.TrimSpace(text), kernel, params)
+		n, err := kernel.Number(text, params)
 		if err != nil {
 			return size, fmt.Errorf("size of kernel %s: %w", kernel.Name, err)
 		}
 		size[i] = max(n, 1)
 	}
 	return size, nil
-}
-
-// evaluate works out sums of products of parameters and numbers, and
-// ceil(a/b).
-func evaluate(text string, kernel *shaders.Kernel, params []uint32) (int, error) {
-	if inner, ok := strings.CutPrefix(text, "ceil("); ok {
-		over, under, _ := strings.Cut(strings.TrimSuffix(inner, ")"), "/")
-		a, err := evaluate(over, kernel, params)
-		if err != nil {
-			return 0, err
-		}
-		b, err := evaluate(under, kernel, params)
-		if err != nil {
-			return 0, err
-		}
-		return (a + b - 1) / b, nil
-	}
-	sum := 0
-	for _, term := range strings.Split(text, "+") {
-		product := 1
-		for _, factor := range strings.Split(term, "*") {
-			n, err := operand(factor, kernel, params)
-			if err != nil {
-				return 0, err
-			}
-			product *= n
-		}
-		sum += product
-	}
-	return sum, nil
-}
-
-func operand(text string, kernel *shaders.Kernel, params []uint32) (int, error) {
-	for i, name := range kernel.Params {
-		if name == text {
-			return int(params[i]), nil
-		}
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("%q is neither a parameter nor a number", text)
-	}
-	return n, nil
 }
 
 // Range checks a copy of length bytes at an offset of a buffer of size bytes.

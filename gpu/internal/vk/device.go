@@ -13,6 +13,10 @@ type Device struct {
 	handle uintptr
 	Queue  Queue
 
+	// Statistics tells whether pipelines are compiled so that Executables can tell
+	// about them.
+	Statistics bool
+
 	destroyDevice              uintptr
 	getDeviceQueue             uintptr
 	createBuffer               uintptr
@@ -54,16 +58,25 @@ type Device struct {
 	cmdWriteTimestamp          uintptr
 	queueSubmit                uintptr
 	queueWaitIdle              uintptr
+
+	executableProperties uintptr // these two with Statistics alone
+	executableStatistics uintptr
 }
 
 // NewDevice makes a device of physical device i with one queue of the family.
-// The only features it enables are 64-bit integers, if there are any, and what
-// a driver that lacks parts of Vulkan insists on.
-func (in *Instance) NewDevice(i int, family uint32) (*Device, error) {
+// The only features it enables are 64-bit integers, if there are any, what a driver
+// that lacks parts of Vulkan insists on, and, if they are wanted and there are any,
+// statistics of pipelines: drivers may compile more slowly with them.
+func (in *Instance) NewDevice(i int, family uint32, statistics bool) (*Device, error) {
 	physical := in.physicalDevices[i]
+	available := in.deviceExtensions(physical)
+	d := &Device{Statistics: statistics && hasExtension(available, extExecutables)}
 	var extensions []string
-	if hasExtension(in.deviceExtensions(physical), extPortableDevice) {
+	if hasExtension(available, extPortableDevice) {
 		extensions = append(extensions, extPortableDevice)
+	}
+	if d.Statistics {
+		extensions = append(extensions, extExecutables)
 	}
 	var supported, enabled [featureCount]uint32
 	invoke(in.features, physical, uintptr(unsafe.Pointer(&supported)))
@@ -85,7 +98,9 @@ func (in *Instance) NewDevice(i int, family uint32) (*Device, error) {
 		extensionNames: pinnedStrings(&pin, extensions),
 		features:       pinned(&pin, &enabled),
 	}
-	d := &Device{}
+	if d.Statistics {
+		info.pNext = pinned(&pin, &executableFeatures{header: header{sType: typeExecutableFeatures}, info: 1})
+	}
 	if r := invoke(in.createDevice, physical, uintptr(unsafe.Pointer(&info)), 0, uintptr(unsafe.Pointer(&d.handle))); r != Success {
 		return nil, fmt.Errorf("vkCreateDevice: %s", r)
 	}
@@ -99,7 +114,7 @@ func (in *Instance) NewDevice(i int, family uint32) (*Device, error) {
 }
 
 func (d *Device) procs() []proc {
-	return []proc{
+	list := []proc{
 		{&d.destroyDevice, "vkDestroyDevice"},
 		{&d.getDeviceQueue, "vkGetDeviceQueue"},
 		{&d.createBuffer, "vkCreateBuffer"},
@@ -142,6 +157,12 @@ func (d *Device) procs() []proc {
 		{&d.queueSubmit, "vkQueueSubmit"},
 		{&d.queueWaitIdle, "vkQueueWaitIdle"},
 	}
+	if d.Statistics {
+		list = append(list,
+			proc{&d.executableProperties, "vkGetPipelineExecutablePropertiesKHR"},
+			proc{&d.executableStatistics, "vkGetPipelineExecutableStatisticsKHR"})
+	}
+	return list
 }
 
 // Destroy frees the device. Everything made by it must be gone.
@@ -267,6 +288,9 @@ func (d *Device) CreateComputePipeline(m ShaderModule, entry string, l PipelineL
 		},
 		layout:    l,
 		baseIndex: -1,
+	}
+	if d.Statistics {
+		info.flags = captureStatistics
 	}
 	r = invoke(d.createComputePipelines, d.handle, 0, 1, uintptr(unsafe.Pointer(&info)), 0, uintptr(unsafe.Pointer(&p)))
 	return p, r

@@ -219,12 +219,19 @@ func (in *Instance) deviceExtensions(device physicalDevice) []extensionPropertie
 // enumerate asks for the count, then for the list, as Vulkan's vkEnumerate
 // functions want it.
 func enumerate[T any](ask func(count *uint32, list *T) Result) ([]T, Result) {
+	var empty T
+	return enumerateInto(empty, ask)
+}
+
+// enumerateInto is enumerate for structures that must be handed over with a type in
+// them, which empty has.
+func enumerateInto[T any](empty T, ask func(count *uint32, list *T) Result) ([]T, Result) {
 	for {
 		var count uint32
 		if r := ask(&count, nil); r != Success || count == 0 {
 			return nil, r
 		}
-		list := make([]T, count)
+		list := slices.Repeat([]T{empty}, int(count))
 		// Incomplete: the list grew between the calls.
 		if r := ask(&count, &list[0]); r != Incomplete {
 			return list[:count], r

@@ -67,9 +67,27 @@ func TestLayout(t *testing.T) {
 		{"VkMemoryBarrier", unsafe.Sizeof(memoryBarrier{}), 24},
 		{"VkBufferCopy", unsafe.Sizeof(bufferCopy{}), 24},
 		{"VkSubmitInfo", unsafe.Sizeof(submitInfo{}), 72},
+		{"VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR", unsafe.Sizeof(executableFeatures{}), 24},
+		{"VkPipelineInfoKHR", unsafe.Sizeof(pipelineInfo{}), 24},
+		{"VkPipelineExecutablePropertiesKHR", unsafe.Sizeof(executableProperties{}), 536},
+		{"VkPipelineExecutableInfoKHR", unsafe.Sizeof(executableInfo{}), 32},
+		{"VkPipelineExecutableStatisticKHR", unsafe.Sizeof(executableStatistic{}), 544},
+		{"executableStatistic.value", unsafe.Offsetof(executableStatistic{}.value), 536},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestStatisticNumber(t *testing.T) {
+	for _, c := range []struct {
+		format uint32
+		bits   uint64
+		want   float64
+	}{{statisticBool, 1<<40 | 1, 1}, {statisticInt64, ^uint64(2), -3}, {2, 1 << 40, 1 << 40}, {statisticFloat64, 0x3ff8000000000000, 1.5}} {
+		if got := (&executableStatistic{format: c.format, value: c.bits}).number(); got != c.want {
+			t.Errorf("format %d, bits %#x: %g, want %g", c.format, c.bits, got, c.want)
 		}
 	}
 }

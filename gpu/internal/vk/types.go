@@ -50,6 +50,11 @@ const (
 	typeMaintenance3Properties        = 1000168000
 	typeDriverProperties              = 1000196000
 	typeMemoryBudgetProperties        = 1000237000
+	typeExecutableFeatures            = 1000269000
+	typePipelineInfo                  = 1000269001
+	typeExecutableProperties          = 1000269002
+	typeExecutableInfo                = 1000269003
+	typeExecutableStatistic           = 1000269004
 )
 
 // PhysicalDeviceType is VkPhysicalDeviceType.
@@ -118,14 +123,16 @@ const (
 	maxMemoryHeaps      = 16
 	maxNameSize         = 256
 	maxUUIDSize         = 16
-	enumeratePortable   = 0x1 // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
-	poolResetCommand    = 0x2 // VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT
-	useSimultaneous     = 0x4 // VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+	enumeratePortable   = 0x1  // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
+	poolResetCommand    = 0x2  // VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT
+	useSimultaneous     = 0x4  // VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+	captureStatistics   = 0x40 // VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
 	queryResult64       = 0x1
 	queryResultWait     = 0x2
 	extPortableInstance = "VK_KHR_portability_enumeration"
 	extPortableDevice   = "VK_KHR_portability_subset"
 	extMemoryBudget     = "VK_EXT_memory_budget"
+	extExecutables      = "VK_KHR_pipeline_executable_properties"
 )
 
 // header starts every extensible structure.

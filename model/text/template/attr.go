@@ -321,7 +321,7 @@ func (c call) text(method string, i int) (s string, ok bool, err error) {
 	}
 	s, ok = c.args[i].(string)
 	if !ok {
-		err = fmt.Errorf("%s() wants a string, found %s", method, typeName(c.args[i]))
+		err = fmt.Errorf("%s() needs a string, found %s", method, typeName(c.args[i]))
 	}
 	return s, ok, err
 }
@@ -330,7 +330,7 @@ func (c call) text(method string, i int) (s string, ok bool, err error) {
 func (c call) mustText(method string, i int) (string, error) {
 	s, ok, err := c.text(method, i)
 	if err == nil && !ok {
-		err = fmt.Errorf("%s() wants a string, found none", method)
+		err = fmt.Errorf("%s() needs a string, found none", method)
 	}
 	return s, err
 }
@@ -342,7 +342,7 @@ func (c call) number(method string, i int, absent int64) (int64, error) {
 	}
 	n, ok := small(c.args[i])
 	if !ok {
-		return 0, fmt.Errorf("%s() wants an integer, found %s", method, typeName(c.args[i]))
+		return 0, fmt.Errorf("%s() needs an integer, found %s", method, typeName(c.args[i]))
 	}
 	return n, nil
 }

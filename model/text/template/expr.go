@@ -321,7 +321,7 @@ func (a *arguments) call(r *run, s *scope) (call, error) {
 	}
 	d, ok := v.(*Dict)
 	if !ok {
-		return call{}, fmt.Errorf("what stands behind ** has to be a dict, found %s", typeName(v))
+		return call{}, fmt.Errorf("the value after ** must be a dict, found %s", typeName(v))
 	}
 	for i, key := range d.keys {
 		name, ok := key.(string)

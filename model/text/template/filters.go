@@ -92,7 +92,7 @@ func attrFilter(r *run, v any, c call) (any, error) {
 	}
 	text, ok := values[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("attr wants the name of an attribute, found %s", typeName(values[0]))
+		return nil, fmt.Errorf("attr needs the name of an attribute, found %s", typeName(values[0]))
 	}
 	if a, ok := attribute(v, text); ok {
 		return a, nil
@@ -162,7 +162,7 @@ func indentFilter(r *run, v any, c call) (any, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return nil, fmt.Errorf("indent wants a string, found %s", typeName(v))
+		return nil, fmt.Errorf("indent needs a string, found %s", typeName(v))
 	}
 	indent, isText := values[0].(string)
 	if !isText {
@@ -227,7 +227,7 @@ func truncateFilter(r *run, v any, c call) (any, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return nil, fmt.Errorf("truncate wants a string, found %s", typeName(v))
+		return nil, fmt.Errorf("truncate needs a string, found %s", typeName(v))
 	}
 	numbers := [2]int64{255, 5}
 	for i, k := range []int{0, 3} {
@@ -246,7 +246,7 @@ func truncateFilter(r *run, v any, c call) (any, error) {
 	room := numbers[0] - int64(utf8.RuneCountInString(end))
 	switch {
 	case room < 0:
-		return nil, fmt.Errorf("truncate wants a length of at least that of its end %q, found %d", clip(end), numbers[0])
+		return nil, fmt.Errorf("truncate needs a length that leaves room for its end %q, found %d", clip(end), numbers[0])
 	case int64(utf8.RuneCountInString(s)) <= numbers[0]+numbers[1]:
 		return s, r.work(len(s))
 	}
@@ -299,7 +299,7 @@ func intFilter(_ *run, v any, c call) (any, error) {
 			return nil, err
 		}
 		if base < 2 || base > 36 {
-			return nil, fmt.Errorf("int wants a base from 2 to 36, found %d", base)
+			return nil, fmt.Errorf("int needs a base from 2 to 36, found %d", base)
 		}
 	}
 	if !given[0] {
@@ -373,7 +373,7 @@ func roundFilter(_ *run, v any, c call) (any, error) {
 	}
 	f, ok := asFloat(v)
 	if !ok {
-		return nil, fmt.Errorf("round wants a number, found %s", typeName(v))
+		return nil, fmt.Errorf("round needs a number, found %s", typeName(v))
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return f, nil
@@ -420,7 +420,7 @@ func sizeFilter(_ *run, v any, c call) (any, error) {
 		f, ok = parseFloat(s)
 	}
 	if !ok {
-		return nil, fmt.Errorf("filesizeformat wants a number, found %s", typeName(v))
+		return nil, fmt.Errorf("filesizeformat needs a number, found %s", typeName(v))
 	}
 	base, units := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
 	if truth(values[0]) {
@@ -471,7 +471,7 @@ func urlencodeFilter(r *run, v any, c call) (any, error) {
 	for _, pair := range pairs {
 		items, err := r.all(pair)
 		if err == nil && len(items) != 2 {
-			err = errors.New("urlencode wants pairs of key and value")
+			err = errors.New("urlencode needs pairs of key and value")
 		}
 		var texts [2]string
 		for i := 0; i < 2 && err == nil; i++ {

@@ -13,7 +13,7 @@ func batchFilter(r *run, v any, c call) (any, error) {
 	}
 	size, err := (call{args: values}).number("batch", 0, 0)
 	if err == nil && (size < 1 || size > maxRange) {
-		err = fmt.Errorf("batch wants a size from 1 to %d, found %d", maxRange, size)
+		err = fmt.Errorf("batch needs a size from 1 to %d, found %d", maxRange, size)
 	}
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func sliceFilter(r *run, v any, c call) (any, error) {
 	}
 	n, err := (call{args: values}).number("slice", 0, 0)
 	if err == nil && (n < 1 || n > maxRange) {
-		err = fmt.Errorf("slice wants a count from 1 to %d, found %d", maxRange, n)
+		err = fmt.Errorf("slice needs a count from 1 to %d, found %d", maxRange, n)
 	}
 	if err != nil {
 		return nil, err

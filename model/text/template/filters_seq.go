@@ -49,7 +49,7 @@ func (r *run) getter(attribute any) (func(v any) (any, error), error) {
 	case int64:
 		path = []any{a}
 	default:
-		return nil, fmt.Errorf("the name of an attribute has to be a string or an integer, found %s", typeName(attribute))
+		return nil, fmt.Errorf("the name of an attribute must be a string or an integer, found %s", typeName(attribute))
 	}
 	return func(v any) (any, error) {
 		for _, part := range path {
@@ -155,7 +155,7 @@ func dictsortFilter(r *run, v any, c call) (any, error) {
 	}
 	d, ok := v.(*Dict)
 	if !ok {
-		return nil, fmt.Errorf("dictsort wants a dict, found %s", typeName(v))
+		return nil, fmt.Errorf("dictsort needs a dict, found %s", typeName(v))
 	}
 	part := int64(0)
 	switch {

@@ -137,7 +137,7 @@ func percentNumber(text string, take func() (any, error)) (int64, string, error)
 		v, err := take()
 		n, isInt := small(v)
 		if err == nil && !isInt {
-			err = errors.New("* wants int")
+			err = errors.New("* needs an integer")
 		}
 		return max(-1<<40, min(n, 1<<40)), rest, err
 	}

@@ -33,7 +33,7 @@ func rangeFunction(_ *run, c call) (any, error) {
 			return nil, err
 		}
 		if n[i] > 1<<53 || n[i] < -1<<53 {
-			return nil, fmt.Errorf("range() wants numbers within 2**53, found %d", n[i])
+			return nil, fmt.Errorf("range() needs numbers within 2**53, found %d", n[i])
 		}
 	}
 	r := &span{n[0], n[1], 1, 0}
@@ -75,7 +75,7 @@ func dictFunction(r *run, c call) (any, error) {
 		for _, pair := range pairs {
 			items, err := r.all(pair)
 			if err == nil && len(items) != 2 {
-				err = fmt.Errorf("dict wants pairs of key and value, found %d items", len(items))
+				err = fmt.Errorf("dict needs pairs of key and value, found %d items", len(items))
 			}
 			if err != nil {
 				return nil, err
@@ -105,7 +105,7 @@ func namespaceFunction(r *run, c call) (any, error) {
 
 func cyclerFunction(_ *run, c call) (any, error) {
 	if len(c.args) == 0 {
-		return nil, errors.New("cycler wants at least one item")
+		return nil, errors.New("cycler needs at least one item")
 	}
 	return &cycler{items: c.args}, nil
 }

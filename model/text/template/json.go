@@ -122,12 +122,12 @@ func tojsonFilter(r *run, v any, c call) (any, error) {
 	if values[2] != nil {
 		pair, err := r.all(values[2])
 		if err != nil || len(pair) != 2 {
-			return nil, firstError(err, errors.New(`tojson wants two separators, as in (",", ":")`))
+			return nil, firstError(err, errors.New(`tojson needs two separators, as in (",", ":")`))
 		}
 		for i, text := range []*string{&e.between, &e.colon} {
 			s, ok := pair[i].(string)
 			if !ok {
-				return nil, fmt.Errorf("tojson wants strings as separators, found %s", typeName(pair[i]))
+				return nil, fmt.Errorf("tojson needs strings as separators, found %s", typeName(pair[i]))
 			}
 			*text = s
 		}

@@ -461,11 +461,11 @@ func unescape(s string) (string, error) {
 			continue
 		}
 		if i+width >= len(s) {
-			return "", fmt.Errorf(`the escape \%c wants %d hexadecimal digits`, c, width)
+			return "", fmt.Errorf(`the escape \%c needs %d hexadecimal digits`, c, width)
 		}
 		v, err := strconv.ParseUint(s[i+1:i+1+width], 16, 32)
 		if err != nil || v > unicode.MaxRune {
-			return "", fmt.Errorf(`the escape \%c wants %d hexadecimal digits of a character, found %q`, c, width, s[i+1:i+1+width])
+			return "", fmt.Errorf(`the escape \%c needs %d hexadecimal digits of a character, found %q`, c, width, s[i+1:i+1+width])
 		}
 		b.WriteRune(rune(v))
 		i += width

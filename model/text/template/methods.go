@@ -210,7 +210,7 @@ func (r *run) splitArgs(name, s string, c call) (sep string, given bool, limit i
 	if present[1] {
 		n, ok := small(values[1])
 		if !ok {
-			return "", false, 0, fmt.Errorf("%s() wants an integer as maxsplit, found %s", name, typeName(values[1]))
+			return "", false, 0, fmt.Errorf("%s() needs an integer as maxsplit, found %s", name, typeName(values[1]))
 		}
 		limit = int(max(-1, min(n, 1<<40)))
 	}
@@ -394,7 +394,7 @@ func affix(name string, has func(s, affix string) bool) strMethod {
 		for _, option := range options {
 			text, isText := option.(string)
 			if !isText {
-				return nil, fmt.Errorf("%s() wants a string or a tuple of strings, found %s", name, typeName(option))
+				return nil, fmt.Errorf("%s() needs a string or a tuple of strings, found %s", name, typeName(option))
 			}
 			if ok && has(s, text) {
 				return true, nil
@@ -423,12 +423,12 @@ func replaceMethod(r *run, s string, c call) (any, error) {
 	if given[2] {
 		var ok bool
 		if limit, ok = small(values[2]); !ok {
-			return nil, fmt.Errorf("replace() wants an integer as count, found %s", typeName(values[2]))
+			return nil, fmt.Errorf("replace() needs an integer as count, found %s", typeName(values[2]))
 		}
 	}
 	for _, v := range values[:2] {
 		if _, ok := v.(string); !ok {
-			return nil, fmt.Errorf("replace() wants strings, found %s", typeName(v))
+			return nil, fmt.Errorf("replace() needs strings, found %s", typeName(v))
 		}
 	}
 	return r.replace(s, values[0].(string), values[1].(string), limit)

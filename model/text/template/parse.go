@@ -362,7 +362,7 @@ func (p *parser) signature(m *macro) error {
 			return err
 		}
 		if slices.Contains(m.params, t.text) {
-			return failAt(t.pos, "the parameter '%s' stands twice", t.text)
+			return failAt(t.pos, "the parameter '%s' appears twice", t.text)
 		}
 		m.params = append(m.params, t.text)
 		if p.skip("=") {
@@ -417,7 +417,7 @@ func (p *parser) callTag(pos int) (stmt, error) {
 	}
 	c, ok := e.(*callExpr)
 	if !ok {
-		return nil, failAt(pos, "a call block wants a call, as in {%% call name() %%}")
+		return nil, failAt(pos, "a call block needs a call, as in {%% call name() %%}")
 	}
 	return &callBlock{pos, m, c}, p.macroBody(m, "endcall")
 }

@@ -72,8 +72,8 @@ type (
 )
 
 var (
-	errBreak    = errors.New("break stands outside of a loop")
-	errContinue = errors.New("continue stands outside of a loop")
+	errBreak    = errors.New("break is outside a loop")
+	errContinue = errors.New("continue is outside a loop")
 )
 
 func (r *run) exec(body []stmt, s *scope) error {

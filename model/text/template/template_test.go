@@ -80,11 +80,11 @@ func TestErrors(t *testing.T) {
 		{"{{ 1 is loud }}", "line 1, column 9: there is no test 'loud'"},
 		{"{{ 1|tojson(colour=2) }}", "line 1, column 6: tojson has no argument 'colour'"},
 		{"{{ '%s' ~ [1].append(2) }}", "line 1, column 21: access to attribute 'append' of 'list' object is unsafe"},
-		{"{% break %}", "line 1, column 4: break stands outside of a loop"},
+		{"{% break %}", "line 1, column 4: break is outside a loop"},
 		{"{% set none = 1 %}", "line 1, column 8: cannot assign to 'none'"},
 		{"{% set x.y = 1 %}", "line 1, column 8: cannot assign attribute on non-namespace object 'x'"},
 		{"{{ raise_exception('no\nno') }}", "line 1, column 19: no\nno"},
-		{"{{ '\\x4' }}", `line 1, column 4: the escape \x wants 2 hexadecimal digits`},
+		{"{{ '\\x4' }}", `line 1, column 4: the escape \x needs 2 hexadecimal digits`},
 		{"{{ '\\N{DASH}' }}", `line 1, column 4: the escape \N is not supported; write the character, or \u and its number`},
 		{"a\xff", "line 1, column 1: the template is not valid UTF-8"},
 	} {

@@ -105,7 +105,7 @@ func remainder(name string, by, want int64) test {
 			return false, err
 		}
 		if _, ok := asFloat(v); !ok && !isUndefined(v) {
-			return false, fmt.Errorf("the test '%s' wants a number, found %s", name, typeName(v))
+			return false, fmt.Errorf("the test '%s' needs a number, found %s", name, typeName(v))
 		}
 		rest, err := r.arithmetic("%", v, by)
 		if err != nil {
@@ -121,7 +121,7 @@ func divisible(r *run, v any, c call) (bool, error) {
 		return false, err
 	}
 	if _, ok := v.(string); ok {
-		return false, errors.New("the test 'divisibleby' wants a number, found str")
+		return false, errors.New("the test 'divisibleby' needs a number, found str")
 	}
 	rest, err := r.arithmetic("%", v, values[0])
 	if err != nil {

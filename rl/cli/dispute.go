@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/fleet/bus"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/terminal"
+)
+
+// disputesDir is the folder of a run that keeps the results for which workers were
+// refused: ITEM.json for each, and DIGEST.safetensors for the weights.
+const disputesDir = "disputes"
+
+// maxDispute is the size of the largest ITEM.json that is read, maxWeights that of its
+// weights.
+const (
+	maxDispute = 1 << 30
+	maxWeights = 1 << 40
+)
+
+// disputeLine is a disputed item as a file.
+type disputeLine struct {
+	Worker  string          `json:"worker"`
+	Why     string          `json:"why"`
+	Trainer bus.Card        `json:"trainer"`
+	Card    *bus.Card       `json:"worker_card,omitempty"` // of a worker of another machine
+	Item    []byte          `json:"item"`                  // base64, as all bytes here
+	Answer  []byte          `json:"answer"`
+	Right   []byte          `json:"right"`   // null: the answer is malformed
+	Spec    json.RawMessage `json:"spec"`    // of the model
+	Weights string          `json:"weights"` // file beside this one
+}
+
+// save writes a disputed item into the run folder.
+func (w *workers) save(d fleet.Dispute, spec []byte, note func(string)) error {
+	weights := hex.EncodeToString(d.Item.Weights[:8]) + ".safetensors"
+	line := disputeLine{Worker: d.Worker, Why: d.Why, Trainer: w.own, Item: d.Item.Encode(), Answer: d.Answer, Right: d.Right, Spec: spec, Weights: weights}
+	if w.hub != nil {
+		line.Card = w.hub.CardOf(d.Worker)
+	}
+	text, err := json.MarshalIndent(line, "", "  ")
+	if err != nil {
+		return err
+	}
+	name := disputesDir + "/" + d.Item.ID().String() + ".json"
+	err = store.WriteBeside(store.OS(), w.dir, disputesDir+"/"+weights, d.Weights)
+	if err == nil {
+		err = store.WriteBeside(store.OS(), w.dir, name, append(text, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	note("to draw the disputed item again, here or elsewhere: rlzero worker --item " + terminal.ShellWord(filepath.Join(w.dir, filepath.FromSlash(name))))
+	return nil
+}
+
+// repeatItem draws a disputed item on a device of this machine and tells whose answer that
+// is.
+func repeatItem(c *cli.Context, file string) error {
+	var d disputeLine
+	text, err := files.Read(file, maxDispute)
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	var item fleet.Item
+	if err == nil {
+		item, err = fleet.DecodeItem(d.Item)
+	}
+	if err == nil && d.Weights != filepath.Base(d.Weights) {
+		err = fmt.Errorf("weights is %q; accepted: the name of a file beside this one", d.Weights)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+	}
+	weights, err := files.Read(filepath.Join(filepath.Dir(file), d.Weights), maxWeights)
+	if err == nil && item.Weights != fleet.Digest(sha256.Sum256(weights)) {
+		err = fmt.Errorf("%s is not the file with which the item was drawn: its SHA-256 differs", d.Weights)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	dev, err := openDevice(c)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	engine, err := openCopy(d.Spec, c.String("model"), dev)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	if err := engine.Load(weights); err != nil {
+		return err
+	}
+	ctx, done := interruptible(c)
+	defer done()
+	drawn, err := engine.Sample(ctx, item.Requests(), item.Seed)
+	if err != nil {
+		return err
+	}
+	own := cardOf(dev.Caps())
+	fmt.Fprintf(c.App.Writer, "item %v: %s\n", item.ID(), terminal.Message(d.Why))
+	for _, who := range []struct {
+		name string
+		card *bus.Card
+	}{{"trainer", &d.Trainer}, {"worker " + d.Worker, d.Card}, {"here", &own}} {
+		if who.card != nil {
+			fmt.Fprintf(c.App.Writer, "%s: rlzero %s, %s, %s\n", terminal.Message(who.name), terminal.Message(who.card.Release), terminal.Message(who.card.System), terminal.Message(who.card.Arithmetic))
+		}
+	}
+	return d.compare(c, item, fleet.Result{Item: item.ID(), Completions: drawn})
+}
+
+// errOtherDraw: a disputed item is drawn otherwise here than by the trainer.
+var errOtherDraw = errors.New("the completions drawn here are not the trainer's")
+
+// compare holds what is drawn here against both answers of a dispute.
+func (d *disputeLine) compare(c *cli.Context, item fleet.Item, here fleet.Result) error {
+	tell := func(who string, answer []byte) (equal bool) {
+		found := "the same completions as here, to the bit"
+		r, err := item.Decode(answer, math.MaxInt32)
+		if err != nil {
+			found = fmt.Sprintf("a malformed result: %v", err)
+		} else if differs := r.Differs(here); differs != "" {
+			found = differs + " from what is drawn here"
+		} else {
+			equal = true
+		}
+		fmt.Fprintf(c.App.Writer, "%s drew: %s\n", who, found)
+		return equal
+	}
+	tell("the worker", d.Answer)
+	if d.Right != nil && !tell("the trainer", d.Right) {
+		return errOtherDraw
+	}
+	return nil
+}

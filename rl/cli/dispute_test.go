@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDispute: the result of a wrong device is kept, and its item is drawn again: by a right
+// device as the trainer did, by the wrong one as the worker did.
+func TestDispute(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{"train", "--device", "ref", "--run", dir, "--workers", "local:broken", "--audit", "1"}
+	for _, set := range tinyRun {
+		args = append(args, "--set", set)
+	}
+	if code, _, stderr := rlzero(t, append(args, "countdown-short")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	kept, _ := filepath.Glob(filepath.Join(dir, disputesDir, "*.json"))
+	if len(kept) != 1 {
+		t.Fatalf("%d disputes are kept", len(kept))
+	}
+	for device, want := range map[string]struct {
+		code int
+		text []string
+	}{
+		"ref":    {0, []string{"trainer: rlzero ", "the worker drew: prompt ", "the trainer drew: the same completions as here, to the bit"}},
+		"broken": {exitFailed, []string{"here: rlzero ", "the worker drew: the same completions as here, to the bit", "the trainer drew: prompt "}},
+	} {
+		code, stdout, stderr := rlzero(t, "worker", "--device", device, "--item", kept[0])
+		if code != want.code {
+			t.Errorf("%s: exit code %d, %s", device, code, stderr)
+		}
+		for _, text := range want.text {
+			if !strings.Contains(stdout, text) {
+				t.Errorf("%s: %q is not in %s", device, text, stdout)
+			}
+		}
+	}
+	text, err := os.ReadFile(kept[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights, _ := filepath.Glob(filepath.Join(dir, disputesDir, "*.safetensors"))
+	for _, c := range []struct{ file, text, want string }{
+		{weights[0], "x", "is not the file with which"},
+		{kept[0], strings.Replace(string(text), `"item": "`, `"item": "AAAA`, 1), "not an item of this version"},
+		{kept[0], "x", "invalid character"},
+	} {
+		if err := os.WriteFile(c.file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := rlzero(t, "worker", "--device", "ref", "--item", kept[0]); code != exitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, %s", c.want, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// Dispute is a result for which a worker is refused, and all that is needed to draw its
+// item again.
+type Dispute struct {
+	Worker  string
+	Why     string
+	Item    Item
+	Weights []byte // of the policy, as workers load them
+	Answer  []byte // the worker's result, as it came
+	Right   []byte // what the trainer drew, as a result; nil: the answer is malformed
+}
+
+// malformed disputes a result that does not answer a job. j is nil if it names none.
+func (f *Fleet) malformed(j *job, d Delivery, err error) Dispute {
+	out := Dispute{Worker: d.Worker, Why: fmt.Sprintf("its result is malformed: %v", err), Weights: f.policy.Data, Answer: d.Result}
+	if j != nil {
+		out.Item = j.item
+	}
+	return out
+}
+
+// wrong disputes a result that is not what the trainer drew.
+func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dispute {
+	id := j.item.ID()
+	a, b := Result{id, was}, Result{id, right}
+	return Dispute{Worker: worker, Item: j.item, Weights: f.policy.Data, Answer: a.Encode(), Right: b.Encode(),
+		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has other weights or another arithmetic", id, a.Differs(b))}
+}
+
+// credit is what a worker answered by earlier weights and nobody checked.
+type credit struct {
+	items int
+	since int // version of the weights of the first
+}
+
+// credit notes who drew what nobody checked, before the weights change.
+func (f *Fleet) credit() {
+	for _, j := range f.given {
+		if j.by == "" || j.checked {
+			continue
+		}
+		if f.trusted[j.by] == nil {
+			f.trusted[j.by] = &credit{since: f.version}
+		}
+		f.trusted[j.by].items++
+	}
+	f.given = nil
+}
+
+// refuse takes no more from a worker. What it answered in this call is checked and
+// replaced; what the run has already is checked or, where that can no longer be done,
+// not relied on.
+func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
+	if _, refused := f.policy.Refused[d.Worker]; refused {
+		return nil
+	}
+	f.policy.Refused[d.Worker] = d.Why
+	f.counts.Refused++
+	f.note("worker %s is refused: %s", d.Worker, d.Why)
+	if f.opt.Disputed != nil && d.Item.Prompts != nil {
+		if err := f.opt.Disputed(d); err != nil {
+			f.note("the disputed item could not be saved: %v", err)
+		}
+	}
+	if err := f.carrier.Announce(ctx, f.policy.clone()); err != nil {
+		return err
+	}
+	for _, j := range t.jobs {
+		if j.done != nil && j.by == d.Worker && !j.checked {
+			if err := f.check(ctx, t, j); err != nil {
+				return err
+			}
+		}
+	}
+	return f.lookBack(ctx, d.Worker)
+}
+
+// lookBack finds out whether the run relies on what a refused worker answered in earlier
+// calls. The error is a [rollout.LateError].
+func (f *Fleet) lookBack(ctx context.Context, worker string) error {
+	if c := f.trusted[worker]; c != nil {
+		return &rollout.LateError{Since: c.since, Err: fmt.Errorf("worker %s is refused: %s; the run has %d items that it answered before and that cannot be checked, as the weights have changed since",
+			worker, f.policy.Refused[worker], c.items)}
+	}
+	for _, j := range f.given {
+		if j.by != worker || j.checked {
+			continue
+		}
+		f.counts.Audited++
+		right, err := f.compute(ctx, j, j.done)
+		if err != nil {
+			return err
+		}
+		if !sameAll(j.done, right) {
+			return &rollout.LateError{Since: f.version, Err: fmt.Errorf("worker %s is refused: %s; another item that it answered, %v, is wrong too, and the run has used it", worker, f.policy.Refused[worker], j.item.ID())}
+		}
+		j.checked = true
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// asked notes what completions a sampler is asked for.
+type asked struct {
+	rollout.Sampler
+	keys *[]random.Key
+}
+
+func (a asked) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	*a.keys = append(*a.keys, requests[0].Key)
+	return a.Sampler.Sample(ctx, requests)
+}
+
+// TestGain: the first training step is drawn by the run itself, which then says what
+// workers can bring; all else is drawn by them.
+func TestGain(t *testing.T) {
+	var show bytes.Buffer
+	var keys []random.Key
+	o := Options{Opened: opened(t, shortRecipe(t, append(slices.Clone(quiet), "stage.rl.eval_every=1")...)), Dir: t.TempDir(), Device: tester(t), Show: &show}
+	o.Workers = func(_ *recipe.Recipe, c *cast.Cast, _ func(string)) (rollout.Sampler, error) {
+		return asked{c.Own, &keys}, nil
+	}
+	if _, err := Train(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	count := map[random.Purpose]int{}
+	for _, k := range keys {
+		if k.Purpose == random.Sample && k.Step == 0 {
+			t.Error("workers draw the first step")
+		}
+		count[k.Purpose]++
+	}
+	if count[random.Sample] != 3 || count[random.HeldOut] == 0 || count[random.Probe] == 0 {
+		t.Errorf("workers draw %v", count)
+	}
+	if n := strings.Count(show.String(), "drawing completions takes "); n != 1 {
+		t.Errorf("the gain is told %d times:\n%s", n, show.String())
+	}
+	for want, c := range map[string][2]float64{"24 % of a step: workers can make it at most 1.3 times as fast": {0.24, 1}, "50 % of a step: workers can make it at most 2 times as fast": {2, 4}, "100 % of a step: it gets faster with each worker": {1, 1}} {
+		if got := gainOf(c[0], c[1]); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
