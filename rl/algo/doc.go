@@ -5,7 +5,8 @@
 //	Method: numbers and formulas, a preset with changes
 //	   │ Compile over the facts that there are
 //	   v
-//	Algorithm ── Step(table) ──> StepValues: advantage, keep, metrics of the step
+//	Algorithm ── Cut(table) ──> the table with the method's segments
+//	          ── Step(table) ──> StepValues: advantage, keep, metrics of the step
 //	                                 │ Update(groups)
 //	                                 v
 //	                             Update ── Loss ──> loss, derivatives by facts of now
@@ -23,6 +24,7 @@
 //	advantage  of a completion or token; A in other parts
 //	loss       what is minimised, by default token_mean(weight*policy + penalty)
 //	weight     a constant, whatever it reads
+//	segments   where a segment of a completion begins; without it each is one segment
 //
 // To add a method: add a file, and compare it with reference figures in the tests.
 //

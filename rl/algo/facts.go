@@ -46,7 +46,7 @@ func RowFacts() []formula.Fact {
 	return slices.DeleteFunc(RunFacts(), func(f formula.Fact) bool { return !slices.Contains(ofRows, f.Name) })
 }
 
-var ofRows = []string{"step", "steps", "progress", "chance", "prompt_tokens", "reward", "mismatched", "logp", "entropy", "uniform_logp", "ref", "noise", "inside", "begins"}
+var ofRows = []string{"step", "steps", "progress", "chance", "prompt_tokens", "reward", "row.*", "mismatched", "logp", "entropy", "uniform_logp", "ref", "noise", "inside", "begins"}
 
 // Trains tells whether a stage of a run can supply what a method reads. A stage with
 // verifiers of its own may supply more.
@@ -109,7 +109,6 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 // otherFacts exist where columns are given, as for rlzero formulas eval. No stage
 // supplies them.
 var otherFacts = []formula.Fact{
-	{Name: "v_star", Level: formula.Group, Meaning: "value of the prompt, found before the run"},
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
 	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
 }

@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ type Ask struct {
 	Column string // of the answers in [Batch.Asked]
 	After  string // "prompt" or "completion"
 	Model  string // "policy", "ref" or "ema"
+	Mean   bool   // over the text's tokens; else their sum
 	text   string // in quotes, or row.NAME
 }
 
@@ -23,27 +25,36 @@ type Answers struct {
 	Why    []string  // [completion] why there is no value; "" where there is
 }
 
-// scoreOf is the fact that models are asked for.
-var scoreOf = fact{
-	formula.Fact{Name: "score_of", Level: formula.Completion, Unit: "nats",
-		Takes:   []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}},
-		Meaning: "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
-		Source:  "probability of the reference answer as a reward: RLPR, arXiv 2506.18254"},
-	func(b *batch, call formula.Call) formula.Column {
-		out := b.column()
-		answers, asked := b.Asked[call.Column()]
-		for i := range out.V {
-			switch {
-			case !asked:
-				unscore(out, i, call.Fact+": no model was asked")
-			case answers.Why[i] != "":
-				unscore(out, i, call.Fact+": "+answers.Why[i])
-			default:
-				out.V[i] = answers.Values[i]
+// scores are the facts that models are asked for.
+var scores = []fact{
+	score("score_of", "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
+		"probability of the reference answer as a reward: RLPR, arXiv 2506.18254"),
+	score(meanScore, "the same divided by the number of the text's tokens: exp(-mean_score_of(...)) is the text's perplexity. Costs a forward pass",
+		"perplexity of the reference answer as a reward: NOVER, arXiv 2505.16022"),
+}
+
+const meanScore = "mean_score_of"
+
+func score(name, meaning, source string) fact {
+	return fact{
+		formula.Fact{Name: name, Level: formula.Completion, Unit: "nats", Meaning: meaning, Source: source,
+			Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}}},
+		func(b *batch, call formula.Call) formula.Column {
+			out := b.column()
+			answers, asked := b.Asked[call.Column()]
+			for i := range out.V {
+				switch {
+				case !asked:
+					unscore(out, i, call.Fact+": no model was asked")
+				case answers.Why[i] != "":
+					unscore(out, i, call.Fact+": "+answers.Why[i])
+				default:
+					out.V[i] = answers.Values[i]
+				}
 			}
-		}
-		return out
-	},
+			return out
+		},
+	}
 }
 
 // Asks lists what models are asked for before [Program.Score].
@@ -66,8 +77,8 @@ func AsksOf(text string, declared []Verifier) []Ask {
 func asksOf(p *formula.Program) []Ask {
 	var out []Ask
 	for _, c := range p.Calls() {
-		if c.Fact == scoreOf.Name {
-			out = append(out, Ask{Column: c.Column(), text: c.Arguments[0], After: c.Arguments[1], Model: c.Arguments[2]})
+		if slices.ContainsFunc(scores, func(f fact) bool { return f.Name == c.Fact }) {
+			out = append(out, Ask{Column: c.Column(), text: c.Arguments[0], After: c.Arguments[1], Model: c.Arguments[2], Mean: c.Fact == meanScore})
 		}
 	}
 	return out

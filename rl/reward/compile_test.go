@@ -167,6 +167,23 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestPerplexityRatio: means over the tokens of a text are asked for, and their difference is
+// the log of the ratio.
+func TestPerplexityRatio(t *testing.T) {
+	p := compiled(t, "perplexity_ratio(row.answer)")
+	b := batchOf([]answer{{0, 2, 1, 1}})
+	b.Asked = map[string]Answers{}
+	for _, ask := range p.Asks() {
+		if !ask.Mean || ask.Model != "policy" {
+			t.Errorf("%+v", ask)
+		}
+		b.Asked[ask.Column] = Answers{[]float64{map[string]float64{"prompt": -3, "completion": -1}[ask.After]}, []string{""}}
+	}
+	if s, err := p.Score(b); err != nil || len(b.Asked) != 2 || !sameAll(s.Reward, []float64{math.Exp(2)}) {
+		t.Errorf("%+v, error %v", s, err)
+	}
+}
+
 // TestAsked: a formula says what models are asked for, and takes their answers.
 func TestAsked(t *testing.T) {
 	p := compiled(t, `score_of(row.answer, completion, policy) - score_of('7 "x"', prompt, ref) + 0*score_of(row.answer, completion, policy)`)

@@ -110,7 +110,7 @@ func init() {
 		},
 		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
-	}, texts, []fact{scoreOf})
+	}, texts, scores)
 }
 
 // Facts lists what rewards know beside what every table has

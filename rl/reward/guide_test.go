@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -83,7 +84,7 @@ func TestTables(t *testing.T) {
 		first, args, call := strings.Cut(p.Name, "(")
 		name(first, p.Meaning)
 		if call {
-			given := map[bool]string{true: "form", false: "right(task)"}[args == "verifier)"]
+			given := cmp.Or(map[string]string{"verifier)": "form", "text)": "row.answer"}[args], "right(task)")
 			first += "(" + given + strings.Repeat(", 2", strings.Count(args, ",")) + ")"
 		}
 		if _, err := Compile(first, form); err != nil {

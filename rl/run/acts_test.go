@@ -41,6 +41,7 @@ const (
 	oneToken   = "an answer of the test's task is one token, which has no beginning to give"
 	later      = "it acts after the tenth step"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
+	oneDomain  = "the test's task has one domain"
 	noWords    = "the tiny model writes no words: rewards are equal"
 )
 
@@ -67,6 +68,13 @@ var doesNotAct = map[string]string{
 	"rlcr algorithm.keep":                        noWords,
 	"rlcr algorithm.clip_high":                   noWords,
 	"reasoning-patterns algorithm.clip_high":     noWords,
+	"guru reward":                                oneDomain,
+	"guru algorithm.clip_high":                   ratioIsOne,
+	"one-domain reward":                          oneDomain,
+	"one-domain algorithm.clip_high":             ratioIsOne,
+	"acereason reward":                           oneDomain,
+	"acereason algorithm.clip_high":              ratioIsOne,
+	"synlogic algorithm.state.level":             "two steps move the level by less than a term",
 	"drive algorithm.clip_high":                  noneSolved,
 	"crew-dpo algorithm.keep":                    "a group without a pair has no loss in any case",
 	"ssrl algorithm.clip_high":                   ratioIsOne,
@@ -79,7 +87,7 @@ var doesNotAct = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "self-rewarded-efficiency": 32, "adcl": 32, "ampo": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "self-rewarded-efficiency": 32, "adcl": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -184,7 +192,13 @@ func (a *acting) prepare(full *recipe.Recipe, start string) {
 			a.sets = append(a.sets, at+"skip=true")
 			continue
 		}
-		if st.Curriculum.Pool > 0 {
+		if st.Numbers.MaxCompletionTokens != "" {
+			a.sets = append(a.sets, at+`numbers.max_completion_tokens="8"`)
+		}
+		if st.SecondChance.Rows != "" { // whether or not some group fails as a whole
+			a.sets = append(a.sets, at+"second_chance.when=group_min(reward) < 1")
+		}
+		if st.Curriculum.Weight != "" || st.Curriculum.Order != "" {
 			a.sets = append(a.sets, at+"curriculum.pool=48") // the task has 54
 		}
 		a.sets = append(a.sets, at+"steps=2", fmt.Sprintf("%sprompts_per_step=%d", at, max(8, manyPrompts[a.name])), fmt.Sprintf("%sgroup_size=%d", at, min(4, st.GroupSize)), fmt.Sprintf("%ssecond_chance.replace=%d", at, min(2, st.SecondChance.Replace)), fmt.Sprintf("%supdates_per_rollout=%d", at, min(4, st.UpdatesPerRollout)),

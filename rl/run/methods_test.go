@@ -75,6 +75,15 @@ func TestEveryMethodTrains(t *testing.T) {
 	}
 }
 
+// TestGDPO: the method of two rewards trains where the stage has verifiers of their names.
+func TestGDPO(t *testing.T) {
+	still, _ := tinyRun(t, "stage.rl.optimizer.lr=0")
+	weights, row := tinyRun(t, "stage.rl.algorithm.preset=gdpo", `stage.rl.verifier=[{name = "first", source = "def reward(row, completion):\n    return len(completion) % 2"}, {name = "second", source = "def reward(row, completion):\n    return 1 if \"1\" in completion else 0"}]`)
+	if bytes.Equal(weights, still) || row["policy/grad_norm"] == 0.0 {
+		t.Errorf("the weights have not moved: %v", row)
+	}
+}
+
 // lossOf is a method's own loss: the recipe has another one.
 func lossOf(m algo.Method) string {
 	if loss, ok := m.Formulas["loss"]; ok {

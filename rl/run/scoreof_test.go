@@ -12,7 +12,7 @@ import (
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
 	set := append(slices.Clone(smallRun), "stage.rl.algorithm.penalty=0*beta",
-		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; a - b + 0.01*c + d`)
+		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; f = score_of("+7", completion, policy); g = mean_score_of("+7", completion, policy); a - b + 0.01*c + d`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)
 	first, moved := 0, 0
@@ -26,6 +26,9 @@ func TestScoreOf(t *testing.T) {
 		// uniform has an entropy below log of the vocabulary.
 		if d, e := terms["d"].(float64), terms["e"].(float64); !(d > 0 && e > 0) {
 			t.Errorf("self-certainty %v, entropy %v", d, e)
+		}
+		if f, g := terms["f"], terms["g"]; f == nil || g == nil || f.(float64) != 2*g.(float64) || !(f.(float64) < g.(float64)) {
+			t.Errorf("two tokens have the log-prob %v and the mean %v", f, g)
 		}
 		switch {
 		case !(a < 0 && b < 0 && c < 0):

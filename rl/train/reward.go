@@ -80,9 +80,14 @@ func (s *reinforcement) ask(cs []Completion) (map[string]reward.Answers, error) 
 				texts[i].Behind = c.View.IDs[:len(c.View.IDs)-1]
 			}
 		}
-		logprobs, why, err := s.Cast.ScoreOf(a.Model, texts)
+		logprobs, tokens, why, err := s.Cast.ScoreOf(a.Model, texts)
 		if err != nil {
 			return nil, err
+		}
+		for i, n := range tokens {
+			if a.Mean && n > 0 {
+				logprobs[i] /= float64(n)
+			}
 		}
 		for i, lack := range lacks {
 			if lack != "" {

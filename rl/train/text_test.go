@@ -63,3 +63,26 @@ func TestMatching(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfFiles: a loss over rows of data reads their columns, so that completions with
+// rewards may come from a file.
+func TestRowsOfFiles(t *testing.T) {
+	rows := rowsOf(t, `{"prompt":"one","completion":"yes","reward":0.5,"value":0.25}`, `{"prompt":"two","completion":"no","reward":0.25,"value":0.75}`)
+	s := stageOn(t, "sft", rows, "[stage.algorithm]\nkeep = \"row.reward > row.value\"\nloss = \"seq_mean(-(row.reward - row.value)*logp)\"\n").(*imitation)
+	cs, err := s.lessonsOf(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := s.once(Position{}, cs, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.cs) != 1 || b.cs[0] != &cs[0] {
+		t.Fatalf("%d completions are learned from, want the first alone", len(b.cs))
+	}
+	for i, got := range cs[0].Slope {
+		if want := -0.25 / float64(len(cs[0].Slope)); !near(got, want) {
+			t.Errorf("token %d: derivative %v, want %v", i, got, want)
+		}
+	}
+}
