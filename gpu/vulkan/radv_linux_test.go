@@ -43,11 +43,12 @@ func TestRADV(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	spilled := map[string]bool{}
+	spilled, compiled := map[string]bool{}, false
 	// RDNA2, and RDNA3 by the names that Mesa 22 and later ones have for it.
 	for _, names := range [][]string{{"navi21"}, {"gfx1100", "navi31"}} {
 		t.Run(names[0], func(t *testing.T) {
 			list := compileRADV(t, names, child, mark)
+			compiled = true
 			var got []string
 			for _, c := range list {
 				got = append(got, c.Variant)
@@ -70,7 +71,7 @@ func TestRADV(t *testing.T) {
 		})
 	}
 	for id := range spilling {
-		if !spilled[id] && !t.Failed() && !t.Skipped() {
+		if compiled && !spilled[id] && !t.Failed() {
 			t.Errorf("%s spills on no family: take its row out of spilling", id)
 		}
 	}

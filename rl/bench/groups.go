@@ -22,8 +22,7 @@ func groups() []grouped {
 	tiny.MaxPositions = 2048
 	small := tiny
 	small.Width, small.Layers, small.Heads, small.KVHeads, small.MLP = 128, 4, 4, 4, 384
-	large := tiny
-	large.Vocab, large.Width, large.Layers, large.Heads, large.KVHeads, large.HeadDim, large.MLP = 8192, 384, 12, 6, 6, 64, 1024
+	large := Shapes()[1].Config
 	return []grouped{
 		{"0.23M", tiny, 64, 32, 8},
 		{"0.23M", tiny, 128, 32, 8}, {"0.23M", tiny, 256, 32, 8},

@@ -109,10 +109,18 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	if known := line.Base == noBase || line.Base == freshBase || line.Base == folderBase; !known || (line.Base == noBase) != (line.Adapter == nil) {
 		return fmt.Errorf("base is %q of a model that has an adapter: %t", line.Base, line.Adapter != nil)
 	}
+	for _, n := range []int{line.Positions, line.Sequences, line.Context, line.StepRows} {
+		if n < 1 || n > maxSize {
+			return fmt.Errorf("a size of the sampler is %d; accepted: 1 to %d", n, maxSize)
+		}
+	}
 	s.base, s.seed, s.positions = line.Base, line.Seed, line.Positions
 	s.engine = model.EngineOptions{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows}
 	return nil
 }
+
+// maxSize is above each size of a sampler in a spec: products of them do not overflow.
+const maxSize = 1 << 24
 
 // NeedsFolder says whether a worker needs the folder of the model whose adapter is
 // trained: the versions of the policy have the adapter alone.
@@ -147,6 +155,24 @@ func (s Spec) Open(folder string, dev gpu.Device) (*Worker, error) {
 // Plan is the device memory that a worker needs.
 func (s Spec) Plan(caps gpu.Caps) (gpu.Plan, error) {
 	return model.Plan(s.model.config, caps, model.Use{Positions: s.positions, Adapter: s.model.adapter, Engine: &s.engine})
+}
+
+// MaxWeights is the size of the largest weights that Load accepts, bytes: the tensors with
+// four bytes for a number, and the head of their file.
+func (w *Worker) MaxWeights() int {
+	tensors := w.model.AdapterTensors()
+	if tensors == nil {
+		tensors = w.model.Tensors()
+	}
+	n := 1 << 20
+	for _, t := range tensors {
+		size := 4
+		for _, d := range t.Shape {
+			size *= d
+		}
+		n += size + len(t.Name) + 256
+	}
+	return n
 }
 
 // Load takes over the policy's weights, as [Policy.Weights] returns them.

@@ -43,9 +43,9 @@ Examples:
 
 --workers lets other devices draw completions; the run has the same bytes as without. It
 draws the first step itself, and tells how much faster workers can make it at most. In
-mode exact a share of their results is checked (--audit), and devices have to be of the
-kind of the run's own. In mode draft any device will do: every token that a worker drew
-is checked, and replaced from the first that differs.
+mode exact, results of a device that computes the same bits are used, and a share of them
+is checked (--audit). Of other devices, and of all in mode draft, every token that was
+drawn is checked, and replaced from the first that differs.
 
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on

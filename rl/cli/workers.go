@@ -23,7 +23,7 @@ const maxLocal = 64
 
 var workerFlags = []cli.Flag{
 	&cli.StringFlag{Name: "workers", Usage: "let `WORKERS` draw completions: local:N, local:DEVICE,DEVICE..., nats, nats:HOST:PORT or nats://HOST:PORT"},
-	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact for devices of this machine that are like the run's, draft for others"},
+	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact for devices of this machine, draft for others"},
 	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results that are checked in mode exact", Value: 0.05},
 	&cli.StringFlag{Name: "allow", Usage: "`FILE` with the public keys of workers of other machines, one a line; read again when it changes"},
 	keyFlag, caFlag,
@@ -113,7 +113,7 @@ func (w *workers) openHub(c *cli.Context, asked string) error {
 		return err
 	}
 	w.notes = make(chan string, maxNotes)
-	o := bus.Options{Door: door, Card: w.own, Exact: w.options.Mode == fleet.Exact, Note: func(text string) {
+	o := bus.Options{Door: door, Card: w.own, Note: func(text string) {
 		select {
 		case w.notes <- text:
 		default:

@@ -194,7 +194,8 @@ func TestUnfit(t *testing.T) {
 	if _, err = openCopy([]byte(strings.Replace(string(data), `"seed"`, `"base":"folder","adapter":{"r":4,"lora_alpha":8,"peft_type":"LORA","target_modules":"all-linear"},"seed"`, 1)), "", dev); code(err) != exitRefused || len(hint.All(err)) != 1 {
 		t.Errorf("an adapter without its model: %v", err)
 	}
-	for _, bad := range []string{"", "{}", `{"config":{}}`, strings.Replace(string(data), `"seed"`, `"base":"here","seed"`, 1)} {
+	for _, bad := range []string{"", "{}", `{"config":{}}`, strings.Replace(string(data), `"seed"`, `"base":"here","seed"`, 1),
+		regexp.MustCompile(`"context":\d+`).ReplaceAllString(string(data), `"context":-1`), regexp.MustCompile(`"sequences":\d+`).ReplaceAllString(string(data), `"sequences":99999999`)} {
 		if _, err = openCopy([]byte(bad), "", dev); code(err) != exitRefused {
 			t.Errorf("%.60q: %v", bad, err)
 		}

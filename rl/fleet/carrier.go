@@ -30,10 +30,12 @@ type TrainerSide interface {
 
 // WorkerSide is a carrier as a worker sees it.
 type WorkerSide interface {
-	// Take waits for an item, for a worker.
+	// Take waits for an item, for a worker. The first is the policy's canary, if the worker
+	// joins or joins again, is not Known, or had the last one 16 policies ago.
 	Take(ctx context.Context, worker string) ([]byte, error)
-	// Fetch is the announced weights of a digest, or ErrGone.
-	Fetch(ctx context.Context, weights Digest) ([]byte, error)
+	// Fetch is the announced weights of a digest, or ErrGone. More than most bytes are an
+	// error.
+	Fetch(ctx context.Context, weights Digest, most int) ([]byte, error)
 	// Deliver sends a worker's result.
 	Deliver(ctx context.Context, worker string, result []byte) error
 }
@@ -43,6 +45,8 @@ type Policy struct {
 	Weights Digest
 	Data    []byte            // of the weights, see [Trainer.Weights]
 	Refused map[string]string // workers, and why
+	Canary  []byte            // an item that tells how a worker computes; nil: none
+	Known   map[string]bool   // workers of which that is known
 }
 
 // Delivery is a result on its arrival.

@@ -25,8 +25,13 @@ const (
 	resultMark = "RZR\x01"
 )
 
-// maxItemBytes is the size of the largest item that is decoded.
-const maxItemBytes = 16 << 20
+// Bounds on items that are decoded: their size, the completions that they ask for, and the
+// size of a result that they allow.
+const (
+	maxItemBytes   = 16 << 20
+	maxCompletions = 1 << 20
+	maxResultBytes = 1<<31 - 1
+)
 
 // errShort: the data end too early, or a number in them is larger than they are.
 var errShort = errors.New("the data are cut short")
@@ -75,7 +80,17 @@ func DecodeItem(data []byte) (Item, error) {
 	for range r.count(12) {
 		i.Prompts = append(i.Prompts, Prompt{Stream: r.u32(), N: int(r.u32()), IDs: r.ids(r.count(4))})
 	}
-	return i, r.end()
+	if err := r.end(); err != nil {
+		return Item{}, err
+	}
+	n := uint64(0)
+	for _, p := range i.Prompts {
+		n += uint64(p.N)
+	}
+	if n > maxCompletions || i.MaxResultBytes() >= maxResultBytes {
+		return Item{}, fmt.Errorf("an item that asks for %d completions of %d tokens; accepted: at most %d, and a result of at most %d bytes", n, i.Params.MaxTokens, maxCompletions, maxResultBytes)
+	}
+	return i, nil
 }
 
 // Encode is the result in bytes.
@@ -108,13 +123,14 @@ func resultItem(data []byte) (Digest, error) {
 	return r.digest(), r.err
 }
 
-// MaxResultBytes is the size of the largest result that an item can have.
+// MaxResultBytes is the size of the largest result that an item can have, or the bound on
+// all results if that is less.
 func (i Item) MaxResultBytes() int {
-	n := len(resultMark) + 2*sha256.Size + 4
+	n := float64(len(resultMark) + 2*sha256.Size + 4) // whole numbers, which cannot overflow
 	for _, p := range i.Prompts {
-		n += 4 + p.N*(5+12*i.Params.MaxTokens)
+		n += 4 + float64(p.N)*(5+12*float64(i.Params.MaxTokens))
 	}
-	return n
+	return int(min(n, maxResultBytes))
 }
 
 // Decode reads a result that answers the item, for a vocabulary of so many ids. Its size
@@ -123,16 +139,17 @@ func (i Item) Decode(result []byte, vocab int) (Result, error) {
 	if most := i.MaxResultBytes(); len(result) > most {
 		return Result{}, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(result), most)
 	}
-	r, err := decodeResult(result)
-	if err == nil && !r.answers(i, vocab) {
+	r, err := i.decodeResult(result)
+	if err == nil && !r.plausible(i, vocab) {
 		err = fmt.Errorf("it does not answer item %v", r.Item)
 	}
 	return r, err
 }
 
-// decodeResult reads a result. It takes memory in proportion to the data, which whoever
-// has the item bounds before.
-func decodeResult(data []byte) (Result, error) {
+// decodeResult reads a result of the item. It takes memory in proportion to the data, and
+// for no more completions than the item asks for: one without a token has 5 bytes there and
+// some 300 here.
+func (i Item) decodeResult(data []byte) (Result, error) {
 	item, err := resultItem(data)
 	if err != nil {
 		return Result{}, err
@@ -146,9 +163,16 @@ func decodeResult(data []byte) (Result, error) {
 	}
 	r := reader{data: data[len(resultMark)+sha256.Size : body]}
 	out := Result{Item: item}
-	for range r.count(4) {
-		var group []rollout.Segment
-		for range r.count(5) {
+	if n := r.count(4); n != len(i.Prompts) && r.err == nil {
+		return Result{}, fmt.Errorf("it has completions of %d prompts; the item has %d", n, len(i.Prompts))
+	}
+	for _, p := range i.Prompts {
+		n := r.count(5)
+		if n != p.N && r.err == nil {
+			return Result{}, fmt.Errorf("it has %d completions of a prompt; the item asks for %d", n, p.N)
+		}
+		group := make([]rollout.Segment, 0, n)
+		for range n {
 			stop := r.take(1)
 			if r.err == nil && int(stop[0]) >= len(stops) {
 				return Result{}, fmt.Errorf("a completion ends for reason %d; accepted: 0 to %d", stop[0], len(stops)-1)

@@ -3,9 +3,12 @@ package fleet
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -42,7 +45,7 @@ func TestCodec(t *testing.T) {
 		t.Errorf("item %+v, %v", back, err)
 	}
 	r := someResult(i)
-	got, err := decodeResult(r.Encode())
+	got, err := i.decodeResult(r.Encode())
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("result %+v, %v", got, err)
 	}
@@ -76,12 +79,12 @@ func TestCodecRefuses(t *testing.T) {
 		}
 	}
 	for n := range result {
-		if _, err := decodeResult(result[:n]); err == nil {
+		if _, err := i.decodeResult(result[:n]); err == nil {
 			t.Errorf("%d of %d bytes of a result are accepted", n, len(result))
 		}
 		bad := slices.Clone(result)
 		bad[n] ^= 16
-		if _, err := decodeResult(bad); err == nil {
+		if _, err := i.decodeResult(bad); err == nil {
 			t.Errorf("a result with another byte %d is accepted", n)
 		}
 	}
@@ -90,10 +93,37 @@ func TestCodecRefuses(t *testing.T) {
 			t.Errorf("an item of %d bytes is accepted", len(data))
 		}
 	}
+	for _, change := range []func(*Item){
+		func(i *Item) { i.Prompts[0].N = maxCompletions },
+		func(i *Item) { i.Params.MaxTokens = math.MaxUint32; i.Prompts[0].N = 1 << 19 }, // of which the product is above 2^63
+		func(i *Item) { i.Params.MaxTokens, i.Prompts[0].N = 1<<20, 1<<10 },
+	} {
+		other := someItem()
+		change(&other)
+		if _, err := DecodeItem(other.Encode()); err == nil || !strings.Contains(err.Error(), "accepted: at most") {
+			t.Errorf("an item of %d completions of %d tokens: %v", other.Prompts[0].N, other.Params.MaxTokens, err)
+		}
+	}
 	endless := slices.Clone(result[:len(resultMark)+sha256.Size])
 	endless = sealed(append(endless, 255, 255, 255, 255, 255, 255, 255, 255))
-	if _, err := decodeResult(endless); err == nil {
+	if _, err := i.decodeResult(endless); err == nil {
 		t.Error("a result of four thousand million prompts is accepted")
+	}
+}
+
+// TestDecodedMemory: a result of many completions without a token, 5 bytes each, takes no
+// more memory than the completions that were asked for.
+func TestDecodedMemory(t *testing.T) {
+	i := someItem()
+	body := binary.LittleEndian.AppendUint32(append([]byte(resultMark), make([]byte, len(Digest{}))...), 2)
+	const n = 1 << 20
+	data := sealed(append(binary.LittleEndian.AppendUint32(body, n), make([]byte, 5*n)...))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := i.decodeResult(data)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 1<<20 {
+		t.Errorf("%d bytes take %d bytes of memory: %v", len(data), took, err)
 	}
 }
 
@@ -107,8 +137,8 @@ func sealed(body []byte) []byte {
 func TestAnswers(t *testing.T) {
 	i := someItem()
 	const vocab = 70001
-	if r := someResult(i); !r.answers(i, vocab) {
-		t.Error("an answer is refused")
+	if _, err := i.Decode(someResult(i).Encode(), vocab); err != nil {
+		t.Errorf("an answer is refused: %v", err)
 	}
 	for n, change := range []func(*Result){
 		func(r *Result) { r.Completions = r.Completions[:1] },
@@ -125,7 +155,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		r := someResult(i)
 		change(&r)
-		if r.answers(i, vocab) {
+		if _, err := i.Decode(r.Encode(), vocab); err == nil {
 			t.Errorf("change %d is accepted", n)
 		}
 	}
@@ -147,9 +177,10 @@ func FuzzResult(f *testing.F) {
 	r := someResult(someItem()).Encode()
 	f.Add(r[:len(r)-sha256.Size])
 	f.Add([]byte(resultMark))
+	i := someItem()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		data := sealed(slices.Clone(body))
-		if r, err := decodeResult(data); err == nil && !bytes.Equal(r.Encode(), data) {
+		if r, err := i.decodeResult(data); err == nil && !bytes.Equal(r.Encode(), data) {
 			t.Errorf("%x is accepted, its encoding is %x", data, r.Encode())
 		}
 	})

@@ -40,7 +40,7 @@ func TestLookBack(t *testing.T) {
 			lies := false
 			go Work(t.Context(), m, "w", engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
 				out, err := p.Sample(t.Context(), r, seed)
-				if lies {
+				if lies && r[0].Key.Stream < canaryStream {
 					wrongToken(&out[0][0])
 				}
 				return out, err

@@ -15,11 +15,15 @@
 //
 // # Checks
 //
-// In mode [Exact] workers compute what the trainer would, to the bit. A share of the items
-// is checked, chosen by a keyed hash when the result is there: a worker cannot tell which.
-// In mode [Draft] the ids alone are used, as drafts: the trainer checks every draw,
-// replaces the first that is another and samples the rest. The run then has the bytes of
-// one machine whatever the workers are.
+// How a worker computes is found by a canary, an item of which the trainer knows the answer:
+// each worker gets one when it joins, when it joins again, and every 16 policies. Where all
+// bits are equal, mode [Exact] uses its results as they are. A share of the items is
+// checked, chosen by a keyed hash when the result is there: a worker cannot tell which.
+// Where the tokens are equal and log-probs nearly, as on a device of another kind, and for
+// all workers in mode [Draft], the ids alone are used, as drafts: the trainer checks every
+// draw, replaces the first that is another and samples the rest. The run then has the bytes
+// of one machine whatever the workers are. A worker whose tokens differ has other weights or
+// does not work, and is refused.
 //
 // A worker whose result is wrong is refused: its results are dropped, and the carrier gives
 // it nothing more. What it answered before and nobody checked is checked now if the policy

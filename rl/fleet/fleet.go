@@ -21,7 +21,7 @@ type Mode string
 
 // Modes.
 const (
-	Exact Mode = "exact" // all of it; a share of the items is checked
+	Exact Mode = "exact" // all of it if the worker computes the same bits, and a share of the items is checked; else as Draft
 	Draft Mode = "draft" // the ids, as drafts: every draw is checked
 )
 
@@ -75,7 +75,9 @@ type Fleet struct {
 	arrived chan Delivery
 
 	policy  Policy
-	version int // of the announced weights; -1: none
+	version int              // of the announced weights; -1: none
+	canary  *job             // of the announced weights
+	classes map[string]class // of workers
 	key     []byte
 	given   []*job             // of earlier calls by the announced weights
 	trusted map[string]*credit // what workers answered by earlier weights and nobody checked
@@ -91,7 +93,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}}, trusted: map[string]*credit{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}}, trusted: map[string]*credit{}, classes: map[string]class{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	go func() {
 		for {
@@ -118,7 +120,7 @@ func (f *Fleet) Counts() Counts { return f.counts }
 // Sample implements [rollout.Sampler]: the workers draw the completions, and the trainer
 // those that nobody else does.
 func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
-	if err := f.announce(ctx); err != nil {
+	if err := f.announce(ctx, requests); err != nil {
 		return nil, err
 	}
 	t := f.cut(requests)
@@ -164,10 +166,10 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 	return t.segments(), nil
 }
 
-// announce publishes the policy's weights if they are new.
-func (f *Fleet) announce(ctx context.Context) error {
+// announce publishes the policy's weights if they are new, with a canary.
+func (f *Fleet) announce(ctx context.Context, requests []rollout.Request) error {
 	version := f.trainer.Version()
-	if version == f.version {
+	if version == f.version || len(requests) == 0 {
 		return nil
 	}
 	data, err := f.trainer.Weights()
@@ -176,7 +178,8 @@ func (f *Fleet) announce(ctx context.Context) error {
 	}
 	f.credit()
 	f.version = version
-	f.policy.Weights, f.policy.Data = digestOf(data), data
+	f.policy.Weights, f.policy.Data, f.policy.Known = digestOf(data), data, f.known()
+	f.newCanary(requests)
 	return f.carrier.Announce(ctx, f.policy.clone())
 }
 

@@ -52,17 +52,11 @@ type Result struct {
 	Completions [][]rollout.Segment // [prompt][completion]
 }
 
-// answers says whether a result has the form of an answer to an item, for a vocabulary of
-// so many ids: whatever passes can be trained on, right or wrong.
-func (r Result) answers(i Item, vocab int) bool {
-	if len(r.Completions) != len(i.Prompts) {
-		return false
-	}
-	for k, p := range i.Prompts {
-		if len(r.Completions[k]) != p.N {
-			return false
-		}
-		for _, s := range r.Completions[k] {
+// plausible says whether the completions of a result could be those of an item, for a
+// vocabulary of so many ids: whatever passes can be trained on, right or wrong.
+func (r Result) plausible(i Item, vocab int) bool {
+	for _, group := range r.Completions {
+		for _, s := range group {
 			if !plausible(s, i.Params.MaxTokens, vocab) {
 				return false
 			}

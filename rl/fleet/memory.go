@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +15,16 @@ type Memory struct {
 	items   []queued
 	results []Delivery
 	closed  bool
-	changed chan struct{} // closed, and made anew, when anything of the above changes
+	round   int               // announced weights, counted
+	tests   map[string]tested // by worker
+	changed chan struct{}     // closed, and made anew, when anything of the above changes
+}
+
+// tested is what became of the canaries of a worker.
+type tested struct {
+	answered int // round of the last answer; 0: none
+	given    int // times, in the round asked
+	asked    int
 }
 
 // queued is an item that waits for a worker.
@@ -29,7 +39,7 @@ var (
 )
 
 // NewMemory makes a carrier.
-func NewMemory() *Memory { return &Memory{changed: make(chan struct{})} }
+func NewMemory() *Memory { return &Memory{tests: map[string]tested{}, changed: make(chan struct{})} }
 
 // Close ends it: whoever waits gets ErrClosed.
 func (m *Memory) Close() { m.change(func() { m.closed = true }) }
@@ -69,6 +79,7 @@ func (m *Memory) Announce(_ context.Context, p Policy) error {
 	m.change(func() {
 		if p.Weights != m.policy.Weights {
 			m.items = nil
+			m.round++
 		}
 		m.policy = p
 	})
@@ -77,8 +88,31 @@ func (m *Memory) Announce(_ context.Context, p Policy) error {
 
 // Offer implements [TrainerSide].
 func (m *Memory) Offer(_ context.Context, item []byte) error {
-	m.change(func() { m.items = append(m.items, queued{digestOf(item), item}) })
+	m.change(func() {
+		if !bytes.Equal(item, m.policy.Canary) { // which is nobody else's
+			m.items = append(m.items, queued{digestOf(item), item})
+		}
+	})
 	return nil
+}
+
+// Forget forgets how a worker computes: it has joined again.
+func (m *Memory) Forget(worker string) { m.change(func() { delete(m.tests, worker) }) }
+
+// canary is the item that tells how a worker computes, if it is asked for that. m.mu is
+// held.
+func (m *Memory) canary(worker string) []byte {
+	s, was := m.tests[worker]
+	if s.asked != m.round {
+		s.asked, s.given = m.round, 0
+	}
+	known := was && m.policy.Known[worker] && m.round-s.answered < canaryEvery
+	if m.policy.Canary == nil || known || s.answered == m.round || s.given == canaryTries {
+		return nil
+	}
+	s.given++
+	m.tests[worker] = s
+	return m.policy.Canary
 }
 
 // Next implements [TrainerSide].
@@ -99,6 +133,9 @@ func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err erro
 		if why, refused := m.policy.Refused[worker]; refused {
 			return false, fmt.Errorf("%w: %s", ErrRefused, why)
 		}
+		if item = m.canary(worker); item != nil {
+			return true, nil
+		}
 		if len(m.items) == 0 {
 			return false, nil
 		}
@@ -109,11 +146,14 @@ func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err erro
 }
 
 // Fetch implements [WorkerSide].
-func (m *Memory) Fetch(_ context.Context, weights Digest) ([]byte, error) {
+func (m *Memory) Fetch(_ context.Context, weights Digest, most int) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if weights != m.policy.Weights {
 		return nil, ErrGone
+	}
+	if n := len(m.policy.Data); n > most {
+		return nil, fmt.Errorf("weights of %d bytes; accepted: at most %d", n, most)
 	}
 	return m.policy.Data, nil
 }
@@ -123,6 +163,11 @@ func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error 
 	id, err := resultItem(result)
 	m.change(func() {
 		m.results = append(m.results, Delivery{worker, result})
+		if err == nil && m.policy.Canary != nil && id == digestOf(m.policy.Canary) {
+			s := m.tests[worker]
+			s.answered = m.round
+			m.tests[worker] = s
+		}
 		if err == nil {
 			m.items = slices.DeleteFunc(m.items, func(q queued) bool { return q.id == id })
 		}

@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// receive judges a result. took says that it closed an item.
+// receive judges a result. took says that it closed an item, or told a worker's class.
 func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, err error) {
 	if _, refused := f.policy.Refused[d.Worker]; refused {
 		f.counts.Dropped++
@@ -14,6 +14,9 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	id, err := resultItem(d.Result)
 	j := t.byID[id]
+	if id == digestOf(f.canary.data) {
+		j = f.canary
+	}
 	if err == nil && j == nil { // of an earlier call
 		f.counts.Dropped++
 		return false, nil
@@ -29,12 +32,15 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		}
 		return false, f.offer(ctx, t)
 	}
+	if j == f.canary {
+		return true, f.classify(ctx, t, d.Worker, r)
+	}
 	if j.done != nil {
 		f.counts.Duplicates++
 		return false, f.duplicate(ctx, t, j, d.Worker, r)
 	}
 	f.counts.Answered++
-	if f.opt.Mode == Draft {
+	if f.drafts(d.Worker) {
 		return true, f.draft(ctx, t, j, d.Worker, r)
 	}
 	f.drawn(j, r)
@@ -52,6 +58,11 @@ func (f *Fleet) drawn(j *job, r Result) {
 			group[i].Drawn = j.requests[k].Drawn(f.trainer.Role, f.version, i)
 		}
 	}
+}
+
+// drafts says whether a worker's tokens are drafts.
+func (f *Fleet) drafts(worker string) bool {
+	return f.opt.Mode == Draft || f.classes[worker] != classSame
 }
 
 // draft takes a result's ids as drafts of what the trainer draws.
@@ -99,7 +110,7 @@ func (f *Fleet) check(ctx context.Context, t *table, j *job) error {
 // duplicate compares a second result of an item with the first: equal inputs give equal
 // bytes, so one that differs proves that one of the two workers is wrong.
 func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, worker string, r Result) error {
-	if f.opt.Mode == Draft || sameAll(j.done, r.Completions) {
+	if f.drafts(worker) || sameAll(j.done, r.Completions) {
 		return nil
 	}
 	if !j.checked {
@@ -118,6 +129,6 @@ func (f *Fleet) note(format string, args ...any) {
 
 // clone is a policy that its receivers may keep.
 func (p Policy) clone() Policy {
-	p.Refused = maps.Clone(p.Refused)
+	p.Refused = maps.Clone(p.Refused) // the others are never changed
 	return p
 }

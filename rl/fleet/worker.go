@@ -10,6 +10,8 @@ import (
 
 // Engine is what a worker computes with.
 type Engine interface {
+	// MaxWeights is the size of the largest weights that Load accepts, bytes.
+	MaxWeights() int
 	// Load takes over the policy's weights.
 	Load(weights []byte) error
 	// Sample draws completions. Of the requests' keys the streams alone count.
@@ -52,7 +54,7 @@ func Work(ctx context.Context, c WorkerSide, name string, e Engine) error {
 
 // load gives an engine the weights of a digest.
 func load(ctx context.Context, c WorkerSide, weights Digest, e Engine) error {
-	data, err := c.Fetch(ctx, weights)
+	data, err := c.Fetch(ctx, weights, e.MaxWeights())
 	if err != nil {
 		return err
 	}

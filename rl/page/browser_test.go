@@ -214,7 +214,7 @@ func TestQuestions(t *testing.T) {
 	}{
 		{"why was this answer paid?", []string{`nav a[href$="/completions"]`, "main a.item"}, "article", []string{"reward 1", "right", "because"}},
 		{"which problems were lost?", []string{`nav a[href$="/heldout"]`, ".head button:nth-child(2)"}, "main", []string{"right before, wrong after"}},
-		{"is A better than B?", []string{`nav a[href$="/compare"]`}, "#verdict", []string{"A is better: on the same 30 problems", "95 % interval"}},
+		{"is A better than B?", []string{`nav a[href$="/compare"]`}, "#verdict", []string{"A is better: on the same 64 problems and 2 seeds", "95 % interval"}},
 		{"is any reward hacked?", []string{`nav a[href$="/trust"]`}, "#hacked", []string{"No alert says so."}},
 	} {
 		b.Open("about:blank", "true")

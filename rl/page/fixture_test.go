@@ -97,6 +97,14 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 	if steps == 60 {
 		evaluated(60, end)
 		logs[0].text = metrics.String()
+		var problems []object
+		for i := range 64 {
+			right := int(8*end + 1.5*math.Sin(float64(i*seed))) // of eight samples
+			problems = append(problems, object{"scored": 8, "right": right, "score": right})
+		}
+		var heldOut rows
+		heldOut.add(object{"step": 60, "stage": "rl", "samples": 8, "problems": problems})
+		write(t, dir, "heldout.jsonl", heldOut.String())
 	}
 	logs[2].text = evaluations.String()
 	write(t, dir, "timing.jsonl", timing.String())
@@ -123,5 +131,6 @@ func shown(t testing.TB) string {
 		made(t, filepath.Join(root, fmt.Sprintf("sums-%d", seed)), "sums", "task", seed, 60, 0.7+0.03*float64(seed))
 	}
 	made(t, filepath.Join(root, "random"), "random", "random", 1, 60, 0.31)
+	made(t, filepath.Join(root, "random-2"), "random", "random", 2, 60, 0.30)
 	return root
 }

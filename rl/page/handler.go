@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/metrics"
 )
 
@@ -51,6 +52,15 @@ func (r *Runs) Handler() http.Handler {
 		}
 		found, err := o.search(query)
 		reply(w, found, err)
+	}))
+	mux.HandleFunc("GET /run/{id}/compare.json", r.of(func(w http.ResponseWriter, q *http.Request, o *run) {
+		other := r.byID(q.FormValue("with"))
+		if other == nil {
+			http.Error(w, "there is no such run to compare with", http.StatusNotFound)
+			return
+		}
+		told, err := r.against(o, other)
+		reply(w, told, err)
 	}))
 	mux.HandleFunc("GET /run/{id}/{file}", r.of(func(w http.ResponseWriter, q *http.Request, o *run) {
 		f, info, err := o.open(q.PathValue("file"))
@@ -93,11 +103,16 @@ func reply(w http.ResponseWriter, v any, err error) {
 		http.Error(w, "the run has no such file", http.StatusNotFound)
 		return
 	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, message(err), http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(v) // a browser that has gone away needs nothing
+}
+
+// message is an error without the mark that programs read.
+func message(err error) string {
+	return strings.ReplaceAll(err.Error(), lines.ErrInput.Error()+": ", "")
 }
 
 // queryOf reads the query of a search.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -203,6 +204,68 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := runs.File(10); err == nil {
 		t.Error("a limit below the metrics is accepted")
+	}
+}
+
+// TestAgainst: recipes are compared by package compare, on the seeds that both have
+// finished; the same stands in the page as one file.
+func TestAgainst(t *testing.T) {
+	runs, err := Open(shown(t))
+	must(t, err)
+	h := runs.Handler()
+	var told struct {
+		Seeds    []int
+		Problems int
+		Figures  []struct {
+			Name    string
+			Recipes []struct {
+				Mean float64
+				Gain struct{ Mean, Low, High float64 }
+			}
+		}
+		Charts []struct{ Metric string }
+	}
+	text := body(t, get(t, h, "/run/sums-1/compare.json?with=random"))
+	must(t, json.Unmarshal([]byte(text), &told))
+	f := told.Figures[0]
+	if len(told.Seeds) != 2 || told.Problems != 64 || f.Name != "accuracy" || len(told.Charts) < 3 || told.Charts[0].Metric != "eval/pass@1" {
+		t.Errorf("comparison %+v", told)
+	}
+	if g := f.Recipes[1].Gain; math.Abs(g.Mean-f.Recipes[1].Mean+f.Recipes[0].Mean) > 1e-12 || !(0 < g.Low && g.Low < g.Mean && g.Mean < g.High) {
+		t.Errorf("gain %+v of %+v", g, f.Recipes)
+	}
+	for path, want := range map[string]string{
+		"/run/sums-1/compare.json?with=live":    "live has not finished: runs are compared when they have\n",
+		"/run/empty/compare.json?with=sums-1":   "empty has not finished: runs are compared when they have\n",
+		"/run/sums-1/compare.json?with=nothing": "there is no such run to compare with\n",
+	} {
+		if r := get(t, h, path); r.StatusCode == 200 || body(t, r) != want {
+			t.Errorf("%s: status %d", path, r.StatusCode)
+		}
+	}
+	data, err := runs.File(20 << 20)
+	must(t, err)
+	if !strings.Contains(string(data), strings.TrimSpace(text)) {
+		t.Error("the page as one file does not hold the comparison")
+	}
+}
+
+// TestRecipeOf: runs that differ in their seed alone are one group.
+func TestRecipeOf(t *testing.T) {
+	group := func(text string) (string, uint64) {
+		dir := t.TempDir()
+		write(t, dir, "recipe.toml", text)
+		return recipeOf(dir)
+	}
+	first, seed := group("about = \"a\"\nseed = 7\n\n[task]\nseed = 1\n")
+	if seed != 7 {
+		t.Errorf("seed %d", seed)
+	}
+	if other, _ := group("about = \"a\"\nseed = 8\n\n[task]\nseed = 1\n"); other != first {
+		t.Error("another seed is another group")
+	}
+	if other, seed := group("about = \"a\"\nseed = 7\n\n[task]\nseed = 2\n"); other == first || seed != 7 {
+		t.Error("another key is no other group")
 	}
 }
 

@@ -24,7 +24,8 @@
 // No queue and nothing else is kept at the server, as all of it can be made again from
 // the run: a server that is killed loses nothing but time. A worker has one item at a
 // time. When its beats stop for 6 s, or it asks for another item, the item is offered
-// again. A message that gets lost is asked for again, with growing waits, for ever.
+// again. A worker whose connection was lost says hello again before its next item, and is
+// given a canary. A message that gets lost is asked for again, with growing waits, for ever.
 //
 // # Keys
 //
@@ -40,7 +41,12 @@
 // # Bounds
 //
 // A result is taken from a worker that has an item, once, and no longer than the item
-// allows. Longer ones are cut off, and the fleet refuses the worker.
+// allows. Longer ones are cut off, and the fleet refuses the worker. A key has at most 8
+// connections to the embedded server, and a connection at most 16 subscriptions; what is
+// above is closed within 2 s.
+//
+// A worker takes from its trainer a spec of at most 256 MiB, weights of at most what its
+// model has, and items whose results have less than 2 GiB.
 //
 // # Threads
 //

@@ -24,7 +24,6 @@ type Options struct {
 	Listen  string                   // host:port of an embedded server; "": the Door's server is used
 	Door    Door                     // its key is the trainer's
 	Card    Card                     // of the trainer
-	Exact   bool                     // workers need the trainer's arithmetic
 	Allowed func() ([]string, error) // public keys of workers, asked every 2 s; nil: there are no keys
 	Note    func(string)             // told of workers that come and go; called by several goroutines
 }
@@ -212,16 +211,26 @@ func (h *Hub) watch() {
 			}
 		}
 		h.mu.Unlock()
-		if h.server == nil || h.opt.Allowed == nil {
-			continue
+		if h.server != nil {
+			h.guard()
 		}
-		allowed, err := h.opt.Allowed()
-		if err == nil {
-			err = h.server.allow(allowed)
-		}
-		if err != nil {
-			h.note("the keys of workers stay as they were: %v", err)
-		}
+	}
+}
+
+// guard lets in whom the server may let in now, and nobody too often.
+func (h *Hub) guard() {
+	if err := h.server.trim(); err != nil {
+		h.note("the connections of workers were not counted: %v", err)
+	}
+	if h.opt.Allowed == nil {
+		return
+	}
+	allowed, err := h.opt.Allowed()
+	if err == nil {
+		err = h.server.allow(allowed)
+	}
+	if err != nil {
+		h.note("the keys of workers stay as they were: %v", err)
 	}
 }
 
@@ -313,6 +322,7 @@ func (h *Hub) hello(m *nats.Msg, key string) {
 	} else {
 		h.note("worker %s joins: %s", key, card.Device)
 	}
+	h.Forget(key) // it may have another device now
 	h.peers[key] = &peer{card: card, heard: time.Now()}
 	reply(m, statusOK, h.specID[:])
 }
@@ -325,10 +335,6 @@ func (h *Hub) unfit(key string, c Card) string {
 		return why
 	case c.Release != own.Release:
 		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
-	case h.opt.Exact && c.System != own.System:
-		return fmt.Sprintf("this worker runs on %s, and the trainer on %s: their bits differ; start the trainer with --workers-mode draft", c.System, own.System)
-	case h.opt.Exact && c.Arithmetic != own.Arithmetic:
-		return fmt.Sprintf("the device of this worker (%s) has another arithmetic than the trainer's (%s): start the trainer with --workers-mode draft", c.Arithmetic, own.Arithmetic)
 	}
 	return ""
 }
@@ -358,8 +364,9 @@ func (h *Hub) take(m *nats.Msg, key string, p *peer) {
 			return
 		}
 		item, err := fleet.DecodeItem(data)
-		if err != nil { // it is the trainer's own
-			panic(err)
+		if err != nil { // too large for a worker: the fleet computes it when nobody answers
+			reply(m, statusNothing, nil)
+			return
 		}
 		p.item, p.partial, p.most = data, nil, item.MaxResultBytes()
 		reply(m, statusOK, data)
@@ -400,7 +407,7 @@ func (h *Hub) get(m *nats.Msg) {
 	data := h.spec
 	if want != h.specID {
 		var err error
-		if data, err = h.Fetch(h.ctx, want); err != nil {
+		if data, err = h.Fetch(h.ctx, want, maxBytes); err != nil {
 			reply(m, statusGone, nil)
 			return
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/rlzero/rlzero/rl/fleet"
@@ -211,4 +213,84 @@ func endless(ctx context.Context, c *client, item []byte) error {
 		}
 	}
 	return nil
+}
+
+// TestCrowd: one worker takes neither all connections of the server nor endless
+// subscriptions.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	s, a, b, _ := guarded(t)
+	var mine []*nats.Conn
+	for range maxOfOneKey + 5 {
+		nc, _ := raw(t, s, a)
+		mine = append(mine, nc)
+	}
+	other, _ := raw(t, s, b)
+	if err := s.server.trim(); err != nil {
+		t.Fatal(err)
+	}
+	open, err := s.server.Connz(&server.ConnzOptions{Username: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]int{}
+	for _, c := range open.Conns {
+		has[c.AuthorizedUser]++
+	}
+	if has[a.Public()] > maxOfOneKey || has[b.Public()] != 1 || mine[0].Flush() != nil || other.Flush() != nil {
+		t.Errorf("the server has %v", has)
+	}
+	nc, complaints := raw(t, s, b)
+	for i := range maxSubjects + 1 {
+		if _, err := nc.SubscribeSync(fmt.Sprintf("%s.%d", inbox(b.Public()), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := complaints(); !strings.Contains(text, "maximum subscriptions exceeded") {
+		t.Errorf("%d subscriptions: %q", maxSubjects+1, text)
+	}
+}
+
+// TestReload: keys that the server could not take are tried again.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	a, b := newKey(t), newKey(t)
+	e, err := embed(anyPort, DefaultName, newKey(t), []string{a.Public(), b.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Shutdown()
+	good := e.options
+	e.options = good.Clone()
+	e.options.Host = "127.0.0.9" // which no reload may change
+	if err := e.allow([]string{b.Public()}); err == nil {
+		t.Fatal("a server moves to another host")
+	}
+	e.options = good
+	if err := e.allow([]string{b.Public()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Worker{Door: Door{URL: e.url(), Key: a}, Card: card}).Work(t.Context()); !errors.Is(err, ErrShut) {
+		t.Errorf("a key that is no longer allowed: %v", err)
+	}
+}
+
+// TestLengths: a worker takes no more from a trainer than a spec or its model's weights
+// may have.
+func TestLengths(t *testing.T) {
+	t.Parallel()
+	s, key, _, _ := guarded(t)
+	s.Serve(make([]byte, 2*partBytes))
+	nc, _ := raw(t, s, key)
+	c := &client{nc: nc, place: s.place, name: key.Public()}
+	id, err := c.hello(t.Context(), []byte(`{"release":"1.0","system":"linux/amd64","arithmetic":"paper"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fetch(t.Context(), id, 2*partBytes-1); err == nil || !strings.Contains(err.Error(), "accepts at most") {
+		t.Errorf("too large a spec: %v", err)
+	}
+	if data, err := c.Fetch(t.Context(), id, 2*partBytes); err != nil || len(data) != 2*partBytes {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
 }

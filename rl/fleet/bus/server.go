@@ -22,6 +22,13 @@ type embedded struct {
 	allowed []string
 }
 
+// Bounds on what those who were let in take of the server.
+const (
+	maxConnections = 1024 // together
+	maxOfOneKey    = 8    // connections: a worker has one, and those that broke until it is noticed
+	maxSubjects    = 16   // that a connection listens to: a worker to two
+)
+
 // startTime is how long a server may take to listen.
 const startTime = 10 * time.Second
 
@@ -32,7 +39,7 @@ func embed(address, name string, key Key, allowed []string) (*embedded, error) {
 	if err != nil || portErr != nil {
 		return nil, hint.With(fmt.Errorf("address %q is not HOST:PORT", address), "write nats:HOST:PORT, such as nats:127.0.0.1:4222")
 	}
-	o := &server.Options{ServerName: "rlzero", Host: host, Port: int(port), NoLog: true, NoSigs: true, MaxPayload: 1 << 20, NoSystemAccount: true}
+	o := &server.Options{ServerName: "rlzero", Host: host, Port: int(port), NoLog: true, NoSigs: true, MaxPayload: 1 << 20, NoSystemAccount: true, MaxConn: maxConnections, MaxSubs: maxSubjects}
 	if port == 0 {
 		o.Port = server.RANDOM_PORT
 	}
@@ -53,6 +60,7 @@ func embed(address, name string, key Key, allowed []string) (*embedded, error) {
 		o.TLSTimeout = startTime.Seconds()
 		e.trainer = key.Public()
 		e.permit(o, allowed)
+		e.allowed = slices.Clone(allowed)
 	}
 	if e.Server, err = server.NewServer(o); err != nil {
 		return nil, err
@@ -78,7 +86,6 @@ func loopback(host string) bool {
 
 // permit lets the trainer do all and each worker what is its own.
 func (e *embedded) permit(o *server.Options, allowed []string) {
-	e.allowed = slices.Clone(allowed)
 	o.Nkeys = []*server.NkeyUser{{Nkey: e.trainer}}
 	for _, key := range allowed {
 		if key == e.trainer {
@@ -102,7 +109,25 @@ func (e *embedded) allow(allowed []string) error {
 	if err := e.ReloadOptions(o); err != nil {
 		return err
 	}
-	e.options = o
+	e.options, e.allowed = o, slices.Clone(allowed)
+	return nil
+}
+
+// trim closes the newest connections of a key that has too many.
+func (e *embedded) trim() error {
+	if e.trainer == "" {
+		return nil // all have the same name: none
+	}
+	open, err := e.Connz(&server.ConnzOptions{Username: true, Sort: server.ByCid, Limit: maxConnections})
+	if err != nil {
+		return err
+	}
+	has := map[string]int{}
+	for _, c := range open.Conns {
+		if has[c.AuthorizedUser]++; has[c.AuthorizedUser] > maxOfOneKey {
+			_ = e.DisconnectClientByID(c.Cid) // it may have gone by itself
+		}
+	}
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (w Worker) work(ctx context.Context, c *client) error {
 			return err
 		}
 		if id != opened {
-			spec, err := c.Fetch(ctx, id)
+			spec, err := c.Fetch(ctx, id, maxSpec)
 			if errors.Is(err, errStranger) || errors.Is(err, fleet.ErrGone) {
 				continue
 			}
@@ -154,9 +154,13 @@ type client struct {
 
 	mu    sync.Mutex
 	abort context.CancelFunc // of the request in flight: after a reconnect there will be no reply
+	again bool               // the connection was lost: say hello before the next item
 }
 
 var _ fleet.WorkerSide = (*client)(nil)
+
+// maxSpec is the size of the largest spec that is read: vocabularies have some 20 MB.
+const maxSpec = 256 << 20
 
 // Waits between tries, growing.
 const (
@@ -175,7 +179,7 @@ func dial(ctx context.Context, d Door, tell func(string)) (*client, error) {
 		return nil, err
 	}
 	err = c.retry(ctx, func() (final bool, err error) {
-		c.nc, err = d.connect(p, c.name, nats.ReconnectHandler(func(*nats.Conn) { c.inFlight(nil) }))
+		c.nc, err = d.connect(p, c.name, nats.ReconnectHandler(func(*nats.Conn) { c.reconnected() }))
 		return err == nil || errors.Is(err, ErrShut) || errors.Is(err, errOtherServer), err
 	})
 	return c, err
@@ -212,6 +216,23 @@ func (c *client) inFlight(abort context.CancelFunc) {
 		c.abort()
 	}
 	c.abort = abort
+}
+
+// reconnected ends the request in flight, and lets the worker join anew.
+func (c *client) reconnected() {
+	c.inFlight(nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.again = true
+}
+
+// joinsAgain says whether the worker has to say hello before its next item.
+func (c *client) joinsAgain() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := c.again
+	c.again = false
+	return again
 }
 
 // ask sends a request until there is a reply.
@@ -273,6 +294,9 @@ func (c *client) leave() {
 // Take implements [fleet.WorkerSide].
 func (c *client) Take(ctx context.Context, _ string) ([]byte, error) {
 	for {
+		if c.joinsAgain() {
+			return nil, errStranger
+		}
 		item, err := c.ask(ctx, verbTake, nil, takeWait+replyWait)
 		if !errors.Is(err, errNothing) {
 			return item, err
@@ -281,7 +305,7 @@ func (c *client) Take(ctx context.Context, _ string) ([]byte, error) {
 }
 
 // Fetch implements [fleet.WorkerSide].
-func (c *client) Fetch(ctx context.Context, want fleet.Digest) ([]byte, error) {
+func (c *client) Fetch(ctx context.Context, want fleet.Digest, most int) ([]byte, error) {
 	var all []byte
 	for {
 		body, err := c.ask(ctx, verbGet, binary.LittleEndian.AppendUint64(want[:], uint64(len(all))), replyWait)
@@ -289,6 +313,9 @@ func (c *client) Fetch(ctx context.Context, want fleet.Digest) ([]byte, error) {
 			return nil, err
 		}
 		total, offset, data, err := decodePart(body)
+		if err == nil && total > most {
+			err = fmt.Errorf("%d bytes, of which a worker accepts at most %d", total, most)
+		}
 		if err == nil && offset != len(all) {
 			err = fmt.Errorf("a part at %d in place of %d", offset, len(all))
 		}

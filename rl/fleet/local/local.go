@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -25,18 +25,14 @@ type Workers struct {
 	note    func(string)
 }
 
-// Start makes a worker on each device for the policy of a recipe. An empty mode is that
-// which the devices allow: exact if all of them are the trainer's, draft otherwise.
+// Start makes a worker on each device for the policy of a recipe. An empty mode is
+// fleet.Exact.
 func Start(r *recipe.Recipe, c *cast.Cast, devices []gpu.Device, o fleet.Options) (*Workers, error) {
 	trainer := c.Policy.Model.Device().Caps()
-	mode, err := modeFor(o.Mode, trainer, devices)
-	if err != nil {
-		return nil, err
-	}
 	if err := fits(r, c.Folder, trainer, devices); err != nil {
 		return nil, err
 	}
-	o.Mode, o.Slots = mode, func() int { return len(devices) }
+	o.Mode, o.Slots = cmp.Or(o.Mode, fleet.Exact), func() int { return len(devices) }
 	ctx, stop := context.WithCancel(context.Background())
 	w := &Workers{carrier: fleet.NewMemory(), stop: stop, failed: make(chan string, len(devices)), note: o.Note}
 	w.fleet = fleet.New(w.carrier, TrainerOf(c), o)
@@ -90,25 +86,6 @@ func (w *Workers) Close() {
 	w.fleet.Close()
 	w.carrier.Close()
 	w.running.Wait()
-}
-
-// modeFor says how the results of devices can be used.
-func modeFor(asked fleet.Mode, trainer gpu.Caps, devices []gpu.Device) (fleet.Mode, error) {
-	for _, dev := range devices {
-		c := dev.Caps()
-		if c.Name == trainer.Name && c.Driver == trainer.Driver && c.Tier == trainer.Tier && c.Numerics == trainer.Numerics {
-			continue
-		}
-		if asked == fleet.Exact {
-			return "", hint.With(fmt.Errorf("%w: worker %s (%s, %s, tier %s) has another arithmetic than the trainer's device (%s, %s, tier %s): its log-probs have other bits",
-				lines.ErrInput, c.ID, c.Name, c.Driver, c.Tier, trainer.Name, trainer.Driver, trainer.Tier), "use --workers-mode draft, which takes tokens from any device and checks each")
-		}
-		return fleet.Draft, nil
-	}
-	if asked == "" {
-		return fleet.Exact, nil
-	}
-	return asked, nil
 }
 
 // fits refuses workers for which a device has no memory.
