@@ -27,7 +27,8 @@ decode   tokens per second of sampling, for models of 0.23, 25, 135 and 494 mill
 train    tokens per second of training, for the same models
 groups   seconds of an update on completions of one prompt, compared with computing each
          completion separately, over lengths, group sizes and models
-step     seconds of one whole RL step of a preset (--preset), with its phases
+step     seconds of one whole RL step of a preset (--preset), with its phases; without
+         --preset and --from of other models too, with random weights
 profile  milliseconds of each kernel in an update, in prompts and in decoding
 all      all of these but profile; groups as with --small
 
@@ -72,34 +73,7 @@ func runBench(c *cli.Context) error {
 		}
 		unwritten = cmp.Or(unwritten, err)
 	}
-	shapes := bench.Shapes()
-	if c.Bool("small") {
-		shapes = shapes[:1]
-	}
-	var b bench.Bench // of the models, with the limits of the device
-	each := func(run func(bench.Bench, bench.Shape) error) func(gpu.Device) error {
-		return func(d gpu.Device) (err error) {
-			if b.Device == nil {
-				b = bench.Bench{Device: d, Longest: c.Duration("longest"), Emit: emit}
-				b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
-			}
-			for _, s := range shapes {
-				err = cmp.Or(err, unwritten)
-				if err == nil {
-					err = run(b, s)
-				}
-			}
-			return err
-		}
-	}
-	runs := map[string]func(gpu.Device) error{
-		"matmul":  func(d gpu.Device) error { return bench.Matmul(d, emit) },
-		"decode":  each(bench.Decode),
-		"train":   each(bench.Train),
-		"groups":  func(d gpu.Device) error { return bench.Groups(d, c.Bool("small") || args[0] == "all", emit) },
-		"step":    func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), c.String("from"), emit) },
-		"profile": each(bench.Profile),
-	}
+	runs := benchRuns(c, args[0] == "all", emit)
 	names := []string{args[0]}
 	if args[0] == "all" {
 		names = []string{"matmul", "decode", "train", "groups", "step"}
@@ -123,6 +97,52 @@ func runBench(c *cli.Context) error {
 		}
 	}
 	return nil
+}
+
+// benchRuns are the benchmarks by name.
+func benchRuns(c *cli.Context, all bool, emit func(bench.Result)) map[string]func(gpu.Device) error {
+	small := c.Bool("small")
+	shapes := bench.Shapes()
+	if small {
+		shapes = shapes[:1]
+	}
+	b := bench.Bench{Longest: c.Duration("longest"), Emit: emit} // of the models
+	measured := func(d gpu.Device, run func() error) (err error) {
+		if b.Device == nil {
+			b.Device = d
+			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
+		}
+		if err != nil {
+			return err
+		}
+		return run()
+	}
+	each := func(run func(bench.Bench, bench.Shape) error) func(gpu.Device) error {
+		return func(d gpu.Device) error {
+			return measured(d, func() error {
+				for _, s := range shapes {
+					if err := run(b, s); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+	return map[string]func(gpu.Device) error{
+		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
+		"decode": each(bench.Decode),
+		"train":  each(bench.Train),
+		"groups": func(d gpu.Device) error { return bench.Groups(d, small || all, emit) },
+		"step": func(d gpu.Device) error {
+			err := bench.Step(c.Context, d, c.String("preset"), c.String("from"), emit)
+			if err != nil || small || c.IsSet("preset") || c.IsSet("from") {
+				return err
+			}
+			return measured(d, func() error { return bench.Steps(b) })
+		},
+		"profile": each(bench.Profile),
+	}
 }
 
 func beside(r bench.Result) string {
