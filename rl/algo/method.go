@@ -448,8 +448,8 @@ func (a *Algorithm) inForce(parts ...string) []string {
 			used = append(used, m.program.Uses(statePart(name))...)
 		}
 	}
-	for name, program := range a.judges {
-		used = append(used, program.Uses(name)...)
+	for _, name := range slices.Sorted(maps.Keys(a.judges)) {
+		used = append(used, a.judges[name].Uses(name)...)
 	}
 	return used
 }
