@@ -1,6 +1,8 @@
 package gpu_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -18,7 +20,7 @@ func TestWideTierKeepsBits(t *testing.T) {
 			if shaders.Variants(k.Name, string(gpu.TierWide))[0].Tier != string(gpu.TierWide) {
 				continue
 			}
-			for _, c := range oracle.Cases(k.Name) {
+			for _, c := range append(oracle.Cases(k.Name), wideCases(k)...) {
 				want, got := gputest.Run(t, base, c), gputest.Run(t, wide, c)
 				for i, b := range k.Bindings {
 					if oracle.Hash(got[i]) != oracle.Hash(want[i]) {
@@ -32,4 +34,32 @@ func TestWideTierKeepsBits(t *testing.T) {
 			t.Error("no kernel has a shader for T1")
 		}
 	})
+}
+
+// wideCases are products that fill the largest tiles of T1, in more than one step of k;
+// the oracle would need seconds for each.
+func wideCases(k shaders.Kernel) []oracle.Case {
+	strides := map[string][2]bool{ // whether a and b are read along k
+		"matmul_nt": {true, true}, "matmul_nn": {true, false}, "matmul_tn_acc": {false, false},
+	}
+	along, ok := strides[k.Name]
+	if !ok {
+		return nil
+	}
+	m, n, sum := 264, 1032, 72
+	c := oracle.Case{Kernel: k.Name, Name: fmt.Sprintf("M=%d N=%d K=%d", m, n, sum), Params: []uint32{uint32(m), uint32(n), uint32(sum), uint32(m), uint32(n), uint32(n)}}
+	for i, a := range along {
+		if a {
+			c.Params[3+i] = uint32(sum)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []int{m * sum, n * sum, m * n} {
+		x := make([]float32, size)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		c.Bind = append(c.Bind, x)
+	}
+	return []oracle.Case{c}
 }

@@ -53,5 +53,5 @@
 // # Environment
 //
 //	RLZERO_DEVICE  the device that Open("") opens; "auto" when unset
-//	RLZERO_TIER    T0 or TL instead of the tier that the device would get
+//	RLZERO_TIER    T0, T1 or TL instead of the tier that the device would get
 package gpu

@@ -84,7 +84,7 @@ const (
 // device; sampler and trainer always share it.
 type Tier string
 
-// The tiers in use. What each is for: RATIONALE.md#why-three-tiers.
+// The tiers in use. What each is for: RATIONALE.md#why-four-tiers.
 const (
 	TierLanes Tier = "TL"  // CPU devices with 8-lane subgroups (lavapipe)
 	TierBase  Tier = "T0"  // any device at WebGPU's default limits

@@ -104,17 +104,17 @@ func writeAll(ws ...write) error {
 // packedWorkspace makes a workspace for packed sequences; keep gives every
 // block its own buffers.
 func (p *pool) packedWorkspace(m *Model, rows int, keep kept) (*workspace, error) {
-	ws := p.planWorkspace(m.layout.dims, rows, keep, m.dev.Caps().MaxBinding)
+	ws := p.planWorkspace(m.layout.dims, rows, keep, m.dev.Caps())
 	return ws, p.err
 }
 
-func (p *pool) planWorkspace(d dims, rows int, keep kept, maxBinding int) *workspace {
+func (p *pool) planWorkspace(d dims, rows int, keep kept, caps gpu.Caps) *workspace {
 	ws := &workspace{maxRows: rows}
 	ws.keep = keep
 	ws.blocks, ws.last = p.activations(d, rows, keep, nil)
 	ws.rowSpace(p, d, rows)
 	ws.kvidx = p.words("key index", treeSequences*rows)
-	ws.head = p.headSpace(d, rows, maxBinding)
+	ws.head = p.headSpace(d, rows, caps)
 	return ws
 }
 

@@ -165,7 +165,7 @@ func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
 		return nil, fmt.Errorf("the engine's context of %d tokens exceeds the %d positions that the model was opened for", opt.Context, m.maxPos)
 	}
 	e := &Engine{m: m, opt: opt, pool: &pool{dev: m.dev, label: "sampler"}, progs: newPrograms(m.dev, 128)}
-	e.plan(m.layout.dims, m.dev.Caps().MaxBinding)
+	e.plan(m.layout.dims, m.dev.Caps())
 	if e.pool.err != nil {
 		e.Close()
 		return nil, e.pool.err
@@ -173,7 +173,7 @@ func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) plan(d dims, maxBinding int) {
+func (e *Engine) plan(d dims, caps gpu.Caps) {
 	p, rows := e.pool, e.opt.StepRows
 	lists := 2 * e.opt.Sequences
 	e.cache = p.kvCache(d, e.opt.CacheToken, lists, e.opt.Context)
@@ -181,7 +181,7 @@ func (e *Engine) plan(d dims, maxBinding int) {
 	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
 	e.ws.blocks, e.ws.last = p.activations(d, rows, keptNothing, e.cache.layers)
 	e.ws.rowSpace(p, d, rows)
-	e.ws.head = p.headSpace(d, e.opt.Draws, maxBinding)
+	e.ws.head = p.headSpace(d, e.opt.Draws, caps)
 	e.rowp = p.words("sampling parameters", 8*e.opt.Draws)
 	e.cut = p.words("filtered logits", e.ws.head.block*d.vocabp)
 	if e.opt.Guides {

@@ -133,20 +133,20 @@ func (l *layout) lookupBytes() int {
 
 func (l *layout) trainBytes(rows int, keep kept, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, keep, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, keep, caps)
 	p.backwardSpace(l.dims, rows)
 	return p.bytes
 }
 
 func (l *layout) scoreBytes(rows int, caps gpu.Caps) int {
 	p := &pool{}
-	p.planWorkspace(l.dims, rows, keptNothing, caps.MaxBinding)
+	p.planWorkspace(l.dims, rows, keptNothing, caps)
 	return p.bytes
 }
 
 func (l *layout) engineBytes(o EngineOptions, caps gpu.Caps) int {
 	e := &Engine{opt: o.withDefaults(), pool: &pool{}}
-	e.plan(l.dims, caps.MaxBinding)
+	e.plan(l.dims, caps)
 	return e.pool.bytes
 }
 

@@ -12,6 +12,10 @@ import (
 // (RATIONALE.md#why-are-logits-made-in-blocks).
 const logitsBytes = 64 << 20
 
+// cardLogitsBytes is that of devices with memory of their own: few rows would leave a
+// large GPU idle while each sums over the whole vocabulary.
+const cardLogitsBytes = 512 << 20
+
 // pool allocates device memory under one label and remembers the first error.
 type pool struct {
 	dev   gpu.Device
@@ -76,13 +80,17 @@ type headSpace struct {
 	value   *valueHead // of a trainer that has one; nil for none
 }
 
-func blockRows(vocabp, maxRows, maxBinding int) int {
-	n := min(logitsBytes, maxBinding) / (4 * vocabp) / 64 * 64
+func blockRows(vocabp, maxRows int, caps gpu.Caps) int {
+	most := logitsBytes
+	if caps.Kind == gpu.Discrete {
+		most = cardLogitsBytes
+	}
+	n := min(most, caps.MaxBinding) / (4 * vocabp) / 64 * 64
 	return max(64, min(n, (maxRows+63)&^63))
 }
 
-func (p *pool) headSpace(d dims, rows, maxBinding int) headSpace {
-	block := blockRows(d.vocabp, rows, maxBinding)
+func (p *pool) headSpace(d dims, rows int, caps gpu.Caps) headSpace {
+	block := blockRows(d.vocabp, rows, caps)
 	return headSpace{
 		maxRows: rows, block: block,
 		idx: p.words("predicted rows", rows), x: p.words("last hidden", rows*d.ld), h: p.words("final norm", rows*d.ld),

@@ -21,22 +21,26 @@
 //
 // Variants tried, NVIDIA H100 (f32 sheet 66.9 TFLOP/s, driver 580), best of 18, us:
 // NT, 4096x4096x4096, 4096x9728x896, 4096x576x1536, 256x9728x896: T0's 64x64 4908, 2496,
-// -, 223; 64x128 in steps of 32 (kept) 3525, 1843, 334, 198, of 16 4525, 2153, 310,
-// 180; 128x128 in steps of 32 3488, 1869, 334, 200, of 16 3828, 2030, 362, 217, of 8 with
-// two buffers 4222, 2231, 396, 237; 64x64 in steps of 32 3910, 2006, 245, 166, of 16 3923,
-// 2007, 295, 175, of 16 with two buffers 4622, 2331, 327, 195; 64x64 with 4x4 each 4403,
-// 2255, 270, 160. Operands turned to [k][row] on their way: 64x64 3777, 1939, 247, 147;
-// 128x128 3943, 2186, 380, 232, with 16x8 each 3800, 2140, 368, 221.
+// -, 223; 64x64 with 8x4 each in steps of 16 (kept) 3923, 2007, 295, 175; 64x128 in steps
+// of 32 3525, 1843, 334, 198, but AMD's compiler spills 149 registers (RDNA3, Mesa 22.3),
+// of 16 4525, 2153, 310, 180; 128x128 in steps of 32 3488, 1869, 334, 200, of 16 3828,
+// 2030, 362, 217, of 8 with two buffers 4222, 2231, 396, 237; 64x64 in steps of 32 3910,
+// 2006, 245, 166 (3 registers spilled on RDNA3), of 16 with two buffers 4622, 2331, 327,
+// 195; 64x64 with 4x4 each 4403, 2255, 270, 160. Operands turned to [k][row] on their
+// way: 64x64 3777, 1939, 247, 147; 128x128 3943, 2186, 380, 232, with 16x8 each 3800,
+// 2140, 368, 221.
 // Order of the invocations: interleaved, not 4 x 8 of 32 in rows: 64x64 NT 4197 to 3923,
 // 128x128 NN 5353 to 4044; rows of 16 as 4 x 8.
-// NN, the same shapes: T0 5118, 2606, -, -; 64x128 3741, 1911, 279, 166; 128x128 3696,
-// 1962, 352, 209; 64x64 4184, 2105, 255, 152.
+// NN, the same shapes: T0 5118, 2606, -, -; 64x64 in steps of 16 (kept) 4032, 2067, 301,
+// 178; 64x128 3741, 1911, 279, 166; 128x128 3696, 1962, 352, 209; 64x64 in steps of 32
+// 4184, 2105, 255, 152.
 // TN, 896x896x4096, 9728x896x4096, 576x576x4096, 96x256x5120: T0 357, 2467, -, -; 64x64
 // 257, 1957, 156, 193; 64x128 247, 2161, 246, 305; 32x32 in steps of 64 232, 2491, 160,
 // 129; 128x128 441, 2198, 440, 549; 128x128 with 16x8 each 533, 2390, 534, 662.
 // NT of a decode step, rows x 896x896, x 9728x896, x 896x4864, x 65536x896:
 // 1 row: T0 38, 40, 189, 129; few of 8 columns in steps of 256 6.3, 15, 18, 83, of 512
-// 6.2, 21, 17, 120, of 128 with 64 invocations 7.0, 14, 22, 82; 4 columns 6.3, 24, 17, 133.
+// 6.2, 21, 17, 120, of 128 with 64 invocations 7.0, 14, 22, 82; 4 columns 6.3, 24, 17,
+// 133.
 // 8 rows: T0 38, 55, 189, 130; steps of 128 7.0, 24, 23, 127, of 256 6.8, 27, 20, 145.
 // 16 rows: T0 56, 92, 281, 282; few 8.3, 40, 30, 226; 16x32 12, 22, 52, 100.
 // 64 rows: T0 56, 96, 285, 287; few 18, 135, 83, 884; 16x32 13, 64, 52, 373; 32x32 with
@@ -50,40 +54,32 @@
 //variant matmul_nt T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
 //variant matmul_nt T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
 //variant matmul_nt T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nt T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nt T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_nt_residual T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
 //variant matmul_nt_residual T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
 //variant matmul_nt_residual T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
 //variant matmul_nt_residual T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt_residual T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nt_residual T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nt_residual T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_nn T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nn T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nn T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_nn_acc T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn_acc T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nn_acc T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nn_acc T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_tn_acc T1 r32 tile=32,32 max=1024,1024 use=tiled rows=32 cols=32 each=4 wide=4 depth=64
 //variant matmul_tn_acc T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
 //variant matmul_nt_bf16 T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
 //variant matmul_nt_bf16 T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
 //variant matmul_nt_bf16 T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
 //variant matmul_nt_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt_bf16 T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nt_bf16 T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nt_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_nt_residual_bf16 T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
 //variant matmul_nt_residual_bf16 T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
 //variant matmul_nt_residual_bf16 T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
 //variant matmul_nt_residual_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt_residual_bf16 T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nt_residual_bf16 T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nt_residual_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_nn_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn_bf16 T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nn_bf16 T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nn_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_nn_acc_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn_acc_bf16 T1 r64 tile=64,64 max=0,256 max=640 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nn_acc_bf16 T1 r64w tile=128,64 use=tiled rows=64 cols=128 each=8 wide=8 depth=32
+//variant matmul_nn_acc_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 
 {{define "tiled"}}
 {{- $threads := div (mul .rows .cols) (mul .each .wide)}}

@@ -8,7 +8,7 @@ import (
 // attentionShape is heads h over kv heads of hd elements.
 type attentionShape struct{ h, kv, hd int }
 
-var attentionShapes = []attentionShape{{4, 1, 8}, {2, 2, 24}, {4, 2, 32}, {9, 3, 64}, {2, 1, 128}}
+var attentionShapes = []attentionShape{{10, 1, 8}, {2, 2, 24}, {4, 2, 32}, {9, 3, 64}, {2, 1, 200}}
 
 func (s attentionShape) scale() float32 { return float32(1 / math.Sqrt(float64(s.hd))) }
 

@@ -7,14 +7,14 @@ type product struct{ m, n, k, pad int }
 var products = []product{
 	{1, 8, 8, 0}, {1, 104, 136, 8}, {2, 24, 40, 0}, {3, 96, 96, 8}, {5, 40, 136, 0},
 	{8, 24, 8, 0}, {16, 96, 40, 8}, {17, 8, 40, 0}, {33, 104, 96, 0}, {64, 64, 64, 0},
-	{2, 16, 1544, 0}, {130, 136, 24, 8}, {516, 136, 8, 0},
+	{2, 16, 1544, 0}, {130, 40, 72, 8}, {264, 24, 40, 0},
 }
 
 // wideProducts are for the kernels whose rows are columns of an operand: there
 // m is a multiple of 8, and in matmul_tn_acc k is free.
 var wideProducts = []product{
 	{8, 8, 1, 0}, {8, 104, 3, 8}, {24, 40, 17, 0}, {96, 8, 33, 8}, {104, 96, 5, 0}, {40, 24, 70, 0}, {64, 64, 64, 0},
-	{520, 24, 3, 0}, {24, 520, 3, 8},
+	{520, 24, 3, 0}, {24, 520, 3, 8}, {8, 1032, 3, 0},
 }
 
 func (p product) name() string { return label("M", p.m, "N", p.n, "K", p.k, "pad", p.pad) }
