@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build test test-short test-webgpu nightly fuzz-smoke check cross release generate bench clean
+.PHONY: demo build test test-short test-webgpu test-drivers nightly fuzz-smoke check cross release generate bench clean
 
 demo: build
 	@.ci/needs demo
@@ -31,11 +31,19 @@ test-webgpu:
 	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
 	$(WEBGPU_TEST) -run 'ReleaseBinary' .
 
+# Linux alone: a second Vulkan implementation, and the Khronos validation layer. The long
+# form has a newer Mesa too. .ci/drivers says which.
+test-drivers: build
+	@.ci/needs tests
+	.ci/drivers
+
 # The long forms of the tests: every case on every device, more kills. An hour or more.
 nightly:
 	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test
 	RLZERO_LONG=1 $(MAKE) test-webgpu
+	RLZERO_LONG=1 $(MAKE) test-drivers
 	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
+	.ci/clients >/dev/null
 
 # What needs no device and no fixtures: a few seconds.
 test-short:
@@ -61,10 +69,13 @@ check: cross
 	go vet ./...
 	@if command -v naga >/dev/null; then cd shaders && go run ./internal/generate -check; else echo "naga is not installed: shaders not regenerated"; fi
 
+# Without debugging information, which makes a third of the work; this machine's own
+# build shares its packages with make build.
 cross:
 	@for p in $(PLATFORMS); do \
 		echo "build $$p"; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -o /dev/null . || exit 1; \
+		debug="-gcflags=all=-dwarf=false"; [ $$p != $$(go env GOHOSTOS)/$$(go env GOHOSTARCH) ] || debug=; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build $$debug -ldflags='-s -w' -o /dev/null . || exit 1; \
 	done
 	@if command -v gcc >/dev/null; then echo "build with cgo"; CGO_ENABLED=1 go build -o /dev/null .; fi
 

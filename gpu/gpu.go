@@ -88,6 +88,7 @@ type Tier string
 const (
 	TierLanes Tier = "TL"  // CPU devices with 8-lane subgroups (lavapipe)
 	TierBase  Tier = "T0"  // any device at WebGPU's default limits
+	TierWide  Tier = "T1"  // GPUs with 32 KiB of workgroup memory; the bits of T0
 	TierRef   Tier = "ref" // plain Go
 )
 

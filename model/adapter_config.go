@@ -30,7 +30,7 @@ type AdapterConfig struct {
 	// first that matches counts.
 	Ranks, Alphas []Override
 
-	Base string // base_model_name_or_path: the model's folder
+	Base string // base_model_name_or_path: the model's folder, or its id on the Hugging Face hub
 
 	// Raw holds the keys that were read and that no field above stands for.
 	Raw map[string]json.RawMessage
@@ -207,9 +207,13 @@ func (a AdapterConfig) MarshalJSON() ([]byte, error) {
 			targets = a.Pattern
 		}
 	}
+	var base any
+	if a.Base != "" {
+		base = a.Base
+	}
 	for k, v := range map[string]any{
 		"peft_type": "LORA", "r": a.Rank, "lora_alpha": a.Alpha, "use_rslora": a.RSLoRA, "target_modules": targets,
-		"rank_pattern": overrides(a.Ranks), "alpha_pattern": overrides(a.Alphas), "base_model_name_or_path": a.Base,
+		"rank_pattern": overrides(a.Ranks), "alpha_pattern": overrides(a.Alphas), "base_model_name_or_path": base,
 	} {
 		out[k] = v
 	}

@@ -60,7 +60,7 @@ func TestAdapterTrains(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tr.Close()
-		seqs := gradientSequences()
+		seqs := gradientSequences(dev)
 		for range 2 { // the first update moves B alone: A has no gradient while B is zero
 			if _, err := tr.Forward(seqs); err != nil {
 				t.Fatal(err)

@@ -18,7 +18,7 @@ func TestAverage(t *testing.T) {
 	const share = 0.25
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		quirks := quirkModels()
-		half := quirk{"gemma3 in bf16", quirks[2].config, nil}
+		half := quirk{"gemma3 in bf16", quirks[2].config, nil, false}
 		for _, q := range []quirk{quirks[0], half, quirks[2]} {
 			t.Run(q.name, func(t *testing.T) {
 				m := q.open(t, dev)
@@ -31,7 +31,7 @@ func TestAverage(t *testing.T) {
 				if !equalFloats(flat(t, a.Tensors()), trainedOf(t, m)) {
 					t.Error("it is not what the model is")
 				}
-				seqs := gradientSequences()[:4]
+				seqs := gradientSequences(dev)[:4]
 				want := flat(t, a.Tensors())
 				for range 2 {
 					twoPasses(t, tr, seqs)

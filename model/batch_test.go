@@ -141,7 +141,7 @@ func TestSharedGradient(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		windowed := quirks()["gemma3"]
 		windowed.Window = 19 // one sequence is longer
-		for name, m := range map[string]*Model{"qwen3": small(t, dev, 64), "a window": quirk{"a window", windowed, nil}.open(t, dev)} {
+		for name, m := range map[string]*Model{"qwen3": small(t, dev, 64), "a window": quirk{"a window", windowed, nil, false}.open(t, dev)} {
 			group := relatives(1, 9)
 			for _, i := range []int{0, 4, 5, 6} { // the first; a leaf; two that end where others go on
 				alone := apart(group[i : i+1])

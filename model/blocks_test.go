@@ -9,37 +9,37 @@ import (
 	"github.com/rlzero/rlzero/gpu/gputest"
 )
 
+// packed is a frozen model in blocks, from the weights of one in float32.
+func packed(t *testing.T, from *Model, dtype Dtype) *Model {
+	t.Helper()
+	cfg := from.Config
+	cfg.Dtype = dtype
+	m, err := NewFrozen(from.Device(), cfg, from.Positions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	give(t, m, from)
+	return m
+}
+
 // blockedModel is a frozen model in blocks with a random adapter, and a float32 one with
 // the numbers that the blocks stand for.
-func blockedModel(t *testing.T, dev gpu.Device, dtype Dtype) (packed, plain *Model) {
+func blockedModel(t *testing.T, dev gpu.Device, dtype Dtype) (blocked, plain *Model) {
 	t.Helper()
 	cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3}
 	plain = modelOn(t, dev, cfg)
 	exact := flat(t, plain.Tensors())
-	cfg.Dtype = dtype
-	var err error
-	if packed, err = NewFrozen(dev, cfg, 64); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(packed.Close)
-	give(t, packed, plain)
-	give(t, plain, packed)
+	blocked = packed(t, plain, dtype)
+	give(t, plain, blocked)
 	if equalFloats(flat(t, plain.Tensors()), exact) {
 		t.Fatal("quantising the weights changed nothing: this test can show nothing")
 	}
-	for _, m := range []*Model{packed, plain} {
-		if err := m.AddAdapter(AdapterConfig{Rank: 4, Alpha: 2}, 1); err != nil {
-			t.Fatal(err)
-		}
-		rng := rand.New(rand.NewPCG(3, 4))
-		change(t, &m.adapter.tensors, m.adapter.values, func(p piece, data []float32) {
-			for i := range data {
-				data[i] = float32(0.1 * rng.NormFloat64())
-			}
-		})
+	for _, m := range []*Model{blocked, plain} {
+		adapt(t, m, AdapterConfig{Rank: 4, Alpha: 2})
 	}
-	return packed, plain
+	return blocked, plain
 }
 
 // TestBlockedWeights: a model in q8_0 or q4_0 computes what a float32 one with the
@@ -48,16 +48,16 @@ func blockedModel(t *testing.T, dev gpu.Device, dtype Dtype) (packed, plain *Mod
 func TestBlockedWeights(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		for _, dtype := range []Dtype{Q8, Q4} {
-			packed, plain := blockedModel(t, dev, dtype)
+			blocked, plain := blockedModel(t, dev, dtype)
 			want := completions(t, plain)
-			if got := completions(t, packed); hashTokens(got) != hashTokens(want) {
+			if got := completions(t, blocked); hashTokens(got) != hashTokens(want) {
 				t.Errorf("%s: other completions than with its numbers in float32%s", dtype, firstOther(got, want))
 			}
-			if got := train(t, packed, prompts(16, 40), want, 100); hashTokens(got) != hashTokens(want) {
+			if got := train(t, blocked, completed(dev), want, 100); hashTokens(got) != hashTokens(want) {
 				t.Errorf("%s: the trainer computes other bits than the sampler%s", dtype, firstOther(got, want))
 			}
-			seqs := gradientSequences()
-			if !equalFloats(flatGradient(t, packed, seqs, 130, twoPasses, Recompute), flatGradient(t, plain, seqs, 130, twoPasses)) {
+			seqs := gradientSequences(dev)
+			if !equalFloats(flatGradient(t, blocked, seqs, 130, twoPasses, Recompute), flatGradient(t, plain, seqs, 130, twoPasses)) {
 				t.Errorf("%s: another gradient than with its numbers in float32", dtype)
 			}
 		}

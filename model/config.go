@@ -39,6 +39,8 @@ type Config struct {
 	EOS []int // eos_token_id: any of them ends a completion
 	PAD int   // pad_token_id, -1 for none
 
+	Generation GenerationConfig // generation_config.json, which lies beside
+
 	InitStd float64 // initializer_range, of fresh weights
 
 	Dtype   Dtype // rlzero_dtype, of matrices as the passes read them

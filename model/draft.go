@@ -43,6 +43,7 @@ func (e *Engine) addDrafts(r *stepRows) error {
 			if s.finish {
 				continue
 			}
+			guide := s.guide
 			for at := len(s.IDs); at+1 < len(s.draft); at++ {
 				if len(r.ids) == e.opt.StepRows || len(r.draws) == e.opt.Draws {
 					return nil
@@ -52,8 +53,11 @@ func (e *Engine) addDrafts(r *stepRows) error {
 				} else if !ok {
 					break
 				}
+				if guide != nil {
+					guide = guide.Next(s.draft[at])
+				}
 				e.addRow(r, s.draft[at], s.list)
-				r.addDraw(len(r.ids)-1, g, s, at+1)
+				r.addDraw(len(r.ids)-1, g, s, at+1, guide)
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (e *Engine) setBack() {
 		if s.draft == nil || len(s.draft) < len(s.IDs) {
 			s.draft = s.IDs
 		}
-		s.Completion, s.stream, s.tail = Completion{}, nil, ""
+		s.Completion, s.stream, s.tail, s.guide = Completion{}, nil, "", g.req.Guide
 	}
 	g.read = 0
 	e.count.SetBack++

@@ -15,7 +15,9 @@ type stepRows struct {
 	rowp             []uint32 // [draw][8]
 	invTemp          []float32
 	draws            []draw
+	allow            []uint32 // [draw][ceil(vocab/32)]; nil: no draw has a guide
 	filtered         bool
+	guided           bool
 
 	read      []*group      // whose prompts end in this step
 	questions []question    // beyond what the draws tell
@@ -24,9 +26,11 @@ type stepRows struct {
 
 // draw is one of token at of a completion.
 type draw struct {
-	g  *group
-	s  *sequence
-	at int
+	g     *group
+	s     *sequence
+	at    int
+	guide Guide
+	fault error // of the guide
 }
 
 // collect lists the next rows: one for each branch of completions, then prompt
@@ -46,7 +50,7 @@ func (e *Engine) collect() (*stepRows, error) {
 			e.addRow(r, first.IDs[len(first.IDs)-1], first.list)
 			for _, s := range b {
 				s.list.used = first.list.used
-				r.addDraw(len(r.ids)-1, g, s, len(s.IDs))
+				r.addDraw(len(r.ids)-1, g, s, len(s.IDs), s.guide)
 			}
 		}
 	}
@@ -65,14 +69,18 @@ func (e *Engine) collect() (*stepRows, error) {
 		r.scorePrompt(g, row, first, g.read)
 		e.count.Prompt += g.read - first
 	}
-	return r, e.addDrafts(r)
+	if err := e.addDrafts(r); err != nil {
+		return nil, err
+	}
+	e.askGuides(r)
+	return r, nil
 }
 
 // addFirstDraws adds those of the first tokens of completions, which read the last row.
 func (r *stepRows) addFirstDraws(g *group) {
 	for _, s := range g.seqs {
 		if !s.finish {
-			r.addDraw(len(r.ids)-1, g, s, 0)
+			r.addDraw(len(r.ids)-1, g, s, 0, s.guide)
 		}
 	}
 }
@@ -87,9 +95,9 @@ func (e *Engine) addRow(r *stepRows, id int, l *slotList) {
 }
 
 // addDraw appends the draw of token at of a completion, which reads a row.
-func (r *stepRows) addDraw(row int, g *group, s *sequence, at int) {
+func (r *stepRows) addDraw(row int, g *group, s *sequence, at int, guide Guide) {
 	p := g.req.Sampling
-	inv, statInv := p.inverse()
+	inv, statInv := g.req.inverse()
 	topP := p.TopP
 	if topP <= 0 || topP > 1 {
 		topP = 1
@@ -99,17 +107,43 @@ func (r *stepRows) addDraw(row int, g *group, s *sequence, at int) {
 	r.invTemp = append(r.invTemp, statInv)
 	r.rowp = append(r.rowp, math.Float32bits(inv), u(p.TopK), f(topP), f(p.MinP),
 		uint32(p.Seed), uint32(p.Seed>>32), g.req.Stream+u(s.index), u(len(g.req.Prompt)+at))
-	r.draws = append(r.draws, draw{g, s, at})
+	r.draws = append(r.draws, draw{g: g, s: s, at: at, guide: guide})
+	r.guided = r.guided || guide != nil
+}
+
+func maskWords(vocab int) int { return (vocab + 31) / 32 }
+
+// askGuides collects what guides allow in a step; draws without one may take any token. A
+// guide that allows none is at fault if its draw stands.
+func (e *Engine) askGuides(r *stepRows) {
+	if !r.guided {
+		return
+	}
+	n := maskWords(e.m.Config.Vocab)
+	r.allow = make([]uint32, n*len(r.draws))
+	for i := range r.draws {
+		d, bits := &r.draws[i], r.allow[n*i:][:n]
+		if d.guide != nil {
+			d.fault = d.guide.Allow(bits)
+		}
+		if d.guide == nil || d.fault != nil {
+			for j := range bits {
+				bits[j] = math.MaxUint32
+			}
+		}
+	}
 }
 
 // inverse is 1 over the temperature as draws read it, 0 for the most likely token, and as
 // log-probs do.
-func (p Sampling) inverse() (draws, logprobs float32) {
-	if p.Temperature > 0 {
-		inv := float32(1 / p.Temperature)
-		return inv, inv
+func (r Request) inverse() (draws, logprobs float32) {
+	if r.Sampling.Temperature > 0 {
+		draws = float32(1 / r.Sampling.Temperature)
 	}
-	return 0, 1
+	if r.Unscaled || draws == 0 {
+		return draws, 1
+	}
+	return draws, draws
 }
 
 // step computes one round: every completion in flight gets its next token, or
@@ -129,10 +163,15 @@ func (e *Engine) step() error {
 		return err
 	}
 	T, R := len(r.ids), len(r.draws)
-	err = e.progs.run(fmt.Sprintf("step %d %d %v", T, R, r.filtered), func(rec *recorder) {
+	if r.guided {
+		if err := writeAll(write{e.allow, u32Bytes(r.allow)}); err != nil {
+			return err
+		}
+	}
+	err = e.progs.run(fmt.Sprintf("step %d %d %v %v", T, R, r.filtered, r.guided), func(rec *recorder) {
 		e.m.forward(rec, e.ws, T)
 		if R > 0 {
-			e.recordDraws(rec, R, r.filtered)
+			e.recordDraws(rec, r)
 		}
 		if e.opt.Edit != nil {
 			rec.ops = e.opt.Edit(rec.ops)
@@ -157,6 +196,10 @@ func (e *Engine) step() error {
 	r.tellScores()
 	for i, d := range r.draws {
 		if !d.stands() {
+			continue
+		}
+		if d.fault != nil {
+			d.g.fault, d.s.finish = d.fault, true
 			continue
 		}
 		e.take(d.g, d.s, drawn[i])
@@ -198,17 +241,21 @@ func (e *Engine) readDraws(r *stepRows) ([]Token, error) {
 	return drawn, nil
 }
 
-// recordDraws records final norm, logits, draw and statistics of R rows. The
+// recordDraws records final norm, logits, draw and statistics of the rows of draws. The
 // token drawn is the target of the statistics.
-func (e *Engine) recordDraws(rec *recorder, R int, filtered bool) {
-	d, h := e.m.layout.dims, &e.ws.head
+func (e *Engine) recordDraws(rec *recorder, r *stepRows) {
+	d, h, R := e.m.layout.dims, &e.ws.head, len(r.draws)
 	e.m.finalNorm(rec, e.ws, R)
 	h.blocks(R, func(r0, n int) {
 		e.m.logits(rec, e.ws, r0, n)
 		from := h.logits
 		size := []uint32{u(n), u(d.vocab), u(d.vocabp)}
-		if filtered {
-			rec.op("sample_filter", n, 1, []gpu.View{h.logits, at(e.rowp, 8*r0), e.cut}, size...)
+		if r.guided {
+			rec.op("sample_mask", d.vocabp, n, []gpu.View{from, at(e.allow, r0*maskWords(d.vocab)), e.left}, size...)
+			from = e.left
+		}
+		if r.filtered {
+			rec.op("sample_filter", n, 1, []gpu.View{from, at(e.rowp, 8*r0), e.cut}, size...)
 			from = e.cut
 		}
 		rec.op("sample_draw", n, 1, []gpu.View{from, at(e.rowp, 8*r0), at(h.target, r0)}, size...)

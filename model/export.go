@@ -1,6 +1,13 @@
 package model
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
@@ -18,11 +25,24 @@ func (f *Folder) Files(typ gguf.Type) (small map[string][]byte, tensors []NamedT
 
 // AdapterFiles are those of a PEFT folder with the adapter of the folder dir, as [Folder.Merge]
 // takes it: the small ones, with the tokenizer, by name, and the tensors of
-// adapter_model.safetensors. The tensors can be read until the folder's are closed.
-func (f *Folder) AdapterFiles(dir string, typ gguf.Type) (small map[string][]byte, tensors []NamedTensor, err error) {
+// adapter_model.safetensors. The tensors can be read until the folder's are closed. The model
+// that it belongs to is named by its id on the Hugging Face hub, as a path means nothing
+// elsewhere; notes say what the user should know about that name.
+func (f *Folder) AdapterFiles(dir string, typ gguf.Type) (small map[string][]byte, tensors []NamedTensor, notes []string, err error) {
 	cfg, ts, err := f.openAdapter(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	if cfg.Base = hubID(cfg.Base, cmp.Or(dir, f.Adapter)); cfg.Base == "" {
+		var origin string
+		if raw, ok := f.Config.Raw["_name_or_path"]; ok && json.Unmarshal(raw, &origin) == nil {
+			cfg.Base = hubID(origin, f.Dir)
+		}
+		note := "Nothing says what the adapter's model is called on the Hugging Face hub: write its id into base_model_name_or_path of " + adapterConfigFile + ", or name the model wherever the adapter is loaded."
+		if cfg.Base != "" {
+			note = fmt.Sprintf("%s names %s as the adapter's model, by _name_or_path of the model's config.json: write another id there if the model was trained further.", adapterConfigFile, cfg.Base)
+		}
+		notes = append(notes, note)
 	}
 	for _, name := range ts.Names() {
 		tensors = append(tensors, ts.named(name, typ))
@@ -32,7 +52,22 @@ func (f *Folder) AdapterFiles(dir string, typ gguf.Type) (small map[string][]byt
 		small = f.Tokenizer.Files()
 	}
 	small[adapterConfigFile], err = jsonfile.Marshal(cfg)
-	return small, tensors, err
+	return small, tensors, notes, err
+}
+
+// hubName is the form of ids on the hub: an organisation or user, and a name.
+// https://github.com/huggingface/huggingface_hub/blob/v0.35.3/src/huggingface_hub/utils/_validators.py
+var hubName = regexp.MustCompile(`^\w[\w.-]*/\w[\w.-]*$`)
+
+// hubID is a name if it can be an id on the hub, else "": not where it is the path of
+// something, from a folder or from the current one.
+func hubID(name, dir string) string {
+	for _, path := range []string{name, filepath.Join(dir, name)} {
+		if _, err := os.Lstat(path); err == nil || !hubName.MatchString(name) {
+			return ""
+		}
+	}
+	return name
 }
 
 // named is a tensor of the set, to be written in a type.

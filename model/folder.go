@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,12 +17,11 @@ import (
 
 // Folder is an opened Hugging Face model folder. Close Tensors after use.
 type Folder struct {
-	Dir        string // of the weights
-	Adapter    string // PEFT folder whose adapter belongs to the model; "": none
-	Config     Config // EOS and PAD as generation_config.json has them, if it does
-	Generation GenerationConfig
-	Tensors    *TensorSet      // checked against Config: names and shapes
-	Tokenizer  *text.Tokenizer // nil without a tokenizer.json
+	Dir       string          // of the weights
+	Adapter   string          // PEFT folder whose adapter belongs to the model; "": none
+	Config    Config          // EOS as generation_config.json has it, if it does
+	Tensors   *TensorSet      // checked against Config: names and shapes
+	Tokenizer *text.Tokenizer // nil without a tokenizer.json
 }
 
 // GenerationConfig is what generation_config.json recommends; nil or absent
@@ -32,7 +32,14 @@ type GenerationConfig struct {
 	TopP        *float64
 	TopK        *int
 	MinP        *float64
+
+	// Raw holds all its keys but those of token ids, which Config has. They are written
+	// back unchanged.
+	Raw map[string]json.RawMessage
 }
+
+// tokenKeys are the keys of generation_config.json that Config stands for.
+var tokenKeys = []string{"bos_token_id", "eos_token_id", "pad_token_id"}
 
 // ReadFolder opens a Hugging Face folder, or a GGUF file as if it were one, and checks
 // it: every tensor the config asks for is there in its shape, and no other. Values are
@@ -137,11 +144,13 @@ func (f *Folder) readConfig(path, dir string) error {
 	if err != nil {
 		return err
 	}
-	if f.Generation, err = parseGenerationConfig(data); err != nil {
+	g, err := parseGenerationConfig(data)
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if f.Generation.EOS != nil { // it is what transformers' generate looks at
-		f.Config.EOS = f.Generation.EOS
+	f.Config.Generation = g
+	if g.EOS != nil { // it is what transformers' generate looks at
+		f.Config.EOS = g.EOS
 		if err := f.Config.validateIDs(); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -171,6 +180,14 @@ func parseGenerationConfig(data []byte) (GenerationConfig, error) {
 	if k := optional("top_k"); k != nil {
 		n := int(*k)
 		g.TopK = &n
+	}
+	for key, v := range keys {
+		if !slices.Contains(tokenKeys, key) {
+			if g.Raw == nil {
+				g.Raw = map[string]json.RawMessage{}
+			}
+			g.Raw[key] = v.raw
+		}
 	}
 	return g, r.err
 }
@@ -254,8 +271,12 @@ func FolderFiles(c Config, tok *text.Tokenizer) (map[string][]byte, error) {
 
 // folderFiles are those of a folder whose weights are stored as F32, F16 or BF16.
 func folderFiles(c Config, tok *text.Tokenizer, stored gguf.Type) (map[string][]byte, error) {
-	generation := map[string]any{
-		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.PAD),
+	generation := map[string]any{}
+	for key, v := range c.Generation.Raw {
+		generation[key] = v
+	}
+	for i, id := range []any{idOrNull(c.BOS), idsOrNull(c.EOS), idOrNull(c.PAD)} {
+		generation[tokenKeys[i]] = id
 	}
 	files := map[string][]byte{}
 	if tok != nil {

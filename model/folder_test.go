@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -262,15 +263,27 @@ func TestFolderCarriesCompanions(t *testing.T) {
 
 func TestGenerationConfig(t *testing.T) {
 	files := tinyFolder(t)
-	files["generation_config.json"] = []byte(`{"eos_token_id": [4, 1], "temperature": 0.6, "top_k": 20, "top_p": null}`)
+	files["generation_config.json"] = []byte(`{"eos_token_id": [4, 1], "temperature": 0.6, "top_k": 20, "top_p": null, "suppress_tokens": [3]}`)
 	f := readBack(t, files)
 	defer f.Tensors.Close()
 	if !slices.Equal(f.Config.EOS, []int{4, 1}) {
 		t.Errorf("EOS is %v, want those of generation_config.json", f.Config.EOS)
 	}
-	g := f.Generation
+	g := f.Config.Generation
 	if g.Temperature == nil || *g.Temperature != 0.6 || g.TopK == nil || *g.TopK != 20 || g.TopP != nil || g.MinP != nil {
 		t.Errorf("got %+v", g)
+	}
+	out, err := FolderFiles(f.Config, f.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys map[string]any
+	if err := json.Unmarshal(out["generation_config.json"], &keys); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"bos_token_id": nil, "eos_token_id": []any{4.0, 1.0}, "pad_token_id": 0.0, "temperature": 0.6, "top_k": 20.0, "top_p": nil, "suppress_tokens": []any{3.0}}
+	if !reflect.DeepEqual(keys, want) {
+		t.Errorf("written as %v, want %v", keys, want)
 	}
 	if _, err := parseGenerationConfig([]byte("{\n\"top_p\": \"high\"}")); err == nil || !strings.Contains(err.Error(), "line 2: top_p") {
 		t.Errorf("a wrong type gives %v", err)

@@ -41,6 +41,7 @@ type Request struct {
 	Ends      []int    // end the completion, and belong to it; nil: the model's EOS
 	StopIDs   []int    // likewise, besides Ends
 	StopText  []string // end the completion when its text contains one (needs a tokenizer)
+	Guide     Guide    // what may be drawn; nil: any token
 	Draft     [][]int  // [completion][token] what they are expected to be; changes no bit, see draft.go; nil: nothing is expected
 
 	// Each, if it is set, is told of each token as soon as it is known: of the tokens of a
@@ -48,7 +49,19 @@ type Request struct {
 	// is drawn. It is called from the engine's loop, which waits for it: it may not block.
 	Each        func(completion int, t Token)
 	Top         int  // most likely tokens that Each is told of beside each token
+	Unscaled    bool // log-probs and entropies are those at temperature 1, whatever the temperature of the draws
 	ScorePrompt bool // Each is told of the prompt's tokens; MaxTokens may then be 0
+}
+
+// Guide says which tokens may come next in a completion, such as those of a grammar. It is
+// a function of the tokens so far and does not change: behind a token there is another one.
+// Log-probs stay those of the whole distribution.
+type Guide interface {
+	// Allow sets the bits of the tokens that may come next, and clears the others: token id
+	// has bit id%32 of word id/32. It is an error if there is none, and ends the request.
+	Allow(bits []uint32) error
+	// Next is the guide behind a token of the vocabulary, which may be any.
+	Next(id int) Guide
 }
 
 // Completion is what was sampled after a prompt.
@@ -61,13 +74,14 @@ type Completion struct {
 
 // EngineOptions are an engine's capacity.
 type EngineOptions struct {
-	Sequences  int // in flight at once
-	Context    int // longest prompt with its completion, tokens
-	CacheToken int // token slots of the key/value cache; 0: twice Sequences*Context, rounded to pages
-	Prefixes   int // pages of prompts kept for others that begin alike (prefix.go), at most; 0: none. The model may not change then
-	StepRows   int // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
-	PromptRows int // prompt tokens in one step at most; 0: StepRows
-	Draws      int // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
+	Sequences  int  // in flight at once
+	Context    int  // longest prompt with its completion, tokens
+	CacheToken int  // token slots of the key/value cache; 0: twice Sequences*Context, rounded to pages
+	Prefixes   int  // pages of prompts kept for others that begin alike (prefix.go), at most; 0: none. The model may not change then
+	StepRows   int  // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
+	PromptRows int  // prompt tokens in one step at most; 0: StepRows
+	Draws      int  // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
+	Guides     bool // requests may have a Guide, which takes memory
 
 	// Edit, if not nil, replaces the dispatches of a step before they are recorded.
 	// It is there for the benchmark that measures what the one order of sums costs,
@@ -104,6 +118,8 @@ type Engine struct {
 	progs *programs
 	rowp  gpu.View // [rows][8] sampling parameters, see kernel sample_draw
 	cut   gpu.View // [block][vocabp] filtered logits
+	allow gpu.View // [draws][ceil(vocab/32)] bits of the tokens that guides allow
+	left  gpu.View // [block][vocabp] logits that guides leave
 
 	mu      sync.Mutex
 	waiting []*group
@@ -125,6 +141,7 @@ type group struct {
 
 	branches []branch // completions in flight
 	scored   int      // prompt tokens that Each was told of
+	fault    error    // why it cannot go on
 }
 
 // sequence is one completion in flight.
@@ -135,6 +152,7 @@ type sequence struct {
 	finish bool
 	draft  []int // what it is expected to be; nil once it is not
 	told   int   // tokens that Each was told of
+	guide  Guide // of the next token; nil: none
 
 	stream *text.Stream // of a request with stop text
 	tail   string       // the end of the text so far, in which a stop text may have begun
@@ -166,6 +184,10 @@ func (e *Engine) plan(d dims, maxBinding int) {
 	e.ws.head = p.headSpace(d, e.opt.Draws, maxBinding)
 	e.rowp = p.words("sampling parameters", 8*e.opt.Draws)
 	e.cut = p.words("filtered logits", e.ws.head.block*d.vocabp)
+	if e.opt.Guides {
+		e.allow = p.words("allowed tokens", e.opt.Draws*maskWords(d.vocab))
+		e.left = p.words("allowed logits", e.ws.head.block*d.vocabp)
+	}
 }
 
 // Generate samples the completions of one request. It may be called from many
@@ -236,6 +258,9 @@ func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 	if len(req.Draft) > req.N {
 		return nil, fmt.Errorf("the request has drafts of %d completions; it asks for %d", len(req.Draft), req.N)
 	}
+	if req.Guide != nil && !e.opt.Guides {
+		return nil, errors.New("the request has a guide, and the engine was made without room for any")
+	}
 	if len(req.StopText) > 0 && e.m.Tokenizer == nil {
 		return nil, errors.New("a stop text needs a tokenizer, and the model has none")
 	}
@@ -253,7 +278,7 @@ func (e *Engine) admit(ctx context.Context, req Request) (*group, error) {
 	}
 	g := &group{req: req, ctx: ctx, done: make(chan error, 1)}
 	for i := range req.N {
-		s := &sequence{index: i, draft: e.draftOf(req, i)}
+		s := &sequence{index: i, draft: e.draftOf(req, i), guide: req.Guide}
 		if req.MaxTokens == 0 {
 			s.Stop, s.finish = "length", true
 		}
@@ -359,6 +384,8 @@ func (e *Engine) retire() {
 		switch {
 		case g.ctx.Err() != nil:
 			e.end(g, g.ctx.Err())
+		case g.fault != nil:
+			e.end(g, g.fault)
 		case g.read == len(g.req.Prompt) && len(g.branches) == 0:
 			e.end(g, nil)
 		default:
@@ -384,6 +411,9 @@ func (e *Engine) take(g *group, s *sequence, t Token) {
 	s.Logprob = append(s.Logprob, t.Logprob)
 	s.Entropy = append(s.Entropy, t.Entropy)
 	e.count.Tokens++
+	if s.guide != nil {
+		s.guide = s.guide.Next(id)
+	}
 	switch {
 	case slices.Contains(g.req.Ends, id):
 		s.Stop = "eos"

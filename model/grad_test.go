@@ -7,10 +7,14 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/gpu/refdev"
 )
 
 // TestFiniteDifferences holds the gradient of every tensor against central
-// differences of the loss, along the gradient itself.
+// differences of the loss, along the gradient itself, on the plain-Go device. Every
+// other device has to come to the same loss and, as a whole and not only along one
+// direction, to the same gradient of each tensor, as near as the differences can tell.
+// So it is not differentiated itself, which takes a hundred passes.
 //
 // A central difference with step h has the error h^2/6 |f”'| of its formula and
 // e/h of the loss's own rounding e. The direction d has unit norm; doubling the
@@ -20,15 +24,30 @@ import (
 // errors of a chain add up like a random walk). So the bound is computed for
 // each tensor and not chosen.
 func TestFiniteDifferences(t *testing.T) {
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		t.Run("qwen3", func(t *testing.T) { finiteDifferences(t, small(t, dev, 64), 6) })
-		for _, q := range quirkModels() {
-			t.Run(q.name, func(t *testing.T) { finiteDifferences(t, q.open(t, dev), 2, ValueHead) })
-		}
-	})
+	compare := func(name string, open func(t *testing.T, dev gpu.Device) *Model, sequences int, options ...TrainerOption) {
+		t.Run(name, func(t *testing.T) {
+			want := finiteDifferences(t, objectiveOf(t, open(t, refdev.New()), sequences, options...))
+			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+				if dev.Caps().Kind != gpu.Reference {
+					want.compare(t, objectiveOf(t, open(t, dev), sequences, options...))
+				}
+			})
+		})
+	}
+	compare("small", func(t *testing.T, dev gpu.Device) *Model { return small(t, dev, 64) }, 6)
+	for _, q := range quirkModels() {
+		compare(q.name, q.open, 2, ValueHead)
+	}
 }
 
-func finiteDifferences(t *testing.T, m *Model, sequences int, options ...TrainerOption) {
+// objective is a trainer and what it differentiates.
+type objective struct {
+	*Trainer
+	seqs    []Sequence
+	weights []TokenWeights
+}
+
+func objectiveOf(t *testing.T, m *Model, sequences int, options ...TrainerOption) objective {
 	var seqs []Sequence
 	for _, p := range prompts(sequences, 30) {
 		seqs = append(seqs, Predict(append(p, 1, 2, 3), 1, 1))
@@ -37,45 +56,68 @@ func finiteDifferences(t *testing.T, m *Model, sequences int, options ...Trainer
 	weight := func(i, j int) (a, b, c float64) {
 		return 0.2 * float64((i+j)%5-2), 0.1 * float64(j%3-1), 0.02 * float64(i%3)
 	}
-	tr := trainerOf(t, m, 400, options...)
-	ws := tokenWeights(seqs, weight)
-	if tr.value != nil {
-		ws = valued(ws)
+	p := objective{trainerOf(t, m, 400, options...), seqs, tokenWeights(seqs, weight)}
+	if p.value != nil {
+		p.weights = valued(p.weights)
 	}
-	value := func() (loss, terms float64) {
-		st, err := tr.Forward(seqs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range st {
-			for j := range st[i].Logprob {
-				x := ws[i].Logprob[j] * float64(st[i].Logprob[j])
-				y := ws[i].Entropy[j] * float64(st[i].Entropy[j])
-				z := ws[i].MeanLogprob[j] * float64(st[i].MeanLogprob[j])
-				loss += x + y + z
-				terms += math.Abs(x) + math.Abs(y) + math.Abs(z)
-				if tr.value != nil {
-					v := ws[i].Value[j] * float64(st[i].Value[j])
-					loss += v
-					terms += math.Abs(v)
-				}
-			}
-		}
-		return loss, terms
-	}
-	if _, err := tr.Forward(seqs); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.Backward(ws); err != nil {
-		t.Fatal(err)
-	}
-	grads, err := tr.Gradients()
+	return p
+}
+
+// loss is the loss, and the sum of the absolute values of its terms.
+func (p objective) loss(t *testing.T) (loss, terms float64) {
+	t.Helper()
+	st, err := p.Forward(p.seqs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, terms := value()
-	noise := math.Ldexp(terms, -24) * math.Sqrt(float64(m.layout.mlpp*4*m.Config.Layers))
-	for k, g := range grads {
+	add := func(weights []float64, values []float32) {
+		for j, w := range weights {
+			x := w * float64(values[j])
+			loss += x
+			terms += math.Abs(x)
+		}
+	}
+	for i, w := range p.weights {
+		add(w.Logprob, st[i].Logprob)
+		add(w.Entropy, st[i].Entropy)
+		add(w.MeanLogprob, st[i].MeanLogprob)
+		add(w.Value, st[i].Value)
+	}
+	return loss, terms
+}
+
+// noise is what rounding may move the loss by.
+func (p objective) noise(terms float64) float64 {
+	return math.Ldexp(terms, -24) * math.Sqrt(float64(p.m.layout.mlpp*4*p.m.Config.Layers))
+}
+
+// gradient are the gradients of the loss, behind a forward pass.
+func (p objective) gradient(t *testing.T) []NamedTensor {
+	t.Helper()
+	if err := p.Backward(p.weights); err != nil {
+		t.Fatal(err)
+	}
+	grads, err := p.Gradients()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grads
+}
+
+// derivative is a loss, and for each tensor its gradient and how far a difference quotient
+// may be from it.
+type derivative struct {
+	loss, noise float64
+	gradients   [][]float32
+	bounds      []float64
+}
+
+func finiteDifferences(t *testing.T, p objective) derivative {
+	t.Helper()
+	loss, terms := p.loss(t)
+	d := derivative{loss: loss, noise: p.noise(terms)}
+	value := func() float64 { loss, _ := p.loss(t); return loss }
+	for k, g := range p.gradient(t) {
 		grad, err := g.Data()
 		if err != nil {
 			t.Fatal(err)
@@ -86,11 +128,31 @@ func finiteDifferences(t *testing.T, m *Model, sequences int, options ...Trainer
 			want += float64(grad[i]) * dir[i]
 		}
 		const h = 1.0 / 64
-		one := quotient(t, tr, k, dir, h, value)
-		two := quotient(t, tr, k, dir, 2*h, value)
-		bound := math.Abs(two-one)/3*2 + noise/h
+		one := quotient(t, p.Trainer, k, dir, h, value)
+		two := quotient(t, p.Trainer, k, dir, 2*h, value)
+		bound := math.Abs(two-one)/3*2 + d.noise/h
 		if diff := math.Abs(one - want); !(diff <= bound) { // a gradient of zeros has no direction: NaN
 			t.Errorf("%s: derivative %.6g, difference quotient %.6g, apart %.3g, bound %.3g", g.Name, want, one, diff, bound)
+		}
+		d.gradients, d.bounds = append(d.gradients, grad), append(d.bounds, bound)
+	}
+	return d
+}
+
+// compare holds the loss and the gradient of an objective on another device against d.
+func (d derivative) compare(t *testing.T, p objective) {
+	t.Helper()
+	loss, terms := p.loss(t)
+	if noise := d.noise + p.noise(terms); !(math.Abs(loss-d.loss) <= noise) {
+		t.Errorf("the loss is %v, %v in plain Go, bound %.3g", loss, d.loss, noise)
+	}
+	for k, g := range p.gradient(t) {
+		grad, err := g.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := norm(grad, d.gradients[k]); !(diff <= d.bounds[k]) {
+			t.Errorf("%s: gradient %.3g apart from that in plain Go, bound %.3g", g.Name, diff, d.bounds[k])
 		}
 	}
 }
@@ -107,7 +169,7 @@ func direction(g []float32) []float64 {
 
 // quotient is the central difference of value along dir in tensor k of those that are
 // trained.
-func quotient(t *testing.T, tr *Trainer, k int, dir []float64, h float64, value func() (loss, terms float64)) float64 {
+func quotient(t *testing.T, tr *Trainer, k int, dir []float64, h float64, value func() float64) float64 {
 	t.Helper()
 	var base []float32
 	set := func(step float64) {
@@ -131,9 +193,9 @@ func quotient(t *testing.T, tr *Trainer, k int, dir []float64, h float64, value 
 		}
 	}
 	set(h)
-	up, _ := value()
+	up := value()
 	set(-h)
-	down, _ := value()
+	down := value()
 	set(0)
 	return (up - down) / (2 * h)
 }

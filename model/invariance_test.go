@@ -103,16 +103,45 @@ func TestInvarianceHash(t *testing.T) {
 				if gputest.Slow(dev) && s.dtype != s.kvDtype {
 					return // both in bf16 run the same kernels
 				}
-				invarianceHash(t, smallAs(t, dev, invarianceContext, s.dtype, s.kvDtype))
+				invarianceHash(t, smallAs(t, dev, invarianceContext, s.dtype, s.kvDtype), gputest.Slow(dev))
 			})
 		})
 	}
 }
 
-func invarianceHash(t *testing.T, m *Model) {
+// TestAdapterInvarianceHash: the same with an adapter, over a model in each storage.
+func TestAdapterInvarianceHash(t *testing.T) {
+	for _, dtype := range []Dtype{F32, BF16, Q8, Q4} {
+		t.Run(string(dtype), func(t *testing.T) {
+			devices := gputest.Devices(t)
+			if !gputest.Long() {
+				devices = devices[len(devices)-1:] // plain Go
+			}
+			for _, dev := range devices {
+				cfg := smallConfig(F32, F32)
+				cfg.Width, cfg.HeadDim, cfg.MLP = 32, 16, 64 // whole blocks
+				m, err := New(dev, cfg, 7, invarianceContext)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(m.Close)
+				if dtype != F32 {
+					m = packed(t, m, dtype)
+				}
+				adapt(t, m, AdapterConfig{Rank: 5, Alpha: 2})
+				invarianceHash(t, m, !gputest.Long())
+			}
+		})
+	}
+}
+
+// invarianceHash takes, if it is to be brief, fewer prompts and leaves out what kernels do
+// not change.
+func invarianceHash(t *testing.T, m *Model, brief bool) {
 	ps := invariancePrompts(512)
-	if gputest.Slow(m.Device()) {
-		ps = invariancePrompts(256)[:16] // one of two parts, and as many as the smaller engines have room for
+	if brief {
+		ps = invariancePrompts(256)[:8]
+		ps[0] = ps[0][:258] // of two parts
 	}
 	var want []Completion
 	same := func(name string, got []Completion) {
@@ -135,12 +164,16 @@ func invarianceHash(t *testing.T, m *Model) {
 	one := invarianceRequests(ps, 1)
 	e := engine(64, 512)
 	same("batch 64, chunk 512, fresh pages", generateAll(t, e, one))
-	same("batch 64, chunk 512, used pages, 8 goroutines", generateEach(t, e, one, 8))
+	if !brief { // pages are handed out, and passes put together, in the same way
+		same("batch 64, chunk 512, used pages, 8 goroutines", generateEach(t, e, one, 8))
+	}
 	same("batch 1, chunk 512, 1 goroutine", generateEach(t, engine(1, 512), one, 1))
 	same("batch 3, chunk 7", generateAll(t, engine(3, 7), one))
 	same("batch 16, chunk 64, shared pages", generateAll(t, engine(16, 64), invarianceRequests(ps, 3)))
 	same("trainer, cut batches", train(t, m, ps, want, invarianceContext))
-	same("scorer, one batch", score(t, m, ps, want, 4000))
+	if !brief { // its passes are the trainer's
+		same("scorer, one batch", score(t, m, ps, want, 4000))
+	}
 }
 
 // firstOther tells where two lists of completions begin to differ.
@@ -249,8 +282,12 @@ func TestGradientBits(t *testing.T) {
 	for _, dev := range gputest.Devices(t) {
 		t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) {
 			m := small(t, dev, 128)
+			n, passes := 20, []func(*testing.T, *Trainer, []Sequence){twoPasses, onePass}
+			if gputest.Slow(dev) {
+				n, passes = 8, passes[1:]
+			}
 			var seqs []Sequence
-			for _, p := range prompts(20, 40) {
+			for _, p := range prompts(n, 40) {
 				p = append(p, 3, 4, 5)
 				seqs = append(seqs, Predict(p, max(1, len(p)/3), 1))
 			}
@@ -258,7 +295,7 @@ func TestGradientBits(t *testing.T) {
 			seqs = slices.Concat(seqs[:7], relatives(1, 5), relatives(2, 6), seqs[7:]) // with 64 predicted tokens each
 			var want []float32
 			for _, rows := range []int{2000, 130, 64} {
-				for _, pass := range []func(*testing.T, *Trainer, []Sequence){twoPasses, onePass} {
+				for _, pass := range passes {
 					got := flatGradient(t, m, seqs, rows, pass)
 					if want == nil {
 						want = got
@@ -322,12 +359,16 @@ func TestPanelGradientBits(t *testing.T) {
 				cfg := smallConfig(dtype, F32)
 				cfg.Vocab, cfg.MLP = 200, 60
 				m := modelOn(t, dev, cfg)
+				n, panels := 12, []int{0, 64, 128}
+				if gputest.Slow(dev) {
+					n, panels = 6, panels[:2]
+				}
 				var seqs []Sequence
-				for _, p := range prompts(12, 40) {
+				for _, p := range prompts(n, 40) {
 					seqs = append(seqs, Predict(append(p, 199, 4, 5), 1, 1))
 				}
 				var want []float32
-				for _, panel := range []int{0, 64, 128} {
+				for _, panel := range panels {
 					tr := trainerOf(t, m, 1000)
 					tr.progs.panel = panel
 					twoPasses(t, tr, seqs)

@@ -121,7 +121,9 @@ func parity(t *testing.T, dev gpu.Device, dir, adapter string) {
 	}
 	checkScores(t, tr, seqs, &want)
 	checkGradients(t, tr, seqs, &want, grads)
-	checkGreedy(t, m, &want)
+	if !gputest.Slow(dev) { // the engine's log-probs are the trainer's (TestInvarianceHash)
+		checkGreedy(t, m, &want)
+	}
 }
 
 func checkScores(t *testing.T, tr *Trainer, seqs []Sequence, want *expected) {
@@ -185,11 +187,15 @@ func checkGradients(t *testing.T, tr *Trainer, seqs []Sequence, want *expected, 
 		s := want.Sequences[i]
 		return *s.A[j+1], *s.B[j+1], *s.C[j+1]
 	}
-	for _, loss := range []struct {
+	losses := []struct {
 		name   string
 		weight func(i, j int) (a, b, c float64)
 		rel    float64
-	}{{"l1", l1, want.Bounds.GradRel}, {"l2", l2, want.Bounds.GradRelL2}} {
+	}{{"l1", l1, want.Bounds.GradRel}, {"l2", l2, want.Bounds.GradRelL2}}
+	if gputest.Slow(tr.m.dev) {
+		losses = losses[1:] // it has the log-probs too
+	}
+	for _, loss := range losses {
 		if _, err := tr.Forward(seqs); err != nil {
 			t.Fatal(err)
 		}

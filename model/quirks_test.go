@@ -1,8 +1,11 @@
 package model
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -23,7 +26,7 @@ func quirks() map[string]Config {
 	smollm.Layers = 3
 	smollm.Family, smollm.AttentionBias, smollm.MLPBias = "smollm3", true, true
 	smollm.NoRope, smollm.Window, smollm.Sliding = []bool{false, true, false}, 9, []bool{false, true, false}
-	return map[string]Config{"gemma3": gemma, "smollm3": smollm}
+	return map[string]Config{"gemma3": gemma, "qwen3": smallConfig(F32, F32), "smollm3": smollm}
 }
 
 // quirk is a small model, maybe with an adapter.
@@ -31,22 +34,42 @@ type quirk struct {
 	name    string
 	config  Config
 	adapter *AdapterConfig
+	typical bool // of those with an adapter over its storage
 }
 
-// quirkModels are the quirks and, with adapters, models in each storage.
+// quirkModels are the quirks, alone and with an adapter over each storage.
 func quirkModels() []quirk {
-	gemma, smollm := quirks()["gemma3"], quirks()["smollm3"]
-	half := gemma
-	half.Dtype = BF16
-	return []quirk{{"gemma3", gemma, nil}, {"smollm3", smollm, nil},
-		{"gemma3 in bf16 with adapter", half, &AdapterConfig{Rank: 3, Alpha: 1, Targets: []string{"k_proj", "o_proj", "up_proj"}, Ranks: []Override{{"layers.1.*", 10}}}},
-		{"smollm3 with adapter", smollm, &AdapterConfig{Rank: 2, Alpha: 1, RSLoRA: true}}}
+	adapters := []struct {
+		over    Dtype
+		adapter AdapterConfig
+	}{
+		{F32, AdapterConfig{Rank: 2, Alpha: 1, RSLoRA: true}},
+		{BF16, AdapterConfig{Rank: 3, Alpha: 1, Targets: []string{"k_proj", "o_proj", "up_proj"}, Ranks: []Override{{"layers.1.*", 10}}}},
+		{Q8, AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj", "v_proj", "down_proj"}}},
+		{Q4, AdapterConfig{Rank: 3, Alpha: 1}},
+	}
+	var all []quirk
+	for i, name := range slices.Sorted(maps.Keys(quirks())) {
+		c := quirks()[name]
+		all = append(all, quirk{name, c, nil, true})
+		for j, a := range adapters {
+			if c.Dtype = a.over; a.over.Blocked() { // a block has 32 numbers
+				c.Width, c.HeadDim, c.MLP = 32, 16, 32
+			}
+			all = append(all, quirk{fmt.Sprintf("%s in %s with adapter", name, a.over), c, &a.adapter, i == j})
+		}
+	}
+	return all
 }
 
 // open makes the model. Its vectors and its adapter are random too: fresh ones are zeros
 // and ones.
 func (q quirk) open(t *testing.T, dev gpu.Device) *Model {
-	m := modelOn(t, dev, q.config)
+	plain := q.config
+	if plain.Dtype.Blocked() {
+		plain.Dtype = F32
+	}
+	m := modelOn(t, dev, plain)
 	rng := rand.New(rand.NewPCG(3, 4))
 	change(t, &m.layout.tensors, m.params, func(p piece, data []float32) {
 		if p.vector {
@@ -55,17 +78,27 @@ func (q quirk) open(t *testing.T, dev gpu.Device) *Model {
 			}
 		}
 	})
+	if q.config.Dtype.Blocked() {
+		m = packed(t, m, q.config.Dtype)
+	}
 	if q.adapter != nil {
-		if err := m.AddAdapter(*q.adapter, 9); err != nil {
-			t.Fatal(err)
-		}
-		change(t, &m.adapter.tensors, m.adapter.values, func(p piece, data []float32) {
-			for i := range data {
-				data[i] = float32(0.1 * rng.NormFloat64())
-			}
-		})
+		adapt(t, m, *q.adapter)
 	}
 	return m
+}
+
+// adapt gives a model a random adapter.
+func adapt(t *testing.T, m *Model, cfg AdapterConfig) {
+	t.Helper()
+	if err := m.AddAdapter(cfg, 9); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	change(t, &m.adapter.tensors, m.adapter.values, func(p piece, data []float32) {
+		for i := range data {
+			data[i] = float32(0.1 * rng.NormFloat64())
+		}
+	})
 }
 
 // change edits tensors of one piece each where they lie.
@@ -95,6 +128,9 @@ func change(t *testing.T, l *tensors, in store, edit func(p piece, data []float3
 func TestQuirkBits(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		for _, q := range quirkModels() {
+			if gputest.Slow(dev) && !q.typical {
+				continue
+			}
 			t.Run(q.name, func(t *testing.T) {
 				m := q.open(t, dev)
 				ps := prompts(6, 40)
@@ -114,7 +150,7 @@ func TestQuirkBits(t *testing.T) {
 						t.Errorf("%s: other bits%s", what, firstOther(got, want))
 					}
 				}
-				seqs := gradientSequences()
+				seqs := gradientSequences(dev)
 				whole := flatGradient(t, m, seqs, 400, twoPasses, ValueHead)
 				if !equalFloats(flatGradient(t, m, seqs, 50, twoPasses, ValueHead), whole) {
 					t.Error("the gradient depends on how the sequences are cut into batches")

@@ -105,7 +105,7 @@ func TestRoundedWeights(t *testing.T) {
 				t.Errorf("%s: other completions than with rounded weights in f32%s", name, firstOther(got, want))
 			}
 		}
-		seqs := gradientSequences()
+		seqs := gradientSequences(dev)
 		if !equalFloats(flatGradient(t, trained, seqs, 130, twoPasses), flatGradient(t, plain, seqs, 130, twoPasses)) {
 			t.Error("the gradient is not that of the rounded weights")
 		}
@@ -125,12 +125,24 @@ func completions(t *testing.T, m *Model) []Completion {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	return generateAll(t, e, invarianceRequests(prompts(16, 40), 1))
+	return generateAll(t, e, invarianceRequests(completed(m.Device()), 1))
 }
 
-func gradientSequences() []Sequence {
+// completed are the prompts of completions.
+func completed(dev gpu.Device) [][]int {
+	if gputest.Slow(dev) {
+		return prompts(6, 40)
+	}
+	return prompts(16, 40)
+}
+
+func gradientSequences(dev gpu.Device) []Sequence {
+	n := 12
+	if gputest.Slow(dev) {
+		n = 6
+	}
 	var seqs []Sequence
-	for _, p := range prompts(12, 40) {
+	for _, p := range prompts(n, 40) {
 		p = append(p, 3, 4, 5)
 		seqs = append(seqs, Predict(p, max(1, len(p)/3), 1))
 	}
@@ -147,7 +159,7 @@ func equalFloats(a, b []float32) bool {
 // through the rounding as it is.
 func TestRoundedKeys(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		seqs := gradientSequences()
+		seqs := gradientSequences(dev)
 		gradient := func(m *Model, forward func(*Trainer) []TokenStats) ([]float32, []TokenStats) {
 			tr, err := m.NewTrainer(400)
 			if err != nil {
@@ -231,7 +243,7 @@ func TestStepRoundsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tr.Close()
-		seqs := gradientSequences()
+		seqs := gradientSequences(dev)
 		if _, err := tr.Forward(seqs); err != nil {
 			t.Fatal(err)
 		}

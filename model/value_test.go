@@ -17,7 +17,7 @@ import (
 func TestValueBits(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		m := small(t, dev, 64)
-		seqs := slices.Concat(relatives(1, 9), gradientSequences()[:3])
+		seqs := slices.Concat(relatives(1, 9), gradientSequences(dev)[:3])
 		plain, err := trainerOf(t, m, 400).Forward(seqs)
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestValueLearns(t *testing.T) {
 	}
 	t.Cleanup(func() { dev.Close() })
 	m := small(t, dev, 64)
-	seqs := gradientSequences()
+	seqs := gradientSequences(dev)
 	update := func(tr *Trainer, lr, valueLR float64) {
 		t.Helper()
 		twoPasses(t, tr, seqs)

@@ -20,7 +20,8 @@
 //	tile=x[,y[,z]]  extent of Op.Size that one workgroup does; 1 where not given
 //	linear          one-dimensional extent whose workgroups may be spread over y:
 //	                the body takes its index from {{group}}
-//	max=x[,y[,z]]   the variant serves extents up to this; 0 or absent is no bound
+//	max=x[,y[,z]]   the variant serves extents up to this; 0 or absent is no bound.
+//	                Given twice, it serves what is within either
 //	limit=PARAM:n   the variant cannot take more of this parameter
 //	use=NAME        the {{define}} to run; "KERNEL TIER" where not given
 //	NAME=integer    a number that the body reads as {{.NAME}}

@@ -35,11 +35,11 @@ var manifest []byte
 type Variant struct {
 	ID      string // "matmul_nt.TL.rows16", also the file name in spv/
 	Kernel  string
-	Tier    string  // "TL" or "T0", see package doc
-	Tile    [3]int  // extent of Op.Size done by one workgroup
-	Linear  bool    // workgroups along x may be spread over y
-	MaxSize [3]int  // largest extent served; 0 is no bound
-	Limits  []Limit // what Check holds dispatches to
+	Tier    string   // "TL", "T0" or "T1", see package doc
+	Tile    [3]int   // extent of Op.Size done by one workgroup
+	Linear  bool     // workgroups along x may be spread over y
+	MaxSize [][3]int // largest extents served; 0 is no bound
+	Limits  []Limit  // what Check holds dispatches to
 
 	file  string         // template file
 	body  string         // {{define}} in it
@@ -54,14 +54,14 @@ type Limit struct {
 
 // Entry is a line of manifest.json: what the generator made of a variant.
 type Entry struct {
-	ID     string `json:"id"`
-	Kernel string `json:"kernel"`
-	Tier   string `json:"tier"`
-	Tile   [3]int `json:"tile"`
-	Linear bool   `json:"linear,omitempty"`
-	Max    [3]int `json:"max"`
-	WGSL   string `json:"wgsl"`  // SHA-256 of the rendered text
-	SPIRV  string `json:"spirv"` // SHA-256 of the module
+	ID     string   `json:"id"`
+	Kernel string   `json:"kernel"`
+	Tier   string   `json:"tier"`
+	Tile   [3]int   `json:"tile"`
+	Linear bool     `json:"linear,omitempty"`
+	Max    [][3]int `json:"max,omitempty"`
+	WGSL   string   `json:"wgsl"`  // SHA-256 of the rendered text
+	SPIRV  string   `json:"spirv"` // SHA-256 of the module
 }
 
 // Manifest is the content of manifest.json.
@@ -93,8 +93,18 @@ func All() ([]Variant, error) {
 }
 
 // Variants returns the variants of a kernel in a tier, in the order in which
-// Choose tries them. It is empty when there are none.
+// Choose tries them. It is empty when there are none. T1 has shaders of its own
+// where T0 is slow on a GPU, and takes those of T0 elsewhere.
 func Variants(kernel, tier string) []Variant {
+	list := own(kernel, tier)
+	if len(list) == 0 && tier == "T1" {
+		return own(kernel, "T0")
+	}
+	return list
+}
+
+// own returns the variants that are declared for a tier.
+func own(kernel, tier string) []Variant {
 	all, _ := loadVariants() // a tree whose templates do not parse fails its tests
 	var list []Variant
 	for _, v := range all {
@@ -124,12 +134,15 @@ func Choose(kernel, tier string, size [3]int) (Variant, error) {
 }
 
 func (v Variant) admits(size [3]int) bool {
-	for i, bound := range v.MaxSize {
-		if bound > 0 && size[i] > bound {
-			return false
+	within := func(most [3]int) bool {
+		for i, bound := range most {
+			if bound > 0 && size[i] > bound {
+				return false
+			}
 		}
+		return true
 	}
-	return true
+	return len(v.MaxSize) == 0 || slices.ContainsFunc(v.MaxSize, within)
 }
 
 // Groups returns how many workgroups cover an extent: ceil(size/tile), for a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func TestManifest(t *testing.T) {
 		}
 		want := Entry{ID: v.ID, Kernel: v.Kernel, Tier: v.Tier, Tile: v.Tile, Linear: v.Linear, Max: v.MaxSize,
 			WGSL: digest([]byte(text)), SPIRV: digest(code)}
-		if got := m.Variants[i]; got != want {
+		if got := m.Variants[i]; !reflect.DeepEqual(got, want) {
 			t.Errorf("manifest.json is stale, run go generate ./shaders:\n%+v, the tree has\n%+v", got, want)
 		}
 	}
@@ -199,12 +200,12 @@ func TestCheck(t *testing.T) {
 }
 
 func TestDeclarations(t *testing.T) {
-	list, err := parseVariants(fstest.MapFS{"a.wgsl": {Data: []byte("// A.\n//variant add TL wide tile=32,8 max=0,4 limit=n:9 use=body rows=4\n//variant add T0 linear\n")}})
+	list, err := parseVariants(fstest.MapFS{"a.wgsl": {Data: []byte("// A.\n//variant add TL wide tile=32,8 max=0,4 max=96,8 limit=n:9 use=body rows=4\n//variant add T0 linear\n")}})
 	if err != nil || len(list) != 2 {
 		t.Fatal(list, err)
 	}
 	v := list[0]
-	if v.ID != "add.TL.wide" || v.Tile != [3]int{32, 8, 1} || v.MaxSize != [3]int{0, 4, 0} || v.body != "body" || v.names["rows"] != 4 || !slices.Equal(v.Limits, []Limit{{"n", 9}}) || v.Linear {
+	if v.ID != "add.TL.wide" || v.Tile != [3]int{32, 8, 1} || !slices.Equal(v.MaxSize, [][3]int{{0, 4, 0}, {96, 8, 0}}) || v.body != "body" || v.names["rows"] != 4 || !slices.Equal(v.Limits, []Limit{{"n", 9}}) || v.Linear {
 		t.Errorf("read %+v", v)
 	}
 	if v := list[1]; v.ID != "add.T0" || v.Tile != [3]int{1, 1, 1} || v.body != "add T0" || !v.Linear {
@@ -213,7 +214,7 @@ func TestDeclarations(t *testing.T) {
 	for line, want := range map[string]string{
 		"add":                               "a.wgsl:1: a variant line has a kernel and a tier",
 		"sub TL":                            `unknown kernel "sub"`,
-		"add T7":                            `unknown tier "T7"; accepted: TL, T0`,
+		"add T7":                            `unknown tier "T7"; accepted: TL, T0, T1`,
 		"add TL tile=0":                     "tile=0: 0 is less than 1",
 		"add TL tile=1,1,1,1":               "4 numbers, at most 3",
 		"add TL limit=K:9":                  `limit=K:9: "K" is no u32 parameter of add`,

@@ -1,7 +1,11 @@
-// Sampling: sample_filter (top-k, top-p, min-p) and sample_draw (Gumbel-max).
+// Sampling: sample_mask (what a grammar allows), sample_filter (top-k, top-p, min-p) and
+// sample_draw (Gumbel-max).
 //
 // Bindings: logits, out [R][ld], V columns real; rowp [R][8] u32: inv_temp f32,
-// top_k, top_p f32, min_p f32, seed low, seed high, stream, position; ids [R] u32.
+// top_k, top_p f32, min_p f32, seed low, seed high, stream, position; ids [R] u32; allow
+// [R][ceil(V/32)] u32, a bit for each column.
+//
+// Mask: elementwise. What is masked is finite, as sample_filter multiplies it by 0.
 //
 // Filter: which tokens stay is a threshold on (key, index), key being the logit's
 // bits made monotone, and of equal keys the lower index first. It is found digit by
@@ -31,10 +35,44 @@
 // always searched 84 ms; one row 2.0 ms; 256 rows of V = 53 2.5 ms. Draw: 5.0, 0.17
 // and 0.14 ms.
 //
+//variant sample_mask TL tile=512,1
+//variant sample_mask T0 tile=64,1
 //variant sample_filter TL linear
 //variant sample_filter T0 linear
 //variant sample_draw TL linear
 //variant sample_draw T0 linear
+
+{{define "masked"}}
+fn masked(r: u32, j: u32) -> f32 {
+  let word = allow[r * ((pc.V + 31u) / 32u) + min(j, pc.V - 1u) / 32u];
+  return select(-1e30, logits[r * pc.ld + j], j < pc.V && ((word >> (j % 32u)) & 1u) == 1u);
+}
+{{end}}
+
+{{define "sample_mask TL"}}
+{{params}}
+{{bind "logits" "f32"}}
+{{bind "allow" "u32"}}
+{{bind "out" "f32"}}
+{{template "masked"}}
+@compute @workgroup_size(8)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+  let end = min(group.x * 512u + 512u, pc.ld);
+  for (var j = group.x * 512u + l; j < end; j += 8u) { out[group.y * pc.ld + j] = masked(group.y, j); }
+}
+{{end}}
+
+{{define "sample_mask T0"}}
+{{params}}
+{{bind "logits" "f32"}}
+{{bind "allow" "u32"}}
+{{bind "out" "f32"}}
+{{template "masked"}}
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < pc.ld) { out[id.y * pc.ld + id.x] = masked(id.y, id.x); }
+}
+{{end}}
 
 {{define "mulhi TL"}}
 fn mulhi(a: u32, b: u32) -> u32 { return u32((u64(a) * u64(b)) >> 32u); }

@@ -91,7 +91,9 @@ func (v *Variant) set(word string) error {
 	case "limit":
 		err = v.setLimit(value)
 	case "max":
-		err = parseExtent(value, 0, &v.MaxSize)
+		var most [3]int
+		err = parseExtent(value, 0, &most)
+		v.MaxSize = append(v.MaxSize, most)
 	default:
 		v.names[key], err = strconv.Atoi(value)
 	}
@@ -133,7 +135,7 @@ func parseExtent(text string, least int, extent *[3]int) error {
 }
 
 // Tiers returns the tiers that have shaders.
-func Tiers() []string { return []string{"TL", "T0"} }
+func Tiers() []string { return []string{"TL", "T0", "T1"} }
 
 // dialect is what differs between the texts that one template makes.
 type dialect struct {

@@ -114,6 +114,27 @@ var opened = sync.OnceValues(func() ([]gpu.Device, error) {
 	return devices, nil
 })
 
+// EachWide runs a test on every device that can take tier T1, once in T1 and once in
+// T0, whichever is its own: the two give equal bits.
+func EachWide(t *testing.T, test func(t *testing.T, base, wide gpu.Device)) {
+	t.Helper()
+	for _, base := range Devices(t) {
+		if base.Caps().Tier != gpu.TierBase || base.Caps().Kind == gpu.Reference {
+			continue
+		}
+		t.Run(base.Caps().ID, func(t *testing.T) {
+			restore := override("RLZERO_TIER", string(gpu.TierWide))
+			wide, err := gpu.Open(base.Caps().ID)
+			restore()
+			if err != nil {
+				t.Skipf("no tier T1: %v", err)
+			}
+			defer wide.Close()
+			test(t, base, wide)
+		})
+	}
+}
+
 // override sets an environment variable and returns what undoes it.
 func override(name, value string) func() {
 	old, had := os.LookupEnv(name)

@@ -56,6 +56,22 @@ func sampleDraw[F real](c *call[F]) {
 	})
 }
 
+// sampleMask copies the logits of the tokens that are allowed, and -1e30 for the others.
+func sampleMask[F real](c *call[F]) {
+	rows, v, ld := c.n(0), c.n(1), c.n(2)
+	logits, allow, out := c.f[0], c.u[1], c.f[2]
+	for r := range rows {
+		bits := allow[r*((v+31)/32):]
+		for j := range ld {
+			x := F(-1e30)
+			if j < v && bits[j/32]>>(j%32)&1 == 1 {
+				x = logits[r*ld+j]
+			}
+			out[r*ld+j] = x
+		}
+	}
+}
+
 // sampleFilter copies the logits of the tokens that top-k, top-p and min-p
 // leave, and -inf for the others.
 func sampleFilter[F real](c *call[F]) {

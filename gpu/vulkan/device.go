@@ -197,6 +197,9 @@ func (d *Device) own(p gpu.Program) (*program, error) {
 
 // submit queues commands that use what the program uses.
 func (d *Device) submit(prog *program, commands vk.CommandBuffer) error {
+	if err := d.flush(); err != nil {
+		return err
+	}
 	if err := checkResult(d.vk.Submit(commands), "vkQueueSubmit", fmt.Sprintf("program %q", prog.label)); err != nil {
 		return err
 	}
@@ -241,6 +244,10 @@ func (d *Device) Close() error {
 		return nil
 	}
 	err := d.wait()
+	if d.transfer != nil { // nobody reads what is still queued
+		d.transfer.open = false
+		clear(d.transfer.queued)
+	}
 	for p := range d.programs {
 		p.free()
 	}

@@ -49,7 +49,7 @@ func (d *Device) NewBuffer(label string, size int) (gpu.Buffer, error) {
 		clear(b.mapped)
 		return b, nil
 	}
-	if err := d.runTransfer(func(c vk.CommandBuffer) { d.vk.ZeroBuffer(c, b.handle) }); err != nil {
+	if err := d.queueZeros(b); err != nil {
 		b.free()
 		return nil, fmt.Errorf("buffer %q: %w", label, err)
 	}
@@ -86,15 +86,18 @@ func (d *Device) allocate(label string, size, memoryType int, mapped bool) (*buf
 // Size is the number of bytes, a multiple of 4.
 func (b *buffer) Size() int { return b.size }
 
-// Write copies data to the buffer.
+// Write copies data to the buffer: at once where the host can reach its bytes, else
+// together with other writes, behind what was submitted and before what will be.
 func (b *buffer) Write(offset int, data []byte) error {
 	b.device.mu.Lock()
 	defer b.device.mu.Unlock()
-	err := b.ready(offset, len(data))
+	err := b.check(offset, len(data))
 	if err == nil && b.mapped != nil {
-		copy(b.mapped[offset:], data)
+		if err = b.device.waitFor(b.lastUse); err == nil {
+			copy(b.mapped[offset:], data)
+		}
 	} else if err == nil {
-		err = b.device.upload(b, offset, data)
+		err = b.device.queueWrite(b, offset, data)
 	}
 	if err != nil {
 		return fmt.Errorf("write to buffer %q: %w", b.label, err)
@@ -106,9 +109,11 @@ func (b *buffer) Write(offset int, data []byte) error {
 func (b *buffer) Read(offset int, data []byte) error {
 	b.device.mu.Lock()
 	defer b.device.mu.Unlock()
-	err := b.ready(offset, len(data))
+	err := b.check(offset, len(data))
 	if err == nil && b.mapped != nil {
-		copy(data, b.mapped[offset:])
+		if err = b.device.waitFor(b.lastUse); err == nil {
+			copy(data, b.mapped[offset:])
+		}
 	} else if err == nil {
 		err = b.device.download(b, offset, data)
 	}
@@ -118,16 +123,15 @@ func (b *buffer) Read(offset int, data []byte) error {
 	return nil
 }
 
-// ready checks the range of a host copy and waits for the programs that use the
-// buffer.
-func (b *buffer) ready(offset, length int) error {
+// check refuses host copies that the buffer has no room for.
+func (b *buffer) check(offset, length int) error {
 	if b.freed {
 		return errors.New("it has been freed")
 	}
-	if err := check.Range(offset, length, b.size); err != nil {
-		return err
+	if b.device.vk == nil {
+		return errClosed
 	}
-	return b.device.waitFor(b.lastUse)
+	return check.Range(offset, length, b.size)
 }
 
 // Free gives the memory back, after the programs that use it.
@@ -143,100 +147,9 @@ func (b *buffer) free() {
 	}
 	b.freed = true
 	d := b.device
-	_ = d.waitFor(b.lastUse) // a lost device no longer uses it either
+	_ = errors.Join(d.flushFor(b), d.waitFor(b.lastUse)) // a lost device no longer uses it either
 	d.vk.DestroyBuffer(b.handle)
 	d.vk.FreeMemory(b.memory) // ignores 0
 	b.mapped = nil
 	delete(d.buffers, b)
-}
-
-// stagingSize is large enough that a submission costs little beside its copy.
-const stagingSize = 16 << 20
-
-// transfer copies between the host and memory that it cannot reach.
-type transfer struct {
-	staging  *buffer // host memory, stagingSize bytes
-	commands vk.CommandBuffer
-}
-
-func (d *Device) upload(b *buffer, offset int, data []byte) error {
-	for len(data) > 0 {
-		t, err := d.transferBuffer()
-		if err != nil {
-			return err
-		}
-		n := copy(t.staging.mapped, data)
-		if err := d.runTransfer(func(c vk.CommandBuffer) {
-			d.vk.CopyBuffer(c, t.staging.handle, b.handle, 0, uint64(offset), uint64(n))
-		}); err != nil {
-			return err
-		}
-		offset, data = offset+n, data[n:]
-	}
-	return nil
-}
-
-func (d *Device) download(b *buffer, offset int, data []byte) error {
-	for len(data) > 0 {
-		t, err := d.transferBuffer()
-		if err != nil {
-			return err
-		}
-		n := min(len(data), stagingSize)
-		if err := d.runTransfer(func(c vk.CommandBuffer) {
-			d.vk.CopyBuffer(c, b.handle, t.staging.handle, uint64(offset), 0, uint64(n))
-		}); err != nil {
-			return err
-		}
-		copy(data[:n], t.staging.mapped)
-		offset, data = offset+n, data[n:]
-	}
-	return nil
-}
-
-// transferBuffer makes the staging buffer and its commands once.
-func (d *Device) transferBuffer() (*transfer, error) {
-	if d.transfer != nil {
-		return d.transfer, nil
-	}
-	staging, err := d.allocate("staging", stagingSize, d.traits.stagingType, true)
-	if err != nil {
-		return nil, err
-	}
-	commands, r := d.vk.AllocateCommandBuffer(d.commands)
-	if err := checkResult(r, "vkAllocateCommandBuffers", "the staging buffer"); err != nil {
-		staging.free()
-		return nil, err
-	}
-	d.transfer = &transfer{staging: staging, commands: commands}
-	return d.transfer, nil
-}
-
-// runTransfer records copies or fills, runs them behind everything submitted,
-// and waits.
-func (d *Device) runTransfer(record func(vk.CommandBuffer)) error {
-	t, err := d.transferBuffer()
-	if err != nil {
-		return err
-	}
-	const label = "a copy"
-	c := t.commands
-	if err := checkResult(d.vk.Begin(c), "vkBeginCommandBuffer", label); err != nil {
-		return err
-	}
-	copies := vk.Scope{Stages: vk.StageTransfer, Access: vk.AccessTransferRead | vk.AccessTransferWrite}
-	d.vk.Barrier(c, computeScope, copies)
-	record(c)
-	d.vk.Barrier(c, copies, vk.Scope{
-		Stages: vk.StageCompute | vk.StageTransfer | vk.StageHost,
-		Access: computeScope.Access | copies.Access | vk.AccessHostRead | vk.AccessHostWrite,
-	})
-	if err := checkResult(d.vk.End(c), "vkEndCommandBuffer", label); err != nil {
-		return err
-	}
-	if err := checkResult(d.vk.Submit(c), "vkQueueSubmit", label); err != nil {
-		return err
-	}
-	d.submitted++
-	return d.wait()
 }

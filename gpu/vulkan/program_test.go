@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -89,6 +90,28 @@ func TestChain(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestMissingBarrier leaves out the barriers of a chain. It is no test by itself: where the
+// validation layer is there, .ci/drivers holds that the layer sees it.
+func TestMissingBarrier(t *testing.T) {
+	if os.Getenv("RLZERO_TEST_MISSING_BARRIER") == "" {
+		t.Skip("only for .ci/drivers, which sets RLZERO_TEST_MISSING_BARRIER")
+	}
+	d := openTest(t)
+	a, b, c := newBuffer(t, d, "a", matrixBytes), newBuffer(t, d, "b", matrixBytes), newBuffer(t, d, "c", matrixBytes)
+	p := record(t, d, product(gpu.View{Buffer: a}, gpu.View{Buffer: a}, gpu.View{Buffer: b}), product(gpu.View{Buffer: b}, gpu.View{Buffer: a}, gpu.View{Buffer: c})).(*program)
+	if !p.dispatches[1].barrier {
+		t.Fatal("the second product reads what the first writes, and waits for nothing")
+	}
+	p.dispatches[1].barrier = false
+	commands, err := d.recordCommands("without barriers", p.write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.submit(p, commands); err != nil {
+		t.Fatal(err)
 	}
 }
 

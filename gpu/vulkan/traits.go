@@ -20,6 +20,10 @@ const (
 	minSharedMemory   = 16 << 10
 )
 
+// wideSharedMemory is what the kernels of T1 take for granted beyond that. All
+// desktop GPUs have it, and Apple's.
+const wideSharedMemory = 32 << 10
+
 // traits is what the backend concludes from a physical device's properties.
 type traits struct {
 	caps        gpu.Caps
@@ -89,25 +93,35 @@ func kindOf(t vk.PhysicalDeviceType) gpu.Kind {
 }
 
 // chooseTier names the kernels for a device. The lane kernels are written for
-// eight 32-bit lanes that exchange values and move data as 64-bit words.
+// eight 32-bit lanes that exchange values and move data as 64-bit words. Those of T1
+// are for GPUs; on a CPU they are for tests.
 func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
 	lanes := p.SubgroupSize == 8 && p.Int64 &&
 		p.SubgroupStages&vk.SubgroupStageMask != 0 && p.SubgroupOperations&vk.SubgroupShuffle != 0
+	wide := p.MaxSharedMemory >= wideSharedMemory
 	switch gpu.Tier(override) {
 	case "":
 		if lanes && p.Type == vk.TypeCPU {
 			return gpu.TierLanes, nil
 		}
+		if wide && p.Type != vk.TypeCPU {
+			return gpu.TierWide, nil
+		}
 		return gpu.TierBase, nil
 	case gpu.TierBase:
 		return gpu.TierBase, nil
+	case gpu.TierWide:
+		if wide {
+			return gpu.TierWide, nil
+		}
+		return "", fmt.Errorf("RLZERO_TIER=T1 needs %d bytes of workgroup memory; this device has %d: unset RLZERO_TIER, or set it to T0", wideSharedMemory, p.MaxSharedMemory)
 	case gpu.TierLanes:
 		if lanes {
 			return gpu.TierLanes, nil
 		}
 		return "", fmt.Errorf("RLZERO_TIER=TL needs subgroups of 8 lanes with shuffle, and 64-bit integers; this device has subgroups of %d: unset RLZERO_TIER, or set it to T0", p.SubgroupSize)
 	default:
-		return "", fmt.Errorf("unknown tier RLZERO_TIER=%s; accepted: T0, TL", override)
+		return "", fmt.Errorf("unknown tier RLZERO_TIER=%s; accepted: T0, T1, TL", override)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestConclude(t *testing.T) {
 		t.Errorf("lavapipe where the system's memory is not known: %+v", cpu)
 	}
 	card := conclude(3, discrete(), 20*gib, "")
-	if card.unusable != "" || card.caps.Tier != gpu.TierBase || card.caps.Unified || card.caps.Memory != 7*gib || card.caps.Kind != gpu.Discrete ||
+	if card.unusable != "" || card.caps.Tier != gpu.TierWide || card.caps.Unified || card.caps.Memory != 7*gib || card.caps.Kind != gpu.Discrete ||
 		card.memoryType != 2 || card.stagingType != 4 || card.family != 2 || card.timestamps != 36 || card.caps.ID != "vulkan:3" {
 		t.Errorf("discrete GPU: %+v", card)
 	}
@@ -104,8 +104,8 @@ func TestConcludeUnusable(t *testing.T) {
 }
 
 func TestChooseTier(t *testing.T) {
-	narrow, noInt64, noShuffle := lavapipe(), lavapipe(), lavapipe()
-	narrow.SubgroupSize, noInt64.Int64, noShuffle.SubgroupOperations = 4, false, 0xf
+	narrow, noInt64, noShuffle, small := lavapipe(), lavapipe(), lavapipe(), discrete()
+	narrow.SubgroupSize, noInt64.Int64, noShuffle.SubgroupOperations, small.MaxSharedMemory = 4, false, 0xf, 16<<10
 	for _, c := range []struct {
 		name     string
 		p        vk.Properties
@@ -121,7 +121,11 @@ func TestChooseTier(t *testing.T) {
 		{"no 64-bit integers", noInt64, "", gpu.TierBase},
 		{"no shuffle", noShuffle, "", gpu.TierBase},
 		{"no shuffle", noShuffle, "TL", ""},
-		{"discrete", discrete(), "", gpu.TierBase},
+		{"discrete", discrete(), "", gpu.TierWide},
+		{"discrete", discrete(), "T0", gpu.TierBase},
+		{"16 KiB of workgroup memory", small, "", gpu.TierBase},
+		{"16 KiB of workgroup memory", small, "T1", ""},
+		{"lavapipe", lavapipe(), "T1", gpu.TierWide},
 		{"discrete", discrete(), "TL", ""},
 	} {
 		got, err := chooseTier(c.p, c.override)

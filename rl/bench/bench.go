@@ -27,6 +27,7 @@ type Result struct {
 	Detail        string             `json:"detail,omitempty"` // about the baseline
 	Phases        map[string]float64 `json:"phases,omitempty"` // seconds
 	Rate          *Rate              `json:"rate,omitempty"`
+	Skipped       string             `json:"skipped,omitempty"` // why there is no value
 }
 
 func result(dev gpu.Device, bench, what string, value float64, unit string) Result {
@@ -153,16 +154,24 @@ type Shape struct {
 	TrainRepeats int
 }
 
-// Shapes are the preset's model and that of SmolLM2-135M
-// (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json).
+// Shapes are the preset's model, one of 25 million parameters, and those of SmolLM2-135M
+// (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json) and Qwen2.5-0.5B
+// (huggingface.co/Qwen/Qwen2.5-0.5B).
 func Shapes() []Shape {
 	tiny := model.Config{Family: "qwen3", Vocab: 53, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
 		MaxPositions: 64, NormEps: 1e-6, RopeTheta: 100, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1}
+	small := tiny
+	small.Vocab, small.Width, small.Layers, small.Heads, small.KVHeads, small.HeadDim, small.MLP = 8192, 384, 12, 6, 6, 64, 1024
+	small.MaxPositions = 2048
 	smol := model.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
 		MaxPositions: 2048, NormEps: 1e-5, RopeTheta: 1e5, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.04}
+	qwen := model.Config{Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864,
+		MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02}
 	return []Shape{
 		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 32, 256}, 256, 20, 5, 5},
+		{"25M", small, 16, 16, []int{1, 8, 32}, 8, 128, 2, 2},
 		{"SmolLM2-135M shape", smol, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
+		{"Qwen2.5-0.5B shape", qwen, 16, 8, []int{1, 8, 32}, 2, 128, 2, 2},
 	}
 }
 
@@ -175,8 +184,13 @@ func prompt(s Shape, i int) []int {
 }
 
 // Train measures forward, backward, clipping and AdamW in tokens per second.
-func Train(dev gpu.Device, s Shape, emit func(Result)) error {
-	t, update, err := updater(dev, s)
+func Train(b Bench, s Shape) error {
+	what := fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens)
+	use := model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}
+	if skipped, err := b.skips("train", what, s, float64(s.TrainRepeats+1), s.update(), use); skipped || err != nil {
+		return err
+	}
+	t, update, err := updater(b.Device, s)
 	if err != nil {
 		return err
 	}
@@ -185,7 +199,8 @@ func Train(dev gpu.Device, s Shape, emit func(Result)) error {
 	if err != nil {
 		return err
 	}
-	tokens := float64(s.TrainSeqs * s.TrainTokens)
-	emit(result(dev, "train", fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens), tokens/sec, "tok/s"))
+	r := result(b.Device, "train", what, float64(s.TrainSeqs*s.TrainTokens)/sec, "tok/s")
+	r.Rate = b.rate(s.update(), sec)
+	b.Emit(r)
 	return nil
 }

@@ -17,20 +17,38 @@ const decodeTime = 3 * time.Second
 
 // Decode measures sampling in tokens per second, prompts excluded, and beside it
 // the same with products whose order of sums is free.
-func Decode(dev gpu.Device, s Shape, emit func(Result)) error {
-	m, err := model.New(dev, s.Config, 1, s.Prompt+s.New)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
+func Decode(b Bench, s Shape) error {
+	var m *model.Model // made for the first batch size that is measured
 	for _, n := range s.Decode {
+		what := fmt.Sprintf("%s, batch %d", s.Name, n)
+		use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}
+		// Both ways are tried, then measured: with prompts, as many rounds as tokens.
+		rounds := float64(2 * (s.Repetitions + 1) * (s.Prompt + 2*s.New))
+		if skipped, err := b.skips("decode", what, s, rounds, s.round(n), use); err != nil {
+			return err
+		} else if skipped {
+			continue
+		}
+		if m == nil {
+			var err error
+			if m, err = model.New(b.Device, s.Config, 1, s.Prompt+s.New); err != nil {
+				return err
+			}
+			defer m.Close()
+		}
 		r, err := decode(m, s, n)
 		if err != nil {
 			return err
 		}
-		emit(r)
+		r.Rate = b.rate(s.round(n), float64(n)/r.Value)
+		b.Emit(r)
 	}
 	return nil
+}
+
+// engine is the capacity that a batch of a shape needs.
+func (s Shape) engine(batch int) *model.EngineOptions {
+	return &model.EngineOptions{Sequences: batch, Context: s.Prompt + s.New}
 }
 
 // decode measures one batch size, both ways in turns.
@@ -38,7 +56,9 @@ func decode(m *model.Model, s Shape, n int) (Result, error) {
 	f := freeOrder{dev: m.Device(), rows: n, faster: map[string]bool{}}
 	var runs []func() error
 	for _, edit := range []func([]gpu.Op) []gpu.Op{nil, f.edit} {
-		e, err := m.NewEngine(model.EngineOptions{Sequences: n, Context: s.Prompt + s.New, Edit: edit})
+		options := s.engine(n)
+		options.Edit = edit
+		e, err := m.NewEngine(*options)
 		if err != nil {
 			return Result{}, err
 		}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
@@ -27,10 +29,49 @@ func device(t *testing.T) gpu.Device {
 	return all[slices.IndexFunc(all, func(d gpu.Device) bool { return d.Caps().Kind == gpu.Reference })]
 }
 
+// limits are those of no device.
+func limits() Limits { return Limits{FLOPS: 1e12, Bytes: 1e10, Launch: 1e-6} }
+
+// TestSkips: what takes too long, or too much memory, is left out with the reason.
+func TestSkips(t *testing.T) {
+	qwen := Shapes()[3] // 494 million weights
+	for _, c := range []struct {
+		longest time.Duration
+		limits  Limits
+		memory  int
+		want    string
+	}{
+		// 6*494e6*256 operations, 3 times, at half of 1e9 a second, and 30 s for weights.
+		{time.Minute, Limits{FLOPS: 1e9, Bytes: 1e12}, 1 << 40, "about 4582 s by an estimate, more than 60 s"},
+		{0, Limits{FLOPS: 1e9, Bytes: 1e12}, 1 << 40, ""},
+		{time.Minute, Limits{FLOPS: 1e14, Bytes: 1e12}, 1 << 40, ""},
+		{time.Minute, Limits{FLOPS: 1e14, Bytes: 1e12}, 1 << 30, " of memory, the device has 1.0 GiB"},
+	} {
+		var got Result
+		b := Bench{Device: sized{device(t), c.memory}, Limits: c.limits, Longest: c.longest, Emit: func(r Result) { got = r }}
+		skipped, err := b.skips("train", "case", qwen, 3, qwen.update(), model.Use{Positions: 128, TrainRows: 256})
+		if err != nil || skipped != (c.want != "") || (got.Skipped == "") == skipped || !strings.HasSuffix(got.Skipped, c.want) {
+			t.Errorf("%v, %v: %v, %q, %v, want %q", c.longest, c.limits, skipped, got.Skipped, err, c.want)
+		}
+	}
+}
+
+// sized is a device with so much memory.
+type sized struct {
+	gpu.Device
+	memory int
+}
+
+func (d sized) Caps() gpu.Caps {
+	c := d.Device.Caps()
+	c.Memory = d.memory
+	return c
+}
+
 // TestDecode: a line has what programs read, with the two ways beside each other.
 func TestDecode(t *testing.T) {
 	var got []Result
-	if err := Decode(device(t), shape(), func(r Result) { got = append(got, r) }); err != nil {
+	if err := Decode(Bench{Device: device(t), Limits: limits(), Emit: func(r Result) { got = append(got, r) }}, shape()); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 1 {
@@ -52,7 +93,7 @@ func TestDecode(t *testing.T) {
 	if err := json.Unmarshal(line, &keys); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"bench", "case", "device", "tier", "value", "unit", "baseline", "baseline_value", "ratio", "ratio_low", "ratio_high", "turns"} {
+	for _, key := range []string{"bench", "case", "device", "tier", "value", "unit", "baseline", "baseline_value", "ratio", "ratio_low", "ratio_high", "turns", "rate"} {
 		if keys[key] == nil {
 			t.Errorf("%s has no %q", line, key)
 		}

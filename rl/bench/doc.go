@@ -4,9 +4,19 @@
 // one on the same completions computed separately. Sampling is measured beside the same with
 // sums in a free order: the price of log-probs that do not depend on the batch.
 //
-// Times are wall-clock times. What is compared is measured in turns, in the same run.
+// Times are wall-clock times, but for Profile, which takes the device's own: each op runs
+// alone, with a timestamp behind it. What is compared is measured in turns, in the same run.
 // Products and training give the best of several repetitions, since noise on a
 // shared machine only adds; sampling gives medians, and the quartiles of the ratio
 // over the turns, which show how much of a difference is noise. Values are for
 // reading side by side within one run.
+//
+// # Limits
+//
+// A Rate says how much of a device's limits a measurement reaches. Limits are operations
+// and bytes a second and seconds a dispatch; Measured takes them with the device's own
+// kernels, so that a share may be above 1, and a data sheet gives those of the hardware. Of
+// an op the work that it cannot do without is counted, see workOf: bytes that caches
+// save twice are not. By the same limits Bench estimates how long a measurement takes, and
+// leaves out what is longer than the caller wants.
 package bench

@@ -22,8 +22,7 @@ func groups() []grouped {
 	tiny.MaxPositions = 2048
 	small := tiny
 	small.Width, small.Layers, small.Heads, small.KVHeads, small.MLP = 128, 4, 4, 4, 384
-	large := tiny
-	large.Vocab, large.Width, large.Layers, large.Heads, large.KVHeads, large.HeadDim, large.MLP = 8192, 384, 12, 6, 6, 64, 1024
+	large := Shapes()[1].Config
 	return []grouped{
 		{"0.23M", tiny, 64, 32, 8},
 		{"0.23M", tiny, 128, 32, 8}, {"0.23M", tiny, 256, 32, 8},
@@ -96,12 +95,17 @@ func (g grouped) update(t *model.Trainer, number int) error {
 		seqs[i] = model.Predict(ids, g.prompt, 1)
 		seqs[i].Group = number
 	}
-	err := t.Accumulate(seqs, func(_ int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+	return update(t, seqs, func(int) float64 { return -1 / float64(g.group*g.completion) })
+}
+
+// update is one update with a weight for the log-probs of each sequence.
+func update(t *model.Trainer, seqs []model.Sequence, weight func(sequence int) float64) error {
+	err := t.Accumulate(seqs, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
 		weights := make([]model.TokenWeights, len(stats))
 		for i, s := range stats {
 			weights[i].Logprob = make([]float64, len(s.Logprob))
 			for j := range s.Logprob {
-				weights[i].Logprob[j] = -1 / float64(g.group*g.completion)
+				weights[i].Logprob[j] = weight(first + i)
 			}
 		}
 		return weights, nil

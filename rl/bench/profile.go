@@ -14,7 +14,7 @@ import (
 
 // Rate says what a kernel does with its time.
 type Rate struct {
-	Calls   int     `json:"calls"`
+	Calls   int     `json:"calls,omitempty"`
 	Rows    float64 `json:"rows,omitempty"`   // of a product, tokens: the mean of its calls
 	Share   float64 `json:"share"`            // of the device's time for all kernels
 	GFLOPS  float64 `json:"gflops,omitempty"` // a multiply-add counts as two
@@ -106,14 +106,25 @@ func (p *profiler) measure(run func() error) (map[string]*total, error) {
 }
 
 // Profile measures where the time of a shape's update, of its prompts and of its decoding
-// goes: a result for each kernel, the longest first, with what bounds it on a device of
-// these limits.
-func Profile(dev gpu.Device, s Shape, limits Limits, emit func(Result)) error {
-	p := &profiler{Device: dev}
-	for _, part := range []func(*profiler, Shape, func(string, map[string]*total)) error{profileUpdate, profileSampling} {
-		err := part(p, s, func(what string, totals map[string]*total) {
-			emitTotals(dev, s.Name+", "+what, totals, limits, emit)
-		})
+// goes: a result for each kernel, the longest first, with what bounds it.
+func Profile(b Bench, s Shape) error {
+	p := &profiler{Device: b.Device}
+	show := func(what string, totals map[string]*total) { b.emitTotals(s.Name+", "+what, totals) }
+	n := slices.Max(s.Decode)
+	for _, part := range []struct {
+		what  string
+		times int
+		work  work
+		use   model.Use
+		run   func(*profiler, Shape, func(string, map[string]*total)) error
+	}{
+		{"update", 2, s.update(), model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}, profileUpdate},
+		{"sampling", 2 * (2*s.Prompt + s.New), s.round(n), model.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}, profileSampling},
+	} {
+		skipped, err := b.skips("profile", s.Name+", "+part.what, s, float64(part.times), part.work, part.use)
+		if err == nil && !skipped {
+			err = part.run(p, s, show)
+		}
 		if err != nil {
 			return err
 		}
@@ -147,7 +158,7 @@ func profileSampling(p *profiler, s Shape, show func(string, map[string]*total))
 	}
 	defer m.Close()
 	n := slices.Max(s.Decode)
-	e, err := m.NewEngine(model.EngineOptions{Sequences: n, Context: s.Prompt + s.New})
+	e, err := m.NewEngine(*s.engine(n))
 	if err != nil {
 		return err
 	}
@@ -176,9 +187,9 @@ func profileSampling(p *profiler, s Shape, show func(string, map[string]*total))
 }
 
 // emitTotals emits the sum and then each kernel.
-func emitTotals(dev gpu.Device, what string, totals map[string]*total, limits Limits, emit func(Result)) {
-	names := slices.SortedFunc(maps.Keys(totals), func(a, b string) int {
-		return cmp.Or(cmp.Compare(totals[b].seconds, totals[a].seconds), cmp.Compare(a, b))
+func (b Bench) emitTotals(what string, totals map[string]*total) {
+	names := slices.SortedFunc(maps.Keys(totals), func(x, y string) int {
+		return cmp.Or(cmp.Compare(totals[y].seconds, totals[x].seconds), cmp.Compare(x, y))
 	})
 	sum, bounds := total{}, 0.0
 	for _, name := range names {
@@ -186,20 +197,20 @@ func emitTotals(dev gpu.Device, what string, totals map[string]*total, limits Li
 		sum.work = sum.work.add(t.work)
 		sum.seconds += t.seconds
 		sum.calls += t.calls
-		_, sec := limits.bound(*t)
+		_, sec := b.Limits.bound(*t)
 		bounds += sec
 	}
 	show := func(name string, t total, bound string, sec float64) {
-		r := result(dev, "profile", what+": "+name, 1e3*t.seconds, "ms")
+		r := result(b.Device, "profile", what+": "+name, 1e3*t.seconds, "ms")
 		r.Rate = &Rate{Calls: t.calls, Rows: float64(t.rows) / float64(t.calls), Bound: bound}
 		if t.seconds > 0 {
 			r.Rate.Share, r.Rate.GFLOPS, r.Rate.GBs, r.Rate.OfBound = t.seconds/sum.seconds, t.flops/t.seconds/1e9, t.bytes/t.seconds/1e9, sec/t.seconds
 		}
-		emit(r)
+		b.Emit(r)
 	}
 	show("all", sum, "sum", bounds)
 	for _, name := range names {
-		bound, sec := limits.bound(*totals[name])
+		bound, sec := b.Limits.bound(*totals[name])
 		show(name, *totals[name], bound, sec)
 	}
 }

@@ -75,12 +75,8 @@ func TestProfile(t *testing.T) {
 	dev := device(t)
 	s := shape()
 	s.TrainSeqs, s.TrainTokens, s.TrainRepeats = 2, 4, 1
-	limits, err := Measured(dev, Limits{FLOPS: 1e12, Bytes: 1e10, Launch: 1e-6})
-	if err != nil || limits.FLOPS != 1e12 {
-		t.Fatal(limits, err)
-	}
 	sums, parts, ms := map[string]Result{}, map[string]int{}, map[string]float64{}
-	err = Profile(dev, s, limits, func(r Result) {
+	err := Profile(Bench{Device: dev, Limits: limits(), Emit: func(r Result) {
 		what, kernel, _ := strings.Cut(r.Case, ": ")
 		if kernel == "all" {
 			sums[what] = r
@@ -91,13 +87,13 @@ func TestProfile(t *testing.T) {
 		if r.Rate.Bound == "" || r.Rate.OfBound < 0 {
 			t.Errorf("%+v has %+v", r, r.Rate)
 		}
-	})
+	}}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, what := range []string{"small, update 2 x 4", "small, prompts 2 x 5", "small, decode 2 x 2"} {
 		sum := sums[what]
-		if sum.Rate == nil || sum.Rate.Calls == 0 || sum.Rate.Calls != parts[what] || math.Abs(sum.Value-ms[what]) > 1e-9*sum.Value {
+		if sum.Rate == nil || sum.Rate.Calls == 0 || sum.Rate.Calls != parts[what] || math.Abs(sum.Value-ms[what]) > float64(sum.Rate.Calls)*0x1p-52*sum.Value {
 			t.Errorf("%s: %d calls, %g ms, but the sum is %+v", what, parts[what], ms[what], sum)
 		}
 	}

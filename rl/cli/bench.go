@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,23 +21,25 @@ func benchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: benchNames,
 		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
-decode   tokens per second of sampling, for the demo's model and a SmolLM2-135M shape,
-         compared with kernels that may choose their order of sums by the batch: the
-         cost of log-probs that do not depend on the batch
+decode   tokens per second of sampling, for models of 0.23, 25, 135 and 494 million
+         parameters, compared with kernels that may choose their order of sums by the
+         batch: the cost of log-probs that do not depend on the batch
 train    tokens per second of training, for the same models
 groups   seconds of an update on completions of one prompt, compared with computing each
          completion separately, over lengths, group sizes and models
-step     seconds of one whole RL step of a preset (--preset), with its phases
-profile  milliseconds of each kernel in an update, in prompts and in decoding, with its rate,
-         what bounds it (arithmetic, memory, launch) and how close to that bound it is
+step     seconds of one whole RL step of a preset (--preset), with its phases; without
+         --preset and --from of other models too, with random weights
+profile  milliseconds of each kernel in an update, in prompts and in decoding
 all      all of these but profile; groups as with --small
-
-The bounds are what the device reaches with its own kernels: its fastest square product
-(so a share above 1 can be), a sum of long arrays, an empty dispatch. --gflops and --gb-s
-take them from a data sheet instead. Bytes count each operand once.
 
 The two sides of a comparison are measured in turns. decode prints medians and the
 quartiles of the ratio, the others the best of several repetitions.
+
+decode, train and profile tell how close they are to what bounds them: arithmetic, memory
+or launches of kernels. These limits are what the device reaches with its own kernels: its
+fastest square product, a sum of long arrays, an empty dispatch, so a share may be above 1.
+--gflops and --gb-s take them from a data sheet instead. Bytes count each operand once. A
+measurement that would take more than --longest by these limits is skipped.
 
 Examples:
    rlzero bench matmul --json
@@ -45,9 +48,10 @@ Examples:
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
 			&cli.StringFlag{Name: "from", Usage: "Hugging Face folder of the model that the benchmark step starts from, such as a checkpoint; default: random weights, and completions of full length"},
-			&cli.Float64Flag{Name: "gflops", Usage: "the device's limit in float32 arithmetic, for profile", DefaultText: "measured"},
-			&cli.Float64Flag{Name: "gb-s", Usage: "the device's limit in memory traffic, gigabytes a second, for profile", DefaultText: "measured"},
-			&cli.BoolFlag{Name: "small", Usage: "leave out the SmolLM2-135M shape, and the groups that take minutes on a CPU"}},
+			&cli.Float64Flag{Name: "gflops", Usage: "the device's limit in float32 arithmetic, from its data sheet", DefaultText: "measured"},
+			&cli.Float64Flag{Name: "gb-s", Usage: "the device's limit in memory traffic, gigabytes a second, from its data sheet", DefaultText: "measured"},
+			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
+			&cli.BoolFlag{Name: "small", Usage: "take the smallest model alone, and leave out the groups that take minutes on a CPU"}},
 		Action: runBench,
 	}
 }
@@ -62,31 +66,14 @@ func runBench(c *cli.Context) error {
 		var err error
 		if c.Bool("json") {
 			err = printJSON(c, r)
+		} else if r.Skipped != "" {
+			_, err = fmt.Fprintf(c.App.Writer, "%-7s %-34s skipped: %s\n", r.Bench, r.Case, r.Skipped)
 		} else {
 			_, err = fmt.Fprintf(c.App.Writer, "%-7s %-34s %10s %s%s%s%s\n", r.Bench, r.Case, figure(r.Value), r.Unit, beside(r), phases(r), rate(r.Rate))
 		}
 		unwritten = cmp.Or(unwritten, err)
 	}
-	shapes := bench.Shapes()
-	if c.Bool("small") {
-		shapes = shapes[:1]
-	}
-	runs := map[string]func(gpu.Device) error{
-		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
-		"decode": func(d gpu.Device) error { return eachShape(d, shapes, bench.Decode, emit) },
-		"train":  func(d gpu.Device) error { return eachShape(d, shapes, bench.Train, emit) },
-		"groups": func(d gpu.Device) error { return bench.Groups(d, c.Bool("small") || args[0] == "all", emit) },
-		"profile": func(d gpu.Device) error {
-			limits, err := bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
-			if err != nil {
-				return err
-			}
-			return eachShape(d, shapes, func(d gpu.Device, s bench.Shape, emit func(bench.Result)) error {
-				return bench.Profile(d, s, limits, emit)
-			}, emit)
-		},
-		"step": func(d gpu.Device) error { return bench.Step(c.Context, d, c.String("preset"), c.String("from"), emit) },
-	}
+	runs := benchRuns(c, args[0] == "all", emit)
 	names := []string{args[0]}
 	if args[0] == "all" {
 		names = []string{"matmul", "decode", "train", "groups", "step"}
@@ -112,13 +99,50 @@ func runBench(c *cli.Context) error {
 	return nil
 }
 
-func eachShape(d gpu.Device, shapes []bench.Shape, run func(gpu.Device, bench.Shape, func(bench.Result)) error, emit func(bench.Result)) error {
-	for _, s := range shapes {
-		if err := run(d, s, emit); err != nil {
+// benchRuns are the benchmarks by name.
+func benchRuns(c *cli.Context, all bool, emit func(bench.Result)) map[string]func(gpu.Device) error {
+	small := c.Bool("small")
+	shapes := bench.Shapes()
+	if small {
+		shapes = shapes[:1]
+	}
+	b := bench.Bench{Longest: c.Duration("longest"), Emit: emit} // of the models
+	measured := func(d gpu.Device, run func() error) (err error) {
+		if b.Device == nil {
+			b.Device = d
+			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
+		}
+		if err != nil {
 			return err
 		}
+		return run()
 	}
-	return nil
+	each := func(run func(bench.Bench, bench.Shape) error) func(gpu.Device) error {
+		return func(d gpu.Device) error {
+			return measured(d, func() error {
+				for _, s := range shapes {
+					if err := run(b, s); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+	return map[string]func(gpu.Device) error{
+		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
+		"decode": each(bench.Decode),
+		"train":  each(bench.Train),
+		"groups": func(d gpu.Device) error { return bench.Groups(d, small || all, emit) },
+		"step": func(d gpu.Device) error {
+			err := bench.Step(c.Context, d, c.String("preset"), c.String("from"), emit)
+			if err != nil || small || c.IsSet("preset") || c.IsSet("from") {
+				return err
+			}
+			return measured(d, func() error { return bench.Steps(b) })
+		},
+		"profile": each(bench.Profile),
+	}
 }
 
 func beside(r bench.Result) string {
@@ -160,9 +184,16 @@ func rate(r *bench.Rate) string {
 	if r == nil {
 		return ""
 	}
-	text := fmt.Sprintf("   %4.1f %%, %.2f of its bound (%s), %d calls", 100*r.Share, r.OfBound, r.Bound, r.Calls)
+	text := "   "
+	if r.Calls > 0 {
+		text += fmt.Sprintf("%4.1f %%, ", 100*r.Share)
+	}
+	text += fmt.Sprintf("%.2f of its bound (%s), %s GFLOP/s, %s GB/s", r.OfBound, r.Bound, figure(r.GFLOPS), figure(r.GBs))
+	if r.Calls > 0 {
+		text += fmt.Sprintf(", %d calls", r.Calls)
+	}
 	if r.Rows > 0 {
 		text += fmt.Sprintf(" of %s rows", figure(r.Rows))
 	}
-	return text + fmt.Sprintf(", %s GFLOP/s, %s GB/s", figure(r.GFLOPS), figure(r.GBs))
+	return text
 }

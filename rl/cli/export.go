@@ -35,7 +35,9 @@ hf and gguf. The tokenizer and the chat template go along.
 
 --type says how the numbers are stored: f32, f16 or bf16, and in gguf also in blocks of 32
 as q8_0 (8.5 bits a number) or q4_0 (4.5 bits; the embedding and the output head are q8_0).
-f16 holds no numbers above 65504. What llama.cpp cannot be told is said on standard error.
+f16 holds no numbers above 65504. What llama.cpp cannot be told is said on standard error, and
+so is what peft writes as the name of the adapter's model: its id on the Hugging Face hub, if
+the adapter's or the model's files tell it.
 
 Metrics have the names that rlzero metrics explains; steps count through all stages. What was
 not measured is an empty cell, and no event. Event files hold float32 numbers, and their time
@@ -148,7 +150,9 @@ func exportAs(c *cli.Context, f *model.Folder, name, format string, typ model.GG
 		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes nothing else"), "--format hf writes the model; --adapter DIR adds an adapter to it")
 	case format == "peft":
 		files.weights = "adapter_model.safetensors"
-		files.small, files.tensors, err = f.AdapterFiles(adapter, typ.Type)
+		var notes []string
+		files.small, files.tensors, notes, err = f.AdapterFiles(adapter, typ.Type)
+		warn(c, notes)
 		return files.write, err
 	}
 	if err := f.Merge(adapter); err != nil {
@@ -231,7 +235,7 @@ func modelfile(f *model.Folder, file string) string {
 			}
 		}
 	}
-	g := f.Generation
+	g := f.Config.Generation
 	for _, p := range []struct {
 		name  string
 		value *float64

@@ -71,7 +71,7 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	for _, a := range arms {
 		for i, t := range a.Trials {
 			first := arms[0].Trials
-			if len(a.Trials) != len(first) || t.Seed != first[i].Seed || len(t.Problems) != len(first[0].Problems) {
+			if len(a.Trials) != len(first) || t.Seed != first[i].Seed || len(t.Problems) != len(first[0].Problems) || !slices.Equal(t.Prompts, first[i].Prompts) {
 				return nil, fmt.Errorf("%w: %s and %s differ in their seeds or held-out problems", lines.ErrInput, arms[0].Name, a.Name)
 			}
 		}

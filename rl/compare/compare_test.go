@@ -77,6 +77,11 @@ func TestFigures(t *testing.T) {
 	if _, err := New(arms, 0.5); err == nil || !strings.Contains(err.Error(), "plain and new differ in their seeds") {
 		t.Errorf("%v", err)
 	}
+	arms = twoArms()
+	arms[0].Trials[1].Prompts, arms[1].Trials[1].Prompts = []string{"1+1"}, []string{"1+2"}
+	if _, err := New(arms, 0.5); err == nil || !strings.Contains(err.Error(), "or held-out problems") {
+		t.Errorf("other problems: %v", err)
+	}
 }
 
 // TestTold: the table, the JSON object and the page have the same figures, and are the
@@ -103,7 +108,12 @@ func TestTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var read struct {
-		Seeds   []uint64
+		Seeds  []uint64
+		Charts []struct {
+			Metric  string
+			Tokens  []float64
+			Recipes []struct{ Mean, High []*float64 }
+		}
 		Figures []struct {
 			Name    string
 			Recipes []struct {
@@ -115,6 +125,9 @@ func TestTold(t *testing.T) {
 	}
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
+	}
+	if d := read.Charts[0]; d.Metric != "eval/pass@1" || len(d.Tokens) != places || len(d.Recipes) != 2 || len(d.Recipes[1].High) != places || *d.Recipes[0].Mean[0] != 0 {
+		t.Errorf("charts: %s", text)
 	}
 	last := read.Figures[len(read.Figures)-2].Recipes
 	if !slices.Equal(read.Seeds, []uint64{1, 2}) || last[0].Gain != nil || *last[1].Mean != 90 || last[1].Seeds[1] != nil || *last[1].Gain.Mean != -190 || last[1].Gain.Low != nil {

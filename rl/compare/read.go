@@ -19,6 +19,7 @@ type Trial struct {
 	Tokens   []float64        // [step] sampled up to the end of the step
 	Curves   map[string]Curve // by metric
 	Problems []Outcome        // of the held-out problems at the end, in their order
+	Prompts  []string         // of the first of them, as far as the run has recorded them
 }
 
 // Outcome is what a held-out problem came to.
@@ -39,6 +40,11 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	t := &Trial{Seed: seed, Curves: map[string]Curve{}}
+	if n := len(r.Evaluations); n > 0 {
+		for _, s := range r.Evaluations[n-1].Samples {
+			t.Prompts = append(t.Prompts, s.Prompt)
+		}
+	}
 	sampled := 0.0
 	for _, p := range r.Metrics {
 		tokens, ok := p.Values["rollout/tokens"]

@@ -85,7 +85,7 @@ func (c *Comparison) Table() string {
 	return out.String()
 }
 
-// MarshalJSON writes names, seeds, threshold and figures; null: not measured.
+// MarshalJSON writes names, seeds, threshold, figures and charts; null: not measured.
 func (c *Comparison) MarshalJSON() ([]byte, error) {
 	type gain struct {
 		Mean *float64 `json:"mean"`
@@ -100,20 +100,36 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 		Gain   *gain      `json:"gain,omitempty"` // against the first recipe
 	}
 	type row struct {
-		Name string `json:"name"`
-		Unit string `json:"unit,omitempty"`
-		Arms []arm  `json:"recipes"`
+		Name  string `json:"name"`
+		Unit  string `json:"unit,omitempty"`
+		Share bool   `json:"share,omitempty"`
+		Arms  []arm  `json:"recipes"`
+	}
+	type band struct { // [place]
+		Mean []*float64 `json:"mean"`
+		Low  []*float64 `json:"low"`
+		High []*float64 `json:"high"`
+	}
+	type chart struct {
+		Metric string    `json:"metric"`
+		Title  string    `json:"title"`
+		Unit   string    `json:"unit"`
+		Share  bool      `json:"share"`
+		Tokens []float64 `json:"tokens"` // sampled so far, at each place
+		Arms   []band    `json:"recipes"`
 	}
 	out := struct {
 		Seeds     []uint64 `json:"seeds"`
 		Threshold *float64 `json:"threshold"` // pass@1 of the row "tokens to"
+		Problems  int      `json:"problems"`  // held out
 		Rows      []row    `json:"figures"`
-	}{Threshold: number(c.Threshold)}
+		Charts    []chart  `json:"charts"`
+	}{Problems: len(c.Arms[0].Trials[0].Problems), Threshold: number(c.Threshold)}
 	for _, t := range c.Arms[0].Trials {
 		out.Seeds = append(out.Seeds, t.Seed)
 	}
 	for _, r := range c.Rows {
-		figures := row{Name: r.Name, Unit: r.Unit}
+		figures := row{Name: r.Name, Unit: r.Unit, Share: r.Share}
 		for i, f := range r.Arms {
 			a := arm{Recipe: c.Arms[i].Name, Mean: number(f.Mean), Spread: number(f.Spread)}
 			for _, v := range f.Seeds {
@@ -125,6 +141,17 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 			figures.Arms = append(figures.Arms, a)
 		}
 		out.Rows = append(out.Rows, figures)
+	}
+	for _, d := range c.Charts {
+		drawn := chart{Metric: d.Metric, Title: d.Title, Unit: d.Unit, Share: d.Share, Tokens: d.Grid}
+		for _, places := range d.Bands {
+			var b band
+			for _, v := range places {
+				b.Mean, b.Low, b.High = append(b.Mean, number(v.Mean)), append(b.Low, number(v.Low)), append(b.High, number(v.High))
+			}
+			drawn.Arms = append(drawn.Arms, b)
+		}
+		out.Charts = append(out.Charts, drawn)
 	}
 	return json.Marshal(out)
 }

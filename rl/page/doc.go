@@ -11,8 +11,9 @@
 // shorter, as after a resume, is read anew. A run in progress does nothing for it, and
 // nothing is ever written into a run's folder. Only whole lines count.
 //
-// Two things are the server's: an index of completions.jsonl, the bytes and verdicts of
-// each step, and the search in it. Both read the file as it is on the disk.
+// Three things are the server's: an index of completions.jsonl, the bytes and verdicts of
+// each step, the search in it, and comparisons of recipes, whose intervals are those of
+// package compare. All read the files as they are on the disk.
 //
 //	GET /runs.json                    runs, with the sizes of their files
 //	GET /metrics.json                 the table of package metrics
@@ -20,6 +21,7 @@
 //	GET /run/ID/FILE                  a file of a run, by range; those in Files alone
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see [Query]
+//	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
 //
 // # Units and caveats
 //

@@ -16,14 +16,25 @@ import (
 type inline struct {
 	Runs    []Run                        `json:"runs"`
 	Metrics []metrics.Metric             `json:"metrics"`
-	Files   map[string]map[string]string `json:"files"` // by run and name
+	Files   map[string]map[string]string `json:"files"`   // by run and name
+	Against map[string]json.RawMessage   `json:"against"` // comparisons, by two groups: "A B"
 }
 
 // File is the page as one HTML file of about limit bytes at most: every file of the runs,
 // and of completions and tokens the steps that there is room for, evenly over each run.
 func (r *Runs) File(limit int) ([]byte, error) {
-	in := inline{Runs: r.describe(), Metrics: metrics.Table(), Files: map[string]map[string]string{}}
+	in := inline{Runs: r.describe(), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Against: map[string]json.RawMessage{}}
 	used := 0
+	for _, a := range r.known() {
+		for _, b := range r.known() {
+			key := a.group + " " + b.group
+			if _, there := in.Against[key]; there || a.group == b.group {
+				continue
+			}
+			in.Against[key] = r.against(a, b)
+			used += len(in.Against[key])
+		}
+	}
 	for _, o := range r.known() {
 		files := map[string]string{}
 		for _, name := range Files {

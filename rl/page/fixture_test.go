@@ -82,7 +82,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 				}
 				completions.WriteString(line(step, g, s, fmt.Sprintf("%d + 7 >", g), text, verdict))
 				if step%10 == 1 {
-					tokens.add(object{"step": step, "stage": "rl", "group": g, "sample": s, "prompt_ids": []int{1, 2}, "ids": []int{5, 6, 7}, "text": []string{"1", " +", "<eos>"}, "logprob": []float64{-0.1, -2, -0.01}, "entropy": []float64{0.3, 1.2, 0}, "weight": []float64{-0.2 + 0.1*float64(s), 0.1, 0}, "clipped": []int{2}})
+					fmt.Fprintf(&tokens, `{"step":%d,"stage":"rl","group":%d,"sample":%d,"prompt_ids":[1,2],"ids":[5,6,7],"text":["1"," +","<eos>"],"logprob":[-0.1,-2,-0.01],"entropy":[0.3,1.2,0],"weight":[%g,0.1,0],"clipped":[2]}`+"\n", step, g, s, float64(s-2)/10)
 				}
 			}
 		}
@@ -97,6 +97,14 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 	if steps == 60 {
 		evaluated(60, end)
 		logs[0].text = metrics.String()
+		var problems []object
+		for i := range 64 {
+			right := int(8*end + 1.5*math.Sin(float64(i*seed))) // of eight samples
+			problems = append(problems, object{"scored": 8, "right": right, "score": right})
+		}
+		var heldOut rows
+		heldOut.add(object{"step": 60, "stage": "rl", "samples": 8, "problems": problems})
+		write(t, dir, "heldout.jsonl", heldOut.String())
 	}
 	logs[2].text = evaluations.String()
 	write(t, dir, "timing.jsonl", timing.String())
@@ -123,5 +131,6 @@ func shown(t testing.TB) string {
 		made(t, filepath.Join(root, fmt.Sprintf("sums-%d", seed)), "sums", "task", seed, 60, 0.7+0.03*float64(seed))
 	}
 	made(t, filepath.Join(root, "random"), "random", "random", 1, 60, 0.31)
+	made(t, filepath.Join(root, "random-2"), "random", "random", 2, 60, 0.30)
 	return root
 }

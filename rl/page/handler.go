@@ -52,6 +52,14 @@ func (r *Runs) Handler() http.Handler {
 		found, err := o.search(query)
 		reply(w, found, err)
 	}))
+	mux.HandleFunc("GET /run/{id}/compare.json", r.of(func(w http.ResponseWriter, q *http.Request, o *run) {
+		other := r.byID(q.FormValue("with"))
+		if other == nil {
+			http.Error(w, "there is no such run to compare with", http.StatusNotFound)
+			return
+		}
+		reply(w, r.against(o, other), nil)
+	}))
 	mux.HandleFunc("GET /run/{id}/{file}", r.of(func(w http.ResponseWriter, q *http.Request, o *run) {
 		f, info, err := o.open(q.PathValue("file"))
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -155,8 +156,8 @@ func TestSearch(t *testing.T) {
 		want int
 	}{
 		{Query{}, 3}, {Query{Verdict: "right"}, 1}, {Query{Verdict: "wrong"}, 2}, {Query{Verdict: "graded"}, 0},
-		{Query{Text: `"two"`}, 1}, {Query{Text: "1+1"}, 2}, {Query{Text: "a\nb"}, 1}, {Query{Text: "ü"}, 1}, {Query{Text: "because"}, 0}, {Query{Text: "reward"}, 0},
-		{Query{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {Query{Text: `1.1\?`, Regexp: true}, 2}, {Query{First: 2}, 1}, {Query{Last: 1}, 2},
+		{Query{Text: `"two"`}, 1}, {Query{Text: "1+1"}, 2}, {Query{Text: "a\nb"}, 1}, {Query{Text: "ü"}, 1}, {Query{Text: "because"}, 0}, {Query{Text: "reward"}, 0}, {Query{Text: "completion"}, 0}, {Query{Text: `?"`}, 0},
+		{Query{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {Query{Text: `1.1\?`, Regexp: true}, 2}, {Query{Text: `is (1)\+1`, Regexp: true}, 2}, {Query{Text: `(?i)WHAT`, Regexp: true}, 2}, {Query{Text: `two|b$`, Regexp: true}, 2}, {Query{Text: `(zz)*ü`, Regexp: true}, 1}, {Query{Text: `reward`, Regexp: true}, 0}, {Query{First: 2}, 1}, {Query{Last: 1}, 2},
 	} {
 		for _, limit := range []int{0, 1, 10} {
 			c.q.Limit = limit
@@ -203,6 +204,69 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := runs.File(10); err == nil {
 		t.Error("a limit below the metrics is accepted")
+	}
+}
+
+// TestAgainst: recipes are compared by package compare, on the seeds that both have
+// finished; the same stands in the page as one file. A mean of 64 accuracies up to 1 is
+// off by 64 roundings at most.
+func TestAgainst(t *testing.T) {
+	runs, err := Open(shown(t))
+	must(t, err)
+	h := runs.Handler()
+	var told struct {
+		Seeds    []int
+		Problems int
+		Figures  []struct {
+			Name    string
+			Recipes []struct {
+				Mean float64
+				Gain struct{ Mean, Low, High float64 }
+			}
+		}
+		Charts []struct{ Metric string }
+	}
+	text := body(t, get(t, h, "/run/sums-1/compare.json?with=random"))
+	must(t, json.Unmarshal([]byte(text), &told))
+	f := told.Figures[0]
+	if len(told.Seeds) != 2 || told.Problems != 64 || f.Name != "accuracy" || len(told.Charts) < 3 || told.Charts[0].Metric != "eval/pass@1" {
+		t.Errorf("comparison %+v", told)
+	}
+	if g := f.Recipes[1].Gain; math.Abs(g.Mean-f.Recipes[1].Mean+f.Recipes[0].Mean) > 64*0x1p-53 || !(0 < g.Low && g.Low < g.Mean && g.Mean < g.High) {
+		t.Errorf("gain %+v of %+v", g, f.Recipes)
+	}
+	for path, want := range map[string]string{
+		"/run/sums-1/compare.json?with=live":    `{"error":"live has not finished, and only finished runs are compared"}` + "\n",
+		"/run/empty/compare.json?with=sums-1":   `{"error":"empty has not finished, and only finished runs are compared"}` + "\n",
+		"/run/sums-1/compare.json?with=nothing": "there is no such run to compare with\n",
+	} {
+		if got := body(t, get(t, h, path)); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	data, err := runs.File(20 << 20)
+	must(t, err)
+	if !strings.Contains(string(data), strings.TrimSpace(text)) {
+		t.Error("the page as one file does not hold the comparison")
+	}
+}
+
+// TestRecipeOf: runs that differ in their seed alone are one group.
+func TestRecipeOf(t *testing.T) {
+	group := func(text string) (string, uint64) {
+		dir := t.TempDir()
+		write(t, dir, "recipe.toml", text)
+		return recipeOf(dir)
+	}
+	first, seed := group("about = \"a\"\nseed = 7\n\n[task]\nseed = 1\n")
+	if seed != 7 {
+		t.Errorf("seed %d", seed)
+	}
+	if other, _ := group("about = \"a\"\nseed = 8\n\n[task]\nseed = 1\n"); other != first {
+		t.Error("another seed is another group")
+	}
+	if other, seed := group("about = \"a\"\nseed = 7\n\n[task]\nseed = 2\n"); other == first || seed != 7 {
+		t.Error("another key is no other group")
 	}
 }
 

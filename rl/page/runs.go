@@ -30,6 +30,8 @@ type Runs struct {
 // run is the folder of one.
 type run struct {
 	id, dir     string
+	group       string // of runs that differ in their seed alone
+	seed        uint64
 	completions index
 	tokens      index
 }
@@ -38,6 +40,7 @@ type run struct {
 type Run struct {
 	ID    string           `json:"id"` // a part of addresses
 	Dir   string           `json:"dir"`
+	Group string           `json:"group"` // equal for runs that differ in their seed alone
 	State string           `json:"state"` // finished, running or stopped
 	Files map[string]int64 `json:"files"` // bytes
 }
@@ -118,7 +121,8 @@ func (r *Runs) add(dir string) {
 	for n := 2; slices.ContainsFunc(r.list, func(o *run) bool { return o.id == id }); n++ {
 		id = fmt.Sprintf("%s-%d", name, n)
 	}
-	r.list = append(r.list, &run{id: id, dir: dir})
+	group, seed := recipeOf(dir)
+	r.list = append(r.list, &run{id: id, dir: dir, group: group, seed: seed})
 }
 
 // known are the runs found so far.
@@ -144,7 +148,7 @@ const fresh = time.Minute
 
 // describe looks at the files of a run. One that is gone has none.
 func (o *run) describe() Run {
-	d := Run{ID: o.id, Dir: o.dir, State: "stopped", Files: map[string]int64{}}
+	d := Run{ID: o.id, Dir: o.dir, Group: o.group, State: "stopped", Files: map[string]int64{}}
 	for _, name := range Files {
 		info, err := os.Stat(filepath.Join(o.dir, name))
 		if err != nil || !info.Mode().IsRegular() {

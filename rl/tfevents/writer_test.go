@@ -142,7 +142,7 @@ func TestWriter(t *testing.T) {
 	want := []readEvent{
 		{version: "brain.Event:2"},
 		{seconds: 0.5, step: 0, scalars: []Scalar{{"eval/pass@1", 0.25}}},
-		{seconds: 1.75, step: 300, scalars: []Scalar{{"reward/mean", -1.5}, {"policy/entropy", 1e-3}, {"ü", 0}}},
+		{seconds: 1.75, step: 300, scalars: []Scalar{{"reward/mean", -1.5}, {"policy/entropy", 0.03125}, {"ü", 0}}},
 		{seconds: 1e9, step: math.MaxInt32, scalars: long},
 		{seconds: 1e9, step: math.MaxInt32 + 1},
 	}

@@ -58,6 +58,7 @@ func init() {
 		"scatter_rows":           scatterRowsCases,
 		"vocab_stats":            vocabStatsCases,
 		"vocab_backward":         vocabBackwardCases,
+		"sample_mask":            sampleMaskCases,
 		"sample_filter":          sampleFilterCases,
 		"sample_draw":            sampleDrawCases,
 		"adamw":                  adamwCases,

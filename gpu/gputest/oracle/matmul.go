@@ -7,7 +7,7 @@ type product struct{ m, n, k, pad int }
 var products = []product{
 	{1, 8, 8, 0}, {1, 104, 136, 8}, {2, 24, 40, 0}, {3, 96, 96, 8}, {5, 40, 136, 0},
 	{8, 24, 8, 0}, {16, 96, 40, 8}, {17, 8, 40, 0}, {33, 104, 96, 0}, {64, 64, 64, 0},
-	{2, 16, 1544, 0},
+	{2, 16, 1544, 0}, {130, 136, 24, 8}, {516, 136, 8, 0},
 }
 
 // wideProducts are for the kernels whose rows are columns of an operand: there

@@ -264,3 +264,28 @@ func (s *Sampling) nextTail(v int) int {
 		}
 	}
 }
+
+// sampleMaskCases: all bits, none, and some, whose last word is not full.
+func sampleMaskCases(d *data) []Case {
+	var cases []Case
+	for _, s := range []vocabShape{{5, 11, 16}, {33, 53, 56}, {8, 1000, 1008}, {3, 1024, 1024}} {
+		logits, width := s.logits(d), (s.v+31)/32
+		allow := make([]uint32, s.r*width)
+		want := make([]float32, s.r*s.ld)
+		for i := range want {
+			want[i] = -1e30
+		}
+		for r := range s.r {
+			for j := range s.v {
+				if r%3 == 0 || r%3 == 1 && d.IntN(3) == 0 {
+					allow[r*width+j/32] |= 1 << (j % 32)
+					want[r*s.ld+j] = logits[r*s.ld+j]
+				}
+			}
+		}
+		c := d.newCase(s.name(), words(s.r, s.v, s.ld), logits, allow, unwritten(s.r*s.ld))
+		c.Want[2] = want
+		cases = append(cases, c)
+	}
+	return cases
+}

@@ -3,7 +3,7 @@
 "use strict";
 
 // R.source has two forms: here the server's; a single-file page brings its own as
-// R.inline = {runs, metrics, files: {id: {name: text}}}.
+// R.inline = {runs, metrics, files: {id: {name: text}}, against: {"group group": comparison}}.
 R.source = {
   async runs() { return R.inline ? R.inline.runs : (await fetch("runs.json")).json(); },
   async table() { return R.inline ? R.inline.metrics : (await fetch("metrics.json")).json(); },
@@ -27,7 +27,7 @@ const decoder = new TextDecoder();
 // Run is a run in the browser: what has been read of it so far.
 R.Run = class {
   constructor(d) {
-    Object.assign(this, { id: d.id, dir: d.dir, state: d.state, sizes: d.files, rows: [], timing: [], alerts: [], evaluations: [], version: 0 });
+    Object.assign(this, { id: d.id, dir: d.dir, group: d.group, state: d.state, sizes: d.files, rows: [], timing: [], alerts: [], evaluations: [], version: 0 });
     this.read = {};   // bytes of each log that were read
     this.index = {};  // steps of completions.jsonl and tokens.jsonl
     this.columns = new Map();
@@ -163,6 +163,12 @@ R.Run = class {
     eachLine(decoder.decode(await R.source.bytes(this.id, file, s.offset, s.offset + s.bytes)), (o) => out.push(o));
     return out;
   }
+  // against is what this run's recipe gained over that of another, by package compare.
+  async against(other) {
+    const told = R.inline ? R.inline.against[this.group + " " + other.group] : await R.source.json(this.id, "compare.json", { with: other.id });
+    if (told.error) throw new Error(told.error);
+    return told;
+  }
   // search looks through all completions: {count, lines}.
   async search(q) {
     if (!R.inline && this.sizes["completions.jsonl"] == null) return { count: 0, lines: [] };
@@ -206,7 +212,6 @@ function recipeFacts(text) {
       if (!table && /^(name|about|seed)$/.test(m[1])) f[m[1]] = m[2].replace(/^"(.*)"$/, "$1");
     }
   }
-  f.group = [...f.keys].filter(([k]) => k !== "seed").map(([k, v]) => k + "=" + v).join("\n");
   f.control = f.stages.some((s) => /\brandom\b|^one$/.test(s.reward || ""));
   f.title = f.name || f.about.split(/[:,]/)[0];
   return f;

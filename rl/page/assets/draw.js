@@ -2,8 +2,8 @@
 // sheet, a summary for readers who do not see them, and values under the pointer.
 "use strict";
 
-// R.chart is a figure. spec: {title, unit, share, height, hero, stack, from, to, text, lines, marks}; a line is
-// {label, cls, x, y, stage?, lo?, hi?, dots?, ghost?, band?}. x is steps, ascending.
+// R.chart is a figure. spec: {title, unit, share, height, hero, stack, from, to, along, text, lines, marks}; a line is
+// {label, cls, x, y, stage?, lo?, hi?, dots?, ghost?, band?}. x is steps, or what along says, ascending.
 // A figure that has lines of one value alone says so as a number.
 R.chart = function (spec) {
   const lines = spec.lines.filter((l) => l.y.some(R.finite));
@@ -42,7 +42,7 @@ function plot(spec, width, height, out, caption) {
     svg.append(R.h("path", { class: "grid", d: `M${box.x0} ${py(v)}H${box.x1}` }), R.h("text", { x: box.x0 - 7, y: py(v) + 4, "text-anchor": "end" }, tick(v)));
   }
   svg.append(R.h("path", { class: "axis", d: `M${box.x0} ${box.y1}H${box.x1}` }));
-  for (const v of R.ticks(from, to, Math.max(2, (box.x1 - box.x0) / 80))) {
+  for (const v of R.ticks(from, to, (box.x1 - box.x0) / (GLYPH * Math.round(to).toLocaleString("en").length + 30))) {
     if (v % 1) continue;
     svg.append(R.h("text", { x: px(v), y: box.y1 + 16, "text-anchor": "middle" }, v.toLocaleString("en")));
   }
@@ -58,7 +58,7 @@ const lastOf = (y) => { for (let i = y.length - 1; i >= 0; i--) if (R.finite(y[i
 const firstOf = (y) => y.find(R.finite);
 
 function summary(spec, ends, from, to) {
-  return `${spec.title}${spec.unit ? " (" + spec.unit + ")" : ""}, steps ${from} to ${to}: ` + spec.lines.map((l, i) => `${l.label || ""} from ${spec.text(firstOf(l.y))} to ${ends[i].replace(l.label + " ", "")}`).join("; ");
+  return `${spec.title}${spec.unit ? " (" + spec.unit + ")" : ""}, ${spec.along || "steps"} ${Math.round(from).toLocaleString("en")} to ${Math.round(to).toLocaleString("en")}: ` + spec.lines.map((l, i) => `${l.label || ""} from ${spec.text(firstOf(l.y))} to ${ends[i].replace(l.label + " ", "")}`).join("; ");
 }
 
 // path of bins; null is a gap.
@@ -87,8 +87,9 @@ function curves(svg, spec, box, px, py, from, to) {
       svg.append(R.h("path", { class: "line " + cls, d: path(R.bins(l.x, l.y, from, to, columns), px, py, "y") }));
       if (l.x.length * 9 < columns) l.x.forEach((x, i) => { if (R.finite(l.y[i])) svg.append(R.h("circle", { class: "dot " + cls, cx: px(x), cy: py(l.y[i]), r: l.x.length * 16 < columns ? 3.5 : 2.2 })); });
     } else if (l.band) {
-      const b = l.x.map((x, i) => ({ x, y: l.y[i], lo: l.lo[i], hi: l.hi[i] }));
-      svg.append(R.h("path", { class: "band " + cls, d: area(b, px, py, "lo", "hi") }), R.h("path", { class: "line " + cls, d: path(b, px, py, "y") }));
+      const b = l.x.map((x, i) => (R.finite(l.y[i]) ? { x, y: l.y[i], lo: l.lo && l.lo[i], hi: l.hi && l.hi[i] } : null));
+      if (l.lo) svg.append(R.h("path", { class: "band " + cls, d: area(b.filter((p) => p && R.finite(p.lo)), px, py, "lo", "hi") }));
+      svg.append(R.h("path", { class: "line " + cls, d: path(b, px, py, "y") }));
     } else {
       const raw = R.bins(l.x, l.y, from, to, columns);
       if (l.x.length > columns) svg.append(R.h("path", { class: "band " + cls, d: area(raw, px, py, "lo", "hi") }));
@@ -131,7 +132,7 @@ function cursor(svg, spec, box, px, from, to, out, caption, drawn, py) {
       if (R.finite(l.y[i]) && Math.abs(l.x[i] - at) <= Math.max(1, (to - from) / 40)) parts.push(R.h("b", { class: l.cls }, ` ${l.label || ""} ${spec.text(l.y[i])} `));
     }
     rule.setAttribute("d", `M${px(at)} ${box.y0}V${box.y1}`);
-    out.replaceChildren(`step ${Math.round(at).toLocaleString("en")} `, ...parts);
+    out.replaceChildren(`${spec.along ? Math.round(at).toLocaleString("en") + " " + spec.along : "step " + Math.round(at).toLocaleString("en")} `, ...parts);
   };
   const hide = () => { rule.setAttribute("d", ""); at = null; caption(); };
   svg.addEventListener("pointermove", (e) => {

@@ -21,8 +21,8 @@ R.groups = function () {
   const by = new Map();
   for (const r of R.runs.values()) {
     if (!r.facts) continue;
-    if (!by.has(r.facts.group)) by.set(r.facts.group, { runs: [], control: r.facts.control, about: r.facts.about, title: r.facts.title });
-    by.get(r.facts.group).runs.push(r);
+    if (!by.has(r.group)) by.set(r.group, { runs: [], control: r.facts.control, about: r.facts.about, title: r.facts.title });
+    by.get(r.group).runs.push(r);
   }
   for (const g of by.values()) {
     g.runs.sort((a, b) => a.facts.seed - b.facts.seed);

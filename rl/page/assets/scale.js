@@ -83,20 +83,13 @@ R.extent = function (values) {
   return [lo, hi];
 };
 
-// band is the mean, smallest and largest of several series at the steps that all have.
+// band is the mean, smallest and largest of several series at the steps that all have, for
+// the small line of a group of seeds. Intervals are the server's (package compare).
 R.band = function (list) {
   const at = new Map();
   for (const s of list) s.x.forEach((x, i) => { if (R.finite(s.y[i])) at.set(x, [...(at.get(x) || []), s.y[i]]); });
   return [...at].filter(([, v]) => v.length === list.length).sort((a, b) => a[0] - b[0])
     .map(([x, v]) => ({ x, y: v.reduce((a, b) => a + b, 0) / v.length, lo: Math.min(...v), hi: Math.max(...v) }));
-};
-
-// paired is the mean difference of pairs with its 95 % interval (normal approximation of
-// the mean; E. B. Wilson 1927 has why it needs some thirty pairs).
-R.paired = function (pairs) {
-  const d = pairs.map(([a, b]) => b - a), n = d.length, mean = d.reduce((s, v) => s + v, 0) / n;
-  const half = 1.96 * Math.sqrt(d.reduce((s, v) => s + (v - mean) ** 2, 0) / (n - 1) / n);
-  return { mean, low: mean - half, high: mean + half, n };
 };
 
 // spread moves labels apart until none covers another, between two edges.
