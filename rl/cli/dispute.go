@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 
@@ -63,6 +64,43 @@ func (w *workers) save(d fleet.Dispute, spec []byte, note func(string)) error {
 		return err
 	}
 	note("to draw the disputed item again, here or elsewhere: rlzero worker --item " + terminal.ShellWord(filepath.Join(w.dir, filepath.FromSlash(name))))
+	return nil
+}
+
+// workersFile is the file of a run that keeps what it found out of its workers.
+const workersFile = "workers.json"
+
+// workersLine is that file.
+type workersLine struct {
+	Trusted map[string]int    `json:"trusted"` // version of the first weights by which a worker answered what nobody checked
+	Refused map[string]string `json:"refused"` // workers of other machines, and why
+}
+
+// recall reads what an earlier part of the run found out of its workers, and keeps it up to
+// date. A device of this machine that was refused is tried again.
+func (w *workers) recall() error {
+	var known workersLine
+	file := filepath.Join(w.dir, workersFile)
+	text, err := files.Read(file, maxDispute)
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+	}
+	w.options.Trusted, w.options.Refused = known.Trusted, known.Refused
+	w.options.Remember = func(trusted map[string]int, refused map[string]string) error {
+		if w.hub == nil {
+			refused = nil
+		}
+		text, err := json.MarshalIndent(workersLine{trusted, refused}, "", "  ")
+		if err != nil {
+			return err
+		}
+		return store.WriteBeside(store.OS(), w.dir, workersFile, append(text, '\n'))
+	}
 	return nil
 }
 

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/fleet/bus"
+	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // TestDispute: the result of a wrong device is kept, and its item is drawn again: by a right
@@ -55,5 +59,29 @@ func TestDispute(t *testing.T) {
 		if code, _, stderr := rlzero(t, "worker", "--device", "ref", "--item", kept[0]); code != exitUsage || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d, %s", c.want, code, stderr)
 		}
+	}
+}
+
+// TestRecall: what a run found out of its workers is known when it goes on.
+func TestRecall(t *testing.T) {
+	w := &workers{dir: t.TempDir(), hub: &bus.Hub{}}
+	if err := os.Mkdir(filepath.Join(w.dir, "checkpoints"), 0o755); err != nil { // it is a run folder
+		t.Fatal(err)
+	}
+	if err := w.recall(); err != nil || w.options.Trusted != nil || w.options.Refused != nil {
+		t.Errorf("a new run: %v, %+v", err, w.options)
+	}
+	if err := w.options.Remember(map[string]int{"a": 3}, map[string]string{"b": "because"}); err != nil {
+		t.Fatal(err)
+	}
+	next := &workers{dir: w.dir}
+	if err := next.recall(); err != nil || next.options.Trusted["a"] != 3 || next.options.Refused["b"] != "because" {
+		t.Errorf("%v, %+v", err, next.options)
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, workersFile), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.recall(); !errors.Is(err, lines.ErrInput) {
+		t.Errorf("a damaged file: %v", err)
 	}
 }

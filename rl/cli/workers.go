@@ -157,6 +157,9 @@ func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (roll
 	}
 	w.options.Note = note
 	w.options.Disputed = func(d fleet.Dispute) error { return w.save(d, data, note) }
+	if err := w.recall(); err != nil {
+		return nil, err
+	}
 	if w.hub == nil {
 		s, err := local.Start(r, c, w.devices, w.options)
 		if err != nil {

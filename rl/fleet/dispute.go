@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -35,24 +36,27 @@ func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dis
 		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has other weights or another arithmetic", id, a.Differs(b))}
 }
 
-// credit is what a worker answered by earlier weights and nobody checked.
-type credit struct {
-	items int
-	since int // version of the weights of the first
+// unchecked are the versions of the first weights by which workers answered what nobody
+// checked, with the calls by the announced weights.
+func (f *Fleet) unchecked() map[string]int {
+	out := maps.Clone(f.trusted)
+	for _, j := range f.given {
+		if _, there := out[j.by]; !there && j.by != "" && !j.checked {
+			out[j.by] = f.version
+		}
+	}
+	return out
 }
 
-// credit notes who drew what nobody checked, before the weights change.
-func (f *Fleet) credit() {
-	for _, j := range f.given {
-		if j.by == "" || j.checked {
-			continue
-		}
-		if f.trusted[j.by] == nil {
-			f.trusted[j.by] = &credit{since: f.version}
-		}
-		f.trusted[j.by].items++
+// remember tells what a later part of the run has to know, if that is new. It comes before
+// the run uses what is unchecked.
+func (f *Fleet) remember() error {
+	now := f.unchecked()
+	if f.opt.Remember == nil || f.told != nil && maps.Equal(now, f.told) {
+		return nil
 	}
-	f.given = nil
+	f.told = now
+	return f.opt.Remember(now, f.policy.Refused)
 }
 
 // refuse takes no more from a worker. What it answered in this call is checked and
@@ -70,7 +74,12 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 			f.note("the disputed item could not be saved: %v", err)
 		}
 	}
-	if err := f.carrier.Announce(ctx, f.policy.clone()); err != nil {
+	f.told = nil
+	err := f.remember()
+	if err == nil {
+		err = f.carrier.Announce(ctx, f.policy.clone())
+	}
+	if err != nil {
 		return err
 	}
 	for _, j := range t.jobs {
@@ -86,9 +95,9 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 // lookBack finds out whether the run relies on what a refused worker answered in earlier
 // calls. The error is a [rollout.LateError].
 func (f *Fleet) lookBack(ctx context.Context, worker string) error {
-	if c := f.trusted[worker]; c != nil {
-		return &rollout.LateError{Since: c.since, Err: fmt.Errorf("worker %s is refused: %s; the run has %d items that it answered before and that cannot be checked, as the weights have changed since",
-			worker, f.policy.Refused[worker], c.items)}
+	if since, there := f.trusted[worker]; there {
+		return &rollout.LateError{Since: since, Err: fmt.Errorf("worker %s is refused: %s; what it answered by earlier weights cannot be checked any more, and the run has used it",
+			worker, f.policy.Refused[worker])}
 	}
 	for _, j := range f.given {
 		if j.by != worker || j.checked {

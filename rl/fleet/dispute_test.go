@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -25,11 +26,12 @@ func TestLookBack(t *testing.T) {
 		since int    // -1: the run goes on
 		why   string // of the last step's error
 	}{
-		"a first lie":                       {[]step{{0, true, 1}}, -1, ""},
-		"honest before, by earlier weights": {[]step{{3, false, 0}, {4, false, 0}, {5, true, 1}}, 3, "8 items that it answered before"},
-		"honest before, by these weights":   {[]step{{3, false, 0}, {3, true, 1}}, -1, ""},
-		"a lie before, by these weights":    {[]step{{3, true, 0}, {3, true, 1}}, 3, "is wrong too, and the run has used it"},
-		"all was checked":                   {[]step{{3, false, 1}, {4, true, 1}}, -1, ""},
+		"a first lie":                           {[]step{{0, true, 1}}, -1, ""},
+		"honest before, by earlier weights":     {[]step{{3, false, 0}, {4, false, 0}, {5, true, 1}}, 3, "by earlier weights cannot be checked"},
+		"honest before, by these weights":       {[]step{{3, false, 0}, {3, true, 1}}, -1, ""},
+		"a lie before, by these weights":        {[]step{{3, true, 0}, {3, true, 1}}, 3, "is wrong too, and the run has used it"},
+		"trusted in an earlier part of the run": {[]step{{7, true, 1}}, 2, "by earlier weights cannot be checked"},
+		"all was checked":                       {[]step{{3, false, 1}, {4, true, 1}}, -1, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}
@@ -37,6 +39,9 @@ func TestLookBack(t *testing.T) {
 			var kept []Dispute
 			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Disputed: func(d Dispute) error { kept = append(kept, d); return nil }})
 			defer f.Close()
+			if strings.Contains(name, "earlier part") {
+				f.trusted["w"] = 2
+			}
 			lies := false
 			go Work(t.Context(), m, "w", engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
 				out, err := p.Sample(t.Context(), r, seed)
@@ -93,4 +98,46 @@ func repeats(t *testing.T, d Dispute) {
 	if digestOf(d.Weights) != d.Item.Weights || d.Worker != "w" || !strings.Contains(d.Why, fmt.Sprint("item ", d.Item.ID())) {
 		t.Errorf("%q says %q of weights %v", d.Worker, d.Why, digestOf(d.Weights))
 	}
+}
+
+// TestRemember: what a part of a run has found out of its workers is known in the next.
+func TestRemember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trusted, refused, calls := map[string]int{}, map[string]string{}, 0
+		run := func(version int, lie func(*rollout.Segment)) error {
+			m, tr := NewMemory(), &trainer{version: version}
+			defer m.Close()
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Trusted: trusted, Refused: refused, Remember: func(t map[string]int, r map[string]string) error {
+				trusted, refused = maps.Clone(t), maps.Clone(r)
+				calls++
+				return nil
+			}})
+			defer f.Close()
+			go Work(t.Context(), m, "w", engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+				out, err := p.Sample(t.Context(), r, seed)
+				if r[0].Key.Stream < canaryStream {
+					lie(&out[0][0])
+				}
+				return out, err
+			}))
+			for i := range 3 {
+				tr.version, f.opt.Audit = version+i, float64(i/2) // all of the third step is checked
+				if _, err := f.Sample(t.Context(), requestsOf(i, 8)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		honest := func(*rollout.Segment) {}
+		if err := run(3, honest); err != nil || !maps.Equal(trusted, map[string]int{"w": 3}) || len(refused) > 0 || calls != 1 {
+			t.Errorf("%v, %v, %v", err, trusted, refused)
+		}
+		var late *rollout.LateError
+		if err := run(6, wrongToken); !errors.As(err, &late) || late.Since != 3 || refused["w"] == "" {
+			t.Errorf("%v, %v, %v", err, trusted, refused)
+		}
+		if err := run(3, wrongToken); err != nil { // it is given nothing
+			t.Errorf("a refused worker is back: %v", err)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -45,6 +46,12 @@ type Options struct {
 	Note     func(string)  // told what people should know; called by Sample alone
 
 	Disputed func(Dispute) error // keeps the results for which workers are refused; called by Sample alone
+
+	// Remember keeps what a later part of the run has to know, which is given it as Trusted
+	// and Refused. It is called by Sample alone.
+	Remember func(trusted map[string]int, refused map[string]string) error
+	Trusted  map[string]int    // version of the first weights by which a worker answered what nobody checked
+	Refused  map[string]string // workers, and why
 }
 
 // patience is how long a fleet waits by default, besides four times what is usual: as
@@ -79,9 +86,10 @@ type Fleet struct {
 	canary  *job             // of the announced weights
 	classes map[string]class // of workers
 	key     []byte
-	given   []*job             // of earlier calls by the announced weights
-	trusted map[string]*credit // what workers answered by earlier weights and nobody checked
-	deaf    int                // workers of the last call, if none of them answered
+	given   []*job         // of earlier calls by the announced weights
+	trusted map[string]int // version of the first weights by which a worker answered what nobody checked
+	told    map[string]int // what Remember was told last; nil: it is to be told
+	deaf    int            // workers of the last call, if none of them answered
 	gaps    []time.Duration
 	counts  Counts
 }
@@ -93,8 +101,11 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}}, trusted: map[string]*credit{}, classes: map[string]class{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}}, trusted: map[string]int{}, classes: map[string]class{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
+	maps.Copy(f.policy.Refused, o.Refused)
+	maps.Copy(f.trusted, o.Trusted)
+	f.told = maps.Clone(f.trusted)
 	go func() {
 		for {
 			d, err := c.Next(ctx)
@@ -163,7 +174,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 		f.deaf = f.opt.Slots()
 	}
 	f.given = append(f.given, t.jobs...)
-	return t.segments(), nil
+	return t.segments(), f.remember()
 }
 
 // announce publishes the policy's weights if they are new, with a canary.
@@ -176,7 +187,7 @@ func (f *Fleet) announce(ctx context.Context, requests []rollout.Request) error 
 	if err != nil {
 		return err
 	}
-	f.credit()
+	f.trusted, f.given = f.unchecked(), nil
 	f.version = version
 	f.policy.Weights, f.policy.Data, f.policy.Known = digestOf(data), data, f.known()
 	f.newCanary(requests)

@@ -14,7 +14,8 @@
 //	hello  who the worker is; the reply names the run's spec, or says why the worker is refused
 //	take   waits for an item
 //	part   a part of a result
-//	get    a part of weights or of the spec, by digest
+//	get    a part of weights, of the spec or of a delta, by digest
+//	delta  the digest of a delta from the weights that the worker had last, see package delta
 //	beat   every 2 s, without a reply
 //	leave  the worker goes and gives its item back; without a reply
 //	who    the workers of the fleet

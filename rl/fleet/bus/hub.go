@@ -42,6 +42,7 @@ type Hub struct {
 	spec    []byte
 	specID  fleet.Digest
 	peers   map[string]*peer
+	deltas  deltas
 	refused map[string]string
 }
 
@@ -143,6 +144,7 @@ func (h *Hub) Serve(spec []byte) {
 func (h *Hub) Announce(ctx context.Context, p fleet.Policy) error {
 	h.mu.Lock()
 	h.refused = maps.Clone(p.Refused)
+	h.deltas.announce(p)
 	h.mu.Unlock()
 	return h.Memory.Announce(ctx, p)
 }
@@ -286,6 +288,8 @@ func (h *Hub) answer(m *nats.Msg) {
 		h.part(m, key, p)
 	case verbGet:
 		h.get(m)
+	case verbDelta:
+		h.delta(m)
 	case verbLeave:
 		h.drop(key, p)
 		h.note("worker %s leaves", key)
@@ -405,7 +409,9 @@ func (h *Hub) get(m *nats.Msg) {
 	}
 	want := fleet.Digest(m.Data[:sha256.Size])
 	data := h.spec
-	if want != h.specID {
+	if want == h.deltas.id {
+		data = h.deltas.data
+	} else if want != h.specID {
 		var err error
 		if data, err = h.Fetch(h.ctx, want, maxBytes); err != nil {
 			reply(m, statusGone, nil)

@@ -287,10 +287,10 @@ func TestLengths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Fetch(t.Context(), id, 2*partBytes-1); err == nil || !strings.Contains(err.Error(), "accepts at most") {
+	if _, err := c.fetch(t.Context(), id, 2*partBytes-1); err == nil || !strings.Contains(err.Error(), "accepts at most") {
 		t.Errorf("too large a spec: %v", err)
 	}
-	if data, err := c.Fetch(t.Context(), id, 2*partBytes); err != nil || len(data) != 2*partBytes {
+	if data, err := c.fetch(t.Context(), id, 2*partBytes); err != nil || len(data) != 2*partBytes {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }

@@ -16,6 +16,7 @@ const (
 	verbTake  = "take"
 	verbPart  = "part"
 	verbGet   = "get"
+	verbDelta = "delta"
 	verbBeat  = "beat"
 	verbWho   = "who"
 	verbLeave = "leave"

@@ -70,7 +70,7 @@ func (w Worker) work(ctx context.Context, c *client) error {
 			return err
 		}
 		if id != opened {
-			spec, err := c.Fetch(ctx, id, maxSpec)
+			spec, err := c.fetch(ctx, id, maxSpec)
 			if errors.Is(err, errStranger) || errors.Is(err, fleet.ErrGone) {
 				continue
 			}
@@ -151,6 +151,9 @@ type client struct {
 	place place
 	name  string
 	tell  func(string)
+
+	held   []byte // weights, as fetched last
+	heldID fleet.Digest
 
 	mu    sync.Mutex
 	abort context.CancelFunc // of the request in flight: after a reconnect there will be no reply
@@ -304,8 +307,21 @@ func (c *client) Take(ctx context.Context, _ string) ([]byte, error) {
 	}
 }
 
-// Fetch implements [fleet.WorkerSide].
+// Fetch implements [fleet.WorkerSide]. It takes the difference from the last weights where
+// the trainer has it.
 func (c *client) Fetch(ctx context.Context, want fleet.Digest, most int) ([]byte, error) {
+	data, err := c.fetchDelta(ctx, want, most)
+	if errors.Is(err, fleet.ErrGone) {
+		data, err = c.fetch(ctx, want, most)
+	}
+	if err == nil {
+		c.held, c.heldID = data, want
+	}
+	return data, err
+}
+
+// fetch is what has a digest.
+func (c *client) fetch(ctx context.Context, want fleet.Digest, most int) ([]byte, error) {
 	var all []byte
 	for {
 		body, err := c.ask(ctx, verbGet, binary.LittleEndian.AppendUint64(want[:], uint64(len(all))), replyWait)
