@@ -165,7 +165,7 @@ func TestPlaces(t *testing.T) {
 			continue
 		}
 		rows++
-		places := regexp.MustCompile("`([a-z_]+/[a-zA-Z0-9_./]+)`").FindAllStringSubmatch(line, -1)
+		places := regexp.MustCompile("`([a-z_.]+/[a-zA-Z0-9_./]+)`").FindAllStringSubmatch(line, -1)
 		if len(places) == 0 {
 			t.Errorf("no file stands in the row %s", line)
 		}

@@ -80,6 +80,12 @@ func TestScript(t *testing.T) {
 			case "webgpu":
 				infos, _ := gpu.List()
 				return slices.ContainsFunc(infos, func(i gpu.Info) bool { return i.Usable && strings.HasPrefix(i.ID, "webgpu:") }), nil
+			case "curl":
+				_, err := exec.LookPath("curl")
+				if err != nil && os.Getenv("CI") != "" {
+					t.Error("curl is missing")
+				}
+				return err == nil, nil
 			case "tmpfs":
 				return exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp").Run() == nil, nil
 			}

@@ -143,7 +143,7 @@ func (r *stepRows) scorePrompt(g *group, row, first, end int) {
 	if !g.req.ScorePrompt {
 		return
 	}
-	_, invTemp := g.req.Sampling.inverse()
+	_, invTemp := g.req.inverse()
 	for at := max(first, g.scored) + 1; at <= min(end, len(g.req.Prompt)-1); at++ {
 		t := &Token{}
 		r.questions = append(r.questions, question{u(row + at - 1 - first), u(g.req.Prompt[at]), invTemp, g.req.Top, t})

@@ -97,7 +97,7 @@ func (e *Engine) addRow(r *stepRows, id int, l *slotList) {
 // addDraw appends the draw of token at of a completion, which reads a row.
 func (r *stepRows) addDraw(row int, g *group, s *sequence, at int, guide Guide) {
 	p := g.req.Sampling
-	inv, statInv := p.inverse()
+	inv, statInv := g.req.inverse()
 	topP := p.TopP
 	if topP <= 0 || topP > 1 {
 		topP = 1
@@ -136,12 +136,14 @@ func (e *Engine) askGuides(r *stepRows) {
 
 // inverse is 1 over the temperature as draws read it, 0 for the most likely token, and as
 // log-probs do.
-func (p Sampling) inverse() (draws, logprobs float32) {
-	if p.Temperature > 0 {
-		inv := float32(1 / p.Temperature)
-		return inv, inv
+func (r Request) inverse() (draws, logprobs float32) {
+	if r.Sampling.Temperature > 0 {
+		draws = float32(1 / r.Sampling.Temperature)
 	}
-	return 0, 1
+	if r.Unscaled || draws == 0 {
+		return draws, 1
+	}
+	return draws, draws
 }
 
 // step computes one round: every completion in flight gets its next token, or

@@ -49,6 +49,7 @@ type Request struct {
 	// is drawn. It is called from the engine's loop, which waits for it: it may not block.
 	Each        func(completion int, t Token)
 	Top         int  // most likely tokens that Each is told of beside each token
+	Unscaled    bool // log-probs and entropies are those at temperature 1, whatever the temperature of the draws
 	ScorePrompt bool // Each is told of the prompt's tokens; MaxTokens may then be 0
 }
 

@@ -197,6 +197,9 @@ func (g *Grammar) config(seeds []*stack) *config {
 
 // step is the config behind a byte.
 func (g *Grammar) step(c *config, b byte) *config {
+	if len(c.stacks) == 0 {
+		return dead
+	}
 	k := g.class[b]
 	if c.next == nil {
 		c.next = make([]*config, int(g.class[255])+1)

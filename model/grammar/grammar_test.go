@@ -255,6 +255,20 @@ func TestAlphabet(t *testing.T) {
 	}
 }
 
+// TestBehindEnd: behind an end, and behind what is not allowed, nothing is, in any grammar.
+func TestBehindEnd(t *testing.T) {
+	for _, f := range []Form{Text("a"), Object(), Text("abc")} {
+		g := made(t, f)
+		set := make([]uint32, g.vocab.Words())
+		for _, id := range []int{256, 'z'} {
+			s := g.Start().Next(id).Next('a').Next(256)
+			if err := s.Allow(set); !errors.Is(err, ErrReadings) || s.Done() {
+				t.Errorf("behind %d: %v", id, err)
+			}
+		}
+	}
+}
+
 // TestTokenBytes: a token that is no text can be asked for, and is in no text.
 func TestTokenBytes(t *testing.T) {
 	v := NewVocabulary([][]byte{TokenBytes(0), []byte("1"), nil, []byte("{"), []byte("}"), []byte(`"`)})

@@ -30,7 +30,8 @@ type Method struct {
 	Metrics    map[string]string  `toml:"metrics"`  // by name
 	State      map[string]State   `toml:"state"`    // by name
 
-	given map[string]bool // parameters that were put in place by With; nil: all count as such
+	given      map[string]bool   // parameters that were put in place by With; nil: all count as such
+	conditions map[string]string // on groups, by name, see Judging
 }
 
 // LibraryPart is a named formula that others may use: an advantage, a surrogate,
@@ -143,6 +144,13 @@ func (m Method) Beside(parameters map[string]float64) Method {
 	return m
 }
 
+// Judging is the method with conditions on groups that stand beside it, by name: the parts and
+// parameters that they read are in force too. What is wrong with one [Method.Condition] says.
+func (m Method) Judging(conditions map[string]string) Method {
+	m.conditions = conditions
+	return m
+}
+
 func merged[V any](first, second map[string]V) map[string]V {
 	out := map[string]V{}
 	maps.Copy(out, first)
@@ -207,7 +215,8 @@ type Algorithm struct {
 	program *formula.Program
 	metrics []string // sorted
 	facts   []formula.Fact
-	movers  []mover // of states
+	movers  []mover                     // of states
+	judges  map[string]*formula.Program // conditions on groups
 	local   bool
 	why     string
 }
@@ -219,13 +228,19 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
+	judges := map[string]*formula.Program{}
+	for name, condition := range m.conditions {
+		if program, err := m.Condition(name, condition, false, facts); err == nil {
+			judges[name] = program
+		}
+	}
 	facts = slices.Concat(facts, m.stateFacts(""))
 	text := m.text(facts)
 	program, err := formula.Compile(text, facts)
 	if err != nil {
 		return nil, err
 	}
-	a := &Algorithm{Method: m, facts: facts, movers: movers}
+	a := &Algorithm{Method: m, facts: facts, movers: movers, judges: judges}
 	text.Parts, a.metrics = m.measured(text, program, facts)
 	if a.program, err = formula.Compile(text, facts); err != nil {
 		return nil, err
@@ -418,17 +433,23 @@ func (a *Algorithm) numbersRead() []string {
 	for _, m := range a.movers {
 		read = append(read, m.program.Parameters()...)
 	}
+	for _, program := range a.judges {
+		read = append(read, program.Parameters()...)
+	}
 	slices.Sort(read)
 	return slices.Compact(read)
 }
 
-// inForce are the parts that some parts and the states are made of.
+// inForce are the parts that some parts, the states and the conditions are made of.
 func (a *Algorithm) inForce(parts ...string) []string {
 	used := a.program.Uses(parts...)
 	for _, m := range a.movers {
 		for _, name := range m.names {
 			used = append(used, m.program.Uses(statePart(name))...)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.judges)) {
+		used = append(used, a.judges[name].Uses(name)...)
 	}
 	return used
 }
@@ -455,13 +476,19 @@ func (a *Algorithm) Parameters() map[string]float64 {
 // reading are name and formula of all parts, those that others read first.
 func (a *Algorithm) reading() [][2]string {
 	all := a.program.Reading()
-	for _, m := range a.movers {
-		for _, p := range m.program.Reading() {
-			_, state := strings.CutPrefix(p[0], "state/")
-			if !state && !slices.ContainsFunc(all, func(q [2]string) bool { return q[0] == p[0] }) {
+	add := func(parts [][2]string) {
+		for _, p := range parts {
+			beside := strings.Contains(p[0], "/") // a state or a condition
+			if !beside && !slices.ContainsFunc(all, func(q [2]string) bool { return q[0] == p[0] }) {
 				all = append(all, p)
 			}
 		}
+	}
+	for _, m := range a.movers {
+		add(m.program.Reading())
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.judges)) {
+		add(a.judges[name].Reading())
 	}
 	return all
 }

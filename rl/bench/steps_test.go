@@ -17,7 +17,7 @@ func TestStep(t *testing.T) {
 		t.Fatalf("results %+v", got)
 	}
 	p := got[0].Phases
-	if p["rollout"] <= 0 || p["train"] <= 0 || math.Abs(p["rollout"]+p["train"]-got[0].Value) > 4*0x1p-52*got[0].Value {
+	if p["rollout"] <= 0 || p["train"] <= 0 || math.Abs(p["rollout"]+p["train"]-got[0].Value) > 0x1p-50*got[0].Value {
 		t.Errorf("phases %v of %g s", p, got[0].Value)
 	}
 	// 2 prompts of 5 rows, and 2 rows of each of 4 completions: their last token is not read.

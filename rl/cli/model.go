@@ -198,8 +198,13 @@ func dtypeOf(c *cli.Context, f *cli.StringFlag) (model.Dtype, error) {
 	return d, nil
 }
 
-// openModel opens the device and loads MODEL onto it.
+// openModel opens the device and loads MODEL onto it, with the adapter of --adapter.
 func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
+	return openWith(c, path, c.String(adapterFlag.Name))
+}
+
+// openWith is openModel with an adapter; "" for none.
+func openWith(c *cli.Context, path, adapter string) (*model.Model, func(), error) {
 	dtype, err := dtypeOf(c, dtypeFlag)
 	if err != nil {
 		return nil, nil, err
@@ -217,7 +222,7 @@ func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := cast.OpenModel(dev, folder, c.String(adapterFlag.Name), dtype, kvDtype)
+	m, err := cast.OpenModel(dev, folder, adapter, dtype, kvDtype)
 	if err != nil {
 		dev.Close()
 		return nil, nil, err

@@ -30,8 +30,15 @@ file, a run (its newest checkpoint) or a checkpoint folder. There are /v1/models
 An answer is a function of the model, the request and its seed, whatever else the server
 does: its completions are those of rlzero sample and of training. Log-probs are those of
 the whole distribution at the temperature, as training computes them, and unscaled at
-temperature 0. Nothing in a request is ignored: a key that is not supported is refused, and
-the refusal names it. Tools, structured output and penalties are not supported.
+temperature 0 or with "logprobs_at": 1. Nothing in a request is ignored: a key that is not
+supported is refused, and the refusal names it. Penalties are not supported.
+
+With response_format an answer follows a JSON schema (type json_schema) or is an object
+(json_object); its log-probs stay the model's. Tools are called in the forms of Qwen and
+Hermes, Llama 3 and Mistral, as the chat template has it; with tool_choice "required" the
+arguments follow the schemas of the tools.
+
+A request has at most 8 MiB, 1,024 completions, n of 128, 128 tools and a schema of 256 KiB.
 
 The address is loopback. One beyond it needs a token, which is read from --token-file or
 made and printed. Requests from web pages are refused unless --origin names the page.
@@ -39,6 +46,9 @@ made and printed. Requests from web pages are refused unless --origin names the 
 Example: a server, and in another terminal a client.
    rlzero serve runs/first
    curl http://127.0.0.1:8080/v1/completions -d '{"prompt":"20 13 7 4 > 10:","max_tokens":12,"temperature":0}'
+
+Example: two adapters as the models "math" and "code" beside the one they were trained on.
+   rlzero serve models/qwen3 --adapter math=adapters/math --adapter code=adapters/code
 
 Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
 		Flags: []cli.Flag{
@@ -50,10 +60,11 @@ Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
 			&cli.StringFlag{Name: "tls-key", Usage: "PEM `FILE` of its key"},
 			&cli.StringFlag{Name: "name", Usage: "name of the model in requests", DefaultText: "that of its folder"},
 			&cli.IntFlag{Name: "sequences", Value: 64, Usage: "number of completions that are drawn at once"},
-			&cli.IntFlag{Name: "cache", Usage: "size of the key/value cache in `TOKENS`", DefaultText: "what fits into half of the device's memory"},
+			&cli.IntFlag{Name: "cache", Usage: "size of the key/value cache of each model in `TOKENS`", DefaultText: "what fits into half of the device's memory"},
 			&cli.IntFlag{Name: "queue", Value: 256, Usage: "number of requests that wait or are answered at once"},
 			&cli.BoolFlag{Name: "lenient", Usage: "pass over keys that are not known, and name them in the header X-Rlzero-Ignored"},
-			systemFlag, varFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
+			&cli.StringSliceFlag{Name: adapterFlag.Name, Usage: "serve MODEL with the LoRA adapter of a PEFT folder, too, as the model NAME (`NAME=FOLDER`, repeatable)"},
+			systemFlag, varFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
 		},
 		Action: serveModel,
 	}
@@ -94,12 +105,17 @@ func serveModel(c *cli.Context) error {
 		return usage(err)
 	}
 	defer door.Close()
-	m, done, err := openModel(c, folder)
+	m, done, err := openWith(c, folder, "")
 	if err != nil {
 		return err
 	}
 	defer done()
-	if o.Weights, err = digestOf(folder, c.String(adapterFlag.Name)); err != nil {
+	if o.Weights, err = digestOf(folder, ""); err != nil {
+		return err
+	}
+	closeAll, err := withAdapters(c, m, folder, &o)
+	defer closeAll()
+	if err != nil {
 		return err
 	}
 	s, err := serve.New(m, o)
@@ -109,6 +125,32 @@ func serveModel(c *cli.Context) error {
 	defer s.Close()
 	announce(c, s, door, folder, o.Name, note)
 	return answer(c, s, door)
+}
+
+// withAdapters opens the adapters that are served beside a model.
+func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Options) (closeAll func(), err error) {
+	names := map[string]bool{o.Name: true}
+	closeAll = func() {
+		for _, a := range o.Adapters {
+			a.Model.Close()
+		}
+	}
+	for _, text := range c.StringSlice(adapterFlag.Name) {
+		name, dir, ok := strings.Cut(text, "=")
+		if !ok || name == "" || names[name] {
+			return closeAll, badValue(adapterFlag.Name, text, "NAME=FOLDER with a name that no other model has")
+		}
+		names[name] = true
+		a := serve.Adapter{Name: name}
+		if a.Weights, err = digestOf(folder, dir); err != nil {
+			return closeAll, err
+		}
+		if a.Model, err = m.WithAdapter(dir); err != nil {
+			return closeAll, fmt.Errorf("%w: --adapter %s: %w", lines.ErrInput, name, err)
+		}
+		o.Adapters = append(o.Adapters, a)
+	}
+	return closeAll, nil
 }
 
 // servedFolder is the folder or file behind MODEL, and what is to be said about it.
@@ -181,6 +223,10 @@ func announce(c *cli.Context, s *serve.Server, door *web.Server, folder, name, n
 	fmt.Fprintf(out, "model    %s: %s\n", name, folder)
 	if note != "" {
 		fmt.Fprintf(out, "         %s\n", note)
+	}
+	for _, text := range c.StringSlice(adapterFlag.Name) {
+		name, dir, _ := strings.Cut(text, "=")
+		fmt.Fprintf(out, "         %s: with the adapter %s\n", name, dir)
 	}
 	if err := s.Chats(); err != nil {
 		fmt.Fprintf(out, "chat     no: %v\n", err)

@@ -14,7 +14,7 @@ import (
 // TestClasses: a worker's answer to the canary tells whether its results are used as they
 // are, as drafts, or not at all; in each case the bytes are those of one machine.
 func TestClasses(t *testing.T) {
-	rounding := func(s *rollout.Segment) { s.Logprob[0] += 3e-4 }
+	rounding := func(s *rollout.Segment) { s.Logprob[0] += nearLogprob / 4 }
 	flips := func(n int) func(i int, s *rollout.Segment) {
 		return func(i int, s *rollout.Segment) {
 			if i < n {
@@ -35,7 +35,7 @@ func TestClasses(t *testing.T) {
 		"other rounding":  {each(rounding), true, "its tokens are drafts"},
 		"another token":   {flips(1), true, "its tokens are drafts"},
 		"other tokens":    {flips(2), true, "is refused: item "},
-		"other log-probs": {each(func(s *rollout.Segment) { s.Logprob[1%len(s.Logprob)] += 2e-3 }), true, "is refused: item "},
+		"other log-probs": {each(func(s *rollout.Segment) { s.Logprob[1%len(s.Logprob)] += 2 * nearLogprob }), true, "is refused: item "},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // seedLine is where a resolved recipe has its seed: it is the one key in which runs of a
@@ -38,11 +39,22 @@ func recipeOf(dir string) (group string, seed uint64) {
 	return hex.EncodeToString(sum[:8]), seed
 }
 
-// against compares the groups of two runs: what A gained over B, on the seeds that both
-// have finished.
-func (r *Runs) against(a, b *run) (json.RawMessage, error) {
+// against is the comparison of the groups of two runs for the page: what A gained over B;
+// {"error": why}, if they cannot be compared, or not yet.
+func (r *Runs) against(a, b *run) json.RawMessage {
+	told, err := r.compare(a, b)
+	if err != nil {
+		why := strings.ReplaceAll(err.Error(), lines.ErrInput.Error()+": ", "") // a mark for programs
+		told, _ = json.Marshal(map[string]string{"error": why})                 // a string
+	}
+	return told
+}
+
+// compare compares the groups of two runs on the seeds that both have finished.
+func (r *Runs) compare(a, b *run) (json.RawMessage, error) {
 	trials := map[*run]map[uint64]*compare.Trial{a: {}, b: {}}
-	for of, bySeed := range trials {
+	for _, of := range []*run{a, b} {
+		bySeed := trials[of]
 		for _, o := range r.known() {
 			if o.group != of.group || bySeed[o.seed] != nil || o.describe().State != "finished" {
 				continue
@@ -54,7 +66,7 @@ func (r *Runs) against(a, b *run) (json.RawMessage, error) {
 			bySeed[o.seed] = t
 		}
 		if len(bySeed) == 0 {
-			return nil, fmt.Errorf("%s has not finished: runs are compared when they have", of.id)
+			return nil, fmt.Errorf("%s has not finished, and only finished runs are compared", of.id)
 		}
 	}
 	arms := []compare.Arm{{Name: b.id}, {Name: a.id}}

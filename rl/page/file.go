@@ -31,15 +31,8 @@ func (r *Runs) File(limit int) ([]byte, error) {
 			if _, there := in.Against[key]; there || a.group == b.group {
 				continue
 			}
-			told, err := r.against(a, b)
-			if err != nil {
-				told, err = json.Marshal(map[string]string{"error": message(err)})
-			}
-			if err != nil {
-				return nil, err
-			}
-			in.Against[key] = told
-			used += len(told)
+			in.Against[key] = r.against(a, b)
+			used += len(in.Against[key])
 		}
 	}
 	for _, o := range r.known() {

@@ -82,7 +82,7 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 				}
 				completions.WriteString(line(step, g, s, fmt.Sprintf("%d + 7 >", g), text, verdict))
 				if step%10 == 1 {
-					tokens.add(object{"step": step, "stage": "rl", "group": g, "sample": s, "prompt_ids": []int{1, 2}, "ids": []int{5, 6, 7}, "text": []string{"1", " +", "<eos>"}, "logprob": []float64{-0.1, -2, -0.01}, "entropy": []float64{0.3, 1.2, 0}, "weight": []float64{-0.2 + 0.1*float64(s), 0.1, 0}, "clipped": []int{2}})
+					fmt.Fprintf(&tokens, `{"step":%d,"stage":"rl","group":%d,"sample":%d,"prompt_ids":[1,2],"ids":[5,6,7],"text":["1"," +","<eos>"],"logprob":[-0.1,-2,-0.01],"entropy":[0.3,1.2,0],"weight":[%g,0.1,0],"clipped":[2]}`+"\n", step, g, s, float64(s-2)/10)
 				}
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/metrics"
 )
 
@@ -59,8 +58,7 @@ func (r *Runs) Handler() http.Handler {
 			http.Error(w, "there is no such run to compare with", http.StatusNotFound)
 			return
 		}
-		told, err := r.against(o, other)
-		reply(w, told, err)
+		reply(w, r.against(o, other), nil)
 	}))
 	mux.HandleFunc("GET /run/{id}/{file}", r.of(func(w http.ResponseWriter, q *http.Request, o *run) {
 		f, info, err := o.open(q.PathValue("file"))
@@ -103,16 +101,11 @@ func reply(w http.ResponseWriter, v any, err error) {
 		http.Error(w, "the run has no such file", http.StatusNotFound)
 		return
 	case err != nil:
-		http.Error(w, message(err), http.StatusBadRequest)
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(v) // a browser that has gone away needs nothing
-}
-
-// message is an error without the mark that programs read.
-func message(err error) string {
-	return strings.ReplaceAll(err.Error(), lines.ErrInput.Error()+": ", "")
 }
 
 // queryOf reads the query of a search.

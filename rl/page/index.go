@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"regexp/syntax"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -148,35 +151,55 @@ type Found struct {
 	Lines []json.RawMessage `json:"lines"` // the first of them
 }
 
-// search goes through the completions of a run.
+// search goes through the completions of a run, on all processors.
 func (o *run) search(q Query) (Found, error) {
-	found := Found{Lines: []json.RawMessage{}}
-	next, err := q.matcher()
+	match, err := q.matcher()
 	if err != nil {
-		return found, err
+		return Found{}, err
 	}
 	steps, err := o.stepsFrom("completions.jsonl", 0)
 	if err != nil {
-		return found, err
+		return Found{}, err
 	}
+	steps = slices.DeleteFunc(steps, func(s Step) bool {
+		return s.Step < q.First || q.Last > 0 && s.Step > q.Last || match.verdict >= 0 && s.Counts[match.verdict] == 0
+	})
 	f, _, err := o.open("completions.jsonl")
 	if err != nil {
-		return found, err
+		return Found{}, err
 	}
 	defer f.Close()
-	verdict := -1
-	for v, name := range verdicts {
-		if name == q.Verdict {
-			verdict = v
-		}
+	workers := min(runtime.GOMAXPROCS(0), max(1, len(steps)))
+	parts, failed := make([]Found, workers), make([]error, workers)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			parts[w], failed[w] = match.inSteps(f, steps[w*len(steps)/workers:(w+1)*len(steps)/workers], q.Limit)
+		})
 	}
+	wait.Wait()
+	found := Found{Lines: []json.RawMessage{}}
+	for _, p := range parts {
+		found.Count += p.Count
+		found.Lines = append(found.Lines, p.Lines[:min(len(p.Lines), q.Limit-len(found.Lines))]...)
+	}
+	return found, errors.Join(failed...)
+}
+
+// matcher decides which lines are found.
+type matcher struct {
+	verdict int            // -1: any
+	text    []byte         // what a line holds that is found; none: a line may hold anything
+	re      *regexp.Regexp // nil: text is all that is looked for
+}
+
+// inSteps finds lines of steps, and returns the first of them.
+func (m *matcher) inSteps(f *os.File, steps []Step, limit int) (Found, error) {
+	var found Found
 	var buf []byte
 	for _, s := range steps {
-		if s.Step < q.First || q.Last > 0 && s.Step > q.Last || verdict >= 0 && s.Counts[verdict] == 0 {
-			continue
-		}
-		if q.Text == "" && len(found.Lines) >= q.Limit { // the index has the rest
-			found.Count += counted(s, verdict)
+		if len(m.text) == 0 && m.re == nil && len(found.Lines) >= limit { // the index has the rest
+			found.Count += counted(s, m.verdict)
 			continue
 		}
 		if int64(cap(buf)) < s.Bytes {
@@ -186,33 +209,42 @@ func (o *run) search(q Query) (Found, error) {
 		if _, err := f.ReadAt(buf, s.Offset); err != nil {
 			return found, err
 		}
-		eachMatch(buf, next, func(line []byte) {
-			if verdict >= 0 && verdictOf(line) != verdict || next(texts(line)) < 0 {
-				return
+		for data := buf; len(data) > 0; {
+			at := bytes.Index(data, m.text)
+			if at < 0 {
+				break
 			}
-			found.Count++
-			if len(found.Lines) < q.Limit {
-				found.Lines = append(found.Lines, bytes.Clone(bytes.TrimSpace(line)))
+			from, to := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
+			if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
+				to = at + end + 1
 			}
-		})
+			if line := data[from:to]; m.holds(line) {
+				found.Count++
+				if len(found.Lines) < limit {
+					found.Lines = append(found.Lines, bytes.Clone(bytes.TrimSpace(line)))
+				}
+			}
+			data = data[to:]
+		}
 	}
 	return found, nil
 }
 
-// eachMatch calls do for every line in which next finds something.
-func eachMatch(data []byte, next func([]byte) int, do func(line []byte)) {
-	for len(data) > 0 {
-		at := next(data)
-		if at < 0 || at >= len(data) {
-			return
-		}
-		from, to := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
-		if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
-			to = at + end + 1
-		}
-		do(data[from:to])
-		data = data[to:]
+// holds says whether a line is found; it may be that it has the text outside of prompt and
+// completion.
+func (m *matcher) holds(line []byte) bool {
+	switch {
+	case m.verdict >= 0 && verdictOf(line) != m.verdict:
+		return false
+	case m.re == nil && len(m.text) == 0:
+		return true
 	}
+	for _, text := range texts(line) {
+		if m.re != nil && m.re.Match(text) || m.re == nil && bytes.Contains(text, m.text) {
+			return true
+		}
+	}
+	return false
 }
 
 func counted(s Step, verdict int) int {
@@ -226,23 +258,23 @@ func counted(s Step, verdict int) int {
 	return n
 }
 
-// matcher finds what is looked for: where it begins, in a part of a line or in several
-// lines; below 0: nowhere.
-func (q Query) matcher() (func([]byte) int, error) {
+// matcher reads the query.
+func (q Query) matcher() (*matcher, error) {
+	m := &matcher{verdict: slices.Index(verdicts, q.Verdict)}
 	if q.Text == "" {
-		return func([]byte) int { return 0 }, nil
+		return m, nil
 	}
 	if q.Regexp {
 		re, err := regexp.Compile(q.Text)
 		if err != nil {
 			return nil, fmt.Errorf("the regular expression cannot be read: %w", err)
 		}
-		return func(data []byte) int {
-			if at := re.FindIndex(data); at != nil {
-				return at[0]
-			}
-			return -1
-		}, nil
+		tree, err := syntax.Parse(q.Text, syntax.Perl)
+		if err != nil {
+			return nil, err
+		}
+		m.re, m.text = re, []byte(literal(tree))
+		return m, nil
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -250,16 +282,50 @@ func (q Query) matcher() (func([]byte) int, error) {
 	if err := enc.Encode(q.Text); err != nil {
 		return nil, err
 	}
-	needle := bytes.TrimSpace(text.Bytes())
-	needle = needle[1 : len(needle)-1]
-	return func(data []byte) int { return bytes.Index(data, needle) }, nil
+	m.text = bytes.TrimSpace(text.Bytes())
+	m.text = m.text[1 : len(m.text)-1]
+	return m, nil
 }
 
-// texts are prompt and completion of a line.
-func texts(line []byte) []byte {
-	from, to := bytes.Index(line, []byte(`,"prompt":"`)), bytes.Index(line, []byte(`,"reward":`))
-	if from < 0 || to < from {
-		return line
+// literal is the longest text that every match of an expression holds, as far as its tree
+// shows one: looking for it first is several times as fast as the expression alone.
+func literal(tree *syntax.Regexp) string {
+	switch {
+	case tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0:
+		return string(tree.Rune)
+	case tree.Op == syntax.OpCapture, tree.Op == syntax.OpPlus, tree.Op == syntax.OpRepeat && tree.Min > 0:
+		return literal(tree.Sub[0])
+	case tree.Op == syntax.OpConcat:
+		longest := ""
+		for _, part := range tree.Sub {
+			if text := literal(part); len(text) > len(longest) {
+				longest = text
+			}
+		}
+		return longest
 	}
-	return line[from+len(`,"prompt":"`) : to]
+	return ""
+}
+
+// texts are prompt and completion of a line, as JSON has them.
+func texts(line []byte) [2][]byte {
+	prompt, rest := stringAfter(line, `,"prompt":"`)
+	completion, _ := stringAfter(rest, `,"completion":"`)
+	return [2][]byte{prompt, completion}
+}
+
+// stringAfter is the string that begins with a key, without its quotation marks, and what
+// comes after it. A quotation mark in a string has an odd number of backslashes before it.
+func stringAfter(line []byte, key string) (text, rest []byte) {
+	_, line, _ = bytes.Cut(line, []byte(key))
+	for end := 0; ; end++ {
+		next := bytes.IndexByte(line[end:], '"')
+		if next < 0 {
+			return line, nil
+		}
+		end += next
+		if escapes := end - len(bytes.TrimRight(line[:end], `\`)); escapes%2 == 0 {
+			return line[:end], line[end:]
+		}
+	}
 }

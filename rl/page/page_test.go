@@ -156,8 +156,8 @@ func TestSearch(t *testing.T) {
 		want int
 	}{
 		{Query{}, 3}, {Query{Verdict: "right"}, 1}, {Query{Verdict: "wrong"}, 2}, {Query{Verdict: "graded"}, 0},
-		{Query{Text: `"two"`}, 1}, {Query{Text: "1+1"}, 2}, {Query{Text: "a\nb"}, 1}, {Query{Text: "ü"}, 1}, {Query{Text: "because"}, 0}, {Query{Text: "reward"}, 0},
-		{Query{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {Query{Text: `1.1\?`, Regexp: true}, 2}, {Query{First: 2}, 1}, {Query{Last: 1}, 2},
+		{Query{Text: `"two"`}, 1}, {Query{Text: "1+1"}, 2}, {Query{Text: "a\nb"}, 1}, {Query{Text: "ü"}, 1}, {Query{Text: "because"}, 0}, {Query{Text: "reward"}, 0}, {Query{Text: "completion"}, 0}, {Query{Text: `?"`}, 0},
+		{Query{Text: `verdict":"right`, Verdict: "wrong"}, 1}, {Query{Text: `1.1\?`, Regexp: true}, 2}, {Query{Text: `is (1)\+1`, Regexp: true}, 2}, {Query{Text: `(?i)WHAT`, Regexp: true}, 2}, {Query{Text: `two|b$`, Regexp: true}, 2}, {Query{Text: `(zz)*ü`, Regexp: true}, 1}, {Query{Text: `reward`, Regexp: true}, 0}, {Query{First: 2}, 1}, {Query{Last: 1}, 2},
 	} {
 		for _, limit := range []int{0, 1, 10} {
 			c.q.Limit = limit
@@ -236,12 +236,12 @@ func TestAgainst(t *testing.T) {
 		t.Errorf("gain %+v of %+v", g, f.Recipes)
 	}
 	for path, want := range map[string]string{
-		"/run/sums-1/compare.json?with=live":    "live has not finished: runs are compared when they have\n",
-		"/run/empty/compare.json?with=sums-1":   "empty has not finished: runs are compared when they have\n",
+		"/run/sums-1/compare.json?with=live":    `{"error":"live has not finished, and only finished runs are compared"}` + "\n",
+		"/run/empty/compare.json?with=sums-1":   `{"error":"empty has not finished, and only finished runs are compared"}` + "\n",
 		"/run/sums-1/compare.json?with=nothing": "there is no such run to compare with\n",
 	} {
-		if r := get(t, h, path); r.StatusCode == 200 || body(t, r) != want {
-			t.Errorf("%s: status %d", path, r.StatusCode)
+		if got := body(t, get(t, h, path)); got != want {
+			t.Errorf("%s: %q", path, got)
 		}
 	}
 	data, err := runs.File(20 << 20)

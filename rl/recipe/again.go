@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,9 +41,16 @@ const (
 // Stale says whether a stage may train what was not sampled afresh in the step.
 func (s *Stage) Stale() bool { return s.SecondChance.When != "" || s.Replay.Store != "" }
 
+// conditions are those that the stage has, by name.
+func (s *Stage) conditions() map[string]string {
+	all := map[string]string{whenPart: s.SecondChance.When, storePart: s.Replay.Store}
+	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
+	return all
+}
+
 // Condition compiles second_chance/when or replay/store; nil: the stage has none.
 func (s *Stage) Condition(name string) (*formula.Program, error) {
-	text := map[string]string{whenPart: s.SecondChance.When, storePart: s.Replay.Store}[name]
+	text := s.conditions()[name]
 	if text == "" {
 		return nil, nil
 	}

@@ -76,7 +76,7 @@ func (a Algorithm) states() map[string]algo.State {
 // the stage supplies.
 func (s *Stage) Compiled() (*algo.Algorithm, error) {
 	all := func(string) bool { return true }
-	return s.Algorithm.method(algo.Method{Name: s.Algorithm.Preset}, all).Compile(s.facts())
+	return s.Algorithm.method(algo.Method{Name: s.Algorithm.Preset}, all).Judging(s.conditions()).Compile(s.facts())
 }
 
 // facts are what formulas of the stage may read.
@@ -139,7 +139,7 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 		overridden = overridden || d.Overridden(at.With(name))
 	}
 	loose := func(name string) bool { return overridden && !d.Overridden(at.With(name)) }
-	if compiled := d.compile(s, s.Algorithm.method(base, loose), table, at, loose); compiled != nil {
+	if compiled := d.compile(s, s.Algorithm.method(base, loose).Judging(s.conditions()), table, at, loose); compiled != nil {
 		s.Algorithm.write(compiled.Resolved())
 	}
 }

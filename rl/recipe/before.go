@@ -130,9 +130,9 @@ func (s *Stage) With(numbers map[string]float64) (*Stage, error) {
 }
 
 // before checks the curriculum and the numbers of a stage.
-func (d decoder) before(s *Stage, task Task, at settings.Path) {
+func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 	failed := d.Failed()
-	d.curriculum(s, task, at.With("curriculum"))
+	d.curriculum(s, r.Task, at.With("curriculum"))
 	for _, name := range slices.Sorted(maps.Keys(s.Curriculum.Settings)) {
 		value := s.Curriculum.Settings[name]
 		switch value.(type) {
@@ -173,7 +173,7 @@ func (d decoder) before(s *Stage, task Task, at settings.Path) {
 		}
 	}
 	if d.Failed() == failed {
-		d.tried(s, task, program, at)
+		d.tried(s, r, program, at)
 	}
 }
 
@@ -220,42 +220,53 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 	}
 }
 
-// tried evaluates what depends on the step alone, for steps over the whole stage.
-func (d decoder) tried(s *Stage, task Task, program *formula.Program, at settings.Path) {
+// tried evaluates what depends on the step and on prompt_chance alone, for steps over the
+// whole stage.
+func (d decoder) tried(s *Stage, r *Recipe, program *formula.Program, at settings.Path) {
 	const tries = 64
 	for i := range min(tries, s.RL.Steps) {
 		step := 1
 		if n := min(tries, s.RL.Steps) - 1; n > 0 {
 			step += i * (s.RL.Steps - 1) / n
 		}
-		numbers, changed := map[string]float64{}, map[string]float64{}
+		numbers := map[string]float64{}
+		var changed [triedChances]map[string]float64
 		t := ofStep(step, s.RL.Steps)
 		for part := range s.beforeParts() {
 			if slices.ContainsFunc(program.Needs(part), func(need string) bool { _, known := t.Column(need); return !known }) {
 				continue
 			}
-			c, err := program.On(t).Column(part)
+			key, setting := strings.CutPrefix(part, settingsPart)
+			level := formula.Run
+			if setting {
+				level = formula.Group
+			}
+			c, err := program.On(t).At(part, level)
 			if err != nil {
 				d.beforeFaults(err, at)
 				return
 			}
-			if key, is := strings.CutPrefix(part, numbersPart); is {
-				numbers[key] = c.V[0]
+			if number, is := strings.CutPrefix(part, numbersPart); is {
+				numbers[number] = c.V[0]
 			}
-			if key, is := strings.CutPrefix(part, settingsPart); is {
-				changed[key] = c.V[0]
+			for i := range changed {
+				if changed[i] == nil {
+					changed[i] = map[string]float64{}
+				}
+				if setting {
+					changed[i][key] = c.V[i]
+				}
 			}
 		}
 		if _, err := s.With(numbers); err != nil {
 			d.Fail(at.With("numbers"), "%s in step %d: %v", d.Name(at), step, err)
 			return
 		}
-		if len(changed) == len(s.Curriculum.Settings) && len(changed) > 0 && task.Settings != nil {
-			family, err := tasks.Lookup(task.Name)
-			if err == nil {
-				_, err = family.Changed(task.Settings, changed)
+		for _, set := range changed {
+			if len(set) < len(s.Curriculum.Settings) || len(set) == 0 || r.Task.Settings == nil {
+				break
 			}
-			if err != nil {
+			if err := r.changed(set); err != nil {
 				p := at.With("curriculum").With("settings")
 				d.Fail(p, "%s in step %d: %v", d.Name(p), step, err)
 				return
@@ -264,17 +275,61 @@ func (d decoder) tried(s *Stage, task Task, program *formula.Program, at setting
 	}
 }
 
-// ofStep has what is known of a step before anything of it is drawn. Its frame is that of
-// one prompt.
-func ofStep(step, steps int) *formula.Table {
-	frame, err := formula.NewFrame([]int{0}, [][]int{{0}}, nil)
+// changed refuses settings of the task that its family does not accept, or whose problems the
+// run could not read.
+func (r *Recipe) changed(set map[string]float64) error {
+	family, err := tasks.Lookup(r.Task.Name)
 	if err != nil {
-		panic(err) // one completion without tokens is accepted
+		return err
+	}
+	other, err := family.Changed(r.Task.Settings, set)
+	if err != nil {
+		return err
+	}
+	own, problems := r.Task.Demonstrator(), tasks.Demonstrator(nil)
+	if problems, _ = other.(tasks.Demonstrator); problems == nil || own == nil {
+		return nil // of no fixed length
+	}
+	if n, most := problems.PromptTokens(), max(r.Task.MaxPromptTokens, own.PromptTokens()); n > most {
+		return fmt.Errorf("prompts of %d tokens are out of range; accepted: at most %d, the length under [task.settings]; task.max_prompt_tokens raises it", n, most)
+	}
+	if r.Model.Path != "" {
+		return nil // it has a vocabulary of its own
+	}
+	known := own.Vocabulary()
+	for _, token := range problems.Vocabulary() {
+		if !slices.Contains(known, token) {
+			return fmt.Errorf("the problems have the token %q; accepted: those under [task.settings], of which the model's vocabulary is made", token)
+		}
+	}
+	return nil
+}
+
+// triedChances is how many values of prompt_chance are tried: 0, the largest one, and some
+// between them.
+const triedChances = 9
+
+// ofStep has what is known of a step before anything of it is drawn. Its frame is that of
+// prompts with each value of prompt_chance that is tried.
+func ofStep(step, steps int) *formula.Table {
+	groups, tokens := make([]int, triedChances), make([][]int, triedChances)
+	chance := formula.Column{Level: formula.Group}
+	for i := range groups {
+		groups[i], tokens[i] = i, []int{0}
+		chance.V = append(chance.V, math.Min(float64(i)/(triedChances-1), math.Nextafter(1, 0)))
+	}
+	frame, err := formula.NewFrame(groups, tokens, nil)
+	if err != nil {
+		panic(err) // one completion without tokens for each prompt is accepted
 	}
 	t := formula.NewTable(frame)
+	columns := map[string]formula.Column{"prompt_chance": chance}
 	for name, x := range map[string]float64{"step": float64(step), "steps": float64(steps), "progress": float64(step-1) / math.Max(1, float64(steps-1))} {
-		if err := t.Add(name, formula.Column{Level: formula.Run, V: []float64{x}}); err != nil {
-			panic(err)
+		columns[name] = formula.Column{Level: formula.Run, V: []float64{x}}
+	}
+	for name, c := range columns {
+		if err := t.Add(name, c); err != nil {
+			panic(err) // a column of another size is a fault of the program
 		}
 	}
 	return t

@@ -219,7 +219,7 @@ func (d decoder) stageList(r *Recipe) {
 			kind = "" // the field's own check reports it
 		}
 		s := stageDefaults(kind)
-		d.stage(&s, t, at, r.Task)
+		d.stage(&s, t, at, r)
 		if kind != "" && names[s.Name] {
 			d.Fail(at.With("name"), "two stages are called %q: give each a name = \"...\" of its own", s.Name)
 		}
@@ -297,7 +297,8 @@ func demonstrators() []string {
 // stageNames are words that an override cannot take for an index.
 var stageNames = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*$`)
 
-func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) {
+func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) {
+	task := r.Task
 	if s.Kind == "" { // which keys are right is not known
 		d.Decode(s, map[string]any{"kind": t["kind"]}, at)
 		return
@@ -327,7 +328,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, task Task) 
 		return
 	}
 	if known {
-		d.before(s, task, at)
+		d.before(s, r, at)
 		d.again(s, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {

@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
+	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 )
@@ -37,6 +38,9 @@ const (
 	rareRatio  = "a ratio beyond 3 does not come in two steps"
 	allBelow   = "no advantage is above 0"
 	groupsOf4  = "the rates of groups of 4 are multiples of a quarter"
+	oneToken   = "an answer of the test's task is one token, which has no beginning to give"
+	later      = "it acts after the tenth step"
+	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	noWords    = "the tiny model writes no words: rewards are equal"
 )
 
@@ -63,10 +67,19 @@ var doesNotAct = map[string]string{
 	"rlcr algorithm.keep":                        noWords,
 	"rlcr algorithm.clip_high":                   noWords,
 	"reasoning-patterns algorithm.clip_high":     noWords,
+	"drive algorithm.clip_high":                  noneSolved,
+	"crew-dpo algorithm.keep":                    "a group without a pair has no loss in any case",
+	"ssrl algorithm.clip_high":                   ratioIsOne,
+	"ghpo second_chance":                         oneToken,
+	"ghpo numbers.prefix_share":                  oneToken,
+	"sparkle second_chance":                      oneToken,
+	"sparkle numbers.prefix_share":               oneToken,
+	"rlpr algorithm.keep":                        later,
+	"rlpr algorithm.state.spread":                later,
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "self-rewarded-efficiency": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "self-rewarded-efficiency": 32, "adcl": 32, "ampo": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -90,6 +103,9 @@ func TestActs(t *testing.T) {
 			a := acting{t, dev, p.Name, nil}
 			full, err := recipe.Load(p.Name, nil)
 			must(t, err)
+			if !slices.ContainsFunc(full.Stages, func(st recipe.Stage) bool { return st.Kind == recipe.KindRL }) {
+				t.Skip("it learns from rows of its own, which the task of this test does not have")
+			}
 			a.prepare(full, start)
 			want := a.weights()
 			if !gputest.Long() && crc32.ChecksumIEEE([]byte(p.Name))%3 != 0 {
@@ -99,7 +115,9 @@ func TestActs(t *testing.T) {
 				if why := doesNotAct[p.Name+" "+change.key]; why != "" {
 					continue
 				}
-				if slices.ContainsFunc(change.sets, func(set string) bool { return !bytes.Equal(want, a.weights(set)) }) {
+				if slices.ContainsFunc(change.sets, func(set string) bool {
+					return !bytes.Equal(want, a.weights(append([]string{set}, change.beside...)...))
+				}) {
 					continue
 				}
 				t.Errorf("%s does nothing: with %s the weights are the same", change.key, strings.Join(change.sets, " or "))
@@ -188,8 +206,9 @@ func (a *acting) weights(sets ...string) []byte {
 
 // change puts one thing back.
 type change struct {
-	key  string   // of the stage, such as algorithm.keep
-	sets []string // overrides, one of which has to act
+	key    string   // of the stage, such as algorithm.keep
+	sets   []string // overrides, one of which has to act
+	beside []string // what goes back with it
 }
 
 // changes lists what differs from the base, stage by stage. A stage that the base does not
@@ -212,8 +231,14 @@ func (a *acting) changes(full *recipe.Recipe) []change {
 			j = slices.IndexFunc(below, func(b map[string]any) bool { return b["kind"] == recipe.KindRL })
 		}
 		at := fmt.Sprintf("stage.%d", i)
-		all = append(all, a.keys(at, "", st, below[j])...)
-		all = append(all, a.method(at+".algorithm", st["algorithm"].(map[string]any), below[j]["algorithm"].(map[string]any))...)
+		method := below[j]["algorithm"].(map[string]any)
+		for _, c := range a.keys(at, "", st, below[j]) {
+			if !a.loads(c.sets[0]) { // the method reads what the key gives
+				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
+			}
+			all = append(all, c)
+		}
+		all = append(all, a.method(at+".algorithm", st["algorithm"].(map[string]any), method)...)
 	}
 	return all
 }
@@ -243,14 +268,17 @@ func (a *acting) keys(at, inside string, own, base map[string]any) []change {
 				continue
 			} // keys that need each other go back together
 		}
-		all = append(all, change{name, []string{at + "." + name + "=" + tomlOf(base[key])}})
+		all = append(all, change{key: name, sets: []string{at + "." + name + "=" + tomlOf(base[key])}})
 	}
 	return all
 }
 
 // loads tells whether the recipe is accepted with one more override.
 func (a *acting) loads(set string) bool {
-	_, err := recipe.Load(a.name, append(slices.Clone(a.sets), set))
+	r, err := recipe.Load(a.name, append(slices.Clone(a.sets), set))
+	if err == nil {
+		_, err = resolve.Open(r)
+	}
 	return err == nil
 }
 
@@ -272,7 +300,7 @@ func (a *acting) method(at string, own, base map[string]any) []change {
 			whole = true
 			continue
 		}
-		c := change{"algorithm." + part, []string{at + "." + part + "=" + its}}
+		c := change{key: "algorithm." + part, sets: []string{at + "." + part + "=" + its}}
 		if !a.loads(c.sets[0]) {
 			whole = true
 			continue
@@ -280,7 +308,7 @@ func (a *acting) method(at string, own, base map[string]any) []change {
 		all = append(all, c)
 	}
 	if whole && a.loads(at+"="+tomlOf(base)) {
-		all = append(all, change{"algorithm", []string{at + "=" + tomlOf(base)}})
+		all = append(all, change{key: "algorithm", sets: []string{at + "=" + tomlOf(base)}})
 	}
 	defaults := map[string]float64{}
 	for _, p := range algo.Library() {
@@ -295,12 +323,12 @@ func (a *acting) method(at string, own, base map[string]any) []change {
 		if number && known && value != its { // the numbers of formulas of its own have nothing to go back to
 			// Where two bounds are too near to tell apart in two steps, the number has to act at 0.
 			key := at + "." + name + "="
-			all = append(all, change{"algorithm." + name, []string{key + tomlOf(its), key + "0.0"}})
+			all = append(all, change{key: "algorithm." + name, sets: []string{key + tomlOf(its), key + "0.0"}})
 		}
 	}
 	states, _ := own["state"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(states)) { // it stays as it is
-		all = append(all, change{"algorithm.state." + name, []string{at + ".state." + name + ".next=" + tomlOf(name)}})
+		all = append(all, change{key: "algorithm.state." + name, sets: []string{at + ".state." + name + ".next=" + tomlOf(name)}})
 	}
 	return all
 }

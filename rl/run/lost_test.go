@@ -17,7 +17,7 @@ import (
 func TestDeviceLost(t *testing.T) {
 	base := t.TempDir()
 	whole := &gputest.Losing{Device: tester(t), Submissions: math.MaxInt}
-	if err := trainOn(t, whole, base); err != nil {
+	if err := lose(t, whole, base); err != nil {
 		t.Fatal(err)
 	}
 	want := runFiles(t, base)
@@ -25,7 +25,7 @@ func TestDeviceLost(t *testing.T) {
 	for i := range moments {
 		dir := t.TempDir()
 		lost := &gputest.Losing{Device: tester(t), Submissions: whole.Made * i / moments}
-		if err := trainOn(t, lost, dir); !errors.Is(err, gpu.ErrDeviceLost) {
+		if err := lose(t, lost, dir); !errors.Is(err, gpu.ErrDeviceLost) {
 			t.Fatalf("lost after %d of %d submissions: error %v", lost.Submissions, whole.Made, err)
 		}
 		trainIn(t, dir, true, smallRun...)
@@ -36,7 +36,7 @@ func TestDeviceLost(t *testing.T) {
 	}
 }
 
-func trainOn(t *testing.T, dev gpu.Device, dir string) error {
+func lose(t *testing.T, dev gpu.Device, dir string) error {
 	t.Helper()
 	_, err := Train(context.Background(), Options{Opened: opened(t, shortRecipe(t, smallRun...)), Dir: dir, Device: dev, Show: io.Discard})
 	return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -42,9 +43,13 @@ var smallRun = []string{
 
 const smallRunSteps = 5 + 3 + 4
 
-// tester is the device that runs are tested on: the first one, plain Go if
-// there is no other.
-func tester(t *testing.T) gpu.Device {
+// tester is the device of runs that are about what a run does: plain Go, which takes half
+// of the time that lavapipe takes for models this small.
+func tester(*testing.T) gpu.Device { return refdev.New() }
+
+// first is the device of runs that are about bits: the first one, plain Go if there is no
+// other.
+func first(t *testing.T) gpu.Device {
 	t.Helper()
 	return gputest.Devices(t)[0]
 }
@@ -68,11 +73,17 @@ func opened(t *testing.T, r *recipe.Recipe) *resolve.Opened {
 	return o
 }
 
-// trainIn runs a recipe in a folder and returns its summary and what it showed.
+// trainIn runs a recipe in a folder, in plain Go, and returns its summary and what it showed.
 func trainIn(t *testing.T, dir string, resume bool, overrides ...string) (*Summary, string) {
 	t.Helper()
+	return trainOn(t, tester(t), dir, resume, overrides...)
+}
+
+// trainOn is trainIn on a device.
+func trainOn(t *testing.T, dev gpu.Device, dir string, resume bool, overrides ...string) (*Summary, string) {
+	t.Helper()
 	var show bytes.Buffer
-	sum, err := Train(context.Background(), Options{Opened: opened(t, shortRecipe(t, overrides...)), Dir: dir, Resume: resume, Device: tester(t), Show: &show})
+	sum, err := Train(context.Background(), Options{Opened: opened(t, shortRecipe(t, overrides...)), Dir: dir, Resume: resume, Device: dev, Show: &show})
 	if err != nil {
 		t.Fatalf("%v after\n%s", err, show.String())
 	}
@@ -188,7 +199,7 @@ func linesOf(t *testing.T, file string) []map[string]any {
 // into batches.
 func TestRunsAreEqual(t *testing.T) {
 	base := t.TempDir()
-	trainIn(t, base, false, smallRun...)
+	trainOn(t, first(t), base, false, smallRun...)
 	want := runFiles(t, base)
 	rows := metricRows(t, base, "policy/ratio_first")
 	if len(rows) != 4 {
@@ -216,7 +227,7 @@ func TestRunsAreEqual(t *testing.T) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
 			}
 			dir := t.TempDir()
-			trainIn(t, dir, false, slices.Concat(smallRun, c.sets)...)
+			trainOn(t, first(t), dir, false, slices.Concat(smallRun, c.sets)...)
 			got, want := runFiles(t, dir), maps.Clone(want)
 			if c.sets != nil { // the recipe says so, the results do not
 				for _, files := range []map[string]string{got, want} {
@@ -229,7 +240,7 @@ func TestRunsAreEqual(t *testing.T) {
 	}
 	t.Run("another seed", func(t *testing.T) {
 		dir := t.TempDir()
-		trainIn(t, dir, false, append(slices.Clone(smallRun), "seed=2")...)
+		trainOn(t, first(t), dir, false, append(slices.Clone(smallRun), "seed=2")...)
 		got := runFiles(t, dir)
 		for _, name := range []string{"metrics.jsonl", "completions.jsonl", fmt.Sprintf("checkpoints/step-%06d/model.safetensors", smallRunSteps)} {
 			if got[name] == want[name] {
@@ -292,7 +303,7 @@ func TestOnPolicyIsExact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sets = append(sets, "stage.rl.reward=random", "stage.warm-up.hold_steps=10", "stage.warm-up.decay_steps=5", "stage.rl.steps=5", "stage.rl.prompts_per_step=8", "task.eval_problems=4", "stage.rl.eval_problems=4")
 			dir := t.TempDir()
-			trainIn(t, dir, false, sets...)
+			trainOn(t, first(t), dir, false, sets...)
 			rows := metricRows(t, dir, "reward/mean")
 			if want := shortRecipe(t, sets...).Stages[1].RL.Steps; len(rows) != want {
 				t.Fatalf("%d steps of reinforcement learning, want %d", len(rows), want)
@@ -330,7 +341,7 @@ func checkpointDirs(t *testing.T, dir string) []string {
 // or from none, ends in the same bytes.
 func TestResumeFromEachCheckpoint(t *testing.T) {
 	base := t.TempDir()
-	trainIn(t, base, false, smallRun...)
+	trainOn(t, first(t), base, false, smallRun...)
 	want := runFiles(t, base)
 	n := len(checkpointDirs(t, base))
 	if n < 8 {
@@ -343,7 +354,7 @@ func TestResumeFromEachCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, shown := trainIn(t, dir, true, smallRun...)
+		_, shown := trainOn(t, first(t), dir, true, smallRun...)
 		sameRun(t, runFiles(t, dir), want)
 		if t.Failed() {
 			t.Fatalf("resumed from checkpoint %d of %d:\n%s", keep, n, shown)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/store"
@@ -23,22 +24,28 @@ var inLoRA = []string{"model.dtype=q8_0", "model.lora.rank=3", `model.lora.modul
 // trainer agree to the bit, a second one and one that goes on from any other checkpoint write
 // the same bytes, and what it saved opens as it was trained.
 func TestStorageRuns(t *testing.T) {
-	plain := t.TempDir()
-	trainIn(t, plain, false, smallRun...)
+	device, inGo := first(t), tester(t)
+	float32s := map[gpu.Device]string{}
+	for _, dev := range []gpu.Device{device, inGo} {
+		dir := t.TempDir()
+		trainOn(t, dev, dir, false, smallRun...)
+		float32s[dev] = runFiles(t, dir)["metrics.jsonl"]
+	}
 	for name, c := range map[string]struct {
+		dev     gpu.Device
 		sets    []string
 		dtype   model.Dtype
 		adapter bool
 	}{
-		"bf16":                                 {inBF16, model.BF16, false},
-		"adapter over q8_0":                    {inLoRA, model.Q8, true},
-		"adapter over f32, llama":              {[]string{"model.family=llama", "model.lora.rank=2"}, "", true},
-		"adapter over bf16, smollm3":           {slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
-		"adapter over q4_0, gemma3, recompute": {[]string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
+		"bf16":                                 {device, inBF16, model.BF16, false},
+		"adapter over q8_0":                    {device, inLoRA, model.Q8, true},
+		"adapter over f32, llama":              {inGo, []string{"model.family=llama", "model.lora.rank=2"}, "", true},
+		"adapter over bf16, smollm3":           {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
+		"adapter over q4_0, gemma3, recompute": {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := exactRun(t, slices.Concat(smallRun, c.sets))
-			if runFiles(t, plain)["metrics.jsonl"] == runFiles(t, base)["metrics.jsonl"] {
+			base := exactRun(t, c.dev, slices.Concat(smallRun, c.sets))
+			if float32s[c.dev] == runFiles(t, base)["metrics.jsonl"] {
 				t.Error("a run in float32 has the same metrics: nothing was kept otherwise")
 			}
 			folder, _, err := store.FindModel(base)
@@ -60,10 +67,10 @@ func TestStorageRuns(t *testing.T) {
 	}
 }
 
-// exactRun trains and holds the run to its bits; it returns the run's folder.
-func exactRun(t *testing.T, sets []string) string {
+// exactRun trains on a device and holds the run to its bits; it returns the run's folder.
+func exactRun(t *testing.T, dev gpu.Device, sets []string) string {
 	base := t.TempDir()
-	trainIn(t, base, false, sets...)
+	trainOn(t, dev, base, false, sets...)
 	want := runFiles(t, base)
 	rows := metricRows(t, base, "policy/ratio_first")
 	if len(rows) != 4 {
@@ -78,7 +85,7 @@ func exactRun(t *testing.T, sets []string) string {
 		}
 	}
 	other := t.TempDir()
-	trainIn(t, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5", recomputed(sets)})...)
+	trainOn(t, dev, other, false, slices.Concat(sets, []string{"micro_batch_tokens=103", "sampler_sequences=5", recomputed(sets)})...)
 	if got := runFiles(t, other); got["metrics.jsonl"] != want["metrics.jsonl"] || got["completions.jsonl"] != want["completions.jsonl"] {
 		t.Error("a run whose work is cut otherwise has other metrics or completions")
 	}
@@ -87,7 +94,7 @@ func exactRun(t *testing.T, sets []string) string {
 		for _, c := range checkpointDirs(t, dir)[keep:] {
 			must(t, os.RemoveAll(c))
 		}
-		trainIn(t, dir, true, sets...)
+		trainOn(t, dev, dir, true, sets...)
 		sameRun(t, runFiles(t, dir), want)
 	}
 	return base

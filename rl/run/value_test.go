@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -24,9 +25,12 @@ var inPPO = []string{"stage.rl.algorithm.preset=ppo", "stage.rl.algorithm.loss=t
 // is learnt, the average begins as the policy and falls behind, and no folder of a model has
 // either.
 func TestValueHeadRuns(t *testing.T) {
-	for name, more := range map[string][]string{"whole": nil, "adapter": slices.Concat(inLoRA, []string{"stage.rl.updates_per_rollout=1"})} {
+	for name, c := range map[string]struct {
+		dev  gpu.Device
+		more []string
+	}{"whole": {first(t), nil}, "adapter": {tester(t), slices.Concat(inLoRA, []string{"stage.rl.updates_per_rollout=1"})}} {
 		t.Run(name, func(t *testing.T) {
-			base := exactRun(t, slices.Concat(smallRun, inPPO, more))
+			base := exactRun(t, c.dev, slices.Concat(smallRun, inPPO, c.more))
 			for _, row := range metricRows(t, base, "my/same") {
 				if same := row["my/same"].(float64); name == "adapter" && same != 1 || name == "whole" && !(0 < same && same < 1) {
 					t.Errorf("step %v: a share of %v of the values is that of the time of sampling", row["step"], same)

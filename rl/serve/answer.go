@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/rl/chat"
 )
 
 // answer is a completion, or a chat completion, or a part of one in a stream.
@@ -40,6 +41,8 @@ type choice struct {
 type message struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
+
+	Calls []toolCall `json:"tool_calls,omitempty"`
 }
 
 type usage struct {
@@ -90,6 +93,7 @@ type part struct {
 	tokens []model.Token // those that the text may not show yet included
 	offset []int         // [token] characters before it
 	finish string        // why it ends; "": it goes on
+	calls  []chat.Call   // of tools, known at its end
 }
 
 // teller makes parts of the events of one choice.
@@ -97,12 +101,17 @@ type teller struct {
 	q       *query
 	choice  int
 	speaker *speaker
-	before  int // characters of the prompt, where it is echoed
+	caller  *caller // nil: there is nothing to call
+	before  int     // characters of the prompt, where it is echoed
 	drawn   int
 }
 
 func newTeller(q *query, choice int, tok *text.Tokenizer) *teller {
-	return &teller{q: q, choice: choice, speaker: newSpeaker(tok, q.stop)}
+	t := &teller{q: q, choice: choice, speaker: newSpeaker(tok, q.stop)}
+	if q.callable != nil {
+		t.caller = &caller{callable: q.callable}
+	}
+	return t
 }
 
 // add takes the next token of the completion.
@@ -116,7 +125,23 @@ func (t *teller) add(token model.Token) part {
 		p.text += t.speaker.end()
 		p.finish = finish(token.Stop)
 	}
+	if t.caller != nil {
+		t.call(&p)
+	}
 	return p
+}
+
+// call takes calls of tools out of the text.
+func (t *teller) call(p *part) {
+	p.text = t.caller.add(p.text)
+	if p.finish == "" {
+		return
+	}
+	rest, calls := t.caller.end()
+	p.text += rest
+	if p.calls = calls; calls != nil && p.finish == "stop" {
+		p.finish = "tool_calls"
+	}
 }
 
 // finish is a reason in OpenAI's words.

@@ -94,7 +94,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 	if f != nil {
 		return f
 	}
-	if f := s.knows(c.model); f != nil {
+	if c.on, f = s.find(c.model); f != nil {
 		return f
 	}
 	k := c.claim()
@@ -110,7 +110,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 		return bad("logprobs", "there are %d logprobs and %d token_ids; accepted: one for each", len(k.logprobs), len(k.ids))
 	}
 	req := model.Request{Prompt: k.prompt, MaxTokens: len(k.ids), Sampling: c.sampling, Stream: uint32(c.drawStream), Ends: []int{}}
-	if err := s.engine.Admits(req); err != nil {
+	if err := c.on.engine.Admits(req); err != nil {
 		return bad("token_ids", "%v", err)
 	}
 	leave, f := s.enter()
@@ -118,20 +118,20 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 		return f
 	}
 	defer leave()
-	right, err := s.drawn(r.Context(), req, k.ids)
+	right, err := s.drawn(r.Context(), c.on, req, k.ids)
 	if err != nil {
 		return s.failed(r.Context(), err)
 	}
-	v := verdict{Object: "check", Tokens: len(k.ids), Fingerprint: s.print, Difference: k.differs(right)}
+	v := verdict{Object: "check", Tokens: len(k.ids), Fingerprint: c.on.print, Difference: k.differs(right)}
 	v.Equal = v.Difference == nil
 	return writeJSON(w, v)
 }
 
 // drawn is what the engine draws where a completion is claimed.
-func (s *Server) drawn(ctx context.Context, req model.Request, claimed []int) (model.Completion, error) {
+func (s *Server) drawn(ctx context.Context, on *served, req model.Request, claimed []int) (model.Completion, error) {
 	s.working.Add(1)
 	defer s.working.Done()
-	all, err := s.engine.Check(ctx, []model.Request{req}, [][]model.Completion{{{IDs: claimed}}})
+	all, err := on.engine.Check(ctx, []model.Request{req}, [][]model.Completion{{{IDs: claimed}}})
 	if err != nil {
 		return model.Completion{}, err
 	}

@@ -124,6 +124,33 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestUnscaled: with logprobs_at 1 the tokens stay the same, and the log-probs of prompt and
+// completion are those that rlzero score gives at temperature 1.
+func TestUnscaled(t *testing.T) {
+	s := plain(t, nil)
+	scorer, err := s.m.NewScorer(256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scorer.Close()
+	const body = `{"prompt":"a prompt","echo":true,"logprobs":1,"max_tokens":6,"temperature":0.5,"seed":1,"return_token_ids":true`
+	scaled := got[spoken](t, s, "/v1/completions", body+"}").Choices[0]
+	a := got[spoken](t, s, "/v1/completions", body+`,"logprobs_at":1}`).Choices[0]
+	ids := slices.Concat(a.Prompt, a.IDs)
+	if !slices.Equal(ids, slices.Concat(scaled.Prompt, scaled.IDs)) {
+		t.Error("other tokens are drawn")
+	}
+	stats, err := scorer.Score([]model.Sequence{model.Predict(ids, 1, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range stats[0].Logprob {
+		if got := *a.Logprobs.Logprob[i+1]; math.Float32bits(got) != math.Float32bits(want) || got == *scaled.Logprobs.Logprob[i+1] {
+			t.Errorf("token %d: %v, want %v", i+1, got, want)
+		}
+	}
+}
+
 // TestInfo: what is served, and how it fares.
 func TestInfo(t *testing.T) {
 	s := plain(t, nil)
@@ -141,7 +168,7 @@ func TestInfo(t *testing.T) {
 		got[spoken](t, s, "/v1/completions", `{"prompt":"`+long+`","max_tokens":3,"seed":1}`)
 	}
 	_, body := ask(t, s, "/metrics", "")
-	for _, row := range []string{"rlzero_tokens_total 6\n", "rlzero_prompt_tokens_kept_total 64\n", `rlzero_responses_total{status="2xx"} 6` + "\n", "rlzero_requests_in_flight 0\n"} {
+	for _, row := range []string{`rlzero_tokens_total{model="tiny"} 6` + "\n", `rlzero_prompt_tokens_kept_total{model="tiny"} 64` + "\n", `rlzero_responses_total{status="2xx"} 6` + "\n", "rlzero_requests_in_flight 0\n"} {
 		if !strings.Contains(body, row) {
 			t.Errorf("%q is not in %s", row, body)
 		}

@@ -85,13 +85,13 @@ type telling struct {
 
 func (s *Server) newTelling(q *query, body []byte) *telling {
 	t := &telling{s: s, q: q, prompts: make([][]model.Token, len(q.prompts))}
-	t.head = answer{Object: "text_completion", Created: s.now().Unix(), Model: s.o.Name, Fingerprint: s.print, Seed: q.sampling.Seed}
+	t.head = answer{Object: "text_completion", Created: s.now().Unix(), Model: q.on.name, Fingerprint: q.on.print, Seed: q.sampling.Seed}
 	kind := "cmpl"
 	if q.chat {
 		kind, t.head.Object = "chatcmpl", "chat.completion"
 	}
 	// An answer is a function of model, request and seed, and so is its name.
-	sum := sha256.Sum256(fmt.Appendf(body, "\n%s %d", s.print, q.sampling.Seed))
+	sum := sha256.Sum256(fmt.Appendf(body, "\n%s %d", q.on.print, q.sampling.Seed))
 	t.head.ID = fmt.Sprintf("%s-%x", kind, sum[:12])
 	for p, prompt := range q.prompts {
 		t.prompts[p] = []model.Token{{ID: prompt[0]}}
@@ -181,7 +181,7 @@ func (s *Server) whole(ctx context.Context, t *telling, drawn *feed) (*answer, *
 				to.text += p.text
 				to.tokens = append(to.tokens, p.tokens...)
 				to.offset = append(to.offset, p.offset...)
-				to.finish = p.finish
+				to.finish, to.calls = p.finish, p.calls
 			}
 		}
 	}
@@ -205,7 +205,10 @@ func (t *telling) choice(i int, p part) choice {
 	}
 	c.Finish = &p.finish
 	if t.q.chat {
-		c.Message = &message{Role: "assistant", Content: &p.text}
+		c.Message = &message{Role: "assistant", Content: &p.text, Calls: t.callsOf(i, p.calls)}
+		if p.calls != nil && p.text == "" {
+			c.Message.Content = nil
+		}
 		c.Logprobs = t.logprobs(p.tokens, nil, false)
 		return c
 	}

@@ -103,6 +103,9 @@ func mixed(n int) (paths, bodies []string) {
 		case 4:
 			body["prompt"], body["stream"], body["n"] = prompt, true, 1
 		}
+		if i%7 == 3 {
+			body["response_format"] = map[string]any{"type": "json_object"}
+		}
 		data, err := json.Marshal(body)
 		if err != nil {
 			panic(err)

@@ -16,11 +16,16 @@
 // a key whose value changes nothing passes. New keys are rows of the tables in query.go,
 // with what reads them.
 //
+// An answer that has to follow a form (response_format, tools that have to be called) is
+// drawn under the guide of a grammar (model/grammar). Calls of tools are taken out of the
+// text by the family of the chat template ([chat.Calls]); what is no call to the letter is
+// text. A stream tells a call when it is whole.
+//
 // # Units
 //
 // Log-probs and entropies are in nats. They are those of the whole distribution at the
-// temperature, as in training, and of the unscaled one at temperature 0. Offsets of text
-// are in characters. Ids are rows of the embedding, from 0.
+// temperature, as in training, and of the unscaled one at temperature 0 or with
+// logprobs_at 1. Offsets of text are in characters. Ids are rows of the embedding, from 0.
 //
 // # Threads
 //

@@ -65,8 +65,8 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 	for p := range q.prompts {
 		for first := 0; first < q.n; {
 			r := s.request(q, p, first, f)
-			err := s.engine.Admits(r)
-			for ; err != nil && r.N > 1; err = s.engine.Admits(r) {
+			err := q.on.engine.Admits(r)
+			for ; err != nil && r.N > 1; err = q.on.engine.Admits(r) {
 				r.N = (r.N + 1) / 2
 			}
 			if err != nil && (r.MaxTokens > 0 || r.ScorePrompt) {
@@ -79,7 +79,7 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 		}
 	}
 	s.working.Go(func() {
-		_, err := s.engine.GenerateAll(ctx, reqs)
+		_, err := q.on.engine.GenerateAll(ctx, reqs)
 		f.end(err)
 	})
 	return f, nil
@@ -89,9 +89,9 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 func (s *Server) request(q *query, prompt, first int, f *feed) model.Request {
 	choice := prompt*q.n + first
 	return model.Request{Prompt: q.prompts[prompt], N: min(q.n-first, s.o.Engine.Sequences), MaxTokens: q.max,
-		Sampling: q.sampling, Stream: uint32(q.drawStream + choice),
+		Sampling: q.sampling, Guide: q.guide, Stream: uint32(q.drawStream + choice),
 		Ends: q.ends, StopIDs: q.stopIDs, StopText: q.stop,
-		Top: q.most(), ScorePrompt: first == 0 && q.scoresPrompt(),
+		Top: q.most(), Unscaled: q.unscaled, ScorePrompt: first == 0 && q.scoresPrompt(),
 		Each: func(completion int, t model.Token) {
 			e := event{prompt, choice + completion, t}
 			if completion < 0 {

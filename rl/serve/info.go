@@ -29,19 +29,24 @@ type modelCard struct {
 	Print    string `json:"system_fingerprint"`
 }
 
-func (s *Server) listed() modelCard {
-	return modelCard{s.o.Name, "model", s.created, "rlzero", s.o.Weights, s.m.Device().Caps().Numerics, s.o.Engine.Context, s.print}
+func (s *Server) card(one *served) modelCard {
+	return modelCard{one.name, "model", s.created, "rlzero", one.weights, one.m.Device().Caps().Numerics, s.o.Engine.Context, one.print}
 }
 
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) *fault {
-	return writeJSON(w, map[string]any{"object": "list", "data": []modelCard{s.listed()}})
+	var cards []modelCard
+	for _, one := range s.all() {
+		cards = append(cards, s.card(one))
+	}
+	return writeJSON(w, map[string]any{"object": "list", "data": cards})
 }
 
 func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) *fault {
-	if f := s.knows(r.PathValue("id")); f != nil {
+	one, f := s.find(r.PathValue("id"))
+	if f != nil {
 		return f
 	}
-	return writeJSON(w, s.listed())
+	return writeJSON(w, s.card(one))
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) *fault {
@@ -55,26 +60,37 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) *fault {
 // metrics tells what the server does, for Prometheus:
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) *fault {
-	e := s.engine.State()
 	var b strings.Builder
-	row := func(name, kind, meaning string, value int) {
-		fmt.Fprintf(&b, "# HELP rlzero_%s %s\n# TYPE rlzero_%s %s\nrlzero_%s %d\n", name, meaning, name, kind, name, value)
+	head := func(name, kind, meaning string) {
+		fmt.Fprintf(&b, "# HELP rlzero_%s %s\n# TYPE rlzero_%s %s\n", name, meaning, name, kind)
 	}
-	row("requests_in_flight", "gauge", "requests for completions that wait or are being answered", int(s.inFlight.Load()))
-	row("prompts_waiting", "gauge", "prompts that have no room in the engine yet", e.Waiting)
-	row("prompts_active", "gauge", "prompts whose completions are being drawn", e.Active)
-	row("completions_active", "gauge", "completions that are being drawn", e.Completions)
-	row("pages", "gauge", "pages of the key/value cache, of 32 tokens each", e.Pages)
-	row("pages_used", "gauge", "pages in use", e.Used)
-	row("pages_kept", "gauge", "pages of prompts that are kept for others", e.Kept)
-	row("steps_total", "counter", "forward passes", e.Steps)
-	row("tokens_total", "counter", "tokens drawn", e.Tokens)
-	row("prompt_tokens_total", "counter", "prompt tokens computed", e.Prompt)
-	row("prompt_tokens_kept_total", "counter", "prompt tokens that were found in kept pages", e.FromCache)
-	row("set_back_total", "counter", "times that a prompt was set back because no page was free", e.SetBack)
-	fmt.Fprintf(&b, "# HELP rlzero_responses_total responses by class of their status\n# TYPE rlzero_responses_total counter\n")
-	for class := 2; class < len(s.served); class++ {
-		fmt.Fprintf(&b, "rlzero_responses_total{status=\"%dxx\"} %d\n", class, s.served[class].Load())
+	head("requests_in_flight", "gauge", "requests for completions that wait or are being answered")
+	fmt.Fprintf(&b, "rlzero_requests_in_flight %d\n", s.inFlight.Load())
+	all := s.all()
+	states := make([]model.EngineState, len(all))
+	for i, one := range all {
+		states[i] = one.engine.State()
+	}
+	row := func(name, kind, meaning string, value func(model.EngineState) int) {
+		head(name, kind, meaning)
+		for i, one := range all {
+			fmt.Fprintf(&b, "rlzero_%s{model=%q} %d\n", name, one.name, value(states[i]))
+		}
+	}
+	row("prompts_waiting", "gauge", "prompts that have no room in the engine yet", func(e model.EngineState) int { return e.Waiting })
+	row("prompts_active", "gauge", "prompts whose completions are being drawn", func(e model.EngineState) int { return e.Active })
+	row("completions_active", "gauge", "completions that are being drawn", func(e model.EngineState) int { return e.Completions })
+	row("pages", "gauge", "pages of the key/value cache, of 32 tokens each", func(e model.EngineState) int { return e.Pages })
+	row("pages_used", "gauge", "pages in use", func(e model.EngineState) int { return e.Used })
+	row("pages_kept", "gauge", "pages of prompts that are kept for others", func(e model.EngineState) int { return e.Kept })
+	row("steps_total", "counter", "forward passes", func(e model.EngineState) int { return e.Steps })
+	row("tokens_total", "counter", "tokens drawn", func(e model.EngineState) int { return e.Tokens })
+	row("prompt_tokens_total", "counter", "prompt tokens computed", func(e model.EngineState) int { return e.Prompt })
+	row("prompt_tokens_kept_total", "counter", "prompt tokens that were found in kept pages", func(e model.EngineState) int { return e.FromCache })
+	row("set_back_total", "counter", "times that a prompt was set back because no page was free", func(e model.EngineState) int { return e.SetBack })
+	head("responses_total", "counter", "responses by class of their status")
+	for class := 2; class < len(s.replies); class++ {
+		fmt.Fprintf(&b, "rlzero_responses_total{status=\"%dxx\"} %d\n", class, s.replies[class].Load())
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	extend(w)
@@ -124,7 +140,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, known keys[tokeniz
 	if len(ignored) > 0 {
 		w.Header().Set(ignoredHeader, headerSafe(strings.Join(ignored, ", ")))
 	}
-	if f := s.knows(t.model); f != nil {
+	if _, f := s.find(t.model); f != nil {
 		return nil, f
 	}
 	if s.m.Tokenizer == nil {
@@ -143,7 +159,10 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) *fault {
 	case (t.text == nil) == (t.messages == nil):
 		return bad("prompt", `accepted: one of "prompt" and "messages"`)
 	case t.text == nil:
-		if list, f = s.chatPrompt(t.messages, "messages"); f != nil {
+		if f = s.chats("messages"); f == nil {
+			list, f = s.chatPrompt(t.messages, "messages", nil)
+		}
+		if f != nil {
 			return f
 		}
 	default:

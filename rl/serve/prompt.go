@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/rlzero/rlzero/model/text"
@@ -15,17 +13,17 @@ import (
 // readPrompts turns the prompt or the messages of a query into token ids, and says how
 // many new tokens there are at most.
 func (s *Server) readPrompts(q *query) (err *fault) {
-	if err := s.knows(q.model); err != nil {
+	if q.on, err = s.find(q.model); err != nil {
 		return err
 	}
 	if q.chat {
-		var p []int
-		if p, err = s.chatPrompt(q.messages, "messages"); err == nil {
-			q.prompts, q.ends = [][]int{p}, s.format.Ends()
-		}
+		err = s.talk(q)
 	} else {
 		q.prompts, err = s.textPrompts(q.prompt)
 		q.ends = s.m.Config.EOS
+	}
+	if err == nil {
+		err = s.readFormat(q)
 	}
 	if err != nil {
 		return err
@@ -56,6 +54,21 @@ func (s *Server) readPrompts(q *query) (err *fault) {
 	return nil
 }
 
+// talk reads the messages and the tools of a chat.
+func (s *Server) talk(q *query) *fault {
+	if err := s.chats("messages"); err != nil {
+		return err
+	}
+	q.ends = s.format.Ends()
+	tools, err := s.readTools(q)
+	if err != nil {
+		return err
+	}
+	p, err := s.chatPrompt(q.messages, "messages", tools)
+	q.prompts = [][]int{p}
+	return err
+}
+
 // defaultMax is how many new tokens a completion has at most where nothing says so, as
 // in OpenAI's API; a chat goes on to the end of the context.
 const defaultMax = 16
@@ -83,17 +96,6 @@ func (s *Server) room(q *query) *fault {
 		return f
 	}
 	return nil
-}
-
-// knows refuses a model that is not served; "" is the one that is.
-func (s *Server) knows(name string) *fault {
-	if name == "" || name == s.o.Name {
-		return nil
-	}
-	if len(name) > maxShown {
-		name = name[:maxShown]
-	}
-	return &fault{http.StatusNotFound, invalid, "model_not_found", "model", fmt.Sprintf("the model %q is not served here; accepted: %q", name, s.o.Name)}
 }
 
 // textPrompts reads a text, a list of texts, token ids, or a list of lists of them.
@@ -164,24 +166,43 @@ func (s *Server) inVocabulary(name string, ids []int) *fault {
 	return nil
 }
 
-// chatPrompt writes messages with the model's template.
-func (s *Server) chatPrompt(value json.RawMessage, name string) ([]int, *fault) {
-	if s.format == nil {
-		f := bad(name, "the model answers no messages: %v; /v1/completions continues text", s.noChat)
-		if errors.Is(s.noChat, text.ErrNoChat) {
-			f.code = "no_chat_template"
-		}
-		return nil, f
+// chats refuses messages where the model answers none.
+func (s *Server) chats(name string) *fault {
+	if s.format != nil {
+		return nil
 	}
-	clean, f := cleanMessages(name, value)
+	f := bad(name, "the model answers no messages: %v; /v1/completions continues text", s.noChat)
+	if errors.Is(s.noChat, text.ErrNoChat) {
+		f.code = "no_chat_template"
+	}
+	return f
+}
+
+// chatPrompt writes messages with the model's template.
+func (s *Server) chatPrompt(value json.RawMessage, name string, tools any) ([]int, *fault) {
+	turns, f := readTurns(name, value)
 	if f != nil {
 		return nil, f
+	}
+	for i, t := range turns {
+		switch at := element(name, i); {
+		case s.calls == nil && (t.Role == toolRole || t.Calls != nil):
+			return nil, unsupported(at+".role", "%s", noCalls)
+		case t.Calls != nil:
+			if f := s.noControl(at+".tool_calls", t.given); f != nil {
+				return nil, f
+			}
+		}
+	}
+	clean, err := json.Marshal(turns)
+	if err != nil {
+		return nil, bad(name, "%v", err)
 	}
 	messages, err := chat.ReadMessages(clean)
 	if err != nil {
 		return nil, bad(name, "%s: %v", name, err)
 	}
-	ids, err := s.format.Prompt(chat.Conversation{Messages: messages}.Under(s.o.System))
+	ids, err := s.format.Prompt(chat.Conversation{Messages: messages, Tools: tools}.Under(s.o.System))
 	if err != nil {
 		return nil, bad(name, "%s: %v", name, err)
 	}
@@ -191,7 +212,25 @@ func (s *Server) chatPrompt(value json.RawMessage, name string) ([]int, *fault) 
 // turn is a message of a request.
 type turn struct {
 	Role    string `json:"role"`
-	Content any    `json:"content"` // a text, or []textPart
+	Content any    `json:"content"` // a text, or []textPart; nil beside calls
+
+	Calls  []turnCall `json:"tool_calls,omitempty"`
+	CallID string     `json:"tool_call_id,omitempty"`
+	Name   string     `json:"name,omitempty"` // of a tool
+
+	given json.RawMessage // the calls as they came
+}
+
+// turnCall is a call of an earlier answer. Templates read its arguments as an object.
+type turnCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function turnFunction `json:"function"`
+}
+
+type turnFunction struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 type textPart struct {
@@ -199,26 +238,30 @@ type textPart struct {
 	Text string `json:"text"`
 }
 
-const roles = `"system", "developer", "user", "assistant"`
+const (
+	toolRole = "tool" // what a tool answered
+	roles    = `"system", "developer", "user", "assistant", "tool"`
+)
 
 var turnKeys = keys[turn]{
 	{"role", func(t *turn, name string, raw json.RawMessage) *fault {
 		_ = json.Unmarshal(raw, &t.Role) // what is no text is no role
 		switch t.Role {
-		case chat.System, chat.User, chat.Assistant:
+		case chat.System, chat.User, chat.Assistant, toolRole:
 		case "developer": // OpenAI's newer name of the system
 			t.Role = chat.System
-		case "tool", "function":
-			return unsupported(name, "%s is %q: this server calls no tools; accepted: %s", name, t.Role, roles)
+		case "function":
+			return unsupported(name, `%s is "function", which "tool" has taken the place of; accepted: %s`, name, roles)
 		default:
 			return bad(name, "%s is %s; accepted: %s", name, kindOf(raw), roles)
 		}
 		return nil
 	}},
 	{"content", readContent},
-	{"name", only[turn]("chat templates do not read it", `""`)},
-	{"tool_calls", only[turn]("this server calls no tools", "[]")},
-	{"function_call", only[turn]("this server calls no tools")},
+	{"name", word(func(t *turn) *string { return &t.Name })},
+	{"tool_calls", readCalls},
+	{"tool_call_id", word(func(t *turn) *string { return &t.CallID })},
+	{"function_call", only[turn]("tool_calls has taken its place")},
 	{"refusal", only[turn]("models write text alone", `""`)},
 	{"audio", only[turn]("models read text alone")},
 	{"annotations", only[turn]("models read text alone", "[]")},
@@ -263,8 +306,35 @@ func readContent(t *turn, name string, raw json.RawMessage) *fault {
 	return nil
 }
 
-// cleanMessages checks messages and writes what a template reads of them.
-func cleanMessages(name string, value json.RawMessage) ([]byte, *fault) {
+// readCalls reads the calls of an earlier answer, whose arguments are JSON in a text.
+func readCalls(t *turn, name string, raw json.RawMessage) *fault {
+	var calls []struct {
+		ID       string
+		Type     string
+		Function struct{ Name, Arguments string }
+	}
+	if json.Unmarshal(raw, &calls) != nil {
+		return bad(name, `%s is %s; accepted: a list of {"id":"...","type":"function","function":{"name":"...","arguments":"{...}"}}`, name, kindOf(raw))
+	}
+	for i, c := range calls {
+		at := element(name, i)
+		arguments := json.RawMessage(c.Function.Arguments)
+		switch {
+		case c.Type != "" && c.Type != "function":
+			return bad(at+".type", `%s.type is %q; accepted: "function"`, at, c.Type[:min(len(c.Type), maxShown)])
+		case c.Function.Name == "":
+			return bad(at+".function.name", "%s has no name of a function", at)
+		case !json.Valid(arguments) || bytes.TrimSpace(arguments)[0] != '{':
+			return bad(at+".function.arguments", "%s.function.arguments is no object of JSON in a text", at)
+		}
+		t.Calls = append(t.Calls, turnCall{c.ID, "function", turnFunction{c.Function.Name, arguments}})
+	}
+	t.given, _ = json.Marshal(t.Calls) // of JSON and texts
+	return nil
+}
+
+// readTurns checks messages.
+func readTurns(name string, value json.RawMessage) ([]turn, *fault) {
 	var all []json.RawMessage
 	if json.Unmarshal(value, &all) != nil || len(all) == 0 {
 		return nil, bad(name, `%s is %s; accepted: a list of messages such as {"role":"user","content":"..."}`, name, kindOf(value))
@@ -278,13 +348,15 @@ func cleanMessages(name string, value json.RawMessage) ([]byte, *fault) {
 		switch {
 		case turns[i].Role == "":
 			return nil, bad(at+".role", "%s has no role; accepted: %s", at, roles)
-		case turns[i].Content == nil:
+		case turns[i].Calls != nil && turns[i].Role != chat.Assistant:
+			return nil, unsupported(at+".tool_calls", "%s has calls, and its role is %q; accepted: %q", at, turns[i].Role, chat.Assistant)
+		case turns[i].CallID != "" && turns[i].Role != toolRole:
+			return nil, unsupported(at+".tool_call_id", "%s answers a call, and its role is %q; accepted: %q", at, turns[i].Role, toolRole)
+		case turns[i].Name != "" && turns[i].Role != toolRole:
+			return nil, unsupported(at+".name", `%s.name is a text: chat templates do not read it; accepted: ""`, at)
+		case turns[i].Content == nil && turns[i].Calls == nil:
 			return nil, bad(at+".content", "%s has no content; accepted: a text", at)
 		}
 	}
-	clean, err := json.Marshal(turns)
-	if err != nil {
-		return nil, bad(name, "%v", err)
-	}
-	return clean, nil
+	return turns, nil
 }

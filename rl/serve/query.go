@@ -10,6 +10,7 @@ import (
 // query is a request for completions, of either form.
 type query struct {
 	model    string
+	on       *served         // it
 	prompt   json.RawMessage // of completions
 	messages json.RawMessage // of a chat
 	prompts  [][]int         // what they come to
@@ -24,6 +25,7 @@ type query struct {
 	stop       []string
 	stopIDs    []int
 
+	unscaled   bool // log-probs are those at temperature 1
 	echo       bool
 	logprobs   int  // most likely tokens told beside each; -1: no log-probs
 	wants      bool // logprobs of a chat
@@ -34,7 +36,13 @@ type query struct {
 	givesIDs   bool
 	entropy    bool
 	chat       bool
-	unnoticed  []string // keys that --lenient passed over
+	format     json.RawMessage // response_format
+	guide      model.Guide     // what it comes to; nil: any text
+	tools      json.RawMessage
+	toolChoice json.RawMessage
+	oneCall    bool      // parallel_tool_calls is false
+	callable   *callable // what the answer may call; nil: nothing
+	unnoticed  []string  // keys that --lenient passed over
 	streamKeys json.RawMessage
 }
 
@@ -74,8 +82,13 @@ var shared = keys[query]{
 	{"stop_token_ids", idList(func(q *query) *[]int { return &q.stopIDs })},
 	{"stream", truth(func(q *query) *bool { return &q.stream })},
 	{"stream_options", raw(func(q *query) *json.RawMessage { return &q.streamKeys })},
+	{"logprobs_at", func(q *query, name string, raw json.RawMessage) *fault {
+		q.unscaled = true
+		return only[query]("log-probs are those at the temperature of the draws, or at 1", "1")(q, name, raw)
+	}},
 	{"prompt_logprobs", whole(0, maxTop, func(q *query) *int { return &q.promptTop })},
 	{"return_token_ids", truth(func(q *query) *bool { return &q.givesIDs })},
+	{"response_format", raw(func(q *query) *json.RawMessage { return &q.format })},
 	{"return_entropy", truth(func(q *query) *bool { return &q.entropy })},
 
 	{"presence_penalty", only[query](notDone, "0")},
@@ -106,20 +119,16 @@ var chatKeys = slices.Concat(shared, keys[query]{
 	{"max_completion_tokens", whole(1, 1<<30, func(q *query) *int { return &q.maxNewer })},
 	{"logprobs", truth(func(q *query) *bool { return &q.wants })},
 	{"top_logprobs", whole(0, maxTop, func(q *query) *int { return &q.top })},
-	{"response_format", func(_ *query, name string, value json.RawMessage) *fault {
-		var f struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(value, &f) != nil || f.Type != "text" {
-			return unsupported(name, `structured output is not supported; accepted: {"type":"text"}`)
-		}
-		return nil
+	{"tools", raw(func(q *query) *json.RawMessage { return &q.tools })},
+	{"tool_choice", raw(func(q *query) *json.RawMessage { return &q.toolChoice })},
+	{"parallel_tool_calls", func(q *query, name string, raw json.RawMessage) *fault {
+		parallel := true
+		err := truth(func(*query) *bool { return &parallel })(q, name, raw)
+		q.oneCall = !parallel
+		return err
 	}},
-	{"tools", only[query]("this server calls no tools", "[]")},
-	{"tool_choice", only[query]("this server calls no tools", `"none"`, `"auto"`)},
-	{"parallel_tool_calls", passed[query]}, // without tools there are no calls
-	{"functions", only[query]("this server calls no tools", "[]")},
-	{"function_call", only[query]("this server calls no tools", `"none"`, `"auto"`)},
+	{"functions", only[query]("tools has taken its place", "[]")},
+	{"function_call", only[query]("tool_choice has taken its place", `"none"`, `"auto"`)},
 	{"modalities", only[query]("models write text alone", `["text"]`)},
 	{"store", only[query]("answers are not stored", "false")},
 	{"verbosity", only[query]("rlzero serve --var sets what the chat template reads", `"medium"`)},

@@ -6,69 +6,124 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/grammar"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/web"
 )
 
+// Adapter is a model more: the same matrices with an adapter ([model.Model.WithAdapter]).
+type Adapter struct {
+	Name    string // in requests
+	Weights string // digest of the model's files and the adapter's
+	Model   *model.Model
+}
+
 // Options say what is served, and how much of it at once.
 type Options struct {
-	Name    string // of the model in requests
-	Weights string // digest of what the model was read from
-	Engine  model.EngineOptions
-	Queue   int  // requests that wait or are answered, at most
-	Lenient bool // keys that are not known are passed over and named in a header
+	Name    string              // of the model in requests
+	Weights string              // digest of what the model was read from
+	Engine  model.EngineOptions // of each model
+	Queue   int                 // requests that wait or are answered, at most
+	Lenient bool                // keys that are not known are passed over and named in a header
 	System  string
 	Chat    chat.Options
+
+	Adapters []Adapter
+}
+
+// served is a model with its engine.
+type served struct {
+	name    string
+	weights string // digest
+	print   string // fingerprint
+	m       *model.Model
+	engine  *model.Engine
 }
 
 // Server answers the requests of OpenAI's clients with a model.
 type Server struct {
-	o       Options
-	m       *model.Model
-	engine  *model.Engine
-	names   names
-	format  *chat.Format // nil: the model has no chat template
-	noChat  error        // why
-	print   string       // fingerprint
-	created int64        // when the server began, seconds since 1970
+	*served  // the model that is meant where a request names none
+	adapters []*served
+	o        Options
+	names    names
+	format   *chat.Format // nil: the model has no chat template
+	noChat   error        // why
+	calls    *chat.Calls  // how the template writes calls of tools; nil: in no known way
+
+	vocabulary func() *grammar.Vocabulary // made when it is first asked for
+	grammars   grammars
+
+	created int64 // when the server began, seconds since 1970
 	now     func() time.Time
 
-	parsing  chan struct{}  // bodies that are parsed at once: a parsed one takes many times its bytes
-	working  sync.WaitGroup // calls of the engine
-	inFlight atomic.Int64   // requests for completions
-	served   [6]atomic.Int64
-	lost     chan error // the device, once
+	parsing  chan struct{}   // bodies that are parsed at once: a parsed one takes many times its bytes
+	working  sync.WaitGroup  // calls of the engine
+	inFlight atomic.Int64    // requests for completions
+	replies  [6]atomic.Int64 // by class of their status
+	lost     chan error      // the device, once
 }
 
 // New makes a server. The model may not change while it is open.
 func New(m *model.Model, o Options) (*Server, error) {
-	s := &Server{o: o, m: m, names: names{m.Tokenizer}, now: time.Now, parsing: make(chan struct{}, 4), lost: make(chan error, 1)}
+	s := &Server{served: &served{name: o.Name, weights: o.Weights, m: m}, o: o, names: names{m.Tokenizer}, now: time.Now, parsing: make(chan struct{}, 4), lost: make(chan error, 1)}
 	s.created = s.now().Unix()
 	vars, err := json.Marshal(o.Chat.Variables) // its keys are sorted
 	if err != nil {
 		return nil, err
 	}
-	s.print = fingerprint(m, fmt.Sprintf("%s\n%q\n%s", o.Weights, o.System, vars))
 	s.noChat = errors.New("the model has no tokenizer")
+	s.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return newVocabulary(m) })
 	if m.Tokenizer != nil {
 		s.format, s.noChat = chat.New(m.Tokenizer, m.Config.EOS, o.Chat)
 	}
-	s.o.Engine = engineFor(m, o.Engine)
-	s.engine, err = m.NewEngine(s.o.Engine)
-	return s, err
+	if s.format != nil {
+		if c, ok := s.format.Calls(); ok {
+			s.calls = &c
+		}
+	}
+	s.o.Engine = engineFor(m, o.Engine, 1+len(o.Adapters))
+	for _, a := range o.Adapters {
+		s.adapters = append(s.adapters, &served{name: a.Name, weights: a.Weights, m: a.Model})
+	}
+	for _, one := range s.all() {
+		one.print = fingerprint(one.m, fmt.Sprintf("%s\n%q\n%s", one.weights, o.System, vars))
+		if one.engine, err = one.m.NewEngine(s.o.Engine); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// all are the models, the one without an adapter of its own first.
+func (s *Server) all() []*served { return append([]*served{s.served}, s.adapters...) }
+
+// find is the model of a name; "" is the first. Another is refused.
+func (s *Server) find(name string) (*served, *fault) {
+	var names []string
+	for _, one := range s.all() {
+		if name == "" || name == one.name {
+			return one, nil
+		}
+		names = append(names, strconv.Quote(one.name))
+	}
+	return nil, &fault{http.StatusNotFound, invalid, "model_not_found", "model", fmt.Sprintf("the model %q is not served here; accepted: %s", name[:min(len(name), maxShown)], strings.Join(names, ", "))}
 }
 
 // engineFor fills in what an engine's options leave open: the context of the model, as
 // many draws as steps have rows, so that completions that were set back and those that are
 // checked are read at once, and a cache, a half of it for prompts, that leaves half of the
-// device's memory to others.
-func engineFor(m *model.Model, o model.EngineOptions) model.EngineOptions {
+// device's memory to others. Several models share it in equal parts.
+func engineFor(m *model.Model, o model.EngineOptions, models int) model.EngineOptions {
 	const pageTokens = 32
+	o.Guides = m.Tokenizer != nil
 	if o.Context == 0 {
 		o.Context = m.Positions()
 	}
@@ -86,6 +141,7 @@ func engineFor(m *model.Model, o model.EngineOptions) model.EngineOptions {
 				break
 			}
 		}
+		o.CacheToken = max(o.CacheToken/models, 2*o.Context)
 	}
 	if o.Prefixes == 0 {
 		o.Prefixes = o.CacheToken / pageTokens / 2
@@ -97,13 +153,17 @@ func engineFor(m *model.Model, o model.EngineOptions) model.EngineOptions {
 func (s *Server) Chats() error { return s.noChat }
 
 // Fingerprint names model, storage, arithmetic and device: with equal ones, equal requests
-// have equal answers.
+// have equal answers. It is that of the model without an adapter of its own.
 func (s *Server) Fingerprint() string { return s.print }
 
 // Close frees the engine. Requests must have ended or been cancelled.
 func (s *Server) Close() {
 	s.working.Wait()
-	s.engine.Close()
+	for _, one := range s.all() {
+		if one.engine != nil {
+			one.engine.Close()
+		}
+	}
 }
 
 // Lost is told once when the device is lost: nothing can be answered from then on.
@@ -155,7 +215,7 @@ func (s *Server) answered(do func(*Server, http.ResponseWriter, *http.Request) *
 			status = f.status
 			f.write(w)
 		}
-		s.served[min(status/100, len(s.served)-1)].Add(1)
+		s.replies[min(status/100, len(s.replies)-1)].Add(1)
 	}
 }
 

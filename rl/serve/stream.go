@@ -99,6 +99,11 @@ func (out events) part(t *telling, p part, begun []bool) error {
 	if p.finish == "" {
 		return nil
 	}
+	for i, c := range t.callsOf(p.choice, p.calls) {
+		if err := out.call(t, p.choice, i, c); err != nil {
+			return err
+		}
+	}
 	return out.choice(t, part{choice: p.choice}, &p.finish)
 }
 
@@ -124,7 +129,21 @@ func (out events) begin(t *telling, i int) error {
 	return out.sendJSON(a)
 }
 
-// send1 sends a part of one choice, or its end.
+// call sends a call of a tool: what is called, then the arguments.
+func (out events) call(t *telling, of, i int, c toolCall) error {
+	arguments := toolCall{Index: &i, Function: calledByName{Arguments: c.Function.Arguments}}
+	c.Index, c.Function.Arguments = &i, ""
+	for _, part := range []toolCall{c, arguments} {
+		a := t.head
+		a.Choices = []choice{{Index: of, Delta: &message{Calls: []toolCall{part}}}}
+		if err := out.sendJSON(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choice sends a part of one choice, or its end.
 func (out events) choice(t *telling, p part, finish *string) error {
 	a, c := t.head, choice{Index: p.choice, Finish: finish}
 	t.tokenFacts(&c, p.tokens)

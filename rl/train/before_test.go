@@ -95,3 +95,13 @@ func TestArms(t *testing.T) {
 		}
 	}
 }
+
+// TestKeys: what a state or an arm goes by is a member of the row, or its answer or question.
+func TestKeys(t *testing.T) {
+	rows := rowsOf(t, `{"question":"1+1","answer":"2","kind":"sum","level":3.0}`, `{"question":"2*2","answer":"4","kind":"sum","level":3}`)
+	for by, want := range map[string]bool{"row": false, "row.question": false, "row.answer": false, "row.kind": true, "row.level": true, "row.other": true} {
+		if got := keyBy(by, rows[0]) == keyBy(by, rows[1]); got != want {
+			t.Errorf("by = %s: the keys %q and %q", by, keyBy(by, rows[0]), keyBy(by, rows[1]))
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -19,6 +20,10 @@ type preference struct{ learner }
 
 func newPreference(p Parts, index int) (Stage, error) {
 	l, err := newLearner(p, index)
+	if n := len(p.HeldOut.Problems); err == nil && n < 2 && slices.Contains(l.method.Needs(), "mismatched") {
+		err = l.blamed(fmt.Errorf("%w: the method reads mismatched, each prompt with the completion of another, also of the held-out rows that it is tested on: found %d, accepted: at least 2", lines.ErrInput, n))
+		err = hint.With(err, "raise task.eval_problems, or hold out more rows with task.held_out")
+	}
 	return &preference{l}, err
 }
 

@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	_ "github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -115,6 +117,19 @@ func sumOf(row []float64) (sum float64) {
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// TestMismatchedHeldOut: a method that pairs prompts with completions of others is refused
+// before its first step where a single row is held out, and no other method is.
+func TestMismatchedHeldOut(t *testing.T) {
+	for preset, refused := range map[string]bool{"kto": true, "dpo": false} {
+		s := preferenceOn(t, rowsOf(t, pairs...), "[stage.algorithm]\npreset = \""+preset+"\"\n")
+		s.HeldOut.Problems = s.HeldOut.Problems[:1]
+		_, err := New(s.Parts, 0)
+		if refused != (err != nil) || refused && (!errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "found 1, accepted: at least 2")) {
+			t.Errorf("%s: %v", preset, err)
+		}
+	}
+}
 
 // TestDPOIsItsClosedForm: loss, derivatives and metrics of the stage are those of equation
 // 7 of arXiv 2305.18290, of a policy that has left its reference.

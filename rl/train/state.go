@@ -85,6 +85,10 @@ func keyBy(by string, p verify.Problem) string {
 	if !of {
 		return keyOf(p)
 	}
+	if _, there := p.Metadata[member]; !there { // the answer or the question
+		text, _ := p.Text(member)
+		return text
+	}
 	var value any
 	if err := json.Unmarshal(p.Metadata[member], &value); err != nil {
 		return string(p.Metadata[member])

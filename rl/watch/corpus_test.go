@@ -30,7 +30,10 @@ func alertsOf(t *testing.T, name string) []Alert {
 // figures are of whole runs of the presets, on lavapipe; testdata/README.md says how they
 // were made.
 func TestHealthyRuns(t *testing.T) {
-	for _, name := range []string{"countdown-blind-1", "countdown-blind-2", "countdown-blind-3", "countdown-tiny", "chain-sum-raft"} {
+	for _, name := range []string{
+		"countdown-blind-1", "countdown-blind-2", "countdown-blind-3", "countdown-tiny",
+		"chain-sum-grpo-1", "chain-sum-raft", "chain-sum-reinforce",
+	} {
 		for _, a := range alertsOf(t, name) {
 			if a.Level != Info {
 				t.Errorf("%s, step %d: %s", name, a.Step, a)
@@ -50,6 +53,8 @@ func TestSickRuns(t *testing.T) {
 	}{
 		{"random", "reward_ignores_verdict", 1, "the rewards are random from the start"},
 		{"random", "falls_apart", 9, "accuracy leaves the scatter of the first steps"},
+		{"chain-sum-random-1", "reward_ignores_verdict", 1, "the rewards are random from the start"},
+		{"chain-sum-random-1", "falls_apart", 18, "accuracy leaves the scatter of the first steps"},
 		{"reinforce", "falls_apart", 27, "accuracy falls from 0.28 to 0.12 within six steps and does not come back"},
 		{"hackable", "reward_ignores_verdict", 1, "the verifier pays for a last digit, whatever the problem"},
 		{"hackable", "reward_without_accuracy", 16, "the reward begins to rise"},

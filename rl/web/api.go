@@ -90,7 +90,8 @@ func (s *Server) gate(h http.Handler) http.Handler {
 		if listed {
 			header := w.Header()
 			header.Set("Access-Control-Allow-Origin", origin)
-			header.Add("Vary", "Origin")
+			header.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id, X-Rlzero-Ignored, X-Should-Retry")
+			header.Add("Vary", "Origin, Access-Control-Request-Headers")
 			header.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		}
 		switch {
@@ -101,7 +102,11 @@ func (s *Server) gate(h http.Handler) http.Handler {
 		case listed && r.Method == http.MethodOptions: // a browser asks whether it may
 			header := w.Header()
 			header.Set("Access-Control-Allow-Methods", "GET, POST")
-			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+			header.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type")) // clients add their own, and none has a meaning here
+			header.Set("Access-Control-Max-Age", "600")
+			if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // https://wicg.github.io/private-network-access/
+				header.Set("Access-Control-Allow-Private-Network", "true")
+			}
 			w.WriteHeader(http.StatusNoContent)
 		case s.token != "" && !s.carries(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")

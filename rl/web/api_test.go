@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,53 @@ func TestGate(t *testing.T) {
 
 // TestBearer: a token that is given, and one that is made beyond loopback, have to be
 // carried.
+// TestHostWithoutPort: a request leaves out the port that its scheme has of its own.
+func TestHostWithoutPort(t *testing.T) {
+	for _, c := range []struct {
+		port, host string
+		tls, want  bool
+	}{
+		{"80", "localhost", false, true}, {"80", "localhost:80", false, true}, {"80", "[::1]", false, true}, {"80", "LOCALHOST", false, true},
+		{"443", "localhost", true, true}, {"443", "localhost", false, false}, {"80", "localhost", true, false},
+		{"8080", "localhost", false, false}, {"80", "evil.example", false, false},
+	} {
+		s := &Server{hosts: []string{"localhost:" + c.port, "[::1]:" + c.port}}
+		r := &http.Request{Host: c.host}
+		if c.tls {
+			r.TLS = &tls.ConnectionState{}
+		}
+		if got := s.hostKnown(r); got != c.want {
+			t.Errorf("port %s, host %s, TLS %v: %v", c.port, c.host, c.tls, got)
+		}
+	}
+}
+
+// TestPreflight: a browser is told all that the script of a named page may do.
+func TestPreflight(t *testing.T) {
+	s, err := ListenAPI(Default, API{Origins: []string{"https://app.example"}, Refuse: func(w http.ResponseWriter, status int, _ string) { w.WriteHeader(status) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodOptions, s.URL(), nil)
+	r.Header.Set("Origin", "https://app.example")
+	r.Header.Set("Access-Control-Request-Headers", "authorization,x-stainless-os")
+	r.Header.Set("Access-Control-Request-Private-Network", "true")
+	s.gate(http.NotFoundHandler()).ServeHTTP(w, r)
+	for name, want := range map[string]string{
+		"Access-Control-Allow-Headers": "authorization,x-stainless-os", "Access-Control-Allow-Methods": "GET, POST", "Access-Control-Max-Age": "600",
+		"Access-Control-Allow-Private-Network": "true", "Access-Control-Allow-Origin": "https://app.example", "Vary": "Origin, Access-Control-Request-Headers",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if w.Code != http.StatusNoContent {
+		t.Error(w.Code)
+	}
+}
+
 func TestBearer(t *testing.T) {
 	for _, s := range []*Server{listeningAPI(t, Default, API{Token: "a-given-token"}), listeningAPI(t, "0.0.0.0:0", API{Origins: []string{"https://app.example"}})} {
 		bearer := func(text string) func(*http.Request) {

@@ -132,7 +132,12 @@ func (s *Server) enter(h http.Handler) http.Handler {
 
 // hostKnown says whether a request names this server.
 func (s *Server) hostKnown(r *http.Request) bool {
-	return s.hosts == nil || slices.Contains(s.hosts, strings.ToLower(r.Host))
+	host, port := strings.ToLower(r.Host), "80"
+	if r.TLS != nil {
+		port = "443"
+	}
+	// A request leaves out the port that its scheme has of its own.
+	return s.hosts == nil || slices.Contains(s.hosts, host) || slices.Contains(s.hosts, net.JoinHostPort(strings.Trim(host, "[]"), port))
 }
 
 // door lets a request for a page in or says why not.

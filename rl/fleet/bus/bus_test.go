@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -247,24 +249,35 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestResumed: workers wait for a trainer that is gone and work for the next one at its
-// address; items of the first are of no harm.
+// TestResumed: workers wait for a trainer that was killed, at any moment of a step, and work
+// for the next one at its address; items of the first are of no harm.
 func TestResumed(t *testing.T) {
 	t.Parallel()
-	first := begin(t, Options{Listen: anyPort}, fleet.Exact)
-	d := Door{URL: first.URL()}
+	cycles := 2
+	if gputest.Long() {
+		cycles = 100
+	}
+	s := begin(t, Options{Listen: anyPort}, fleet.Exact)
+	d := Door{URL: s.URL()}
 	works(t, d, nil)
 	works(t, d, nil)
-	first.joins(t, 2)
-	first.step(t)
-	first.fleet.Close()
-	first.Close()
-	second := begin(t, Options{Listen: strings.TrimPrefix(d.URL, "nats://")}, fleet.Exact)
-	second.joins(t, 2)
-	second.step(t)
-	second.step(t)
-	if n := second.fleet.Counts(); n.Answered == 0 || n.Refused > 0 {
-		t.Errorf("%+v", n)
+	rng, answered := rand.New(rand.NewPCG(3, 0)), 0
+	for range cycles {
+		s.joins(t, 2)
+		s.step(t)
+		answered += s.fleet.Counts().Answered
+		ctx, kill := context.WithTimeout(t.Context(), time.Duration(rng.IntN(20))*time.Millisecond)
+		_, _ = s.fleet.Sample(ctx, requestsOf(s.run.version)) // it may get to its end
+		kill()
+		s.fleet.Close()
+		s.Close()
+		s = begin(t, Options{Listen: strings.TrimPrefix(d.URL, "nats://")}, fleet.Exact)
+	}
+	s.joins(t, 2)
+	s.step(t)
+	s.step(t)
+	if n := s.fleet.Counts(); answered+n.Answered == 0 || n.Refused > 0 {
+		t.Errorf("%d items answered before; %+v", answered, n)
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 type proxy struct {
 	net.Listener
 	server   string
-	up, down atomic.Bool // what workers, or the server, say is lost
+	up, down atomic.Bool  // what workers, or the server, say is lost
+	late     atomic.Int64 // nanoseconds that all takes
 	mu       sync.Mutex
 	open     []net.Conn
 }
@@ -63,6 +64,7 @@ func (p *proxy) pass(from, to net.Conn, lost *atomic.Bool) {
 	buf := make([]byte, 64<<10)
 	for broken := false; ; {
 		n, err := from.Read(buf)
+		time.Sleep(time.Duration(p.late.Load()))
 		if broken = broken || lost.Load(); !broken {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
@@ -95,6 +97,7 @@ func TestFaults(t *testing.T) {
 		"nothing passes":         {func(p *proxy) { p.up.Store(true); p.down.Store(true) }, func(p *proxy) { p.up.Store(false); p.down.Store(false); p.cut() }},
 		"requests are lost":      {func(p *proxy) { p.up.Store(true) }, func(p *proxy) { p.up.Store(false); p.cut() }},
 		"replies are lost":       {func(p *proxy) { p.down.Store(true) }, func(p *proxy) { p.down.Store(false); p.cut() }},
+		"the way is long":        {func(p *proxy) { p.late.Store(int64(200 * time.Millisecond)) }, func(p *proxy) { p.late.Store(0); p.cut() }},
 		"the network is no more": {func(p *proxy) { p.Close(); p.cut() }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +114,11 @@ func TestFaults(t *testing.T) {
 			s.joins(t, 2)
 			for range 5 {
 				s.step(t)
+			}
+			if gputest.Long() { // partitions of a minute
+				for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Second) {
+					s.step(t)
+				}
 			}
 			for n := 0; items.Load() < 4; n++ {
 				if n > 50 {

@@ -39,8 +39,9 @@ function bandChart(c, a, b) {
     const arm = c.recipes[1 - i], one = !arm.low.some(R.finite);
     return { label: letters(i, g), cls: classes(i, g), x: c.tokens, y: arm.mean, lo: one ? null : arm.low, hi: one ? null : arm.high, band: true };
   });
-  const hero = c.metric === "eval/pass@1", unit = c.unit && !c.share ? c.unit + "; " : "";
-  return R.chart({ title: c.title, along: "tokens sampled", caption: unit + (lines.some((l) => l.lo) ? "mean over seeds; band: its 95 % interval" : "one seed") + ", over the tokens sampled", share: c.share, hero, lines });
+  const hero = c.metric === "eval/pass@1";
+  const means = (lines.some((l) => l.lo) ? "mean over seeds; band: its 95 % interval" : "one seed") + "; x: tokens sampled";
+  return R.chart({ title: c.title, along: "tokens sampled", caption: hero ? means : c.unit, share: c.share, hero, lines });
 }
 
 // seedChart draws the held-out accuracy of each run where nothing can be compared.
@@ -57,7 +58,7 @@ function verdictOf(told) {
   const [b, a] = told.figures[0].recipes, gain = a.gain, n = told.seeds.length;
   const word = !R.finite(gain.low) ? "Too little was measured to tell" : gain.low > 0 ? "A is better" : gain.high < 0 ? "B is better" : "The difference may be chance";
   const seeds = n === 1 ? "one seed" : n + " seeds";
-  return R.h("p", { class: "lead", id: "verdict" }, `${word}: on the same ${told.problems} problems and ${seeds}, A is ${signed(gain.mean, true)} points from B, 95 % interval ${signed(gain.low, true)} to ${signed(gain.high, true)}. `,
+  return R.h("p", { class: "lead", id: "verdict" }, `${word}: on the same ${told.problems} problems and ${seeds}, A less B is ${signed(gain.mean, true)} points, 95 % interval ${signed(gain.low, true)} to ${signed(gain.high, true)}. `,
     R.h("span", { class: "soft" }, `A reaches ${R.percent(a.mean)}, B ${R.percent(b.mean)}.` + (n < 3 ? " Fewer than three seeds say little about another seed." : "")));
 }
 

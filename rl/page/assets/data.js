@@ -165,8 +165,7 @@ R.Run = class {
   }
   // against is what this run's recipe gained over that of another, by package compare.
   async against(other) {
-    if (!R.inline) return R.source.json(this.id, "compare.json", { with: other.id });
-    const told = R.inline.against[this.group + " " + other.group];
+    const told = R.inline ? R.inline.against[this.group + " " + other.group] : await R.source.json(this.id, "compare.json", { with: other.id });
     if (told.error) throw new Error(told.error);
     return told;
   }

@@ -42,7 +42,7 @@ function plot(spec, width, height, out, caption) {
     svg.append(R.h("path", { class: "grid", d: `M${box.x0} ${py(v)}H${box.x1}` }), R.h("text", { x: box.x0 - 7, y: py(v) + 4, "text-anchor": "end" }, tick(v)));
   }
   svg.append(R.h("path", { class: "axis", d: `M${box.x0} ${box.y1}H${box.x1}` }));
-  for (const v of R.ticks(from, to, Math.max(2, (box.x1 - box.x0) / 80))) {
+  for (const v of R.ticks(from, to, (box.x1 - box.x0) / (GLYPH * Math.round(to).toLocaleString("en").length + 30))) {
     if (v % 1) continue;
     svg.append(R.h("text", { x: px(v), y: box.y1 + 16, "text-anchor": "middle" }, v.toLocaleString("en")));
   }

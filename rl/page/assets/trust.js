@@ -32,7 +32,7 @@ async function verify(el, r) {
     const hex = [...sum].map((b) => b.toString(16).padStart(2, "0")).join("");
     cell.replaceChildren(hex === sha256 ? R.h("span", { class: "verdict right" }, "✓ equal") : R.h("span", { class: "verdict wrong" }, "✗ differs"));
   }
-  el.append(R.h("p", { class: "note" }, `${r.receipt.checkpoints.length} checkpoints, the data and the model it started from: `, R.code("rlzero receipt " + r.dir)));
+  el.append(R.h("p", { class: "note" }, `${r.receipt.checkpoints.length} checkpoint${r.receipt.checkpoints.length === 1 ? "" : "s"}, the data and the model it started from: `, R.code("rlzero receipt " + r.dir)));
 }
 
 // hacked gathers what speaks for and against a reward that can be had without the task.

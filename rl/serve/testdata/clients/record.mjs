@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import OpenAI from "openai";
 import { ChatOpenAI } from "@langchain/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, streamText } from "ai";
+import { generateObject, generateText, jsonSchema, streamText, tool as aiTool } from "ai";
 
 const server = process.argv[2];
 let call = "";
@@ -36,8 +36,11 @@ await new Promise((ready) => proxy.listen(0, "127.0.0.1", ready));
 const baseURL = `http://127.0.0.1:${proxy.address().port}/v1`;
 
 const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "hello" }];
-const tool = { type: "function", function: { name: "add", parameters: { type: "object", properties: {} } } };
+const digit = { type: "object", properties: { n: { type: "integer", minimum: 1, maximum: 9 } }, required: ["n"], additionalProperties: false };
+const tool = { type: "function", function: { name: "add", description: "adds", parameters: digit } };
+const isDigit = (value) => assert.ok(Number.isInteger(value.n) && value.n >= 1 && value.n <= 9 && Object.keys(value).length === 1);
 const short = { model: "tiny", max_tokens: 5, seed: 7 };
+const long = { ...short, max_tokens: 150 };
 
 const openai = new OpenAI({ baseURL, apiKey: "none", maxRetries: 0 });
 const calls = {
@@ -75,7 +78,27 @@ const calls = {
     for await (const _ of stream) stream.controller.abort();
   },
   "openai: bad request": () => assert.rejects(openai.chat.completions.create({ ...short, messages, temperature: -1 }), (e) => e instanceof OpenAI.BadRequestError && e.param === "temperature"),
-  "openai: tools": () => assert.rejects(openai.chat.completions.create({ ...short, messages, tools: [tool] }), (e) => e instanceof OpenAI.BadRequestError && e.param === "tools"),
+  "openai: schema": async () => {
+    const format = { type: "json_schema", json_schema: { name: "digit", strict: true, schema: digit } };
+    const a = await openai.chat.completions.create({ ...long, messages, response_format: format });
+    isDigit(JSON.parse(a.choices[0].message.content));
+  },
+  "openai: unsupported schema": () => assert.rejects(openai.chat.completions.create({ ...short, messages, response_format: { type: "json_schema", json_schema: { name: "a", schema: { not: {} } } } }), (e) => e instanceof OpenAI.BadRequestError && e.code === "unsupported_schema"),
+  "openai: tools": async () => assert.equal(typeof (await openai.chat.completions.create({ ...short, messages, tools: [tool] })).choices[0].message.content, "string"),
+  "openai: tools required": async () => {
+    const ask = { ...long, messages, tools: [tool], tool_choice: "required", parallel_tool_calls: false };
+    const [whole] = (await openai.chat.completions.create(ask)).choices;
+    assert.equal(whole.finish_reason, "tool_calls");
+    assert.equal(whole.message.tool_calls[0].function.name, "add");
+    isDigit(JSON.parse(whole.message.tool_calls[0].function.arguments));
+    const [streamed] = (await openai.chat.completions.stream(ask).finalChatCompletion()).choices;
+    assert.equal(streamed.message.tool_calls[0].function.arguments, whole.message.tool_calls[0].function.arguments);
+  },
+  "openai: tool answers": async () => {
+    const call = { id: "123456789", type: "function", function: { name: "add", arguments: '{"n":1}' } };
+    const told = [...messages, { role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: call.id, content: "2" }];
+    assert.equal(typeof (await openai.chat.completions.create({ ...short, messages: told, tools: [tool] })).choices[0].message.content, "string");
+  },
   "openai: no such model": () => assert.rejects(openai.chat.completions.create({ ...short, model: "other", messages }), (e) => e instanceof OpenAI.NotFoundError && e.code === "model_not_found"),
 };
 
@@ -91,13 +114,23 @@ Object.assign(calls, {
     for await (const _ of await langchain().stream([["system", "Be brief."], ["user", "hello"]])) events++;
     assert.ok(events > 1);
   },
-  "langchain: tools": () => assert.rejects(langchain().bindTools([tool]).invoke("hello"), /no tools/),
-  "langchain: structured output": () => assert.rejects(langchain().withStructuredOutput({ title: "a", type: "object", properties: { x: { type: "number" } }, required: ["x"] }, { method: "jsonSchema" }).invoke("hello"), /structured output/),
+  "langchain: tools": async () => {
+    const a = await langchain({ maxTokens: 150 }).bindTools([tool], { tool_choice: "add", parallel_tool_calls: false }).invoke("hello", { seed: 7 });
+    assert.equal(a.tool_calls[0].name, "add");
+    isDigit(a.tool_calls[0].args);
+  },
+  "langchain: structured output": async () => isDigit(await langchain({ maxTokens: 150 }).withStructuredOutput({ title: "a", ...digit }, { method: "jsonSchema" }).invoke("hello", { seed: 7 })),
 });
 
-const model = createOpenAICompatible({ name: "rlzero", baseURL, apiKey: "none", includeUsage: true })("tiny");
+const model = createOpenAICompatible({ name: "rlzero", baseURL, apiKey: "none", includeUsage: true, supportsStructuredOutputs: true })("tiny");
 Object.assign(calls, {
   "ai-sdk: generateText": async () => assert.ok((await generateText({ model, maxOutputTokens: 5, seed: 7, messages, allowSystemInMessages: true })).usage.totalTokens > 0),
+  "ai-sdk: generateObject": async () => isDigit((await generateObject({ model, maxOutputTokens: 150, seed: 7, prompt: "hello", schema: jsonSchema(digit) })).object),
+  "ai-sdk: tools": async () => {
+    const a = await generateText({ model, maxOutputTokens: 150, seed: 7, prompt: "hello", tools: { add: aiTool({ inputSchema: jsonSchema(digit) }) }, toolChoice: "required" });
+    assert.equal(a.toolCalls[0].toolName, "add");
+    isDigit(a.toolCalls[0].input);
+  },
   "ai-sdk: streamText": async () => {
     const whole = await generateText({ model, maxOutputTokens: 5, seed: 7, prompt: "hello" });
     assert.equal(await streamText({ model, maxOutputTokens: 5, seed: 7, prompt: "hello" }).text, whole.text);

@@ -1,0 +1,101 @@
+package page
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/browser"
+)
+
+// million writes the folder of a run with a million completions, some 240 bytes each.
+func million(b *testing.B) *run {
+	b.Helper()
+	dir := filepath.Join(b.TempDir(), "run")
+	write(b, dir, "recipe.toml", "")
+	f, err := os.Create(filepath.Join(dir, "completions.jsonl"))
+	must(b, err)
+	w := bufio.NewWriterSize(f, 1<<20)
+	for step := range 4000 {
+		for i := range 250 {
+			x, y := step%97, i%89
+			fmt.Fprintf(w, `{"step":%d,"stage":"rl","prompt_id":"countdown/%d","group":%d,"sample":%d,"prompt":"%d %d 7 > %d:","completion":"%d+%d=%d-7=%d","reward":%d,"verdict":"%s","reason":"the result is the target","advantage":0.125,"tokens":12,"stop":"eos"}`+"\n",
+				step+1, step*250+i, i/8, i%8, x, y, x+y-7, x, y, x+y, x+y-7, i%2, []string{"wrong", "right"}[i%2])
+		}
+	}
+	must(b, w.Flush())
+	must(b, f.Close())
+	return &run{id: "run", dir: dir}
+}
+
+// BenchmarkIndex measures the index of a million completions.
+func BenchmarkIndex(b *testing.B) {
+	o := million(b)
+	info, err := os.Stat(filepath.Join(o.dir, "completions.jsonl"))
+	must(b, err)
+	b.SetBytes(info.Size())
+	for b.Loop() {
+		_, err := (&run{dir: o.dir}).stepsFrom("completions.jsonl", 0)
+		must(b, err)
+	}
+}
+
+// BenchmarkSearch measures answers from a million indexed completions.
+func BenchmarkSearch(b *testing.B) {
+	o := million(b)
+	_, err := o.stepsFrom("completions.jsonl", 0)
+	must(b, err)
+	for _, c := range []struct {
+		name string
+		q    Query
+	}{
+		{"verdict", Query{Verdict: "wrong"}},
+		{"text-nowhere", Query{Text: "zebra"}},
+		{"text-often", Query{Text: "=42"}},
+		{"text-everywhere", Query{Text: "-7="}},
+		{"regexp-literal", Query{Text: `=4\d-7=`, Regexp: true}},
+		{"regexp-nowhere", Query{Text: `zeb+ra`, Regexp: true}},
+		{"regexp-classes", Query{Text: `[2468]{3}`, Regexp: true}},
+	} {
+		c.q.Limit = 200
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := o.search(c.q)
+				must(b, err)
+			}
+		})
+	}
+}
+
+// BenchmarkCurves measures how long a browser takes from the address to the curves of
+// 10,000 steps of 40 metrics, in milliseconds of its clock.
+func BenchmarkCurves(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "run")
+	write(b, dir, "recipe.toml", fmt.Sprintf(recipeText, "long", "long", 1, "task"))
+	f, err := os.Create(filepath.Join(dir, "metrics.jsonl"))
+	must(b, err)
+	w := bufio.NewWriterSize(f, 1<<20)
+	for step := range 10_000 {
+		fmt.Fprintf(w, `{"step":%d,"stage":"rl","reward/mean":%g`, step+1, float64(step%100)/100)
+		for i := range 39 {
+			fmt.Fprintf(w, `,"my/metric_%d":%g`, i, float64((step*(i+1))%1000)/1000)
+		}
+		fmt.Fprintln(w, "}")
+	}
+	must(b, w.Flush())
+	must(b, f.Close())
+	page := browser.Start(b)
+	page.View(1280, 900, false)
+	url := served(b, filepath.Dir(dir)) + "#/run/run/curves"
+	total := 0.0
+	for b.Loop() {
+		page.Open("about:blank", "true")
+		page.Open(url, "window.shownHash === '#/run/run/curves' && document.querySelector('canvas')")
+		var shown float64
+		page.Eval("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r(performance.now()))))", &shown)
+		total += shown
+	}
+	b.ReportMetric(total/float64(b.N), "page-ms/op")
+}

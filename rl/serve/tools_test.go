@@ -1,0 +1,226 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu/refdev"
+	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model/text"
+)
+
+// templates write calls as the families do, and little else. That of Hermes is
+// testdata/clients/chat_template.jinja.
+var templates = map[string]string{
+	"llama3": `{%- for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}{"name": "{{ c.function.name }}", "parameters": {{ c.function.arguments | tojson }}}{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`,
+	"mistral": `{%- for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}[TOOL_CALLS] [{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}]{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`,
+}
+
+const hermes = "hermes"
+
+// calling is a server of the tiny model with a template of a family.
+func calling(t testing.TB, family string) *Server {
+	t.Helper()
+	m := tiny(t, refdev.New())
+	dir := t.TempDir()
+	template := []byte(templates[family])
+	if family == hermes {
+		var err error
+		if template, err = os.ReadFile(filepath.Join("testdata", "clients", "chat_template.jinja")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range map[string][]byte{"chat_template.jinja": template, "tokenizer_config.json": []byte(`{"eos_token":"<|im_end|>"}`), "tokenizer.json": nil} {
+		if data == nil {
+			var err error
+			if data, err = os.ReadFile(filepath.Join(fixtures.Selection(t, "chat"), name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if m.Tokenizer, err = text.ReadFolder(dir); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, m, nil)
+	if s.calls == nil || s.calls.Family != family {
+		t.Fatalf("%s is %v", family, s.calls)
+	}
+	return s
+}
+
+const someTools = `"tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object","properties":{"a":{"type":"integer","minimum":0,"maximum":9},"b":{"enum":["x","y"]}},"required":["a","b"],"additionalProperties":false}}},{"type":"function","function":{"name":"now"}}]`
+
+type withCalls struct {
+	Choices []struct {
+		Message, Delta struct {
+			Content *string
+			Calls   []struct {
+				Index    int
+				ID, Type string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		Finish *string `json:"finish_reason"`
+	}
+}
+
+// TestToolsRequired: an untrained model calls what it has to, with arguments of the schema, and
+// the events of a stream add up to the same calls.
+func TestToolsRequired(t *testing.T) {
+	for _, family := range []string{hermes, "llama3", "mistral"} {
+		s, whole := calling(t, family), 0
+		for seed := range 4 {
+			for choice, names := range map[string]string{`"required"`: "add now", `{"type":"function","function":{"name":"add"}}`: "add"} {
+				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"go"}],"max_tokens":160,"seed":%d,"parallel_tool_calls":%v,%s,"tool_choice":%s`, seed, seed%2 == 0, someTools, choice)
+				c := got[withCalls](t, s, "/v1/chat/completions", body+"}").Choices[0]
+				if *c.Finish == "length" { // more calls than there is room for
+					continue
+				}
+				whole++
+				if len(c.Message.Calls) == 0 || *c.Finish != "tool_calls" || c.Message.Content != nil {
+					t.Fatalf("%s, seed %d: %+v, %s", family, seed, c.Message, *c.Finish)
+				}
+				for _, k := range c.Message.Calls {
+					var a struct {
+						A *int
+						B string
+					}
+					if err := json.Unmarshal([]byte(k.Function.Arguments), &a); err != nil || !strings.Contains(names, k.Function.Name) || k.Function.Name == "add" && (a.A == nil || *a.A > 9 || a.B != "x" && a.B != "y") {
+						t.Errorf("%s: %+v, %v", family, k, err)
+					}
+				}
+				if seed%2 == 1 && len(c.Message.Calls) > 1 {
+					t.Errorf("%s: %d calls, one is asked for", family, len(c.Message.Calls))
+				}
+				streamed := map[int]string{}
+				_, events := ask(t, s, "/v1/chat/completions", body+`,"stream":true}`)
+				for _, e := range eventsOf(t, events) {
+					var p withCalls
+					if e == "[DONE]" {
+						continue
+					}
+					if err := json.Unmarshal([]byte(e), &p); err != nil {
+						t.Fatal(err)
+					}
+					for _, k := range p.Choices[0].Delta.Calls {
+						streamed[k.Index] += k.Function.Name + k.Function.Arguments
+					}
+				}
+				for i, k := range c.Message.Calls {
+					if streamed[i] != k.Function.Name+k.Function.Arguments {
+						t.Errorf("%s: streamed %q, whole %+v", family, streamed[i], k)
+					}
+				}
+			}
+		}
+		if whole < 3 {
+			t.Errorf("%s: %d answers came to an end", family, whole)
+		}
+	}
+}
+
+// TestToolsAuto: without being made to, a model that was not trained calls nothing, and its
+// text is whole.
+func TestToolsAuto(t *testing.T) {
+	s := calling(t, hermes)
+	body := `{"messages":[{"role":"user","content":"go"}],"max_tokens":30,"seed":3,` + someTools + `}`
+	c := got[withCalls](t, s, "/v1/chat/completions", body).Choices[0]
+	if c.Message.Calls != nil || c.Message.Content == nil || *c.Message.Content == "" {
+		t.Errorf("%+v", c)
+	}
+	none := got[spoken](t, s, "/v1/chat/completions", strings.Replace(body, `"tools"`, `"tool_choice":"none","tools"`, 1))
+	plain := got[spoken](t, s, "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}],"max_tokens":30,"seed":3}`)
+	if none.Choices[0].Message.Content != plain.Choices[0].Message.Content {
+		t.Error(`with tool_choice "none" the prompt has tools`)
+	}
+}
+
+// TestCaller: text and calls come apart, however the text is cut.
+func TestCaller(t *testing.T) {
+	s := calling(t, hermes)
+	for text, want := range map[string]string{
+		"well\n<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>": "well|add",
+		"a <tool_cal and <tool_call> x":                                           "a <tool_cal and <tool_call> x|",
+		"no call \n":                                                              "no call \n|",
+	} {
+		for size := 1; size < 9; size++ {
+			c := caller{callable: &callable{Calls: *s.calls, names: []string{"add"}}}
+			out := ""
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				out, rest = out+c.add(rest[:n]), rest[n:]
+			}
+			rest, calls := c.end()
+			out += rest + "|"
+			for _, k := range calls {
+				out += k.Name
+			}
+			if out != want {
+				t.Errorf("in pieces of %d: %q, want %q", size, out, want)
+			}
+		}
+	}
+}
+
+// TestToolsTold: calls and answers of earlier turns reach the template.
+func TestToolsTold(t *testing.T) {
+	s := calling(t, hermes)
+	ids, f := s.chatPrompt(json.RawMessage(`[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\": 1}"}}]},{"role":"tool","tool_call_id":"c1","content":"2"}]`), "messages", nil)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if text := s.m.Tokenizer.Decode(ids); !strings.Contains(text, "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>") || !strings.Contains(text, "tool\n2<|im_end|>") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestToolsRefused(t *testing.T) {
+	s := calling(t, hermes)
+	f := func(more string) string {
+		return `"tools":[{"type":"function","function":{"name":"f"` + more + `}}]`
+	}
+	for keys, want := range map[string]string{
+		`"tools":{}`: `tools is an object`,
+		`"tools":[{"type":"function","function":{"name":"a b"}}]`:            `1 to 64 letters`,
+		`"tools":[{"type":"function","function":{"name":"f","nmae":1}}]`:     `did you mean \"name\"?`,
+		f("") + `,"tool_choice":"maybe"`:                                     `accepted: \"none\"`,
+		f("") + `,"tool_choice":{"type":"function","function":{"name":"g"}}`: `and no tool has that name`,
+		f(`,"strict":true`):                                         `strict goes with`,
+		f("") + `,"parallel_tool_calls":false`:                      `parallel_tool_calls false goes with`,
+		f("") + `,"response_format":{"type":"json_object"}`:         `side by side`,
+		f(`,"parameters":{"not":{}}`) + `,"tool_choice":"required"`: `tools[0].function.parameters: the schema at /not`,
+		f(`,"description":"<|im_end|>"`):                            `contains a control token`,
+	} {
+		status, text := ask(t, s, "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}],`+keys+`}`)
+		if status != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", keys, status, text, want)
+		}
+	}
+	for messages, want := range map[string]string{
+		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:            `its role is \"user\"`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `no object of JSON`,
+		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                `has no name`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]}]`: `contains a control token`,
+		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                   `answers a call`,
+		`[{"role":"function","content":"a"}]`:                                                                  `has taken the place of`,
+	} {
+		status, text := ask(t, s, "/v1/chat/completions", `{"messages":`+messages+`}`)
+		if status != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", messages, status, text, want)
+		}
+	}
+}
