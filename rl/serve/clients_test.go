@@ -16,7 +16,7 @@ import (
 // (testdata/clients/README.md), are answered as they were then. When they were recorded,
 // the clients came to what was expected.
 func TestClients(t *testing.T) {
-	s := calling(t, hermes)
+	s := calling(t, hermes, nil)
 	f, err := os.Open(filepath.Join("testdata", "clients", "requests.jsonl"))
 	if err != nil {
 		t.Fatal(err)

@@ -219,12 +219,16 @@ func TestNoTemplate(t *testing.T) {
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{`{"prompt":"a","max_tokens":2}`, `{"messages":[{"role":"user","content":"a"}],"max_tokens":2,"logprobs":true}`,
 		`{"prompt":[1,2],"n":2,"max_tokens":1,"echo":true,"logprobs":3,"stop":["a"],"seed":1}`, `{"prompt_token_ids":[1],"token_ids":[2,3],"seed":4}`,
-		`{"prompt":["a","b"],"stream":true,"max_tokens":2}`, `{"tokens":[1,2]}`, `{"a":{"b":[1,{}]}}`, "{\"prompt\":\"\\u0000\\ud800\"}"} {
+		`{"prompt":["a","b"],"stream":true,"max_tokens":2}`,
+		`{"prompt":"a","max_tokens":5,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"string","pattern":"^a*$"}}}}`,
+		`{"messages":[{"role":"user","content":"a"}],"max_tokens":5,"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"tool_choice":"required"}`,
+		`{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"a"}],"max_tokens":2}`,
+		`{"tokens":[1,2]}`, `{"a":{"b":[1,{}]}}`, "{\"prompt\":\"\\u0000\\ud800\"}"} {
 		for path := range 5 {
 			f.Add(path, []byte(body))
 		}
 	}
-	s := plain(f, func(o *Options) { o.Engine.Sequences, o.Engine.Context = 4, 64 })
+	s := calling(f, hermes, func(o *Options) { o.Engine.Sequences, o.Engine.Context = 4, 128 })
 	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/check", "/tokenize", "/detokenize"}
 	f.Fuzz(func(t *testing.T, path int, body []byte) {
 		if len(body) > 4096 || strings.Contains(string(body), `"n"`) && len(body) > 200 {

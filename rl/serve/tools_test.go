@@ -29,7 +29,7 @@ var templates = map[string]string{
 const hermes = "hermes"
 
 // calling is a server of the tiny model with a template of a family.
-func calling(t testing.TB, family string) *Server {
+func calling(t testing.TB, family string, change func(*Options)) *Server {
 	t.Helper()
 	m := tiny(t, refdev.New())
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func calling(t testing.TB, family string) *Server {
 	if m.Tokenizer, err = text.ReadFolder(dir); err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, m, nil)
+	s := serving(t, m, change)
 	if s.calls == nil || s.calls.Family != family {
 		t.Fatalf("%s is %v", family, s.calls)
 	}
@@ -82,7 +82,7 @@ type withCalls struct {
 // the events of a stream add up to the same calls.
 func TestToolsRequired(t *testing.T) {
 	for _, family := range []string{hermes, "llama3", "mistral"} {
-		s, whole := calling(t, family), 0
+		s, whole := calling(t, family, nil), 0
 		for seed := range 4 {
 			for choice, names := range map[string]string{`"required"`: "add now", `{"type":"function","function":{"name":"add"}}`: "add"} {
 				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"go"}],"max_tokens":160,"seed":%d,"parallel_tool_calls":%v,%s,"tool_choice":%s`, seed, seed%2 == 0, someTools, choice)
@@ -136,7 +136,7 @@ func TestToolsRequired(t *testing.T) {
 // TestToolsAuto: without being made to, a model that was not trained calls nothing, and its
 // text is whole.
 func TestToolsAuto(t *testing.T) {
-	s := calling(t, hermes)
+	s := calling(t, hermes, nil)
 	body := `{"messages":[{"role":"user","content":"go"}],"max_tokens":30,"seed":3,` + someTools + `}`
 	c := got[withCalls](t, s, "/v1/chat/completions", body).Choices[0]
 	if c.Message.Calls != nil || c.Message.Content == nil || *c.Message.Content == "" {
@@ -151,7 +151,7 @@ func TestToolsAuto(t *testing.T) {
 
 // TestCaller: text and calls come apart, however the text is cut.
 func TestCaller(t *testing.T) {
-	s := calling(t, hermes)
+	s := calling(t, hermes, nil)
 	for text, want := range map[string]string{
 		"well\n<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>": "well|add",
 		"a <tool_cal and <tool_call> x":                                           "a <tool_cal and <tool_call> x|",
@@ -178,7 +178,7 @@ func TestCaller(t *testing.T) {
 
 // TestToolsTold: calls and answers of earlier turns reach the template.
 func TestToolsTold(t *testing.T) {
-	s := calling(t, hermes)
+	s := calling(t, hermes, nil)
 	ids, f := s.chatPrompt(json.RawMessage(`[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\": 1}"}}]},{"role":"tool","tool_call_id":"c1","content":"2"}]`), "messages", nil)
 	if f != nil {
 		t.Fatal(f)
@@ -189,7 +189,7 @@ func TestToolsTold(t *testing.T) {
 }
 
 func TestToolsRefused(t *testing.T) {
-	s := calling(t, hermes)
+	s := calling(t, hermes, nil)
 	f := func(more string) string {
 		return `"tools":[{"type":"function","function":{"name":"f"` + more + `}}]`
 	}
