@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -215,14 +216,19 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+var environment = regexp.MustCompile(`^[A-Z_]+=`)
+
 // exampleCommands are the command lines of rlzero in a line of a help text, as a
-// shell would cut them: indented, perhaps behind $ or |.
+// shell would cut them: indented, perhaps behind $, | or settings of the environment.
 func exampleCommands(line string) [][]string {
 	if !strings.HasPrefix(line, "   ") {
 		return nil
 	}
 	var commands [][]string
 	for _, command := range shellWords(strings.TrimPrefix(strings.TrimSpace(line), "$ ")) {
+		for len(command) > 0 && environment.MatchString(command[0]) {
+			command = command[1:]
+		}
 		if len(command) > 1 && command[0] == "rlzero" {
 			commands = append(commands, command[1:])
 		}
