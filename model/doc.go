@@ -85,8 +85,8 @@
 // # Logits
 //
 // The logits of a batch are never kept: they are made for a block of rows in a
-// workspace of at most 64 MiB, reduced to four numbers a row, and made again in
-// the backward pass.
+// workspace of at most 64 MiB (on a card, 512 MiB or a 32nd of its memory, whichever
+// is less), reduced to four numbers a row, and made again in the backward pass.
 //
 // # Drafts
 //

@@ -80,7 +80,7 @@ func TestGuide(t *testing.T) {
 		}
 		e := engineOf(t, m, tight)
 		for i, r := range reqs[:3] { // a claim, and one with a token that is not allowed
-			for at := range []int{-1, 0, len(want[i][0].IDs) - 1} {
+			for _, at := range []int{-1, 0, len(want[i][0].IDs) - 1} {
 				claimed := make([]Completion, len(want[i]))
 				for j, c := range want[i] {
 					claimed[j].IDs = slices.Clone(c.IDs)

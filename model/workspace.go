@@ -12,9 +12,12 @@ import (
 // (RATIONALE.md#why-are-logits-made-in-blocks).
 const logitsBytes = 64 << 20
 
-// cardLogitsBytes is that of devices with memory of their own: few rows would leave a
-// large GPU idle while each sums over the whole vocabulary.
-const cardLogitsBytes = 512 << 20
+// Devices with memory of their own take a share of it, up to a bound: few rows would leave
+// a large GPU idle while each sums over the whole vocabulary. The blocks change no bits.
+const (
+	cardLogitsBytes = 512 << 20
+	cardLogitsShare = 32
+)
 
 // pool allocates device memory under one label and remembers the first error.
 type pool struct {
@@ -83,7 +86,7 @@ type headSpace struct {
 func blockRows(vocabp, maxRows int, caps gpu.Caps) int {
 	most := logitsBytes
 	if caps.Kind == gpu.Discrete {
-		most = cardLogitsBytes
+		most = max(logitsBytes, min(cardLogitsBytes, caps.Memory/cardLogitsShare))
 	}
 	n := min(most, caps.MaxBinding) / (4 * vocabp) / 64 * 64
 	return max(64, min(n, (maxRows+63)&^63))

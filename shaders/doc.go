@@ -49,8 +49,9 @@
 // each, so loads are few and wide and stand in loops, which also bounds the time
 // of its compiler. T0 is for any device at WebGPU's default limits: at most
 // 256 invocations and 16 KiB of workgroup memory, no subgroups, no 64-bit
-// integers. T1 is for GPUs with 32 KiB of workgroup memory: products and attention
-// whose loads are 16 bytes wide and whose tiles follow the extent. Its sums have the
+// integers. T1 is for GPUs with 32 KiB of workgroup memory: products,
+// backward attention and column sums whose loads are 16 bytes wide and whose tiles follow
+// the extent. Its sums have the
 // order of T0, so its bits are those of T0, whose shaders it takes for all other
 // kernels; gpu's TestWideTierKeepsBits compares them.
 //

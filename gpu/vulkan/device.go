@@ -30,6 +30,7 @@ type Device struct {
 	buffers  map[*buffer]struct{}
 	programs map[*program]struct{}
 	transfer *transfer // made when first needed
+	failed   error     // what lost writes that had been taken; from then on every write, read and submission fails
 
 	// Submissions are numbered from 1. Those up to finished have ended.
 	submitted, finished uint64

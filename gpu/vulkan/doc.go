@@ -28,7 +28,7 @@
 // (Caps.Unified) buffers stay mapped and Write and Read are plain copies;
 // elsewhere they go through a staging buffer of 16 MiB. Writes and the zeros of new
 // buffers are collected and submitted before the next program or read: an engine
-// writes hundreds of small lists between two programs. Read returns when the copy is
+// writes dozens of small lists between two programs. Read returns when the copy is
 // done.
 //
 // # Threads

@@ -8,8 +8,8 @@ import "github.com/rlzero/rlzero/gpu/internal/vk"
 const stagingSize = 16 << 20
 
 // transfer copies between the host and memory that it cannot reach. Writes are collected
-// in one command buffer, which is submitted before the next program or read: a decoding
-// round writes a dozen small lists, and a submission for each takes longer than the round.
+// in one command buffer, which is submitted before the next program or read: an engine
+// writes dozens of small lists a round, and a submission for each takes longer than the round.
 type transfer struct {
 	staging  *buffer // host memory, stagingSize bytes
 	commands vk.CommandBuffer
@@ -96,6 +96,9 @@ func (d *Device) download(b *buffer, offset int, data []byte) error {
 
 // openTransfer begins to record copies behind everything submitted, unless it did already.
 func (d *Device) openTransfer() (*transfer, error) {
+	if d.failed != nil {
+		return nil, d.failed
+	}
 	if d.transfer == nil {
 		if err := d.makeTransfer(); err != nil {
 			return nil, err
@@ -139,26 +142,29 @@ func (d *Device) makeTransfer() error {
 // flush submits what is queued.
 func (d *Device) flush() error {
 	t := d.transfer
-	if t == nil || !t.open {
-		return nil
+	if d.failed != nil || t == nil || !t.open {
+		return d.failed
 	}
 	t.open, t.used = false, 0
+	queued := t.queued
+	t.queued = map[*buffer][]extent{}
 	d.vk.Barrier(t.commands, copies, vk.Scope{
 		Stages: computeScope.Stages | copies.Stages | vk.StageHost,
 		Access: computeScope.Access | copies.Access | vk.AccessHostRead | vk.AccessHostWrite,
 	})
-	if err := checkResult(d.vk.End(t.commands), "vkEndCommandBuffer", transferLabel); err != nil {
-		return err
+	err := checkResult(d.vk.End(t.commands), "vkEndCommandBuffer", transferLabel)
+	if err == nil {
+		err = checkResult(d.vk.Submit(t.commands), "vkQueueSubmit", transferLabel)
 	}
-	if err := checkResult(d.vk.Submit(t.commands), "vkQueueSubmit", transferLabel); err != nil {
+	if err != nil { // writes that were promised are lost: no buffer can be relied on any more
+		d.failed = err
 		return err
 	}
 	d.submitted++
 	t.lastUse = d.submitted
-	for b := range t.queued {
+	for b := range queued {
 		b.lastUse = d.submitted
 	}
-	clear(t.queued)
 	return nil
 }
 

@@ -13,9 +13,12 @@ import (
 // Limits of a pattern.
 const (
 	maxPattern = 1000    // bytes
+	maxInst    = 10_000  // instructions that it is compiled to
 	maxStates  = 2000    // of its automaton
 	maxWork    = 4 << 20 // steps of all patterns of a form
 )
+
+var errPattern = fmt.Errorf("the pattern is too large; accepted: one of at most %d states", maxStates)
 
 // pattern makes a deterministic automaton of a pattern by the subset construction. Its
 // states are sets of instructions, and characters that no instruction tells apart are one.
@@ -48,6 +51,9 @@ func (b *builder) pattern(from int32, text string, to int32) error {
 	if err != nil {
 		return err
 	}
+	if len(prog.Inst) > maxInst {
+		return fmt.Errorf("the pattern has %d instructions; accepted: at most %d", len(prog.Inst), maxInst)
+	}
 	p := &pattern{b: b, prog: prog, states: map[string]int32{}}
 	if err := p.cut(); err != nil {
 		return err
@@ -77,6 +83,9 @@ func (p *pattern) cut() error {
 	p.cuts = []rune{0, 0xD800, 0xE000}
 	class := func(lo, hi rune) { p.cuts = append(p.cuts, lo, hi+1) }
 	for _, in := range p.prog.Inst {
+		if len(p.cuts) > 1<<16 { // a class such as \pL has over a thousand, wherever it stands
+			p.compact()
+		}
 		switch in.Op {
 		case syntax.InstEmptyWidth:
 			if syntax.EmptyOp(in.Arg)&^(syntax.EmptyBeginText|syntax.EmptyEndText) != 0 {
@@ -96,9 +105,13 @@ func (p *pattern) cut() error {
 			class('\n', '\n')
 		}
 	}
+	p.compact()
+	return nil
+}
+
+func (p *pattern) compact() {
 	slices.Sort(p.cuts)
 	p.cuts = slices.Compact(p.cuts)
-	return nil
 }
 
 // follow adds what an instruction comes to without a character.
@@ -184,7 +197,7 @@ func (p *pattern) state(s place) (int32, error) {
 		return at, nil
 	}
 	if len(p.states) == maxStates || p.b.work > maxWork || p.b.large() {
-		return 0, fmt.Errorf("the pattern is too large; accepted: one of at most %d states", maxStates)
+		return 0, errPattern
 	}
 	s.node = p.b.node()
 	p.states[string(key)] = s.node
@@ -213,6 +226,9 @@ func (p *pattern) read(s place) error {
 			continue
 		}
 		next := place{}
+		if p.b.work > maxWork {
+			return errPattern
+		}
 		for _, pc := range s.set {
 			p.b.work++
 			if p.prog.Inst[pc].MatchRune(c) {

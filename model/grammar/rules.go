@@ -96,19 +96,24 @@ func (b *builder) then(from int32, t string) int32 {
 // texts reads one of several texts, byte by byte, so that there is one reading of what they
 // have in common.
 func (b *builder) texts(from int32, list []string, to int32) {
-	at := map[string]int32{"": from}
+	type step struct {
+		at int32
+		by byte
+	}
+	steps := map[step]int32{}
 	for _, t := range list {
-		for i := range len(t) {
-			last := i == len(t)-1
-			if _, there := at[t[:i+1]]; there && !last {
-				continue
-			}
-			next := to
-			if !last {
+		at := from
+		for i := 0; i < len(t)-1 && !b.large(); i++ {
+			next, there := steps[step{at, t[i]}]
+			if !there {
 				next = b.node()
-				at[t[:i+1]] = next
+				steps[step{at, t[i]}] = next
+				b.on(at, t[i], t[i], next)
 			}
-			b.on(at[t[:i]], t[i], t[i], next)
+			at = next
+		}
+		if t != "" {
+			b.on(at, t[len(t)-1], t[len(t)-1], to)
 		}
 	}
 }

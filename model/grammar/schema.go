@@ -29,7 +29,12 @@ type schemas struct {
 }
 
 func unsupported(at, format string, args ...any) error {
-	return &SchemaError{at, fmt.Sprintf(format, args...)}
+	const most = 400 // bytes: what is found may be long
+	why := fmt.Sprintf(format, args...)
+	if len(why) > most {
+		why = strings.ToValidUTF8(why[:most], "") + " ..."
+	}
+	return &SchemaError{at, why}
 }
 
 // annotations say nothing about what is valid.
@@ -55,6 +60,9 @@ var alone = []string{"$ref", "anyOf", "enum", "const"}
 // schema reads a value of a schema. head is the pointer of the rule that begins here, if
 // nothing was read since.
 func (c *schemas) schema(v value, at, head string, from, to int32) error {
+	if c.b.large() {
+		return errLarge
+	}
 	if v.kind == 't' {
 		c.b.called(from, ruleValue, to)
 		return nil
@@ -241,6 +249,9 @@ func typesOf(v value, at string) ([]string, error) {
 	for _, x := range list {
 		if x.kind != '"' || !slices.Contains(names, x.text) {
 			return nil, unsupported(at+"/type", "found %s; accepted: %s", x.json(), strings.Join(names, ", "))
+		}
+		if slices.Contains(out, x.text) {
+			return nil, unsupported(at+"/type", "%q stands twice; accepted: each type once", x.text)
 		}
 		out = append(out, x.text)
 	}

@@ -82,6 +82,8 @@ func drawValue(f cli.Flag, r *rand.Rand) string {
 		return pick("0", "3")
 	case *cli.Float64Flag:
 		return pick("-1", "0.5", "2")
+	case *cli.DurationFlag:
+		return pick("0s", "1m0s", "-3ms")
 	}
 	return pick("x", "-x", "--", "--json", "-", "a=b", "two words", "", "train", "show")
 }
@@ -148,13 +150,14 @@ func TestFlagsAnywhere(t *testing.T) {
 }
 
 // TestFlagNames: where the same name means a flag with a value in one command
-// and without one in another, nobody could tell which word belongs to it.
+// and without one in another, nobody could tell which word belongs to it. A list is a
+// flag with a value.
 func TestFlagNames(t *testing.T) {
 	kinds := map[string]string{}
 	for _, l := range leaves(app(strings.NewReader(""), io.Discard, io.Discard)) {
 		for _, f := range l.flags {
 			for _, name := range f.Names() {
-				kind := fmt.Sprintf("%T", f)
+				kind := strings.Replace(fmt.Sprintf("%T", f), "StringSlice", "String", 1)
 				if other := kinds[name]; other != "" && other != kind {
 					t.Errorf("--%s of rlzero %s is a %s, elsewhere a %s", name, strings.Join(l.path, " "), kind, other)
 				}

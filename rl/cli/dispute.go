@@ -21,7 +21,7 @@ import (
 )
 
 // disputesDir is the folder of a run that keeps the results for which workers were
-// refused: ITEM.json for each, and DIGEST.safetensors for the weights.
+// refused: ITEM-WORKER.json for each, and DIGEST.safetensors for the weights.
 const disputesDir = "disputes"
 
 // maxDispute is the size of the largest ITEM.json that is read, maxWeights that of its
@@ -55,7 +55,9 @@ func (w *workers) save(d fleet.Dispute, spec []byte, note func(string)) error {
 	if err != nil {
 		return err
 	}
-	name := disputesDir + "/" + d.Item.ID().String() + ".json"
+	// Several workers may be refused for one item: the canary is the same for all.
+	by := sha256.Sum256(append([]byte(d.Worker+"\x00"), d.Answer...))
+	name := fmt.Sprintf("%s/%v-%x.json", disputesDir, d.Item.ID(), by[:4])
 	err = store.WriteBeside(store.OS(), w.dir, disputesDir+"/"+weights, d.Weights)
 	if err == nil {
 		err = store.WriteBeside(store.OS(), w.dir, name, append(text, '\n'))
@@ -90,10 +92,12 @@ func (w *workers) recall() error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
-	w.options.Trusted, w.options.Refused = known.Trusted, known.Refused
+	if w.options.Trusted = known.Trusted; w.hub != nil {
+		w.options.Refused = known.Refused
+	}
 	w.options.Remember = func(trusted map[string]int, refused map[string]string) error {
-		if w.hub == nil {
-			refused = nil
+		if w.hub == nil { // those of other machines stay refused
+			refused = known.Refused
 		}
 		text, err := json.MarshalIndent(workersLine{trusted, refused}, "", "  ")
 		if err != nil {

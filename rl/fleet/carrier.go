@@ -53,4 +53,5 @@ type Policy struct {
 type Delivery struct {
 	Worker string
 	Result []byte
+	Tested bool // since it joined, the worker has answered a canary that is not too old
 }

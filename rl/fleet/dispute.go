@@ -41,7 +41,7 @@ func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dis
 func (f *Fleet) unchecked() map[string]int {
 	out := maps.Clone(f.trusted)
 	for _, j := range f.given {
-		if _, there := out[j.by]; !there && j.by != "" && !j.checked {
+		if since, there := out[j.by]; j.by != "" && !j.checked && (!there || f.version < since) {
 			out[j.by] = f.version
 		}
 	}

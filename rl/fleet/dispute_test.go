@@ -139,5 +139,14 @@ func TestRemember(t *testing.T) {
 		if err := run(3, wrongToken); err != nil { // it is given nothing
 			t.Errorf("a refused worker is back: %v", err)
 		}
+		// A run that went back behind what was trusted draws all of it again.
+		trusted, refused = map[string]int{"w": 5}, map[string]string{}
+		if err := run(3, wrongToken); !errors.As(err, &late) || late.Since != 3 {
+			t.Errorf("went back: %v, %v", err, trusted)
+		}
+		trusted, refused = map[string]int{"other": 5}, map[string]string{}
+		if err := run(3, honest); err != nil || !maps.Equal(trusted, map[string]int{"w": 3}) {
+			t.Errorf("went back: %v, %v", err, trusted)
+		}
 	})
 }

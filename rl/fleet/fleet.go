@@ -188,6 +188,8 @@ func (f *Fleet) announce(ctx context.Context, requests []rollout.Request) error 
 		return err
 	}
 	f.trusted, f.given = f.unchecked(), nil
+	// A run that went back to earlier weights draws again what was trusted from these on.
+	maps.DeleteFunc(f.trusted, func(_ string, since int) bool { return since >= version })
 	f.version = version
 	f.policy.Weights, f.policy.Data, f.policy.Known = digestOf(data), data, f.known()
 	f.newCanary(requests)

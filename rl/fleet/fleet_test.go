@@ -245,7 +245,7 @@ func TestCatch(t *testing.T) {
 			if rng.IntN(10) == 0 {
 				wrongToken(&right[0][0])
 			}
-			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{j.item.ID(), right}.Encode()}); err != nil {
+			if _, err := f.receive(t.Context(), table, Delivery{"w", Result{j.item.ID(), right}.Encode(), true}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -162,9 +162,9 @@ func (m *Memory) Fetch(_ context.Context, weights Digest, most int) ([]byte, err
 func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error {
 	id, err := resultItem(result)
 	m.change(func() {
-		m.results = append(m.results, Delivery{worker, result})
+		s, was := m.tests[worker]
+		m.results = append(m.results, Delivery{worker, result, was && s.answered > 0 && m.round-s.answered <= canaryEvery})
 		if err == nil && m.policy.Canary != nil && id == digestOf(m.policy.Canary) {
-			s := m.tests[worker]
 			s.answered = m.round
 			m.tests[worker] = s
 		}

@@ -37,10 +37,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	if j.done != nil {
 		f.counts.Duplicates++
-		return false, f.duplicate(ctx, t, j, d.Worker, r)
+		return false, f.duplicate(ctx, t, j, d, r)
 	}
 	f.counts.Answered++
-	if f.drafts(d.Worker) {
+	if f.drafts(d) {
 		return true, f.draft(ctx, t, j, d.Worker, r)
 	}
 	f.drawn(j, r)
@@ -60,9 +60,9 @@ func (f *Fleet) drawn(j *job, r Result) {
 	}
 }
 
-// drafts says whether a worker's tokens are drafts.
-func (f *Fleet) drafts(worker string) bool {
-	return f.opt.Mode == Draft || f.classes[worker] != classSame
+// drafts says whether the tokens of a result are drafts.
+func (f *Fleet) drafts(d Delivery) bool {
+	return f.opt.Mode == Draft || !d.Tested || f.classes[d.Worker] != classSame
 }
 
 // draft takes a result's ids as drafts of what the trainer draws.
@@ -109,8 +109,8 @@ func (f *Fleet) check(ctx context.Context, t *table, j *job) error {
 
 // duplicate compares a second result of an item with the first: equal inputs give equal
 // bytes, so one that differs proves that one of the two workers is wrong.
-func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, worker string, r Result) error {
-	if f.drafts(worker) || sameAll(j.done, r.Completions) {
+func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, d Delivery, r Result) error {
+	if f.drafts(d) || sameAll(j.done, r.Completions) {
 		return nil
 	}
 	if !j.checked {
@@ -118,7 +118,7 @@ func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, worker string, 
 			return err
 		}
 	}
-	return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
+	return f.refuse(ctx, t, f.wrong(j, d.Worker, r.Completions, j.done))
 }
 
 func (f *Fleet) note(format string, args ...any) {

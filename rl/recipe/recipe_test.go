@@ -132,6 +132,9 @@ func TestRoundTrip(t *testing.T) {
 				s.GroupSize++ // estimators compare at least two
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
 				s.EvalProblems = 1 + r.IntN(base.Task.EvalProblems)
+				// Formulas of the example have the example's bounds.
+				s.Numbers.MaxCompletionTokens, s.Numbers.GroupSize, s.Numbers.PromptsPerStep = "", "", ""
+				s.SecondChance.Replace = min(s.SecondChance.Replace, s.GroupSize)
 			}
 		}
 		if r.IntN(2) == 0 {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rlzero/rlzero/rl/random"
@@ -47,7 +48,10 @@ func gainOf(drawing, step float64) string {
 	share := min(drawing/step, 1)
 	text := fmt.Sprintf("drawing completions takes %.0f %% of a step: ", 100*share)
 	if most := 1 / (1 - share); most < 100 {
-		return text + fmt.Sprintf("workers can make it at most %.2g times as fast", most)
+		if most >= 10 {
+			most = math.Round(most)
+		}
+		return text + fmt.Sprintf("workers can make it at most %v times as fast", math.Round(10*most)/10)
 	}
 	return text + "it gets faster with each worker"
 }

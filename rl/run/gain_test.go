@@ -49,7 +49,7 @@ func TestGain(t *testing.T) {
 	if n := strings.Count(show.String(), "drawing completions takes "); n != 1 {
 		t.Errorf("the gain is told %d times:\n%s", n, show.String())
 	}
-	for want, c := range map[string][2]float64{"24 % of a step: workers can make it at most 1.3 times as fast": {0.24, 1}, "50 % of a step: workers can make it at most 2 times as fast": {2, 4}, "100 % of a step: it gets faster with each worker": {1, 1}} {
+	for want, c := range map[string][2]float64{"24 % of a step: workers can make it at most 1.3 times as fast": {0.24, 1}, "50 % of a step: workers can make it at most 2 times as fast": {2, 4}, "99 % of a step: workers can make it at most 91 times as fast": {0.989, 1}, "100 % of a step: it gets faster with each worker": {1, 1}} {
 		if got := gainOf(c[0], c[1]); !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

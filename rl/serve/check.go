@@ -88,9 +88,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 		return f
 	}
 	c := &checked{query: *newQuery(false)}
-	s.parsing <- struct{}{}
-	_, f = checkKeys.read("", data, c, false)
-	<-s.parsing
+	s.parsed(func() { _, f = checkKeys.read("", data, c, false) })
 	if f != nil {
 		return f
 	}

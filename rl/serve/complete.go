@@ -14,18 +14,26 @@ import (
 	"github.com/rlzero/rlzero/rl/web"
 )
 
+// parsed parses a body, once few enough others are. A panic, which net/http recovers,
+// leaves the place free.
+func (s *Server) parsed(parse func()) {
+	s.parsing <- struct{}{}
+	defer func() { <-s.parsing }()
+	parse()
+}
+
 // complete answers /v1/completions and /v1/chat/completions.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) *fault {
 	data, f := readBody(w, r)
 	if f != nil {
 		return f
 	}
-	s.parsing <- struct{}{}
-	q, f := readQuery(data, chat, s.o.Lenient)
-	if f == nil {
-		f = s.readPrompts(q)
-	}
-	<-s.parsing
+	var q *query
+	s.parsed(func() {
+		if q, f = readQuery(data, chat, s.o.Lenient); f == nil {
+			f = s.readPrompts(q)
+		}
+	})
 	if f != nil {
 		return f
 	}

@@ -101,9 +101,12 @@ func (g guided) Next(id int) model.Guide { return guided{g.State.Next(id)} }
 func newVocabulary(m *model.Model) *grammar.Vocabulary {
 	all := make([][]byte, m.Config.Vocab)
 	copy(all, m.Tokenizer.TokenBytes())
-	for id := range all {
-		if m.Tokenizer.Special(id) {
+	for id, bytes := range all {
+		switch {
+		case m.Tokenizer.Special(id):
 			all[id] = grammar.TokenBytes(id)
+		case slices.ContainsFunc(bytes, func(b byte) bool { return b >= 0xF5 }): // in no text, and among those of a control token
+			all[id] = nil
 		}
 	}
 	return grammar.NewVocabulary(all)

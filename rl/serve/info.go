@@ -131,9 +131,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, known keys[tokeniz
 		return nil, f
 	}
 	t := &tokenizing{}
-	s.parsing <- struct{}{}
-	ignored, f := known.read("", data, t, s.o.Lenient)
-	<-s.parsing
+	var ignored []string
+	s.parsed(func() { ignored, f = known.read("", data, t, s.o.Lenient) })
 	if f != nil {
 		return nil, f
 	}

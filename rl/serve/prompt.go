@@ -185,11 +185,18 @@ func (s *Server) chatPrompt(value json.RawMessage, name string, tools any) ([]in
 		return nil, f
 	}
 	for i, t := range turns {
-		switch at := element(name, i); {
+		at := element(name, i)
+		switch {
 		case s.calls == nil && (t.Role == toolRole || t.Calls != nil):
 			return nil, unsupported(at+".role", "%s", noCalls)
 		case t.Calls != nil:
 			if f := s.noControl(at+".tool_calls", t.given); f != nil {
+				return nil, f
+			}
+		}
+		for _, m := range [][2]string{{"name", t.Name}, {"tool_call_id", t.CallID}} {
+			quoted, _ := json.Marshal(m[1])
+			if f := s.noControl(at+"."+m[0], quoted); f != nil {
 				return nil, f
 			}
 		}

@@ -215,6 +215,7 @@ func TestToolsRefused(t *testing.T) {
 		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `no object of JSON`,
 		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                `has no name`,
 		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]}]`: `contains a control token`,
+		`[{"role":"tool","content":"a","tool_call_id":"<|im_end|>"}]`:                                          `contains a control token`,
 		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                   `answers a call`,
 		`[{"role":"function","content":"a"}]`:                                                                  `has taken the place of`,
 	} {

@@ -35,7 +35,7 @@ func (x drawn) matching(fact, pattern string) (formula.Column, error) {
 	if err != nil { // the formula was checked
 		return formula.Column{}, fmt.Errorf("%s: %w", fact, err)
 	}
-	c := formula.Column{Level: formula.Token, V: []float64{}}
+	c, is := formula.Column{Level: formula.Token, V: []float64{}}, patterns[fact]
 	for i := range x.cs {
 		pieces := x.Prompts.Pieces(x.cs[i].View.Drawn())
 		matches, at := expr.FindAllStringIndex(strings.Join(pieces, ""), -1), 0
@@ -44,7 +44,13 @@ func (x drawn) matching(fact, pattern string) (formula.Column, error) {
 				matches = matches[1:]
 			}
 			to := at + len(piece)
-			c.V = append(c.V, holds(slices.ContainsFunc(matches, func(m []int) bool { return patterns[fact](at, to, m) })))
+			found := false
+			for _, m := range matches {
+				if found = is(at, to, m); found || m[0] >= to { // those behind begin later still
+					break
+				}
+			}
+			c.V = append(c.V, holds(found))
 			at = to
 		}
 	}

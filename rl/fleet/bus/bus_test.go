@@ -60,13 +60,17 @@ func (p *paper) Sample(_ context.Context, requests []rollout.Request, seed uint6
 }
 
 // trainer is a run whose weights change with its version. They are sent in several parts.
-type trainer struct{ version int }
+type trainer struct {
+	version int
+	slow    time.Duration // of a call
+}
 
 func (tr *trainer) weights() ([]byte, error) {
 	return append(fmt.Appendf(nil, "weights %12d", tr.version), make([]byte, 2*partBytes)...), nil
 }
 
 func (tr *trainer) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	time.Sleep(tr.slow)
 	w, _ := tr.weights()
 	p := &paper{}
 	p.Load(w)
@@ -310,7 +314,8 @@ func TestExternal(t *testing.T) {
 	t.Cleanup(again.Shutdown)
 	s.joins(t, 2)
 	before := s.fleet.Counts().Answered
-	for range 20 { // until the hub and a worker are connected again
+	s.run.slow = 20 * time.Millisecond // a step that ends at once hears nobody
+	for range 50 {                     // until the hub and a worker are connected again
 		if s.step(t); s.fleet.Counts().Answered > before {
 			return
 		}
