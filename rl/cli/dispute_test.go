@@ -74,8 +74,15 @@ func TestRecall(t *testing.T) {
 	if err := w.options.Remember(map[string]int{"a": 3}, map[string]string{"b": "because"}); err != nil {
 		t.Fatal(err)
 	}
-	next := &workers{dir: w.dir}
-	if err := next.recall(); err != nil || next.options.Trusted["a"] != 3 || next.options.Refused["b"] != "because" {
+	local := &workers{dir: w.dir} // of this machine alone: who was refused elsewhere stays so
+	if err := local.recall(); err != nil || local.options.Trusted["a"] != 3 || local.options.Refused != nil {
+		t.Errorf("%v, %+v", err, local.options)
+	}
+	if err := local.options.Remember(map[string]int{"a": 3}, map[string]string{"device": "because"}); err != nil {
+		t.Fatal(err)
+	}
+	next := &workers{dir: w.dir, hub: &bus.Hub{}}
+	if err := next.recall(); err != nil || next.options.Trusted["a"] != 3 || next.options.Refused["b"] != "because" || len(next.options.Refused) != 1 {
 		t.Errorf("%v, %+v", err, next.options)
 	}
 	if err := os.WriteFile(filepath.Join(w.dir, workersFile), []byte("x"), 0o600); err != nil {
