@@ -67,6 +67,13 @@ func (r *Runs) Handler() http.Handler {
 			return
 		}
 		defer f.Close()
+		// A reader that asks for what comes next while the file became shorter makes no
+		// mistake: browsers note a 416 as an error of the page.
+		var from int64
+		if _, err := fmt.Sscanf(q.Header.Get("Range"), "bytes=%d-", &from); err == nil && from >= info.Size() {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		http.ServeContent(w, q, "", info.ModTime(), f)
 	}))

@@ -11,7 +11,7 @@ R.source = {
   async bytes(id, file, from, to) {
     const range = "bytes=" + from + "-" + (to == null ? "" : to - 1);
     const r = await fetch("run/" + encodeURIComponent(id) + "/" + file, { headers: { Range: range } });
-    if (r.status === 416 || r.status === 404) return new Uint8Array();
+    if (r.status === 404) return new Uint8Array();
     if (!r.ok) throw new Error((await r.text()).trim());
     return new Uint8Array(await r.arrayBuffer());
   },
