@@ -145,6 +145,8 @@ func TestFaults(t *testing.T) {
 		"token_mean(logp*B)":           "f: column 17: unknown name B",
 		"token_mean(lopg)":             "did you mean logp?",
 		"tokn_mean(logp)":              "did you mean token_mean?",
+		"micro_token_mean(logp)":       "f: column 1: there is no micro_token_mean: a mean over a micro-batch",
+		"turns":                        "there is no turns: a completion has one turn",
 		"1 +\n  group_mean(logp)":      "line 2, column 3: group_ takes one value for each completion, found one value for each token",
 		"batch_mean(difficulty)":       "prompts_... to count each prompt once",
 		"prompts_mean(reward)":         "write group_mean(...)",
