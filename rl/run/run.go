@@ -63,7 +63,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{parts: train.Parts{Recipe: o.Opened.Recipe, Source: o.Opened.Source, Record: train.NewRecord(o.Opened.Recipe)}, drawn: o.Report}
+	r := &run{drawn: o.Report}
 	defer r.close()
 	if err := r.open(o); err != nil {
 		return nil, err
