@@ -152,7 +152,9 @@ type process struct {
 func (pr program) run(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(pr.path, args...), ended: make(chan struct{})}
-	p.dir = args[slices.Index(args, "--run")+1]
+	if i := slices.Index(args, "--run"); i >= 0 {
+		p.dir = args[i+1]
+	}
 	p.cmd.Stderr = p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -60,6 +61,7 @@ func (r *run) open(o Options) error {
 			return err
 		}
 		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers}
+		r.parts.Cast.Panel, _ = workers.(rollout.Panel)
 	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)

@@ -24,7 +24,13 @@ type HeldOut struct {
 // NewHeldOut makes the evaluations of a run.
 func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*HeldOut, error) {
 	h := &HeldOut{recipe: r}
-	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify}
+	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
+	if name, options := source.Grader(); c.Panel != nil && name != "" {
+		var err error
+		if h.Collector.Asks, err = verify.New(name, options); err != nil {
+			return nil, err
+		}
+	}
 	if d := r.Task.Demonstrator(); d != nil {
 		h.Form = d.Valid
 	}
