@@ -25,16 +25,15 @@ type HeldOut struct {
 func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*HeldOut, error) {
 	h := &HeldOut{recipe: r}
 	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
-	if name, options := source.Grader(); c.Panel != nil && name != "" {
-		var err error
-		if h.Collector.Asks, err = verify.New(name, options); err != nil {
+	var err error
+	if c.Panel != nil && r.Task.Verifier != "" {
+		if h.Collector.Asks, err = verify.New(r.Task.Verifier, r.Task.Options); err != nil {
 			return nil, err
 		}
 	}
 	if d := r.Task.Demonstrator(); d != nil {
 		h.Form = d.Valid
 	}
-	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
 	h.texts = prompts.TextsOf(h.Problems)
 	return h, err

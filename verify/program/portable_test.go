@@ -25,7 +25,7 @@ func TestPortable(t *testing.T) {
 	long, brief := map[string]any{"timeout": 300.0}, map[string]any{"timeout": 0.1}
 	for name, c := range map[string]struct {
 		cases []judged
-		home map[string]any
+		home  map[string]any
 	}{
 		"code:python": {[]judged{
 			{long, "```python\nprint('a')\n```", verify.Right, true}, {long, "```python\nprint('b')\n```", verify.Wrong, true}, {long, "no program", verify.Wrong, true},
