@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -72,6 +73,7 @@ func (r *run) prepare(o Options) error {
 			return err
 		}
 		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers}
+		r.parts.Cast.Panel, _ = workers.(rollout.Panel)
 	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
