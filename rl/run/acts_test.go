@@ -27,6 +27,7 @@ import (
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/train"
+	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
 
 // setByTest are keys of a stage that TestActs sets itself, so that a step takes a moment, or
