@@ -92,7 +92,6 @@ type Fleet struct {
 	judged  []*question    // by workers, and used, by the weights of now
 	told    map[string]int // what Remember was told last; nil: it is to be told
 	deaf    int            // workers of the last call, if none of them answered
-	mute    int            // the same of those that judge
 	gaps    []time.Duration
 	counts  Counts
 }
