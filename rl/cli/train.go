@@ -47,6 +47,10 @@ mode exact, results of a device that computes the same bits are used, and a shar
 is checked (--audit). Of other devices, and of all in mode draft, every token that was
 drawn is checked, and replaced from the first that differs.
 
+With lag = 1 in an rl stage workers draw while the run learns, and the longer of the two
+counts: rlzero recipes show countdown-lag. --dry-run tells what a lag means, and whether the
+loss corrects for it.
+
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
 loopback at a free port. nats://HOST:PORT is a NATS server that is there; /NAME after it

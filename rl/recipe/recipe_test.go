@@ -303,7 +303,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < batch_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
 	{"more chances than completions", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, replace = 9}\n[stage.algorithm]", "stage.rl.second_chance.replace = 9 is out of range; accepted: at most group_size = 8, or 0 for all"},
 	{"store by numbers", "[stage.algorithm]", "replay = {store = \"group_std(reward)\"}\n[stage.algorithm]", "FILE:35:11: stage.rl.replay.store: a number where a condition is wanted"},
-	{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance] or [stage.replay]"},
+	{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance], [stage.replay] or lag"},
 	{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"reward - mean(collision)\"", "stage.rl.algorithm reads collision (sum of the squared probabilities when the token was drawn; no stage supplies it yet)"},
 	{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: the name of a metric is not accepted; accepted: my/ and lower-case letters"},
 	{"metric's level", "clip_high = 0.28", "metrics = {\"my/long\" = \"tokens\"}", "stage.rl.algorithm.metrics.my/long: one value for each completion where one value for the run is wanted"},

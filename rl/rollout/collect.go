@@ -41,6 +41,14 @@ type Sampler interface {
 	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
 }
 
+// Early is a Sampler that can begin before anybody waits for it.
+type Early interface {
+	Sampler
+	// Begin hands out requests for which Sample is called next, by the weights of now. It
+	// waits for nobody. Sample gives the same completions without it.
+	Begin(ctx context.Context, requests []Request) error
+}
+
 // Renderer writes a problem as the token ids that a model reads, and tells the text of those
 // that it writes.
 type Renderer interface {
@@ -66,6 +74,27 @@ type Besides func(problem verify.Problem, text string) []verify.Verdict
 // Collect samples n completions of each problem and judges them. The completions of
 // problem i draw from the streams i·n to i·n+n-1 of the key.
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+	starts, err := c.starts(problems)
+	if err != nil {
+		return nil, err
+	}
+	return c.From(ctx, starts, n, params, key, besides)
+}
+
+// Begin hands out what Collect samples, if the sampler can begin early.
+func (c *Collector) Begin(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key) error {
+	early, can := c.Sampler.(Early)
+	if !can {
+		return nil
+	}
+	starts, err := c.starts(problems)
+	if err != nil {
+		return err
+	}
+	return early.Begin(ctx, requestsOf(starts, n, params, key))
+}
+
+func (c *Collector) starts(problems []verify.Problem) ([]Start, error) {
 	starts := make([]Start, len(problems))
 	for i, p := range problems {
 		ids, err := c.Renderer.Prompt(p)
@@ -74,7 +103,7 @@ func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n in
 		}
 		starts[i] = Start{Problem: p, Prompt: ids}
 	}
-	return c.From(ctx, starts, n, params, key, besides)
+	return starts, nil
 }
 
 // Start is what completions of a problem begin behind.
@@ -84,15 +113,19 @@ type Start struct {
 	Given   []int // the beginning of each completion, which counts as one of its tokens; nil: none
 }
 
-// From samples n completions behind each start and judges them, as Collect does.
-func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+func requestsOf(starts []Start, n int, params Params, key random.Key) []Request {
 	requests := make([]Request, len(starts))
 	for i, s := range starts {
 		key.Stream = uint32(i * n)
 		requests[i] = Request{Prompt: slices.Concat(s.Prompt, s.Given), N: n, Params: params, Key: key}
 		requests[i].Params.MaxTokens -= len(s.Given)
 	}
-	drawn, err := c.Sampler.Sample(ctx, requests)
+	return requests
+}
+
+// From samples n completions behind each start and judges them, as Collect does.
+func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+	drawn, err := c.Sampler.Sample(ctx, requestsOf(starts, n, params, key))
 	if err != nil {
 		return nil, err
 	}
