@@ -56,15 +56,14 @@ type Renderer interface {
 	Decode(ids []int) string
 }
 
-// Grader judges a completion without its end token; ended says that the model ended
-// it, rather than the length limit.
-type Grader func(problem verify.Problem, text string, ended bool) verify.Verdict
-
 // Collector samples completions and judges them.
 type Collector struct {
 	Sampler  Sampler
 	Renderer Renderer
-	Task     Grader // the first verdict of every completion
+
+	// Task gives the first verdict of every completion, of its text without the end token;
+	// ended says that the model ended it, rather than the length limit.
+	Task func(problem verify.Problem, text string, ended bool) verify.Verdict
 }
 
 // Besides judges a completion by the verifiers that a stage declares besides the
