@@ -97,7 +97,7 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	nowFact("value", "", "what the value head says now: a linear map of the final hidden state that the token is drawn from, learnt by a loss that reads it"),
 	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
-	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn; with lag: when the step begins"),
+	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn; for methods with lag: when the step begins"),
 	tokenFact("ema", "nats", "log-prob by the moving average of the policy's weights over the updates of the stage, which keep the share ema_decay of themselves at each; costs a second copy of what is trained and a forward pass"),
 	tokenFact("old_value", "", "value when the token was drawn; of replayed rows and with lag: when the step begins; costs a forward pass"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
