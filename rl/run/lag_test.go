@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -41,7 +42,7 @@ func TestLagResumes(t *testing.T) {
 		trainOn(t, dev, base, false, sets...)
 		want := runFiles(t, base)
 		all := checkpointDirs(t, base)
-		for keep := range len(all) {
+		for keep := 0; keep < len(all); keep += every(lag, 3, 1) {
 			dir := copyRun(t, base)
 			for _, c := range checkpointDirs(t, dir)[keep:] {
 				must(t, os.RemoveAll(c))
@@ -52,7 +53,7 @@ func TestLagResumes(t *testing.T) {
 				t.Fatalf("lag %d, from checkpoint %d", lag, keep)
 			}
 		}
-		for stopAt := 1; ; stopAt += 13 {
+		for stopAt := 1; lag > 0; stopAt += every(lag, 0, 29) {
 			dir := t.TempDir()
 			if !interruptedAt(t, dir, stopAt, sets) {
 				break
@@ -73,6 +74,17 @@ func TestLagResumes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// every is how many cases are passed over: fewer with a lag, and none in the long form.
+func every(lag, without, with int) int {
+	switch {
+	case gputest.Long():
+		return 1
+	case lag == 0:
+		return without
+	}
+	return with
 }
 
 // interruptedAt trains until the sampler begins with its n-th prompt; false: the run ended
