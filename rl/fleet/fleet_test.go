@@ -309,6 +309,10 @@ func TestBegin(t *testing.T) {
 		begin(requestsOf(100, 8))
 		time.Sleep(9 * time.Second)
 		sample(requestsOf(101, 8), 4)
+		tr.version++
+		begin(requestsOf(102, 8))
+		synctest.Wait()
+		sample(requestsOf(102, 9), 5) // one more than was begun
 		if c := f.Counts(); c.Dropped == 0 || c.Here > 0 || c.Hedged > 0 {
 			t.Errorf("%+v", c)
 		}
