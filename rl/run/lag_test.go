@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -178,6 +179,27 @@ func TestLagEffective(t *testing.T) {
 	for i, row := range metricRows(t, dir, "policy/lag_effective") {
 		if want := []float64{0.5, 2.5, 2.5}[i]; row["policy/lag_effective"] != want {
 			t.Errorf("step %d: policy/lag_effective is %v, want %v", i+1, row["policy/lag_effective"], want)
+		}
+	}
+}
+
+// TestLagNotScored: a step that cannot be scored stops the run when it is drawn, before those
+// that are learned from first. It stands in the log by its own number, and the run can go on.
+func TestLagNotScored(t *testing.T) {
+	dir := t.TempDir()
+	r := shortRecipe(t, append(slices.Clone(smallRun), "stage.rl.steps=6", "stage.rl.lag=2", "stage.rl.reward=if(step == 4, unscored, random)")...)
+	for _, resume := range []bool{false, true} {
+		_, err := Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: resume, Device: tester(t), Show: &bytes.Buffer{}})
+		if !errors.Is(err, train.ErrNotScored) || !strings.Contains(err.Error(), "20 of the 20 completions in step 4 of stage rl have no score") {
+			t.Fatal(err)
+		}
+		all := checkpointDirs(t, dir)
+		if newest := filepath.Base(all[len(all)-1]); newest != "step-000009" {
+			t.Errorf("the newest checkpoint is %s, want that of the first step", newest)
+		}
+		lines := completionLines(t, dir)
+		if len(lines) != 40 || lines[19].Step != 9 || lines[20].Step != 12 {
+			t.Errorf("%d completions are logged", len(lines))
 		}
 	}
 }
