@@ -172,6 +172,7 @@ var guardedCalls = []struct {
 			{"rl/run/gain.go", "what workers can bring, which is shown"},
 			{"rl/train/imitate.go", "timing.jsonl"},
 			{"rl/train/reinforce.go", "timing.jsonl"},
+			{"rl/train/ahead.go", "timing.jsonl: how long a step waits for its completions"},
 			{"rl/train/prefer.go", "timing.jsonl"},
 			{"main_test.go", "waits for a program to write a file, with a bound"},
 			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
