@@ -2,6 +2,7 @@
 // write and what that is paid, and whether to trust it.
 //
 //	run folders ── Open ──> Runs ──┬─ Handler ──> files by range, events, search ──> browser
+//	                               ├─ Ask ──────> the same without a connection, for command web
 //	                               └─ WriteFile ──> one HTML file with everything in it
 //
 // # How it works
@@ -22,6 +23,12 @@
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see [Query]
 //	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
+//
+// # The page that trains in the browser
+//
+// Site is the same application with more scripts before its last one (web/internal/site):
+// they put a program in a worker in the place of the server, and that answers by Ask. Try
+// serves the folder of such a page.
 //
 // # Units and caveats
 //
