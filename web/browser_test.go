@@ -200,10 +200,10 @@ func TestPage(t *testing.T) {
 	b.Wait("R.runs.get('countdown-short').rows.length > 0")
 	click(b, "Pause")
 	b.Wait("document.querySelector('.bar').textContent.includes('paused')")
-	var rows int
-	b.Eval("R.runs.get('countdown-short').rows.length", &rows)
+	var size int // not the lines: an evaluation after a stage completes the last one
+	b.Eval("R.runs.get('countdown-short').sizes['metrics.jsonl']", &size)
 	click(b, "One step")
-	b.Wait(fmt.Sprintf("R.runs.get('countdown-short').rows.length > %d && document.querySelector('.bar').textContent.includes('paused')", rows))
+	b.Wait(fmt.Sprintf("R.runs.get('countdown-short').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", rows))
 	quiet(t, b, "pause and step")
 
 	open(b, url) // the run ends with its page

@@ -20,20 +20,36 @@ import (
 	"github.com/rlzero/rlzero/rl/doctor"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/page"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
 // modelsDir holds the models that were dropped on the page.
 const modelsDir = "/models"
 
-// fetch answers what rl/page's Handler answers: {path, range} -> {status} and the body.
+// fetch answers what the page would ask a server: {path, range} -> {status} and the body.
 func fetch(p *program, c call) (any, []byte, error) {
 	var a struct{ Path, Range string }
 	if err := c.read(&a); err != nil {
 		return nil, nil, err
 	}
-	status, body, err := p.runs.Ask(a.Path, a.Range, func(text []byte) { c.Write(text) }) // to the page: it never fails
-	return map[string]int{"status": status}, append([]byte{}, body...), err
+	status, body := p.runs.Ask(a.Path, a.Range)
+	return map[string]int{"status": status}, append([]byte{}, body...), nil
+}
+
+// watch tells which files of runs have changed, as notes, and does not end.
+func watch(p *program, c call) (any, []byte, error) {
+	return nil, nil, p.runs.Watch(context.Background(), func(n page.News) error {
+		if n.Run == "" {
+			return nil
+		}
+		line, err := json.Marshal(n)
+		if err != nil { // two texts and a number always encode
+			panic(err)
+		}
+		_, err = c.Write(line)
+		return err
+	})
 }
 
 // pack is a folder as a zip file: {run, model} -> the run, or its newest model as a Hugging

@@ -4,7 +4,7 @@
 // visitor's GPU through WebGPU or, without one, on the plain-Go device.
 //
 //	page (rl/page and web/internal/site) ── messages ──> worker ──> this program ──> rl/run
-//	     <── files of runs, as rl/page's Handler gives them out ──┘        writes run folders
+//	     <── files of runs, as rl/page gives them out ──┘        writes run folders
 //
 // make web puts it into dist/web with its page. A run there is an ordinary one: it writes
 // an ordinary folder below /runs through package os, which the worker keeps in the
@@ -63,6 +63,7 @@ var actions = map[string]action{
 	"sample":   sample,
 	"step":     steer(stepping),
 	"train":    train,
+	"watch":    watch,
 	"zip":      pack,
 }
 

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"errors"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,31 +25,36 @@ func TestAsk(t *testing.T) {
 			header = []string{"Range", c.ranges}
 		}
 		want := get(t, runs.Handler(), "/"+c.path, header...)
-		status, got, err := runs.Ask(c.path, c.ranges, nil)
-		must(t, err)
-		if text := body(t, want); status != want.StatusCode || string(got) != text {
+		status, got := runs.Ask(c.path, c.ranges)
+		if text := body(t, want); status != want.StatusCode || strings.TrimSpace(string(got)) != strings.TrimSpace(text) {
 			t.Errorf("%s %s: status %d and %q, the handler gives %d and %q", c.path, c.ranges, status, got, want.StatusCode, text)
 		}
 	}
-	if _, _, err := runs.Ask("%", "", nil); err == nil {
-		t.Error("an address that is none is accepted")
+	if status, _ := runs.Ask("%", ""); status != http.StatusBadRequest {
+		t.Errorf("an address that is none has status %d", status)
 	}
 }
 
-// TestAskEvents: what an event stream writes is told as it comes.
-func TestAskEvents(t *testing.T) {
+// TestWatch: a file that has grown is told, and nothing of the files that were there.
+func TestWatch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, "recipe.toml", "")
 	runs, err := Open(dir)
 	must(t, err)
-	told := make(chan string)
-	go runs.Ask("events", "", func(text []byte) { told <- string(text) }) // it ends with the test's process
-	if text := <-told; !strings.HasPrefix(text, ": ready") {
-		t.Errorf("the stream begins with %q", text)
-	}
-	write(t, dir, "metrics.jsonl", "{}\n")
-	if text := <-told; !strings.Contains(text, `"file":"metrics.jsonl","run":"run","size":3`) {
-		t.Errorf("a file that has grown is told as %q", text)
+	looks, ended := 0, errors.New("enough")
+	err = runs.Watch(t.Context(), func(n News) error {
+		if n == (News{}) {
+			looks++
+			write(t, dir, "metrics.jsonl", "{}\n")
+			return nil
+		}
+		if looks != 1 || n != (News{"metrics.jsonl", "run", 3}) {
+			t.Errorf("after look %d: %+v", looks, n)
+		}
+		return ended
+	})
+	if err != ended {
+		t.Errorf("it ends with %v", err)
 	}
 }
 

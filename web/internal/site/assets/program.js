@@ -46,7 +46,7 @@ R.fetch = async (path, options) => {
   const { value, bytes } = await R.program.ask("fetch", { path, range });
   return new Response(value.status === 204 ? null : bytes, { status: value.status });
 };
-R.events = (heard) => { R.program.ask("fetch", { path: "events" }, [], (text) => { for (const m of text.matchAll(/^data: (.*)$/gm)) heard(JSON.parse(m[1])); }).catch(() => {}); };
+R.events = (heard) => { R.program.ask("watch", {}, [], (line) => heard(JSON.parse(line))).catch(() => {}); };
 
 // R.jobs are the runs that the program works on: {state, line, device, speed}.
 R.jobs = new Map();
