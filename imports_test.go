@@ -78,6 +78,7 @@ var layers = []layer{
 	{folder: "rl/serve", imports: "gpu internal/hint model model/grammar model/text model/text/template rl/chat rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer rl/lines rl/random rl/rollout"},
 	{folder: "rl/page", imports: "internal/files internal/hint rl/compare rl/lines rl/metrics", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
+	{folder: "internal/browser/inside", imports: "internal/browser"},
 	{folder: "web", imports: "gpu gpu/refdev gpu/webgpu internal/hint model rl/cast rl/doctor rl/infer rl/lines rl/page rl/recipe rl/recipe/presets rl/resolve rl/run rl/store", tests: "internal/browser rl/web"},
 	{folder: "web/internal/site", imports: "rl/page"},
 	{folder: "rl/report", imports: "rl/lines rl/recipe"},
@@ -132,11 +133,11 @@ var guardedImports = []struct {
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
 	{"net", "rl/fleet/bus rl/web", false, "they listen where the user said, on loopback by default; nothing else talks to a network"},
-	{"net/*", "rl/fleet/bus rl/page rl/serve rl/web", false, "likewise; net/url is no network"},
+	{"net/*", "internal/browser/inside rl/fleet/bus rl/page rl/serve rl/web", false, "likewise; net/url is no network; and a test's program in a browser gets its files by loopback"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "rl/fleet rl/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
-	{"os/exec", "internal/browser internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "internal/browser internal/browser/inside internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
@@ -155,7 +156,7 @@ var guardedCalls = []struct {
 			{"rl/store", "the door itself"},
 			{"internal/fixtures/fixtures.go", "a test's temporary folder"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
-			{"internal/browser", "the profile of a browser, in the temporary folder"},
+			{"internal/browser", "the profile of a browser, in the temporary folder, and the files of tests that run in one"},
 			{"rl/cli/worker.go", "worker --key-new FILE: a key, of no run"},
 			{"rl/cli/page.go", "page --out FILE: for people, of no run"},
 			{"rl/doctor", "the runs that it compares live in a temporary folder"},

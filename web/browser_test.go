@@ -203,7 +203,7 @@ func TestPage(t *testing.T) {
 	var size int // not the lines: an evaluation after a stage completes the last one
 	b.Eval("R.runs.get('countdown-short').sizes['metrics.jsonl']", &size)
 	click(b, "One step")
-	b.Wait(fmt.Sprintf("R.runs.get('countdown-short').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", rows))
+	b.Wait(fmt.Sprintf("R.runs.get('countdown-short').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", size))
 	quiet(t, b, "pause and step")
 
 	open(b, url) // the run ends with its page
