@@ -14,7 +14,7 @@ import (
 func BenchmarkFirstResult(b *testing.B) {
 	page := browser.Start(b, browser.WebGPU...)
 	page.View(1280, 900, false)
-	url := served(b)
+	url := served(b) + onGPU
 	for b.Loop() {
 		open(page, url)
 		var ms float64
@@ -32,7 +32,7 @@ func BenchmarkFirstResult(b *testing.B) {
 func BenchmarkInput(b *testing.B) {
 	page := browser.Start(b, browser.WebGPU...)
 	page.View(1280, 900, false)
-	open(page, served(b))
+	open(page, served(b)+onGPU)
 	train(page)
 	page.Wait("document.querySelector('.facts')")
 	for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -250,8 +251,8 @@ func (p *program) device() (gpu.Caps, error) {
 	return p.caps, nil
 }
 
-// shown are the presets that the page puts first: they need no files, and learn within
-// minutes. The last one is for a device without a GPU.
+// shown are the presets of the page: they need no files, and learn within minutes. The
+// last and smallest comes first without a GPU.
 var shown = []string{"countdown-blind", "chain-sum-tiny", "countdown-tiny", "countdown-short"}
 
 // about says what there is: version, device and presets.
@@ -265,9 +266,9 @@ func about(p *program, _ call) (any, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	names := shown
+	names := slices.Clone(shown)
 	if caps.Kind == gpu.Reference {
-		names = shown[len(shown)-1:]
+		slices.Reverse(names)
 	}
 	var list []preset
 	for _, name := range names {

@@ -3,7 +3,8 @@
 "use strict";
 
 R.program = (() => {
-  const worker = new Worker("worker.js"), waiting = new Map(), heard = [];
+  // ?device=webgpu names a device, as --device does on the command line.
+  const worker = new Worker("worker.js" + location.search), waiting = new Map(), heard = [];
   let next = 0, dead = "", set;
   const ready = new Promise((r) => { set = r; });
   worker.onerror = (e) => end(e.message || "it could not be loaded");

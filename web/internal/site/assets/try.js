@@ -86,12 +86,12 @@ const start = (() => {
   const form = R.h("form", {},
     R.h("fieldset", {}, R.h("legend", {}, "Choose what it learns"), cards),
     R.h("details", { class: "recipe" }, R.h("summary", {}, "Change the recipe"), R.h("label", { for: "recipe", class: "unseen" }, "The recipe, in TOML"), editor, faults),
-    R.h("p", { class: "act" }, go, R.h("span", { class: "soft" }, "It goes on while this tab is open, and from where it was when you come back.")), wrong);
+    R.h("p", { class: "act" }, go, R.h("span", { class: "soft" }, "It trains while this tab is open, and goes on from its last checkpoint when you come back.")), wrong);
   form.addEventListener("submit", (e) => { e.preventDefault(); working(wrong, train)(e); });
 
   const el = R.h("section", { class: "try" },
     R.h("h1", {}, "Watch a model learn, on your own GPU"),
-    R.h("p", { class: "lead" }, "A small language model begins with random numbers. It tries, a rule says right or wrong, and it learns from that alone. Everything happens in this tab: nothing is installed and nothing is sent anywhere."),
+    R.h("p", { class: "lead" }, "A small language model begins with random numbers. It imitates what answers look like, and then learns from trying, and from being told right or wrong. Everything happens in this tab: nothing is installed, and nothing is sent anywhere."),
     device, form);
   return {
     el,
@@ -108,7 +108,7 @@ const start = (() => {
 
 function withoutGPU(about) {
   return R.h("div", { class: "device without" },
-    R.h("p", {}, R.h("b", {}, "This browser offers no GPU here."), ` The program computes on the processor instead (${about.device}), with the smallest recipe. That is slow, and the same in every other way.`),
+    R.h("p", {}, R.h("b", {}, "This browser offers no GPU here."), " The program computes on the processor instead, in plain Go. That is slow, and the same in every other way: begin with the smallest recipe."),
     R.h("details", {}, R.h("summary", {}, "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
 }
 

@@ -28,7 +28,7 @@ async function start() {
   self.process = { getuid: () => 0, getgid: () => 0, geteuid: () => 0, getegid: () => 0, getgroups: () => [], pid: 1, ppid: 0, umask: () => 0o22, cwd: () => "/", chdir() { throw failed("ENOSYS"); } };
   importScripts("wasm_exec.js");
   const go = new Go();
-  go.env = { HOME: "/", TMPDIR: "/tmp" };
+  go.env = { HOME: "/", TMPDIR: "/tmp", RLZERO_DEVICE: new URLSearchParams(self.location.search).get("device") || "" };
   const { instance } = await WebAssembly.instantiateStreaming(unpacked(await fetch("rlzero.wasm.gz")), go.importObject);
   const ready = new Promise((r) => { self.begun = r; });
   const ended = go.run(instance).then(() => { throw new Error("the program has ended: " + last.trim().split("\n")[0]); });
