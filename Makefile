@@ -60,7 +60,7 @@ nightly:
 
 # What needs no device and no fixtures: a few seconds.
 test-short:
-	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./rl/reward/ ./rl/audit/ ./rl/report/ ./rl/tasks/ ./verify/ ./verify/instruct/
+	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./rl/reward/ ./rl/audit/ ./rl/compare/ ./rl/tasks/ ./verify/ ./verify/instruct/
 
 # Every fuzz target for a few seconds, without coverage so that nothing is built anew;
 # counted, as a run that is timed may end in "context deadline exceeded".

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/page"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/resolve"
@@ -104,7 +105,7 @@ func (p *program) start(id string, opened *resolve.Opened, again bool) error {
 	caps := dev.Caps()
 	j.tell(string(running), "device", caps.Name)
 	go func() {
-		_, err := run.Train(context.Background(), run.Options{Opened: opened, Dir: dir, Resume: again, Device: dev, Show: j, Version: version})
+		_, err := run.Train(context.Background(), run.Options{Opened: opened, Dir: dir, Resume: again, Device: dev, Show: j, Version: version, Report: reportOf})
 		dev.Close() // of one that is lost nothing is left to free
 		delete(p.jobs, id)
 		if err != nil {
@@ -114,6 +115,15 @@ func (p *program) start(id string, opened *resolve.Opened, again bool) error {
 		j.tell("finished", "", "")
 	}()
 	return nil
+}
+
+// reportOf is the report of a run, which goes along when it is downloaded.
+func reportOf(dir string) ([]byte, error) {
+	runs, err := page.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return runs.File(page.Room)
 }
 
 // advice is what can be done about the end of a run.

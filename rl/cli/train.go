@@ -28,7 +28,7 @@ func trainCommand() *cli.Command {
 		Usage:     "run a recipe: a preset's name or a TOML file",
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
-completions.jsonl, checkpoints/ (Hugging Face folders), report.html, curves/.
+completions.jsonl, checkpoints/ (Hugging Face folders), report.html.
 Ctrl-C saves a checkpoint and prints the command that continues the run. Progress goes
 to standard error.
 
@@ -89,7 +89,7 @@ func train(c *cli.Context) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version, Report: reportOf}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func train(c *cli.Context) error {
 		}
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
-	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
+	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, run.ReportFile), sum.Checkpoint)
 	example := "PROMPT"
 	if terminal.Printable(sum.Example, 200) {
 		example = terminal.ShellWord(sum.Example)

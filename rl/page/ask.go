@@ -129,7 +129,9 @@ func (r *Runs) of(o *run, name string, q url.Values) (any, error) {
 		if other == nil {
 			return nil, fmt.Errorf("run %q: %w", q.Get("with"), fs.ErrNotExist)
 		}
-		return r.against(o, other), nil
+		return r.cached(o, other), nil
+	case "method.json":
+		return o.methods(), nil
 	}
 	return nil, nil
 }

@@ -81,7 +81,7 @@ func (r *Runs) events(w http.ResponseWriter, q *http.Request) {
 	r.Watch(q.Context(), func(n News) error {
 		if n.Run != "" {
 			line, err := json.Marshal(n)
-			if err != nil { // two strings and a number always encode
+			if err != nil { // two texts and a number always encode
 				panic(err)
 			}
 			fmt.Fprintf(w, "data: %s\n\n", line)

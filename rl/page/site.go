@@ -12,18 +12,35 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// scripts are the page's, in the order in which they are loaded: a screen is one file.
-var scripts = []string{"uplot/uPlot.iife.min.js", "base.js", "data.js", "scale.js", "draw.js", "runs.js", "now.js", "curves.js", "completions.js", "heldout.js", "compare.js", "trust.js", "machine.js", "main.js"}
+// The page's scripts, in the order in which they are loaded: what every screen uses, the
+// screens, one file each, and what shows them.
+var (
+	scripts       = []string{"base.js", "data.js", "scale.js", "draw.js"}
+	screenScripts = []string{"runs.js", "now.js", "curves.js", "completions.js", "heldout.js", "compare.js", "trust.js", "machine.js", "report.js"}
+	mains         = []string{"main.js"}
+)
 
-var styles = []string{"uplot/uPlot.min.css", "page.css"}
+// A server gives out uPlot before them, for curves that grow; a page that is one file draws
+// all its curves as SVG.
+const (
+	uplot      = "uplot/uPlot.iife.min.js"
+	uplotStyle = "uplot/uPlot.min.css"
+	style      = "page.css"
+)
+
+// pageStyles and pageScripts are those of a page that a server gives out, in order.
+var (
+	pageStyles  = []string{uplotStyle, style}
+	pageScripts = slices.Concat([]string{uplot}, scripts, screenScripts, mains)
+)
 
 // linked is the head of the page that a server gives out.
 func linked() string {
 	var b strings.Builder
-	for _, name := range styles {
+	for _, name := range pageStyles {
 		fmt.Fprintf(&b, "<link rel=\"stylesheet\" href=\"assets/%s\">\n", name)
 	}
-	for _, name := range scripts {
+	for _, name := range pageScripts {
 		fmt.Fprintf(&b, "<script defer src=\"assets/%s\"></script>\n", name)
 	}
 	return b.String()
@@ -43,7 +60,7 @@ func document(head string) string {
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header id="top"></header>
-<main id="main" tabindex="-1"><noscript>This page needs JavaScript. <code>rlzero report RUN</code> writes one that does not.</noscript></main>
+<main id="main" tabindex="-1"><noscript>This page needs JavaScript. <code>rlzero show RUN</code> and <code>rlzero export RUN --format csv</code> do not.</noscript></main>
 <div id="live" role="status" class="unseen"></div>
 </body>
 </html>
@@ -59,12 +76,10 @@ const entry = "index.html"
 
 // Site is the page that trains in the browser, as files by their names: this package's
 // scripts and styles, and those of more. The scripts in before come ahead of the last of
-// this package, which starts the page; styles come after its own.
+// this package, which starts the page; the styles in after come after its own.
 func Site(more map[string][]byte, before, after []string) (map[string][]byte, error) {
 	site := maps.Clone(more)
-	last := scripts[len(scripts)-1]
-	names := slices.Concat(styles, scripts)
-	for _, name := range names {
+	for _, name := range slices.Concat(pageStyles, pageScripts) {
 		data, err := assets.ReadFile("assets/" + name)
 		if err != nil {
 			return nil, err
@@ -73,10 +88,11 @@ func Site(more map[string][]byte, before, after []string) (map[string][]byte, er
 	}
 	var head strings.Builder
 	fmt.Fprintf(&head, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", tryPolicy)
-	for _, name := range slices.Concat(styles, after) {
+	for _, name := range slices.Concat(pageStyles, after) {
 		fmt.Fprintf(&head, "<link rel=\"stylesheet\" href=\"%s\">\n", path.Base(name))
 	}
-	for _, name := range slices.Concat(scripts[:len(scripts)-1], before, []string{last}) {
+	last := len(pageScripts) - 1
+	for _, name := range slices.Concat(pageScripts[:last], before, pageScripts[last:]) {
 		fmt.Fprintf(&head, "<script defer src=\"%s\"></script>\n", path.Base(name))
 	}
 	site[entry] = []byte(document(head.String()))

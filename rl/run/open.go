@@ -19,7 +19,6 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
@@ -65,7 +64,6 @@ func (r *run) open(o Options) error {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
 	caps := o.Device.Caps()
-	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
 	r.want = NewState(caps)
 	r.want.Recipe = identityOf(full, string(text))
 	return r.openFolder(o, text)

@@ -256,7 +256,9 @@ R.program.on((e) => {
   const r = R.runs.get(e.run);
   if (r) r.state = state;
   if (bars.has(e.run)) bars.get(e.run).refresh();
-  if (state !== was.state && was.state) R.say(`${e.run}: ${STATES[state] || state}`);
+  if (state === was.state || !was.state) return;
+  R.say(`${e.run}: ${STATES[state] || state}`);
+  if (R.parse().id === e.run || !R.parse().id) news(); // the state stands in other places too
 });
 
 // The first screen is that of the runs, below what starts one; every other has the bar.
