@@ -48,13 +48,14 @@ var layers = []layer{
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines", tests: "gpu gpu/gputest gpu/refdev"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/recipe rl/rollout", tests: "gpu/gputest rl/random rl/receipt rl/resolve rl/run"},
 	{folder: "rl/fleet/delta", modules: "github.com/klauspost/compress"},
-	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta", tests: "gpu/gputest rl/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
+	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta rl/fleet/verdict", tests: "gpu/gputest rl/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
+	{folder: "rl/fleet", imports: "internal/packed rl/fleet/verdict rl/random rl/rollout verify"},
+	{folder: "rl/fleet/verdict", imports: "internal/packed verify"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify"},
@@ -120,6 +121,7 @@ var layers = []layer{
 	{folder: "internal/fixtures"},
 	{folder: "internal/hint"},
 	{folder: "internal/llamacpp", imports: "internal/fixtures"},
+	{folder: "internal/packed"},
 	{folder: "internal/worker"},
 }
 
@@ -186,6 +188,7 @@ var guardedCalls = []struct {
 			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
 			{"rl/fleet/bus", "which workers are there, and how long is waited before asking again"},
 			{"rl/fleet/fleet_test.go", "time of a bubble of testing/synctest"},
+			{"rl/fleet/judge_test.go", "time of a bubble of testing/synctest"},
 			{"rl/fleet/workers_test.go", "time of a bubble of testing/synctest"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"web/gate.go", "when messages of the page get a turn; never what is computed"},

@@ -98,7 +98,7 @@ func TestRowsDoNotDependOnBatch(t *testing.T) {
 	for _, k := range rowwiseKernels {
 		t.Run(k.kernel, func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-				for _, c := range slices.Concat(oracle.Cases(k.kernel), oracle.Cases(k.kernel+"_bf16")) {
+				for _, c := range slices.Concat(oracle.Cases(k.kernel), oracle.Cases(k.kernel+"_bf16"), oracle.Cases(k.kernel+"_q8_0"), oracle.Cases(k.kernel+"_q4_0")) {
 					rows := int(c.Params[k.count])
 					want := gputest.Run(t, dev, c)
 					for _, part := range []int{1, 3, 8, 17, (rows + 1) / 2} {
@@ -121,6 +121,9 @@ func (k rowwise) compareParts(t *testing.T, dev gpu.Device, c oracle.Case, part 
 	}
 	widths := k.widths(p)
 	contract, _ := shaders.Lookup(c.Kernel)
+	if len(widths) < len(contract.Bindings) { // the factors of b, which all rows share
+		widths = slices.Insert(widths, 2, 0)
+	}
 	got := make([]any, len(c.Bind))
 	shared := slices.Clone(c.Bind)
 	rows := p[k.count]

@@ -40,13 +40,15 @@ func TestWideTierKeepsBits(t *testing.T) {
 // the oracle would need seconds for each.
 func wideCases(k shaders.Kernel) []oracle.Case {
 	strides := map[string][2]bool{ // whether a and b are read along k
-		"matmul_nt": {true, true}, "matmul_nn": {true, false}, "matmul_tn_acc": {false, false},
+		"matmul_nt": {true, true}, "matmul_nt_q8_0": {true, true}, "matmul_nt_q4_0": {true, true},
+		"matmul_nn": {true, false}, "matmul_nn_q8_0": {true, false}, "matmul_nn_q4_0": {true, false},
+		"matmul_tn_acc": {false, false},
 	}
 	along, ok := strides[k.Name]
 	if !ok {
 		return nil
 	}
-	m, n, sum := 264, 1032, 72
+	m, n, sum := 264, 1056, 96
 	c := oracle.Case{Kernel: k.Name, Name: fmt.Sprintf("M=%d N=%d K=%d", m, n, sum), Params: []uint32{uint32(m), uint32(n), uint32(sum), uint32(m), uint32(n), uint32(n)}}
 	for i, a := range along {
 		if a {
@@ -54,8 +56,17 @@ func wideCases(k shaders.Kernel) []oracle.Case {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, size := range []int{m * sum, n * sum, m * n} {
-		x := make([]float32, size)
+	sizes := map[string]int{"a": m * sum, "b": n * sum, "scale": n * sum / 32, "c": m * n}
+	for _, b := range k.Bindings {
+		if b.Bits() < 32 {
+			x := make([]uint32, sizes[b.Name]*b.Bits()/32)
+			for i := range x {
+				x[i] = r.Uint32()
+			}
+			c.Bind = append(c.Bind, x)
+			continue
+		}
+		x := make([]float32, sizes[b.Name])
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
 		}

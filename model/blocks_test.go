@@ -94,11 +94,11 @@ func TestBlocksPackedAgain(t *testing.T) {
 			data[i] = float32(rng.NormFloat64())
 		}
 		for _, to := range [][]float32{data, again} {
-			raw, err := dtype.pack(data)
+			numbers, scales, err := dtype.pack(data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			dtype.unpack(raw, to)
+			dtype.unpack(numbers, scales, to)
 		}
 		if !equalFloats(data, again) {
 			t.Errorf("%s: other numbers the second time", dtype)

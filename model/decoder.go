@@ -7,7 +7,8 @@ import "github.com/rlzero/rlzero/gpu"
 func (m *Model) forward(r *recorder, ws *workspace, T int) {
 	d, p := m.layout.dims, &pass{recorder: r, m: m, ws: ws, T: T}
 	for _, s := range m.layout.embed {
-		r.op(s.storage.kernel("embed"), d.ld, T, []gpu.View{ws.ids, m.params.matrix(s.weight), ws.stream(0)}, u(T), u(d.ld), u(s.row0), u(s.weight.rows), m.layout.embedScale())
+		table := m.params.matrix(s.weight)
+		r.op(table.storage.kernel("embed"), d.ld, T, []gpu.View{ws.ids, table.numbers, ws.stream(0)}, u(T), u(d.ld), u(s.row0), u(s.weight.rows), m.layout.embedScale())
 	}
 	for i := range ws.blocks {
 		m.layout.blocks[i].forward(p, &ws.blocks[i], ws.stream(i+1))

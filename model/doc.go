@@ -55,8 +55,8 @@
 //	the rest      float32
 //
 // The matrices of a frozen model's blocks may also be in q8_0 or q4_0 (llama.cpp's blocks
-// of 32 numbers with a scale; the vocabulary's tables are then bf16). They are expanded to
-// float32 before each product.
+// of 32 numbers with a scale; the vocabulary's tables are then bf16). Products read the
+// blocks, with the bits of products with the float32 numbers that these stand for.
 //
 // Gradients go through the rounding as they are ("straight through", Bengio et al.,
 // arXiv 1308.3432).

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model/gguf"
@@ -280,7 +281,7 @@ func compareBlocks(t *testing.T, m *Model, ts *TensorSet, kind gguf.Type) {
 		if !d.Blocked() {
 			continue
 		}
-		rows, cols := p.size()
+		rows, _ := p.size()
 		want, err := ts.blocks(p.name, kind, 0, rows)
 		if err != nil || want == nil {
 			t.Fatalf("%s: no blocks, %v", p.name, err)
@@ -297,14 +298,20 @@ func compareBlocks(t *testing.T, m *Model, ts *TensorSet, kind gguf.Type) {
 			others++
 		}
 		v := m.params.matrix(p.region)
-		size, per := d.packed(cols), len(want)/rows
+		per := len(want) / rows
 		for r := range rows {
-			got := make([]byte, size)
-			if err := v.Buffer.Read(v.Offset+p.row(r)*size, got); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, d.spread(want[r*per:][:per])) {
-				t.Fatalf("%s: row %d has other blocks than the file", p.name, r)
+			numbers, scales := d.spread(want[r*per:][:per])
+			for _, part := range []struct {
+				view gpu.View
+				want []byte
+			}{{v.numbers, numbers}, {v.scales, scales}} {
+				got := make([]byte, len(part.want))
+				if err := part.view.Buffer.Read(part.view.Offset+p.row(r)*len(got), got); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, part.want) {
+					t.Fatalf("%s: row %d has other blocks than the file", p.name, r)
+				}
 			}
 			compared++
 		}

@@ -22,7 +22,6 @@ type dims struct {
 	kvDtype           Dtype
 	window            int  // of the layers that have one, tokens; 0: none has
 	sandwich          bool // there are norms behind attention and MLP
-	expanded          int  // numbers of the largest matrix in blocks; 0: there is none
 	rank, adapted     int  // of an adapter, the largest: rank, rows of a module; 0: there is none
 }
 
@@ -105,7 +104,7 @@ func newLayout(c Config, maxBinding int) *layout {
 	switch {
 	case c.Dtype == BF16:
 		l.align = 512
-	case c.Dtype.Blocked(): // 64 blocks, whose packed size is a multiple of 256 too
+	case c.Dtype.Blocked(): // 64 blocks, whose numbers and whose scales are multiples of 256 bytes
 		l.align = 64 * blockSize * 4
 	}
 	l.embed = l.vocabSlabs(embedName)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 )
@@ -10,10 +11,9 @@ import (
 // dx = dy W, dW += dy^T x and db += the sum of dy. Every product with a weight of the
 // model goes through it, so how a matrix is kept is decided here alone.
 type linear struct {
-	weight  *region // [out][in], padded
-	bias    *region // [out]; nil for none
-	storage Dtype   // of the numbers that the passes read
-	slices  []slice
+	weight *region // [out][in], padded
+	bias   *region // [out]; nil for none
+	slices []slice
 }
 
 // slice is the part of a linear that one tensor of the files holds: rows of its output.
@@ -26,18 +26,15 @@ type slice struct {
 }
 
 // linear places a matrix of so many padded rows and columns that is made of slices.
-func (l *layout) linear(storage Dtype, out, in int, biased, projection bool, slices ...slice) linear {
-	w := linear{weight: l.placeAs(out, in, true, cmp.Or(storage, F32)), storage: storage, slices: slices}
-	if storage.Blocked() {
-		l.expanded = max(l.expanded, out*in)
-	}
-	for _, s := range slices {
+func (l *layout) linear(storage Dtype, out, in int, biased, projection bool, parts ...slice) linear {
+	w := linear{weight: l.placeAs(out, in, true, cmp.Or(storage, F32)), slices: parts}
+	for _, s := range parts {
 		l.pieces = append(l.pieces, piece{name: s.name + "weight", shape: []int{s.out, s.in},
 			region: w.weight, row: s.row, col: s.col, projection: projection})
 	}
 	if biased {
 		w.bias = l.place(1, out, false)
-		for _, s := range slices {
+		for _, s := range parts {
 			l.vector(s.name+"bias", w.bias, 0, s.out, s.row, 0)
 		}
 	}
@@ -47,30 +44,23 @@ func (l *layout) linear(storage Dtype, out, in int, biased, projection bool, sli
 // forward records y = x W^T + b + adapters for n rows. x has the width of the matrix, y
 // rows of ldy numbers, at least as many as the matrix has rows.
 func (w linear) forward(p *pass, n int, x, y gpu.View, ldy int) {
-	out, in := w.weight.rows, w.weight.cols
-	weight, storage := w.read(p)
-	p.matmul(storage.kernel("matmul_nt"), n, out, in, in, in, ldy, x, weight, y)
+	w.product(p, "matmul_nt", n, ldy, x, y)
 	w.addRest(p, n, x, y, ldy)
 }
 
 // forwardAdded records y = (r + x W^T) + b + adapters for n rows. y must not overlap r.
 func (w linear) forwardAdded(p *pass, n int, x, r, y gpu.View) {
-	out, in := w.weight.rows, w.weight.cols
-	weight, storage := w.read(p)
-	p.matmul(storage.kernel("matmul_nt_residual"), n, out, in, in, in, out, x, weight, r, y)
-	w.addRest(p, n, x, y, out)
+	w.product(p, "matmul_nt_residual", n, w.weight.rows, x, r, y)
+	w.addRest(p, n, x, y, w.weight.rows)
 }
 
-// read is the weight as a product takes it. One in blocks is expanded to float32 first.
-func (w linear) read(p *pass) (gpu.View, Dtype) {
-	matrix := p.m.params.matrix(w.weight)
-	if !w.storage.Blocked() {
-		return matrix, w.storage
-	}
-	n := w.weight.rows * w.weight.cols
-	to := gpu.View{Buffer: p.m.expanded, Size: 4 * n}
-	p.op("expand_"+string(w.storage), n, 1, []gpu.View{matrix, to}, u(n))
-	return to, F32
+// product records a product of n rows of x with the matrix into rows of ldy numbers. rest
+// is what the kernel binds behind the two.
+func (w linear) product(p *pass, kernel string, n, ldy int, x gpu.View, rest ...gpu.View) {
+	out, in := w.weight.rows, w.weight.cols
+	weight := p.m.params.matrix(w.weight)
+	bind := slices.Concat([]gpu.View{x}, weight.from(0, in), rest)
+	p.matmul(weight.storage.kernel(kernel), n, out, in, in, in, ldy, bind...)
 }
 
 // addRest records what comes to y behind the product with the weight: the bias, then
@@ -119,8 +109,7 @@ func (w linear) backward(p *pass, n int, x, dy gpu.View, ldy int, dx gpu.View, c
 			p.op("bias_backward", out, 1, []gpu.View{dy, p.g.view(w.bias)}, u(n), u(out))
 		}
 	}
-	weight, storage := w.read(p)
-	p.matmulNN(storage, continues, n, in, out, ldy, in, in, dy, weight, dx)
+	p.matmulNN(continues, n, in, out, ldy, in, in, dy, p.m.params.matrix(w.weight), dx)
 	for _, s := range w.slices {
 		if s.lora != nil {
 			s.lora.backward(p, s, n, x, dy, ldy, dx)
@@ -132,12 +121,12 @@ func (w linear) backward(p *pass, n int, x, dy gpu.View, ldy int, dx gpu.View, c
 // again, which is cheaper than keeping it.
 func (l *lora) backward(p *pass, s slice, n int, x, dy gpu.View, ldy int, dx gpu.View) {
 	rank, in := l.a.rows, l.a.cols
-	a, b := p.adapter().view(l.a), p.adapter().view(l.b)
+	a, b := matrix{numbers: p.adapter().view(l.a)}, matrix{numbers: p.adapter().view(l.b)}
 	down, up := p.ws.lora.down, p.ws.lora.up
 	p.op("take_columns", s.rows, n, []gpu.View{dy, up}, u(n), u(s.rows), u(ldy), u(s.off), f(l.scale))
 	l.project(p, n, x, down)
 	p.matmulTN(s.rows, rank, n, s.rows, rank, rank, up, down, p.g.view(l.b))
-	p.matmulNN(F32, false, n, rank, s.rows, s.rows, rank, rank, up, b, down)
+	p.matmulNN(false, n, rank, s.rows, s.rows, rank, rank, up, b, down)
 	p.matmulTN(rank, in, n, rank, in, in, down, x, p.g.view(l.a))
-	p.matmulNN(F32, true, n, in, rank, rank, in, in, down, a, dx)
+	p.matmulNN(true, n, in, rank, rank, in, in, down, a, dx)
 }

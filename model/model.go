@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -23,12 +24,11 @@ type Model struct {
 	dev      gpu.Device
 	layout   *layout
 	params   parameters
-	expanded gpu.Buffer            // a matrix in float32 that is kept in blocks, one at a time; nil if there are none
 	adapter  *adapter              // nil for none
 	frozen   bool                  // no trainer can be made
 	ropes    [ropeKinds]gpu.Buffer // [maxPos][hdp]: cosines, sines; nil for kinds that no layer has
 	maxPos   int
-	borrowed bool        // parameters, expanded and ropes are those of another model
+	borrowed bool        // parameters and ropes are those of another model
 	turn     *sync.Mutex // held for a step by the engines of models with the same parameters
 }
 
@@ -182,8 +182,8 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 		return nil, cfg.Dtype.errTrained()
 	}
 	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1), turn: new(sync.Mutex)}
-	err := m.allocate(frozen)
-	if err == nil {
+	var err error
+	if m.params, err = l.newParameters(dev, frozen); err == nil {
 		err = m.makeRopes()
 	}
 	if err != nil {
@@ -191,17 +191,6 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 		return nil, err
 	}
 	return m, nil
-}
-
-// allocate makes the buffers of the layout.
-func (m *Model) allocate(frozen bool) (err error) {
-	if m.params, err = m.layout.newParameters(m.dev, frozen); err != nil {
-		return err
-	}
-	if n := m.layout.expanded; n > 0 {
-		m.expanded, err = m.dev.NewBuffer("expanded matrix", 4*n)
-	}
-	return err
 }
 
 // makeRopes makes the rotations' tables that the layers need.
@@ -242,7 +231,7 @@ func (m *Model) Close() {
 		return
 	}
 	m.params.free()
-	for _, b := range append(m.ropes[:], m.expanded) {
+	for _, b := range m.ropes {
 		if b != nil {
 			b.Free()
 		}
@@ -259,6 +248,23 @@ func (m *Model) Positions() int { return m.maxPos }
 // from the device when its Data is called. Of a bf16 model that can be trained they
 // are the float32 ones.
 func (m *Model) Tensors() []NamedTensor { return m.layout.named(m.params, "") }
+
+// PassTensors are Tensors as the passes read them, and not more exact: where a matrix is
+// kept in bf16 it is written so. A model of the same config that is given them computes the
+// same bits.
+func (m *Model) PassTensors() []NamedTensor {
+	out := m.layout.named(m.params, "")
+	packed := map[string]bool{}
+	for _, p := range m.layout.pieces {
+		packed[p.name] = m.layout.chunks[p.region.chunk].storage == BF16
+	}
+	for i := range out {
+		if packed[out[i].Name] {
+			out[i].Type = gguf.BF16
+		}
+	}
+	return out
+}
 
 // CopyFrom overwrites the parameters with those of another model of the same
 // config, which may be frozen only if this one is.

@@ -71,9 +71,6 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			plan.Add("value head", 4*h.bytes(chunk.whole)+p.bytes, "f32, with gradient and optimizer state")
 		}
 	}
-	if n := 4 * l.expanded; n > 0 {
-		plan.Add("expanded matrix", n, "one at a time, in f32")
-	}
 	if use.Reference {
 		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
 		if use.Adapter == nil {

@@ -32,7 +32,7 @@ func NewProbe(dev gpu.Device, storage Dtype, rank, rows, out, in int) (*Probe, e
 	p.x, p.y, p.dx = p.pool.words("x", rows*in), p.pool.words("y", rows*out), p.pool.words("dx", rows*in)
 	err := p.pool.err
 	if err == nil {
-		err = p.m.allocate(true)
+		p.m.params, err = l.newParameters(dev, true)
 	}
 	if err == nil && rank > 0 {
 		p.m.adapter.values, err = trained.newArena(dev, "adapter", chunk.whole)

@@ -28,12 +28,13 @@ const (
 // blockSize is how many numbers of a row share a scale in q8_0 and q4_0.
 const blockSize = 32
 
-// blocked are the storages in blocks: their type in GGUF, and the 32-bit words of a block
-// on the device: its scale, then the numbers.
+// blocked are the storages in blocks: their type in GGUF, and the bits of a number. On the
+// device the numbers of a chunk, signed, follow each other without their scales, which
+// stand behind them as float32: so both can be read in long words.
 var blocked = map[Dtype]struct {
-	kind  gguf.Type
-	words int
-}{Q8: {gguf.Q8_0, 9}, Q4: {gguf.Q4_0, 5}}
+	kind gguf.Type
+	bits int
+}{Q8: {gguf.Q8_0, 8}, Q4: {gguf.Q4_0, 4}}
 
 // check refuses what is no storage.
 func (d Dtype) check(key string, accepted ...Dtype) error {
@@ -48,7 +49,7 @@ func (d Dtype) check(key string, accepted ...Dtype) error {
 }
 
 // Blocked tells whether numbers are kept in blocks, which no update can change.
-func (d Dtype) Blocked() bool { return blocked[d].words > 0 }
+func (d Dtype) Blocked() bool { return blocked[d].bits > 0 }
 
 // errTrained is the error of a model in blocks that is to be trained.
 func (d Dtype) errTrained() error {
@@ -64,20 +65,54 @@ func (d Dtype) table() Dtype {
 	return d
 }
 
+// bits is the size of a number, the scales of blocks left out.
+func (d Dtype) bits() int {
+	switch {
+	case d.Blocked():
+		return blocked[d].bits
+	case d == BF16:
+		return 16
+	}
+	return 32
+}
+
+// scales is the size of the scales of n numbers in bytes; 0 outside of blocks.
+func (d Dtype) scales(n int) int {
+	if d.Blocked() {
+		return n / blockSize * 4
+	}
+	return 0
+}
+
 // packed is the size of n numbers in bytes; 0 for float32, which is not packed.
 func (d Dtype) packed(n int) int {
-	if d == BF16 {
-		return 2 * n
+	if d.bits() == 32 {
+		return 0
 	}
-	return n / blockSize * blocked[d].words * 4
+	return n*d.bits()/8 + d.scales(n)
 }
 
 // kernel is the name of a kernel for operands that are kept so.
 func (d Dtype) kernel(name string) string {
-	if d == BF16 {
-		return name + "_bf16"
+	if d.bits() == 32 {
+		return name
 	}
-	return name
+	return name + "_" + string(d)
+}
+
+// matrix is a matrix of a device as kernels bind it.
+type matrix struct {
+	storage         Dtype
+	numbers, scales gpu.View // scales: of blocks alone
+}
+
+// from is what a product binds of the rows from a row on, each of ld numbers.
+func (m matrix) from(row, ld int) []gpu.View {
+	views := []gpu.View{at(m.numbers, row*ld*m.storage.bits()/32)}
+	if m.storage.Blocked() {
+		views = append(views, at(m.scales, m.storage.scales(row*ld)/4))
+	}
+	return views
 }
 
 // store is where tensors lie by region.
@@ -124,13 +159,18 @@ func (p parameters) free() {
 	p.packed.free()
 }
 
-// matrix is what the passes read of a matrix, as its storage has it.
-func (p parameters) matrix(r *region) gpu.View {
-	if b := p.packed[r.chunk]; b != nil {
-		d := p.chunks[r.chunk].storage
-		return gpu.View{Buffer: b, Offset: d.packed(r.off / 4), Size: d.packed(r.bytes() / 4)}
+// matrix is what the passes read of a matrix.
+func (p parameters) matrix(r *region) matrix {
+	b, d := p.packed[r.chunk], p.chunks[r.chunk].storage
+	if b == nil {
+		return matrix{numbers: p.view(r)}
 	}
-	return p.view(r)
+	off, n, all := r.off/4, r.bytes()/4, p.chunks[r.chunk].size/4
+	return matrix{
+		storage: d,
+		numbers: gpu.View{Buffer: b, Offset: off * d.bits() / 8, Size: n * d.bits() / 8},
+		scales:  gpu.View{Buffer: b, Offset: all*d.bits()/8 + d.scales(off), Size: d.scales(n)},
+	}
 }
 
 func (p parameters) write(r *region, b band) error {
@@ -142,30 +182,37 @@ func (p parameters) write(r *region, b band) error {
 	if p.packed[r.chunk] == nil {
 		return nil
 	}
-	d := p.chunks[r.chunk].storage
-	raw, err := d.pack(b.data)
+	m := p.matrix(r)
+	d := m.storage
+	numbers, scales, err := d.pack(b.data)
 	if err != nil {
 		return err
 	}
 	for row, blocks := range b.blocks {
 		if blocks != nil {
-			copy(raw[d.packed(row*r.cols):], d.spread(blocks))
+			n, s := d.spread(blocks)
+			copy(numbers[row*len(n):], n)
+			copy(scales[row*len(s):], s)
 		}
 	}
-	v := p.matrix(r)
-	return v.Buffer.Write(v.Offset+d.packed(b.first*r.cols), raw)
+	first := b.first * r.cols
+	return writeAll(write{at(m.numbers, first*d.bits()/32), numbers}, write{at(m.scales, d.scales(first)/4), scales})
 }
 
 func (p parameters) read(r *region, b band) error {
 	if p.arena[r.chunk] != nil {
 		return p.arena.read(r, b)
 	}
-	v, d := p.matrix(r), p.chunks[r.chunk].storage
-	raw := make([]byte, d.packed(len(b.data)))
-	if err := v.Buffer.Read(v.Offset+d.packed(b.first*r.cols), raw); err != nil {
+	m := p.matrix(r)
+	d, first, n := m.storage, b.first*r.cols, len(b.data)
+	numbers, scales := make([]byte, n*d.bits()/8), make([]byte, d.scales(n))
+	if err := m.numbers.Buffer.Read(m.numbers.Offset+first*d.bits()/8, numbers); err != nil {
 		return err
 	}
-	d.unpack(raw, b.data)
+	if err := m.scales.Buffer.Read(m.scales.Offset+d.scales(first), scales); err != nil {
+		return err
+	}
+	d.unpack(numbers, scales, b.data)
 	return nil
 }
 
@@ -179,46 +226,56 @@ func (p parameters) recordRound(r *recorder) {
 	}
 }
 
-// pack is numbers as the kernels read them in a storage.
-func (d Dtype) pack(v []float32) ([]byte, error) {
+// pack is numbers as the kernels read them in a storage, and the scales of blocks.
+func (d Dtype) pack(v []float32) (numbers, scales []byte, err error) {
 	if d == BF16 {
-		return bf16Bytes(v), nil
+		return bf16Bytes(v), nil, nil
 	}
 	blocks, err := blocked[d].kind.Quantize(v)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return d.spread(blocks), nil
+	numbers, scales = d.spread(blocks)
+	return numbers, scales, nil
 }
 
-// spread is GGUF blocks as the kernels read them: scales as float32.
-func (d Dtype) spread(blocks []byte) []byte {
+// spread is GGUF blocks as the kernels read them.
+func (d Dtype) spread(blocks []byte) (numbers, scales []byte) {
 	_, size := blocked[d].kind.Block()
-	out := make([]byte, 0, len(blocks)/size*blocked[d].words*4)
+	count := len(blocks) / size
+	numbers, scales = make([]byte, 0, count*(size-2)), make([]byte, 0, 4*count)
 	for ; len(blocks) > 0; blocks = blocks[size:] {
 		scale := halfToFloat(binary.LittleEndian.Uint16(blocks))
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(scale))
-		out = append(out, blocks[2:size]...)
+		scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(scale))
+		levels := blocks[2:size]
+		if d == Q8 {
+			numbers = append(numbers, levels...)
+			continue
+		}
+		// The lower halves of the file's bytes are numbers 0 to 15, the upper ones 16 to
+		// 31. The file has 0 to 15 for -8 to 7.
+		for _, up := range []int{0, 4} {
+			for i := 0; i < len(levels); i += 2 {
+				numbers = append(numbers, (levels[i]>>up&15|levels[i+1]>>up<<4)^0x88)
+			}
+		}
 	}
-	return out
+	return numbers, scales
 }
 
 // unpack is the inverse of pack.
-func (d Dtype) unpack(raw []byte, data []float32) {
-	if d == BF16 {
-		for i := range data {
-			data[i] = math.Float32frombits(uint32(raw[2*i])<<16 | uint32(raw[2*i+1])<<24)
-		}
-		return
-	}
-	size := 4 * blocked[d].words
+func (d Dtype) unpack(numbers, scales []byte, data []float32) {
 	for i := range data {
-		block, j := raw[i/blockSize*size:][:size], i%blockSize
-		number := float32(int8(block[4:][j%(size-4)]))
-		if d == Q4 {
-			number = float32(int(block[4+j%16]>>(j/16*4)&15) - 8)
+		switch d {
+		case BF16:
+			data[i] = math.Float32frombits(uint32(numbers[2*i])<<16 | uint32(numbers[2*i+1])<<24)
+			continue
+		case Q8:
+			data[i] = float32(int8(numbers[i]))
+		default:
+			data[i] = float32(int8(numbers[i/2]<<(4-i%2*4)) >> 4)
 		}
-		data[i] = number * math.Float32frombits(binary.LittleEndian.Uint32(block))
+		data[i] *= math.Float32frombits(binary.LittleEndian.Uint32(scales[i/blockSize*4:]))
 	}
 }
 

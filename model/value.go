@@ -43,7 +43,7 @@ func (h *valueHead) forward(r *recorder, R, ld int, hidden gpu.View) {
 func (h *valueHead) backward(r *recorder, R, ld int, hidden, dhidden gpu.View) {
 	r.matmulTN(valueColumns, ld, R, valueColumns, ld, ld, h.dvalue, hidden, h.grads.view(h.weight))
 	r.op("bias_backward", valueColumns, 1, []gpu.View{h.dvalue, h.grads.view(h.bias)}, u(R), valueColumns)
-	r.matmulNN(F32, true, R, ld, valueColumns, valueColumns, ld, ld, h.dvalue, h.values.view(h.weight), dhidden)
+	r.matmulNN(true, R, ld, valueColumns, valueColumns, ld, ld, h.dvalue, matrix{numbers: h.values.view(h.weight)}, dhidden)
 }
 
 // read is the values of a batch in the order of the predicted tokens.

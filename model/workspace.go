@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 )
@@ -217,19 +218,16 @@ func (r *recorder) matmul(kernel string, m, n, k, lda, ldb, ldc int, bind ...gpu
 	r.op(kernel, n, m, bind, u(m), u(n), u(k), u(lda), u(ldb), u(ldc))
 }
 
-// matmulNN records c[M][N] = a[M][K] b[K][N], where b is stored as t says. If continues
-// is true the sums go on from what c holds.
-func (r *recorder) matmulNN(t Dtype, continues bool, m, n, k, lda, ldb, ldc int, a, b, c gpu.View) {
-	words := ldb // of a row of b
-	if t == BF16 {
-		words /= 2
-	}
+// matmulNN records c[M][N] = a[M][K] b[K][N]. If continues is true the sums go on from
+// what c holds.
+func (r *recorder) matmulNN(continues bool, m, n, k, lda, ldb, ldc int, a gpu.View, b matrix, c gpu.View) {
 	for k0, count := range r.panels(k) {
 		kernel := "matmul_nn"
 		if continues || k0 > 0 {
 			kernel = "matmul_nn_acc"
 		}
-		r.matmul(t.kernel(kernel), m, n, count, lda, ldb, ldc, at(a, k0), at(b, k0*words), c)
+		bind := slices.Concat([]gpu.View{at(a, k0)}, b.from(k0, ldb), []gpu.View{c})
+		r.matmul(b.storage.kernel(kernel), m, n, count, lda, ldb, ldc, bind...)
 	}
 }
 

@@ -32,10 +32,8 @@
 // 0.42; of 256, H = 9, KV = 3, 0.41 (EPYC, 512: 0.33); decoding equal. Zeroing the keys
 // that a row does not see costs nothing that shows.
 //
-//variant attention TL tile=1,8
-//variant attention T0
-//variant attention_bf16 TL tile=1,8
-//variant attention_bf16 T0
+//variant attention* TL tile=1,8
+//variant attention* T0
 
 {{define "attention TL"}}
 {{params}}

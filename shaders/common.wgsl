@@ -78,6 +78,26 @@ fn pairs(even: vec4<u32>, odd: vec4<u32>) -> vec4<u32> {
   return (nearest(even) >> vec4<u32>(16u)) | (nearest(odd) & vec4<u32>(upper));
 }
 {{end}}
+{{/* blocks BITS: signed numbers of 8 or 4 bits with a factor for 32 of them, which an
+expression multiplies once they are f32. element() is number i of an array, quad() takes
+4 that lie side by side apart (of 8 in a word those of index i, in units of 4), even_q
+and odd_q take 8 apart as even and odd do 8 floats. v.y of quad() is the factor's bits. */}}
+{{define "blocks"}}
+fn number(bits: u32) -> f32 { return f32(bitcast<i32>(bits) >> {{sub 32 .}}u); }
+fn numbers(bits: vec4<u32>) -> vec4<f32> { return vec4<f32>(bitcast<vec4<i32>>(bits) >> vec4<u32>({{sub 32 .}}u)); }
+{{if eq . 8}}
+fn element(word: u32, i: u32) -> f32 { return number(word << (24u - i % 4u * 8u)); }
+fn quad(v: vec2<u32>) -> vec4<f32> { return numbers(vec4<u32>(v.x) << vec4<u32>(24u, 16u, 8u, 0u)) * bitcast<f32>(v.y); }
+fn even_q8_0(v: vec2<u32>, scale: f32) -> vec4<f32> { return numbers(v.xxyy << vec4<u32>(24u, 8u, 24u, 8u)) * scale; }
+fn odd_q8_0(v: vec2<u32>, scale: f32) -> vec4<f32> { return numbers(v.xxyy << vec4<u32>(16u, 0u, 16u, 0u)) * scale; }
+{{else}}
+fn element(word: u32, i: u32) -> f32 { return number(word << (28u - i % 8u * 4u)); }
+fn quad(v: vec2<u32>, i: u32) -> vec4<f32> {
+  return numbers(vec4<u32>(v.x >> (i % 2u * 16u)) << vec4<u32>(28u, 24u, 20u, 16u)) * bitcast<f32>(v.y);
+}
+fn even_q4_0(v: u32, scale: f32) -> vec4<f32> { return numbers(vec4<u32>(v) << vec4<u32>(28u, 20u, 12u, 4u)) * scale; }
+fn odd_q4_0(v: u32, scale: f32) -> vec4<f32> { return numbers(vec4<u32>(v) << vec4<u32>(24u, 16u, 8u, 0u)) * scale; }
+{{end}}{{end}}
 {{/* greatest: the largest x of the 8 lanes of a TL workgroup. */}}
 {{define "greatest"}}
 fn greatest(x: u32) -> u32 {

@@ -34,9 +34,12 @@
 // {{bind "a" "f32"}} a binding of the table as an array ({{bind "do" "f32" "dout"}}
 // where its name is a reserved word of WGSL), {{add}} {{mul}} {{div}} do integer
 // arithmetic, {{range seq n}} repeats text, {{group}} is the linear workgroup
-// index. A kernel whose name ends in _bf16 runs the body of the one without: {{bf16
-// "b"}} tells whether binding b holds bf16, {{wide "b"}} is the type of 8 of its
-// elements, {{even "b"}} and {{odd "b"}} name the functions that take it apart.
+// index. A kernel whose name ends in _bf16, _q8_0 or _q4_0 runs the body of the one
+// without, and a * behind the name of a kernel in a declaration stands for all of its
+// storages: {{bits "b"}} is the size of an element of binding b, {{bf16 "b"}} and
+// {{blocks "b"}} tell what it is, {{wide "b"}} is the type of 8 elements, {{wideblock "b"}}
+// that of the 32 of a block, {{even "b"}} and {{odd "b"}} name the functions that take 8
+// apart.
 // Templates in common.wgsl are shared by all files. While a shader is
 // worked on, `go run ./internal/generate -only ID` makes its module alone.
 //
@@ -57,10 +60,11 @@
 //
 // # Numbers
 //
-// All arithmetic is f32; bf16 is a way to store operands, two in a u32, unpacked
-// by a shift where they are loaded, in kernels with the order of those of f32. No
-// device needs 16-bit types for it. Every sum is one chain or one fixed tree that does not
-// depend on the variant, on the batch or on who computes it; chains use fma().
+// All arithmetic is f32; bf16 and blocks of 32 small numbers with a factor are ways to
+// store operands, several in a u32, unpacked by shifts where they are loaded, in kernels
+// with the order of those of f32. No device needs 8- or 16-bit types for it. Every sum is
+// one chain or one fixed tree that does not depend on the variant, on the batch or on who
+// computes it; chains use fma().
 // The generator marks every other float operation NoContraction, so that a
 // driver may not fuse what the source does not. lavapipe computes fma(a, b, c)
 // as a*b rounded, then added; GPUs round once. NumericsVersion names this set

@@ -102,7 +102,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 {{end}}
 
-{{define "round TL"}}
+{{define "round_bf16 TL"}}
 {{template "wide_bf16"}}
 {{params}}
 {{bind "src" "vec4<u64>"}}
@@ -118,7 +118,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 {{end}}
 
-{{define "round T0"}}
+{{define "round_bf16 T0"}}
 {{template "bf16"}}
 {{params}}
 {{bind "src" "vec4<u32>"}}
@@ -130,7 +130,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 {{end}}
 
-{{define "expand TL"}}
+{{define "expand_bf16 TL"}}
 {{template "wide_bf16"}}
 {{template "wide"}}
 {{params}}
@@ -147,7 +147,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 {{end}}
 
-{{define "expand T0"}}
+{{define "expand_bf16 T0"}}
 {{template "bf16"}}
 {{params}}
 {{bind "src" "vec2<u32>"}}

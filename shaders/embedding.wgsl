@@ -21,10 +21,8 @@
 // Source: buckets as in llm.c (https://github.com/karpathy/llm.c,
 // llmc/encoder.cuh).
 //
-//variant embed TL tile=512,8
-//variant embed T0 tile=64,1
-//variant embed_bf16 TL tile=512,8
-//variant embed_bf16 T0 tile=64,1
+//variant embed* TL tile=512,8
+//variant embed* T0 tile=64,1
 //variant embed_backward TL tile=64,1
 //variant embed_backward T0 tile=64,1
 

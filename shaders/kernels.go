@@ -19,7 +19,7 @@ const (
 type Binding struct {
 	Name   string
 	Access Access
-	Shape  string // element type f32 unless the text says u32 or bf16
+	Shape  string // element type f32 unless the text says u32, bf16, q8_0 or q4_0
 }
 
 // Kernel is the contract of one operation: what it computes, on which buffers,
@@ -38,47 +38,101 @@ type Kernel struct {
 }
 
 // table has the kernels that are written down here, then those that follow from them.
-var table = slices.Concat(rows, bf16Kernels())
+var table = slices.Concat(rows, storedKernels())
 
-// bf16Suffix ends the names of kernels that keep some operands as bf16.
-const bf16Suffix = "_bf16"
+// storage is a way to keep an operand that is not f32.
+type storage struct {
+	suffix string   // of the names of kernels
+	bits   int      // of a number
+	blocks bool     // 32 numbers of a row have a factor in a binding of their own
+	of     []string // kernels that have it, and operands
+}
 
-// bf16Kernels are kernels of rows with another storage of the operands named
-// here, and the same arithmetic in the same order: on numbers that bf16 can hold
-// the two give equal bits.
-func bf16Kernels() []Kernel {
+// storages are the ways to keep the operands that operands names.
+var storages = []storage{
+	{suffix: "_bf16", bits: 16, of: []string{"embed", "matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_acc", "qk_rope", "attention"}},
+	{suffix: "_q8_0", bits: 8, blocks: true, of: []string{"matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_acc"}},
+	{suffix: "_q4_0", bits: 4, blocks: true, of: []string{"matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_acc"}},
+}
+
+// operands are those of a kernel that it may keep in another storage.
+func operands(kernel string) []string {
+	switch kernel {
+	case "embed":
+		return []string{"table"}
+	case "qk_rope", "attention":
+		return []string{"k", "v"}
+	}
+	return []string{"b"}
+}
+
+// cutStorage cuts the ending off a kernel's name that tells its storage; without one
+// all operands are f32.
+func cutStorage(name string) (string, storage) {
+	for _, s := range storages {
+		if plain, ok := strings.CutSuffix(name, s.suffix); ok && slices.Contains(s.of, plain) {
+			return plain, s
+		}
+	}
+	return name, storage{bits: 32}
+}
+
+// storedKernels are kernels of rows with another storage of some operands, and the same
+// arithmetic in the same order: on numbers that the storage can hold the two give equal
+// bits.
+func storedKernels() []Kernel {
 	var list []Kernel
-	for _, k := range rows {
-		var operands []string
-		switch k.Name {
-		case "embed":
-			operands = []string{"table"}
-		case "matmul_nt", "matmul_nt_residual", "matmul_nn", "matmul_nn_acc":
-			operands = []string{"b"}
-		case "qk_rope", "attention":
-			operands = []string{"k", "v"}
-		default:
-			continue
+	for _, s := range storages {
+		for _, name := range s.of {
+			k := rows[slices.IndexFunc(rows, func(k Kernel) bool { return k.Name == name })]
+			list = append(list, k.stored(s))
 		}
-		bindings := slices.Clone(k.Bindings)
-		k.Doc = k.Name + " with " + strings.Join(operands, " and ") + " as bf16"
-		for i := range bindings {
-			if slices.Contains(operands, bindings[i].Name) {
-				bindings[i].Shape += " bf16"
-				if bindings[i].Access != Read {
-					k.Doc += "; " + bindings[i].Name + " is rounded as by round_bf16"
-				}
-			}
-		}
-		k.Name, k.Bindings = k.Name+bf16Suffix, bindings
-		list = append(list, k)
 	}
 	return list
 }
 
-// BF16 tells whether the elements are bf16: the upper half of an f32, two in a
-// u32, the one of even column in its low half.
-func (b Binding) BF16() bool { return strings.HasSuffix(b.Shape, " bf16") }
+// stored is the kernel with some operands in a storage. Factors of blocks stand behind
+// their numbers, as binding "scale".
+func (k Kernel) stored(s storage) Kernel {
+	operands := operands(k.Name)
+	format := s.suffix[1:]
+	k.Doc = k.Name + " with " + strings.Join(operands, " and ") + " as " + format
+	var bindings []Binding
+	for _, b := range k.Bindings {
+		kept := slices.Contains(operands, b.Name)
+		if !kept {
+			bindings = append(bindings, b)
+			continue
+		}
+		if b.Access != Read {
+			k.Doc += "; " + b.Name + " is rounded as by round_bf16"
+		}
+		shape := b.Shape
+		b.Shape += " " + format
+		bindings = append(bindings, b)
+		if s.blocks {
+			bindings = append(bindings, Binding{"scale", Read, strings.Replace(shape, "ldb", "ceil(ldb/32)", 1)})
+			k.Doc += ": b[r][c] = the signed number there * scale[r][c/32], rounded once; ldb, and K of an NT product, are multiples of 32"
+		}
+	}
+	k.Name, k.Bindings = k.Name+s.suffix, bindings
+	return k
+}
+
+// Bits is the size of an element, 32 for f32 and u32. Elements of 16 bits are bf16, the
+// upper half of an f32; those of 8 and 4 are signed numbers. Several lie in a u32, the
+// one of the lowest column in its lowest bits.
+func (b Binding) Bits() int {
+	for _, s := range storages {
+		if strings.HasSuffix(b.Shape, " "+s.suffix[1:]) {
+			return s.bits
+		}
+	}
+	return 32
+}
+
+// BF16 tells whether the elements are bf16.
+func (b Binding) BF16() bool { return b.Bits() == 16 }
 
 var rows = []Kernel{
 	{"embed", []Binding{{"ids", Read, "[T] u32"}, {"table", Read, "[rows][D]"}, {"out", Write, "[T][D]"}},
@@ -195,10 +249,6 @@ var rows = []Kernel{
 	{"round_bf16", []Binding{{"src", Read, "[n]"}, {"dst", Write, "[n] bf16"}}, []string{"n"}, "n",
 		"dst = src rounded to the nearest bf16, ties to the even one, beyond the largest to infinity; a NaN keeps its sign and upper bits and becomes quiet"},
 	{"expand_bf16", []Binding{{"src", Read, "[n] bf16"}, {"dst", Write, "[n]"}}, []string{"n"}, "n", "dst = src, exactly"},
-	{"expand_q8_0", []Binding{{"src", Read, "[n/32][9] u32: scale f32, 32 signed bytes"}, {"dst", Write, "[n]"}}, []string{"n"}, "n",
-		"dst[32*b+j] = byte j of block b * its scale; byte j is in word 1+j/4 at bit 8*(j%4)"},
-	{"expand_q4_0", []Binding{{"src", Read, "[n/32][5] u32: scale f32, 16 bytes"}, {"dst", Write, "[n]"}}, []string{"n"}, "n",
-		"dst[32*b+j] = (number j of block b - 8) * its scale; numbers 0 to 15 are the lower halves of the bytes, 16 to 31 the upper halves"},
 	{"add", []Binding{{"dst", ReadWrite, "[n]"}, {"src", Read, "[n]"}}, []string{"n"}, "n", "dst += src"},
 	{"blend", []Binding{{"dst", ReadWrite, "[n]"}, {"src", Read, "[n]"}}, []string{"n", "share:f32"}, "n", "dst += share*(src - dst)"},
 	{"matmul_free", []Binding{{"a", Read, "[M][lda]"}, {"b", Read, "[N][ldb]"}, {"c", Write, "[M][ldc]"}},

@@ -1,11 +1,14 @@
 // Matrix products of row-major f32 matrices: matmul_nt, matmul_nt_residual,
-// matmul_nn, matmul_nn_acc, matmul_tn_acc, and with b in bf16 matmul_nt_bf16,
-// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_acc_bf16; matmul_naive is the
-// baseline of the benchmark.
+// matmul_nn, matmul_nn_acc, matmul_tn_acc; with b in bf16 matmul_nt_bf16,
+// matmul_nt_residual_bf16, matmul_nn_bf16, matmul_nn_acc_bf16; with b in blocks of
+// 32 numbers matmul_nt_q8_0, matmul_nt_residual_q8_0, matmul_nn_q8_0,
+// matmul_nn_acc_q8_0 and matmul_nt_q4_0, matmul_nt_residual_q4_0, matmul_nn_q4_0,
+// matmul_nn_acc_q4_0; matmul_naive is the baseline of the benchmark.
 //
 // Bindings: a, b, c as the names say (n: [rows][k], t: the operand that is read
-// along its other dimension), row strides lda, ldb, ldc; r of matmul_nt_residual
-// has the shape of c. The extent is N (columns of c), M (rows of c).
+// along its other dimension), row strides lda, ldb, ldc; scale are the factors of
+// blocks; r of matmul_nt_residual has the shape of c. The extent is N (columns of
+// c), M (rows of c).
 //
 // Order: every element of c is one chain acc = fma(a, b, acc) over k ascending,
 // whatever K is and whoever computes it, from 0 or, in the kernels that end in acc,
@@ -59,57 +62,33 @@
 // over lanes for each load); the T0 tile is the usual register tiling, as in
 // https://siboehm.com/articles/22/CUDA-MMM.
 //
-//variant matmul_nt TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
-//variant matmul_nt TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
-//variant matmul_nt TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
-//variant matmul_nt TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
-//variant matmul_nt TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nt_residual TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
-//variant matmul_nt_residual TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
-//variant matmul_nt_residual TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
-//variant matmul_nt_residual TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
-//variant matmul_nt_residual TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nn TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_acc TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_acc TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_acc TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nt* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
+//variant matmul_nt* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
+//variant matmul_nt* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
+//variant matmul_nt* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
+//variant matmul_nt* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
+//variant matmul_nt_residual* TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
+//variant matmul_nt_residual* TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
+//variant matmul_nt_residual* TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
+//variant matmul_nt_residual* TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
+//variant matmul_nt_residual* TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
+//variant matmul_nn* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn* TL r16 tile=64,16 use=nn_lanes rows=16 across=8
+//variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
+//variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
+//variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8
 //variant matmul_tn_acc TL tile=64,32 limit=K:52424 use=tn_lanes rows=32 across=8
-//variant matmul_nt T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nt T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nt_residual T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nt_residual T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_acc T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nt* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nt* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nt_residual* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nt_residual* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
+//variant matmul_nn_acc* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
+//variant matmul_nn_acc* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_tn_acc T0 r16 tile=64,16 max=512,512 use=tiles rows=16 cols=64 each=4 wide=4
 //variant matmul_tn_acc T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nt_bf16 TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
-//variant matmul_nt_bf16 TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
-//variant matmul_nt_bf16 TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
-//variant matmul_nt_bf16 TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
-//variant matmul_nt_bf16 TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nt_residual_bf16 TL r1 tile=32,1 max=0,1 use=nt_lanes rows=1 cols=4
-//variant matmul_nt_residual_bf16 TL r2 tile=32,2 max=0,2 use=nt_lanes rows=2 cols=4
-//variant matmul_nt_residual_bf16 TL r4 tile=32,4 max=0,4 use=nt_lanes rows=4 cols=4
-//variant matmul_nt_residual_bf16 TL r8 tile=32,8 max=0,8 use=nt_lanes rows=8 cols=4
-//variant matmul_nt_residual_bf16 TL r16 tile=32,16 use=nt_lanes rows=16 cols=4
-//variant matmul_nn_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nn_acc_bf16 TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
-//variant matmul_nn_acc_bf16 TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
-//variant matmul_nn_acc_bf16 TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_nt_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nt_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nt_residual_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nt_residual_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
-//variant matmul_nn_acc_bf16 T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
-//variant matmul_nn_acc_bf16 T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_naive TL tile=64,1 limit=K:65534 use=naive
 //variant matmul_naive T0 tile=64,1 use=naive
 
@@ -119,8 +98,10 @@
 {{template "transpose"}}
 {{params}}
 {{bind "a" "vec4<u64>"}}
-{{bind "b" (wide "b")}}
-{{if eq .Kernel "matmul_nt_residual"}}{{bind "r" (or (and (lt .rows 8) "f32") "vec4<u64>")}}{{end}}
+{{if blocks "b"}}{{template "blocks" (bits "b")}}{{bind "b" (wideblock "b")}}
+{{bind "scale" "f32"}}
+{{else}}{{bind "b" (wide "b")}}
+{{end}}{{if eq .Kernel "matmul_nt_residual"}}{{bind "r" (or (and (lt .rows 8) "f32") "vec4<u64>")}}{{end}}
 {{bind "c" (or (and (lt .rows 8) "f32") "vec4<u64>")}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
@@ -129,7 +110,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let steps = pc.K / 8u;
   // Rows and columns past the edge read the last ones and are not stored.
 {{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
-{{end}}{{range $j := seq .cols}}  let col{{$j}} = min(n0 + {{mul 8 $j}}u + l, pc.N - 1u) * (pc.ldb / 8u);
+{{end}}{{range $j := seq .cols}}  let col{{$j}} = min(n0 + {{mul 8 $j}}u + l, pc.N - 1u) * (pc.ldb / {{if blocks "b"}}32u{{else}}8u{{end}});
 {{end}}{{range $i := seq .rows}}{{range $j := seq $.cols}}  var c{{$i}}_{{$j}} = 0.0;
 {{end}}{{end}}
   for (var k = 0u; k < steps; k += 8u) {
@@ -138,16 +119,34 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let a{{$i}}_lo = even(a{{$i}});
     let a{{$i}}_hi = odd(a{{$i}});
 {{end}}    let last = min(8u, steps - k);
-    for (var q = 0u; q < last; q++) {
+{{if blocks "b"}}    for (var p = 0u; p < last; p += 4u) {
+{{range $j := seq .cols}}      let at{{$j}} = col{{$j}} + (k + p) / 4u;
+      let block{{$j}} = b[at{{$j}}];
+      let scale{{$j}} = scale[at{{$j}}];
+{{if eq (bits "b") 8}}      let x{{$j}} = vec4<u32>(block{{$j}});
+      let y{{$j}} = vec4<u32>(block{{$j}} >> vec4<u32>(32u));
+{{else}}      let x{{$j}} = vec2<u32>(block{{$j}});
+      let y{{$j}} = vec2<u32>(block{{$j}} >> vec2<u32>(32u));
+      let xy{{$j}} = vec4<u32>(x{{$j}}.x, y{{$j}}.x, x{{$j}}.y, y{{$j}}.y);
+{{end}}{{end}}      for (var i = 0u; i < 4u; i++) {
+        let q = p + i;
+{{range $j := seq .cols}}        let b{{$j}} = {{if eq (bits "b") 8}}vec2<u32>(x{{$j}}[i], y{{$j}}[i]){{else}}xy{{$j}}[i]{{end}};
+        let b{{$j}}_lo = {{even "b"}}(b{{$j}}, scale{{$j}});
+        let b{{$j}}_hi = {{odd "b"}}(b{{$j}}, scale{{$j}});
+{{end}}{{template "nt_chains" .}}      }
+    }
+{{else}}    for (var q = 0u; q < last; q++) {
 {{range $j := seq .cols}}      let b{{$j}} = b[col{{$j}} + k + q];
       let b{{$j}}_lo = {{even "b"}}(b{{$j}});
       let b{{$j}}_hi = {{odd "b"}}(b{{$j}});
-{{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
-{{range $j := seq $.cols}}      c{{$i}}_{{$j}} = fma(t{{$e}}_{{$i}}, {{lane (print "b" $j) $e}}, c{{$i}}_{{$j}});
-{{end}}{{end}}{{end}}    }
-  }
+{{end}}{{template "nt_chains" .}}    }
+{{end}}  }
 {{if lt .rows 8}}{{template "store_floats" .}}{{else}}{{template "store_transposed" .}}{{end}}}
 {{end}}
+
+{{define "nt_chains"}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = subgroupShuffle({{lane (print "a" $i) $e}}, q);
+{{range $j := seq $.cols}}      c{{$i}}_{{$j}} = fma(t{{$e}}_{{$i}}, {{lane (print "b" $j) $e}}, c{{$i}}_{{$j}});
+{{end}}{{end}}{{end}}{{end}}
 
 {{define "store_floats"}}{{range $i := seq .rows}}  if (m0 + {{$i}}u < pc.M) {
     let at = (m0 + {{$i}}u) * pc.ldc + n0 + l;
@@ -194,6 +193,7 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 {{params}}
 {{bind "a" "vec4<u64>"}}
 {{bind "b" (wide "b")}}
+{{if blocks "b"}}{{template "blocks" (bits "b")}}{{bind "scale" "f32"}}{{end}}
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
@@ -220,9 +220,12 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
     for (var q = 0u; q < last; q++) {
       let owner = team + q;
       let at = (k + q) * 8u * ldb + col;
-{{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
-      let b{{$e}}_lo = {{even "b"}}(b{{$e}});
-      let b{{$e}}_hi = {{odd "b"}}(b{{$e}});
+{{if blocks "b"}}      let factors = ldb / 4u;
+      let first = (k + q) * 8u * factors + col / 4u;
+{{end}}{{range $e := seq 8}}      let b{{$e}} = b[at + {{$e}}u * ldb];
+{{if blocks "b"}}      let scale{{$e}} = scale[first + {{$e}}u * factors];
+{{end}}      let b{{$e}}_lo = {{even "b"}}(b{{$e}}{{if blocks "b"}}, scale{{$e}}{{end}});
+      let b{{$e}}_hi = {{odd "b"}}(b{{$e}}{{if blocks "b"}}, scale{{$e}}{{end}});
 {{end}}{{range $i := seq .rows}}{{range $e := seq 8}}      let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" $i) $e}}, owner));
       c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
       c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
@@ -289,7 +292,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{$threads := div (mul .rows .cols) (mul .each .wide)}}{{$across := div .cols .wide}}
 {{params}}
 {{bind "a" "f32"}}
-{{if bf16 "b"}}{{template "bf16"}}{{bind "b" "u32"}}{{else}}{{bind "b" "f32"}}{{end}}
+{{$packed := lt (bits "b") 32}}
+{{if bf16 "b"}}{{template "bf16"}}{{else if blocks "b"}}{{template "blocks" (bits "b")}}{{bind "scale" "f32"}}{{end}}
+{{bind "b" (or (and $packed "u32") "f32")}}
 {{if eq .Kernel "matmul_nt_residual"}}{{bind "r" "f32"}}{{end}}
 {{bind "c" "f32"}}
 // A step covers 16 values of k. One extra column keeps the banks apart.
@@ -317,13 +322,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let i = thread + {{mul $s $threads}}u;
 {{if or (eq $.Kernel "matmul_nt") (eq $.Kernel "matmul_nt_residual")}}      let x = i / 16u;
       let k = i % 16u;
-{{if bf16 "b"}}      let at = min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u);
-      tile_b[k * {{add $.cols 1}}u + x] = element(b[at / 2u], at);
+{{if $packed}}      let at = min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u);
+      tile_b[k * {{add $.cols 1}}u + x] = element(b[at / {{div 32 (bits "b")}}u], at){{if blocks "b"}} * scale[at / 32u]{{end}};
 {{else}}      tile_b[k * {{add $.cols 1}}u + x] = b[min(n0 + x, pc.N - 1u) * pc.ldb + min(k0 + k, pc.K - 1u)];
 {{end}}{{else}}      let x = i % {{$.cols}}u;
       let k = i / {{$.cols}}u;
-{{if bf16 "b"}}      let at = min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u);
-      tile_b[k * {{add $.cols 1}}u + x] = element(b[at / 2u], at);
+{{if $packed}}      let at = min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u);
+      tile_b[k * {{add $.cols 1}}u + x] = element(b[at / {{div 32 (bits "b")}}u], at){{if blocks "b"}} * scale[at / 32u]{{end}};
 {{else}}      tile_b[k * {{add $.cols 1}}u + x] = b[min(k0 + k, pc.K - 1u) * pc.ldb + min(n0 + x, pc.N - 1u)];
 {{end}}{{end}}    }
 {{end}}    workgroupBarrier();

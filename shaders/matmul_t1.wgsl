@@ -1,8 +1,10 @@
 // Matrix products of tier T1: matmul_nt, matmul_nt_residual, matmul_nn, matmul_nn_acc,
-// matmul_tn_acc, and with b in bf16 matmul_nt_bf16, matmul_nt_residual_bf16,
-// matmul_nn_bf16, matmul_nn_acc_bf16.
+// matmul_tn_acc; with b in bf16 matmul_nt_bf16, matmul_nt_residual_bf16,
+// matmul_nn_bf16, matmul_nn_acc_bf16; with b in blocks matmul_nt_q8_0,
+// matmul_nt_residual_q8_0, matmul_nn_q8_0, matmul_nn_acc_q8_0 and matmul_nt_q4_0,
+// matmul_nt_residual_q4_0, matmul_nn_q4_0, matmul_nn_acc_q4_0.
 //
-// Bindings: a, b, c, r and the extent as in matmul.wgsl.
+// Bindings: a, b, scale, c, r and the extent as in matmul.wgsl.
 //
 // Order: that of matmul.wgsl: one chain an element over k ascending, so the bits are
 // those of T0.
@@ -50,38 +52,25 @@
 // https://siboehm.com/articles/22/CUDA-MMM; lanes interleave as in the tiles of
 // https://github.com/NVIDIA/cutlass (include/cutlass/gemm/threadblock, RowMajorInterleaved).
 //
-//variant matmul_nt T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
-//variant matmul_nt T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
-//variant matmul_nt T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
-//variant matmul_nt T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
-//variant matmul_nt_residual T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
-//variant matmul_nt_residual T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
-//variant matmul_nt_residual T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
-//variant matmul_nt_residual T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt_residual T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
-//variant matmul_nn T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
-//variant matmul_nn_acc T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn_acc T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
+//variant matmul_nt* T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
+//variant matmul_nt* T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
+//variant matmul_nt* T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
+//variant matmul_nt* T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
+//variant matmul_nt* T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
+//variant matmul_nt_residual* T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
+//variant matmul_nt_residual* T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
+//variant matmul_nt_residual* T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
+//variant matmul_nt_residual* T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
+//variant matmul_nt_residual* T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
+//variant matmul_nn* T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
+//variant matmul_nn* T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
+//variant matmul_nn_acc* T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
+//variant matmul_nn_acc* T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 //variant matmul_tn_acc T1 r32 tile=32,32 max=1024,1024 use=tiled rows=32 cols=32 each=4 wide=4 depth=64
 //variant matmul_tn_acc T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=32
-//variant matmul_nt_bf16 T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
-//variant matmul_nt_bf16 T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
-//variant matmul_nt_bf16 T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
-//variant matmul_nt_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
-//variant matmul_nt_residual_bf16 T1 r1 tile=8,1 max=0,1 use=few rows=1 cols=8 depth=256 threads=128
-//variant matmul_nt_residual_bf16 T1 r8 tile=8,8 max=0,8 use=few rows=8 cols=8 depth=128 threads=128
-//variant matmul_nt_residual_bf16 T1 r16 tile=32,16 max=0,16 max=2048,64 use=tiled rows=16 cols=32 each=2 wide=2 depth=64
-//variant matmul_nt_residual_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=2 wide=4 depth=64
-//variant matmul_nt_residual_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
-//variant matmul_nn_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
-//variant matmul_nn_acc_bf16 T1 r32 tile=32,32 max=0,64 max=2048,256 use=tiled rows=32 cols=32 each=4 wide=4 depth=32
-//variant matmul_nn_acc_bf16 T1 r64 tile=64,64 use=tiled rows=64 cols=64 each=8 wide=4 depth=16
 
 {{define "tiled"}}
+{{- $open := or (and (blocks "b") "fetch(") "b["}}{{$close := or (and (blocks "b") ")") "]"}}
 {{- $threads := div (mul .rows .cols) (mul .each .wide)}}
 {{- $tx := div .cols .wide}}{{$ty := div .rows .each}}
 {{- $along_a := ne .Kernel "matmul_tn_acc"}}
@@ -92,7 +81,7 @@
 {{- $loads_a := div (mul .rows $quads) $threads}}{{$loads_b := div (mul .cols $quads) $threads}}
 {{params}}
 {{bind "a" "vec4<f32>"}}
-{{if bf16 "b"}}{{template "bf16"}}{{bind "b" "vec2<u32>"}}{{else}}{{bind "b" "vec4<f32>"}}{{end}}
+{{if bf16 "b"}}{{template "bf16"}}{{bind "b" "vec2<u32>"}}{{else if blocks "b"}}{{template "fetch"}}{{else}}{{bind "b" "vec4<f32>"}}{{end}}
 {{if eq .Kernel "matmul_nt_residual"}}{{bind "r" "f32"}}{{end}}
 {{bind "c" (or (and $along_b "f32") "vec4<f32>")}}
 {{if $along_a}}var<workgroup> tile_a: array<vec4<f32>, {{mul .rows $stride}}>; // [{{.rows}}][{{$quads}}+1]
@@ -118,7 +107,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let b{{$s}}_k = {{$at}} % {{$quads}}u;
 {{else}}  let b{{$s}}_at = min(n0 / 4u + {{$at}} % {{$wb}}u, pc.N / 4u - 1u);
   let b{{$s}}_k = {{$at}} / {{$wb}}u;
-{{end}}  var b{{$s}} = {{if bf16 "b"}}vec2<u32>(){{else}}vec4<f32>(){{end}};
+{{end}}  var b{{$s}} = {{if lt (bits "b") 32}}vec2<u32>(){{else}}vec4<f32>(){{end}};
 {{end}}
 {{- range $i := seq .each}}  let row{{$i}} = m0 + {{if $along_a}}ty + {{mul $i $ty}}u{{else}}(ty + {{mul (div $i 4) $ty}}u) * 4u + {{mod $i 4}}u{{end}};
 {{end}}
@@ -131,7 +120,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var k = 0u; k < pc.K + {{.depth}}u; k += {{.depth}}u) {
     if (k < pc.K) {
 {{range $s := seq $loads_a}}      a{{$s}} = a[a{{$s}}_at + {{if $along_a}}min(k / 4u + a{{$s}}_k, pc.K / 4u - 1u){{else}}min(k + a{{$s}}_k, pc.K - 1u) * (pc.lda / 4u){{end}}];
-{{end}}{{range $s := seq $loads_b}}      b{{$s}} = b[b{{$s}}_at + {{if $along_b}}min(k / 4u + b{{$s}}_k, pc.K / 4u - 1u){{else}}min(k + b{{$s}}_k, pc.K - 1u) * (pc.ldb / 4u){{end}}];
+{{end}}{{range $s := seq $loads_b}}      b{{$s}} = {{$open}}b{{$s}}_at + {{if $along_b}}min(k / 4u + b{{$s}}_k, pc.K / 4u - 1u){{else}}min(k + b{{$s}}_k, pc.K - 1u) * (pc.ldb / 4u){{end}}{{$close}};
 {{end}}    }
     if (k > 0u) {
       let last = min({{.depth}}u, pc.K + {{.depth}}u - k);
@@ -153,7 +142,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}    }
     workgroupBarrier();
 {{range $s := seq $loads_a}}{{$at := print "(thread + " (mul $s $threads) "u)"}}    tile_a[{{if $along_a}}{{$at}} / {{$quads}}u * {{$stride}}u + a{{$s}}_k{{else}}{{$at}}{{end}}] = a{{$s}};
-{{end}}{{range $s := seq $loads_b}}{{$at := print "(thread + " (mul $s $threads) "u)"}}    tile_b[{{if $along_b}}{{$at}} / {{$quads}}u * {{$stride}}u + b{{$s}}_k{{else}}{{$at}}{{end}}] = {{if bf16 "b"}}quad(b{{$s}}){{else}}b{{$s}}{{end}};
+{{end}}{{range $s := seq $loads_b}}{{$at := print "(thread + " (mul $s $threads) "u)"}}    tile_b[{{if $along_b}}{{$at}} / {{$quads}}u * {{$stride}}u + b{{$s}}_k{{else}}{{$at}}{{end}}] = {{if lt (bits "b") 32}}quad(b{{$s}}{{if eq (bits "b") 4}}, b{{$s}}_{{if $along_b}}k{{else}}at{{end}}{{end}}){{else}}b{{$s}}{{end}};
 {{end}}    workgroupBarrier();
   }
 {{if $along_b}}{{range $i := seq .each}}  if (row{{$i}} < pc.M) {
@@ -165,6 +154,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}{{end}}}
 {{end}}
 
+{{define "fetch"}}{{template "blocks" (bits "b")}}{{bind "b" "u32"}}
+{{bind "scale" "f32"}}
+// 4 numbers and their factor. They are taken apart when they are stored: before that
+// nothing has to wait for them.
+fn fetch(i: u32) -> vec2<u32> { return vec2<u32>(b[i{{if eq (bits "b") 4}} / 2u{{end}}], bitcast<u32>(scale[i / 8u])); }
+{{end}}
+
 {{define "outer"}}
 {{- $tx := div .cols .wide}}{{$ty := div .rows .each}}        {
 {{range $i := seq (div .each 4)}}          let x{{$i}} = tile_a[p * {{div $.rows 4}}u + ty + {{mul $i $ty}}u];
@@ -174,13 +170,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}
 
 {{define "few"}}
+{{- $open := or (and (blocks "b") "fetch(") "b["}}{{$close := or (and (blocks "b") ")") "]"}}
 {{- $quads := div .depth 4}}{{$stride := add $quads 1}}
 {{- $size_a := mul .rows $stride}}{{$size_b := mul .cols $stride}}
 {{- $count_a := mul .rows $quads}}{{$count_b := mul .cols $quads}}
 {{- $loads_a := div (add $count_a (sub .threads 1)) .threads}}{{$loads_b := div $count_b .threads}}
 {{params}}
 {{bind "a" "vec4<f32>"}}
-{{if bf16 "b"}}{{template "bf16"}}{{bind "b" "vec2<u32>"}}{{else}}{{bind "b" "vec4<f32>"}}{{end}}
+{{if bf16 "b"}}{{template "bf16"}}{{bind "b" "vec2<u32>"}}{{else if blocks "b"}}{{template "fetch"}}{{else}}{{bind "b" "vec4<f32>"}}{{end}}
 {{if eq .Kernel "matmul_nt_residual"}}{{bind "r" "f32"}}{{end}}
 {{bind "c" "f32"}}
 var<workgroup> tile_a: array<vec4<f32>, {{mul 2 $size_a}}>; // [2][{{.rows}}][{{$quads}}+1]
@@ -197,7 +194,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}{{range $s := seq $loads_b}}{{$at := print "(thread + " (mul $s $.threads) "u)"}}  let b{{$s}}_at = min(n0 + {{$at}} / {{$quads}}u, pc.N - 1u) * (pc.ldb / 4u);
   let b{{$s}}_k = {{$at}} % {{$quads}}u;
   let b{{$s}}_to = {{$at}} / {{$quads}}u * {{$stride}}u + b{{$s}}_k;
-  var b{{$s}} = {{if bf16 "b"}}vec2<u32>(){{else}}vec4<f32>(){{end}};
+  var b{{$s}} = {{if lt (bits "b") 32}}vec2<u32>(){{else}}vec4<f32>(){{end}};
 {{end}}  let m = thread / {{.cols}}u;
   let n = thread % {{.cols}}u;
   var sum = 0.0;
@@ -206,7 +203,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var k = 0u; k < pc.K + {{.depth}}u; k += {{.depth}}u) {
     if (k < pc.K) {
 {{range $s := seq $loads_a}}      a{{$s}} = a[a{{$s}}_at + min(k / 4u + a{{$s}}_k, pc.K / 4u - 1u)];
-{{end}}{{range $s := seq $loads_b}}      b{{$s}} = b[b{{$s}}_at + min(k / 4u + b{{$s}}_k, pc.K / 4u - 1u)];
+{{end}}{{range $s := seq $loads_b}}      b{{$s}} = {{$open}}b{{$s}}_at + min(k / 4u + b{{$s}}_k, pc.K / 4u - 1u){{$close}};
 {{end}}    }
     if (k > 0u && thread < {{mul .rows .cols}}u) {
       var x = select(0u, {{$size_a}}u, even) + m * {{$stride}}u;
@@ -220,7 +217,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let to_a = select({{$size_a}}u, 0u, even);
     let to_b = select({{$size_b}}u, 0u, even);
 {{range $s := seq $loads_a}}    {{if gt (mul $.threads (add $s 1)) $count_a}}if (thread < {{sub $count_a (mul $s $.threads)}}u) { {{end}}tile_a[to_a + a{{$s}}_to] = a{{$s}};{{if gt (mul $.threads (add $s 1)) $count_a}} }{{end}}
-{{end}}{{range $s := seq $loads_b}}    tile_b[to_b + b{{$s}}_to] = {{if bf16 "b"}}quad(b{{$s}}){{else}}b{{$s}}{{end}};
+{{end}}{{range $s := seq $loads_b}}    tile_b[to_b + b{{$s}}_to] = {{if lt (bits "b") 32}}quad(b{{$s}}{{if eq (bits "b") 4}}, b{{$s}}_k{{end}}){{else}}b{{$s}}{{end}};
 {{end}}    even = !even;
     workgroupBarrier();
   }

@@ -25,10 +25,8 @@
 // with 8 heads in the loop's body 0.63 ms, with one 0.73 ms; as in rmsnorm.wgsl it
 // is the first that reaches past 65535 heads.
 //
-//variant qk_rope TL tile=1,8
-//variant qk_rope T0
-//variant qk_rope_bf16 TL tile=1,8
-//variant qk_rope_bf16 T0
+//variant qk_rope* TL tile=1,8
+//variant qk_rope* T0
 //variant qk_rope_backward TL tile=1,8
 //variant qk_rope_backward T0
 //variant qk_norm_backward_dw TL tile=64

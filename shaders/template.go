@@ -35,19 +35,37 @@ func parseVariants(files fs.FS) ([]Variant, error) {
 				continue
 			}
 			at := fmt.Sprintf("%s:%d", file, i+1)
-			v, err := parseVariant(strings.Fields(match[1]))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", at, err)
+			for _, words := range inStorages(strings.Fields(match[1])) {
+				v, err := parseVariant(words)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", at, err)
+				}
+				if other, ok := seen[v.ID]; ok {
+					return nil, fmt.Errorf("%s: variant %s is declared already at %s; give each a label", at, v.ID, other)
+				}
+				seen[v.ID] = at
+				v.file = file
+				list = append(list, v)
 			}
-			if other, ok := seen[v.ID]; ok {
-				return nil, fmt.Errorf("%s: variant %s is declared already at %s; give each a label", at, v.ID, other)
-			}
-			seen[v.ID] = at
-			v.file = file
-			list = append(list, v)
 		}
 	}
 	return list, nil
+}
+
+// inStorages are the words of a declaration for each storage of a kernel, if a * behind
+// its name asks for them.
+func inStorages(words []string) [][]string {
+	if len(words) == 0 || !strings.HasSuffix(words[0], "*") {
+		return [][]string{words}
+	}
+	name := strings.TrimSuffix(words[0], "*")
+	list := [][]string{slices.Concat([]string{name}, words[1:])}
+	for _, s := range storages {
+		if slices.Contains(s.of, name) {
+			list = append(list, slices.Concat([]string{name + s.suffix}, words[1:]))
+		}
+	}
+	return list
 }
 
 // parseVariant reads the words after //variant.
@@ -63,7 +81,8 @@ func parseVariant(words []string) (Variant, error) {
 		return v, fmt.Errorf("unknown tier %q; accepted: %s", v.Tier, strings.Join(Tiers(), ", "))
 	}
 	v.ID = v.Kernel + "." + v.Tier
-	v.body = strings.TrimSuffix(v.Kernel, bf16Suffix) + " " + v.Tier
+	plain, _ := cutStorage(v.Kernel)
+	v.body = plain + " " + v.Tier
 	words = words[2:]
 	if len(words) > 0 && words[0] != "linear" && !strings.Contains(words[0], "=") {
 		v.ID += "." + words[0]
@@ -169,7 +188,8 @@ func (v Variant) render(d dialect) (string, error) {
 	if root.Lookup(v.body) == nil {
 		return "", fmt.Errorf("shader %s: %s has no {{define %q}}", v.ID, path.Base(v.file), v.body)
 	}
-	data := map[string]any{"Kernel": strings.TrimSuffix(v.Kernel, bf16Suffix), "Tier": v.Tier}
+	plain, _ := cutStorage(v.Kernel)
+	data := map[string]any{"Kernel": plain, "Tier": v.Tier}
 	for name, n := range v.names {
 		data[name] = n
 	}
@@ -189,39 +209,45 @@ func functions(kernel *Kernel, d dialect) template.FuncMap {
 		"bind": func(name, element string, as ...string) (string, error) {
 			return declareBinding(kernel, d, name, element, as)
 		},
-		"bf16": kernel.bf16,
-		"wide": func(name string) string {
-			if kernel.bf16(name) {
-				return "vec2<u64>"
-			}
-			return "vec4<u64>"
-		},
-		"even":  func(name string) string { return "even" + kernel.suffix(name) },
-		"odd":   func(name string) string { return "odd" + kernel.suffix(name) },
-		"group": func() string { return "(group.x + group.y * groups.x)" },
-		"lane":  lane,
-		"seq":   seq,
-		"add":   func(a, b int) int { return a + b },
-		"sub":   func(a, b int) int { return a - b },
-		"mul":   func(a, b int) int { return a * b },
-		"div":   func(a, b int) int { return a / b },
-		"mod":   func(a, b int) int { return a % b },
-		"bit":   func(a, b int) bool { return a&b != 0 },
-		"list":  func(numbers ...int) []int { return numbers },
+		"bits":      kernel.bits,
+		"bf16":      func(name string) bool { return kernel.bits(name) == 16 },
+		"blocks":    func(name string) bool { return kernel.bits(name) < 16 },
+		"wide":      func(name string) string { return wide[kernel.bits(name)] },
+		"wideblock": func(name string) string { return map[int]string{8: "vec4<u64>", 4: "vec2<u64>"}[kernel.bits(name)] },
+		"even":      func(name string) string { return "even" + kernel.suffix(name) },
+		"odd":       func(name string) string { return "odd" + kernel.suffix(name) },
+		"group":     func() string { return "(group.x + group.y * groups.x)" },
+		"lane":      lane,
+		"seq":       seq,
+		"add":       func(a, b int) int { return a + b },
+		"sub":       func(a, b int) int { return a - b },
+		"mul":       func(a, b int) int { return a * b },
+		"div":       func(a, b int) int { return a / b },
+		"mod":       func(a, b int) int { return a % b },
+		"bit":       func(a, b int) bool { return a&b != 0 },
+		"list":      func(numbers ...int) []int { return numbers },
 	}
 }
 
-// bf16 tells whether a binding's elements are.
-func (k *Kernel) bf16(name string) bool {
-	return slices.ContainsFunc(k.Bindings, func(b Binding) bool { return b.Name == name && b.BF16() })
+// wide are the types of 8 elements by their bits.
+var wide = map[int]string{32: "vec4<u64>", 16: "vec2<u64>", 8: "vec2<u32>", 4: "u32"}
+
+// bits is the size of a binding's elements.
+func (k *Kernel) bits(name string) int {
+	i := slices.IndexFunc(k.Bindings, func(b Binding) bool { return b.Name == name })
+	if i < 0 {
+		return 0
+	}
+	return k.Bindings[i].Bits()
 }
 
 // suffix ends the names of the functions of common.wgsl that unpack a binding.
 func (k *Kernel) suffix(name string) string {
-	if k.bf16(name) {
-		return bf16Suffix
+	if k.bits(name) == 32 {
+		return ""
 	}
-	return ""
+	_, s := cutStorage(k.Name)
+	return s.suffix
 }
 
 // declareParams declares the kernel's parameters as struct PC and its value pc.

@@ -30,13 +30,10 @@ func (k *Kernel) Bytes(binding int, params []uint32) (int, error) {
 		}
 		n, dims = n*size, rest
 	}
-	switch {
-	case !strings.HasPrefix(shape, "["):
+	if !strings.HasPrefix(shape, "[") {
 		return 0, fmt.Errorf("%q is no shape", shape)
-	case k.Bindings[binding].BF16():
-		return 2 * n, nil
 	}
-	return 4 * n, nil
+	return n * k.Bindings[binding].Bits() / 8, nil
 }
 
 // expression is what is left to read of one.

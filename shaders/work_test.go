@@ -25,6 +25,12 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%s %s: %d, %v, want %d", k.Bindings[i].Name, k.Bindings[i].Shape, got, err, want)
 		}
 	}
+	products, _ := Lookup("matmul_nt_residual_q4_0")
+	for i, want := range []int{4 * 3 * 64, 5 * 96 / 2, 4 * 5 * 3, 4 * 3 * 8, 4 * 3 * 8} {
+		if got, err := products.Bytes(i, []uint32{3, 5, 64, 64, 96, 8}); err != nil || got != want {
+			t.Errorf("%s %s: %d, %v, want %d", products.Bindings[i].Name, products.Bindings[i].Shape, got, err, want)
+		}
+	}
 	if n, err := (&Kernel{Bindings: []Binding{{Shape: "[4][2] bf16"}}}).Bytes(0, nil); n != 16 || err != nil {
 		t.Errorf("bf16: %d, %v", n, err)
 	}

@@ -250,5 +250,6 @@ func guard(f func()) (err error) {
 	return nil
 }
 
-// isUint tells the bindings of words, pairs of bf16 among them, from the f32 ones.
-func isUint(b shaders.Binding) bool { return strings.Contains(b.Shape, "u32") || b.BF16() }
+// isUint tells the bindings of words, among them those with several elements in each,
+// from the f32 ones.
+func isUint(b shaders.Binding) bool { return strings.Contains(b.Shape, "u32") || b.Bits() < 32 }

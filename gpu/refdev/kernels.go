@@ -54,6 +54,13 @@ var kernels = map[string]func(*call[float32]){
 	"attention_bf16":          attentionBF16,
 	"round_bf16":              round,
 	"expand_bf16":             expand,
-	"expand_q8_0":             expandQ8,
-	"expand_q4_0":             expandQ4,
+
+	"matmul_nt_q8_0":          inBlocks(8, matmulNT[float32]),
+	"matmul_nt_residual_q8_0": inBlocks(8, matmulNTResidual[float32]),
+	"matmul_nn_q8_0":          inBlocks(8, matmulNN[float32]),
+	"matmul_nn_acc_q8_0":      inBlocks(8, matmulNNAcc[float32]),
+	"matmul_nt_q4_0":          inBlocks(4, matmulNT[float32]),
+	"matmul_nt_residual_q4_0": inBlocks(4, matmulNTResidual[float32]),
+	"matmul_nn_q4_0":          inBlocks(4, matmulNN[float32]),
+	"matmul_nn_acc_q4_0":      inBlocks(4, matmulNNAcc[float32]),
 }

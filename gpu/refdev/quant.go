@@ -1,22 +1,19 @@
 package refdev
 
-import "math"
+import "slices"
 
-// expandQ8: the bytes of each block, times its scale.
-func expandQ8(c *call[float32]) {
-	src, dst := c.u[0], c.f[1][:c.n(0)]
-	for i := range dst {
-		block, j := src[i/32*9:][:9], i%32
-		dst[i] = float32(int8(block[1+j/4]>>(8*(j%4)))) * math.Float32frombits(block[0])
-	}
-}
-
-// expandQ4: the halves of the bytes of each block, less 8, times its scale.
-func expandQ4(c *call[float32]) {
-	src, dst := c.u[0], c.f[1][:c.n(0)]
-	for i := range dst {
-		block, j := src[i/32*5:][:5], i%32
-		number := int(block[1+j%16/4]>>(8*(j%4)+j/16*4)&15) - 8
-		dst[i] = float32(number) * math.Float32frombits(block[0])
+// inBlocks runs a product whose b has signed numbers of so many bits, several in a word,
+// and behind it their factors, one for 32 numbers.
+func inBlocks(bits int, product func(*call[float32])) func(*call[float32]) {
+	return func(c *call[float32]) {
+		words, scale := c.u[1], c.f[2]
+		b := make([]float32, len(words)*32/bits)
+		for i := range b {
+			up := words[i*bits/32] << (32 - bits - i*bits%32) // the number's bits are the highest
+			b[i] = float32(int32(up)>>(32-bits)) * scale[i/32]
+		}
+		c.f[1] = b
+		c.f, c.u = slices.Delete(c.f, 2, 3), slices.Delete(c.u, 2, 3)
+		product(c)
 	}
 }

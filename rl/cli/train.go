@@ -45,7 +45,9 @@ Examples:
 draws the first step itself, and tells how much faster workers can make it at most. In
 mode exact, results of a device that computes the same bits are used, and a share of them
 is checked (--audit). Of other devices, and of all in mode draft, every token that was
-drawn is checked, and replaced from the first that differs.
+drawn is checked, and replaced from the first that differs. In mode exact, workers of other
+machines that offer it judge completions too (rlzero worker --for verify), by the verifiers
+that run programs.
 
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on

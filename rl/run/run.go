@@ -36,7 +36,8 @@ type Options struct {
 	// after each evaluation of all problems, and at the end.
 	Report func(dir string) ([]byte, error)
 	// Workers, if not nil, makes what draws the completions in place of the policy's own
-	// engine. note tells people something; it may be called while completions are drawn.
+	// engine, and, where it is a rollout.Panel, judges them. note tells people something; it
+	// may be called while completions are drawn.
 	Workers func(r *recipe.Recipe, c *cast.Cast, note func(text string)) (rollout.Sampler, error)
 }
 
@@ -63,7 +64,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{parts: train.Parts{Recipe: o.Opened.Recipe, Source: o.Opened.Source, Record: train.NewRecord(o.Opened.Recipe)}, drawn: o.Report}
+	r := &run{drawn: o.Report}
 	defer r.close()
 	if err := r.open(o); err != nil {
 		return nil, err

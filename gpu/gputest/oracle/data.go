@@ -77,8 +77,15 @@ func init() {
 		"attention_bf16":          attentionCases,
 		"round_bf16":              roundCases,
 		"expand_bf16":             expandCases,
-		"expand_q8_0":             expandQ8Cases,
-		"expand_q4_0":             expandQ4Cases,
+
+		"matmul_nt_q8_0":          ntCases,
+		"matmul_nt_residual_q8_0": ntResidualCases,
+		"matmul_nn_q8_0":          nnCases,
+		"matmul_nn_acc_q8_0":      nnAccCases,
+		"matmul_nt_q4_0":          ntCases,
+		"matmul_nt_residual_q4_0": ntResidualCases,
+		"matmul_nn_q4_0":          nnCases,
+		"matmul_nn_acc_q4_0":      nnAccCases,
 	} {
 		rows[name] = sync.OnceValue(func() []Case { return make(newData(name)) })
 	}
@@ -99,9 +106,17 @@ func newData(kernel string) *data {
 }
 
 // newCase is a case without Want: one nil for each binding. Numbers for a binding
-// of bf16 are packed.
-func (d *data) newCase(name string, params []uint32, bind ...any) Case {
+// of bf16 are packed, and a []any stands for several bindings.
+func (d *data) newCase(name string, params []uint32, data ...any) Case {
 	contract, _ := shaders.Lookup(d.kernel)
+	var bind []any
+	for _, x := range data {
+		if several, ok := x.([]any); ok {
+			bind = append(bind, several...)
+		} else {
+			bind = append(bind, x)
+		}
+	}
 	for i, b := range contract.Bindings {
 		bind[i] = inMemory(b, bind[i])
 	}

@@ -78,11 +78,14 @@ func continuing(before []float32) finish {
 func ntCases(d *data) []Case {
 	var cases []Case
 	for _, p := range products {
-		ld, ldc := p.k+p.pad, p.n+p.pad
-		a, b := d.normal(p.m*ld, 1), d.stored(p.n*ld)
+		ldc := p.n + p.pad
+		p.k, p.pad = d.wholeBlocks(p.k), d.wholeBlocks(p.pad)
+		ld := p.k + p.pad
+		a := d.normal(p.m*ld, 1)
+		b, bound := d.matrix(p.n * ld)
 		nan := unwritten(1)[0]
-		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, p.output(ldc, func(int) float32 { return nan }))
-		c.Want[2] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, fromZero)
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, bound, p.output(ldc, func(int) float32 { return nan }))
+		c.Want[len(c.Want)-1] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, fromZero)
 		cases = append(cases, c)
 	}
 	return cases
@@ -91,11 +94,15 @@ func ntCases(d *data) []Case {
 func ntResidualCases(d *data) []Case {
 	var cases []Case
 	for _, p := range products {
-		ld, ldc := p.k+p.pad, p.n+p.pad
-		a, b, r := d.normal(p.m*ld, 1), d.stored(p.n*ld), d.normal(p.m*ldc, 1)
+		ldc := p.n + p.pad
+		p.k, p.pad = d.wholeBlocks(p.k), d.wholeBlocks(p.pad)
+		ld := p.k + p.pad
+		a := d.normal(p.m*ld, 1)
+		b, bound := d.matrix(p.n * ld)
+		r := d.normal(p.m*ldc, 1)
 		nan := unwritten(1)[0]
-		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, b, r, p.output(ldc, func(int) float32 { return nan }))
-		c.Want[3] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, x, y []Value) Value {
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, bound, r, p.output(ldc, func(int) float32 { return nan }))
+		c.Want[len(c.Want)-1] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, x, y []Value) Value {
 			return Add(Exact(r[at]), Dot(x, y))
 		})
 		cases = append(cases, c)
@@ -115,10 +122,12 @@ func nnAccCases(d *data) []Case {
 func (d *data) nn(inside func(int) float32, element func(before []float32) finish) []Case {
 	var cases []Case
 	for _, p := range products {
-		lda, ldb := p.k+p.pad, p.n+p.pad
-		a, b, before := d.normal(p.m*lda, 1), d.stored(p.k*ldb), p.output(ldb, inside)
-		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
-		c.Want[2] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, element(before))
+		lda, ldb := p.k+p.pad, d.wholeBlocks(p.n+p.pad)
+		a := d.normal(p.m*lda, 1)
+		b, bound := d.matrix(p.k * ldb)
+		before := p.output(ldb, inside)
+		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, bound, before)
+		c.Want[len(c.Want)-1] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, element(before))
 		cases = append(cases, c)
 	}
 	return cases

@@ -1,10 +1,31 @@
 package oracle
 
-// Blocks of 32 numbers with a scale. A product of a number of at most 8 bits and a scale
-// of 11, as files have it, is exact, so the results are wanted to the bit.
+import "strings"
 
-// scales are of blocks: numbers that half precision can hold.
-func (d *data) scales(n int) []float32 {
+// Blocks of 32 numbers with a factor. A product of a number of at most 8 bits and a factor
+// of 11, as files have it, is exact.
+
+// blockBits is the size of b's numbers in a kernel that keeps it in blocks, else 0.
+func blockBits(kernel string) int {
+	switch {
+	case strings.HasSuffix(kernel, "_q8_0"):
+		return 8
+	case strings.HasSuffix(kernel, "_q4_0"):
+		return 4
+	}
+	return 0
+}
+
+// wholeBlocks is a number of columns that b of the kernel can have: at least n.
+func (d *data) wholeBlocks(n int) int {
+	if blockBits(d.kernel) == 0 {
+		return n
+	}
+	return (n + 31) / 32 * 32
+}
+
+// factors are of blocks: numbers that half precision can hold.
+func (d *data) factors(n int) []float32 {
 	out := make([]float32, n)
 	for i := range out {
 		out[i] = float32(d.IntN(4096)-2048) / 4096
@@ -12,47 +33,34 @@ func (d *data) scales(n int) []float32 {
 	return out
 }
 
-// blockCounts are numbers of blocks.
-var blockCounts = []int{1, 3, 129, 300}
-
-func expandQ8Cases(d *data) []Case {
-	return d.blockCases(9, func(block []uint32, j int) float32 {
-		number := int(block[1+j/4]>>(8*(j%4))) & 255
-		if number > 127 {
-			number -= 256
-		}
-		return float32(number)
-	})
-}
-
-func expandQ4Cases(d *data) []Case {
-	return d.blockCases(5, func(block []uint32, j int) float32 {
-		byteOf := block[1+j%16/4] >> (8 * (j % 4)) & 255
-		if j < 16 {
-			return float32(byteOf%16) - 8
-		}
-		return float32(byteOf/16) - 8
-	})
-}
-
-// blockCases are random blocks of so many words; number takes one apart.
-func (d *data) blockCases(size int, number func(block []uint32, j int) float32) []Case {
-	var cases []Case
-	for _, blocks := range blockCounts {
-		src, want := make([]uint32, blocks*size), make([]float32, 32*blocks)
-		for b, scale := range d.scales(blocks) {
-			block := src[b*size:][:size]
-			block[0] = Word(scale)
-			for i := range block[1:] {
-				block[1+i] = d.Uint32()
-			}
-			for j := range 32 {
-				want[32*b+j] = number(block, j) * scale
-			}
-		}
-		c := d.newCase(label("blocks", blocks), words(32*blocks), src, unwritten(32*blocks))
-		c.Want[1] = want
-		cases = append(cases, c)
+// matrix is n numbers for operand b, and what is bound for them: in blocks any numbers and
+// factors, else as stored has them.
+func (d *data) matrix(n int) (x []float32, bind []any) {
+	bits := blockBits(d.kernel)
+	if bits == 0 {
+		x = d.stored(n)
+		return x, []any{x}
 	}
-	return cases
+	packed, scale := make([]uint32, n*bits/32), d.factors(n/32)
+	for i := range packed {
+		packed[i] = d.Uint32()
+	}
+	return UnpackBlocks(bits, packed, scale), []any{packed, scale}
+}
+
+// UnpackBlocks are the numbers of blocks: signed ones of so many bits, those of lower
+// columns in the lower bits of a word, times the factor of their 32.
+func UnpackBlocks(bits int, packed []uint32, scale []float32) []float32 {
+	var x []float32
+	for _, word := range packed {
+		for range 32 / bits {
+			number := int(word % (1 << bits))
+			if number >= 1<<(bits-1) {
+				number -= 1 << bits
+			}
+			x = append(x, float32(number)*scale[len(x)/32])
+			word /= 1 << bits
+		}
+	}
+	return x
 }

@@ -484,3 +484,24 @@ func TestForged(t *testing.T) {
 		t.Errorf("%d of 1,000 forged items are not refused at their token: %+v", wrong, n)
 	}
 }
+
+// TestSentWeights: the weights of a policy in bf16 are sent in bf16, but for the few that
+// are kept in float32.
+func TestSentWeights(t *testing.T) {
+	size := map[string]int{}
+	for _, dtype := range []string{"f32", "bf16"} {
+		c, err := cast.Open(opened(t, "model.dtype="+dtype).Recipe, "", gputest.Devices(t)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := c.Policy.Weights()
+		c.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		size[dtype] = len(data)
+	}
+	if ratio := float64(size["bf16"]) / float64(size["f32"]); ratio < 0.5 || ratio > 0.6 {
+		t.Errorf("%v bytes", size)
+	}
+}
