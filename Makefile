@@ -90,6 +90,7 @@ cross:
 		debug="-gcflags=all=-dwarf=false"; [ $$p != $$(go env GOHOSTOS)/$$(go env GOHOSTARCH) ] || debug=; \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build $$debug -ldflags='-s -w' -o /dev/null . || exit 1; \
 	done
+	@echo "build js/wasm"; GOOS=js GOARCH=wasm go build -trimpath -o /dev/null ./web
 	@if command -v gcc >/dev/null; then echo "build with cgo"; CGO_ENABLED=1 go build -o /dev/null .; fi
 
 # dist/: a stripped binary for each platform, the same bytes from the same source
