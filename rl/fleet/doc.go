@@ -47,6 +47,10 @@
 // again; the third time the trainer computes them itself. Times decide who computes what
 // and never what comes out. Wall clocks of different machines are not compared.
 //
+// With a lag the run asks for completions before it needs them: Begin offers the items, and the
+// Sample that follows takes what has come. In between, the weights stay what they are, so checks
+// and a trainer that computes items itself are the same with and without.
+//
 // # Carriers
 //
 // A carrier moves encoded items, results and weights: it has a [TrainerSide] and a

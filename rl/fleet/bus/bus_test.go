@@ -138,10 +138,16 @@ func again(t *testing.T, s *site, mode fleet.Mode) *site {
 	return &site{s.Hub, f, tr}
 }
 
-// step draws the completions of a step and compares them with those of one machine.
+// step draws the completions of a step and compares them with those of one machine. Workers
+// begin with every other step before it is waited for, as with a lag.
 func (s *site) step(t *testing.T) {
 	t.Helper()
 	requests := requestsOf(s.run.version)
+	if s.run.version%2 == 1 {
+		if err := s.fleet.Begin(t.Context(), requests); err != nil {
+			t.Fatal(err)
+		}
+	}
 	want, _ := s.run.Sample(t.Context(), requests)
 	got, err := s.fleet.Sample(t.Context(), requests)
 	if err != nil {
