@@ -157,7 +157,6 @@ var guardedCalls = []struct {
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
 			{"internal/browser", "the profile of a browser, in the temporary folder, and the files of tests that run in one"},
 			{"rl/cli/worker.go", "worker --key-new FILE: a key, of no run"},
-			{"rl/cli/page.go", "page --out FILE: for people, of no run"},
 			{"rl/doctor", "the runs that it compares live in a temporary folder"},
 			{"shaders/internal/generate", "a tool of the build"},
 		},

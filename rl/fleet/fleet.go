@@ -93,7 +93,6 @@ type Fleet struct {
 	told    map[string]int // what Remember was told last; nil: it is to be told
 	begun   *table         // handed out by Begin, for the Sample that follows; nil: nothing is
 	deaf    int            // workers of the last call, if none of them answered
-	mute    int            // the same of those that judge
 	gaps    []time.Duration
 	counts  Counts
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
+	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
 
 // TestPresets: every preset loads, is short, says what it is, and its resolved
@@ -121,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(s.Algorithm.State) > 0 { // which the others may read
-					s.Curriculum, s.Numbers = curriculum{}, stageNumbers{}
+					s.Curriculum, s.Numbers, s.Replay.Store = curriculum{}, stageNumbers{}, ""
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
