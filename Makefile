@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build test test-short test-webgpu test-drivers nightly fuzz-smoke check cross release generate bench clean
+.PHONY: demo build test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate bench clean
 
 demo: build
 	@.ci/needs demo
@@ -37,17 +37,23 @@ test-drivers: build
 	@.ci/needs tests
 	.ci/drivers
 
+# WebGPU in a headless Chromium. .ci/browser says which tests.
+test-browser: build
+	@.ci/needs tests
+	.ci/browser
+
 # The long forms of the tests: every case on every device, more kills. An hour or more.
 nightly:
 	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test
 	RLZERO_LONG=1 $(MAKE) test-webgpu
 	RLZERO_LONG=1 $(MAKE) test-drivers
+	RLZERO_LONG=1 $(MAKE) test-browser
 	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
 	.ci/clients >/dev/null
 
 # What needs no device and no fixtures: a few seconds.
 test-short:
-	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./rl/reward/ ./rl/audit/ ./rl/report/ ./rl/tasks/ ./verify/ ./verify/instruct/
+	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./rl/reward/ ./rl/audit/ ./rl/compare/ ./rl/tasks/ ./verify/ ./verify/instruct/
 
 # Every fuzz target for a few seconds, without coverage so that nothing is built anew;
 # counted, as a run that is timed may end in "context deadline exceeded".

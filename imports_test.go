@@ -42,19 +42,20 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/random rl/receipt rl/recipe rl/report rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint rl/settings rl/terminal rl/algo rl/cast rl/eval rl/lines rl/metrics rl/progress rl/prompts rl/random rl/receipt rl/recipe rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model model/text rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/reward rl/rollout rl/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
 	{folder: "rl/eval", imports: "internal/hint rl/terminal model rl/algo/stats rl/cast rl/infer rl/lines rl/metrics rl/prompts rl/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "model model/text rl/chat rl/lines", tests: "gpu gpu/gputest gpu/refdev"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/recipe rl/rollout", tests: "gpu/gputest rl/random rl/receipt rl/resolve rl/run"},
 	{folder: "rl/fleet/delta", modules: "github.com/klauspost/compress"},
-	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta", tests: "gpu/gputest rl/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
+	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta rl/fleet/verdict", tests: "gpu/gputest rl/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo rl/terminal rl/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files rl/lines rl/prompts rl/random rl/recipe rl/resolve rl/reward rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
-	{folder: "rl/fleet", imports: "rl/random rl/rollout"},
+	{folder: "rl/fleet", imports: "internal/packed rl/fleet/verdict rl/random rl/rollout verify"},
+	{folder: "rl/fleet/verdict", imports: "internal/packed verify"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify"},
@@ -70,15 +71,15 @@ var layers = []layer{
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "rl/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint rl/lines"},
-	{folder: "rl/metrics"},
+	{folder: "rl/metrics", imports: "rl/lines"},
 	{folder: "rl/tfevents", modules: "google.golang.org/protobuf"}, // its tests: they read back what it writes
 	{folder: "rl/watch"},
-	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/report"},
+	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/metrics"},
 	{folder: "rl/web", imports: "internal/hint"},
 	{folder: "rl/serve", imports: "gpu internal/hint model model/grammar model/text model/text/template rl/chat rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer rl/lines rl/random rl/rollout"},
-	{folder: "rl/page", imports: "internal/files internal/hint rl/compare rl/lines rl/metrics", tests: "internal/browser rl/web"},
+	{folder: "rl/page", imports: "internal/files internal/hint rl/compare rl/lines rl/metrics rl/recipe", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
-	{folder: "rl/report", imports: "rl/lines rl/recipe"},
+	{folder: "internal/browser/inside", imports: "internal/browser"},
 	{folder: "rl/table", imports: "internal/files internal/hint rl/lines rl/table/parquet", tests: "internal/fixtures"},
 	{folder: "rl/table/parquet", tests: "internal/fixtures", modules: "github.com/andybalholm/brotli github.com/klauspost/compress github.com/pierrec/lz4/v4"},
 	{folder: "rl/lines"},
@@ -118,6 +119,7 @@ var layers = []layer{
 	{folder: "internal/fixtures"},
 	{folder: "internal/hint"},
 	{folder: "internal/llamacpp", imports: "internal/fixtures"},
+	{folder: "internal/packed"},
 	{folder: "internal/worker"},
 }
 
@@ -130,11 +132,11 @@ var guardedImports = []struct {
 }{
 	{"C", "gpu/webgpu/internal/wgpu", false, "a plain go build needs no C compiler; WebGPU alone links a C library, behind a build tag"},
 	{"net", "rl/fleet/bus rl/web", false, "they listen where the user said, on loopback by default; nothing else talks to a network"},
-	{"net/*", "rl/fleet/bus rl/page rl/serve rl/web", false, "likewise; net/url is no network"},
+	{"net/*", "internal/browser/inside rl/fleet/bus rl/page rl/serve rl/web", false, "likewise; net/url is no network; and a test's program in a browser gets its files by loopback"},
 	{"plugin", "", false, "a run is one binary"},
 	{"math/rand", "", false, "its default source is seeded by chance; use math/rand/v2 with a key, or rl/random.At"},
 	{"crypto/rand", "rl/fleet rl/web", false, "the token of an address beyond loopback, the seed of a request without one, which is told, and which items of workers are checked, which must not be guessed and changes no byte; every random number of a run comes from its seed"},
-	{"os/exec", "internal/browser internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
+	{"os/exec", "internal/browser internal/browser/inside internal/llamacpp shaders/internal/generate verify/box verify/program internal/worker", true, "no command reads what a model wrote, but for this binary itself as an engine of programs, and an interpreter in a box"},
 	{"unsafe", "gpu/internal/vk gpu/webgpu/internal/wgpu gpu/refdev verify/box verify/program/internal/sqlite", true, "memory of C, transpiled too, and of the kernel belongs to the bindings; the reference device views its words as floats"},
 }
 
@@ -153,7 +155,7 @@ var guardedCalls = []struct {
 			{"rl/store", "the door itself"},
 			{"internal/fixtures/fixtures.go", "a test's temporary folder"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
-			{"internal/browser", "the profile of a browser, in the temporary folder"},
+			{"internal/browser", "the profile of a browser, in the temporary folder, and the files of tests that run in one"},
 			{"rl/cli/worker.go", "worker --key-new FILE: a key, of no run"},
 			{"rl/cli/page.go", "page --out FILE: for people, of no run"},
 			{"rl/doctor", "the runs that it compares live in a temporary folder"},
@@ -183,6 +185,7 @@ var guardedCalls = []struct {
 			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
 			{"rl/fleet/bus", "which workers are there, and how long is waited before asking again"},
 			{"rl/fleet/fleet_test.go", "time of a bubble of testing/synctest"},
+			{"rl/fleet/judge_test.go", "time of a bubble of testing/synctest"},
 			{"rl/fleet/workers_test.go", "time of a bubble of testing/synctest"},
 			{"rl/cli/train.go", "the name of a run folder"},
 			{"gpu/refdev/device.go", "Timestamps of the reference device"},
@@ -492,8 +495,6 @@ var smallNumbers = map[string]string{
 	"rl/algo/schedule/schedule_test.go":     "a default of transformers",
 	"rl/metrics/metrics_test.go":            "numbers to be printed",
 	"rl/tasks/oracles_test.go":              "tolerances that the texts of the families promise",
-	"rl/report/axis_test.go":                "numbers to be put on an axis",
-	"rl/report/series_test.go":              "numbers to be put on an axis",
 	"rl/watch/rules_test.go":                "values of metrics",
 	"verify/answers_test.go":                "one or two roundings of scores below 1",
 	"verify/internal/mathans/equal_test.go": "arguments of the functions tested",

@@ -2,6 +2,7 @@ package gpu_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -385,4 +386,61 @@ func (c optimizerCase) checkClip(t *testing.T, dev gpu.Device) error {
 	}
 	// With beta1 = 0 the first moment is the clipped gradient itself.
 	return near("clipped gradient", contents(t, o.m), want)
+}
+
+type logitsCase struct {
+	Name  string
+	Hyper struct{ Temperature float64 }
+	In    struct {
+		Logits   [][]float64
+		Tokens   []int
+		DLogp    []float64
+		DEntropy []float64
+	}
+	Out struct {
+		Logp      []float64
+		Entropy   []float64
+		LogSumExp []float64
+		DLogits   [][]float64
+	}
+}
+
+// TestLogitsFixtures: log-prob, entropy and their gradient as the trainers' own code has them.
+func TestLogitsFixtures(t *testing.T) {
+	cases := fixture[logitsCase](t, "logits")
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		var s scope
+		for _, c := range cases {
+			reason := ""
+			if strings.HasPrefix(c.Name, "generalized_jsd/") {
+				reason = "no stage compares two distributions over the whole vocabulary"
+			}
+			s.add(t, c.Name, reason, func() error { return c.check(dev) })
+		}
+		s.report(t, "logits")
+	})
+}
+
+// check holds the oracle against the figures, which both have in float64, and then the device
+// against the figures within the oracle's bounds.
+func (c logitsCase) check(dev gpu.Device) error {
+	forward, backward := oracle.Vocab(c.In.Logits, c.In.Tokens, c.Hyper.Temperature, c.In.DLogp, c.In.DEntropy)
+	said, grads := forward.Want[3].([]oracle.Value), backward.Want[0].([]oracle.Value)
+	const rel, abs = 1e-9, 1e-12 // of the fixture file
+	var faults []error
+	replace := func(what string, v *oracle.Value, want float64) {
+		if math.Abs(v.X-want) > abs+rel*math.Abs(want) {
+			faults = append(faults, fmt.Errorf("%s: the oracle has %v, want %v", what, v.X, want))
+		}
+		v.X = want
+	}
+	for r := range c.In.Logits {
+		for k, want := range []float64{c.Out.Logp[r], c.Out.Entropy[r], said[4*r+2].X, c.Out.LogSumExp[r]} {
+			replace(fmt.Sprintf("row %d, statistic %d", r, k), &said[4*r+k], want)
+		}
+		for j, want := range c.Out.DLogits[r] {
+			replace(fmt.Sprintf("row %d, gradient %d", r, j), &grads[r*len(grads)/len(c.In.Logits)+j], want)
+		}
+	}
+	return errors.Join(append(faults, forward.Check(dev), backward.Check(dev))...)
 }

@@ -13,8 +13,8 @@
 //
 // Backends live in folders of their own and register themselves when they are
 // imported: gpu/vulkan (every GPU and, through Mesa's lavapipe, every CPU),
-// gpu/webgpu (Metal and Direct3D 12 too, in builds with cgo) and gpu/refdev
-// (plain Go: the definition of each kernel, chosen only by name). Package main
+// gpu/webgpu (Metal and Direct3D 12 too, in builds with cgo, and browsers) and
+// gpu/refdev (plain Go: the definition of each kernel, chosen only by name). Package main
 // and gputest import them for their effect; nothing else names them.
 //
 // # Ordering

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -247,6 +248,23 @@ func (m *Model) Positions() int { return m.maxPos }
 // from the device when its Data is called. Of a bf16 model that can be trained they
 // are the float32 ones.
 func (m *Model) Tensors() []NamedTensor { return m.layout.named(m.params, "") }
+
+// PassTensors are Tensors as the passes read them, and not more exact: where a matrix is
+// kept in bf16 it is written so. A model of the same config that is given them computes the
+// same bits.
+func (m *Model) PassTensors() []NamedTensor {
+	out := m.layout.named(m.params, "")
+	packed := map[string]bool{}
+	for _, p := range m.layout.pieces {
+		packed[p.name] = m.layout.chunks[p.region.chunk].storage == BF16
+	}
+	for i := range out {
+		if packed[out[i].Name] {
+			out[i].Type = gguf.BF16
+		}
+	}
+	return out
+}
 
 // CopyFrom overwrites the parameters with those of another model of the same
 // config, which may be frozen only if this one is.

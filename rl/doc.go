@@ -27,7 +27,7 @@
 //	watch     the alerts of a run
 //	page      runs in a browser; web: what its servers share
 //	tfevents  metrics as TensorBoard's event files
-//	metrics, report, progress, doctor, bench, lines, terminal, cli
+//	metrics, page, progress, doctor, bench, lines, terminal, cli
 //
 // Imports go down: settings, random, lines → formula → reward, algo, tasks, prompts → rollout →
 // cast → train → run → cli. Nothing below run imports store's runs or progress, and

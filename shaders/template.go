@@ -158,8 +158,8 @@ func Tiers() []string { return []string{"TL", "T0", "T1"} }
 
 // dialect is what differs between the texts that one template makes.
 type dialect struct {
-	uniform bool // parameters in a uniform buffer, else as `var<immediate>`
-	shared  bool // every binding is read_write
+	uniform bool   // parameters in a uniform buffer, else as `var<immediate>`
+	shared  uint32 // bit i: binding i is read_write though it is only read
 }
 
 // WGSL renders the variant's template for the Vulkan dialect of naga:
@@ -167,10 +167,12 @@ type dialect struct {
 func (v Variant) WGSL() (string, error) { return v.render(dialect{}) }
 
 // WebGPU renders the variant's template for WebGPU: parameters in a uniform
-// buffer at the binding after the kernel's last. With shared every binding is
-// read_write, as WebGPU demands of a dispatch that reads one part of a buffer
-// and writes another (https://www.w3.org/TR/webgpu/#programming-model-resource-usages).
-func (v Variant) WebGPU(shared bool) (string, error) {
+// buffer at the binding after the kernel's last. Binding i is read_write where bit i
+// of shared is set, as WebGPU demands of what a dispatch reads in a buffer of which it
+// writes another part (https://www.w3.org/TR/webgpu/#programming-model-resource-usages).
+// The others stay read: in browsers a loop with barriers may not depend on what could
+// be written.
+func (v Variant) WebGPU(shared uint32) (string, error) {
 	return v.render(dialect{uniform: true, shared: shared})
 }
 
@@ -277,7 +279,7 @@ func declareBinding(kernel *Kernel, d dialect, name, element string, as []string
 		return "", fmt.Errorf("kernel %s has no binding %q", kernel.Name, name)
 	}
 	access := "read_write"
-	if kernel.Bindings[i].Access == Read && !d.shared {
+	if kernel.Bindings[i].Access == Read && d.shared>>i&1 == 0 {
 		access = "read"
 	}
 	if len(as) > 0 {

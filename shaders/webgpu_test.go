@@ -34,11 +34,11 @@ func TestWebGPUDialect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := v.WebGPU(false)
+		plain, err := v.WebGPU(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shared, err := v.WebGPU(true)
+		shared, err := v.WebGPU(^uint32(0))
 		if err != nil {
 			t.Fatal(err)
 		}

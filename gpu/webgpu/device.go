@@ -1,4 +1,4 @@
-//go:build cgo && (darwin || webgpu)
+//go:build js || (cgo && (darwin || webgpu))
 
 package webgpu
 
@@ -31,7 +31,7 @@ type Device struct {
 	submitted, finished uint64
 
 	timed bool    // the adapter has timestamps
-	tick  float64 // nanoseconds, 0 before it was measured
+	tick  float64 // nanoseconds; 0 before it was measured, where nobody tells
 }
 
 var _ gpu.Device = (*Device)(nil)
@@ -64,7 +64,7 @@ func adapters() ([]wgpu.Adapter, error) {
 		return nil, fmt.Errorf("%w: WebGPU: %w", gpu.ErrNoDevice, err)
 	}
 	if len(list) == 0 {
-		return nil, hint.With(fmt.Errorf("%w: WebGPU found no adapter", gpu.ErrNoDevice), "install your GPU vendor's driver or, on Linux, Mesa's Vulkan drivers")
+		return nil, hint.With(fmt.Errorf("%w: WebGPU found no adapter", gpu.ErrNoDevice), wgpu.NoAdapter)
 	}
 	return list, nil
 }
@@ -99,6 +99,7 @@ func open(index int, a wgpu.Adapter) (*Device, error) {
 		caps:      t.caps,
 		device:    device,
 		timed:     a.Timestamps,
+		tick:      a.Tick,
 		layouts:   map[layoutKey]wgpu.Layout{},
 		pipelines: map[pipelineKey]wgpu.Pipeline{},
 		buffers:   map[*buffer]struct{}{},

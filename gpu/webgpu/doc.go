@@ -1,6 +1,6 @@
 // Package webgpu runs the kernels of package shaders through WebGPU: Metal on
-// macOS, Direct3D 12 on Windows, Vulkan elsewhere. Importing it for its effect
-// registers the backend "webgpu".
+// macOS, Direct3D 12 on Windows, Vulkan elsewhere, in browsers whatever they take.
+// Importing it for its effect registers the backend "webgpu".
 //
 //	traits.go      what an adapter offers, judged once: limits, memory, tier
 //	device.go      open, submit, wait, close
@@ -14,8 +14,8 @@
 //
 // WebGPU is compiled in on macOS and, elsewhere, with -tags webgpu, and needs cgo
 // with a C++ compiler: wgpu-native is a static library, package internal/wgpu.
-// Nothing has to be installed where the program runs. All other builds list no
-// device and say how to get one.
+// Nothing has to be installed where the program runs. For GOOS=js it is the browser's
+// own WebGPU. All other builds list no device and say how to get one.
 //
 // # Kernels
 //
@@ -23,7 +23,9 @@
 // promises no subgroup size. Limits are WebGPU's defaults
 // (https://www.w3.org/TR/webgpu/#limits) save the size of a buffer, and no
 // optional feature is used but timestamps. An adapter that offers less is listed
-// as not usable, with the limit's name.
+// as not usable, with the limit's name. RLZERO_TIER=T1 takes the wider kernels where
+// an adapter has 32 KiB of workgroup memory: they pass the same tests, and no card has
+// been measured with them through WebGPU.
 //
 // # Ordering
 //
@@ -31,8 +33,8 @@
 // pass see the writes of those before it. Command buffers cannot be used twice,
 // so Submit encodes again, in one call of the library; buffers, bind groups and
 // the uniform buffer with the parameters (256 bytes an op) are made by Record.
-// WebGPU tracks whole buffers: an op that reads one part of a buffer and writes
-// another gets a pipeline whose bindings are all read_write.
+// WebGPU tracks whole buffers: where an op reads one part of a buffer and writes
+// another, it gets a pipeline whose reading binding is read_write.
 //
 // # Memory
 //
@@ -46,6 +48,29 @@
 // As package gpu says; one lock is held by each call, also while it waits for the
 // device. Prepare uses several goroutines within.
 //
+// # Browsers
+//
+// The device belongs into a dedicated worker: waiting lets the event loop go on, but
+// what Go computes holds it up. There is one adapter, "webgpu:0", of a page whose address
+// begins with https: or is of this machine. Caps.Name is what the browser tells of it,
+// often vendor and architecture alone, Caps.Driver the browser and the system.
+//
+// A browser's device cannot do what others can:
+//
+//   - Numbers. WGSL lets an implementation contract a*b+c and treat denormals as zero,
+//     and allows 2.5 ulp for x/y, 2 ulp for inverseSqrt, 3+2|x| ulp for exp
+//     (https://www.w3.org/TR/WGSL/#floating-point-accuracy). Nothing can say
+//     NoContraction. So the bits of one browser on one device need not be those of
+//     another; that sampler and trainer agree is for rlzero's doctor to check.
+//   - Features. f16, subgroups and matrix cores are optional, and none is used. bf16 is
+//     packed into u32, as elsewhere.
+//   - Room. A binding is 128 MiB and a buffer what maxBufferSize says; Go itself has at
+//     most 4 GiB. How much memory a GPU has is not told, see Memory.
+//   - Time. Browsers round timestamps, Chromium to 0.1 ms, give each access a bounds
+//     check, and workgroup memory its zeros.
+//   - A GPU that takes seconds over one submission is reset by the browser or the system:
+//     the device is lost.
+//
 // # Caveats
 //
 // The library does not tell the driver's name and version; Caps.Driver names the
@@ -54,8 +79,8 @@
 // On Metal the shader compiler may contract and reorder float operations within
 // an expression ("fast math"): bits hold from run to run and between sampler and
 // trainer, which share their kernels, but need not be those of another backend.
-// A lost device shows as gpu.ErrDeviceLost, after a message of the library on
-// stderr.
+// A lost device shows as gpu.ErrDeviceLost, with wgpu-native after a message of the
+// library on stderr.
 //
 // Sources: https://www.w3.org/TR/webgpu/, https://github.com/gfx-rs/wgpu-native.
 package webgpu

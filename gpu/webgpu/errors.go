@@ -1,4 +1,4 @@
-//go:build cgo && (darwin || webgpu)
+//go:build js || (cgo && (darwin || webgpu))
 
 package webgpu
 

@@ -1,4 +1,4 @@
-//go:build cgo && (darwin || webgpu)
+//go:build js || (cgo && (darwin || webgpu))
 
 package webgpu
 
@@ -18,10 +18,10 @@ type layoutKey struct {
 	params   int
 }
 
-// pipelineKey is a variant, with all bindings read_write where shared.
+// pipelineKey is a variant, with the bindings that are read_write though only read.
 type pipelineKey struct {
 	id     string
-	shared bool
+	shared uint32
 }
 
 // Prepare makes the pipelines of all variants of the kernels.
@@ -41,7 +41,7 @@ func (d *Device) Prepare(kernels []string) error {
 		if len(variants) == 0 {
 			return fmt.Errorf("%w: kernel %s has no variant for tier %s", gpu.ErrUnsupported, name, d.caps.Tier)
 		}
-		layout, err := d.layout(name, false)
+		layout, err := d.layout(name, 0)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (d *Device) compileAll(jobs []job) error {
 }
 
 // compile makes one pipeline. It may run on several goroutines at once.
-func (d *Device) compile(v shaders.Variant, shared bool, l wgpu.Layout) (wgpu.Pipeline, error) {
+func (d *Device) compile(v shaders.Variant, shared uint32, l wgpu.Layout) (wgpu.Pipeline, error) {
 	text, err := v.WebGPU(shared)
 	if err != nil {
 		return wgpu.Pipeline{}, err
@@ -89,7 +89,7 @@ func (d *Device) compile(v shaders.Variant, shared bool, l wgpu.Layout) (wgpu.Pi
 }
 
 // pipeline returns the pipeline of a variant and makes it if need be.
-func (d *Device) pipeline(v shaders.Variant, shared bool, l wgpu.Layout) (wgpu.Pipeline, error) {
+func (d *Device) pipeline(v shaders.Variant, shared uint32, l wgpu.Layout) (wgpu.Pipeline, error) {
 	key := pipelineKey{v.ID, shared}
 	if p, ok := d.pipelines[key]; ok {
 		return p, nil
@@ -103,11 +103,11 @@ func (d *Device) pipeline(v shaders.Variant, shared bool, l wgpu.Layout) (wgpu.P
 }
 
 // layout returns the layout of a kernel that exists and makes it if need be.
-func (d *Device) layout(name string, shared bool) (wgpu.Layout, error) {
+func (d *Device) layout(name string, shared uint32) (wgpu.Layout, error) {
 	kernel, _ := shaders.Lookup(name)
 	readOnly := make([]bool, len(kernel.Bindings))
 	for i, b := range kernel.Bindings {
-		readOnly[i] = b.Access == shaders.Read && !shared
+		readOnly[i] = b.Access == shaders.Read && shared>>i&1 == 0
 	}
 	key := layoutKey{fmt.Sprint(readOnly), len(kernel.Params)}
 	if l, ok := d.layouts[key]; ok {

@@ -1,4 +1,4 @@
-//go:build cgo && (darwin || webgpu)
+//go:build js || (cgo && (darwin || webgpu))
 
 package webgpu
 
@@ -17,7 +17,6 @@ type program struct {
 	device   *Device
 	label    string
 	params   wgpu.Buffer // a slot for each op; none without ops
-	groups   []wgpu.Group
 	commands wgpu.Commands
 	buffers  []*buffer // each once
 	lastUse  uint64    // number of its last submission
@@ -76,7 +75,10 @@ func (p *program) build(ops []gpu.Op) error {
 			}
 		}
 	}
-	p.commands = wgpu.NewCommands(dispatches)
+	var err error
+	if p.commands, err = p.device.device.NewCommands(dispatches); err != nil {
+		return p.device.explain(err, "bind groups")
+	}
 	return nil
 }
 
@@ -99,7 +101,7 @@ func (p *program) writeParams(ops []gpu.Op) error {
 	return d.explain(d.device.Write(p.params, 0, data), "parameters")
 }
 
-// resolve finds the pipeline and the workgroups of op i and binds its buffers.
+// resolve finds the pipeline, the workgroups and the buffers of op i.
 func (p *program) resolve(i int, op gpu.Op) (wgpu.Dispatch, error) {
 	d := p.device
 	variant, err := shaders.Choose(op.Kernel, string(d.caps.Tier), op.Size)
@@ -109,26 +111,19 @@ func (p *program) resolve(i int, op gpu.Op) (wgpu.Dispatch, error) {
 	if err != nil {
 		return wgpu.Dispatch{}, fmt.Errorf("%w: %w", gpu.ErrUnsupported, err)
 	}
-	next := wgpu.Dispatch{Groups: variant.Groups(op.Size)}
+	next := wgpu.Dispatch{Spans: p.spans(i, op), Groups: variant.Groups(op.Size)}
 	for _, n := range next.Groups {
 		if n > defaults.Groups {
 			return next, fmt.Errorf("%w: size %v needs %v workgroups of shader %s, more than %d in a dimension; cut the work",
 				gpu.ErrUnsupported, op.Size, next.Groups, variant.ID, defaults.Groups)
 		}
 	}
-	shared := readsWhatItWrites(op)
-	layout, err := d.layout(op.Kernel, shared)
-	if err != nil {
+	shared := alsoWritten(op)
+	if next.Layout, err = d.layout(op.Kernel, shared); err != nil {
 		return next, err
 	}
-	if next.Pipeline, err = d.pipeline(variant, shared, layout); err != nil {
-		return next, err
-	}
-	if next.Group, err = d.device.NewGroup(layout, p.spans(i, op)); err != nil {
-		return next, d.explain(err, "bind group")
-	}
-	p.groups = append(p.groups, next.Group)
-	return next, nil
+	next.Pipeline, err = d.pipeline(variant, shared, next.Layout)
+	return next, err
 }
 
 // spans are the bytes that op i binds: its views, then its parameters.
@@ -145,18 +140,18 @@ func (p *program) spans(i int, op gpu.Op) []wgpu.Span {
 	return append(spans, wgpu.Span{Buffer: p.params, Offset: slot * i, Size: 4 * len(op.Params)})
 }
 
-// readsWhatItWrites tells whether an op has one buffer at a binding that is only
-// read and at one that is written.
-func readsWhatItWrites(op gpu.Op) bool {
+// alsoWritten has the bits of the bindings that an op only reads, of a buffer that it
+// writes at another binding.
+func alsoWritten(op gpu.Op) (shared uint32) {
 	kernel, _ := shaders.Lookup(op.Kernel)
 	for i, a := range op.Bind {
 		for j, b := range op.Bind {
 			if a.Buffer == b.Buffer && kernel.Bindings[i].Access == shaders.Read && kernel.Bindings[j].Access != shaders.Read {
-				return true
+				shared |= 1 << i
 			}
 		}
 	}
-	return false
+	return shared
 }
 
 // Free gives the program back, after its last submission.
@@ -176,9 +171,7 @@ func (p *program) free() {
 	if d.waitFor(p.lastUse) != nil { // a lost device is left alone
 		return
 	}
-	for _, g := range p.groups {
-		g.Release()
-	}
+	p.commands.Release()
 	if p.params != (wgpu.Buffer{}) {
 		p.params.Release()
 	}

@@ -1,4 +1,4 @@
-//go:build cgo && (darwin || webgpu)
+//go:build js || (cgo && (darwin || webgpu))
 
 package webgpu
 
@@ -30,6 +30,9 @@ var defaults = wgpu.Limits{
 	Groups:          65535,
 }
 
+// wideSharedMemory is what the kernels of T1 take for granted beyond that.
+const wideSharedMemory = 32 << 10
+
 // traits is what the backend concludes from an adapter.
 type traits struct {
 	caps     gpu.Caps
@@ -45,7 +48,7 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 	t.caps = gpu.Caps{
 		ID:            fmt.Sprintf("webgpu:%d", index),
 		Name:          a.Name,
-		Driver:        wgpu.Version + ", " + a.Backend,
+		Driver:        a.Driver,
 		Kind:          kindOf(a.Type),
 		Tier:          gpu.TierBase,
 		MaxBinding:    t.limits.Binding,
@@ -60,8 +63,18 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 	}
 	if missing := lacks(a.Limits); len(missing) > 0 {
 		t.unusable = "lacks " + strings.Join(missing, ", ") + "; update the driver or choose another device"
-	} else if tier != "" && tier != string(gpu.TierBase) {
-		t.unusable = fmt.Sprintf("RLZERO_TIER=%s is not possible: WebGPU has tier %s only; unset RLZERO_TIER", tier, gpu.TierBase)
+		return t
+	}
+	switch gpu.Tier(tier) {
+	case "", gpu.TierBase:
+	case gpu.TierWide:
+		if a.Limits.SharedMemory < wideSharedMemory {
+			t.unusable = fmt.Sprintf("RLZERO_TIER=T1 needs %d bytes of workgroup memory; this device has %d: unset RLZERO_TIER, or set it to T0", wideSharedMemory, a.Limits.SharedMemory)
+			break
+		}
+		t.caps.Tier, t.limits.SharedMemory = gpu.TierWide, wideSharedMemory
+	default:
+		t.unusable = fmt.Sprintf("RLZERO_TIER=%s is not possible: WebGPU has T0 and T1; unset RLZERO_TIER, or set it to one of them", tier)
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-//go:build cgo && (darwin || webgpu)
+//go:build js || (cgo && (darwin || webgpu))
 
 package webgpu
 
@@ -18,7 +18,7 @@ import (
 // lavapipe is what wgpu-native tells of Mesa 22.3's software driver.
 func lavapipe() wgpu.Adapter {
 	return wgpu.Adapter{
-		Name: "llvmpipe", Backend: "Vulkan", Type: wgpu.CPU, Timestamps: true,
+		Name: "llvmpipe", Driver: "Vulkan", Type: wgpu.CPU, Timestamps: true,
 		Limits: wgpu.Limits{StorageBuffers: 32, Binding: 128 << 20, Uniform: 64 << 10, OffsetAlignment: 32,
 			Buffer: 1<<31 - 1, SharedMemory: 32 << 10, Invocations: 1024, Groups: 65535},
 	}
@@ -33,6 +33,7 @@ func TestConclude(t *testing.T) {
 		"as is":           {func(*wgpu.Adapter) {}, "", ""},
 		"tier named":      {func(*wgpu.Adapter) {}, "T0", ""},
 		"another tier":    {func(*wgpu.Adapter) {}, "TL", "RLZERO_TIER=TL"},
+		"no room for T1":  {func(a *wgpu.Adapter) { a.Limits.SharedMemory = 16 << 10 }, "T1", "has 16384"},
 		"few buffers":     {func(a *wgpu.Adapter) { a.Limits.StorageBuffers = 4 }, "", "maxStorageBuffersPerShaderStage of 8 (has 4)"},
 		"small binding":   {func(a *wgpu.Adapter) { a.Limits.Binding = 64 << 20 }, "", "maxStorageBufferBindingSize"},
 		"small groups":    {func(a *wgpu.Adapter) { a.Limits.Invocations = 128 }, "", "maxComputeInvocationsPerWorkgroup of 256 (has 128)"},
@@ -51,6 +52,9 @@ func TestConclude(t *testing.T) {
 		if got.limits.StorageBuffers != 8 || got.limits.Invocations != 256 || got.limits.SharedMemory != 16<<10 {
 			t.Errorf("%s: more than the default limits is asked for: %+v", name, got.limits)
 		}
+	}
+	if got := conclude(0, lavapipe(), 0, "T1"); got.unusable != "" || got.caps.Tier != gpu.TierWide || got.limits.SharedMemory != 32<<10 {
+		t.Errorf("tier T1: %+v", got)
 	}
 }
 
@@ -88,7 +92,7 @@ func openOne(t *testing.T) *Device {
 // TestErrorsAreTyped makes the library report each kind of error.
 func TestErrorsAreTyped(t *testing.T) {
 	d := openOne(t)
-	layout, err := d.layout("add", false)
+	layout, err := d.layout("add", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +110,15 @@ func TestErrorsAreTyped(t *testing.T) {
 		t.Errorf("an error that is no loss ended the device: %v", err)
 	}
 	// A layout of the wrong kind: validation again, now of a bind group.
-	if _, err = d.device.NewGroup(layout, nil); err == nil {
+	add, err := shaders.Choose("add", string(gpu.TierBase), [3]int{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.pipeline(add, 0, layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = d.device.NewCommands([]wgpu.Dispatch{{Pipeline: p, Layout: layout}}); err == nil {
 		t.Error("a bind group without its buffers was made")
 	}
 }
@@ -161,26 +173,56 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestAllPipelines compiles every kernel of the tier in both forms.
+// lengths are bindings that say how long a loop with barriers is. A browser refuses the
+// shader where the same dispatch could write them; nobody does.
+var lengths = map[string][]string{
+	"attention": {"meta"}, "attention_bf16": {"meta"}, "attention_backward_dq": {"meta"}, "attention_backward_dkv": {"ends"},
+}
+
+// TestAllPipelines compiles every shader that WebGPU can take, as it is and with each of
+// its bindings writable.
 func TestAllPipelines(t *testing.T) {
+	t.Setenv("RLZERO_TIER", string(gpu.TierWide)) // which compiles those of T0 too
 	d := openOne(t)
 	all, err := shaders.All()
 	if err != nil {
 		t.Fatal(err)
 	}
+	compiled := map[string]bool{}
 	for _, v := range all {
-		if v.Tier != string(gpu.TierBase) {
+		if v.Tier == string(gpu.TierLanes) {
 			continue
 		}
-		for _, shared := range []bool{false, true} {
+		kernel, _ := shaders.Lookup(v.Kernel)
+		forms := []uint32{0}
+		for i, b := range kernel.Bindings {
+			if b.Access == shaders.Read && !slices.Contains(lengths[v.Kernel], b.Name) {
+				forms = append(forms, 1<<i)
+			}
+		}
+		for _, shared := range forms {
 			layout, err := d.layout(v.Kernel, shared)
 			if err == nil {
 				_, err = d.pipeline(v, shared, layout)
 			}
 			if err != nil {
-				t.Errorf("shared %v: %v", shared, err)
+				t.Errorf("bindings %b writable: %v", shared, err)
 			}
 		}
+		compiled[v.ID] = true
+	}
+	m, err := shaders.ReadManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range m.Variants {
+		if v.Tier != string(gpu.TierLanes) && !compiled[v.ID] {
+			t.Errorf("%s is in the manifest and was not compiled", v.ID)
+		}
+		delete(compiled, v.ID)
+	}
+	if len(compiled) > 0 {
+		t.Errorf("compiled, but not in the manifest: %v", compiled)
 	}
 }
 

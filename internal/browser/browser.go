@@ -9,16 +9,28 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"testing"
 	"time"
 )
 
 // patience bounds every wait.
 const patience = 60 * time.Second
 
+// TB is what a browser needs of a test or a benchmark, or of a program that stands in
+// for one.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Skip(...any)
+}
+
+// WebGPU are flags with which a browser offers WebGPU without a GPU, by SwiftShader.
+var WebGPU = []string{"--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"}
+
 // Browser is a headless Chromium with one page.
 type Browser struct {
-	t       testing.TB
+	t       TB
 	process *exec.Cmd
 	out     *os.File // commands
 	replies chan reply
@@ -37,8 +49,9 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// Start starts a browser that ends with the test.
-func Start(t testing.TB) *Browser {
+// Start starts a browser that ends with the test. Without flags of its own, such as
+// WebGPU, it does without a GPU.
+func Start(t TB, flags ...string) *Browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -60,9 +73,12 @@ func Start(t testing.TB) *Browser {
 	b := &Browser{t: t, out: out, replies: make(chan reply, 100)}
 	profile, err := os.MkdirTemp("", "browser")
 	must(t, err)
-	b.process = exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+	if len(flags) == 0 {
+		flags = []string{"--disable-gpu"}
+	}
+	b.process = exec.Command(path, append(flags, "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--force-color-profile=srgb", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-		"--user-data-dir="+profile, "--remote-debugging-pipe")
+		"--user-data-dir="+profile, "--remote-debugging-pipe")...)
 	b.process.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the flag has it
 	must(t, b.process.Start())
 	toBrowser.Close()
@@ -87,7 +103,7 @@ func Start(t testing.TB) *Browser {
 	return b
 }
 
-func must(t testing.TB, err error) {
+func must(t TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

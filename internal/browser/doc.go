@@ -9,5 +9,7 @@
 // that a page that asks for anything outside fails. Sizes are CSS pixels. A Browser
 // belongs to one goroutine. The processes end with Close.
 //
+// Command inside, below, runs tests of Go programs in such a browser, on its WebGPU.
+//
 // Where no Chromium is installed, tests are skipped; with CI set that is a failure.
 package browser

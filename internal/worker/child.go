@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"runtime/metrics"
-	"syscall"
 	"time"
 )
 
@@ -48,7 +47,7 @@ func Register[T any](name string, run func(T) Report) {
 		return
 	}
 	// What interrupts the program reaches its children too. The parent says when they end.
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(interruptions...)
 	in, out := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout)
 	for {
 		request, err := receive(in)

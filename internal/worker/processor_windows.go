@@ -1,9 +1,13 @@
 package worker
 
 import (
+	"os"
 	"syscall"
 	"time"
 )
+
+// interruptions are the signals by which a person or a system ends a program.
+var interruptions = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
 // processorTime is what this process has used, in user and system mode.
 func processorTime() time.Duration {

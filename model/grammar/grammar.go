@@ -20,6 +20,7 @@ type Grammar struct {
 	made    uint64 // stacks so far
 	closing uint64 // configs so far
 	configs map[string]*config
+	full    bool // a call has come to more configs than one may
 	locals  map[int32]*local
 	kept    int       // words of locals
 	path    []*config // of a walk, by depth
@@ -61,9 +62,12 @@ var dead = &config{}
 
 // What is kept at most. All of it can be made again.
 const (
-	maxConfigs = 1 << 14
+	maxConfigs = 1 << 14 // and one call makes as many again
 	maxKept    = 1 << 22 // words
 )
+
+// ErrMemory says that the next token alone takes more memory than a grammar may have.
+var ErrMemory = errors.New("what may come next takes more memory than is spent on it: the schema's patterns or alternatives are too many")
 
 // ErrReadings says that a text has more readings than are followed.
 var ErrReadings = errors.New("what was written can be read in more ways than are followed: the alternatives of the schema begin alike")
@@ -121,7 +125,7 @@ func (g *Grammar) classes() {
 
 // forget drops what was kept. States that are in use go on with what they have.
 func (g *Grammar) forget() {
-	g.stacks, g.configs, g.locals, g.kept = map[frame]*stack{}, map[string]*config{}, map[int32]*local{}, 0
+	g.stacks, g.configs, g.locals, g.kept, g.full = map[frame]*stack{}, map[string]*config{}, map[int32]*local{}, 0, false
 	g.start = g.closed(g.stack(frame{0, nil}))
 }
 
@@ -138,7 +142,11 @@ func (g *Grammar) stack(f frame) *stack {
 // closed is the config of one stack.
 func (g *Grammar) closed(s *stack) *config {
 	if s.back == nil {
-		s.back = g.config([]*stack{s})
+		c := g.config([]*stack{s})
+		if g.full {
+			return c
+		}
+		s.back = c
 	}
 	return s.back
 }
@@ -191,6 +199,10 @@ func (g *Grammar) config(seeds []*stack) *config {
 	if same, ok := g.configs[string(key)]; ok {
 		return same
 	}
+	if len(g.configs) > 2*maxConfigs {
+		g.full = true
+		return dead
+	}
 	g.configs[string(key)] = c
 	return c
 }
@@ -213,10 +225,14 @@ func (g *Grammar) step(c *config, b byte) *config {
 				}
 			}
 		}
-		c.next[k] = dead
+		next := dead
 		if len(seeds) > 0 {
-			c.next[k] = g.config(seeds)
+			next = g.config(seeds)
 		}
+		if g.full { // what is not known is not kept
+			return dead
+		}
+		c.next[k] = next
 	}
 	return c.next[k]
 }
@@ -226,7 +242,7 @@ func (g *Grammar) step(c *config, b byte) *config {
 func (g *Grammar) walk(root int32, c *config, set []uint32, exits *[]int32) {
 	v := g.vocab
 	g.path[v.trie[root].depth] = c
-	for i, end := root+1, v.trie[root].end; i < end; {
+	for i, end := root+1, v.trie[root].end; i < end && !g.full; {
 		n := &v.trie[i]
 		next := g.step(g.path[n.depth-1], n.b)
 		if next == dead {
@@ -270,7 +286,9 @@ func (g *Grammar) local(at int32) *local {
 			}
 		}
 	}
-	g.locals[at] = l
+	if !g.full {
+		g.locals[at] = l
+	}
 	return l
 }
 
@@ -316,12 +334,16 @@ func (g *Grammar) Start() State {
 func (s State) Done() bool { return s.c.done }
 
 // Allow sets the bits of the tokens that may come next, and clears the others. The error is
-// [ErrReadings] if there is none.
+// [ErrReadings] if there is none, and [ErrMemory] if they cannot be found out.
 func (s State) Allow(set []uint32) error {
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()
 	s.g.limit()
 	s.g.allow(s.c, set)
+	if s.g.full {
+		s.g.forget()
+		return ErrMemory
+	}
 	for _, w := range set {
 		if w != 0 {
 			return nil
@@ -340,7 +362,7 @@ func (s State) Next(id int) State {
 	for _, b := range s.g.vocab.tokens[id] {
 		c = s.g.step(c, b)
 	}
-	if len(s.g.vocab.tokens[id]) == 0 {
+	if len(s.g.vocab.tokens[id]) == 0 || s.g.full {
 		c = dead
 	}
 	return State{s.g, c}
@@ -348,7 +370,7 @@ func (s State) Next(id int) State {
 
 // limit bounds what is kept.
 func (g *Grammar) limit() {
-	if len(g.configs) > maxConfigs || g.kept > maxKept {
+	if len(g.configs) > maxConfigs || g.kept > maxKept || g.full {
 		g.forget()
 	}
 }

@@ -257,6 +257,45 @@ func TestAlphabet(t *testing.T) {
 	}
 }
 
+// TestMemory: alternatives that come to too many states within one token are an error, and
+// the grammar goes on as before. Which of fifteen letters are an a is another state each.
+func TestMemory(t *testing.T) {
+	tokens := [][]byte{nil}
+	for _, c := range `[]"ab,` {
+		tokens = append(tokens, []byte(string(c)))
+	}
+	for n := 1; n <= 15; n++ {
+		for i := range 1 << n {
+			word := make([]byte, n)
+			for k := range word {
+				word[k] = "ab"[i>>k&1]
+			}
+			tokens = append(tokens, append([]byte(`["`), word...))
+		}
+	}
+	var any []string
+	for k := range 15 {
+		any = append(any, fmt.Sprintf(`{"type":"string","pattern":"^[ab]{%d}a[ab]*$"}`, k))
+	}
+	g, err := New(NewVocabulary(tokens), []int{0}, Sequence(Text("a"), JSON([]byte(`{"type":"array","items":{"anyOf":[`+strings.Join(any, ",")+`]}}`))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := make([]uint32, g.vocab.Words())
+	start := g.Start()
+	for range 2 {
+		if err := start.Next(4).Allow(set); !errors.Is(err, ErrMemory) {
+			t.Errorf("%v", err)
+		}
+		if n := len(g.configs); n > 2*maxConfigs {
+			t.Errorf("%d states are kept", n)
+		}
+		if err := start.Allow(set); err != nil || set[0] != 1<<4 {
+			t.Errorf("%v, %b", err, set[0])
+		}
+	}
+}
+
 // TestBehindEnd: behind an end, and behind what is not allowed, nothing is, in any grammar.
 func TestBehindEnd(t *testing.T) {
 	for _, f := range []Form{Text("a"), Object(), Text("abc")} {

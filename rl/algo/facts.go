@@ -110,5 +110,5 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 // supplies them.
 var otherFacts = []formula.Fact{
 	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
-	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn"),
+	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn; exp(old) has the same mean over draws, so that otb trains with otb_weight = \"1 - exp(old)\""),
 }

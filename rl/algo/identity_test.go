@@ -125,6 +125,68 @@ func TestDPOClosedForm(t *testing.T) {
 	}
 }
 
+// TestAllPairs: over all pairs of a group the loss is the mean of DPO's on each pair whose
+// rewards differ, and in groups of two it is that of the best against the worst.
+func TestAllPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, size := range []int{2, 5} {
+		var mask, logp, ref [][]float64
+		var groups []int
+		var reward []float64
+		for i := range 2 * size {
+			mask, groups = append(mask, ones(2)), append(groups, i/size)
+			logp, ref = append(logp, []float64{-rng.Float64(), -2 * rng.Float64()}), append(ref, []float64{-rng.Float64(), -rng.Float64()})
+			reward = append(reward, float64(i%size%3))
+		}
+		s := newStep(t, &goldenFile{}, mask, groups)
+		s.tokens("logp", logp)
+		s.tokens("ref", ref)
+		s.completions("reward", reward)
+		got, slopes, err := s.update(known(t, "online_dpo", nil, map[string]string{"pair": "all_pairs"})).Loss()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, slope := 0.0, make([]float64, 4*size)
+		gain := func(i int) float64 { return logp[i][0] + logp[i][1] - ref[i][0] - ref[i][1] }
+		for g := range 2 {
+			var pairs [][2]int
+			for i := g * size; i < (g+1)*size; i++ {
+				for j := g * size; j < (g+1)*size; j++ {
+					if reward[i] > reward[j] {
+						pairs = append(pairs, [2]int{i, j})
+					}
+				}
+			}
+			for _, p := range pairs {
+				d := 0.1 * (gain(p[0]) - gain(p[1]))
+				want += math.Log1p(math.Exp(-d)) / float64(2*len(pairs))
+				for token := range 2 {
+					slope[2*p[0]+token] -= 0.1 / (1 + math.Exp(d)) / float64(2*len(pairs))
+					slope[2*p[1]+token] += 0.1 / (1 + math.Exp(d)) / float64(2*len(pairs))
+				}
+			}
+		}
+		if math.Abs(got-want) > roundings(4*size) {
+			t.Errorf("groups of %d: loss %v, want %v", size, got, want)
+		}
+		for i, d := range slopes["logp"].V {
+			if math.Abs(d-slope[i]) > roundings(4*size) {
+				t.Errorf("groups of %d: derivative %d is %v, want %v", size, i, d, slope[i])
+			}
+		}
+		if size > 2 {
+			continue
+		}
+		best, _, err := s.update(known(t, "online_dpo", nil, nil)).Loss()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-best) > roundings(4) {
+			t.Errorf("groups of 2: loss %v, of the best against the worst %v", got, best)
+		}
+	}
+}
+
 // Names keep the values that they had when each was a choice of hand-written functions:
 // the loss, the sum of its derivatives, and the sum with each times its place from 1.
 // The step has rewards of 0 and 1, a group with equal ones, and one that is not scored.

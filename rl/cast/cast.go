@@ -16,6 +16,7 @@ type Cast struct {
 	Policy    *Policy
 	Sampler   rollout.Sampler // of the policy: Own, or workers that draw the same
 	Own       *Sampler        // on the policy's device
+	Panel     rollout.Panel   // judges completions elsewhere; nil: nobody does
 	Folder    string          // that the policy was read from; "": random weights
 	reference *reference
 	average   *average

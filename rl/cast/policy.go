@@ -80,12 +80,13 @@ func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
 // Version is the number of updates since the run began.
 func (p *Policy) Version() int { return p.version }
 
-// Weights are the tensors that are trained, the adapter's or all, as they are now: a
-// safetensors file.
+// Weights are the tensors that are trained, the adapter's or all, as the passes read them
+// now: a safetensors file. It is what a worker needs to draw the same, and of a policy in
+// bf16 half as large as the float32 numbers that are updated.
 func (p *Policy) Weights() ([]byte, error) {
 	tensors := p.Model.AdapterTensors()
 	if tensors == nil {
-		tensors = p.Model.Tensors()
+		tensors = p.Model.PassTensors()
 	}
 	var b bytes.Buffer
 	err := model.WriteSafetensors(&b, tensors)

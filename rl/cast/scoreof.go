@@ -13,12 +13,12 @@ type Text struct {
 	Text   string
 }
 
-// ScoreOf computes the log-probs of texts, in nats at temperature 1, summed over their
-// tokens: by the policy as it is now ("policy"), by the reference ("ref") or by the average of the
-// policy ("ema"). A text that no model can score has a reason in why: it has no tokens, or is
-// too long. tokens are the numbers of tokens of the others.
-func (c *Cast) ScoreOf(model string, texts []Text) (logprobs []float64, tokens []int, why []string, err error) {
-	logprobs, tokens, why = make([]float64, len(texts)), make([]int, len(texts)), make([]string, len(texts))
+// ScoreOf computes the log-probs of the tokens of texts, in nats at temperature 1 (logprobs:
+// [text][token]): by the policy as it is now ("policy"), by the reference ("ref") or by the average
+// of the policy ("ema"). A text that no model can score has none, and a reason in why: it has no
+// tokens, or is too long.
+func (c *Cast) ScoreOf(model string, texts []Text) (logprobs [][]float64, why []string, err error) {
+	logprobs, why = make([][]float64, len(texts)), make([]string, len(texts))
 	var views []rollout.View
 	seen := map[string]int{} // equal questions are asked once
 	place := make([]int, len(texts))
@@ -49,21 +49,18 @@ func (c *Cast) ScoreOf(model string, texts []Text) (logprobs []float64, tokens [
 		place[i] = at
 	}
 	if len(views) == 0 {
-		return logprobs, tokens, why, nil
+		return logprobs, why, nil
 	}
 	rows, err := c.logprobsBy(model, views)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	for i := range texts {
 		if why[i] == "" {
-			tokens[i] = len(rows[place[i]])
-			for _, x := range rows[place[i]] {
-				logprobs[i] += x
-			}
+			logprobs[i] = rows[place[i]]
 		}
 	}
-	return logprobs, tokens, why, nil
+	return logprobs, why, nil
 }
 
 // logprobsBy are those of the tokens of the spans.

@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/page"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
@@ -255,7 +256,7 @@ func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...
 	}
 	_, missing := os.Stat(filepath.Join(dir, recipe.File))
 	fmt.Fprintf(t.show, "%s\n", dir)
-	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Version: Version})
+	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Version: Version, Report: reportOf})
 	if missing == nil && errors.Is(err, lines.ErrInput) {
 		err = hint.With(err, "choose another folder for this comparison with --out")
 	}
@@ -276,12 +277,12 @@ func (t *contest) tell(c *cli.Context, result *compare.Comparison) error {
 	if err != nil {
 		return err
 	}
-	page, err := result.Page(notes)
+	html, err := page.Contest(text, notes)
 	if err != nil {
 		return err
 	}
 	text = append(text, '\n')
-	err = errors.Join(store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), text), store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), page))
+	err = errors.Join(store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), text), store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), html))
 	if err != nil {
 		return err
 	}

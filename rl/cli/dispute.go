@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -39,15 +41,17 @@ type disputeLine struct {
 	Card    *bus.Card       `json:"worker_card,omitempty"` // of a worker of another machine
 	Item    []byte          `json:"item"`                  // base64, as all bytes here
 	Answer  []byte          `json:"answer"`
-	Right   []byte          `json:"right"`   // null: the answer is malformed
-	Spec    json.RawMessage `json:"spec"`    // of the model
-	Weights string          `json:"weights"` // file beside this one
+	Right   []byte          `json:"right"`             // null: the answer is malformed
+	Spec    json.RawMessage `json:"spec,omitempty"`    // of the model, where the item is to be drawn
+	Weights string          `json:"weights,omitempty"` // file beside this one, likewise
 }
 
 // save writes a disputed item into the run folder.
 func (w *workers) save(d fleet.Dispute, spec []byte, note func(string)) error {
-	weights := hex.EncodeToString(d.Item.Weights[:8]) + ".safetensors"
-	line := disputeLine{Worker: d.Worker, Why: d.Why, Trainer: w.own, Item: d.Item.Encode(), Answer: d.Answer, Right: d.Right, Spec: spec, Weights: weights}
+	line := disputeLine{Worker: d.Worker, Why: d.Why, Trainer: w.own, Item: d.Asked, Answer: d.Answer, Right: d.Right}
+	if d.Asked == nil {
+		line.Item, line.Spec, line.Weights = d.Item.Encode(), spec, hex.EncodeToString(d.Item.Weights[:8])+".safetensors"
+	}
 	if w.hub != nil {
 		line.Card = w.hub.CardOf(d.Worker)
 	}
@@ -57,15 +61,18 @@ func (w *workers) save(d fleet.Dispute, spec []byte, note func(string)) error {
 	}
 	// Several workers may be refused for one item: the canary is the same for all.
 	by := sha256.Sum256(append([]byte(d.Worker+"\x00"), d.Answer...))
-	name := fmt.Sprintf("%s/%v-%x.json", disputesDir, d.Item.ID(), by[:4])
-	err = store.WriteBeside(store.OS(), w.dir, disputesDir+"/"+weights, d.Weights)
+	id := sha256.Sum256(line.Item)
+	name := fmt.Sprintf("%s/%x-%x.json", disputesDir, id[:8], by[:4])
+	if line.Weights != "" {
+		err = store.WriteBeside(store.OS(), w.dir, disputesDir+"/"+line.Weights, d.Weights)
+	}
 	if err == nil {
 		err = store.WriteBeside(store.OS(), w.dir, name, append(text, '\n'))
 	}
 	if err != nil {
 		return err
 	}
-	note("to draw the disputed item again, here or elsewhere: rlzero worker --item " + terminal.ShellWord(filepath.Join(w.dir, filepath.FromSlash(name))))
+	note("to compute the disputed item again, here or elsewhere: rlzero worker --item " + terminal.ShellWord(filepath.Join(w.dir, filepath.FromSlash(name))))
 	return nil
 }
 
@@ -116,6 +123,9 @@ func repeatItem(c *cli.Context, file string) error {
 	if err == nil {
 		err = json.Unmarshal(text, &d)
 	}
+	if _, verdicts := verdict.Release(d.Item); err == nil && verdicts {
+		return d.judgeAgain(c, file)
+	}
 	var item fleet.Item
 	if err == nil {
 		item, err = fleet.DecodeItem(d.Item)
@@ -152,8 +162,13 @@ func repeatItem(c *cli.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	own := cardOf(dev.Caps())
-	fmt.Fprintf(c.App.Writer, "item %v: %s\n", item.ID(), terminal.Message(d.Why))
+	d.show(c, item.ID().String(), cardOf(dev.Caps()))
+	return d.compare(c, item, fleet.Result{Item: item.ID(), Completions: drawn})
+}
+
+// show tells why an item is disputed, and what the machines are.
+func (d *disputeLine) show(c *cli.Context, id string, own bus.Card) {
+	fmt.Fprintf(c.App.Writer, "item %s: %s\n", id, terminal.Message(d.Why))
 	for _, who := range []struct {
 		name string
 		card *bus.Card
@@ -162,7 +177,51 @@ func repeatItem(c *cli.Context, file string) error {
 			fmt.Fprintf(c.App.Writer, "%s: rlzero %s, %s, %s\n", terminal.Message(who.name), terminal.Message(who.card.Release), terminal.Message(who.card.System), terminal.Message(who.card.Arithmetic))
 		}
 	}
-	return d.compare(c, item, fleet.Result{Item: item.ID(), Completions: drawn})
+}
+
+// errOtherVerdict: a disputed verdict is another here than the trainer's.
+var errOtherVerdict = errors.New("the verdicts found here are not the trainer's")
+
+// judgeAgain judges a disputed item on this machine and tells whose verdicts it comes to.
+func (d *disputeLine) judgeAgain(c *cli.Context, file string) error {
+	item, err := verdict.Decode(d.Item)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
+	}
+	ctx, done := interruptible(c)
+	defer done()
+	here := item.Judge(ctx)
+	own := bus.Card{Release: Version, System: system}
+	own.Verifies, own.Lacks = verdict.Engines()
+	own.Arithmetic = cmp.Or(own.Verifies[item.Engine.Verifier], own.Lacks[item.Engine.Verifier])
+	id := sha256.Sum256(d.Item)
+	d.show(c, hex.EncodeToString(id[:8]), own)
+	equal := true
+	for _, who := range []struct {
+		name   string
+		answer []byte
+	}{{"the worker", d.Answer}, {"the trainer", d.Right}} {
+		if who.answer == nil {
+			continue
+		}
+		found := "as here, where both are sure"
+		all, err := item.Read(who.answer)
+		if err != nil {
+			found = fmt.Sprintf("a malformed answer: %v", err)
+		}
+		for k, v := range all {
+			if v != nil && here[k] != nil && !v.Agrees(*here[k]) {
+				found = fmt.Sprintf("completion %d is %s with score %v, and here %s with %v", k+1, v.Verdict, v.Score, here[k].Verdict, here[k].Score)
+				equal = equal && who.name == "the worker"
+				break
+			}
+		}
+		fmt.Fprintf(c.App.Writer, "%s judged: %s\n", who.name, found)
+	}
+	if !equal {
+		return errOtherVerdict
+	}
+	return nil
 }
 
 // errOtherDraw: a disputed item is drawn otherwise here than by the trainer.

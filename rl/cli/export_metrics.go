@@ -3,17 +3,20 @@ package cli
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/rl/lines"
-	pages "github.com/rlzero/rlzero/rl/report"
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/tfevents"
 )
 
@@ -27,12 +30,15 @@ func exportMetrics(c *cli.Context, run, format, out string) error {
 	if err := checkRun(run); err != nil {
 		return err
 	}
-	r, err := pages.Read(run)
+	rows, err := metrics.Read(filepath.Join(run, "metrics.jsonl"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	warn(c, r.Notes)
-	points := measured(r)
+	times, err := metrics.Read(filepath.Join(run, "timing.jsonl"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		warn(c, []string{err.Error() + "; the times behind it are left out"})
+	}
+	points := measured(rows, times)
 	if format == "csv" {
 		return exportInto(c, out, func(e exporter) error {
 			return e.file("metrics.csv", func(w io.Writer) error { return writeCSV(w, points) })
@@ -46,27 +52,27 @@ func exportMetrics(c *cli.Context, run, format, out string) error {
 }
 
 // measured joins the metrics of each step with its times.
-func measured(r *pages.Run) []pages.Point {
+func measured(rows, times []metrics.Point) []metrics.Point {
 	type key struct {
 		step  int
 		stage string
 	}
-	times := map[key]map[string]float64{}
-	for _, p := range r.Timing {
-		times[key{p.Step, p.Stage}] = p.Values
+	timed := map[key]metrics.Row{}
+	for _, p := range times {
+		timed[key{p.Step, p.Stage}] = p.Values
 	}
-	var out []pages.Point
-	for _, p := range r.Metrics {
+	var out []metrics.Point
+	for _, p := range rows {
 		values := maps.Clone(p.Values)
-		maps.Copy(values, times[key{p.Step, p.Stage}])
-		out = append(out, pages.Point{Step: p.Step, Stage: p.Stage, Values: values})
+		maps.Copy(values, timed[key{p.Step, p.Stage}])
+		out = append(out, metrics.Point{Step: p.Step, Stage: p.Stage, Values: values})
 	}
 	return out
 }
 
 // writeCSV writes a row for each step. A number is the shortest text that reads back to
 // the same float64; the cell of what was not measured is empty.
-func writeCSV(out io.Writer, points []pages.Point) error {
+func writeCSV(out io.Writer, points []metrics.Point) error {
 	seen := map[string]bool{}
 	for _, p := range points {
 		for name := range p.Values {
@@ -91,7 +97,7 @@ func writeCSV(out io.Writer, points []pages.Point) error {
 }
 
 // writeEvents writes an event for each step, at the time when the step ended.
-func writeEvents(out io.Writer, points []pages.Point) error {
+func writeEvents(out io.Writer, points []metrics.Point) error {
 	w, err := tfevents.NewWriter(out)
 	seconds := 0.0
 	for _, p := range points {

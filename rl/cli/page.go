@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/web"
 )
 
@@ -28,11 +28,11 @@ use an SSH tunnel: ssh -L 8080:127.0.0.1:8080 HOST rlzero page --listen 127.0.0.
 Examples:
    rlzero page runs                         every run in the folder runs
    rlzero page runs/first runs/second
-   rlzero page --out first.html runs/first  one file, to send or to keep`,
+   rlzero page --out first.html runs/first  one file, to send or to keep; a run has it as report.html`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on, host:port; port 0 is any free one", Value: web.Default},
 			&cli.StringFlag{Name: "out", Usage: "write one self-contained HTML `FILE` instead"},
-			&cli.IntFlag{Name: "limit", Usage: "largest size of that file in `MB`: completions of some steps are left out to keep it", Value: 20},
+			&cli.IntFlag{Name: "limit", Usage: "room in that file for completions and tokens, in `MB`: those of some steps are left out to keep it", Value: page.Room >> 20},
 		},
 		Action: func(c *cli.Context) error {
 			places := c.Args().Slice()
@@ -51,7 +51,7 @@ Examples:
 				if err != nil {
 					return fmt.Errorf("%w: %w", lines.ErrInput, err)
 				}
-				return os.WriteFile(out, data, 0o644)
+				return store.Write(store.OS(), out, data)
 			}
 			ctx, done := interruptible(c)
 			defer done()

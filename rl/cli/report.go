@@ -2,22 +2,21 @@ package cli
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/rl/lines"
-	pages "github.com/rlzero/rlzero/rl/report" // report is a helper of this package's tests
+	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", Usage: "write the report of a run, finished or in progress", ArgsUsage: "RUN",
-		Description: `Writes report.html and curves/ into the run folder, from what the run has recorded so
-far. A run that is training is not disturbed. The page needs no network and no script.
+		Description: `Writes report.html into the run folder, from what the run has recorded so far: what
+rlzero page --out writes of one run. A run that is training is not disturbed. The file
+needs no network.
 
 Example:
    rlzero report runs/first`,
@@ -26,21 +25,27 @@ Example:
 			if err != nil {
 				return err
 			}
-			r, err := pages.Read(args[0])
-			if err != nil {
-				return fmt.Errorf("%w: %w", lines.ErrInput, err)
-			}
-			files, err := r.Files()
+			html, err := reportOf(args[0])
 			if err != nil {
 				return err
 			}
-			for _, name := range slices.Sorted(maps.Keys(files)) {
-				if err := store.WriteBeside(store.OS(), args[0], name, files[name]); err != nil {
-					return err
-				}
+			if err := store.WriteBeside(store.OS(), args[0], run.ReportFile, html); err != nil {
+				return err
 			}
-			fmt.Fprintln(c.App.Writer, filepath.Join(args[0], "report.html"))
+			fmt.Fprintln(c.App.Writer, filepath.Join(args[0], run.ReportFile))
 			return nil
 		},
 	}
+}
+
+// reportOf is the report of a run: its page as one file.
+func reportOf(dir string) ([]byte, error) {
+	if err := checkRun(dir); err != nil {
+		return nil, err
+	}
+	runs, err := page.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return runs.File(page.Room)
 }

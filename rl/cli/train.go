@@ -28,7 +28,7 @@ func trainCommand() *cli.Command {
 		Usage:     "run a recipe: a preset's name or a TOML file",
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
-completions.jsonl, checkpoints/ (Hugging Face folders), report.html, curves/.
+completions.jsonl, checkpoints/ (Hugging Face folders), report.html.
 Ctrl-C saves a checkpoint and prints the command that continues the run. Progress goes
 to standard error.
 
@@ -45,7 +45,9 @@ Examples:
 draws the first step itself, and tells how much faster workers can make it at most. In
 mode exact, results of a device that computes the same bits are used, and a share of them
 is checked (--audit). Of other devices, and of all in mode draft, every token that was
-drawn is checked, and replaced from the first that differs.
+drawn is checked, and replaced from the first that differs. In mode exact, workers of other
+machines that offer it judge completions too (rlzero worker --for verify), by the verifiers
+that run programs.
 
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
@@ -89,7 +91,7 @@ func train(c *cli.Context) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version, Report: reportOf}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err
@@ -135,7 +137,7 @@ func train(c *cli.Context) error {
 		}
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
-	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, "report.html"), sum.Checkpoint)
+	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, run.ReportFile), sum.Checkpoint)
 	example := "PROMPT"
 	if terminal.Printable(sum.Example, 200) {
 		example = terminal.ShellWord(sum.Example)

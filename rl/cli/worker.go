@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/terminal"
 )
@@ -29,7 +33,7 @@ var errUnfit = errors.New("this machine cannot take part")
 func workerCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "worker",
-		Usage:     "draw completions for a run of another machine",
+		Usage:     "draw and judge completions for a run of another machine",
 		ArgsUsage: "URL",
 		Description: `Takes work from the run at URL, the address that rlzero train --workers printed, until
 the run is complete. It waits for a trainer that is not there or that was stopped. Ctrl-C
@@ -37,6 +41,11 @@ gives back what it was working on.
 
 The machine needs a device and rlzero of the trainer's release; the model comes from the
 trainer. Where the adapter of a model is trained, --model names the folder of that model.
+
+--for verify judges completions by the verifiers that run programs (code:python,
+code:javascript, code:wasm), in the boxes and engines of this machine, and needs no device;
+--for draft,verify does both. The trainer asks for verdicts in mode exact alone. A verdict
+that hangs on a limit of time or memory the trainer finds itself.
 
 Beyond one machine, trainer and workers need keys. Example:
 
@@ -46,7 +55,7 @@ Beyond one machine, trainer and workers need keys. Example:
    rlzero worker nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key
 
 A result for which a trainer refuses a worker is kept in RUN/disputes, with weights, device
-and release. On any machine, this draws its item again and tells whose answer it gets:
+and release. On any machine, this computes its item again and tells whose answer it gets:
 
    rlzero worker --item runs/first/disputes/0123456789abcdef.json
 
@@ -55,8 +64,9 @@ Exit code 1 there: it is not what the trainer drew.
 Exit code 4: the trainer does not let this machine in, refuses it, or it cannot take
 part; the reason is printed.`,
 		Flags: []cli.Flag{deviceFlag, keyFlag, caFlag,
+			&cli.StringFlag{Name: "for", Usage: "`WORK` that is offered: draft, verify or draft,verify", Value: "draft"},
 			&cli.StringFlag{Name: "model", Usage: "`DIR` of the model whose adapter is trained"},
-			&cli.StringFlag{Name: "item", Usage: "draw the completions of `FILE`, a disputed item of a run, compare them, and stop"},
+			&cli.StringFlag{Name: "item", Usage: "compute `FILE`, a disputed item of a run, compare the answers, and stop"},
 			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},
 		},
 		Action: func(c *cli.Context) error {
@@ -137,25 +147,43 @@ func allowedKeys(file string) ([]string, error) {
 	return keys, nil
 }
 
+// system is that of this machine, such as linux/amd64.
+const system = runtime.GOOS + "/" + runtime.GOARCH
+
 // cardOf is what this machine says of itself.
 func cardOf(caps gpu.Caps) bus.Card {
-	return bus.Card{Release: Version, System: runtime.GOOS + "/" + runtime.GOARCH, Device: caps.Name,
+	return bus.Card{Release: Version, System: system, Device: caps.Name,
 		Arithmetic: fmt.Sprintf("%s, %s, tier %s, numerics %d", caps.Name, caps.Driver, caps.Tier, caps.Numerics)}
 }
 
 // work takes part in a run.
 func work(c *cli.Context, door bus.Door) error {
-	dev, err := openDevice(c)
-	if err != nil {
-		return err
+	show := c.App.ErrWriter
+	w := bus.Worker{Door: door, Card: bus.Card{Release: Version, System: system, Device: "no device"}, Note: func(text string) { fmt.Fprintln(show, terminal.Message(text)) }}
+	offers := strings.Split(c.String("for"), ",")
+	for _, o := range offers {
+		if o != "draft" && o != "verify" {
+			return badValue("for", c.String("for"), "draft, verify or draft,verify")
+		}
 	}
-	defer dev.Close()
-	caps, show := dev.Caps(), c.App.ErrWriter
-	fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
+	if slices.Contains(offers, "draft") {
+		dev, err := openDevice(c)
+		if err != nil {
+			return err
+		}
+		defer dev.Close()
+		caps := dev.Caps()
+		fmt.Fprintf(show, "device %s: %s (%s), tier %s\n", caps.ID, caps.Name, caps.Driver, caps.Tier)
+		w.Card = cardOf(caps)
+		w.Card.Drafts = true
+		w.Open = func(spec []byte) (bus.Engine, error) { return openCopy(spec, c.String("model"), dev) }
+	}
+	if slices.Contains(offers, "verify") {
+		w.Card.Verifies, w.Card.Lacks = verdict.Engines()
+	}
+	fmt.Fprintf(show, "offers %s\n", terminal.Message(w.Card.Offers()))
 	ctx, done := interruptible(c)
 	defer done()
-	w := bus.Worker{Door: door, Card: cardOf(caps), Note: func(text string) { fmt.Fprintln(show, terminal.Message(text)) },
-		Open: func(spec []byte) (bus.Engine, error) { return openCopy(spec, c.String("model"), dev) }}
 	if err := w.Work(ctx); err != nil {
 		return err
 	}
@@ -195,9 +223,16 @@ Examples:
    rlzero workers nats://127.0.0.1:4222
    rlzero workers nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key --json
 
+A worker's class tells how its bits compare with the trainer's: same, near or other (it is
+refused); mode how its completions are used: exact, or as drafts; version by which weights
+it drew last.
+
 --json prints one line for each worker: {"worker":"KEY","card":{"release":"...",
-"system":"linux/amd64","device":"...","arithmetic":"..."},"busy":true,"done":12,
-"silent":0.5}, silent in seconds.`,
+"system":"linux/amd64","device":"...","arithmetic":"...","drafts":true,
+"verifies":{"code:python":"..."},"lacks":{"code:wasm":"why"}},"class":"same",
+"mode":"exact","version":7,"busy":true,"done":12,"silent":0.5}, silent in seconds.
+Class is "" where it is not known yet, version -1 before a first completion; a worker that
+was refused has refused, the reason.`,
 		Flags: []cli.Flag{keyFlag, caFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "URL")
@@ -219,14 +254,28 @@ Examples:
 					}
 					continue
 				}
-				does := "waits"
-				if p.Busy {
-					does = "draws"
-				}
-				fmt.Fprintf(c.App.Writer, "%s  %s, %d items done, heard %.0f s ago; %s, %s\n", p.Worker, does, p.Done, p.Silent,
-					terminal.Message(p.Card.Device), terminal.Message(p.Card.System))
+				fmt.Fprintln(c.App.Writer, presenceText(p))
 			}
 			return nil
 		},
 	}
+}
+
+// presenceText is a worker as a line for people.
+func presenceText(p bus.Presence) string {
+	if p.Refused != "" {
+		return fmt.Sprintf("%s  other, refused: %s", p.Worker, terminal.Message(p.Refused))
+	}
+	does := "waits"
+	if p.Busy {
+		does = "works"
+	}
+	if p.Card.Drafts {
+		does += ", class " + cmp.Or(p.Class, "not known yet") + ", mode " + p.Mode
+	}
+	if p.Version >= 0 {
+		does += fmt.Sprintf(", version %d", p.Version)
+	}
+	return fmt.Sprintf("%s  %s, %d items done, heard %.0f s ago; offers %s; %s, %s", p.Worker, does, p.Done, p.Silent,
+		terminal.Message(p.Card.Offers()), terminal.Message(p.Card.Device), terminal.Message(p.Card.System))
 }

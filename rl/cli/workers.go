@@ -169,7 +169,7 @@ func (w *workers) start(r *recipe.Recipe, c *cast.Cast, note func(string)) (roll
 		return s, nil
 	}
 	w.hub.Serve(data)
-	w.options.Slots = w.hub.Slots
+	w.options.Slots, w.options.Judges = w.hub.Slots, w.hub.Judges
 	w.started = noting{fleet.New(w.hub, local.TrainerOf(c), w.options), w}
 	return w.started, nil
 }

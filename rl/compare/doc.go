@@ -3,7 +3,7 @@
 // more than chance.
 //
 //	run folders ── Read ──> Trial (one seed) ──┐
-//	                                           ├─> New ──> Comparison ── Table, JSON, Page
+//	                                           ├─> New ──> Comparison ── Table, JSON
 //	names of recipes, threshold ───────────────┘
 //
 // # Intervals

@@ -3,14 +3,16 @@ package compare
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/rl/algo/stats"
 	"github.com/rlzero/rlzero/rl/lines"
-	"github.com/rlzero/rlzero/rl/report"
+	"github.com/rlzero/rlzero/rl/metrics"
 )
 
 // Trial is a run of an arm with one seed.
@@ -35,24 +37,24 @@ type Curve struct{ X, Y []float64 }
 // Read reads a finished run. The error is lines.ErrInput where the folder is none, or
 // has no stage that learns from rewards.
 func Read(dir string, seed uint64) (*Trial, error) {
-	r, err := report.Read(dir)
+	points, err := metrics.Read(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	t := &Trial{Seed: seed, Curves: map[string]Curve{}}
-	if n := len(r.Evaluations); n > 0 {
-		for _, s := range r.Evaluations[n-1].Samples {
-			t.Prompts = append(t.Prompts, s.Prompt)
-		}
-	}
 	sampled := 0.0
-	for _, p := range r.Metrics {
+	var evaluated metrics.Point // the newest
+	for _, p := range points {
+		before, measured := evaluated.Values[accuracy]
+		if _, ok := p.Values[accuracy]; ok {
+			evaluated = p
+		}
 		tokens, ok := p.Values["rollout/tokens"]
 		if !ok {
 			continue
 		}
-		if len(t.Tokens) == 0 {
-			t.startOf(r, p.Step)
+		if len(t.Tokens) == 0 && measured { // the accuracy before the first step is that at 0 tokens
+			t.Curves[accuracy] = Curve{[]float64{0}, []float64{before}}
 		}
 		sampled += tokens
 		t.Tokens = append(t.Tokens, sampled)
@@ -66,16 +68,10 @@ func Read(dir string, seed uint64) (*Trial, error) {
 	if err := t.readProblems(filepath.Join(dir, "heldout.jsonl")); err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	return t, nil
-}
-
-// startOf puts the accuracy before the first step at 0 tokens.
-func (t *Trial) startOf(r *report.Run, first int) {
-	for _, e := range r.Evaluations {
-		if mean, ok := e.PassAt[1]; ok && e.Step < first {
-			t.Curves[accuracy] = Curve{[]float64{0}, []float64{mean}}
-		}
+	if err := t.readPrompts(filepath.Join(dir, "evaluations.jsonl"), evaluated); err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
+	return t, nil
 }
 
 // accuracy is the metric of the score on held-out problems.
@@ -102,6 +98,32 @@ func (t *Trial) readProblems(file string) error {
 	}
 	t.Problems = line.Problems
 	return nil
+}
+
+// readPrompts takes the problems of an evaluation from a run's log of them, which a run may
+// lack.
+func (t *Trial) readPrompts(file string, evaluated metrics.Point) error {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return lines.Each(file, f, func(_ int, raw []byte) error {
+		var line struct {
+			Step          int
+			Stage, Prompt string
+		}
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return fmt.Errorf("not a JSON object of the expected keys: %w", err)
+		}
+		if line.Step == evaluated.Step && line.Stage == evaluated.Stage {
+			t.Prompts = append(t.Prompts, line.Prompt)
+		}
+		return nil
+	})
 }
 
 // shares are the chance of each held-out problem that one of k samples is right, 0..1;

@@ -1,17 +1,12 @@
 package compare
 
 import (
-	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/rlzero/rlzero/rl/report"
 )
 
 // line is one figure of one arm, as text.
@@ -162,36 +157,4 @@ func number(v float64) *float64 {
 		return nil
 	}
 	return &v
-}
-
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Parse(pageText))
-
-// Page is the comparison as one HTML file that needs nothing beside it. notes are lines
-// for its foot.
-func (c *Comparison) Page(notes []string) ([]byte, error) {
-	var names []string
-	for _, a := range c.Arms {
-		names = append(names, a.Name)
-	}
-	var drawn []template.HTML
-	for _, chart := range c.Charts {
-		o := report.Overlay{Title: chart.Title, Unit: chart.Unit, Along: "tokens sampled", Share: chart.Share, X: chart.Grid}
-		for i, band := range chart.Bands {
-			l := report.Band{Label: c.Arms[i].Name}
-			for _, v := range band {
-				l.Mean, l.Low, l.High = append(l.Mean, v.Mean), append(l.Low, v.Low), append(l.High, v.High)
-			}
-			o.Lines = append(o.Lines, l)
-		}
-		drawn = append(drawn, template.HTML(o.SVG())) // text in it is escaped where it is drawn
-	}
-	var b bytes.Buffer
-	err := page.Execute(&b, map[string]any{
-		"Title": strings.Join(names, ", "), "First": c.Arms[0].Name, "Seeds": len(c.Arms[0].Trials),
-		"Problems": len(c.Arms[0].Trials[0].Problems), "Lines": c.lines(), "Charts": drawn, "Notes": notes,
-	})
-	return b.Bytes(), err
 }

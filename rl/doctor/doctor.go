@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -133,6 +134,9 @@ func advice(at part, c gpu.Caps) string {
 	const tell = "report an issue with the output of rlzero doctor --json"
 	if at == host {
 		return "this check does not use the device, so the program or this machine's processor is at fault; " + tell
+	}
+	if runtime.GOOS == "js" {
+		return "update the browser and the driver; try another browser; report an issue with this report"
 	}
 	text := "update the driver"
 	if c.Tier != gpu.TierBase && c.Kind != gpu.Reference {

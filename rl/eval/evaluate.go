@@ -49,7 +49,7 @@ type Result struct {
 
 // Measure samples completions of each problem and judges them.
 func (e *Evaluator) Measure(ctx context.Context, q Question) (*Result, error) {
-	groups, err := e.Collector.Collect(ctx, q.Problems, q.N, q.Params, q.Key, nil)
+	groups, err := e.Collector.Collect(ctx, q.Problems, q.N, q.Params, q.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (e *Evaluator) Measure(ctx context.Context, q Question) (*Result, error) {
 	if !q.Greedy {
 		return r, nil
 	}
-	best, err := e.Collector.Collect(ctx, q.Problems, 1, rollout.Params{MaxTokens: q.Params.MaxTokens}, q.Key, nil)
+	best, err := e.Collector.Collect(ctx, q.Problems, 1, rollout.Params{MaxTokens: q.Params.MaxTokens}, q.Key)
 	if err != nil {
 		return nil, err
 	}

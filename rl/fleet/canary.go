@@ -9,12 +9,12 @@ import (
 
 // class says how a worker computes, compared with the trainer. It is found by behaviour: a
 // canary, an item of which the trainer knows the answer.
-type class uint8
+type class = string
 
 const (
-	classUnknown class = iota // no answer yet: as near
-	classSame                 // to the bit
-	classNear                 // the same tokens, log-probs with other bits: its tokens are drafts
+	classUnknown class = ""     // no answer yet: as near
+	classSame    class = "same" // to the bit
+	classNear    class = "near" // the same tokens, log-probs with other bits: its tokens are drafts
 )
 
 const (
@@ -59,8 +59,8 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 }
 
 // classify learns from a worker's answer to the canary how it computes.
-func (f *Fleet) classify(ctx context.Context, t *table, worker string, r Result) error {
-	j := f.canary
+func (f *Fleet) classify(ctx context.Context, t *table, d Delivery, r Result) error {
+	j, worker := f.canary, d.Worker
 	if j.done == nil {
 		right, err := f.compute(ctx, j, r.Completions)
 		if err != nil {
@@ -68,19 +68,58 @@ func (f *Fleet) classify(ctx context.Context, t *table, worker string, r Result)
 		}
 		j.done = right
 	}
-	was := f.classes[worker]
+	was := f.policy.Known[worker]
 	switch {
 	case sameAll(r.Completions, j.done):
-		f.classes[worker] = classSame
+		delete(f.since, worker)
+		return f.know(ctx, worker, classSame)
 	case nearAll(r.Completions, j.done):
-		f.classes[worker] = classNear
+		if err := f.know(ctx, worker, classNear); err != nil {
+			return err
+		}
 		if was != classNear && f.opt.Mode == Exact {
 			f.note("worker %s draws what this device draws, with other bits (%v): its tokens are drafts, which are checked", worker, Result{j.item.ID(), r.Completions}.Differs(Result{Completions: j.done}))
 		}
 	default:
 		return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
 	}
+	if was == classSame && d.Stayed && f.opt.Mode == Exact {
+		return f.doubt(ctx, t, worker)
+	}
 	return nil
+}
+
+// know notes the class of a worker and tells it, for people.
+func (f *Fleet) know(ctx context.Context, worker string, c class) error {
+	if f.policy.Known[worker] == c {
+		return nil
+	}
+	f.policy.Known[worker] = c
+	return f.carrier.Announce(ctx, f.policy.clone())
+}
+
+// doubt looks back at what a worker answered since its last canary, which had equal bits,
+// where the next has not: somewhere in between its arithmetic has changed. What it drew by
+// the weights of now is drawn again with its tokens as drafts. What the run has used by
+// these has to be right, and by earlier ones it cannot be checked any more.
+func (f *Fleet) doubt(ctx context.Context, t *table, worker string) error {
+	for _, j := range t.jobs {
+		if j.done == nil || j.by != worker || j.checked {
+			continue
+		}
+		right, err := f.compute(ctx, j, j.done)
+		if err != nil {
+			return err
+		}
+		t.settle(j, right, worker, true)
+	}
+	why := "computes with other bits than at its last canary"
+	since, there := f.since[worker]
+	delete(f.since, worker)
+	if there && since < f.version {
+		return f.late(worker, why, since)
+	}
+	return f.again(ctx, worker, why)
 }
 
 // nearAll says whether the completions of two right devices can differ so: no log-prob by
@@ -102,13 +141,4 @@ func nearAll(a, b [][]rollout.Segment) bool {
 		}
 	}
 	return flips <= nearFlips
-}
-
-// known are the workers whose class is known, for the carrier.
-func (f *Fleet) known() map[string]bool {
-	out := map[string]bool{}
-	for worker := range f.classes {
-		out[worker] = true
-	}
-	return out
 }

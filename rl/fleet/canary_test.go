@@ -81,7 +81,10 @@ func TestCanaryTimes(t *testing.T) {
 	announce := func(version int) {
 		policy.Weights = Digest{byte(version)}
 		policy.Canary = Item{Weights: policy.Weights}.Encode()
-		policy.Known = map[string]bool{"w": version > 1}
+		policy.Known = map[string]class{"w": classSame}
+		if version == 1 {
+			policy.Known = nil
+		}
 		_ = m.Announce(t.Context(), policy)
 	}
 	asked := func(answers bool) bool {

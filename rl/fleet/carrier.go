@@ -30,9 +30,11 @@ type TrainerSide interface {
 
 // WorkerSide is a carrier as a worker sees it.
 type WorkerSide interface {
-	// Take waits for an item, for a worker. The first is the policy's canary, if the worker
-	// joins or joins again, is not Known, or had the last one 16 policies ago.
-	Take(ctx context.Context, worker string) ([]byte, error)
+	// Take waits for an item, for a worker. does are the engines by which it judges, and ""
+	// if it draws; nothing: it draws. The first item of one that draws is the policy's
+	// canary, if the worker joins or joins again, is not Known, or had the last one 16
+	// policies ago.
+	Take(ctx context.Context, worker string, does ...string) ([]byte, error)
 	// Fetch is the announced weights of a digest, or ErrGone. More than most bytes are an
 	// error.
 	Fetch(ctx context.Context, weights Digest, most int) ([]byte, error)
@@ -46,7 +48,9 @@ type Policy struct {
 	Data    []byte            // of the weights, see [Trainer.Weights]
 	Refused map[string]string // workers, and why
 	Canary  []byte            // an item that tells how a worker computes; nil: none
-	Known   map[string]bool   // workers of which that is known
+	Known   map[string]string // workers of which that is known: same or near
+	Version int               // of the weights
+	Mode    Mode
 }
 
 // Delivery is a result on its arrival.
@@ -54,4 +58,5 @@ type Delivery struct {
 	Worker string
 	Result []byte
 	Tested bool // since it joined, the worker has answered a canary that is not too old
+	Stayed bool // it has not joined again since its last canary
 }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/packed"
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -32,9 +34,6 @@ const (
 	maxCompletions = 1 << 20
 	maxResultBytes = 1<<31 - 1
 )
-
-// errShort: the data end too early, or a number in them is larger than they are.
-var errShort = errors.New("the data are cut short")
 
 // stops are what a completion may end with; a result has the index.
 var stops = []rollout.Stop{rollout.EOS, rollout.Length, rollout.Text}
@@ -67,20 +66,20 @@ func DecodeItem(data []byte) (Item, error) {
 	if len(data) > maxItemBytes {
 		return Item{}, fmt.Errorf("an item of %d bytes; accepted: at most %d", len(data), maxItemBytes)
 	}
-	r := reader{data: data}
-	if string(r.take(len(itemMark))) != itemMark {
+	r := packed.Reader{Data: data}
+	if string(r.Take(len(itemMark))) != itemMark {
 		return Item{}, errors.New("this is not an item of this version of rlzero")
 	}
-	i := Item{Weights: r.digest(), Seed: r.u64()}
-	i.Params = rollout.Params{Temperature: r.f64(), TopK: int(r.u64()), TopP: r.f64(), MinP: r.f64(), MaxTokens: int(r.u32())}
-	for range r.count(4) {
-		i.Params.StopText = append(i.Params.StopText, string(r.take(r.count(1))))
+	i := Item{Weights: digest(&r), Seed: r.U64()}
+	i.Params = rollout.Params{Temperature: r.F64(), TopK: int(r.U64()), TopP: r.F64(), MinP: r.F64(), MaxTokens: int(r.U32())}
+	for range r.Count(4) {
+		i.Params.StopText = append(i.Params.StopText, r.Text())
 	}
-	i.Params.StopIDs = r.ids(r.count(4))
-	for range r.count(12) {
-		i.Prompts = append(i.Prompts, Prompt{Stream: r.u32(), N: int(r.u32()), IDs: r.ids(r.count(4))})
+	i.Params.StopIDs = ids(&r, r.Count(4))
+	for range r.Count(12) {
+		i.Prompts = append(i.Prompts, Prompt{Stream: r.U32(), N: int(r.U32()), IDs: ids(&r, r.Count(4))})
 	}
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return Item{}, err
 	}
 	n := uint64(0)
@@ -114,13 +113,21 @@ func (r Result) Encode() []byte {
 	return append(b, sum[:]...)
 }
 
+// answered is the item that a result, or an answer about verdicts, says it answers.
+func answered(data []byte) (Digest, error) {
+	if id, ok := verdict.Answered(data); ok {
+		return id, nil
+	}
+	return resultItem(data)
+}
+
 // resultItem is the item that a result says it answers.
 func resultItem(data []byte) (Digest, error) {
-	r := reader{data: data}
-	if string(r.take(len(resultMark))) != resultMark {
+	r := packed.Reader{Data: data}
+	if string(r.Take(len(resultMark))) != resultMark {
 		return Digest{}, errors.New("this is not a result of this version of rlzero")
 	}
-	return r.digest(), r.err
+	return digest(&r), r.Err
 }
 
 // MaxResultBytes is the size of the largest result that an item can have, or the bound on
@@ -156,37 +163,37 @@ func (i Item) decodeResult(data []byte) (Result, error) {
 	}
 	body := len(data) - sha256.Size
 	if body < len(resultMark)+sha256.Size {
-		return Result{}, errShort
+		return Result{}, packed.ErrShort
 	}
 	if sum := sha256.Sum256(data[:body]); !bytes.Equal(sum[:], data[body:]) {
 		return Result{}, errors.New("the result is damaged: its SHA-256 does not match")
 	}
-	r := reader{data: data[len(resultMark)+sha256.Size : body]}
+	r := packed.Reader{Data: data[len(resultMark)+sha256.Size : body]}
 	out := Result{Item: item}
-	if n := r.count(4); n != len(i.Prompts) && r.err == nil {
+	if n := r.Count(4); n != len(i.Prompts) && r.Err == nil {
 		return Result{}, fmt.Errorf("it has completions of %d prompts; the item has %d", n, len(i.Prompts))
 	}
 	for _, p := range i.Prompts {
-		n := r.count(5)
-		if n != p.N && r.err == nil {
+		n := r.Count(5)
+		if n != p.N && r.Err == nil {
 			return Result{}, fmt.Errorf("it has %d completions of a prompt; the item asks for %d", n, p.N)
 		}
 		group := make([]rollout.Segment, 0, n)
 		for range n {
-			stop := r.take(1)
-			if r.err == nil && int(stop[0]) >= len(stops) {
+			stop := r.Take(1)
+			if r.Err == nil && int(stop[0]) >= len(stops) {
 				return Result{}, fmt.Errorf("a completion ends for reason %d; accepted: 0 to %d", stop[0], len(stops)-1)
 			}
-			n := r.count(12)
-			s := rollout.Segment{Author: rollout.Policy, IDs: r.ids(n), Logprob: r.f32s(n), Entropy: r.f32s(n)}
-			if r.err == nil {
+			n := r.Count(12)
+			s := rollout.Segment{Author: rollout.Policy, IDs: ids(&r, n), Logprob: f32s(&r, n), Entropy: f32s(&r, n)}
+			if r.Err == nil {
 				s.Stop = stops[stop[0]]
 			}
 			group = append(group, s)
 		}
 		out.Completions = append(out.Completions, group)
 	}
-	return out, r.end()
+	return out, r.End()
 }
 
 func appendIDs(b []byte, ids []int) []byte {
@@ -197,56 +204,8 @@ func appendIDs(b []byte, ids []int) []byte {
 	return b
 }
 
-// reader reads an encoding. After the first error it gives zeros.
-type reader struct {
-	data []byte
-	err  error
-}
-
-// take is the next n bytes; none if there are fewer.
-func (r *reader) take(n int) []byte {
-	if r.err != nil || n > len(r.data) {
-		r.err = errShort
-		return nil
-	}
-	head := r.data[:n]
-	r.data = r.data[n:]
-	return head
-}
-
-func (r *reader) digest() (d Digest) {
-	copy(d[:], r.take(len(d)))
-	return d
-}
-
-func (r *reader) u32() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (r *reader) u64() uint64 {
-	if b := r.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (r *reader) f64() float64 { return math.Float64frombits(r.u64()) }
-
-// count is a number of things of at least so many bytes each: no more than are left.
-func (r *reader) count(size int) int {
-	n := int(r.u32())
-	if n > len(r.data)/size {
-		r.err = errShort
-		return 0
-	}
-	return n
-}
-
-func (r *reader) ids(n int) []int {
-	raw := r.take(4 * n)
+func ids(r *packed.Reader, n int) []int {
+	raw := r.Take(4 * n)
 	ids := make([]int, len(raw)/4)
 	for i := range ids {
 		ids[i] = int(binary.LittleEndian.Uint32(raw[4*i:]))
@@ -254,8 +213,8 @@ func (r *reader) ids(n int) []int {
 	return ids
 }
 
-func (r *reader) f32s(n int) []float32 {
-	raw := r.take(4 * n)
+func f32s(r *packed.Reader, n int) []float32 {
+	raw := r.Take(4 * n)
 	out := make([]float32, len(raw)/4)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
@@ -263,10 +222,7 @@ func (r *reader) f32s(n int) []float32 {
 	return out
 }
 
-// end is the error of the whole: data that are left over are one.
-func (r *reader) end() error {
-	if r.err == nil && len(r.data) > 0 {
-		return fmt.Errorf("%d bytes too many", len(r.data))
-	}
-	return r.err
+func digest(r *packed.Reader) (d Digest) {
+	copy(d[:], r.Take(len(d)))
+	return d
 }

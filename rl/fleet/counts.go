@@ -14,6 +14,8 @@ type Counts struct {
 	Audited    int // items checked in mode Exact
 	Refused    int // workers
 
+	Verdicts int // by workers, used
+
 	DraftTokens int // drawn in mode Draft
 	KeptTokens  int // of them, as the workers drew them
 }
@@ -22,6 +24,9 @@ type Counts struct {
 func (c Counts) String() string {
 	text := fmt.Sprintf("workers answered %d items, this process %d; %d checked, %d offered again, %d results dropped, %d workers refused",
 		c.Answered, c.Here, c.Audited, c.Hedged, c.Dropped, c.Refused)
+	if c.Verdicts > 0 {
+		text += fmt.Sprintf("; %d verdicts are theirs", c.Verdicts)
+	}
 	if c.DraftTokens > 0 {
 		text += fmt.Sprintf("; %.4g %% of %d drafted tokens kept", 100*float64(c.KeptTokens)/float64(c.DraftTokens), c.DraftTokens)
 	}

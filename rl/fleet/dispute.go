@@ -14,6 +14,7 @@ type Dispute struct {
 	Worker  string
 	Why     string
 	Item    Item
+	Asked   []byte // of verdicts: their item, in place of Item and Weights
 	Weights []byte // of the policy, as workers load them
 	Answer  []byte // the worker's result, as it came
 	Right   []byte // what the trainer drew, as a result; nil: the answer is malformed
@@ -41,11 +42,21 @@ func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dis
 func (f *Fleet) unchecked() map[string]int {
 	out := maps.Clone(f.trusted)
 	for _, j := range f.given {
-		if since, there := out[j.by]; j.by != "" && !j.checked && (!there || f.version < since) {
-			out[j.by] = f.version
+		if j.by != "" && !j.checked {
+			first(out, j.by, f.version)
 		}
 	}
+	for _, q := range f.judged {
+		first(out, q.by, q.version)
+	}
 	return out
+}
+
+// first lowers the version of a worker.
+func first(versions map[string]int, worker string, version int) {
+	if since, there := versions[worker]; !there || version < since {
+		versions[worker] = version
+	}
 }
 
 // remember tells what a later part of the run has to know, if that is new. It comes before
@@ -69,7 +80,7 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 	f.policy.Refused[d.Worker] = d.Why
 	f.counts.Refused++
 	f.note("worker %s is refused: %s", d.Worker, d.Why)
-	if f.opt.Disputed != nil && d.Item.Prompts != nil {
+	if f.opt.Disputed != nil && (d.Item.Prompts != nil || d.Asked != nil) {
 		if err := f.opt.Disputed(d); err != nil {
 			f.note("the disputed item could not be saved: %v", err)
 		}
@@ -95,10 +106,23 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 // lookBack finds out whether the run relies on what a refused worker answered in earlier
 // calls. The error is a [rollout.LateError].
 func (f *Fleet) lookBack(ctx context.Context, worker string) error {
+	why := "is refused: " + f.policy.Refused[worker]
 	if since, there := f.trusted[worker]; there {
-		return &rollout.LateError{Since: since, Err: fmt.Errorf("worker %s is refused: %s; what it answered by earlier weights cannot be checked any more, and the run has used it",
-			worker, f.policy.Refused[worker])}
+		return f.late(worker, why, since)
 	}
+	if err := f.again(ctx, worker, why); err != nil {
+		return err
+	}
+	return f.judgeAgain(ctx, worker, why)
+}
+
+// late tells from which weights on the run has used what nobody can check.
+func (f *Fleet) late(worker, why string, since int) error {
+	return &rollout.LateError{Since: since, Err: fmt.Errorf("worker %s %s; what it answered by earlier weights cannot be checked any more, and the run has used it", worker, why)}
+}
+
+// again checks what a worker drew in earlier calls by the weights of now.
+func (f *Fleet) again(ctx context.Context, worker, why string) error {
 	for _, j := range f.given {
 		if j.by != worker || j.checked {
 			continue
@@ -109,7 +133,7 @@ func (f *Fleet) lookBack(ctx context.Context, worker string) error {
 			return err
 		}
 		if !sameAll(j.done, right) {
-			return &rollout.LateError{Since: f.version, Err: fmt.Errorf("worker %s is refused: %s; another item that it answered, %v, is wrong too, and the run has used it", worker, f.policy.Refused[worker], j.item.ID())}
+			return &rollout.LateError{Since: f.version, Err: fmt.Errorf("worker %s %s; another item that it answered, %v, is wrong too, and the run has used it", worker, why, j.item.ID())}
 		}
 		j.checked = true
 	}

@@ -1,4 +1,4 @@
-// Package fleet lets workers draw the completions of a run. A completion is a function of
+// Package fleet lets workers draw and judge the completions of a run. A completion is a function of
 // weights, prompt, random numbers and numerics, so where it is computed changes no byte
 // of the run, and a worker's answer can be proved right or wrong.
 //
@@ -30,6 +30,16 @@
 // still has those weights. Otherwise, or where the run has used a wrong one, Sample fails
 // with a [rollout.LateError], and the run goes back behind it. [Dispute] has all that is
 // needed to draw the item again.
+//
+// # Verdicts
+//
+// In mode Exact workers also judge by the verifiers that run programs, see package verdict.
+// They answer what is settled; the rest, and what nobody answers in time, the trainer
+// judges by its own limits. A share of the items is judged again here. A worker whose
+// verdict differs is refused as one that draws wrongly, and the run looks back in the same
+// way; but where this machine does not come to one verdict twice, the program hangs on
+// chance, and the trainer's verdict is used. Reasons are not compared: what a program says
+// as it fails may have addresses of its process.
 //
 // # Waiting
 //

@@ -40,10 +40,11 @@ type Trainer struct {
 // Exact none unless a worker lies.
 type Options struct {
 	Mode     Mode
-	Audit    float64       // share of the items that are checked in mode Exact
-	Slots    func() int    // workers that there are, refused ones too: it sizes items; if all are refused, nobody is waited for
-	Patience time.Duration // silence, on top of what is usual, until items are offered again; 0: 10 s
-	Note     func(string)  // told what people should know; called by Sample alone
+	Audit    float64                 // share of the items that are checked in mode Exact
+	Slots    func() int              // workers that there are, refused ones too: it sizes items; if all are refused, nobody is waited for
+	Judges   func(engine string) int // workers that are there, are not refused and judge by an engine; nil: none do
+	Patience time.Duration           // silence, on top of what is usual, until items are offered again; 0: 10 s
+	Note     func(string)            // told what people should know; called by Sample alone
 
 	Disputed func(Dispute) error // keeps the results for which workers are refused; called by Sample alone
 
@@ -82,14 +83,16 @@ type Fleet struct {
 	arrived chan Delivery
 
 	policy  Policy
-	version int              // of the announced weights; -1: none
-	canary  *job             // of the announced weights
-	classes map[string]class // of workers
+	version int  // of the announced weights; -1: none
+	canary  *job // of the announced weights
 	key     []byte
 	given   []*job         // of earlier calls by the announced weights
 	trusted map[string]int // version of the first weights by which a worker answered what nobody checked
+	since   map[string]int // the same since its last canary with equal bits
+	judged  []*question    // by workers, and used, by the weights of now
 	told    map[string]int // what Remember was told last; nil: it is to be told
 	deaf    int            // workers of the last call, if none of them answered
+	mute    int            // the same of those that judge
 	gaps    []time.Duration
 	counts  Counts
 }
@@ -101,7 +104,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}}, trusted: map[string]int{}, classes: map[string]class{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)
@@ -187,11 +190,13 @@ func (f *Fleet) announce(ctx context.Context, requests []rollout.Request) error 
 	if err != nil {
 		return err
 	}
-	f.trusted, f.given = f.unchecked(), nil
+	f.trusted, f.given, f.judged = f.unchecked(), nil, nil
 	// A run that went back to earlier weights draws again what was trusted from these on.
-	maps.DeleteFunc(f.trusted, func(_ string, since int) bool { return since >= version })
+	for _, versions := range []map[string]int{f.trusted, f.since} {
+		maps.DeleteFunc(versions, func(_ string, since int) bool { return since >= version })
+	}
 	f.version = version
-	f.policy.Weights, f.policy.Data, f.policy.Known = digestOf(data), data, f.known()
+	f.policy.Weights, f.policy.Data, f.policy.Version = digestOf(data), data, version
 	f.newCanary(requests)
 	return f.carrier.Announce(ctx, f.policy.clone())
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 )
 
 // Memory carries within one process.
@@ -31,7 +33,11 @@ type tested struct {
 type queued struct {
 	id   Digest
 	data []byte
+	need string // the engine of its verdicts; drawing: it is to be drawn
 }
+
+// drawing is what an item needs whose completions are to be drawn.
+const drawing = ""
 
 var (
 	_ TrainerSide = (*Memory)(nil)
@@ -90,7 +96,8 @@ func (m *Memory) Announce(_ context.Context, p Policy) error {
 func (m *Memory) Offer(_ context.Context, item []byte) error {
 	m.change(func() {
 		if !bytes.Equal(item, m.policy.Canary) { // which is nobody else's
-			m.items = append(m.items, queued{digestOf(item), item})
+			need, _ := verdict.Release(item)
+			m.items = append(m.items, queued{digestOf(item), item, need})
 		}
 	})
 	return nil
@@ -106,7 +113,7 @@ func (m *Memory) canary(worker string) []byte {
 	if s.asked != m.round {
 		s.asked, s.given = m.round, 0
 	}
-	known := was && m.policy.Known[worker] && m.round-s.answered < canaryEvery
+	known := was && m.policy.Known[worker] != "" && m.round-s.answered < canaryEvery
 	if m.policy.Canary == nil || known || s.answered == m.round || s.given == canaryTries {
 		return nil
 	}
@@ -128,18 +135,25 @@ func (m *Memory) Next(ctx context.Context) (d Delivery, err error) {
 }
 
 // Take implements [WorkerSide].
-func (m *Memory) Take(ctx context.Context, worker string) (item []byte, err error) {
+func (m *Memory) Take(ctx context.Context, worker string, does ...string) (item []byte, err error) {
+	if len(does) == 0 {
+		does = []string{drawing}
+	}
 	err = m.wait(ctx, func() (bool, error) {
 		if why, refused := m.policy.Refused[worker]; refused {
 			return false, fmt.Errorf("%w: %s", ErrRefused, why)
 		}
-		if item = m.canary(worker); item != nil {
-			return true, nil
+		if slices.Contains(does, drawing) {
+			if item = m.canary(worker); item != nil {
+				return true, nil
+			}
 		}
-		if len(m.items) == 0 {
+		i := slices.IndexFunc(m.items, func(q queued) bool { return slices.Contains(does, q.need) })
+		if i < 0 {
 			return false, nil
 		}
-		item, m.items = m.items[0].data, m.items[1:]
+		item = m.items[i].data
+		m.items = slices.Delete(m.items, i, i+1)
 		return true, nil
 	})
 	return item, err
@@ -160,10 +174,11 @@ func (m *Memory) Fetch(_ context.Context, weights Digest, most int) ([]byte, err
 
 // Deliver implements [WorkerSide]. Copies of the item that still wait are withdrawn.
 func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error {
-	id, err := resultItem(result)
+	id, err := answered(result)
 	m.change(func() {
-		s, was := m.tests[worker]
-		m.results = append(m.results, Delivery{worker, result, was && s.answered > 0 && m.round-s.answered <= canaryEvery})
+		s := m.tests[worker]
+		stayed := s.answered > 0
+		m.results = append(m.results, Delivery{worker, result, stayed && m.round-s.answered <= canaryEvery, stayed})
 		if err == nil && m.policy.Canary != nil && id == digestOf(m.policy.Canary) {
 			s.answered = m.round
 			m.tests[worker] = s

@@ -12,9 +12,9 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		f.counts.Dropped++
 		return false, nil
 	}
-	id, err := resultItem(d.Result)
+	id, err := answered(d.Result)
 	j := t.byID[id]
-	if id == digestOf(f.canary.data) {
+	if f.canary != nil && id == digestOf(f.canary.data) {
 		j = f.canary
 	}
 	if err == nil && j == nil { // of an earlier call
@@ -33,7 +33,7 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return false, f.offer(ctx, t)
 	}
 	if j == f.canary {
-		return true, f.classify(ctx, t, d.Worker, r)
+		return true, f.classify(ctx, t, d, r)
 	}
 	if j.done != nil {
 		f.counts.Duplicates++
@@ -46,6 +46,7 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	f.drawn(j, r)
 	t.settle(j, r.Completions, d.Worker, false)
 	if !f.audited(r.Item) {
+		first(f.since, d.Worker, f.version)
 		return true, nil
 	}
 	return true, f.check(ctx, t, j)
@@ -62,7 +63,7 @@ func (f *Fleet) drawn(j *job, r Result) {
 
 // drafts says whether the tokens of a result are drafts.
 func (f *Fleet) drafts(d Delivery) bool {
-	return f.opt.Mode == Draft || !d.Tested || f.classes[d.Worker] != classSame
+	return f.opt.Mode == Draft || !d.Tested || f.policy.Known[d.Worker] != classSame
 }
 
 // draft takes a result's ids as drafts of what the trainer draws.
@@ -129,6 +130,6 @@ func (f *Fleet) note(format string, args ...any) {
 
 // clone is a policy that its receivers may keep.
 func (p Policy) clone() Policy {
-	p.Refused = maps.Clone(p.Refused) // the others are never changed
+	p.Refused, p.Known = maps.Clone(p.Refused), maps.Clone(p.Known) // the others are never changed
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -20,13 +21,24 @@ type Engine interface {
 
 // Work takes items and answers them until the context is cancelled, the run ends
 // (ErrClosed) or the worker is refused (ErrRefused). Other errors are the worker's own: an
-// engine that fails, an item of another version of the program.
-func Work(ctx context.Context, c WorkerSide, name string, e Engine) error {
+// engine that fails, an item of another version of the program. judges are the engines by
+// which it judges, see [verdict.Engines]; without an Engine, nil, it does nothing else.
+func Work(ctx context.Context, c WorkerSide, name string, e Engine, judges ...string) error {
+	does := judges
+	if e != nil {
+		does = append([]string{drawing}, judges...)
+	}
 	var loaded Digest
 	for {
-		data, err := c.Take(ctx, name)
+		data, err := c.Take(ctx, name, does...)
 		if err != nil {
 			return err
+		}
+		if _, ok := verdict.Release(data); ok {
+			if err := judge(ctx, c, name, data); err != nil {
+				return err
+			}
+			continue
 		}
 		item, err := DecodeItem(data)
 		if err != nil {
@@ -50,6 +62,15 @@ func Work(ctx context.Context, c WorkerSide, name string, e Engine) error {
 			return err
 		}
 	}
+}
+
+// judge answers an item about verdicts.
+func judge(ctx context.Context, c WorkerSide, name string, data []byte) error {
+	item, err := verdict.Decode(data)
+	if err != nil {
+		return fmt.Errorf("item: %w", err)
+	}
+	return c.Deliver(ctx, name, item.Answer(item.Judge(ctx)))
 }
 
 // load gives an engine the weights of a digest.

@@ -355,6 +355,9 @@ func (c *compiler) name(s *scope, n *node) int {
 }
 
 func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
+	if instead := absent[n.name]; instead != "" {
+		return c.fail(s, n.at, "there is no %s: %s", n.name, instead)
+	}
 	slices.Sort(known)
 	c.fail(s, n.at, "unknown %s %s", what, n.name)
 	c.faults[len(c.faults)-1].Near = nearest(n.name, known)

@@ -132,6 +132,8 @@ func (v *Values) compute(i int) []float64 {
 		return v.amongOthers(o)
 	case alongOp:
 		return v.sequence(o)
+	case pairsOp:
+		return v.pairs(o)
 	}
 	return v.places(o)
 }

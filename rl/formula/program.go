@@ -90,6 +90,7 @@ const (
 	rankOp                  // place among the members at level to
 	alongOp                 // along of args, within each completion
 	placeOp                 // fold of the group's tokens at the same position
+	pairsOp                 // over the pairs of the group's completions: args[0] by the order of args[1]
 	missingOp               // no value, for the reason text
 )
 
@@ -364,7 +365,7 @@ func (p *Program) crossing(i int, sum bool) int {
 			return -1
 		}
 		seen[at] = true
-		crosses := o.kind == othersOp || o.kind == rankOp || o.kind == placeOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
+		crosses := o.kind == othersOp || o.kind == rankOp || o.kind == placeOp || o.kind == pairsOp || o.kind == foldOp && o.level < Completion && o.from >= Completion || o.kind == foldOp && o.from == Group
 		if crosses && !(at.sum && o.level == Run && o.fold.linear && (o.where < 0 || !p.ops[o.where].now) && (o.k < 0 || !p.ops[o.k].now)) {
 			return at.op
 		}

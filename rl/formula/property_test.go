@@ -24,7 +24,7 @@ var forms = map[byte][]string{
 	'S': {"segment_mean(T + 0*logp)", "segment_sum(T + 0*logp, t)", "segment_first(T + 0*logp)", "segment_last(T + 0*logp)", "after(S + 0*turn_reward)"},
 	'C': {"mean(T)", "default(mean(T + 0*logp, t), C)", "sum(T + 0*logp)", "default(highest(T + 0*logp), 0)", "default(lowest(T, t), C)", "default(first(T + 0*logp), 0)", "default(last(S + 0*turn_reward), 0)",
 		"default(group_others_mean(C + 0*A), 0)", "default(group_others_std(C + 0*A), 0)", "group_zscore(C + 0*A)", "batch_zscore(C + 0*A)", "each(G)"},
-	'G': {"group_mean(C + 0*A)", "group_std(C + 0*A)", "group_sum(C + 0*A)", "group_min(C + 0*A)", "group_max(C + 0*A)", "default(group_at(C + 0*A, c), G)", "prompts_zscore(G + 0*difficulty)"},
+	'G': {"group_mean(C + 0*A)", "group_std(C + 0*A)", "group_sum(C + 0*A)", "group_min(C + 0*A)", "group_max(C + 0*A)", "default(group_at(C + 0*A, c), G)", "default(group_pairs_log_sigmoid(C + 0*A, A), G)", "prompts_zscore(G + 0*difficulty)"},
 	'R': {"batch_mean(C + 0*A)", "batch_std(C + 0*A)", "batch_sum(0.1*C + 0*A)", "batch_min(C + 0*A)", "default(batch_max(C + 0*A, c), 0)",
 		"prompts_mean(G + 0*difficulty)", "prompts_std(G + 0*difficulty)", "prompts_sum(G + 0*difficulty)", "prompts_min(G + 0*difficulty)", "prompts_max(G + 0*difficulty)",
 		"batch_token_mean(T)", "batch_token_std(T)", "batch_token_sum(0.1*T)", "default(batch_token_min(T, t), 0)", "batch_token_max(T)",

@@ -54,6 +54,8 @@ func (v *Values) backward(root int) [][]float64 {
 			r.along(i, o)
 		case placeOp:
 			r.places(i, o)
+		case pairsOp:
+			r.pairs(i, o)
 		}
 	}
 	return r.seeds

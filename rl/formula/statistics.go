@@ -103,7 +103,7 @@ var groupOnly = []Function{
 			}
 			return c.fold(s, n, foldNamed("first"), args[0], args[1], -1, Completion, Group)
 		}},
-	place("mean"), place("sum"),
+	place("mean"), place("sum"), pairs,
 }
 
 func others(name, meaning, slope string) Function {

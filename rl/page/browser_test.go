@@ -3,13 +3,16 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
+	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/web"
 )
 
@@ -78,7 +81,7 @@ const overlaps = `(() => {
   return found.slice(0, 5);
 })()`
 
-var screens = []string{"now", "curves", "completions", "heldout", "compare", "trust", "machine"}
+var screens = []string{"now", "curves", "completions", "heldout", "compare", "trust", "machine", "report"}
 
 // TestScreens: every screen of every run, at three widths: nothing that the browser
 // complains about, and no text over another. A scheme changes colours alone, so each run is
@@ -121,7 +124,15 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestAccessible: axe-core finds no violation of WCAG 2.2 AA.
+// views are windows and colour schemes, so that two that are three apart differ in the scheme
+// alone.
+var views = []struct {
+	width int
+	dark  bool
+}{{390, false}, {1280, true}, {1680, false}, {390, true}, {1280, false}, {1680, true}}
+
+// TestAccessible: axe-core finds no violation of WCAG 2.2 AA. Each screen is seen at one width
+// in both schemes, and at all widths, of all runs, with RLZERO_LONG=1.
 func TestAccessible(t *testing.T) {
 	axe, err := os.ReadFile(filepath.Join("testdata", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
@@ -132,19 +143,24 @@ func TestAccessible(t *testing.T) {
 	}
 	b := browser.Start(t)
 	url := served(t, shown(t))
-	for _, view := range []struct {
-		width int
-		dark  bool
-	}{{390, false}, {1280, true}} {
+	long := os.Getenv("RLZERO_LONG") != ""
+	hashes := []string{"#/", "#/run/sums-1/completions?step=31&group=1&tokens=1", "#/run/sums-1/completions?step=30&group=2&diff=1"}
+	for _, run := range []string{"sums-1", "live", "random", "empty"} {
+		for _, s := range screens {
+			if long || run == "sums-1" {
+				hashes = append(hashes, "#/run/"+run+"/"+s)
+			}
+		}
+	}
+	for v, view := range views {
 		b.View(view.width, 900, view.dark)
 		b.Open("about:blank", "true")
 		b.Open(url, "window.shownHash != null")
 		b.Eval(string(axe)+";0", nil)
-		hashes := []string{"#/", "#/run/sums-1/completions?step=31&group=1&tokens=1", "#/run/sums-1/completions?step=30&group=2&diff=1"}
-		for _, s := range screens {
-			hashes = append(hashes, "#/run/sums-1/"+s)
-		}
-		for _, hash := range hashes {
+		for n, hash := range hashes {
+			if !long && (n+v)%3 != 0 {
+				continue
+			}
 			visit(b, hash)
 			var found []struct {
 				ID, Help string
@@ -276,17 +292,24 @@ func TestReceipt(t *testing.T) {
 	}
 }
 
-// TestOneFile: the page as one file shows its screens, from the disk.
-func TestOneFile(t *testing.T) {
-	runs, err := Open(filepath.Join(shown(t), "sums-1"))
-	must(t, err)
-	data, err := runs.File(20 << 20)
-	must(t, err)
+// opened writes a page that is one file and opens it from the disk.
+func opened(t *testing.T, data []byte, until string) *browser.Browser {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
 	must(t, os.WriteFile(file, data, 0o644))
 	b := browser.Start(t)
 	b.View(1280, 900, false)
-	b.Open("file://"+file, "window.shownHash === '#/run/sums-1/now'")
+	b.Open("file://"+file, until)
+	return b
+}
+
+// TestOneFile: the page as one file shows its screens, from the disk: the report of a run.
+func TestOneFile(t *testing.T) {
+	runs, err := Open(filepath.Join(shown(t), "sums-1"))
+	must(t, err)
+	data, err := runs.File(Room)
+	must(t, err)
+	b := opened(t, data, "window.shownHash === '#/run/sums-1/now'")
 	for _, s := range append(screens, "completions?step=31&group=1&tokens=1", "completions?q=7") {
 		visit(b, "#/run/sums-1/"+s)
 		quiet(t, b, s)
@@ -294,4 +317,118 @@ func TestOneFile(t *testing.T) {
 	if got := text(b, "main"); !strings.Contains(got, "hold “7”") {
 		t.Errorf("the search says %q", got)
 	}
+	visit(b, "#/run/sums-1/curves")
+	var drawings struct{ SVG, Canvas int }
+	b.Eval("({SVG: document.querySelectorAll('main svg.chart').length, Canvas: document.querySelectorAll('canvas').length})", &drawings)
+	if drawings.SVG < 10 || drawings.Canvas != 0 {
+		t.Errorf("the curves of a file are %+v", drawings)
+	}
+	visit(b, "#/run/sums-1/trust")
+	b.Wait("document.querySelectorAll('#receipt .verdict.right').length === 6") // all of it fits
+	visit(b, "#/run/sums-1/report")
+	for _, says := range []string{"Accuracy by stage", "The first problems, not selected", "Training groups", "policy/entropy", "to the bit", "a device", "max_completion_tokens = 12"} {
+		if got := text(b, "main"); !strings.Contains(got, says) {
+			t.Errorf("the report does not say %q", says)
+		}
+	}
+	quiet(t, b, "the report")
+}
+
+// TestFileParts: a file with a part of the completions does not call the receipt wrong, and
+// lines that cannot be read are told.
+func TestFileParts(t *testing.T) {
+	dir := filepath.Join(shown(t), "sums-1")
+	for name, more := range map[string]string{"timing.jsonl": "{\n", "metrics.jsonl": "no\nnull\n"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		write(t, dir, name, string(data)+more)
+	}
+	runs, err := Open(dir)
+	must(t, err)
+	data, err := runs.File(20_000)
+	must(t, err)
+	b := opened(t, data, "window.shownHash === '#/run/sums-1/now'")
+	visit(b, "#/run/sums-1/trust")
+	b.Wait("document.querySelector('#receipt').innerText.includes('a part is in this file')")
+	if got := text(b, "#receipt"); strings.Count(got, "differs") != 1 { // metrics.jsonl
+		t.Errorf("the receipt says %q", got)
+	}
+	visit(b, "#/run/sums-1/machine")
+	if got := text(b, "main"); !strings.Contains(got, "1 line of timing.jsonl") || !strings.Contains(got, "2 lines of metrics.jsonl") {
+		t.Errorf("the page says %q", got)
+	}
+	quiet(t, b, "the file")
+}
+
+// TestTurned: a file has each comparison once, and shows it from both sides.
+func TestTurned(t *testing.T) {
+	runs, err := Open(shown(t))
+	must(t, err)
+	data, err := runs.File(Room)
+	must(t, err)
+	b := opened(t, data, "window.shownHash != null")
+	var gain [2]struct{ Mean, Low, High, Back, A, B float64 }
+	for i, from := range []string{"'sums-1', 'random'", "'random', 'sums-1'"} {
+		b.Eval("((a, b) => R.runs.get(a).against(R.runs.get(b)).then((told) => { const [y, x] = told.figures[0].recipes; return {Mean: x.gain.mean, Low: x.gain.low, High: x.gain.high, A: x.mean, B: y.mean}; }))("+from+")", &gain[i])
+	}
+	if a, b := gain[0], gain[1]; !(a.Mean > 0) || a.Mean != -b.Mean || a.Low != -b.High || a.High != -b.Low || a.A != b.B || a.B != b.A {
+		t.Errorf("from both sides: %+v", gain)
+	}
+}
+
+// TestContest: the page of rlzero compare, with names that try to break out of it.
+func TestContest(t *testing.T) {
+	runs, err := Open(shown(t))
+	must(t, err)
+	told := runs.against(runs.byID("sums-1"), runs.byID("random"), compare.Read)
+	told = []byte(strings.ReplaceAll(string(told), `"recipe":"sums-1"`, `"recipe":"</script><img src=x onerror=alert(1)>"`))
+	data, err := Contest(told, []string{"a <note>"})
+	must(t, err)
+	b := opened(t, data, "window.shownHash != null")
+	for _, dark := range []bool{false, true} {
+		for _, width := range []int{390, 1280} {
+			b.View(width, 900, dark)
+			b.Eval("R.show()", nil)
+			b.Eval("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))", nil)
+			var found []string
+			b.Eval(overlaps, &found)
+			for _, text := range found {
+				t.Errorf("%d px: %s", width, text)
+			}
+		}
+	}
+	for _, says := range []string{"</script><img src=x onerror=alert(1)>", "a <note>", "Accuracy on held-out problems", "2 seeds of each recipe"} {
+		if got := text(b, "main"); !strings.Contains(got, says) {
+			t.Errorf("the page does not say %q: %s", says, got)
+		}
+	}
+	quiet(t, b, "the comparison")
+}
+
+// TestPrint: what goes to paper is SVG, of all curves.
+func TestPrint(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, shown(t))+"#/run/sums-1/curves", "document.querySelector('main canvas')")
+	var left struct{ Canvas, SVG, Figures int }
+	b.Eval("(() => { dispatchEvent(new Event('beforeprint')); return {Canvas: document.querySelectorAll('canvas').length, SVG: document.querySelectorAll('main figure svg.chart').length, Figures: document.querySelectorAll('main figure').length}; })()", &left)
+	if left.Canvas != 0 || left.SVG < 10 || left.SVG != left.Figures {
+		t.Errorf("on paper: %+v", left)
+	}
+	var file string
+	b.Eval("R.svgText(document.querySelector('main figure svg.chart'))", &file)
+	dec := xml.NewDecoder(strings.NewReader(file))
+	for {
+		if _, err := dec.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("a drawing as a file: %v: %.300s", err, file)
+		}
+	}
+	if !strings.HasPrefix(file, `<svg xmlns="http://www.w3.org/2000/svg"`) || !strings.Contains(file, ".chart .line") {
+		t.Errorf("a drawing as a file: %.300s", file)
+	}
+	b.Eval("dispatchEvent(new Event('afterprint'))", nil)
+	b.Wait("document.querySelector('main canvas')")
+	quiet(t, b, "printing")
 }

@@ -2,7 +2,8 @@
 // write and what that is paid, and whether to trust it.
 //
 //	run folders ── Open ──> Runs ──┬─ Handler ──> files by range, events, search ──> browser
-//	                               └─ WriteFile ──> one HTML file with everything in it
+//	                               └─ File ──> one HTML file with everything in it: report.html
+//	package compare's JSON ── Contest ──> one HTML file: compare.html
 //
 // # How it works
 //
@@ -11,9 +12,9 @@
 // shorter, as after a resume, is read anew. A run in progress does nothing for it, and
 // nothing is ever written into a run's folder. Only whole lines count.
 //
-// Three things are the server's: an index of completions.jsonl, the bytes and verdicts of
-// each step, the search in it, and comparisons of recipes, whose intervals are those of
-// package compare. All read the files as they are on the disk.
+// Four things are the server's: an index of completions.jsonl, the bytes and verdicts of
+// each step, the search in it, comparisons of recipes, whose intervals are those of package
+// compare, and the formulas of a recipe. All read the files as they are on the disk.
 //
 //	GET /runs.json                    runs, with the sizes of their files
 //	GET /metrics.json                 the table of package metrics
@@ -22,6 +23,18 @@
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see [Query]
 //	GET /run/ID/compare.json?with=ID  what one recipe gained over another (package compare)
+//	GET /run/ID/method.json           what each stage learns by, in formulas
+//
+// # Drawings and files
+//
+// scale.js has the arithmetic of all drawings: ranges, ticks, bands, smoothing, texts. SVG
+// is drawn by draw.js; uPlot, which is faster for curves of many points, draws the screen
+// Curves of a server alone, from the same numbers. What is printed and what is a single file
+// is SVG throughout.
+//
+// A file holds the logs of its runs whole, but of completions and tokens some steps, evenly
+// over the run. So counts of the run are right, and its receipt can be checked as far as the
+// logs are in it. The screen Report puts the others on one page.
 //
 // # Units and caveats
 //

@@ -9,71 +9,76 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/metrics"
 )
+
+// Room is how many bytes of completions and tokens a page that is one file has where
+// nobody says so: it can be sent by mail then.
+const Room = 4 << 20
 
 // inline is what a page that is a single file holds in place of a server.
 type inline struct {
 	Runs    []Run                        `json:"runs"`
 	Metrics []metrics.Metric             `json:"metrics"`
-	Files   map[string]map[string]string `json:"files"`   // by run and name
-	Against map[string]json.RawMessage   `json:"against"` // comparisons, by two groups: "A B"
+	Files   map[string]map[string]string `json:"files"`             // by run and name
+	Methods map[string][]Method          `json:"methods"`           // by run
+	Against map[string]json.RawMessage   `json:"against"`           // comparisons, by two groups: "A B" is what A gained over B, and stands for "B A" too
+	Contest *contest                     `json:"contest,omitempty"` // of a page that shows it alone
 }
 
-// File is the page as one HTML file of about limit bytes at most: every file of the runs,
-// and of completions and tokens the steps that there is room for, evenly over each run.
-func (r *Runs) File(limit int) ([]byte, error) {
-	in := inline{Runs: r.describe(), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Against: map[string]json.RawMessage{}}
-	used := 0
-	for _, a := range r.known() {
-		for _, b := range r.known() {
-			key := a.group + " " + b.group
-			if _, there := in.Against[key]; there || a.group == b.group {
-				continue
-			}
-			in.Against[key] = r.against(a, b)
-			used += len(in.Against[key])
-		}
-	}
+// contest is a comparison of recipes by rlzero compare.
+type contest struct {
+	Told  json.RawMessage `json:"told"`
+	Notes []string        `json:"notes"`
+}
+
+// maxAgainst is how many comparisons a file has at most: those of fifteen recipes with each
+// other.
+const maxAgainst = 105
+
+// File is the page as one HTML file: every file of the runs, and of completions and tokens
+// the steps that room has place for, in bytes, evenly over each run.
+func (r *Runs) File(room int) ([]byte, error) {
+	in := inline{Runs: r.describe(), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Methods: map[string][]Method{}, Against: map[string]json.RawMessage{}}
+	share := room / (2 * len(in.Runs)) // of each of the two logs of a run
 	for _, o := range r.known() {
-		files := map[string]string{}
+		in.Files[o.id], in.Methods[o.id] = map[string]string{}, o.methods()
 		for _, name := range Files {
-			if name == "completions.jsonl" || name == "tokens.jsonl" {
-				continue
-			}
-			text, err := o.text(name)
-			if err != nil {
-				return nil, err
-			}
-			files[name] = text
-			used += len(text)
-		}
-		in.Files[o.id] = files
-	}
-	if used > limit {
-		return nil, fmt.Errorf("the metrics alone have %d MB, more than the limit of %d", used>>20, limit>>20)
-	}
-	share := (limit - used) / (2 * len(in.Runs)) // of each of the two logs of a run
-	for _, o := range r.known() {
-		for _, name := range []string{"completions.jsonl", "tokens.jsonl"} {
-			text, err := o.sample(name, share)
+			text, err := o.text(name, share)
 			if err != nil {
 				return nil, err
 			}
 			in.Files[o.id][name] = text
 		}
 	}
-	data, err := json.Marshal(in) // escapes <, > and &, so that no text ends the script
-	if err != nil {
-		return nil, err
+	read := once(compare.Read)
+	for i, a := range r.known() {
+		for _, b := range r.known()[:i] {
+			key := a.group + " " + b.group
+			_, there := in.Against[key]
+			if _, turned := in.Against[b.group+" "+a.group]; !there && !turned && a.group != b.group && len(in.Against) < maxAgainst {
+				in.Against[key] = r.against(a, b, read)
+			}
+		}
 	}
-	return bundle(string(data))
+	return in.bundle(slices.Concat(scripts, screenScripts, mains))
 }
 
-// text is a file of a run; "" if there is none.
-func (o *run) text(name string) (string, error) {
+// Contest is the page of a comparison, which is the JSON of package compare, as one HTML
+// file. notes are lines for its foot.
+func Contest(told json.RawMessage, notes []string) ([]byte, error) {
+	in := inline{Runs: []Run{}, Contest: &contest{told, append([]string{}, notes...)}}
+	return in.bundle(slices.Concat(scripts, []string{"contest.js"}, mains))
+}
+
+// text is a file of a run, "" if there is none: of completions and tokens a part.
+func (o *run) text(name string, limit int) (string, error) {
 	if _, there := o.describe().Files[name]; !there {
 		return "", nil
+	}
+	if name == "completions.jsonl" || name == "tokens.jsonl" {
+		return o.sample(name, limit)
 	}
 	f, _, err := o.open(name)
 	if err != nil {
@@ -86,9 +91,6 @@ func (o *run) text(name string) (string, error) {
 
 // sample is the lines of some steps of a log, evenly over the run, the last among them.
 func (o *run) sample(name string, limit int) (string, error) {
-	if _, there := o.describe().Files[name]; !there {
-		return "", nil
-	}
 	steps, err := o.stepsFrom(name, 0)
 	if err != nil || len(steps) == 0 {
 		return "", err
@@ -116,27 +118,28 @@ func (o *run) sample(name string, limit int) (string, error) {
 
 // bundle is the page with its scripts, styles and data in it. Its policy names the hashes
 // of the three, and lets nothing else run or load.
-func bundle(data string) ([]byte, error) {
-	var code, style strings.Builder
-	for _, list := range []struct {
-		names []string
-		into  *strings.Builder
-	}{{scripts, &code}, {styles, &style}} {
-		for _, name := range list.names {
-			text, err := assets.ReadFile("assets/" + name)
-			if err != nil {
-				return nil, err
-			}
-			list.into.Write(text)
-			list.into.WriteByte('\n')
-		}
+func (in inline) bundle(scripts []string) ([]byte, error) {
+	data, err := json.Marshal(in) // escapes <, > and &, so that no text ends the script
+	if err != nil {
+		return nil, err
 	}
-	before := "window.inlineRuns = " + data + ";"
-	policy := fmt.Sprintf("default-src 'none'; script-src %s %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash(before), hash(code.String()), hash(style.String()))
-	head := "<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n<style>" + style.String() + "</style>\n"
-	text := document(head)
-	scripts := "<script>" + before + "</script>\n<script>" + code.String() + "</script>\n</body>"
-	return []byte(strings.Replace(text, "</body>", scripts, 1)), nil
+	var code strings.Builder
+	for _, name := range scripts {
+		text, err := assets.ReadFile("assets/" + name)
+		if err != nil {
+			return nil, err
+		}
+		code.Write(text)
+		code.WriteByte('\n')
+	}
+	css, err := assets.ReadFile("assets/" + style)
+	if err != nil {
+		return nil, err
+	}
+	before := "window.inlineRuns = " + string(data) + ";"
+	policy := fmt.Sprintf("default-src 'none'; script-src %s %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash(before), hash(code.String()), hash(string(css)))
+	text := document("<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n<style>" + string(css) + "</style>\n")
+	return []byte(strings.Replace(text, "</body>", "<script>"+before+"</script>\n<script>"+code.String()+"</script>\n</body>", 1)), nil
 }
 
 func hash(text string) string {

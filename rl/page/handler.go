@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,10 +19,21 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// scripts are the page's, in the order in which they are loaded: a screen is one file.
-var scripts = []string{"uplot/uPlot.iife.min.js", "base.js", "data.js", "scale.js", "draw.js", "runs.js", "now.js", "curves.js", "completions.js", "heldout.js", "compare.js", "trust.js", "machine.js", "main.js"}
+// The page's scripts, in the order in which they are loaded: what every screen uses, the
+// screens, one file each, and what shows them.
+var (
+	scripts       = []string{"base.js", "data.js", "scale.js", "draw.js"}
+	screenScripts = []string{"runs.js", "now.js", "curves.js", "completions.js", "heldout.js", "compare.js", "trust.js", "machine.js", "report.js"}
+	mains         = []string{"main.js"}
+)
 
-var styles = []string{"uplot/uPlot.min.css", "page.css"}
+// A server gives out uPlot before them, for curves that grow; a page that is one file draws
+// all its curves as SVG.
+const (
+	uplot      = "uplot/uPlot.iife.min.js"
+	uplotStyle = "uplot/uPlot.min.css"
+	style      = "page.css"
+)
 
 // Handler answers the requests of the page.
 func (r *Runs) Handler() http.Handler {
@@ -58,8 +70,9 @@ func (r *Runs) Handler() http.Handler {
 			http.Error(w, "there is no such run to compare with", http.StatusNotFound)
 			return
 		}
-		reply(w, r.against(o, other), nil)
+		reply(w, r.cached(o, other), nil)
 	}))
+	mux.HandleFunc("GET /run/{id}/method.json", r.of(func(w http.ResponseWriter, _ *http.Request, o *run) { reply(w, o.methods(), nil) }))
 	mux.HandleFunc("GET /run/{id}/{file}", r.of(func(w http.ResponseWriter, q *http.Request, o *run) {
 		f, info, err := o.open(q.PathValue("file"))
 		if err != nil {
@@ -196,10 +209,10 @@ func send(w http.ResponseWriter, id, file string, size int64) {
 // linked is the head of the page that a server gives out.
 func linked() string {
 	var b strings.Builder
-	for _, name := range styles {
+	for _, name := range []string{uplotStyle, style} {
 		fmt.Fprintf(&b, "<link rel=\"stylesheet\" href=\"assets/%s\">\n", name)
 	}
-	for _, name := range scripts {
+	for _, name := range slices.Concat([]string{uplot}, scripts, screenScripts, mains) {
 		fmt.Fprintf(&b, "<script defer src=\"assets/%s\"></script>\n", name)
 	}
 	return b.String()
@@ -219,7 +232,7 @@ func document(head string) string {
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header id="top"></header>
-<main id="main" tabindex="-1"><noscript>This page needs JavaScript. <code>rlzero report RUN</code> writes one that does not.</noscript></main>
+<main id="main" tabindex="-1"><noscript>This page needs JavaScript. <code>rlzero show RUN</code> and <code>rlzero export RUN --format csv</code> do not.</noscript></main>
 <div id="live" role="status" class="unseen"></div>
 </body>
 </html>

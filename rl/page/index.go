@@ -199,13 +199,26 @@ type matcher struct {
 	verdict  int            // -1: any
 	text     []byte         // what a line holds that is found; none: a line may hold anything
 	re       *regexp.Regexp // nil: text is all that is looked for
+	tree     *syntax.Regexp // of re
 	literals []string       // texts that every match of re holds
+}
+
+// finder decides whether a text holds what is looked for. It belongs to one goroutine.
+func (m *matcher) finder() func(text []byte) bool {
+	if m.re == nil {
+		return func(text []byte) bool { return bytes.Contains(text, m.text) }
+	}
+	if d := newDFA(m.tree); d != nil {
+		return d.match
+	}
+	return m.re.Match
 }
 
 // inSteps finds lines of steps, and returns the first of them.
 func (m *matcher) inSteps(f *os.File, steps []Step, limit int) (Found, error) {
 	var found Found
 	var buf []byte
+	find := m.finder()
 	for _, s := range steps {
 		if len(m.text) == 0 && m.re == nil && len(found.Lines) >= limit { // the index has the rest
 			found.Count += counted(s, m.verdict)
@@ -227,7 +240,7 @@ func (m *matcher) inSteps(f *os.File, steps []Step, limit int) (Found, error) {
 			if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
 				to = at + end + 1
 			}
-			if line := data[from:to]; m.holds(line) {
+			if line := data[from:to]; m.holds(line, find) {
 				found.Count++
 				if len(found.Lines) < limit {
 					found.Lines = append(found.Lines, bytes.Clone(bytes.TrimSpace(line)))
@@ -241,19 +254,19 @@ func (m *matcher) inSteps(f *os.File, steps []Step, limit int) (Found, error) {
 
 // holds says whether a line is found; it may be that it has the text outside of prompt and
 // completion.
-func (m *matcher) holds(line []byte) bool {
+func (m *matcher) holds(line []byte, find func([]byte) bool) bool {
 	switch {
 	case m.verdict >= 0 && verdictOf(line) != m.verdict:
 		return false
 	case m.re == nil && len(m.text) == 0:
 		return true
 	}
-	for _, text := range texts(line) {
-		if m.re != nil && m.re.Match(text) || m.re == nil && bytes.Contains(text, m.text) {
-			return true
-		}
+	prompt, rest := stringAfter(line, `,"prompt":"`)
+	if find(prompt) {
+		return true
 	}
-	return false
+	completion, _ := stringAfter(rest, `,"completion":"`)
+	return find(completion)
 }
 
 func counted(s Step, verdict int) int {
@@ -282,7 +295,7 @@ func (q Query) matcher() (*matcher, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.re, m.literals = re, literals(tree)
+		m.re, m.tree, m.literals = re, tree, literals(tree)
 		return m, nil
 	}
 	var text bytes.Buffer
@@ -322,13 +335,6 @@ func rarest(texts []string, sample []byte) []byte {
 	return []byte(slices.MinFunc(texts, func(a, b string) int {
 		return cmp.Compare(bytes.Count(sample, []byte(a)), bytes.Count(sample, []byte(b)))
 	}))
-}
-
-// texts are prompt and completion of a line, as JSON has them.
-func texts(line []byte) [2][]byte {
-	prompt, rest := stringAfter(line, `,"prompt":"`)
-	completion, _ := stringAfter(rest, `,"completion":"`)
-	return [2][]byte{prompt, completion}
 }
 
 // stringAfter is the string that begins with a key, without its quotation marks, and what

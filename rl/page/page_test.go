@@ -13,8 +13,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 func must(t testing.TB, err error) {
@@ -202,8 +206,57 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	if _, err := runs.File(10); err == nil {
-		t.Error("a limit below the metrics is accepted")
+	data, err = runs.File(10)
+	must(t, err)
+	if text := string(data); strings.Contains(text, "mmmm") || !strings.Contains(text, `\"reward/mean\":0.5`) {
+		t.Error("without room for completions there are some, or the metrics are missing")
+	}
+}
+
+// TestMethods: a page knows by what the stages of a run learn.
+func TestMethods(t *testing.T) {
+	preset, err := recipe.Load("countdown-blind", nil)
+	must(t, err)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "run"), "recipe.toml", preset.Resolved())
+	write(t, filepath.Join(root, "odd"), "recipe.toml", "no recipe")
+	runs, err := Open(root)
+	must(t, err)
+	var got []Method
+	must(t, json.Unmarshal([]byte(body(t, get(t, runs.Handler(), "/run/run/method.json"))), &got))
+	if len(got) != 2 || got[1].Stage != "rl" || !strings.Contains(got[1].Text, "loss = ") {
+		t.Errorf("%+v", got)
+	}
+	if text := body(t, get(t, runs.Handler(), "/run/odd/method.json")); text != "[]\n" {
+		t.Errorf("what cannot be read has the methods %s", text)
+	}
+}
+
+// TestComparedAgain: a comparison is made anew if, and only if, a file of it has changed.
+func TestComparedAgain(t *testing.T) {
+	root := shown(t)
+	runs, err := Open(root)
+	must(t, err)
+	a, b := runs.byID("sums-1"), runs.byID("random")
+	first := runs.cached(a, b)
+	if again := runs.cached(runs.byID("sums-3"), runs.byID("random-2")); &again[0] != &first[0] {
+		t.Error("nothing has changed, and the comparison of the two recipes is another one")
+	}
+	made(t, filepath.Join(root, "random"), "random", "random", 1, 60, 0.5)
+	if again := runs.cached(a, b); string(again) == string(first) {
+		t.Error("a run has changed, and its comparison has not")
+	}
+	told := map[string]int{}
+	read := once(func(dir string, seed uint64) (*compare.Trial, error) {
+		told[dir]++
+		return compare.Read(dir, seed)
+	})
+	runs.against(a, b, read)
+	runs.against(b, a, read)
+	for dir, n := range told {
+		if n != 1 {
+			t.Errorf("%s was read %d times", dir, n)
+		}
 	}
 }
 
@@ -288,7 +341,7 @@ func TestUPlot(t *testing.T) {
 // small.
 func TestAssets(t *testing.T) {
 	listed := map[string]bool{}
-	for _, name := range append(append([]string{}, scripts...), styles...) {
+	for _, name := range slices.Concat(scripts, screenScripts, mains, []string{style, "contest.js"}) {
 		listed[name] = true
 	}
 	entries, err := assets.ReadDir("assets")
@@ -299,7 +352,7 @@ func TestAssets(t *testing.T) {
 		}
 	}
 	const most = 150_000 // bytes, compressed
-	data, err := bundle("{}")
+	data, err := inline{}.bundle(slices.Concat([]string{uplot, uplotStyle}, scripts, screenScripts, mains))
 	must(t, err)
 	if n := compressed(t, data); n > most {
 		t.Errorf("the assets have %d bytes compressed, at most %d are accepted", n, most)

@@ -25,6 +25,7 @@ type Runs struct {
 
 	mu   sync.Mutex
 	list []*run
+	told map[string]told // comparisons, by two groups
 }
 
 // run is the folder of one.

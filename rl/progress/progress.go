@@ -3,14 +3,8 @@ package progress
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
-	"sync/atomic"
 	"time"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"github.com/rlzero/rlzero/rl/terminal"
 )
@@ -21,26 +15,21 @@ const lineEvery = 5 * time.Second
 // Reporter shows the stages of a run one after the other.
 type Reporter struct {
 	out   io.Writer
-	width int // columns of the terminal; 0: not a terminal
-
-	bars *mpb.Progress
-	bar  *mpb.Bar
+	width int  // columns of the terminal; 0: not a terminal
+	bar   *bar // of the stage; nil without a terminal
 
 	stage   string
 	total   int
 	began   time.Time
 	first   int // step the stage began at, above 0 after a resume
 	printed time.Time
-	figures atomic.Pointer[string] // read by the bar's goroutine
 }
 
 // New makes a reporter that writes to out, with bars if out is a terminal.
 func New(out io.Writer) *Reporter {
 	r := &Reporter{out: out}
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		if w, _, err := term.GetSize(int(file.Fd())); err == nil && w > 40 {
-			r.width = w
-		}
+	if w := columns(out); w > 40 {
+		r.width = w
 	}
 	return r
 }
@@ -50,15 +39,10 @@ func (r *Reporter) Begin(stage string, first, total int) {
 	r.End()
 	r.stage, r.total, r.first = stage, total, first
 	r.began, r.printed = time.Now(), time.Time{}
-	r.figures.Store(new(string))
-	if r.width == 0 {
-		return
+	if r.width > 0 {
+		r.bar = newBar(r.out, min(24, r.width/4), stage, total)
+		r.bar.set(first, "")
 	}
-	r.bars = mpb.New(mpb.WithOutput(r.out), mpb.WithWidth(min(24, r.width/4)), mpb.WithRefreshRate(200*time.Millisecond))
-	r.bar = r.bars.New(int64(total), mpb.BarStyle().Lbound("").Filler("█").Tip("█").Padding("░").Rbound(""),
-		mpb.PrependDecorators(decor.Name(stage, decor.WC{W: 10, C: decor.DindentRight})),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *r.figures.Load() })))
-	r.bar.SetCurrent(int64(first))
 }
 
 // Step reports that step (counted from 1) is done, with a few short figures
@@ -75,9 +59,7 @@ func (r *Reporter) Step(step int, figures ...string) {
 		text += "  " + short(per*time.Duration(r.total-step)) + " left"
 	}
 	if r.bar != nil {
-		figures := clip(" "+text, r.width-min(24, r.width/4)-12)
-		r.figures.Store(&figures)
-		r.bar.SetCurrent(int64(step))
+		r.bar.set(step, clip(" "+text, r.width-min(24, r.width/4)-12))
 		return
 	}
 	if step == r.total || time.Since(r.printed) >= lineEvery {
@@ -90,7 +72,7 @@ func (r *Reporter) Step(step int, figures ...string) {
 func (r *Reporter) Extend(total int) {
 	r.total = total
 	if r.bar != nil {
-		r.bar.SetTotal(int64(total), false)
+		r.bar.extend(total)
 	}
 }
 
@@ -98,8 +80,8 @@ func (r *Reporter) Extend(total int) {
 // [terminal.Message] shows it.
 func (r *Reporter) Line(format string, args ...any) {
 	text := terminal.Message(fmt.Sprintf(format, args...)) + "\n"
-	if r.bars != nil {
-		io.WriteString(r.bars, text) // mpb prints it above its bars
+	if r.bar != nil {
+		r.bar.above(text)
 		return
 	}
 	io.WriteString(r.out, text)
@@ -107,14 +89,10 @@ func (r *Reporter) Line(format string, args ...any) {
 
 // End closes the stage's bar.
 func (r *Reporter) End() {
-	if r.bars == nil {
-		return
+	if r.bar != nil {
+		r.bar.end()
+		r.bar = nil
 	}
-	if !r.bar.Completed() {
-		r.bar.Abort(false)
-	}
-	r.bars.Wait()
-	r.bars, r.bar = nil, nil
 }
 
 func clip(s string, n int) string {

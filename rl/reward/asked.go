@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,14 +10,14 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Ask is what a formula wants of a model: the log-prob of a text behind each
-// completion or its prompt.
+// Ask is what a formula wants of a model: the log-probs of a text's tokens behind each
+// completion or its prompt, as one number.
 type Ask struct {
 	Column string // of the answers in [Batch.Asked]
 	After  string // "prompt" or "completion"
 	Model  string // "policy", "ref" or "ema"
-	Mean   bool   // over the text's tokens; else their sum
 	text   string // in quotes, or row.NAME
+	of     func(logprobs []float64) float64
 }
 
 // Answers are what a model said about the completions of a step.
@@ -27,17 +28,39 @@ type Answers struct {
 
 // scores are the facts that models are asked for.
 var scores = []fact{
-	score("score_of", "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
+	score("score_of", "nats", "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
 		"probability of the reference answer as a reward: RLPR, arXiv 2506.18254"),
-	score(meanScore, "the same divided by the number of the text's tokens: exp(-mean_score_of(...)) is the text's perplexity. Costs a forward pass",
+	score("mean_score_of", "nats", "the same divided by the number of the text's tokens: exp(-mean_score_of(...)) is the text's perplexity. Costs a forward pass",
 		"perplexity of the reference answer as a reward: NOVER, arXiv 2505.16022"),
+	score("mean_probability_of", "", "the mean of the probabilities of the text's tokens, which one unlikely token does not make small, as it does their product exp(score_of(...)). Costs a forward pass",
+		"RLPR, arXiv 2506.18254, equation 3"),
 }
 
-const meanScore = "mean_score_of"
+// folds make the number of a fact of the log-probs of a text's tokens, of which there is at
+// least one.
+var folds = map[string]func(logprobs []float64) float64{
+	"score_of":      sum,
+	"mean_score_of": func(logprobs []float64) float64 { return sum(logprobs) / float64(len(logprobs)) },
+	"mean_probability_of": func(logprobs []float64) float64 {
+		total := 0.0
+		for _, x := range logprobs {
+			total += math.Exp(x)
+		}
+		return total / float64(len(logprobs))
+	},
+}
 
-func score(name, meaning, source string) fact {
+func sum(v []float64) float64 {
+	total := 0.0
+	for _, x := range v {
+		total += x
+	}
+	return total
+}
+
+func score(name, unit, meaning, source string) fact {
 	return fact{
-		formula.Fact{Name: name, Level: formula.Completion, Unit: "nats", Meaning: meaning, Source: source,
+		formula.Fact{Name: name, Level: formula.Completion, Unit: unit, Meaning: meaning, Source: source,
 			Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}}},
 		func(b *batch, call formula.Call) formula.Column {
 			out := b.column()
@@ -78,11 +101,15 @@ func asksOf(p *formula.Program) []Ask {
 	var out []Ask
 	for _, c := range p.Calls() {
 		if slices.ContainsFunc(scores, func(f fact) bool { return f.Name == c.Fact }) {
-			out = append(out, Ask{Column: c.Column(), text: c.Arguments[0], After: c.Arguments[1], Model: c.Arguments[2], Mean: c.Fact == meanScore})
+			out = append(out, Ask{Column: c.Column(), text: c.Arguments[0], After: c.Arguments[1], Model: c.Arguments[2], of: folds[c.Fact]})
 		}
 	}
 	return out
 }
+
+// Of is the number that the formula reads, of the log-probs of the text's tokens, nats, of
+// which there is at least one.
+func (a Ask) Of(logprobs []float64) float64 { return a.of(logprobs) }
 
 // Text is the text whose log-prob is asked for; why says why a row has none.
 func (a Ask) Text(row verify.Problem) (text, why string) {

@@ -174,7 +174,7 @@ func TestPerplexityRatio(t *testing.T) {
 	b := batchOf([]answer{{0, 2, 1, 1}})
 	b.Asked = map[string]Answers{}
 	for _, ask := range p.Asks() {
-		if !ask.Mean || ask.Model != "policy" {
+		if !strings.HasPrefix(ask.Column, "mean_score_of") || ask.Model != "policy" {
 			t.Errorf("%+v", ask)
 		}
 		b.Asked[ask.Column] = Answers{[]float64{map[string]float64{"prompt": -3, "completion": -1}[ask.After]}, []string{""}}
@@ -212,6 +212,11 @@ func TestAsked(t *testing.T) {
 	s, err := p.Score(b)
 	if err != nil || !sameAll(s.Reward, []float64{-2, nan}) || s.Why[1] != "score_of: too long" {
 		t.Errorf("%+v, error %v", s, err)
+	}
+	for text, want := range map[string]float64{"score_of": -3, "mean_score_of": -1.5, "mean_probability_of": (math.Exp(-1) + math.Exp(-2)) / 2} {
+		if got := AsksOf(text+"(row.answer, prompt, ref)", nil); len(got) != 1 || got[0].Of([]float64{-1, -2}) != want {
+			t.Errorf("%s: %+v, want %v", text, got, want)
+		}
 	}
 	if got := AsksOf("if(right(form), score_of(row.answer, prompt, ref), 0)", form); len(got) != 1 || got[0].Model != "ref" {
 		t.Errorf("%+v", got)

@@ -82,6 +82,9 @@ func (p *Program) Needs(fact string) bool {
 	return slices.Contains(p.formula.Needs(append([]string{rewardPart}, p.named...)...), fact)
 }
 
+// Verifiers are the declared ones, in their order.
+func (p *Program) Verifiers() []verify.Verifier { return p.verifiers }
+
 // Judge runs the declared verifiers on a completion, in their order.
 func (p *Program) Judge(row verify.Problem, completion string) []verify.Verdict {
 	out := make([]verify.Verdict, len(p.verifiers))

@@ -3,10 +3,8 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
@@ -52,20 +50,26 @@ type Renderer interface {
 // it, rather than the length limit.
 type Grader func(problem verify.Problem, text string, ended bool) verify.Verdict
 
+// Panel judges completions elsewhere.
+type Panel interface {
+	// Judge returns the verdicts of the questions, in their order. One that is nil is left
+	// to the caller. Those that are there are what the verifier comes to on any machine.
+	Judge(ctx context.Context, questions []verify.Question) ([]*verify.Verdict, error)
+}
+
 // Collector samples completions and judges them.
 type Collector struct {
 	Sampler  Sampler
 	Renderer Renderer
-	Task     Grader // the first verdict of every completion
+	Task     Grader          // the first verdict of every completion
+	Asks     verify.Verifier // whose verdict Task gives where the model ended the completion; nil: it is not told
+	Panel    Panel           // is asked before verifiers that others can stand in for; nil: there is none
 }
 
-// Besides judges a completion by the verifiers that a stage declares besides the
-// task's; nil: there are none.
-type Besides func(problem verify.Problem, text string) []verify.Verdict
-
-// Collect samples n completions of each problem and judges them. The completions of
-// problem i draw from the streams i·n to i·n+n-1 of the key.
-func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+// Collect samples n completions of each problem and judges them, by the task and then by
+// the verifiers besides. The completions of problem i draw from the streams i·n to i·n+n-1
+// of the key.
+func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
 	starts := make([]Start, len(problems))
 	for i, p := range problems {
 		ids, err := c.Renderer.Prompt(p)
@@ -74,7 +78,7 @@ func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n in
 		}
 		starts[i] = Start{Problem: p, Prompt: ids}
 	}
-	return c.From(ctx, starts, n, params, key, besides)
+	return c.From(ctx, starts, n, params, key, besides...)
 }
 
 // Start is what completions of a problem begin behind.
@@ -85,7 +89,7 @@ type Start struct {
 }
 
 // From samples n completions behind each start and judges them, as Collect does.
-func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides Besides) ([]Group, error) {
+func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
 	requests := make([]Request, len(starts))
 	for i, s := range starts {
 		key.Stream = uint32(i * n)
@@ -110,7 +114,7 @@ func (c *Collector) From(ctx context.Context, starts []Start, n int, params Para
 		}
 		groups[i] = g
 	}
-	return groups, c.Judge(ctx, groups, besides)
+	return groups, c.Judge(ctx, groups, besides...)
 }
 
 // PromptError is a prompt that the tokenizer cannot read. It is lines.ErrInput.
@@ -125,49 +129,6 @@ func (e *PromptError) Error() string {
 
 // Unwrap is bad input, and the tokenizer's error.
 func (e *PromptError) Unwrap() []error { return []error{lines.ErrInput, e.Err} }
-
-// Judge gives all completions of groups their texts and verdicts, side by side: a verdict
-// that runs a program may take tens of milliseconds.
-func (c *Collector) Judge(ctx context.Context, groups []Group, besides Besides) error {
-	var work sync.WaitGroup
-	type place struct {
-		group *Group
-		path  int
-	}
-	next := make(chan place)
-	for range runtime.GOMAXPROCS(0) {
-		work.Go(func() {
-			for at := range next {
-				c.judge(at.group, &at.group.Paths[at.path], besides)
-			}
-		})
-	}
-	defer work.Wait()
-	defer close(next)
-	for i := range groups {
-		for j := range groups[i].Paths {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			next <- place{&groups[i], j}
-		}
-	}
-	return nil
-}
-
-// judge reads a completion's text and asks the verifiers about it.
-func (c *Collector) judge(g *Group, p *Path, besides Besides) {
-	leaf := g.Segments[p.Leaf]
-	ended := leaf.Ended()
-	if at := leaf.Parent; g.Segments[at].Author == Given {
-		leaf.IDs = slices.Concat(g.Segments[at].IDs, leaf.IDs)
-	}
-	p.Text = leaf.Text(c.Renderer)
-	p.Verdicts = []verify.Verdict{verify.Guard(func() verify.Verdict { return c.Task(g.Problem, p.Text, ended) })}
-	if besides != nil {
-		p.Verdicts = append(p.Verdicts, besides(g.Problem, p.Text)...)
-	}
-}
 
 // Text is what verifiers read of a segment that a model drew: without the end token, the
 // stop token or the stop text that ended it.

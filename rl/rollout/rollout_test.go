@@ -55,13 +55,18 @@ func judgedBy(f func(text string) verify.Verdict) *Collector {
 	return &Collector{Sampler: echo{}, Renderer: letters{}, Task: func(_ verify.Problem, text string, _ bool) verify.Verdict { return f(text) }}
 }
 
+// rejecting finds all wrong and shows the question.
+type rejecting struct{}
+
+func (rejecting) Verify(p verify.Problem, _ string) verify.Verdict {
+	return verify.Reject(p.Question, "", "")
+}
+
 // TestCollect: a single turn is a prompt with a leaf for each sample; every completion
 // has a stream of its own; the end token is no part of the text.
 func TestCollect(t *testing.T) {
 	c := judgedBy(func(text string) verify.Verdict { return verify.Accept(text, "", "") })
-	besides := func(p verify.Problem, text string) []verify.Verdict {
-		return []verify.Verdict{verify.Reject(p.Question, "", "")}
-	}
+	besides := rejecting{}
 	key := random.Key{Purpose: random.Sample, Stage: 1, Step: 4}
 	groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "12"}, {Question: "123"}}, 2, Params{Temperature: 0.5}, key, besides)
 	if err != nil {
@@ -84,7 +89,7 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	var unread *PromptError
-	if _, err := c.Collect(t.Context(), []verify.Problem{{Question: "what?"}}, 1, Params{}, key, nil); !errors.As(err, &unread) || unread.Prompt != "what?" {
+	if _, err := c.Collect(t.Context(), []verify.Problem{{Question: "what?"}}, 1, Params{}, key); !errors.As(err, &unread) || unread.Prompt != "what?" {
 		t.Errorf("a prompt that cannot be read: %v", err)
 	}
 }
@@ -124,7 +129,7 @@ func TestJudgeSideBySide(t *testing.T) {
 		}
 		return verify.Accept(text, "", "")
 	})
-	groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "1"}}, 2, Params{}, random.Key{}, nil)
+	groups, err := c.Collect(t.Context(), []verify.Problem{{Question: "1"}}, 2, Params{}, random.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,7 @@ func TestJudgeInterrupted(t *testing.T) {
 		judged <- true
 		return verify.Accept(text, "", "")
 	})
-	if _, err := c.Collect(ctx, []verify.Problem{{Question: "1"}}, 1000, Params{}, random.Key{}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := c.Collect(ctx, []verify.Problem{{Question: "1"}}, 1000, Params{}, random.Key{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if n := len(judged); n > 2*runtime.GOMAXPROCS(0)+1 {

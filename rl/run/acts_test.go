@@ -2,9 +2,12 @@ package run
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"hash/crc32"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,22 +17,24 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/train"
 )
 
-// setByTest are keys of an rl stage that TestActs sets itself, so that a step takes a moment,
-// or that act later than in the second step.
+// setByTest are keys of a stage that TestActs sets itself, so that a step takes a moment, or
+// that act later than in the second step.
 var setByTest = []string{
 	"name", "kind", "skip", "steps", "prompts_per_step", "group_size", "max_sampled_tokens", "checkpoint_every",
 	"eval_every", "eval_problems", "sample_every", "token_every", "optimizer.lr", "optimizer.warmup_steps",
-	"sampling.max_completion_tokens", "second_chance.replace",
+	"sampling.max_completion_tokens", "second_chance.replace", "batch_size", "max_tokens", "until_valid", "hold_steps", "decay_steps", "test_every",
 	"verifier", // acts through the reward that names it
 }
 
@@ -42,6 +47,7 @@ const (
 	later      = "it acts after the tenth step"
 	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
 	oneDomain  = "the test's task has one domain"
+	noPair     = "a group without a pair has no loss in any case"
 	noWords    = "the tiny model writes no words: rewards are equal"
 )
 
@@ -76,7 +82,11 @@ var doesNotAct = map[string]string{
 	"acereason algorithm.clip_high":              ratioIsOne,
 	"synlogic algorithm.state.level":             "two steps move the level by less than a term",
 	"drive algorithm.clip_high":                  noneSolved,
-	"crew-dpo algorithm.keep":                    "a group without a pair has no loss in any case",
+	"crew-dpo algorithm.keep":                    noPair,
+	"agent-rlvr algorithm.keep":                  noPair,
+	"light-if algorithm.policy":                  rareRatio,
+	"ppo-plus-plus second_chance":                oneToken,
+	"ppo-plus-plus numbers.prefix_share":         oneToken,
 	"ssrl algorithm.clip_high":                   ratioIsOne,
 	"ghpo second_chance":                         oneToken,
 	"ghpo numbers.prefix_share":                  oneToken,
@@ -87,48 +97,49 @@ var doesNotAct = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "self-rewarded-efficiency": 32, "adcl": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "self-rewarded-efficiency": 32, "adcl": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
 const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, settings = {terms = 4, max_number = 2, max_total = 4, careless = 0.1}}`
 
-// TestActs takes two steps of every recipe of a published system, with a tiny model that knows
-// the form of answers and is right now and then. It then puts back, one at a time, the keys of
-// its stages and the parts and numbers of its method that differ from the recipe that it
-// begins from: the weights must differ, or the key does nothing. Without RLZERO_LONG that is
-// done with a third of the recipes, by name.
+// TestActs takes two steps of every stage of the recipes of published systems, with a tiny
+// model that knows the form of answers and is right now and then. It then puts back, one at a
+// time, the keys of the stages and the parts and numbers of their methods that differ from the
+// recipe that it begins from: the weights must differ after one of the steps, or the key does
+// nothing. Nothing is evaluated or written, and the first difference ends a run.
 func TestActs(t *testing.T) {
 	dev, err := gpu.Open("ref")
 	must(t, err)
 	defer dev.Close()
-	start := warmModel(t, dev)
+	start, rows, first := warmModel(t, dev), rowsOfAll(t), map[string][]rollout.Segment{}
 	for _, p := range presets.All() {
 		if p.Field == "" {
 			continue
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			a := acting{t, dev, p.Name, nil}
 			full, err := recipe.Load(p.Name, nil)
 			must(t, err)
-			if !slices.ContainsFunc(full.Stages, func(st recipe.Stage) bool { return st.Kind == recipe.KindRL }) {
-				t.Skip("it learns from rows of its own, which the task of this test does not have")
+			text, err := settings.Parse(p.Name, p.Text)
+			must(t, err)
+			base, err := recipe.Load(text.Tree()["base"].(string), nil)
+			must(t, err)
+			a := &acting{t: t, dev: dev, name: p.Name, first: first}
+			a.small(full, start, rows)
+			all := a.changes(stageTrees(t, full), stageTrees(t, base))
+			if len(all) == 0 && p.Field != "evaluation" {
+				t.Error("it says nothing that its base does not")
 			}
-			a.prepare(full, start)
-			want := a.weights()
-			if !gputest.Long() && crc32.ChecksumIEEE([]byte(p.Name))%3 != 0 {
-				return
-			}
-			for _, change := range a.changes(full) {
+			want := a.course(nil)
+			for _, change := range all {
 				if why := doesNotAct[p.Name+" "+change.key]; why != "" {
 					continue
 				}
-				if slices.ContainsFunc(change.sets, func(set string) bool {
-					return !bytes.Equal(want, a.weights(append([]string{set}, change.beside...)...))
+				if !slices.ContainsFunc(change.sets, func(set string) bool {
+					return !slices.Equal(want, a.course(want, append([]string{set}, change.beside...)...))
 				}) {
-					continue
+					t.Errorf("%s does nothing: with %s the weights are the same", change.key, strings.Join(change.sets, " or "))
 				}
-				t.Errorf("%s does nothing: with %s the weights are the same", change.key, strings.Join(change.sets, " or "))
 			}
 		})
 	}
@@ -175,47 +186,150 @@ optimizer = {lr = 1e-2}
 `, nil))
 }
 
-// acting is a recipe that is made small.
-type acting struct {
-	t    *testing.T
-	dev  gpu.Device
-	name string
-	sets []string
+// rowsOfAll is a file of rows with what the recipes that learn from rows read.
+func rowsOfAll(t *testing.T) string {
+	t.Helper()
+	var rows strings.Builder
+	for i := range 32 {
+		fmt.Fprintf(&rows, `{"prompt":"say %[1]d","completion":"%[4]s","chosen":"%[4]s","rejected":"no","reward":%[2]v,"value":0.5,"right":%[3]d}`+"\n", i, float64(i%5)/4, i%2, strings.Repeat("7", 1+i%4))
+	}
+	data := filepath.Join(t.TempDir(), "rows.jsonl")
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	return data
 }
 
-// prepare makes the recipe small: two steps of every rl stage, no imitation.
-func (a *acting) prepare(full *recipe.Recipe, start string) {
-	a.sets = []string{easyTask, "model={path = " + strconv.Quote(start) + "}"}
+// acting is a recipe that is made small.
+type acting struct {
+	t     *testing.T
+	dev   gpu.Device
+	name  string
+	sets  []string
+	first map[string][]rollout.Segment // what the model of the start has drawn, by request
+}
+
+// remembered is a sampler that draws no more than once, with the weights of the start, what a
+// request asks for: it is a function of both, and most first steps ask for the same.
+type remembered struct {
+	rollout.Sampler
+	drawn map[string][]rollout.Segment
+}
+
+func (m *remembered) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
+	var unknown []rollout.Request
+	for _, r := range requests {
+		if m.drawn[fmt.Sprint(r)] == nil {
+			unknown = append(unknown, r)
+		}
+	}
+	if len(unknown) > 0 {
+		all, err := m.Sampler.Sample(ctx, unknown)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range unknown {
+			m.drawn[fmt.Sprint(r)] = all[i]
+		}
+	}
+	out := make([][]rollout.Segment, len(requests))
+	for i, r := range requests {
+		out[i] = slices.Clone(m.drawn[fmt.Sprint(r)])
+	}
+	return out, nil
+}
+
+// small makes two steps of every stage that the recipe changes, and leaves out the others.
+func (a *acting) small(full *recipe.Recipe, start, rows string) {
+	a.sets = []string{easyTask, "model={path = " + strconv.Quote(start) + "}", "micro_batch_tokens=2048", "sampler_sequences=128"}
+	if !full.Samples() {
+		a.sets = []string{"task={held_out = 0.2, data = " + strconv.Quote(rows) + "}", "model={path = " + strconv.Quote(chatModel(a.t)) + "}"}
+	}
 	for i, st := range full.Stages {
 		at := fmt.Sprintf("stage.%d.", i)
+		set := func(format string, args ...any) { a.sets = append(a.sets, at+fmt.Sprintf(format, args...)) }
+		set("checkpoint_every=0")
+		set("optimizer.lr=1e-2")
+		set("optimizer.warmup_steps=0")
 		if st.Kind != recipe.KindRL {
-			a.sets = append(a.sets, at+"skip=true")
+			set("batch_size=8")
+			set("test_every=1000")
+			if st.Kind == recipe.KindPreference {
+				set("steps=2")
+			} else {
+				set("hold_steps=1")
+				set("decay_steps=1")
+			}
+			if st.SFT.MaxTokens > 0 {
+				set("max_tokens=80")
+			}
 			continue
 		}
 		if st.Numbers.MaxCompletionTokens != "" {
-			a.sets = append(a.sets, at+`numbers.max_completion_tokens="8"`)
+			set(`numbers.max_completion_tokens="8"`)
 		}
 		if st.SecondChance.Rows != "" { // whether or not some group fails as a whole
-			a.sets = append(a.sets, at+"second_chance.when=group_min(reward) < 1")
+			set("second_chance.when=group_min(reward) < 1")
 		}
 		if st.Curriculum.Weight != "" || st.Curriculum.Order != "" {
-			a.sets = append(a.sets, at+"curriculum.pool=48") // the task has 54
+			set("curriculum.pool=48") // the task has 54
 		}
-		a.sets = append(a.sets, at+"steps=2", fmt.Sprintf("%sprompts_per_step=%d", at, max(8, manyPrompts[a.name])), fmt.Sprintf("%sgroup_size=%d", at, min(4, st.GroupSize)), fmt.Sprintf("%ssecond_chance.replace=%d", at, min(2, st.SecondChance.Replace)), fmt.Sprintf("%supdates_per_rollout=%d", at, min(4, st.UpdatesPerRollout)),
-			at+"eval_every=0", at+"eval_problems=1", at+"sample_every=0", at+"token_every=0", at+"checkpoint_every=0", at+"sampling.max_completion_tokens=14", at+"optimizer.lr=1e-2", at+"optimizer.warmup_steps=0")
+		set("steps=2")
+		set("prompts_per_step=%d", max(8, manyPrompts[a.name]))
+		set("group_size=%d", min(4, st.GroupSize))
+		set("second_chance.replace=%d", min(2, st.SecondChance.Replace))
+		set("updates_per_rollout=%d", min(4, st.UpdatesPerRollout))
+		for _, never := range []string{"eval_every=0", "eval_problems=1", "sample_every=0", "token_every=0", "sampling.max_completion_tokens=14"} {
+			set("%s", never)
+		}
 	}
 }
 
-// weights are those after the run, with further overrides.
-func (a *acting) weights(sets ...string) []byte {
+// course takes the steps of the recipe with further overrides. It is the hashes of the
+// weights after each, up to the first that is not that of another course.
+func (a *acting) course(other []string, sets ...string) []string {
 	a.t.Helper()
-	r, err := recipe.Load(a.name, slices.Concat(a.sets, sets))
+	full, err := recipe.Load(a.name, slices.Concat(a.sets, sets))
 	must(a.t, err)
-	sum, err := Train(a.t.Context(), Options{Opened: opened(a.t, r), Dir: a.t.TempDir(), Device: a.dev, Show: &bytes.Buffer{}})
+	r := &run{}
+	defer r.close()
+	must(a.t, r.prepare(Options{Opened: opened(a.t, full), Device: a.dev}))
+	collector := r.parts.HeldOut.Collector
+	own := collector.Sampler
+	collector.Sampler = &remembered{own, a.first}
+	var course []string
+	for at := (train.Position{}); at.Stage < len(full.Stages); at.Stage, at.Step = at.Stage+1, 0 {
+		if full.Stages[at.Stage].Skip {
+			continue
+		}
+		stage, err := train.New(r.parts, at.Stage)
+		must(a.t, err)
+		must(a.t, r.parts.Cast.Begin())
+		for ; ; at.Step, at.Total = at.Step+1, at.Total+1 {
+			if _, err := stage.Step(a.t.Context(), at); errors.Is(err, io.EOF) {
+				break
+			}
+			must(a.t, err)
+			collector.Sampler = own
+			n := len(course)
+			if course = append(course, a.hash(r.parts.Cast.Policy)); n < len(other) && course[n] != other[n] {
+				return course
+			}
+		}
+	}
+	return course
+}
+
+// hash is that of the policy's weights, an adapter's if they are what is trained.
+func (a *acting) hash(p *cast.Policy) string {
+	a.t.Helper()
+	files, err := p.Save()
 	must(a.t, err)
-	weights, err := os.ReadFile(filepath.Join(sum.Checkpoint, "model.safetensors"))
-	must(a.t, err)
-	return weights
+	h := sha256.New()
+	for _, name := range []string{"model.safetensors", "adapter_model.safetensors"} {
+		if write := files[name]; write != nil {
+			must(a.t, write(h))
+		}
+	}
+	return string(h.Sum(nil))
 }
 
 // change puts one thing back.
@@ -226,33 +340,32 @@ type change struct {
 }
 
 // changes lists what differs from the base, stage by stage. A stage that the base does not
-// have is held against its stage rl.
-func (a *acting) changes(full *recipe.Recipe) []change {
+// have is held against its first one of that kind. Stages that say nothing new are left out.
+func (a *acting) changes(own, below []map[string]any) []change {
 	a.t.Helper()
-	p, _ := presets.Find(a.name)
-	text, err := settings.Parse(a.name, p.Text)
-	must(a.t, err)
-	base, err := recipe.Load(text.Tree()["base"].(string), nil)
-	must(a.t, err)
-	own, below := stageTrees(a.t, full), stageTrees(a.t, base)
 	var all []change
 	for i, st := range own {
-		if st["kind"] != recipe.KindRL {
-			continue
-		}
+		at := fmt.Sprintf("stage.%d", i)
 		j := slices.IndexFunc(below, func(b map[string]any) bool { return b["name"] == st["name"] })
 		if j < 0 {
-			j = slices.IndexFunc(below, func(b map[string]any) bool { return b["kind"] == recipe.KindRL })
+			j = slices.IndexFunc(below, func(b map[string]any) bool { return b["kind"] == st["kind"] })
 		}
-		at := fmt.Sprintf("stage.%d", i)
+		if j < 0 || st["kind"] == recipe.KindEval {
+			a.sets = append(a.sets, at+".skip=true")
+			continue
+		}
 		method := below[j]["algorithm"].(map[string]any)
+		one := a.method(at+".algorithm", st["algorithm"].(map[string]any), method)
 		for _, c := range a.keys(at, "", st, below[j]) {
 			if !a.loads(c.sets[0]) { // the method reads what the key gives
 				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
 			}
-			all = append(all, c)
+			one = append(one, c)
 		}
-		all = append(all, a.method(at+".algorithm", st["algorithm"].(map[string]any), method)...)
+		if len(one) == 0 && st["kind"] != recipe.KindRL {
+			a.sets = append(a.sets, at+".skip=true")
+		}
+		all = append(all, one...)
 	}
 	return all
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/receipt"
-	"github.com/rlzero/rlzero/rl/report"
 )
 
 // Summary is what a finished run reached.
@@ -18,7 +17,7 @@ type Summary struct {
 	Elapsed    time.Duration
 }
 
-// finish writes the report, the curves and the receipt, and sums the run up.
+// finish writes the receipt and the report, and sums the run up.
 func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, error) {
 	if err := r.tell(event{Kind: ended}); err != nil {
 		return nil, err
@@ -48,23 +47,17 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 	return &Summary{Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Summary() != "", Elapsed: time.Since(began)}, nil
 }
 
-// report writes the report and the curves of what has been logged.
+// ReportFile is the report of a run in its folder.
+const ReportFile = "report.html"
+
+// report writes the report of what has been logged.
 func (r *run) report() error {
-	page, err := report.Read(r.folder.Dir())
+	if r.drawn == nil {
+		return nil
+	}
+	html, err := r.drawn(r.folder.Dir())
 	if err != nil {
 		return err
 	}
-	if !page.Finished { // it has no receipt yet, which says this
-		page.Machine = r.machine
-	}
-	files, err := page.Files()
-	if err != nil {
-		return err
-	}
-	for name, data := range files {
-		if err := r.folder.WriteFile(name, data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.folder.WriteFile(ReportFile, html)
 }

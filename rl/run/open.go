@@ -19,8 +19,8 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
@@ -32,7 +32,7 @@ import (
 // open makes the models and the run folder, or continues the one that is there. What
 // cannot be run leaves no folder behind.
 func (r *run) open(o Options) error {
-	opened, full := o.Opened, o.Opened.Recipe
+	full := o.Opened.Recipe
 	text := []byte(full.Resolved())
 	if o.Resume {
 		var err error
@@ -40,6 +40,19 @@ func (r *run) open(o Options) error {
 			return fmt.Errorf("%w: %w", lines.ErrInput, err)
 		}
 	}
+	if err := r.prepare(o); err != nil {
+		return err
+	}
+	caps := o.Device.Caps()
+	r.want = NewState(caps)
+	r.want.Recipe = identityOf(full, string(text))
+	return r.openFolder(o, text)
+}
+
+// prepare makes the parts of the stages: the models, and what they read.
+func (r *run) prepare(o Options) error {
+	opened, full := o.Opened, o.Opened.Recipe
+	r.parts = train.Parts{Recipe: full, Source: opened.Source, Record: train.NewRecord(full)}
 	folder, err := folderOf(full)
 	if err != nil {
 		return err
@@ -60,15 +73,12 @@ func (r *run) open(o Options) error {
 			return err
 		}
 		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers}
+		r.parts.Cast.Panel, _ = workers.(rollout.Panel)
 	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
-	caps := o.Device.Caps()
-	r.machine = report.Machine{Device: caps.Name, Driver: caps.Driver, Tier: string(caps.Tier), Numerics: caps.Numerics, Program: o.Version}
-	r.want = NewState(caps)
-	r.want.Recipe = identityOf(full, string(text))
-	return r.openFolder(o, text)
+	return nil
 }
 
 // openFolder creates the run folder with the text of its recipe, or continues it.

@@ -12,7 +12,6 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/report"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -33,15 +32,19 @@ type Options struct {
 	Show    io.Writer // progress, for people
 	Version string    // of the program, for the record
 
+	// Report, if not nil, makes the report of a run folder, an HTML file. It is called
+	// after each evaluation of all problems, and at the end.
+	Report func(dir string) ([]byte, error)
 	// Workers, if not nil, makes what draws the completions in place of the policy's own
-	// engine. note tells people something; it may be called while completions are drawn.
+	// engine, and, where it is a rollout.Panel, judges them. note tells people something; it
+	// may be called while completions are drawn.
 	Workers func(r *recipe.Recipe, c *cast.Cast, note func(text string)) (rollout.Sampler, error)
 }
 
 // run is a run in progress.
 type run struct {
 	parts     train.Parts
-	machine   report.Machine
+	drawn     func(dir string) ([]byte, error) // the report; nil: there is none
 	folder    *store.Run
 	logs      *logs
 	display   *display
@@ -61,7 +64,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{parts: train.Parts{Recipe: o.Opened.Recipe, Source: o.Opened.Source, Record: train.NewRecord(o.Opened.Recipe)}}
+	r := &run{drawn: o.Report}
 	defer r.close()
 	if err := r.open(o); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func trainOn(t *testing.T, dev gpu.Device, dir string, resume bool, overrides ..
 }
 
 // notCompared may differ between equal runs: they hold times, or a process.
-var notCompared = []string{"timing.jsonl", "report.html", "curves", "lock"}
+var notCompared = []string{"timing.jsonl", "lock"}
 
 // runFiles are the files of a run folder that equal runs have in common.
 func runFiles(t *testing.T, dir string) map[string]string {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
 	set := append(slices.Clone(smallRun), "stage.rl.algorithm.penalty=0*beta",
-		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; f = score_of("+7", completion, policy); g = mean_score_of("+7", completion, policy); a - b + 0.01*c + d`)
+		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; f = score_of("+7", completion, policy); g = mean_score_of("+7", completion, policy); h = mean_probability_of("+7", completion, policy); a - b + 0.01*c + d`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)
 	first, moved := 0, 0
@@ -29,6 +30,10 @@ func TestScoreOf(t *testing.T) {
 		}
 		if f, g := terms["f"], terms["g"]; f == nil || g == nil || f.(float64) != 2*g.(float64) || !(f.(float64) < g.(float64)) {
 			t.Errorf("two tokens have the log-prob %v and the mean %v", f, g)
+		}
+		// Probabilities below 1 have a mean above the root of their product.
+		if h, g := terms["h"], terms["g"]; h == nil || !(h.(float64) >= math.Exp(g.(float64)) && h.(float64) < 1) {
+			t.Errorf("two tokens have the mean probability %v, and the mean log-prob %v", h, g)
 		}
 		switch {
 		case !(a < 0 && b < 0 && c < 0):

@@ -24,7 +24,8 @@ type checked struct {
 }
 
 // checkKeys are those of /v1/check: how it was drawn, under the names of a completion.
-var checkKeys = slices.Concat(asChecked("model", "temperature", "top_p", "min_p", "top_k", "seed", "draw_stream"), keys[checked]{
+var checkKeys = slices.Concat(asChecked("model", "temperature", "top_p", "min_p", "top_k", "seed", "draw_stream", "response_format", "tools", "tool_choice", "parallel_tool_calls"), keys[checked]{
+	{"chat", truth(func(c *checked) *bool { return &c.chat })}, // it was drawn by /v1/chat/completions
 	{"prompt_token_ids", idList(func(c *checked) *[]int { return &c.claim().prompt })},
 	{"token_ids", idList(func(c *checked) *[]int { return &c.claim().ids })},
 	{"logprobs", func(c *checked, name string, raw json.RawMessage) *fault {
@@ -56,7 +57,7 @@ func (c *checked) claim() *claim {
 // asChecked are keys of completions as those of a check.
 func asChecked(names ...string) keys[checked] {
 	var out keys[checked]
-	for _, k := range shared {
+	for _, k := range chatKeys {
 		if slices.Contains(names, k.name) {
 			out = append(out, key[checked]{k.name, func(c *checked, name string, raw json.RawMessage) *fault { return k.read(&c.query, name, raw) }})
 		}
@@ -108,6 +109,12 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 		return bad("logprobs", "there are %d logprobs and %d token_ids; accepted: one for each", len(k.logprobs), len(k.ids))
 	}
 	req := model.Request{Prompt: k.prompt, MaxTokens: len(k.ids), Sampling: c.sampling, Stream: uint32(c.drawStream), Ends: []int{}}
+	if f := s.checkedForm(c); f != nil {
+		return f
+	}
+	if req.Guide = c.guide; c.guide != nil { // nothing comes behind the end of a form
+		req.Ends = c.ends
+	}
 	if err := c.on.engine.Admits(req); err != nil {
 		return bad("token_ids", "%v", err)
 	}
@@ -123,6 +130,27 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 	v := verdict{Object: "check", Tokens: len(k.ids), Fingerprint: c.on.print, Difference: k.differs(right)}
 	v.Equal = v.Difference == nil
 	return writeJSON(w, v)
+}
+
+// checkedForm finds the form that a completion had to follow, which changes what is drawn.
+func (s *Server) checkedForm(c *checked) *fault {
+	if err := s.readFormat(&c.query); err != nil {
+		return err
+	}
+	c.ends = s.m.Config.EOS
+	switch {
+	case c.chat:
+		if err := s.chats("chat"); err != nil {
+			return err
+		}
+		c.ends = s.format.Ends()
+		if _, err := s.readTools(&c.query); err != nil {
+			return err
+		}
+	case c.tools != nil || c.toolChoice != nil:
+		return bad("tools", "tools and tool_choice go with chat true, which says that /v1/chat/completions drew it")
+	}
+	return s.follow(&c.query)
 }
 
 // drawn is what the engine draws where a completion is claimed.
@@ -145,6 +173,9 @@ func (k *claim) differs(right model.Completion) *difference {
 	at, what := claimed.FirstDifference(right)
 	switch what {
 	case "id":
+		if at == len(right.IDs) { // its form has come to an end
+			return &difference{at, what, nil}
+		}
 		return &difference{at, what, right.IDs[at]}
 	case "logprob":
 		return &difference{at, what, right.Logprob[at]}

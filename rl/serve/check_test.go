@@ -46,6 +46,31 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckForm: what was drawn under a grammar is proved with it, and is another completion
+// without it; what comes behind its end is a difference.
+func TestCheckForm(t *testing.T) {
+	s := plain(t, nil)
+	how := `"seed":11,` + cityFormat
+	a := got[spoken](t, s, "/v1/completions", `{"prompt":"a city","max_tokens":200,"return_token_ids":true,`+how+`}`).Choices[0]
+	claim := func(ids []int, how string) verdict {
+		list, err := json.Marshal([][]int{a.Prompt, ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt, drawn, _ := strings.Cut(strings.Trim(string(list), "[]"), "],[")
+		return got[verdict](t, s, "/v1/check", `{"prompt_token_ids":[`+prompt+`],"token_ids":[`+drawn+`],`+how+`}`)
+	}
+	if v := claim(a.IDs, how); !v.Equal {
+		t.Errorf("%+v", v.Difference)
+	}
+	if v := claim(a.IDs, `"seed":11`); v.Equal {
+		t.Error("without the grammar the same is drawn")
+	}
+	if v := claim(append(slices.Clone(a.IDs), 7), how); v.Equal || v.Difference.Token != len(a.IDs) || v.Difference.Right != nil {
+		t.Errorf("behind the end: %+v", v.Difference)
+	}
+}
+
 // TestEcho: the log-probs of a prompt that is echoed have the bits of rlzero score, alone
 // and before a completion, and so do those in vLLM's form.
 func TestEcho(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model/grammar"
 )
 
 // fault is an answer that tells what is wrong, in OpenAI's shape
@@ -46,8 +45,6 @@ func faultOf(ctx context.Context, err error) *fault {
 		return f
 	case ctx.Err() != nil: // the server is shutting down, or nobody is left to read this
 		return &fault{http.StatusServiceUnavailable, "server_error", "shutting_down", "", "the server is shutting down; the same request gives the same answer once it is back"}
-	case errors.Is(err, grammar.ErrReadings):
-		return unwritable("response_format", err)
 	case errors.Is(err, gpu.ErrDeviceLost):
 		return &fault{http.StatusInternalServerError, "server_error", codeLost, "", "the device was lost: " + err.Error()}
 	}

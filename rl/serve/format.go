@@ -38,7 +38,15 @@ var schemaKeys = keys[namedSchema]{
 	{"strict", passed[namedSchema]},
 }
 
-// readFormat finds the grammar that the answer of a query has to follow, if any.
+// form is what an answer has to follow.
+type form struct {
+	grammar.Form
+	name string // the key of the request that asks for it
+	key  string // tells it from others
+	of   []form // what it was made of, to find out which is at fault
+}
+
+// readFormat reads the form of the text of an answer, if there is to be one.
 func (s *Server) readFormat(q *query) *fault {
 	if q.format == nil {
 		return nil
@@ -58,7 +66,8 @@ func (s *Server) readFormat(q *query) *fault {
 	case s.m.Tokenizer == nil:
 		return bad(name, "%s needs a tokenizer, and the model has none", name)
 	case f.kind == "json_object":
-		return s.follow(q, "object", name, grammar.Object())
+		q.form = &form{grammar.Object(), name, "object", nil}
+		return nil
 	}
 	const at = name + ".json_schema"
 	var n namedSchema
@@ -71,30 +80,55 @@ func (s *Server) readFormat(q *query) *fault {
 	if n.schema == nil {
 		return bad(at+".schema", "there is no %q; accepted: a JSON schema", at+".schema")
 	}
-	return s.follow(q, string(n.schema), at+".schema", grammar.JSON(n.schema))
+	q.form = &form{grammar.JSON(n.schema), at + ".schema", string(n.schema), nil}
+	return nil
 }
 
-// follow has the answer of a query follow a form. name is the key that asks for it, and
-// key tells the form from others.
-func (s *Server) follow(q *query, key, name string, form grammar.Form) *fault {
-	g, err := s.grammars.get(fmt.Sprintf("%v %s", q.ends, key), func() (*grammar.Grammar, error) {
-		return grammar.New(s.vocabulary(), q.ends, form)
+// follow has the answer of a query follow its form.
+func (s *Server) follow(q *query) *fault {
+	if q.form == nil {
+		return nil
+	}
+	f := *q.form
+	g, err := s.grammars.get(fmt.Sprintf("%v %s", q.ends, f.key), func() (*grammar.Grammar, error) {
+		return grammar.New(s.vocabulary(), q.ends, f.Form)
 	})
 	if err != nil {
-		return unwritable(name, err)
+		return s.blame(q, f, err)
 	}
-	q.guide = guided{g.Start()}
+	q.guide = guided{g.Start(), f.name}
 	return nil
+}
+
+// blame finds out which part of a form cannot be followed.
+func (s *Server) blame(q *query, f form, err error) *fault {
+	for _, part := range f.of {
+		if _, err := grammar.New(s.vocabulary(), q.ends, part.Form); err != nil {
+			return s.blame(q, part, err)
+		}
+	}
+	return unwritable(f.name, err)
 }
 
 func unwritable(name string, err error) *fault {
 	return &fault{http.StatusBadRequest, invalid, "unsupported_schema", name, fmt.Sprintf("%s: %v", name, err)}
 }
 
-// guided is a state of a grammar as the engine asks it.
-type guided struct{ grammar.State }
+// guided is a state of a grammar as the engine asks it. Its errors name the key that asked
+// for it.
+type guided struct {
+	grammar.State
+	name string
+}
 
-func (g guided) Next(id int) model.Guide { return guided{g.State.Next(id)} }
+func (g guided) Next(id int) model.Guide { return guided{g.State.Next(id), g.name} }
+
+func (g guided) Allow(bits []uint32) error {
+	if err := g.State.Allow(bits); err != nil {
+		return unwritable(g.name, err)
+	}
+	return nil
+}
 
 // newVocabulary is the vocabulary of a model in bytes, which has a row for each logit.
 // Control tokens have bytes that no text has.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/chat"
@@ -16,6 +17,9 @@ func (s *Server) readPrompts(q *query) (err *fault) {
 	if q.on, err = s.find(q.model); err != nil {
 		return err
 	}
+	if err = s.readFormat(q); err != nil {
+		return err
+	}
 	if q.chat {
 		err = s.talk(q)
 	} else {
@@ -23,7 +27,7 @@ func (s *Server) readPrompts(q *query) (err *fault) {
 		q.ends = s.m.Config.EOS
 	}
 	if err == nil {
-		err = s.readFormat(q)
+		err = s.follow(q)
 	}
 	if err != nil {
 		return err
@@ -313,28 +317,53 @@ func readContent(t *turn, name string, raw json.RawMessage) *fault {
 	return nil
 }
 
-// readCalls reads the calls of an earlier answer, whose arguments are JSON in a text.
+// callKeys are those of a call of an earlier answer, whose arguments are JSON in a text.
+var callKeys = keys[turnCall]{
+	{"id", word(func(c *turnCall) *string { return &c.ID })},
+	{"type", func(_ *turnCall, name string, raw json.RawMessage) *fault {
+		var kind string
+		if _ = json.Unmarshal(raw, &kind); kind != "function" {
+			return bad(name, `%s is %s; accepted: "function"`, name, kindOf(raw))
+		}
+		return nil
+	}},
+	{"function", func(c *turnCall, name string, raw json.RawMessage) *fault {
+		_, err := calledKeys.read(name, raw, &c.Function, false)
+		return err
+	}},
+	{"index", passed[turnCall]}, // of the stream that it came in
+}
+
+var calledKeys = keys[turnFunction]{
+	{"name", word(func(f *turnFunction) *string { return &f.Name })},
+	{"arguments", func(f *turnFunction, name string, raw json.RawMessage) *fault {
+		var text string
+		if _ = json.Unmarshal(raw, &text); !json.Valid([]byte(text)) || strings.TrimSpace(text)[0] != '{' {
+			return bad(name, "%s is no object of JSON in a text", name)
+		}
+		f.Arguments = json.RawMessage(text)
+		return nil
+	}},
+}
+
+// readCalls reads the calls of an earlier answer.
 func readCalls(t *turn, name string, raw json.RawMessage) *fault {
-	var calls []struct {
-		ID       string
-		Type     string
-		Function struct{ Name, Arguments string }
-	}
+	var calls []json.RawMessage
 	if json.Unmarshal(raw, &calls) != nil {
 		return bad(name, `%s is %s; accepted: a list of {"id":"...","type":"function","function":{"name":"...","arguments":"{...}"}}`, name, kindOf(raw))
 	}
-	for i, c := range calls {
-		at := element(name, i)
-		arguments := json.RawMessage(c.Function.Arguments)
+	for i, raw := range calls {
+		at, c := element(name, i), turnCall{Type: "function"}
+		if _, err := callKeys.read(at, raw, &c, false); err != nil {
+			return err
+		}
 		switch {
-		case c.Type != "" && c.Type != "function":
-			return bad(at+".type", `%s.type is %q; accepted: "function"`, at, c.Type[:min(len(c.Type), maxShown)])
 		case c.Function.Name == "":
 			return bad(at+".function.name", "%s has no name of a function", at)
-		case !json.Valid(arguments) || bytes.TrimSpace(arguments)[0] != '{':
-			return bad(at+".function.arguments", "%s.function.arguments is no object of JSON in a text", at)
+		case c.Function.Arguments == nil:
+			return bad(at+".function.arguments", "%s has no arguments; accepted: an object of JSON in a text", at)
 		}
-		t.Calls = append(t.Calls, turnCall{c.ID, "function", turnFunction{c.Function.Name, arguments}})
+		t.Calls = append(t.Calls, c)
 	}
 	t.given, _ = json.Marshal(t.Calls) // of JSON and texts
 	return nil

@@ -37,7 +37,8 @@ type query struct {
 	entropy    bool
 	chat       bool
 	format     json.RawMessage // response_format
-	guide      model.Guide     // what it comes to; nil: any text
+	form       *form           // what the answer has to follow; nil: any text
+	guide      model.Guide     // what it comes to; nil: any token
 	tools      json.RawMessage
 	toolChoice json.RawMessage
 	oneCall    bool      // parallel_tool_calls is false

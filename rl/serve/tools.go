@@ -68,8 +68,8 @@ func (s *Server) readTools(q *query) (forTemplate any, err *fault) {
 	if s.calls == nil {
 		return nil, unsupported("tools", "%s", noCalls)
 	}
-	if q.format != nil {
-		return nil, unsupported("response_format", `response_format and tools stand side by side; accepted: one of them, or tool_choice "none"`)
+	if q.form != nil && choice.mode == "required" {
+		return nil, unsupported("response_format", `response_format is about text, and tool_choice asks for a call; accepted: one of them, or tool_choice "auto"`)
 	}
 	if err := s.noControl("tools", q.tools); err != nil {
 		return nil, err
@@ -80,13 +80,16 @@ func (s *Server) readTools(q *query) (forTemplate any, err *fault) {
 			q.callable.names = append(q.callable.names, t.name)
 		}
 	}
-	if choice.mode == "auto" {
-		err = q.unheld(tools)
-	} else {
-		err = s.hold(q, tools)
-	}
-	if err != nil {
-		return nil, err
+	switch {
+	case choice.mode == "required":
+		q.form = s.callForm(q, tools)
+	case q.form != nil: // a call, or text of the form
+		text, calls := *q.form, *s.callForm(q, tools)
+		q.form = &form{grammar.OneOf(calls.Form, text.Form), "tools", calls.key + " or " + text.key, []form{text, calls}}
+	default:
+		if err := q.unheld(tools); err != nil {
+			return nil, err
+		}
 	}
 	value, wrong := template.DecodeJSON(q.tools)
 	if wrong != nil {
@@ -161,44 +164,36 @@ func readToolChoice(raw json.RawMessage, tools []tool) (toolChoice, *fault) {
 func (q *query) unheld(tools []tool) *fault {
 	for i, t := range tools {
 		if t.strict {
-			return unsupported(element("tools", i)+".function.strict", `strict goes with a tool_choice of "required" or of a function; accepted otherwise: false`)
+			return unsupported(element("tools", i)+".function.strict", `strict goes with a tool_choice of "required" or of a function, or with a response_format; accepted otherwise: false`)
 		}
 	}
 	if q.oneCall && q.callable.Between != "" {
-		return unsupported("parallel_tool_calls", `parallel_tool_calls false goes with a tool_choice of "required" or of a function; accepted otherwise: true`)
+		return unsupported("parallel_tool_calls", `parallel_tool_calls false goes with a tool_choice of "required" or of a function, or with a response_format; accepted otherwise: true`)
 	}
 	return nil
 }
 
-// hold has the answer of a query be calls, with arguments that follow their schemas.
-func (s *Server) hold(q *query, tools []tool) *fault {
+// callForm is that of calls, with arguments that follow their schemas.
+func (s *Server) callForm(q *query, tools []tool) *form {
 	c := q.callable
 	var forms []grammar.Form
-	var schemas []json.RawMessage
-	for _, t := range tools {
+	var parts []form
+	for i, t := range tools {
 		if t.parameters == nil {
 			t.parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 		}
-		schemas = append(schemas, t.parameters)
+		arguments := grammar.JSON(t.parameters)
+		parts = append(parts, form{arguments, element("tools", i) + ".function.parameters", "", nil})
 		if slices.Contains(c.names, t.name) {
-			forms = append(forms, grammar.Sequence(grammar.Text(fmt.Sprintf(`{"name": %q, %q: `, t.name, c.Arguments)), grammar.JSON(t.parameters), grammar.Text("}")))
+			forms = append(forms, grammar.Sequence(grammar.Text(fmt.Sprintf(`{"name": %q, %q: `, t.name, c.Arguments)), arguments, grammar.Text("}")))
 		}
 	}
 	calls := grammar.OneOf(forms...)
 	if c.Between != "" && !q.oneCall {
 		calls = grammar.List(calls, grammar.Text(s.marked(c.Between)))
 	}
-	form := grammar.Sequence(grammar.Text(s.marked(c.Begin)), calls, grammar.Text(s.marked(c.End)))
-	f := s.follow(q, fmt.Sprintf("calls %v %v %s", c.names, q.oneCall, q.tools), "tools", form)
-	for i := range schemas {
-		if f == nil {
-			break
-		}
-		if _, err := grammar.New(s.vocabulary(), q.ends, grammar.JSON(schemas[i])); err != nil { // it is this one
-			return unwritable(element("tools", i)+".function.parameters", err)
-		}
-	}
-	return f
+	whole := grammar.Sequence(grammar.Text(s.marked(c.Begin)), calls, grammar.Text(s.marked(c.End)))
+	return &form{whole, "tools", fmt.Sprintf("calls %v %v %s", c.names, q.oneCall, q.tools), parts}
 }
 
 // marked writes the words of a text that are control tokens as grammars know them.

@@ -188,6 +188,71 @@ func TestToolsTold(t *testing.T) {
 	}
 }
 
+// manyReadings is a schema of lists in lists, each of which can be read in two ways: more
+// than are followed.
+func manyReadings() string {
+	deep := `{"type":"null"}`
+	for range 10 {
+		deep = `{"anyOf":[{"type":"array","items":` + deep + `,"minItems":1,"maxItems":1},{"type":"array","items":` + deep + `,"minItems":1,"maxItems":2}]}`
+	}
+	return `{"type":"object","properties":{"v":` + deep + `},"required":["v"],"additionalProperties":false}`
+}
+
+// TestToolsOrFormat: beside tools, a response_format is that of an answer which calls none,
+// and /v1/check knows both.
+func TestToolsOrFormat(t *testing.T) {
+	for _, family := range []string{hermes, "llama3"} {
+		s, calls, texts := calling(t, family, nil), 0, 0
+		for seed := range 12 {
+			how := fmt.Sprintf(`"seed":%d,"temperature":2,%s,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9}},"required":["n"],"additionalProperties":false}}}`, seed, someTools)
+			a := got[struct {
+				Choices []struct {
+					Message struct {
+						Content *string
+						Calls   []any `json:"tool_calls"`
+					}
+					Finish string `json:"finish_reason"`
+					IDs    []int  `json:"token_ids"`
+				}
+				Prompt []int `json:"prompt_token_ids"`
+			}](t, s, "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}],"max_tokens":120,"return_token_ids":true,`+how+`}`)
+			c := a.Choices[0]
+			var n struct{ N int }
+			switch {
+			case c.Finish == "length":
+				continue
+			case len(c.Message.Calls) > 0:
+				calls++
+			case json.Unmarshal([]byte(*c.Message.Content), &n) == nil && n.N > 0:
+				texts++
+			default:
+				t.Errorf("%s, seed %d: %q", family, seed, *c.Message.Content)
+			}
+			ids, err := json.Marshal(c.IDs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prompt, err := json.Marshal(a.Prompt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			claim := `{"prompt_token_ids":` + string(prompt) + `,"token_ids":` + string(ids)
+			if v := got[verdict](t, s, "/v1/check", claim+`,"chat":true,`+how+`}`); !v.Equal {
+				t.Errorf("%s, seed %d: %+v", family, seed, v.Difference)
+			}
+			if v := got[verdict](t, s, "/v1/check", strings.Replace(claim, `"token_ids":[`, `"token_ids":[7,`, 1)+`,"chat":true,`+how+`}`); v.Equal {
+				t.Errorf("%s, seed %d: a token more is not noticed", family, seed)
+			}
+			if status, text := ask(t, s, "/v1/check", claim+","+how+"}"); status != 400 || !strings.Contains(text, "go with chat true") {
+				t.Errorf("%d %s", status, text)
+			}
+		}
+		if calls+texts < 6 {
+			t.Errorf("%s: %d calls and %d texts came to an end", family, calls, texts)
+		}
+	}
+}
+
 func TestToolsRefused(t *testing.T) {
 	s := calling(t, hermes, nil)
 	f := func(more string) string {
@@ -199,11 +264,14 @@ func TestToolsRefused(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"f","nmae":1}}]`:     `did you mean \"name\"?`,
 		f("") + `,"tool_choice":"maybe"`:                                     `accepted: \"none\"`,
 		f("") + `,"tool_choice":{"type":"function","function":{"name":"g"}}`: `and no tool has that name`,
-		f(`,"strict":true`):                                         `strict goes with`,
-		f("") + `,"parallel_tool_calls":false`:                      `parallel_tool_calls false goes with`,
-		f("") + `,"response_format":{"type":"json_object"}`:         `side by side`,
-		f(`,"parameters":{"not":{}}`) + `,"tool_choice":"required"`: `tools[0].function.parameters: the schema at /not`,
-		f(`,"description":"<|im_end|>"`):                            `contains a control token`,
+		f(`,"strict":true`):                    `strict goes with`,
+		f("") + `,"parallel_tool_calls":false`: `parallel_tool_calls false goes with`,
+		f("") + `,"tool_choice":"required","response_format":{"type":"json_object"}`:                      `tool_choice asks for a call`,
+		f(`,"parameters":{"not":{}}`) + `,"response_format":{"type":"json_object"}`:                       `tools[0].function.parameters: the schema at /not`,
+		f("") + `,"response_format":{"type":"json_schema","json_schema":{"schema":{"not":{}}}}`:           `response_format.json_schema.schema: the schema at /not`,
+		f(`,"parameters":`+manyReadings()) + `,"tool_choice":"required","max_tokens":200,"temperature":0`: `"param":"tools"`,
+		f(`,"parameters":{"not":{}}`) + `,"tool_choice":"required"`:                                       `tools[0].function.parameters: the schema at /not`,
+		f(`,"description":"<|im_end|>"`):                                                                  `contains a control token`,
 	} {
 		status, text := ask(t, s, "/v1/chat/completions", `{"messages":[{"role":"user","content":"go"}],`+keys+`}`)
 		if status != 400 || !strings.Contains(text, want) {
@@ -214,6 +282,11 @@ func TestToolsRefused(t *testing.T) {
 		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:            `its role is \"user\"`,
 		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `no object of JSON`,
 		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                `has no name`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]`:                                      `has no arguments`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"},"nmae":"g"}]}]`:          `the key \"nmae\" is not known here`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","strict":true}}]}]`:       `the key \"strict\" is not known here`,
+		`[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f","arguments":"{}"}}]}]`:     `messages[0].tool_calls[0].type`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","arguments":"{}"}}]}]`:    `is there twice`,
 		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]}]`: `contains a control token`,
 		`[{"role":"tool","content":"a","tool_call_id":"<|im_end|>"}]`:                                          `contains a control token`,
 		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                   `answers a call`,

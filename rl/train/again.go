@@ -179,7 +179,7 @@ func (s *reinforcement) replacements(ctx context.Context, at Position, try int, 
 			starts = append(starts, c.start)
 		}
 		key := random.Key{Purpose: random.SecondChance, Stage: s.index, Step: at.Step*maxTries + try}
-		return s.HeldOut.Collector.From(ctx, starts, len(all[0].numbers), params, key, s.program.Judge)
+		return s.HeldOut.Collector.From(ctx, starts, len(all[0].numbers), params, key, s.program.Verifiers()...)
 	}
 	groups := make([]rollout.Group, len(all))
 	for i, c := range all {
@@ -192,7 +192,7 @@ func (s *reinforcement) replacements(ctx context.Context, at Position, try int, 
 		}
 		groups[i] = g
 	}
-	return groups, s.HeldOut.Collector.Judge(ctx, groups, s.program.Judge)
+	return groups, s.HeldOut.Collector.Judge(ctx, groups, s.program.Verifiers()...)
 }
 
 // replace puts new completions in place of those of a group.

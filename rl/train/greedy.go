@@ -35,7 +35,7 @@ func (s *reinforcement) sampleGreedy(ctx context.Context, at Position, try int, 
 	key := random.Key{Purpose: random.Greedy, Stage: s.index, Step: at.Step*maxTries + try}
 	params := StepParams(s.stage)
 	params.Temperature, params.TopK, params.TopP, params.MinP = 0, 0, 0, 0
-	drawn, err := s.HeldOut.Collector.Collect(ctx, problems, 1, params, key, s.program.Judge)
+	drawn, err := s.HeldOut.Collector.Collect(ctx, problems, 1, params, key, s.program.Verifiers()...)
 	if err != nil {
 		return err
 	}

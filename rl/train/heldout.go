@@ -24,11 +24,16 @@ type HeldOut struct {
 // NewHeldOut makes the evaluations of a run.
 func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*HeldOut, error) {
 	h := &HeldOut{recipe: r}
-	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify}
+	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
+	var err error
+	if c.Panel != nil && r.Task.Verifier != "" {
+		if h.Collector.Asks, err = verify.New(r.Task.Verifier, r.Task.Options); err != nil {
+			return nil, err
+		}
+	}
 	if d := r.Task.Demonstrator(); d != nil {
 		h.Form = d.Valid
 	}
-	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
 	h.texts = prompts.TextsOf(h.Problems)
 	return h, err

@@ -197,7 +197,7 @@ func perToken(t *formula.Table, fact string) float64 {
 func (s *imitation) probe(ctx context.Context, step int) (float64, error) {
 	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Probe, s.index), 0, cast.ProbeProblems)
 	params := rollout.Params{Temperature: 1, MaxTokens: s.Recipe.Task.Demonstrator().CompletionTokens()}
-	groups, err := s.HeldOut.Collector.Collect(ctx, rows, 1, params, random.Key{Purpose: random.Probe, Stage: s.index, Step: step}, nil)
+	groups, err := s.HeldOut.Collector.Collect(ctx, rows, 1, params, random.Key{Purpose: random.Probe, Stage: s.index, Step: step})
 	if err != nil {
 		return 0, err
 	}

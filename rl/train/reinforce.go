@@ -127,7 +127,7 @@ func (s *reinforcement) collect(ctx context.Context, at Position, try, n int) ([
 		return nil, err
 	}
 	_, key := s.streams(at, try)
-	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), key, s.program.Judge)
+	groups, err := s.HeldOut.Collector.Collect(ctx, problems, s.stage.RL.GroupSize, StepParams(s.stage), key, s.program.Verifiers()...)
 	if err != nil {
 		return nil, err
 	}

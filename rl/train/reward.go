@@ -80,13 +80,14 @@ func (s *reinforcement) ask(cs []Completion) (map[string]reward.Answers, error) 
 				texts[i].Behind = c.View.IDs[:len(c.View.IDs)-1]
 			}
 		}
-		logprobs, tokens, why, err := s.Cast.ScoreOf(a.Model, texts)
+		logprobs, why, err := s.Cast.ScoreOf(a.Model, texts)
 		if err != nil {
 			return nil, err
 		}
-		for i, n := range tokens {
-			if a.Mean && n > 0 {
-				logprobs[i] /= float64(n)
+		values := make([]float64, len(logprobs))
+		for i, of := range logprobs {
+			if why[i] == "" {
+				values[i] = a.Of(of)
 			}
 		}
 		for i, lack := range lacks {
@@ -94,7 +95,7 @@ func (s *reinforcement) ask(cs []Completion) (map[string]reward.Answers, error) 
 				why[i] = lack
 			}
 		}
-		out[a.Column] = reward.Answers{Values: logprobs, Why: why}
+		out[a.Column] = reward.Answers{Values: values, Why: why}
 	}
 	return out, nil
 }

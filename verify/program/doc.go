@@ -34,5 +34,7 @@
 //
 // Limits count the processor time of the program or query where the system tells it; the
 // limit by the clock, several times longer, is for programs that wait. Verdicts
-// near a limit can differ between machines.
+// near a limit can differ between machines. So other machines are asked for verdicts
+// ([verify.Portable]) and believed where each test ended, by the clock, within a tenth of
+// the processor time that it may have, and met no limit of time or memory.
 package program

@@ -19,7 +19,7 @@ func init() {
 		Summary: "a JavaScript program that passes its tests",
 		Doc:     javascriptDoc,
 		New: func(raw json.RawMessage) (verify.Verifier, error) {
-			v := javascript{options: defaultOptions()}
+			v := javascript{options: defaultOptions(), given: raw}
 			return v, decode(raw, &v.options, &v.options)
 		},
 	})
@@ -52,7 +52,10 @@ assert cannot be compiled or is a bare comparison, or the process cannot be star
 const javascriptEngine = "javascript"
 
 // javascript is the verifier "code:javascript".
-type javascript struct{ options }
+type javascript struct {
+	options
+	given json.RawMessage // the options, as they were given
+}
 
 var javascriptPool = worker.NewPool(javascriptEngine)
 
@@ -79,15 +82,26 @@ func (v javascript) suite(row verify.Problem) (suite, error) {
 	return s, nil
 }
 
+// Engine implements [verify.Portable]: QuickJS is in this binary.
+func (v javascript) Engine() (verify.Engine, error) {
+	return verify.Engine{Verifier: "code:javascript", Options: v.given, Release: ownRelease("code:javascript")}, nil
+}
+
 // Verify implements [verify.Verifier].
 func (v javascript) Verify(row verify.Problem, completion string) verify.Verdict {
+	verdict, _ := v.Judge(row, completion)
+	return verdict
+}
+
+// Judge implements [verify.Portable].
+func (v javascript) Judge(row verify.Problem, completion string) (_ verify.Verdict, settled bool) {
 	s, err := v.suite(row)
 	if err != nil {
-		return verify.Abstain("%v", err)
+		return verify.Abstain("%v", err), false
 	}
 	program, rule, err := extract(completion, v.Extract, "javascript", "js")
 	if err != nil {
-		return verify.Reject(program, rule, "%v", err)
+		return verify.Reject(program, rule, "%v", err), true
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
 		return v.engine(javascriptPool, t, js.Task{

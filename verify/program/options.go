@@ -1,6 +1,7 @@
 package program
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,21 +162,36 @@ type outcome struct {
 	unscored bool   // no fault of the program: reason says whose
 	broken   bool   // what runs programs broke: a second try shows whether the program did it
 	ended    bool   // the program came to a bad end: the setup may have done so before it
+	limited  bool   // it met a limit that counts time or memory as this machine has it
+}
+
+// leisure is how much faster than its limit on processor time a test has to end, by the
+// clock, where its outcome is settled: machines that differ less in speed come to the same.
+const leisure = 10
+
+// watched runs a test and says whether its outcome is settled, see [verify.Portable].
+func (o options) watched(t test, run func(test) outcome) (out outcome, settled bool) {
+	early, release := context.WithTimeout(context.Background(), o.processorTime()/leisure)
+	defer release()
+	out = run(t)
+	return out, early.Err() == nil && !out.limited && !out.unscored && !out.broken
 }
 
 // judge runs the suite's tests with run, until the verdict is clear, and scores
-// them. shown is the program as verdicts show it.
-func (o options) judge(s suite, shown, rule string, run func(test) outcome) verify.Verdict {
+// them. shown is the program as verdicts show it. settled is that of [verify.Portable].
+func (o options) judge(s suite, shown, rule string, run func(test) outcome) (v verify.Verdict, settled bool) {
 	tests := s.tests
 	if o.MaxTests > 0 && len(tests) > o.MaxTests {
 		tests = tests[:o.MaxTests]
 	}
 	passed, failed := 0, ""
+	settled = true
 	for i, t := range tests {
-		out := run(t)
+		out, clear := o.watched(t, run)
+		settled = settled && clear
 		switch {
 		case out.unscored:
-			return verify.Abstain("test %d of %d: %s", i+1, len(tests), out.reason)
+			return verify.Abstain("test %d of %d: %s", i+1, len(tests), out.reason), false
 		case out.passed:
 			passed++
 			continue
@@ -183,18 +199,18 @@ func (o options) judge(s suite, shown, rule string, run func(test) outcome) veri
 			failed = fmt.Sprintf("test %d of %d: %s", i+1, len(tests), out.reason)
 		}
 		if o.Score == scoreAll {
-			return verify.Reject(shown, rule, "%s", failed)
+			return verify.Reject(shown, rule, "%s", failed), settled
 		}
 	}
 	switch {
 	case passed == len(tests):
-		return verify.Accept(shown, rule, "passes %s", count(len(tests), "test"))
+		return verify.Accept(shown, rule, "passes %s", count(len(tests), "test")), settled
 	case passed == 0:
-		return verify.Reject(shown, rule, "%s", failed)
+		return verify.Reject(shown, rule, "%s", failed), settled
 	}
-	v := verify.Accept(shown, rule, "passes %d of %d tests; %s", passed, len(tests), failed)
+	v = verify.Accept(shown, rule, "passes %d of %d tests; %s", passed, len(tests), failed)
 	v.Verdict, v.Score = verify.Graded, float64(passed)/float64(len(tests))
-	return v
+	return v, settled
 }
 
 func count(n int, thing string) string {

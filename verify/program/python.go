@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlzero/rlzero/verify"
@@ -16,7 +18,7 @@ func init() {
 		Summary: "a Python program that passes its tests, in a box",
 		Doc:     pythonDoc,
 		New: func(raw json.RawMessage) (verify.Verifier, error) {
-			v := python{options: defaultOptions()}
+			v := python{options: defaultOptions(), given: raw}
 			return v, decode(raw, &v, &v.options)
 		},
 	})
@@ -63,6 +65,8 @@ type python struct {
 	options
 	Python      string `toml:"python"`
 	UnsafeLocal bool   `toml:"unsafe_local"`
+
+	given json.RawMessage // the options, as they were given
 }
 
 // Check implements [verify.Checker].
@@ -71,15 +75,41 @@ func (v python) Check(row verify.Problem) error {
 	return err
 }
 
+// Engine implements [verify.Portable]. Programs of others run in the box and by this
+// machine's own interpreter alone.
+func (v python) Engine() (verify.Engine, error) {
+	if v.Python != "" || v.UnsafeLocal {
+		return verify.Engine{}, errors.New("options python and unsafe_local are for one machine")
+	}
+	release, err := pythonRelease()
+	return verify.Engine{Verifier: "code:python", Options: v.given, Release: release}, err
+}
+
+// pythonRelease names the interpreter that runs in the box of this machine.
+var pythonRelease = sync.OnceValues(func() (string, error) {
+	it, err := pythons.take("program", "", false)
+	if err != nil {
+		return "", err
+	}
+	defer pythons.give("program", "", false, it)
+	return ownRelease("code:python") + ", " + it.release, nil
+})
+
 // Verify implements [verify.Verifier].
 func (v python) Verify(row verify.Problem, completion string) verify.Verdict {
+	verdict, _ := v.Judge(row, completion)
+	return verdict
+}
+
+// Judge implements [verify.Portable].
+func (v python) Judge(row verify.Problem, completion string) (_ verify.Verdict, settled bool) {
 	s, err := readSuite(row)
 	if err != nil {
-		return verify.Abstain("%v", err)
+		return verify.Abstain("%v", err), false
 	}
 	program, rule, err := extract(completion, v.Extract, "python", "py", "python3")
 	if err != nil {
-		return verify.Reject(program, rule, "%v", err)
+		return verify.Reject(program, rule, "%v", err), true
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
 		running <- struct{}{}
@@ -150,15 +180,17 @@ func (v python) settled(e end, err error) (outcome, bool) {
 	const cpuTimeOver, fileTooBig = -24, -25 // SIGXCPU, SIGXFSZ
 	switch {
 	case errors.Is(err, errOverTime) || errors.Is(err, errBroken):
-		return outcome{reason: err.Error(), broken: errors.Is(err, errBroken)}, true
+		return outcome{reason: err.Error(), broken: errors.Is(err, errBroken), limited: true}, true
 	case err != nil:
 		return outcome{unscored: true, reason: err.Error()}, true
 	case e.Flood || e.Exit == fileTooBig:
 		return ends("it prints more than is read (option output_kb)"), true
 	case e.Exit == cpuTimeOver || e.Seconds > math.Ceil(v.Timeout): // it may catch the signal
-		return ends("it needs more than %v s of processor time", v.Timeout), true
-	case e.Exit < 0:
-		return ends("it is killed by signal %d", -e.Exit), true
+		return limited("it needs more than %v s of processor time", v.Timeout), true
+	case e.Exit < 0: // perhaps as it takes too much memory
+		return limited("it is killed by signal %d", -e.Exit), true
+	case e.Exit > 0 && strings.HasPrefix(e.Error, "MemoryError"):
+		return limited("it fails: %s", brief(e.Error)), true
 	case e.Exit > 0 && e.Error != "":
 		return ends("it fails: %s", brief(e.Error)), true
 	case e.Exit > 0:
@@ -170,6 +202,13 @@ func (v python) settled(e end, err error) (outcome, bool) {
 // ends is the outcome of a program that comes to a bad end.
 func ends(format string, args ...any) outcome {
 	return outcome{reason: fmt.Sprintf(format, args...), ended: true}
+}
+
+// limited is that of one that met a limit.
+func limited(format string, args ...any) outcome {
+	out := ends(format, args...)
+	out.limited = true
+	return out
 }
 
 func (v python) call(j job, t test) outcome {
@@ -239,7 +278,7 @@ func (v python) assert(j job, code string) outcome {
 	case errors.Is(err, errBusy) || errors.Is(errTest, errBusy):
 		return outcome{unscored: true, reason: errBusy.Error()}
 	case errors.Is(err, errOverTime) || errors.Is(errTest, errOverTime):
-		return outcome{reason: errOverTime.Error()}
+		return outcome{reason: errOverTime.Error(), limited: true}
 	case err != nil || errTest != nil:
 		return outcome{reason: errBroken.Error(), broken: true}
 	case verdict.Passed && verdict.Exit == 0:

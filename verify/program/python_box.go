@@ -1,7 +1,6 @@
 package program
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/binary"
@@ -68,10 +67,11 @@ type end struct {
 
 // interpreter is a Python in a box that forks itself for each program.
 type interpreter struct {
-	box  *box.Box
-	uses int
-	bad  bool // not to be used again
-	gone *end // of a program that has ended while it was asked
+	box     *box.Box
+	release string // of the interpreter and its C library
+	uses    int
+	bad     bool // not to be used again
+	gone    *end // of a program that has ended while it was asked
 }
 
 // errors of a conversation with an interpreter.
@@ -276,9 +276,11 @@ func bootPython(path string, folders []string, unsafe bool) (*interpreter, error
 	it := &interpreter{box: b}
 	settle := it.watch(startLimit, startLimit)
 	frame, ended, err := it.receive()
-	if err = settle(err); err == nil && !(ended && bytes.Contains(frame, []byte("version"))) {
+	var hello struct{ Release string }
+	if err = settle(err); err == nil && (!ended || json.Unmarshal(frame, &hello) != nil || hello.Release == "") {
 		err = fmt.Errorf("it says %.100q at the start", frame)
 	}
+	it.release = hello.Release
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("%w: %s", err, lastLine(b.Stderr()))

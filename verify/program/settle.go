@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/json"
 	"errors"
+	"runtime"
 	"slices"
 	"time"
 
@@ -20,9 +21,9 @@ func (o options) engine(pool *worker.Pool, t test, task any, ready time.Duration
 	report, err := pool.Do(task, ready+5*o.processorTime()+5*time.Second)
 	switch {
 	case errors.Is(err, worker.ErrTime):
-		return outcome{reason: "out of time"}
+		return outcome{reason: "out of time", limited: true}
 	case errors.Is(err, worker.ErrDied): // twice
-		return outcome{reason: "it breaks the engine that runs it: " + err.Error()}
+		return outcome{reason: "it breaks the engine that runs it: " + err.Error(), limited: true}
 	case err != nil:
 		return outcome{unscored: true, reason: err.Error()}
 	case report.Broke != "":
@@ -59,6 +60,12 @@ func (o options) oneOf(result value, want []value, shown string, t test) outcome
 		return outcome{passed: true}
 	}
 	return outcome{reason: "it returns " + brief(shown) + ", not " + brief(string(t.expected[0]))}
+}
+
+// ownRelease names an engine that this binary has. Floating-point arithmetic of Go may
+// differ between processors: https://go.dev/ref/spec#Floating_point_operators.
+func ownRelease(verifier string) string {
+	return verifier + ", " + runtime.GOOS + "/" + runtime.GOARCH
 }
 
 // brief is a text in quotation marks, cut to what fits a reason.

@@ -67,12 +67,14 @@ type module struct {
 	Language string   `toml:"language"`
 	Argv     []string `toml:"argv"`
 	Folder   string   `toml:"folder"`
+
+	given json.RawMessage // the options, as they were given
 }
 
 var wasmPool = worker.NewPool(wasmEngine)
 
 func newWasm(raw json.RawMessage) (verify.Verifier, error) {
-	v := module{options: defaultOptions(), Language: "python", Argv: []string{"python", "-c", programMark}}
+	v := module{options: defaultOptions(), given: raw, Language: "python", Argv: []string{"python", "-c", programMark}}
 	if err := decode(raw, &v, &v.options); err != nil {
 		return nil, err
 	}
@@ -106,11 +108,25 @@ func (v module) suite(row verify.Problem) (suite, error) {
 	return s, err
 }
 
+// Engine implements [verify.Portable]: a module runs in this binary, a runtime is a file.
+func (v module) Engine() (verify.Engine, error) {
+	if v.Runtime != "" {
+		return verify.Engine{}, errors.New("option runtime names a file of one machine")
+	}
+	return verify.Engine{Verifier: "code:wasm", Options: v.given, Release: ownRelease("code:wasm")}, nil
+}
+
 // Verify implements [verify.Verifier].
 func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
+	verdict, _ := v.Judge(row, completion)
+	return verdict
+}
+
+// Judge implements [verify.Portable].
+func (v module) Judge(row verify.Problem, completion string) (_ verify.Verdict, settled bool) {
 	s, err := v.suite(row)
 	if err != nil {
-		return verify.Abstain("%v", err)
+		return verify.Abstain("%v", err), false
 	}
 	languages := []string{"wasm"}
 	if v.Runtime != "" {
@@ -118,7 +134,7 @@ func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
 	}
 	program, rule, err := extract(completion, v.Extract, languages...)
 	if err != nil {
-		return verify.Reject(program, rule, "%v", err)
+		return verify.Reject(program, rule, "%v", err), true
 	}
 	task := wasm.Task{
 		Runtime: v.Runtime, Folder: v.Folder, Argv: []string{"program"},
@@ -131,7 +147,7 @@ func (v module) Verify(row verify.Problem, completion string) verify.Verdict {
 			task.Argv = append(task.Argv, strings.ReplaceAll(arg, programMark, strings.TrimPrefix(s.setup+"\n"+program, "\n")))
 		}
 	} else if task.Module, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(program), "")); err != nil {
-		return verify.Reject(program, rule, "the block is not a module in base64: %v", err)
+		return verify.Reject(program, rule, "the block is not a module in base64: %v", err), true
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
 		task.Stdin, task.Call, task.Args, task.Output = t.stdin, t.call, t.args, v.outputFor(t.stdout)

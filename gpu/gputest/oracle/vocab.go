@@ -121,3 +121,43 @@ func vocabGrad(x []Value, target int, stat, weight []Value) []Value {
 
 // infinity is what removed logits become.
 var infinity = float32(math.Inf(1))
+
+// Vocab are the cases of vocab_stats and vocab_backward for logits [row][column] divided by a
+// temperature, with the derivatives by log-prob and entropy that the second one takes. All is
+// given in float64; the bounds contain its rounding to float32.
+func Vocab(logits [][]float64, target []int, temperature float64, dlogp, dentropy []float64) (forward, backward Case) {
+	given := func(x ...float64) []Value {
+		var out []Value
+		for _, v := range x {
+			out = append(out, rounded(v, 0, 1))
+		}
+		return out
+	}
+	narrow := func(x []Value) (out []float32) {
+		for _, v := range x {
+			out = append(out, float32(v.X))
+		}
+		return out
+	}
+	r, v := len(logits), len(logits[0])
+	ld := (v + 7) / 8 * 8
+	var flat, weights, saved []float32
+	var targets []uint32
+	var its []float32
+	var said, grads []Value
+	for i, row := range logits {
+		it := given(1 / temperature)[0]
+		flat = append(append(flat, narrow(given(row...))...), make([]float32, ld-v)...)
+		targets, its = append(targets, uint32(target[i])), append(its, float32(it.X))
+		x := scaled(given(row...), it)
+		s := stats(x, target[i])
+		said, saved = append(said, s[:]...), append(saved, narrow(s[:])...)
+		w := given(dlogp[i], dentropy[i], 0, 0)
+		weights = append(weights, narrow(w)...)
+		grads = append(append(grads, scaled(vocabGrad(x, target[i], given(s[0].X, s[1].X, s[2].X, s[3].X), w), it)...), make([]Value, ld-v)...)
+	}
+	name := label("R", r, "V", v, "ld", ld)
+	forward = Case{Kernel: "vocab_stats", Name: name, Params: words(r, v, ld), Bind: []any{flat, targets, its, unwritten(4 * r)}, Want: []any{nil, nil, nil, said}}
+	backward = Case{Kernel: "vocab_backward", Name: name, Params: words(r, v, ld), Bind: []any{flat, targets, its, saved, weights}, Want: []any{grads, nil, nil, nil, nil}}
+	return forward, backward
+}

@@ -103,7 +103,7 @@ type site struct {
 	run   *trainer
 }
 
-var card = Card{Release: "1.0", System: "linux/amd64", Device: "paper", Arithmetic: "paper"}
+var card = Card{Release: "1.0", System: "linux/amd64", Device: "paper", Arithmetic: "paper", Drafts: true}
 
 // begin opens a hub and serves a run of it.
 func begin(t *testing.T, o Options, mode fleet.Mode) *site {
@@ -239,7 +239,7 @@ func TestEqual(t *testing.T) {
 		for _, p := range list {
 			done += p.Done
 		}
-		if err != nil || len(list) != c.workers || done < s.fleet.Counts().Answered || list[0].Card != card {
+		if err != nil || len(list) != c.workers || done < s.fleet.Counts().Answered || !reflect.DeepEqual(list[0].Card, card) {
 			t.Errorf("%+v: %+v, %v", c, list, err)
 		}
 		if err := s.End(); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/fleet"
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 )
 
 // Options say where a hub is and whom it lets in.
@@ -38,12 +39,12 @@ type Hub struct {
 	ctx    context.Context // ends with the hub
 	stop   context.CancelFunc
 
-	mu      sync.Mutex
-	spec    []byte
-	specID  fleet.Digest
-	peers   map[string]*peer
-	deltas  deltas
-	refused map[string]string
+	mu     sync.Mutex
+	spec   []byte
+	specID fleet.Digest
+	peers  map[string]*peer
+	deltas deltas
+	policy fleet.Policy // as it was announced last
 }
 
 // peer is a worker that said hello.
@@ -55,13 +56,14 @@ type peer struct {
 	partial []byte // what came of the result
 	waits   context.CancelFunc
 	done    int
+	version int // of the weights by which it draws; -1: none yet
 }
 
 var _ fleet.TrainerSide = (*Hub)(nil)
 
 // Open starts the embedded server, or reaches an external one. Workers wait until Serve.
 func Open(o Options) (*Hub, error) {
-	h := &Hub{Memory: fleet.NewMemory(), opt: o, peers: map[string]*peer{}, refused: map[string]string{}}
+	h := &Hub{Memory: fleet.NewMemory(), opt: o, peers: map[string]*peer{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if err := h.open(); err != nil {
 		h.Close()
@@ -143,7 +145,7 @@ func (h *Hub) Serve(spec []byte) {
 // Announce implements [fleet.TrainerSide].
 func (h *Hub) Announce(ctx context.Context, p fleet.Policy) error {
 	h.mu.Lock()
-	h.refused = maps.Clone(p.Refused)
+	h.policy = p
 	h.deltas.announce(p)
 	h.mu.Unlock()
 	return h.Memory.Announce(ctx, p)
@@ -164,9 +166,22 @@ func (h *Hub) CardOf(worker string) *Card {
 func (h *Hub) Slots() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := len(h.refused)
-	for key := range h.peers {
-		if _, refused := h.refused[key]; !refused {
+	n := len(h.policy.Refused)
+	for key, p := range h.peers {
+		if _, refused := h.policy.Refused[key]; !refused && p.card.Drafts {
+			n++
+		}
+	}
+	return n
+}
+
+// Judges is how many workers judge by an engine: see [fleet.Options].
+func (h *Hub) Judges(engine string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for key, p := range h.peers {
+		if _, refused := h.policy.Refused[key]; !refused && slices.Contains(slices.Collect(maps.Values(p.card.Verifies)), engine) {
 			n++
 		}
 	}
@@ -324,19 +339,21 @@ func (h *Hub) hello(m *nats.Msg, key string) {
 	if old := h.peers[key]; old != nil {
 		h.drop(key, old)
 	} else {
-		h.note("worker %s joins: %s", key, card.Device)
+		h.note("worker %s joins: %s; %s", key, card.Device, card.Offers())
 	}
 	h.Forget(key) // it may have another device now
-	h.peers[key] = &peer{card: card, heard: time.Now()}
+	h.peers[key] = &peer{card: card, heard: time.Now(), version: -1}
 	reply(m, statusOK, h.specID[:])
 }
 
 // unfit says why a worker cannot take part; "" if it can. h.mu is held.
 func (h *Hub) unfit(key string, c Card) string {
 	own := h.opt.Card
-	switch why := h.refused[key]; {
+	switch why := h.policy.Refused[key]; {
 	case why != "":
 		return why
+	case len(c.does()) == 0:
+		return "this worker offers neither to draft nor to verify: it has none of the engines that it was started for"
 	case c.Release != own.Release:
 		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
 	}
@@ -353,10 +370,10 @@ func (h *Hub) take(m *nats.Msg, key string, p *peer) {
 	p.waits = cancel
 	go func() {
 		defer cancel()
-		data, err := h.Memory.Take(ctx, key)
+		data, err := h.Memory.Take(ctx, key, p.card.does()...)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		switch why := h.refused[key]; {
+		switch why := h.policy.Refused[key]; {
 		case errors.Is(err, fleet.ErrRefused):
 			reply(m, statusRefused, []byte(why))
 			return
@@ -367,14 +384,26 @@ func (h *Hub) take(m *nats.Msg, key string, p *peer) {
 			h.Offer(h.ctx, data)
 			return
 		}
-		item, err := fleet.DecodeItem(data)
-		if err != nil { // too large for a worker: the fleet computes it when nobody answers
+		if p.most, err = mostOf(data); err != nil { // too large for a worker: the fleet computes it when nobody answers
 			reply(m, statusNothing, nil)
 			return
 		}
-		p.item, p.partial, p.most = data, nil, item.MaxResultBytes()
+		if _, verdicts := verdict.Release(data); !verdicts {
+			p.version = h.policy.Version
+		}
+		p.item, p.partial = data, nil
 		reply(m, statusOK, data)
 	}()
+}
+
+// mostOf is the size of the largest result that an item can have.
+func mostOf(data []byte) (int, error) {
+	if _, verdicts := verdict.Release(data); verdicts {
+		item, err := verdict.Decode(data)
+		return item.MaxAnswer(), err
+	}
+	item, err := fleet.DecodeItem(data)
+	return item.MaxResultBytes(), err
 }
 
 // part takes a part of the result of the item that a worker has. h.mu is held.
@@ -430,8 +459,22 @@ func (h *Hub) get(m *nats.Msg) {
 func (h *Hub) who(m *nats.Msg) {
 	list := []Presence{}
 	for _, key := range slices.Sorted(maps.Keys(h.peers)) {
-		p := h.peers[key]
-		list = append(list, Presence{key, p.card, p.item != nil, p.done, time.Since(p.heard).Seconds()})
+		p, class := h.peers[key], h.policy.Known[key]
+		why, mode := h.policy.Refused[key], ""
+		switch {
+		case why != "":
+			class = "other"
+		case p.card.Drafts && h.policy.Mode == fleet.Exact && class == "same":
+			mode = string(fleet.Exact)
+		case p.card.Drafts:
+			mode = string(fleet.Draft)
+		}
+		list = append(list, Presence{key, p.card, class, mode, p.version, p.item != nil, p.done, time.Since(p.heard).Seconds(), why})
+	}
+	for _, key := range slices.Sorted(maps.Keys(h.policy.Refused)) {
+		if h.peers[key] == nil {
+			list = append(list, Presence{Worker: key, Class: "other", Version: -1, Refused: h.policy.Refused[key]})
+		}
 	}
 	data, err := json.Marshal(list)
 	if err != nil { // of plain values

@@ -148,7 +148,7 @@ func TestResults(t *testing.T) {
 	c := &client{nc: nc, place: s.place, name: a.Public()}
 	hello := func() {
 		t.Helper()
-		if _, err := c.ask(t.Context(), verbHello, []byte(`{"release":"1.0"}`), replyWait); err != nil {
+		if _, err := c.ask(t.Context(), verbHello, []byte(`{"release":"1.0","drafts":true}`), replyWait); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestResults(t *testing.T) {
 		s.step(t)
 		n := s.fleet.Counts()
 		s.mu.Lock()
-		why := s.refused[a.Public()]
+		why := s.policy.Refused[a.Public()]
 		s.mu.Unlock()
 		if n.Answered > 0 || n.Dropped == 0 || (n.Refused > 0) != (c2.refused != "") || !strings.Contains(why, c2.refused) {
 			t.Errorf("%s: %+v, refused for %q", name, n, why)
@@ -283,7 +283,7 @@ func TestLengths(t *testing.T) {
 	s.Serve(make([]byte, 2*partBytes))
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public()}
-	id, err := c.hello(t.Context(), []byte(`{"release":"1.0","system":"linux/amd64","arithmetic":"paper"}`))
+	id, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true,"system":"linux/amd64","arithmetic":"paper"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

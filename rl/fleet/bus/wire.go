@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,15 +98,47 @@ type Card struct {
 	System     string `json:"system"`     // such as linux/amd64
 	Device     string `json:"device"`     // for people
 	Arithmetic string `json:"arithmetic"` // devices with equal texts compute equal bits
+
+	Drafts   bool              `json:"drafts"`             // it draws completions
+	Verifies map[string]string `json:"verifies,omitempty"` // by verifier, the engine that it judges by, see package verdict
+	Lacks    map[string]string `json:"lacks,omitempty"`    // by verifier, why it cannot judge
+}
+
+// does is what the worker answers, as carriers know it.
+func (c Card) does() []string {
+	out := slices.Sorted(maps.Values(c.Verifies))
+	if c.Drafts {
+		out = append(out, "")
+	}
+	return out
+}
+
+// Offers tells what a worker does, for people.
+func (c Card) Offers() string {
+	var out []string
+	if c.Drafts {
+		out = append(out, "draft")
+	}
+	if len(c.Verifies) > 0 {
+		out = append(out, "verify ("+strings.Join(slices.Sorted(maps.Keys(c.Verifies)), ", ")+")")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Lacks)) {
+		out = append(out, fmt.Sprintf("not %s: %s", name, c.Lacks[name]))
+	}
+	return strings.Join(out, ", ")
 }
 
 // Presence is what a hub knows of a worker.
 type Presence struct {
-	Worker string  `json:"worker"`
-	Card   Card    `json:"card"`
-	Busy   bool    `json:"busy"`   // it has an item
-	Done   int     `json:"done"`   // items
-	Silent float64 `json:"silent"` // seconds since it was heard
+	Worker  string  `json:"worker"`
+	Card    Card    `json:"card"`
+	Class   string  `json:"class"`             // same, near or other bits than the trainer's; "": not known yet
+	Mode    string  `json:"mode"`              // how its completions are used: exact or draft; "": not at all
+	Version int     `json:"version"`           // of the weights by which it drew last; -1: by none
+	Busy    bool    `json:"busy"`              // it has an item
+	Done    int     `json:"done"`              // items
+	Silent  float64 `json:"silent"`            // seconds since it was heard
+	Refused string  `json:"refused,omitempty"` // why; it may be gone
 }
 
 // A part is total u64, offset u64, bytes; a request for one is digest [32], offset u64.

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +28,7 @@ type Engine interface {
 type Worker struct {
 	Door Door
 	Card Card
-	Open func(spec []byte) (Engine, error) // makes the engine of a run
+	Open func(spec []byte) (Engine, error) // makes the engine of a run; not called of one that does not draft
 	Note func(string)                      // told what people should know
 }
 
@@ -69,6 +71,10 @@ func (w Worker) work(ctx context.Context, c *client) error {
 		if err != nil {
 			return err
 		}
+		if id != opened && !w.Card.Drafts {
+			opened = id
+			w.note("takes part in the run at %s", c.place.server)
+		}
 		if id != opened {
 			spec, err := c.fetch(ctx, id, maxSpec)
 			if errors.Is(err, errStranger) || errors.Is(err, fleet.ErrGone) {
@@ -90,7 +96,11 @@ func (w Worker) work(ctx context.Context, c *client) error {
 			opened = id
 			w.note("takes part in the run at %s", c.place.server)
 		}
-		if err := fleet.Work(ctx, c, c.name, engine); !errors.Is(err, errStranger) {
+		var draws fleet.Engine
+		if engine != nil {
+			draws = engine
+		}
+		if err := fleet.Work(ctx, c, c.name, draws, slices.Collect(maps.Values(w.Card.Verifies))...); !errors.Is(err, errStranger) {
 			return err
 		}
 	}
@@ -294,8 +304,8 @@ func (c *client) leave() {
 	c.nc.Close()
 }
 
-// Take implements [fleet.WorkerSide].
-func (c *client) Take(ctx context.Context, _ string) ([]byte, error) {
+// Take implements [fleet.WorkerSide]. What the worker does is on its card.
+func (c *client) Take(ctx context.Context, _ string, _ ...string) ([]byte, error) {
 	for {
 		if c.joinsAgain() {
 			return nil, errStranger

@@ -84,7 +84,7 @@ func written(t *testing.T, dir string) map[string]string {
 		name, _ := filepath.Rel(dir, path)
 		if data, err := os.ReadFile(path); err != nil {
 			return err
-		} else if name != "timing.jsonl" && name != "report.html" && name != "lock" && !strings.HasPrefix(name, "curves") {
+		} else if name != "timing.jsonl" && name != "lock" {
 			files[name] = string(data)
 		}
 		return nil
@@ -482,5 +482,26 @@ func TestForged(t *testing.T) {
 	}
 	if n := f.Counts(); wrong > 0 || n.Answered != 1000 {
 		t.Errorf("%d of 1,000 forged items are not refused at their token: %+v", wrong, n)
+	}
+}
+
+// TestSentWeights: the weights of a policy in bf16 are sent in bf16, but for the few that
+// are kept in float32.
+func TestSentWeights(t *testing.T) {
+	size := map[string]int{}
+	for _, dtype := range []string{"f32", "bf16"} {
+		c, err := cast.Open(opened(t, "model.dtype="+dtype).Recipe, "", gputest.Devices(t)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := c.Policy.Weights()
+		c.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		size[dtype] = len(data)
+	}
+	if ratio := float64(size["bf16"]) / float64(size["f32"]); ratio < 0.5 || ratio > 0.6 {
+		t.Errorf("%v bytes", size)
 	}
 }

@@ -99,11 +99,18 @@ async function group(el, r, step, lines, params) {
     const near = recorded.reduce((b, s) => (b == null || Math.abs(s - step.step) < Math.abs(b - step.step) ? s : b), null);
     el.append(R.h("p", { class: "note" }, "The tokens of this step were not recorded: token_every of the recipe says which are. ", near != null ? R.h("a", { href: R.href("completions", r.id, { step: near, group: first.group, tokens: 1 }) }, "Step " + (near - m.after) + " has them.") : null));
   }
-  const folded = fold(lines), best = folded.slice().sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0))[0].line;
   const scale = R.h("select", { "aria-label": "what the colours of tokens show", onchange: (e) => R.set({ by: e.target.value }) }, [["", "push"], ["logprob", "log-prob"], ["entropy", "entropy"]].map(([v, t]) => R.h("option", { value: v, selected: (params.by || "") === v }, t)));
   if (tokens.length) el.append(R.h("p", { class: "note" }, "Colours show ", scale, params.by ? ": darker is larger." : ": blue was made more likely, red less likely; an outline marks a token that was clipped."));
-  const largest = Math.max(1e-12, ...tokens.filter((t) => t.group === first.group).flatMap((t) => (t.weight || []).map(Math.abs)));
-  el.append(R.h("div", { class: "answers" }, folded.map(({ line, samples }) => {
+  el.append(R.answers(lines, tokens, params));
+  el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${r.dir} --prompt ${shell(first.prompt)}`)));
+}
+
+// R.answers are the completions of a group, equal ones as one, with their tokens where there
+// are any.
+R.answers = function (lines, tokens, params) {
+  const folded = fold(lines), best = folded.slice().sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0))[0].line;
+  const largest = Math.max(1e-12, ...tokens.filter((t) => t.group === best.group).flatMap((t) => (t.weight || []).map(Math.abs)));
+  return R.h("div", { class: "answers" }, folded.map(({ line, samples }) => {
     const t = tokens.find((o) => o.group === line.group && o.sample === line.sample);
     return R.h("article", { class: "answer " + line.verdict },
       R.h("p", { class: "count" }, R.h("b", {}, samples.length + " ×"), " reward ", R.h("b", {}, line.reward == null ? "–" : R.number(line.reward)), " advantage ", push(line.advantage), ` ${line.tokens} tokens, ${line.stop === "eos" ? "ended" : line.stop === "length" ? "cut off" : line.stop}`),
@@ -111,9 +118,8 @@ async function group(el, r, step, lines, params) {
       R.h("p", { class: "reason" }, R.verdict(line.verdict), " ", R.plain(line.reason), line.not_scored ? " · not scored: " + R.plain(line.not_scored) : ""),
       line.terms ? terms(line.terms) : null,
       navigator.clipboard ? R.h("p", {}, R.h("button", { type: "button", class: "small", onclick: () => copyRow(line) }, "copy as a test row")) : null);
-  })));
-  el.append(R.h("p", { class: "note" }, "Repeat a prompt with the trained model: ", R.code(`rlzero sample ${r.dir} --prompt ${shell(first.prompt)}`)));
-}
+  }));
+};
 
 // copyRow puts a completion on the clipboard as a line that rlzero verify --in reads.
 async function copyRow(o) {

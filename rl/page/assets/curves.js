@@ -24,11 +24,11 @@ R.screens.push({
       const f = n.split("/")[0];
       families.set(f, [...(families.get(f) || []), n]);
     }
-    const x = horizontal(r, axis, m);
+    const x = horizontal(r, axis, m), drawn = !sync || params.drawn;
     for (const [family, list] of families) {
       // What never changes is told in words.
       const still = (n) => { const y = r.series(n).y.filter((v, i) => R.finite(v) && x(r.series(n).x[i]) != null); return y.length && y.every((v) => v === y[0]) ? y[0] : null; };
-      const constant = list.filter((n) => still(n) != null), figures = list.filter((n) => still(n) == null).map((n) => figure(r, n, x, axis, params)).filter(Boolean);
+      const constant = list.filter((n) => still(n) != null), figures = list.filter((n) => still(n) == null).map((n) => figure(r, n, x, axis, params, drawn)).filter(Boolean);
       if (figures.length || constant.length) {
         el.append(R.h("section", {}, R.h("h2", {}, family), figures.length ? R.h("div", { class: "grid" }, figures) : "",
           constant.length ? R.h("p", { class: "note" }, "Constant: " + constant.map((n) => `${n} ${R.value(n, still(n))}`).join(", ") + ".") : ""));
@@ -56,59 +56,84 @@ const meaning = (name) => R.metrics.find((t) => t.name === name.replace(/@\d+$/,
 
 const sync = typeof uPlot === "undefined" ? null : uPlot.sync("curves");
 
-function figure(r, name, place, axis, params) {
+// figure is a metric: drawn as SVG, or by uPlot, which follows a run that grows and is drawn
+// as SVG when it is printed.
+function figure(r, name, place, axis, params, drawn) {
   const s = r.series(name), x = [], y = [], stage = [];
   s.x.forEach((step, i) => { const p = place(step); if (p != null) { x.push(p); y.push(R.finite(s.y[i]) ? s.y[i] : null); stage.push(s.stage[i]); } });
   const values = y.filter((v) => v != null);
   if (!values.length) return null;
-  const about = meaning(name);
-  const [lo, hi] = R.extent(values);
+  const about = meaning(name), dots = name.startsWith("eval/"); // measured now and then
+  const [lo, hi] = R.extent(values), log = params.log && lo > 0 ? 1 : 0;
+  const spec = { title: name, unit: about.unit || " ", share: R.isShare(name), log, smooth: params.smooth !== "0", along: { stage: "", total: "", tokens: "tokens", time: "s" }[axis], lines: [{ label: "", cls: "s0", x, y, stage, dots }] };
+  const more = [R.h("p", { class: "meaning" }, about.meaning), tableOf(name, x, y), R.h("button", { type: "button", class: "small", "aria-label": "as SVG: " + name, onclick: () => save(name.replace(/\W+/g, "_") + ".svg", R.svgText(R.plot(spec, 560))) }, "as SVG")];
+  if (drawn) {
+    const fig = R.chart(spec);
+    fig.title = about.reading;
+    fig.firstChild.append(more.shift());
+    fig.append(...more);
+    return fig;
+  }
   const out = R.h("output", {}, about.unit || " ");
   const holder = R.h("div", { class: "plot", role: "img", "aria-label": `${name}: from ${R.value(name, values[0])} to ${R.value(name, values[values.length - 1])}, smallest ${R.value(name, lo)}, largest ${R.value(name, hi)}` });
-  const table = R.h("details", { class: "table" }, R.h("summary", {}, "as a table"));
-  table.addEventListener("toggle", () => { if (table.open && table.childElementCount === 1) table.append(tableOf(name, x, y)); });
-  const fig = R.h("figure", { title: about.reading }, R.h("figcaption", {}, R.h("h3", {}, name), out, R.h("p", { class: "meaning" }, about.meaning)), holder, table);
-  const dots = name.startsWith("eval/"); // measured now and then
+  const fig = R.h("figure", { title: about.reading }, R.h("figcaption", {}, R.h("h3", {}, name), out, more.shift()), holder, more);
+  fig.print = () => holder.replaceChildren(R.plot(spec, 420));
   let chart = null;
   const draw = () => {
     const width = holder.clientWidth;
     if (!width) return;
     if (chart) { chart.setSize({ width, height: 150 }); return; }
     const soft = params.smooth === "0" || dots ? y : R.smooth(y.map((v) => (v == null ? NaN : v)), stage).map((v) => (R.finite(v) ? v : null));
-    chart = new uPlot(options(name, width, out, axis, params, dots, about), dots ? [x, y] : [x, y, soft], holder);
+    chart = new uPlot(options(name, width, out, axis, params, spec), dots ? [x, y] : [x, y, soft], holder);
   };
   // Drawn when it comes into view: forty charts of ten thousand steps are not drawn at once.
   new IntersectionObserver((seen, o) => { if (seen.some((e) => e.isIntersecting)) { o.disconnect(); new ResizeObserver(draw).observe(holder); } }, { rootMargin: "200px" }).observe(holder);
   return fig;
 }
 
-function options(name, width, out, axis, params, dots, about) {
+// On paper all figures are SVG, those too that nobody has scrolled to yet.
+addEventListener("beforeprint", () => { for (const f of document.querySelectorAll("main figure")) if (f.print) f.print(); });
+addEventListener("afterprint", () => { if ([...document.querySelectorAll("main figure")].some((f) => f.print)) R.show(); });
+
+function save(name, text) {
+  const a = R.h("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: "image/svg+xml" })) });
+  a.click();
+  URL.revokeObjectURL(a.href);
+}
+
+// Scales and texts are those of scale.js, as of every other drawing.
+function options(name, width, out, axis, params, spec) {
   const css = getComputedStyle(document.documentElement), colour = (n) => css.getPropertyValue(n).trim();
   const font = "12px system-ui, sans-serif";
   const grid = { stroke: colour("--rule"), width: 1 }, ticks = { show: false };
   const axisText = (v) => (axis === "time" ? R.seconds(v) : v.toLocaleString("en", { notation: axis === "tokens" ? "compact" : "standard" }));
   const series = [{}];
-  if (dots) series.push({ stroke: colour("--s0"), width: 2, points: { show: true, size: 6, fill: colour("--s0"), stroke: colour("--paper") }, spanGaps: true });
+  if (spec.lines[0].dots) series.push({ stroke: colour("--s0"), width: 2, points: { show: true, size: 6, fill: colour("--s0"), stroke: colour("--paper") }, spanGaps: true });
   else series.push({ stroke: colour("--s0") + (params.smooth === "0" ? "" : "48"), width: params.smooth === "0" ? 1.5 : 1, points: { show: false } }, { stroke: params.smooth === "0" ? "transparent" : colour("--s0"), width: 2, points: { show: false } });
   return {
     width, height: 150, legend: { show: false }, padding: [8, 16, 0, 0],
     cursor: { sync: { key: sync.key, setSeries: false }, y: false, points: { show: false }, drag: { x: true, y: false } },
-    scales: { x: { time: false }, y: { distr: params.log ? 3 : 1 } },
+    scales: { x: { time: false }, y: { distr: spec.log ? 3 : 1, range: (_, lo, hi) => { const y = R.range([lo, hi], spec.share, spec.log); return [y.lo, y.hi]; } } },
     axes: [
-      { stroke: colour("--soft"), font, grid: { show: false }, ticks, size: 24, values: (_, v) => v.map(axisText) },
-      { stroke: colour("--soft"), font, grid, ticks, size: 56, values: (_, v) => v.map((t) => (t == null ? "" : R.isShare(name) ? R.number(100 * t) + " %" : R.number(t))) },
+      { stroke: colour("--soft"), font, grid: { show: false }, ticks, size: 24, splits: (u, _, lo, hi) => R.ticks(lo, hi, u.width / 90).filter((v) => v % 1 === 0), values: (_, v) => v.map(axisText) },
+      { stroke: colour("--soft"), font, grid, ticks, size: 56, splits: (_, i, lo, hi) => (spec.log ? R.logTicks(lo, hi) : R.ticks(lo, hi, 4)), values: (_, v) => v.map((t) => (t == null ? "" : R.tick(t, spec.share))) },
     ],
     series,
     hooks: { setCursor: [(u) => {
       const i = u.cursor.idx;
-      if (i == null || u.data[1][i] == null) { out.textContent = about.unit || " "; return; }
+      if (i == null || u.data[1][i] == null) { out.textContent = spec.unit; return; }
       out.replaceChildren((axis === "stage" || axis === "total" ? "step " : "") + axisText(u.data[0][i]) + " ", R.h("b", { class: "s0" }, R.value(name, u.data[1][i])));
     }] },
   };
 }
 
+// tableOf opens into a table of some hundred rows.
 function tableOf(name, x, y) {
-  const every = Math.ceil(x.length / 100);
-  return R.region(name + " as a table", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, R.h("th", { scope: "col" }, "at"), R.h("th", { scope: "col" }, name))),
-    R.h("tbody", {}, x.map((v, i) => (i % every && i !== x.length - 1 ? null : R.h("tr", {}, R.h("th", { scope: "row" }, R.number(v)), R.h("td", {}, R.value(name, y[i]))))))));
+  const every = Math.ceil(x.length / 100), table = R.h("details", { class: "table" }, R.h("summary", {}, "as a table"));
+  table.addEventListener("toggle", () => {
+    if (!table.open || table.childElementCount > 1) return;
+    table.append(R.region(name + " as a table", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, R.h("th", { scope: "col" }, "at"), R.h("th", { scope: "col" }, name))),
+      R.h("tbody", {}, x.map((v, i) => (i % every && i !== x.length - 1 ? null : R.h("tr", {}, R.h("th", { scope: "row" }, R.number(v)), R.h("td", {}, R.value(name, y[i])))))))));
+  });
+  return table;
 }

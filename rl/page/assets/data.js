@@ -3,12 +3,13 @@
 "use strict";
 
 // R.source has two forms: here the server's; a single-file page brings its own as
-// R.inline = {runs, metrics, files: {id: {name: text}}, against: {"group group": comparison}}.
+// R.inline = {runs, metrics, files: {id: {name: text}}, methods: {id: [method]}, against: {"group group": comparison}}.
 R.source = {
   async runs() { return R.inline ? R.inline.runs : (await fetch("runs.json")).json(); },
   async table() { return R.inline ? R.inline.metrics : (await fetch("metrics.json")).json(); },
   // bytes of a file from one offset to another (exclusive; null: to the end).
   async bytes(id, file, from, to) {
+    if (R.inline) return new TextEncoder().encode(R.inline.files[id][file] || "").subarray(from, to == null ? undefined : to);
     const range = "bytes=" + from + "-" + (to == null ? "" : to - 1);
     const r = await fetch("run/" + encodeURIComponent(id) + "/" + file, { headers: { Range: range } });
     if (r.status === 404) return new Uint8Array();
@@ -29,6 +30,7 @@ R.Run = class {
   constructor(d) {
     Object.assign(this, { id: d.id, dir: d.dir, group: d.group, state: d.state, sizes: d.files, rows: [], timing: [], alerts: [], evaluations: [], version: 0 });
     this.read = {};   // bytes of each log that were read
+    this.bad = {};    // lines of each log that cannot be read
     this.index = {};  // steps of completions.jsonl and tokens.jsonl
     this.columns = new Map();
   }
@@ -41,7 +43,10 @@ R.Run = class {
       this.log("alerts.jsonl", (o) => this.alerts.push(o), () => { this.alerts = []; }),
       this.log("evaluations.jsonl", (o) => this.evaluations.push(o), () => { this.evaluations = []; }),
       this.text("recipe.toml").then((t) => { if (t) { this.recipe = t; this.facts = recipeFacts(t); } }),
-      this.text("receipt.json").then((t) => { this.receipt = t ? JSON.parse(t) : null; }),
+      this.text("receipt.json").then((t) => {
+        this.receipt = null;
+        eachLine(t.replace(/\n/g, " "), (o) => { this.receipt = o; }, () => { this.bad["receipt.json"] = 1; });
+      }),
     ]);
     this.columns.clear();
     this.version++;
@@ -55,18 +60,20 @@ R.Run = class {
 
   // log parses the new whole lines of a log; a file that became shorter is read anew.
   async log(file, add, clear) {
+    const bad = () => { this.bad[file] = (this.bad[file] || 0) + 1; };
     if (R.inline) {
-      if (!this.read[file]) eachLine(R.inline.files[this.id][file] || "", add);
+      const text = R.inline.files[this.id][file] || "";
+      if (!this.read[file]) eachLine(text.slice(0, text.lastIndexOf("\n") + 1), add, bad);
       this.read[file] = 1;
       return;
     }
     const size = this.sizes[file];
     let from = this.read[file] || 0;
     if (size == null || size === from) return;
-    if (size < from) { clear(); from = 0; }
+    if (size < from) { clear(); from = this.bad[file] = 0; }
     const data = await R.source.bytes(this.id, file, from, null);
     const whole = data.lastIndexOf(10) + 1;
-    eachLine(decoder.decode(data.subarray(0, whole)), add);
+    eachLine(decoder.decode(data.subarray(0, whole)), add, bad);
     this.read[file] = from + whole;
   }
 
@@ -165,10 +172,13 @@ R.Run = class {
   }
   // against is what this run's recipe gained over that of another, by package compare.
   async against(other) {
-    const told = R.inline ? R.inline.against[this.group + " " + other.group] : await R.source.json(this.id, "compare.json", { with: other.id });
-    if (told.error) throw new Error(told.error);
-    return told;
+    if (!R.inline) return checked(await R.source.json(this.id, "compare.json", { with: other.id }));
+    const told = R.inline.against[this.group + " " + other.group], back = R.inline.against[other.group + " " + this.group];
+    if (!told && !back) throw new Error("this file has no room for the comparison; rlzero page shows it");
+    return told ? checked(told) : turned(checked(back));
   }
+  // methods are what the stages learn by: {stage, text}.
+  async methods() { return R.inline ? (R.inline.methods || {})[this.id] || [] : R.source.json(this.id, "method.json", {}); }
   // search looks through all completions: {count, lines}.
   async search(q) {
     if (!R.inline && this.sizes["completions.jsonl"] == null) return { count: 0, lines: [] };
@@ -179,11 +189,27 @@ R.Run = class {
   }
 };
 
-function eachLine(text, add) {
+// eachLine adds the lines of a log; one that cannot be read is counted.
+function eachLine(text, add, bad) {
   for (const line of text.split("\n")) {
-    if (!line) continue;
-    try { add(JSON.parse(line)); } catch { /* a line of others' making says nothing to us */ }
+    if (!line.trim()) continue;
+    let o = null;
+    try { o = JSON.parse(line); } catch { /* told below */ }
+    if (o && typeof o === "object") add(o);
+    else if (bad) bad();
   }
+}
+
+function checked(told) {
+  if (told.error) throw new Error(told.error);
+  return told;
+}
+
+// turned is a comparison of two recipes the other way round: a gain of A over B is a loss of
+// B to A.
+function turned(told) {
+  const minus = (v) => (v == null ? null : -v), back = ([b, a]) => [{ ...a, gain: undefined }, { ...b, gain: a.gain && { mean: minus(a.gain.mean), low: minus(a.gain.high), high: minus(a.gain.low) } }];
+  return { ...told, figures: told.figures.map((f) => ({ ...f, recipes: back(f.recipes) })), charts: told.charts.map((c) => ({ ...c, recipes: c.recipes.slice().reverse() })) };
 }
 
 // addRow adds a row; a second one of the same step completes the first, as the

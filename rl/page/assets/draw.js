@@ -2,41 +2,51 @@
 // sheet, a summary for readers who do not see them, and values under the pointer.
 "use strict";
 
-// R.chart is a figure. spec: {title, unit, share, height, hero, stack, from, to, along, text, lines, marks}; a line is
+// R.chart is a figure. spec: {title, unit, share, log, height, hero, stack, from, to, along, text, lines, marks}; a line is
 // {label, cls, x, y, stage?, lo?, hi?, dots?, ghost?, band?}. x is steps, or what along says, ascending.
 // A figure that has lines of one value alone says so as a number.
 R.chart = function (spec) {
   const lines = spec.lines.filter((l) => l.y.some(R.finite));
-  const text = spec.text || (spec.share ? R.percent : R.number);
   const out = R.h("output", {});
   const holder = R.h("div", { class: "plot" });
   const fig = R.h("figure", { class: spec.hero ? "hero" : "" }, R.h("figcaption", {}, R.h(spec.hero ? "h2" : "h3", {}, spec.title), out), holder);
   if (!lines.length) return null;
-  const caption = () => { out.textContent = spec.caption || spec.unit || ""; };
+  const logged = spec.log && R.range(lines.flatMap((l) => l.y), spec.share, spec.log).log;
+  const caption = () => { out.textContent = [spec.caption || spec.unit, logged ? "log scale" : ""].filter(Boolean).join(", "); };
   caption();
   const draw = () => {
     const width = holder.clientWidth;
-    if (width > 0) holder.replaceChildren(plot({ ...spec, lines, text }, width, spec.height || (spec.hero ? Math.min(380, Math.max(240, width * 0.46)) : 168), out, caption));
+    if (width > 0) holder.replaceChildren(plot({ ...spec, lines }, width, spec.height || (spec.hero ? Math.min(380, Math.max(240, width * 0.46)) : HEIGHT), out, caption));
   };
   new ResizeObserver(draw).observe(holder);
   return fig;
 };
 
-const GLYPH = 6.6, LINE = 15; // a generous mean width of a 12-pixel digit; the height of a label
+// R.plot is the drawing of a figure alone, so many pixels wide: for paper and for files.
+R.plot = (spec, width) => plot(spec, width, HEIGHT, R.h("output", {}), () => {});
 
-function plot(spec, width, height, out, caption) {
-  const { lines, text } = spec;
+// R.svgText is a drawing as a file of its own, with the colours that it has here.
+R.svgText = function (svg) {
+  const rules = [...document.styleSheets].flatMap((s) => [...s.cssRules]).map((r) => r.cssText).filter((t) => /\.chart|:root/.test(t));
+  const text = new XMLSerializer().serializeToString(svg), head = text.indexOf(">") + 1;
+  return `${text.slice(0, head)}<style>${rules.join("\n").replace(/[<&]/g, "")} .chart { background: var(--paper); }</style>${text.slice(head)}\n`;
+};
+
+const HEIGHT = 168, GLYPH = 6.6, LINE = 15; // a generous mean width of a 12-pixel digit; the height of a label
+
+function plot(wanted, width, height, out, caption) {
+  const spec = { text: wanted.share ? R.percent : R.number, ...wanted }, { lines, text } = spec;
   const all = lines.flatMap((l) => [l.y, l.lo || [], l.hi || []].flat());
-  const y = spec.stack ? { lo: 0, hi: 1, ticks: [0, 0.5, 1] } : R.range(all, spec.share);
+  const y = spec.stack ? R.range([0, 1], true) : R.range(all, spec.share, spec.log);
   const from = spec.from != null ? spec.from : Math.min(...lines.map((l) => l.x[0]));
   const to = spec.to != null ? spec.to : Math.max(...lines.map((l) => l.x[l.x.length - 1]));
   const ends = lines.map((l) => (l.label ? l.label + " " : "") + text(lastOf(l.y)));
-  const tick = (v) => (spec.share ? R.number(Math.round(1e6 * v) / 1e4) + " %" : R.number(v));
+  const tick = (v) => R.tick(v, spec.share);
   // At least as wide as most labels are, so that charts beside each other have one edge.
   const right = Math.max(7, ...ends.map((t) => t.length)) * GLYPH + 14, left = Math.max(5, ...y.ticks.map((v) => tick(v).length)) * GLYPH + 10;
   const box = { x0: left, x1: width - right, y0: 8, y1: height - 20 };
   const px = (v) => box.x0 + ((v - from) / (to - from || 1)) * (box.x1 - box.x0);
-  const py = (v) => box.y1 - ((v - y.lo) / (y.hi - y.lo || 1)) * (box.y1 - box.y0);
+  const py = (v) => box.y1 - y.at(v) * (box.y1 - box.y0);
   const svg = R.h("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": summary(spec, ends, from, to) });
   for (const v of y.ticks) {
     svg.append(R.h("path", { class: "grid", d: `M${box.x0} ${py(v)}H${box.x1}` }), R.h("text", { x: box.x0 - 7, y: py(v) + 4, "text-anchor": "end" }, tick(v)));

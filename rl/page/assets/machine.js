@@ -11,6 +11,8 @@ R.screens.push({
     const phases = [["sampling", "time/rollout_s", "s0"], ["training", "time/train_s", "s1"], ["evaluation", "time/eval_s", "s2"]].map(([label, name, cls]) => ({ label, cls, name, total: rows.reduce((s, t) => s + (t.v[name] || 0), 0) })).filter((p) => p.total > 0);
     const all = phases.reduce((s, p) => s + p.total, 0);
     el.append(R.h("p", { class: "lead" }, `${R.seconds(all)} in stage ${m.name}: ` + phases.map((p) => `${p.label} ${(100 * p.total / all).toFixed(0)} %`).join(", ") + "."));
+    const sampled = r.rows.filter((o) => o.v["rollout/tokens"] > 0), tokens = sampled.reduce((n, o) => n + o.v["rollout/tokens"], 0);
+    if (tokens) el.append(R.h("p", { class: "note" }, `Sampled for rewards: ${tokens.toLocaleString("en")} tokens, ${Math.round(sampled.reduce((n, o) => n + (o.v["rollout/tokens"] / o.v["rollout/length_mean"] || 0), 0)).toLocaleString("en")} completions.`));
     const stages = r.stages();
     el.append(R.h("section", {}, R.h("div", { class: "opening one" }, R.chart({ title: "Share of a step", unit: "sampling, training and evaluation; evaluations are spread over the steps between them", hero: true, height: 260, stack: true, share: true, lines: phases.map((p) => ({ label: p.label, cls: p.cls, x: rows.map((t) => t.step - m.after), y: shares(rows, p, phases) })) }))));
     const figures = [["Sampling", "rollout/tokens_per_s"], ["Training", "train/tokens_per_s"]].map(([title, name]) => {
@@ -26,6 +28,8 @@ R.screens.push({
       }))))));
     const files = Object.entries(r.sizes).sort((a, b) => b[1] - a[1]);
     el.append(R.h("p", { class: "note" }, "Logs: " + files.map(([n, b]) => `${n} ${R.bytes(b)}`).join(", ") + "."));
+    const bad = Object.entries(r.bad).filter(([, n]) => n);
+    if (bad.length) el.append(R.h("p", { class: "alert" }, "Left out, as they cannot be read: " + bad.map(([name, n]) => `${n} ${n === 1 ? "line" : "lines"} of ${name}`).join(", ") + "."));
   },
 });
 

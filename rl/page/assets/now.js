@@ -36,8 +36,10 @@ function headline(r, m) {
   parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: R.finite(gain) && before !== after ? (better ? "up" : "down") : "" }, R.percent(after.pass))));
   const interval = R.finite(after.low) ? `95 % interval ${(100 * after.low).toFixed(1)} to ${(100 * after.high).toFixed(1)} %` : "";
   const size = after.problems ? `${after.problems} held-out problems${after.samples > 1 ? " × " + after.samples + " samples" : ""}` : "";
-  const variety = before && R.finite(after.passK) && R.finite(before.passK) && before.k === after.k ? `pass@${after.k} ${R.signed(100 * (after.passK - before.passK), (v) => v.toFixed(1).replace("-", "−"))} points` : "";
-  parts.push(R.h("p", { class: "lead" }, [interval, size, variety].filter(Boolean).join(" · ")));
+  const less = before && before.k === after.k ? after.passK - before.passK : NaN;
+  const variety = R.finite(less) ? `pass@${after.k} ${R.signed(100 * less, (v) => v.toFixed(1).replace("-", "−"))} points` + (less < -0.0005 && gain > 0 ? ": the samples of a problem have become less varied" : "") : "";
+  const chance = before && before !== after && before.low <= after.high && after.low <= before.high ? "the intervals before and after overlap: the change may be chance" : "";
+  parts.push(R.h("p", { class: "lead" }, [interval, size, variety, chance].filter(Boolean).join(" · ")));
   return parts;
 }
 
@@ -80,11 +82,11 @@ function facts(r, m) {
 }
 
 function smalls(r, m) {
-  const one = (title, name, unit) => {
+  const one = (title, name, unit, log) => {
     const s = R.inStage(r, name, m);
     const [lo, hi] = R.extent(s.y);
     if (!(hi - lo > 0.02 * Math.max(Math.abs(lo), Math.abs(hi)))) return null; // a constant is no chart
-    return R.chart({ title, unit, share: R.isShare(name), lines: [{ label: "", cls: "s0", ...s }] });
+    return R.chart({ title, unit, log, share: R.isShare(name), lines: [{ label: "", cls: "s0", ...s }] });
   };
   const terms = r.names().filter((n) => n.startsWith("reward/term/")).sort();
   const uniform = R.inStage(r, "groups/uniform_share", m), right = R.inStage(r, "groups/all_right_share", m), wrong = R.inStage(r, "groups/all_wrong_share", m);
@@ -94,9 +96,9 @@ function smalls(r, m) {
     uniform.x.length && right.x.length ? R.chart({ title: "Groups", unit: "share of groups by their rewards", stack: true, share: true, lines: [
       { label: "all right", cls: "right", ...part(right.y) }, { label: "mixed", cls: "mixed", ...part(uniform.y.map((v) => 1 - v)) },
       { label: "equal", cls: "equal", ...part(uniform.y.map((v, i) => Math.max(0, v - right.y[i] - wrong.y[i]))) }, { label: "all wrong", cls: "wrong", ...part(wrong.y) }].filter((l) => l.y.some((v) => v > 0.005)) }) : null,
-    one("Entropy", "policy/entropy", "nats per token"), one("Completion length", "rollout/length_mean", "tokens"), one("Cut off", "rollout/truncated_share", "share of completions"),
-    one("Gradient", "policy/grad_norm", "norm before clipping"), one("Clipped", "policy/clip_fraction", "share of tokens"), one("KL to the reference", "policy/kl_ref", "nats per token"),
-    one("Loss", "sft/loss", "nats per token"), one("Preferred", "preference/accuracy", "share of pairs"),
+    one("Entropy", "policy/entropy", "nats per token", R.logPays), one("Completion length", "rollout/length_mean", "tokens"), one("Cut off", "rollout/truncated_share", "share of completions"),
+    one("Gradient", "policy/grad_norm", "norm before clipping", R.logPays), one("Clipped", "policy/clip_fraction", "share of tokens"), one("KL to the reference", "policy/kl_ref", "nats per token"),
+    one("Loss", "sft/loss", "nats per token", R.logPays), one("Not scored", "rollout/not_scored", "completions of a step"), one("Preferred", "preference/accuracy", "share of pairs"),
   ];
 }
 

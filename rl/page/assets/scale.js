@@ -10,19 +10,51 @@ R.ticks = function (lo, hi, n) {
   return out;
 };
 
+// tick is the text of a value on an axis.
+R.tick = (v, share) => (share ? R.number(Math.round(1e6 * v) / 1e4) + " %" : R.number(v));
+
+// A log scale shows more than another from this ratio of the largest to the smallest on.
+R.logPays = 20;
+
 // range is the axis of values: shares begin at 0 and end at 1 where that costs little,
-// others are widened to round numbers.
-R.range = function (values, share) {
-  let [lo, hi] = R.extent(values);
-  if (!(lo <= hi)) return { lo: 0, hi: 1, ticks: [0, 0.5, 1] };
+// others are widened to round numbers. at maps a value to 0..1. The scale is logarithmic
+// where the values span the ratio log; without one it never is.
+R.range = function (values, share, log) {
+  const [lo, hi] = R.extent(values);
+  if (!(lo <= hi)) return linear(0, 1, [0, 0.5, 1]);
+  if (log && lo > 0 && hi / lo >= log) {
+    const room = (hi / lo) ** 0.06, from = lo / room, to = hi * room;
+    return { lo: from, hi: to, log: true, ticks: R.logTicks(from, to), at: (v) => (v > 0 ? Math.log(v / from) / Math.log(to / from) : 0) };
+  }
+  return round(lo, hi, share);
+};
+const linear = (lo, hi, ticks) => ({ lo, hi, ticks, at: (v) => (v - lo) / (hi - lo || 1) });
+
+// logTicks are the round numbers between two: as many of each power of ten as leaves them apart.
+R.logTicks = function (lo, hi) {
+  let out = [];
+  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+    out = [];
+    for (let e = Math.floor(Math.log10(lo)); e <= Math.ceil(Math.log10(hi)); e++) {
+      for (const m of steps) {
+        const v = m * 10 ** e;
+        if (v >= lo && v <= hi) out.push(v);
+      }
+    }
+    if (out.length <= 6) break;
+  }
+  return out;
+};
+
+function round(lo, hi, share) {
   if (share && lo >= 0 && hi <= 1) { lo = 0; if (hi > 0.5) hi = 1; }
   else if (lo > 0 && lo < 0.6 * hi) lo = 0;
   if (lo === hi) { const d = Math.abs(lo) || 1; lo -= d / 2; hi += d / 2; }
   const t = R.ticks(lo, hi, 4), step = t.length > 1 ? t[1] - t[0] : hi - lo;
   lo = Math.floor(lo / step + 1e-9) * step;
   hi = Math.ceil(hi / step - 1e-9) * step;
-  return { lo, hi, ticks: R.ticks(lo, hi, 4) };
-};
+  return linear(lo, hi, R.ticks(lo, hi, 4));
+}
 
 // bins reduces points to columns of about a pixel: mean, smallest and largest, so that no
 // spike vanishes. Points without a value break the line.

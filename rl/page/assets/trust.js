@@ -5,11 +5,11 @@ R.screens.push({
   name: "trust", title: "Trust",
   async show(el, r) {
     const sum = (n) => r.series(n).y.reduce((a, b) => a + (b || 0), 0);
-    const compared = sum("policy/compared"), equal = sum("policy/equal");
+    const compared = sum("policy/compared"), equal = sum("policy/equal"), sampled = r.rows.reduce((n, o) => n + (o.v["policy/compared"] > 0 ? o.v["rollout/tokens"] || 0 : 0), 0);
     el.append(R.h("h1", {}, "Trust"));
     el.append(R.h("section", { class: "bits" + (compared === equal ? "" : " differ") }, R.h("h2", {}, "Sampler = trainer"),
       compared ? [R.h("p", {}, R.h("strong", {}, `${equal.toLocaleString("en")} of ${compared.toLocaleString("en")}`), " compared tokens have the same log-prob in the sampler and in the trainer, to the bit."),
-        R.h("p", { class: "note" }, "The comparison covers the first update of each step: later updates have other weights than the sampler had.")] : R.h("p", { class: "note" }, "Nothing has been compared yet: steps that learn from rewards compare them.")));
+        R.h("p", { class: "note" }, `The comparison covers the first update of each step, ${(100 * compared / sampled).toFixed(0)} % of the tokens sampled in these steps: later updates have other weights than the sampler had.`)] : R.h("p", { class: "note" }, "Nothing has been compared yet: steps that learn from rewards compare them.")));
     const receipt = R.h("section", { id: "receipt" }, R.h("h2", {}, "Receipt"));
     el.append(receipt);
     hacked(el, r);
@@ -22,13 +22,15 @@ R.screens.push({
 // verify hashes the files of the run here and now and compares them with its receipt.
 async function verify(el, r) {
   if (!r.receipt) { el.append(R.h("p", { class: "note" }, "A receipt is written when the run ends. It holds the hashes of what went in and what came out.")); return; }
-  if (R.inline || !crypto.subtle) { el.append(R.h("p", { class: "note" }, "This page does not have the files. Check the receipt where they are: ", R.code("rlzero receipt " + r.dir))); return; }
+  if (!crypto.subtle) { el.append(R.h("p", { class: "note" }, "This browser computes no hashes here. Check the receipt where they are: ", R.code("rlzero receipt " + r.dir))); return; }
   const rows = R.h("tbody", {});
   el.append(R.region("Receipt", R.h("table", {}, R.h("thead", {}, R.h("tr", {}, ["file", "SHA-256 in the receipt", "now"].map((t) => R.h("th", { scope: "col" }, t)))), rows)));
   for (const { name, sha256 } of [{ name: "recipe.toml", sha256: r.receipt.recipe }, ...r.receipt.logs]) {
     const cell = R.h("td", {}, "…");
     rows.append(R.h("tr", {}, R.h("th", { scope: "row" }, name), R.h("td", {}, R.h("code", {}, sha256.slice(0, 16) + "…")), cell));
-    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", await R.source.bytes(r.id, name, 0, null)));
+    const data = await R.source.bytes(r.id, name, 0, null);
+    if (R.inline && data.length !== r.sizes[name]) { cell.replaceChildren("a part is in this file"); continue; }
+    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", data));
     const hex = [...sum].map((b) => b.toString(16).padStart(2, "0")).join("");
     cell.replaceChildren(hex === sha256 ? R.h("span", { class: "verdict right" }, "✓ equal") : R.h("span", { class: "verdict wrong" }, "✗ differs"));
   }

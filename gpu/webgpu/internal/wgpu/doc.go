@@ -1,5 +1,15 @@
-// Package wgpu is the part of wgpu-native that computing needs, as few calls of
-// coarse grain: a whole program is encoded and submitted in one.
+// Package wgpu is the part of WebGPU that computing needs, as few calls of coarse
+// grain: a whole program is encoded and submitted in one. It is made twice, over
+// wgpu-native with cgo and over the browser's own interface for GOOS=js.
+//
+//	types.go        what both share
+//	wgpu.go         wgpu-native: the calls of calls.c
+//	adapter_js.go   the browser: its one adapter, with the browser's name as driver
+//	device_js.go    device, queue, errors
+//	calls_js.go     buffers and their copies, pipelines, commands
+//	promise_js.go   waiting: a goroutine sleeps, the event loop goes on
+//
+// # wgpu-native
 //
 // The library itself (WebGPU over Metal, Direct3D 12 or Vulkan) comes as a static
 // archive with the module github.com/cogentcore/webgpu v0.23.0, wgpu-native
@@ -19,6 +29,11 @@
 // with the call, so calls may be made from several threads at once. Where the
 // library would end the process (submit or poll on a lost device) it first prints
 // a message to stderr; the panic is caught and becomes an Error of kind Panic.
+//
+// A browser tells later. What makes something (a buffer, a pipeline, commands) waits for
+// its error scopes (https://www.w3.org/TR/webgpu/#error-scopes). Write and Submit do not:
+// what goes wrong there is an error of the next Wait or Read. A promise that is rejected
+// and the promise of the device's loss are errors of kind Lost.
 //
 // # Lifetimes
 //

@@ -21,27 +21,11 @@ import (
 	_ "github.com/cogentcore/webgpu/wgpu"
 )
 
-// Version of the library.
-const Version = "wgpu-native 22.1"
+// version of the library.
+const version = "wgpu-native 22.1"
 
-// ErrorKind is a class of errors.
-type ErrorKind int
-
-// The classes.
-const (
-	Invalid     ErrorKind = C.report_invalid // refused by validation: a shader, a limit
-	OutOfMemory ErrorKind = C.report_memory
-	Lost        ErrorKind = C.report_lost
-	Panic       ErrorKind = C.report_panic // the library gave up; it printed why
-)
-
-// Error is what the library reported.
-type Error struct {
-	Kind ErrorKind
-	Text string // may have several lines
-}
-
-func (e *Error) Error() string { return e.Text }
+// NoAdapter is what to do where there is no adapter.
+const NoAdapter = "install your GPU vendor's driver or, on Linux, Mesa's Vulkan drivers"
 
 // check turns a report into an error.
 func check(r *C.report) error {
@@ -51,39 +35,7 @@ func check(r *C.report) error {
 	return &Error{ErrorKind(r.kind), C.GoString(&r.text[0])}
 }
 
-// Limits of an adapter or a device that computing is subject to. Sizes are
-// bytes.
-type Limits struct {
-	StorageBuffers  int // bindings of one shader
-	Binding         int // of a storage buffer
-	Uniform         int // binding of a uniform buffer
-	OffsetAlignment int // of bindings, the larger of both kinds
-	Buffer          int
-	SharedMemory    int
-	Invocations     int // of a workgroup
-	Groups          int // workgroups in one dimension
-}
-
-// AdapterType is the class of an adapter.
-type AdapterType int
-
-// The classes; any other number is unknown.
-const (
-	Discrete   AdapterType = C.WGPUAdapterType_DiscreteGPU
-	Integrated AdapterType = C.WGPUAdapterType_IntegratedGPU
-	CPU        AdapterType = C.WGPUAdapterType_CPU
-)
-
-// Adapter is a GPU as one of the system's interfaces shows it.
-type Adapter struct {
-	Name       string
-	Backend    string // "Vulkan", "Metal", "Direct3D 12"
-	Type       AdapterType
-	Limits     Limits
-	Timestamps bool
-
-	handle C.WGPUAdapter
-}
+type adapterHandle = C.WGPUAdapter
 
 // Adapters lists the adapters of Vulkan, Metal and Direct3D 12. Each must be
 // released.
@@ -103,8 +55,8 @@ func Adapters() ([]Adapter, error) {
 		}
 		list = append(list, Adapter{
 			Name:       C.GoString(&info.name[0]),
-			Backend:    backendName(info.backend),
-			Type:       AdapterType(info._type),
+			Driver:     version + ", " + backendName(info.backend),
+			Type:       typeOf(info._type),
 			Limits:     limitsOf(&info.limits),
 			Timestamps: info.timestamps != 0,
 			handle:     handle,
@@ -123,6 +75,19 @@ func backendName(backend C.uint32_t) string {
 		return "Direct3D 12"
 	default:
 		return "unknown"
+	}
+}
+
+func typeOf(t C.uint32_t) AdapterType {
+	switch t {
+	case C.WGPUAdapterType_DiscreteGPU:
+		return Discrete
+	case C.WGPUAdapterType_IntegratedGPU:
+		return Integrated
+	case C.WGPUAdapterType_CPU:
+		return CPU
+	default:
+		return Unknown
 	}
 }
 
@@ -190,14 +155,11 @@ func (d Device) Close() error {
 	return check(&r)
 }
 
-// Usage is what a buffer is for.
-type Usage int
-
-// The two uses. Both kinds can be written by Write.
-const (
-	Storage Usage = C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst
-	Uniform Usage = C.WGPUBufferUsage_Uniform | C.WGPUBufferUsage_CopyDst
-)
+// usages are the flags of a Usage.
+var usages = [...]C.uint32_t{
+	Storage: C.WGPUBufferUsage_Storage | C.WGPUBufferUsage_CopySrc | C.WGPUBufferUsage_CopyDst,
+	Uniform: C.WGPUBufferUsage_Uniform | C.WGPUBufferUsage_CopyDst,
+}
 
 // Buffer is memory on the device.
 type Buffer struct{ handle C.WGPUBuffer }
@@ -207,7 +169,7 @@ func (d Device) NewBuffer(label string, size int, usage Usage) (Buffer, error) {
 	text := C.CString(label)
 	defer C.free(unsafe.Pointer(text))
 	var r C.report
-	b := C.webgpu_buffer(d.d, text, C.uint64_t(size), C.uint32_t(usage), &r)
+	b := C.webgpu_buffer(d.d, text, C.uint64_t(size), usages[usage], &r)
 	return Buffer{b}, check(&r)
 }
 
@@ -283,49 +245,43 @@ func (d Device) NewPipeline(label, wgsl string, l Layout) (Pipeline, error) {
 // Release gives the pipeline back.
 func (p Pipeline) Release() { C.wgpuComputePipelineRelease(p.handle) }
 
-// Span is bytes of a buffer.
-type Span struct {
-	Buffer       Buffer
-	Offset, Size int
+// Commands is a list of dispatches in the form that the library is given.
+type Commands []C.dispatch
+
+// NewCommands makes the list, with a bind group for each dispatch. Nothing is left of a
+// list that fails.
+func (d Device) NewCommands(list []Dispatch) (Commands, error) {
+	commands := make(Commands, 0, len(list))
+	for _, next := range list {
+		group, err := d.newGroup(next.Layout, next.Spans)
+		if err != nil {
+			commands.Release()
+			return nil, err
+		}
+		commands = append(commands, C.dispatch{
+			pipeline: next.Pipeline.handle, group: group,
+			x: C.uint32_t(next.Groups[0]), y: C.uint32_t(next.Groups[1]), z: C.uint32_t(next.Groups[2]),
+		})
+	}
+	return commands, nil
 }
 
-// Group is the buffers of one dispatch.
-type Group struct{ handle C.WGPUBindGroup }
-
-// NewGroup binds spans in the order of the layout.
-func (d Device) NewGroup(l Layout, spans []Span) (Group, error) {
+// newGroup binds spans in the order of the layout.
+func (d Device) newGroup(l Layout, spans []Span) (C.WGPUBindGroup, error) {
 	list := make([]C.span, len(spans))
 	for i, s := range spans {
 		list[i] = C.span{s.Buffer.handle, C.uint64_t(s.Offset), C.uint64_t(s.Size)}
 	}
 	var r C.report
 	g := C.webgpu_group(d.d, l.group, unsafe.SliceData(list), C.uint32_t(len(list)), &r)
-	return Group{g}, check(&r)
+	return g, check(&r)
 }
 
-// Release gives the group back.
-func (g Group) Release() { C.wgpuBindGroupRelease(g.handle) }
-
-// Dispatch is a pipeline with its buffers and its number of workgroups.
-type Dispatch struct {
-	Pipeline Pipeline
-	Group    Group
-	Groups   [3]int
-}
-
-// Commands is a list of dispatches in the form that the library is given.
-type Commands []C.dispatch
-
-// NewCommands makes the list.
-func NewCommands(list []Dispatch) Commands {
-	commands := make(Commands, len(list))
-	for i, d := range list {
-		commands[i] = C.dispatch{
-			pipeline: d.Pipeline.handle, group: d.Group.handle,
-			x: C.uint32_t(d.Groups[0]), y: C.uint32_t(d.Groups[1]), z: C.uint32_t(d.Groups[2]),
-		}
+// Release gives the bind groups back.
+func (c Commands) Release() {
+	for _, d := range c {
+		C.wgpuBindGroupRelease(d.group)
 	}
-	return commands
 }
 
 // Submit encodes the commands as one pass and queues it.
@@ -342,9 +298,6 @@ func (d Device) Wait() error {
 	C.webgpu_wait(d.d, &r)
 	return check(&r)
 }
-
-// maxTimed is what one query set holds, 4096 queries by the standard.
-const maxTimed = 2048
 
 // Times runs each command in a pass of its own and returns the ticks at which it
 // began and ended. The unit is the adapter's own.

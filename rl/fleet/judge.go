@@ -1,0 +1,295 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Bounds on an item of verdicts: its completions, and its bytes, which go as one message.
+const (
+	askedMost  = 64
+	askedBytes = 512 << 10
+)
+
+// question is an item of verdicts and what became of it.
+type question struct {
+	item    verdict.Item
+	data    []byte // the item, encoded
+	places  []int  // of its completions among those of the call
+	done    []*verify.Verdict
+	by      string // worker; "": open
+	version int    // of the policy's weights
+	checked bool
+}
+
+// panel has the items of one call of Judge.
+type panel struct {
+	all  []*question
+	byID map[Digest]*question
+	open int
+}
+
+var _ rollout.Panel = (*Fleet)(nil)
+
+// Judge implements [rollout.Panel]: in mode Exact, workers judge what they have the
+// engines for. A verdict that is nil is the caller's to find.
+func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*verify.Verdict, error) {
+	out := make([]*verify.Verdict, len(questions))
+	if f.opt.Mode != Exact || f.opt.Judges == nil {
+		return out, nil
+	}
+	f.forget()
+	p, err := f.convene(questions)
+	if err == nil {
+		err = f.hearings(ctx, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range p.all {
+		if _, refused := f.policy.Refused[q.by]; q.by == "" || refused && !q.checked {
+			continue
+		}
+		for k, at := range q.places {
+			if out[at] = q.done[k]; out[at] != nil {
+				f.counts.Verdicts++
+			}
+		}
+		if !q.checked {
+			f.judged = append(f.judged, q)
+		}
+	}
+	return out, f.remember()
+}
+
+// forget keeps no verdicts of earlier weights: their workers are trusted with them.
+func (f *Fleet) forget() {
+	version := f.trainer.Version()
+	f.judged = slices.DeleteFunc(f.judged, func(q *question) bool {
+		if q.version != version {
+			first(f.trusted, q.by, q.version)
+		}
+		return q.version != version
+	})
+}
+
+// convene makes items of consecutive questions of one engine that a worker has.
+func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
+	p := &panel{byID: map[Digest]*question{}}
+	var last *question
+	bytesOf, size := 0, 0
+	for at, asks := range questions {
+		e, err := asks.Verifier.Engine()
+		n := 0
+		if err == nil {
+			n = f.opt.Judges(e.Release)
+		}
+		r := asks.Row
+		if n == 0 || !utf8.ValidString(r.ID) || !utf8.ValidString(r.Question) || !utf8.ValidString(r.Answer) { // JSON would change it
+			last = nil
+			continue
+		}
+		row, err := json.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("row %s: %w", r.ID, err)
+		}
+		more := len(row) + len(asks.Completion)
+		if more > askedBytes {
+			last = nil
+			continue
+		}
+		if last == nil || len(last.places) >= size || bytesOf+more > askedBytes || !sameEngine(last.item.Engine, e) {
+			last = &question{item: verdict.Item{Engine: e}, version: f.trainer.Version()}
+			p.all = append(p.all, last)
+			bytesOf, size = 0, min(max(1, len(questions)/(itemsPerSlot*n)), askedMost)
+		}
+		bytesOf += more
+		last.places = append(last.places, at)
+		rows := &last.item.Asked
+		if n := len(*rows); n == 0 || !bytes.Equal((*rows)[n-1].Row, row) {
+			*rows = append(*rows, verdict.Asked{Row: row})
+		}
+		a := &(*rows)[len(*rows)-1]
+		a.Completions = append(a.Completions, asks.Completion)
+	}
+	p.all = slices.DeleteFunc(p.all, func(q *question) bool { // of two that are equal, the caller answers one
+		q.data = q.item.Encode()
+		id := digestOf(q.data)
+		_, twice := p.byID[id]
+		if !twice {
+			p.byID[id] = q
+		}
+		return twice
+	})
+	p.open = len(p.all)
+	return p, nil
+}
+
+func sameEngine(a, b verify.Engine) bool {
+	return a.Verifier == b.Verifier && a.Release == b.Release && bytes.Equal(a.Options, b.Options)
+}
+
+// hearings offers the items of a panel and hears the answers, until all are there, no
+// worker is there that could answer, or nobody answers for long.
+func (f *Fleet) hearings(ctx context.Context, p *panel) error {
+	heard := len(p.all) == 0
+	if err := f.ask(ctx, p); err != nil {
+		return err
+	}
+	for round := 0; p.open > 0; {
+		present := f.present(p)
+		if present <= f.mute || round == hedges {
+			break
+		}
+		d, ok, err := f.next(ctx, round)
+		if err != nil {
+			return err
+		}
+		if ok {
+			took, err := f.hear(ctx, p, d)
+			if err != nil {
+				return err
+			}
+			if took {
+				heard, round, f.mute = true, 0, 0
+			}
+			continue
+		}
+		if round++; round < hedges {
+			f.counts.Hedged += p.open
+			if err := f.ask(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	f.mute = 0
+	if !heard {
+		f.mute = f.present(p)
+	}
+	return nil
+}
+
+// present is how many workers could answer an open item, of the engine that most have.
+func (f *Fleet) present(p *panel) int {
+	most := 0
+	for _, q := range p.all {
+		if q.by == "" {
+			most = max(most, f.opt.Judges(q.item.Engine.Release))
+		}
+	}
+	return most
+}
+
+// ask offers all open items.
+func (f *Fleet) ask(ctx context.Context, p *panel) error {
+	for _, q := range p.all {
+		if q.by != "" {
+			continue
+		}
+		if err := f.carrier.Offer(ctx, q.data); err != nil {
+			return err
+		}
+		f.counts.Offered++
+	}
+	return nil
+}
+
+// hear takes an answer. took says that it closed an item. What is no answer to the panel's
+// items is a late result, or a canary's.
+func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) (took bool, err error) {
+	id, err := answered(d.Result)
+	q := p.byID[id]
+	if _, refused := f.policy.Refused[d.Worker]; err != nil || q == nil || refused {
+		_, err := f.receive(ctx, &table{}, d)
+		return false, err
+	}
+	answer, err := q.item.Read(d.Result)
+	if err != nil {
+		f.counts.Dropped++
+		return false, f.refuse(ctx, &table{}, Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
+	}
+	if q.by != "" {
+		f.counts.Duplicates++
+		if disagree(answer, q.done) < 0 {
+			return false, nil
+		}
+		return false, f.recheck(ctx, q, said{q.by, q.done, q.item.Answer(q.done)}, said{d.Worker, answer, d.Result})
+	}
+	f.counts.Answered++
+	q.by, q.done = d.Worker, answer
+	p.open--
+	if f.audited(id) {
+		return true, f.recheck(ctx, q, said{d.Worker, answer, d.Result})
+	}
+	return true, nil
+}
+
+// said is what a worker answered to a question.
+type said struct {
+	worker   string
+	verdicts []*verify.Verdict
+	answer   []byte // as it came
+}
+
+// recheck judges a question here, in place of its worker. Who answered otherwise is
+// refused, unless this machine does not come to one verdict itself: what programs do may
+// hang on the clock.
+func (f *Fleet) recheck(ctx context.Context, q *question, all ...said) error {
+	f.counts.Audited++
+	q.checked = true
+	right := q.item.Judge(ctx)
+	if !slices.ContainsFunc(all, func(s said) bool { return disagree(s.verdicts, right) >= 0 }) {
+		return nil
+	}
+	q.done = right
+	for k, again := range q.item.Judge(ctx) {
+		if v := q.done[k]; v != nil && (again == nil || !again.Agrees(*v)) {
+			q.done[k] = nil
+		}
+	}
+	for _, s := range all {
+		k := disagree(s.verdicts, q.done)
+		if k < 0 {
+			continue
+		}
+		d := Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done),
+			Why: fmt.Sprintf("item %v, completion %d: its verdict is %s with score %v, and here it is %s with %v", digestOf(q.data), k+1, s.verdicts[k].Verdict, s.verdicts[k].Score, q.done[k].Verdict, q.done[k].Score)}
+		if err := f.refuse(ctx, &table{}, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeAgain checks the verdicts of a worker in earlier calls by the weights of now.
+func (f *Fleet) judgeAgain(ctx context.Context, worker, why string) error {
+	for _, q := range f.judged {
+		if q.by != worker || q.checked {
+			continue
+		}
+		f.counts.Audited++
+		if k := disagree(q.done, q.item.Judge(ctx)); k >= 0 {
+			return &rollout.LateError{Since: q.version, Err: fmt.Errorf("worker %s %s; another verdict of it, of item %v, is wrong too, and the run has used it", worker, why, digestOf(q.data))}
+		}
+		q.checked = true
+	}
+	return nil
+}
+
+// disagree is the first completion about which two settled verdicts differ; -1: none.
+func disagree(a, b []*verify.Verdict) int {
+	for k := range a {
+		if a[k] != nil && b[k] != nil && !a[k].Agrees(*b[k]) {
+			return k
+		}
+	}
+	return -1
+}

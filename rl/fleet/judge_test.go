@@ -1,0 +1,305 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+const paperEngine = "paper 1.0"
+
+func init() {
+	verify.Register(verify.Entry{Name: "test:paper", New: func(raw json.RawMessage) (verify.Verifier, error) { return judgeOnPaper{raw}, nil }})
+}
+
+// judgeOnPaper gives verdicts that are hashes. Completions with "slow" meet a limit.
+type judgeOnPaper struct{ raw json.RawMessage }
+
+func (v judgeOnPaper) Engine() (verify.Engine, error) {
+	return verify.Engine{Verifier: "test:paper", Options: v.raw, Release: paperEngine}, nil
+}
+
+func (v judgeOnPaper) Verify(row verify.Problem, completion string) verify.Verdict {
+	out, _ := v.Judge(row, completion)
+	return out
+}
+
+func (v judgeOnPaper) Judge(row verify.Problem, completion string) (verify.Verdict, bool) {
+	h := fnv.New64a()
+	fmt.Fprint(h, row.ID, row.Question, row.Answer, len(row.Metadata), completion)
+	x := h.Sum64()
+	out := verify.Accept(fmt.Sprint(x), "paper", "it is %x", x)
+	if x%3 == 0 {
+		out = verify.Reject(fmt.Sprint(x), "paper", "it is %x", x)
+	}
+	out.Values = map[string]float64{"x": float64(x), "nan": math.NaN()}
+	return out, !strings.Contains(completion, "slow")
+}
+
+// questionsOf are those of a step: some rows with several completions, of any bytes.
+func questionsOf(step, n int) []verify.Question {
+	out := make([]verify.Question, n)
+	for i := range out {
+		row := verify.Problem{ID: fmt.Sprint(i / 4), Question: "<&>", Metadata: map[string]json.RawMessage{"a": json.RawMessage(`[1, "<"]`)}}
+		text := fmt.Sprintf("completion %d of step %d \xff", i, step)
+		if i%7 == 0 {
+			text += "slow"
+		}
+		out[i] = verify.Question{Verifier: judgeOnPaper{json.RawMessage(`{"k":1}`)}, Row: row, Completion: text}
+	}
+	return out
+}
+
+// settled is what a caller has after a panel was asked: what is left, it judges itself.
+func settled(questions []verify.Question, by []*verify.Verdict) []verify.Verdict {
+	out := make([]verify.Verdict, len(questions))
+	for i, q := range questions {
+		if by != nil && by[i] != nil {
+			out[i] = *by[i]
+		} else {
+			out[i] = q.Verifier.Verify(q.Row, q.Completion)
+		}
+	}
+	return out
+}
+
+func sameVerdicts(a, b []verify.Verdict) bool {
+	return slices.EqualFunc(a, b, func(v, w verify.Verdict) bool { return v.Agrees(w) && v.Reason == w.Reason })
+}
+
+// onItsWay changes what a worker delivers.
+type onItsWay struct {
+	WorkerSide
+	item   []byte
+	change func(i verdict.Item, answer []byte) ([]byte, error)
+}
+
+func (c *onItsWay) Take(ctx context.Context, worker string, does ...string) (item []byte, err error) {
+	c.item, err = c.WorkerSide.Take(ctx, worker, does...)
+	return c.item, err
+}
+
+func (c *onItsWay) Deliver(ctx context.Context, worker string, answer []byte) error {
+	i, err := verdict.Decode(c.item)
+	if err == nil {
+		answer, err = c.change(i, answer)
+	}
+	if err != nil {
+		return err
+	}
+	return c.WorkerSide.Deliver(ctx, worker, answer)
+}
+
+// verifies is a worker whose answers are changed.
+func verifies(change func(i verdict.Item, answer []byte) ([]byte, error)) worker {
+	return func(ctx context.Context, c carrier, name string) error {
+		return Work(ctx, &onItsWay{WorkerSide: c, change: change}, name, nil, paperEngine)
+	}
+}
+
+func turned(i verdict.Item, answer []byte) ([]byte, error) {
+	all, err := i.Read(answer)
+	for _, v := range all {
+		if v != nil {
+			v.Verdict, v.Score = map[string]string{verify.Right: verify.Wrong, verify.Wrong: verify.Right}[v.Verdict], 1-v.Score
+		}
+	}
+	return i.Answer(all), err
+}
+
+var (
+	truthful = verifies(func(_ verdict.Item, answer []byte) ([]byte, error) { return answer, nil })
+	turning  = verifies(turned)
+	dying    = verifies(func(verdict.Item, []byte) ([]byte, error) { return nil, errors.New("killed") })
+	slow     = verifies(func(_ verdict.Item, answer []byte) ([]byte, error) { time.Sleep(time.Hour); return answer, nil })
+	cutting  = verifies(func(_ verdict.Item, answer []byte) ([]byte, error) { return answer[:len(answer)-1], nil })
+	shy      = verifies(func(i verdict.Item, _ []byte) ([]byte, error) { return i.Answer(make([]*verify.Verdict, i.Len())), nil })
+)
+
+// TestVerdicts: what a run comes to is equal with 0, 1 and 3 workers that judge, with one
+// that lies, dies, is slow, sends what is malformed or never has a verdict.
+func TestVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		workers []worker
+		refused string
+		mode    Mode
+		theirs  bool
+	}{
+		"none":      {nil, "", Exact, false},
+		"one":       {[]worker{truthful}, "", Exact, true},
+		"three":     {[]worker{truthful, truthful, truthful}, "", Exact, true},
+		"a liar":    {[]worker{turning, truthful}, "its verdict is", Exact, true},
+		"liars":     {[]worker{turning, turning}, "its verdict is", Exact, false},
+		"a killed":  {[]worker{dying, truthful}, "", Exact, true},
+		"a slow":    {[]worker{slow, truthful}, "", Exact, true},
+		"all slow":  {[]worker{slow, slow}, "", Exact, false},
+		"malformed": {[]worker{cutting, truthful}, "malformed", Exact, true},
+		"shy":       {[]worker{shy}, "", Exact, false},
+		"draft":     {[]worker{truthful}, "", Draft, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, tr := NewMemory(), &trainer{}
+			var notes []string
+			var disputes []Dispute
+			f := New(m, tr.asTrainer(), Options{Mode: c.mode, Audit: 1, Slots: fixed(0), Judges: func(string) int { return len(c.workers) - len(notes) },
+				Note: func(text string) { notes = append(notes, text) }, Disputed: func(d Dispute) error { disputes = append(disputes, d); return nil }})
+			defer f.Close()
+			var running sync.WaitGroup
+			defer func() { m.Close(); running.Wait() }()
+			for i, w := range c.workers {
+				running.Go(func() { _ = w(t.Context(), m, fmt.Sprint("w", i)) })
+			}
+			for step := range 4 {
+				tr.version = step
+				requests, questions := requestsOf(step, 4), questionsOf(step, 60)
+				if _, err := f.Sample(t.Context(), requests); err != nil {
+					t.Fatal(err)
+				}
+				by, err := f.Judge(t.Context(), questions)
+				if err != nil || !sameVerdicts(settled(questions, by), settled(questions, nil)) {
+					t.Errorf("%s: step %d has other verdicts: %v", name, step, err)
+				}
+			}
+			n := f.Counts()
+			if (n.Verdicts > 0) != (c.theirs || c.refused != "") || (n.Refused > 0) != (c.refused != "") || len(notes) != n.Refused {
+				t.Errorf("%s: %+v, notes %q", name, n, notes)
+			}
+			for _, note := range notes {
+				if !strings.Contains(note, c.refused) {
+					t.Errorf("%s: note %q", name, note)
+				}
+			}
+			for _, d := range disputes {
+				i, err := verdict.Decode(d.Asked)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if right, err := i.Read(d.Right); d.Right != nil && (err != nil || disagree(right, i.Judge(t.Context())) >= 0) {
+					t.Errorf("%s: the dispute is not repeated: %v", name, err)
+				}
+			}
+			if len(disputes) != n.Refused {
+				t.Errorf("%s: %d disputes", name, len(disputes))
+			}
+		})
+	}
+}
+
+// TestJudgeLooksBack: a worker that is found to lie makes the run go back behind what it
+// judged before and nobody checked.
+func TestJudgeLooksBack(t *testing.T) {
+	type step struct {
+		version int
+		lies    bool
+		audit   float64
+	}
+	for name, c := range map[string]struct {
+		steps []step
+		since int // -1: the run goes on
+	}{
+		"a first lie":                       {[]step{{3, true, 1}}, -1},
+		"honest before, by earlier weights": {[]step{{3, false, 0}, {4, true, 1}}, 3},
+		"honest before, by these weights":   {[]step{{3, false, 0}, {3, true, 1}}, -1},
+		"a lie before, by these weights":    {[]step{{3, true, 0}, {3, true, 1}}, 3},
+		"all was checked":                   {[]step{{3, false, 1}, {4, true, 1}}, -1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, tr := NewMemory(), &trainer{}
+			defer m.Close()
+			trusted := map[string]int{}
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(0), Judges: func(string) int { return 1 },
+				Remember: func(t map[string]int, _ map[string]string) error { trusted = maps.Clone(t); return nil }})
+			defer f.Close()
+			lies := false
+			go verifies(func(i verdict.Item, answer []byte) ([]byte, error) {
+				if lies {
+					return turned(i, answer)
+				}
+				return answer, nil
+			})(t.Context(), m, "w")
+			var err error
+			for i, s := range c.steps {
+				if err != nil {
+					t.Fatalf("%s: step %d: %v", name, i-1, err)
+				}
+				tr.version, lies, f.opt.Audit = s.version, s.lies, s.audit
+				_, err = f.Judge(t.Context(), questionsOf(i, 20))
+				if s.audit == 0 && trusted["w"] != s.version {
+					t.Errorf("%s: step %d: trusted %v", name, i, trusted)
+				}
+			}
+			var late *rollout.LateError
+			if (c.since >= 0) != errors.As(err, &late) || late != nil && late.Since != c.since || c.since < 0 && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// TestDrift: where a worker has other bits than at its last canary, without having joined
+// again, the run goes back to where it began to rely on it since.
+func TestDrift(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps, drifts int // versions 1 to steps; that from which on the bits are others
+		audit         float64
+		rejoins       bool
+		since         int // -1: the run goes on
+	}{
+		"at the first canary after":  {17, 10, 0, false, 1},
+		"a good canary in between":   {33, 20, 0, false, 17},
+		"nothing since was used":     {17, 17, 1, false, -1},
+		"another machine in its key": {17, 17, 0, true, -1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, tr := NewMemory(), &trainer{}
+			defer m.Close()
+			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Audit: c.audit})
+			defer f.Close()
+			go Work(t.Context(), m, "w", engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+				out, err := p.Sample(t.Context(), r, seed)
+				if tr.version >= c.drifts {
+					for i := range out {
+						wrongLogprob(&out[i][0])
+					}
+				}
+				return out, err
+			}))
+			var err error
+			for v := 1; v <= c.steps && err == nil; v++ {
+				tr.version = v
+				if c.rejoins && v == c.steps {
+					m.Forget("w")
+				}
+				var got [][]rollout.Segment
+				got, err = f.Sample(t.Context(), requestsOf(v, 8))
+				if v < c.drifts || c.since < 0 {
+					if want, _ := tr.Sample(t.Context(), requestsOf(v, 8)); err != nil || !reflect.DeepEqual(got, want) {
+						t.Errorf("%s: version %d: %v", name, v, err)
+					}
+				}
+			}
+			var late *rollout.LateError
+			if (c.since >= 0) != errors.As(err, &late) || late != nil && (late.Since != c.since || !strings.Contains(err.Error(), "other bits than at its last canary")) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if f.policy.Known["w"] != classNear {
+				t.Errorf("%s: the class is %q", name, f.policy.Known["w"])
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package rollout
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/rlzero/rlzero/verify"
+)
+
+// place is a verdict to be found: that of a verifier, 0 being the task, about a path.
+type place struct{ group, path, verifier int }
+
+// Judge gives all completions of groups their texts and verdicts: the task's, then those of
+// the verifiers besides.
+func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify.Verifier) error {
+	err := each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
+	if err != nil {
+		return err
+	}
+	known, err := c.ask(ctx, groups, besides)
+	if err != nil {
+		return err
+	}
+	return each(ctx, groups, func(g, path int) {
+		p, problem := &groups[g].Paths[path], groups[g].Problem
+		ended := groups[g].Segments[p.Leaf].Ended()
+		p.Verdicts = make([]verify.Verdict, 1+len(besides))
+		for k := range p.Verdicts {
+			if v := known[place{g, path, k}]; v != nil {
+				p.Verdicts[k] = *v
+				continue
+			}
+			p.Verdicts[k] = verify.Guard(func() verify.Verdict {
+				if k == 0 {
+					return c.Task(problem, p.Text, ended)
+				}
+				return besides[k-1].Verify(problem, p.Text)
+			})
+		}
+	})
+}
+
+// each calls do for all paths of groups, side by side: a verdict that runs a program may
+// take tens of milliseconds.
+func each(ctx context.Context, groups []Group, do func(group, path int)) error {
+	var work sync.WaitGroup
+	next := make(chan place)
+	for range runtime.GOMAXPROCS(0) {
+		work.Go(func() {
+			for at := range next {
+				do(at.group, at.path)
+			}
+		})
+	}
+	defer work.Wait()
+	defer close(next)
+	for i := range groups {
+		for j := range groups[i].Paths {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			next <- place{group: i, path: j}
+		}
+	}
+	return nil
+}
+
+// text is what verifiers read of a path.
+func (c *Collector) text(g *Group, path int) string {
+	leaf := g.Segments[g.Paths[path].Leaf]
+	if at := leaf.Parent; g.Segments[at].Author == Given {
+		leaf.IDs = slices.Concat(g.Segments[at].IDs, leaf.IDs)
+	}
+	return leaf.Text(c.Renderer)
+}
+
+// ask has the panel judge what it can.
+func (c *Collector) ask(ctx context.Context, groups []Group, besides []verify.Verifier) (map[place]*verify.Verdict, error) {
+	if c.Panel == nil {
+		return nil, nil
+	}
+	var questions []verify.Question
+	var places []place
+	for k, v := range append([]verify.Verifier{c.Asks}, besides...) {
+		portable, ok := v.(verify.Portable)
+		if !ok {
+			continue
+		}
+		for i, g := range groups {
+			for j, p := range g.Paths {
+				if k == 0 && !g.Segments[p.Leaf].Ended() {
+					continue
+				}
+				questions = append(questions, verify.Question{Verifier: portable, Row: g.Problem, Completion: p.Text})
+				places = append(places, place{i, j, k})
+			}
+		}
+	}
+	if len(questions) == 0 {
+		return nil, nil
+	}
+	verdicts, err := c.Panel.Judge(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	known := map[place]*verify.Verdict{}
+	for i, v := range verdicts {
+		known[places[i]] = v
+	}
+	return known, nil
+}
