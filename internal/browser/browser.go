@@ -291,6 +291,13 @@ func (b *Browser) eval(script string, into any) error {
 	return json.Unmarshal(out.Result.Value, into)
 }
 
+// CrashGPU ends the browser's GPU process, as a driver that fails does: pages lose their
+// devices.
+func (b *Browser) CrashGPU() {
+	b.t.Helper()
+	b.call("Browser.crashGpuProcess", nil, nil)
+}
+
 // codes of the keys that are no letters.
 var codes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27}
 

@@ -34,7 +34,9 @@ func (v judgeOnPaper) Engine() (verify.Engine, error) {
 	return verify.Engine{Verifier: "test:paper", Options: v.raw, Release: paperEngine}, nil
 }
 
+// Verify is what the trainer does, which is slow.
 func (v judgeOnPaper) Verify(row verify.Problem, completion string) verify.Verdict {
+	time.Sleep(time.Second)
 	out, _ := v.Judge(row, completion)
 	return out
 }
