@@ -203,29 +203,29 @@ func TestPage(t *testing.T) {
 	write(b, small)
 	b.Wait("document.querySelector('#faults').textContent.includes('memory')")
 	train(b)
-	b.Wait("R.runs.get('countdown-short').rows.length > 0")
+	b.Wait("R.runs.get('sums').rows.length > 0")
 	click(b, "Pause")
 	b.Wait("document.querySelector('.bar').textContent.includes('paused')")
 	var size int // not the lines: an evaluation after a stage completes the last one
-	b.Eval("R.runs.get('countdown-short').sizes['metrics.jsonl']", &size)
+	b.Eval("R.runs.get('sums').sizes['metrics.jsonl']", &size)
 	click(b, "One step")
-	b.Wait(fmt.Sprintf("R.runs.get('countdown-short').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", size))
+	b.Wait(fmt.Sprintf("R.runs.get('sums').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", size))
 	quiet(t, b, "pause and step")
 
 	open(b, url) // the run ends with its page
-	b.Eval("location.hash = '#/run/countdown-short/now'", nil)
+	b.Eval("location.hash = '#/run/sums/now'", nil)
 	b.Wait("document.querySelector('.bar') && document.querySelector('.bar').textContent.includes('closed')")
 	click(b, "Continue")
-	finished(b, "countdown-short")
+	finished(b, "sums")
 	b.Eval("location.hash = '#/'", nil)
 	write(b, small)
 	train(b)
-	finished(b, "countdown-short-2")
-	if again, straight := bytesOf(b, "countdown-short"), bytesOf(b, "countdown-short-2"); again != straight {
+	finished(b, "sums-2")
+	if again, straight := bytesOf(b, "sums"), bytesOf(b, "sums-2"); again != straight {
 		t.Errorf("the run that went on after its page was closed has bytes %s, the other %s", again, straight)
 	}
 	click(b, "Run its control")
-	finished(b, "countdown-short-2-random")
+	finished(b, "sums-2-random")
 	quiet(t, b, "two runs and a control")
 	takesAway(t, b)
 	looks(t, b)
@@ -236,7 +236,7 @@ func TestPage(t *testing.T) {
 func takesAway(t *testing.T, b *browser.Browser) {
 	unpacked := func(model bool) map[string][]byte {
 		var data []byte
-		b.Eval(fmt.Sprintf(`R.program.ask("zip", { run: "countdown-short-2", model: %v }).then(({ bytes }) => btoa(bytes.reduce((s, c) => s + String.fromCharCode(c), "")))`, model), &data)
+		b.Eval(fmt.Sprintf(`R.program.ask("zip", { run: "sums-2", model: %v }).then(({ bytes }) => btoa(bytes.reduce((s, c) => s + String.fromCharCode(c), "")))`, model), &data)
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 		must(t, err)
 		files := map[string][]byte{}
@@ -262,7 +262,7 @@ func takesAway(t *testing.T, b *browser.Browser) {
 	must(t, err)
 	sample := `R.program.ask("sample", { model: %q, prompt: "3 5 > 8:", n: 3, temperature: 1, tokens: 8, seed: 1 }).then(({ value }) => value)`
 	var was, is []string
-	b.Eval(fmt.Sprintf(sample, "/runs/countdown-short-2"), &was)
+	b.Eval(fmt.Sprintf(sample, "/runs/sums-2"), &was)
 	b.Eval(fmt.Sprintf(`R.program.ask("import", { name: "mine" }, Object.entries(%s).map(([name, data]) => ({ name, bytes: Uint8Array.from(atob(data), (c) => c.charCodeAt(0)) })))`, files), nil)
 	b.Eval(fmt.Sprintf(sample, "/models/mine"), &is)
 	if len(was) != 3 || !slices.Equal(was, is) {
@@ -291,7 +291,7 @@ func looks(t *testing.T, b *browser.Browser) {
 		dark  bool
 	}{{390, false}, {1280, true}} {
 		b.View(view.width, 900, view.dark)
-		for _, hash := range []string{"#/", "#/run/countdown-short/now"} {
+		for _, hash := range []string{"#/", "#/run/sums/now"} {
 			b.Eval(fmt.Sprintf("location.hash = %q", hash), nil)
 			b.Wait("window.shownHash === location.hash")
 			b.Eval("document.querySelectorAll('main details').forEach((d) => { d.open = true; })", nil)
@@ -320,7 +320,7 @@ func TestGPU(t *testing.T) {
 	}
 	write(b, small)
 	train(b)
-	finished(b, "countdown-blind")
+	finished(b, "sums")
 	quiet(t, b, "a run")
 	if os.Getenv("RLZERO_LONG") == "" {
 		return
@@ -328,13 +328,13 @@ func TestGPU(t *testing.T) {
 	b.Eval("location.hash = '#/'", nil)
 	write(b, small)
 	train(b)
-	b.Wait("R.runs.get('countdown-blind-2').rows.length > 3")
+	b.Wait("R.runs.get('sums-2').rows.length > 3")
 	b.LoseGPU()
 	b.Wait("document.querySelector('.bar').textContent.includes('took the GPU away')")
 	b.Complaints() // the browser tells of its GPU too
 	click(b, "Continue")
-	finished(b, "countdown-blind-2")
-	if one, two := bytesOf(b, "countdown-blind"), bytesOf(b, "countdown-blind-2"); one != two {
+	finished(b, "sums-2")
+	if one, two := bytesOf(b, "sums"), bytesOf(b, "sums-2"); one != two {
 		t.Errorf("a run has bytes %s, one whose device was lost %s", one, two)
 	}
 	quiet(t, b, "a lost device")
@@ -342,30 +342,6 @@ func TestGPU(t *testing.T) {
 
 // onGPU makes the page take SwiftShader's GPU.
 const onGPU = "?device=webgpu"
-
-// learns is a recipe whose held-out accuracy rises within minutes without a GPU.
-const learns = `base = "chain-sum-tiny"
-about = "sums of two numbers"
-[model]
-layers = 1
-width = 64
-heads = 2
-mlp = 128
-[task]
-eval_problems = 64
-[task.settings]
-terms = 2
-max_number = 30
-max_total = 60
-[[stage]]
-name = "warm-up"
-until_valid = 0.5
-hold_steps = 1200
-decay_steps = 100
-[[stage]]
-name = "rl"
-steps = 30
-`
 
 // patiently waits for something that takes minutes, as long as there is progress.
 func patiently(b *browser.Browser, until, progress string) {
@@ -388,19 +364,18 @@ func TestLearns(t *testing.T) {
 	done := func(run string) {
 		patiently(b, fmt.Sprintf("(R.runs.get(%q) || {}).receipt", run), "[...R.runs.values()].map((r) => r.sizes['metrics.jsonl'])")
 	}
-	write(b, learns)
 	train(b)
-	done("countdown-short")
+	done("sums")
 	var pass []float64
-	b.Eval("R.runs.get('countdown-short').evals().map((e) => e.pass)", &pass)
+	b.Eval("R.runs.get('sums').evals().map((e) => e.pass)", &pass)
 	t.Logf("held-out accuracy %v", pass)
 	if len(pass) < 2 || pass[len(pass)-1] <= pass[0] {
 		t.Errorf("held-out accuracy does not rise: %v", pass)
 	}
 	b.Eval("location.hash = '#/'", nil)
-	b.Eval("document.querySelector('input[value=countdown-short]').dispatchEvent(new Event('change'))", nil)
+	write(b, "base = \"countdown-short\"\n")
 	train(b)
-	done("countdown-short-2")
+	done("sums-2")
 	b.Eval("location.hash = '#/'", nil)
 	click(b, "Check it")
 	patiently(b, "document.querySelector('#doctor pre, #doctor .failed')", "document.querySelector('#doctor').textContent")

@@ -5,11 +5,11 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -261,9 +261,13 @@ func (p *program) device() (gpu.Caps, error) {
 	return p.caps, nil
 }
 
-// shown are the presets of the page: they need no files, and learn within minutes. The
-// last and smallest comes first without a GPU.
-var shown = []string{"countdown-blind", "chain-sum-tiny", "countdown-tiny", "countdown-short"}
+// sums is the recipe that comes first: the presets take longer.
+//
+//go:embed sums.toml
+var sums string
+
+// shown are the presets behind it: they need no files, and learn within minutes on a GPU.
+var shown = []string{"countdown-blind", "chain-sum-tiny", "countdown-tiny"}
 
 // about says what there is: version, device and presets.
 func about(p *program, _ call) (any, []byte, error) {
@@ -276,12 +280,12 @@ func about(p *program, _ call) (any, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	names := slices.Clone(shown)
-	if caps.Kind == gpu.Reference {
-		slices.Reverse(names)
+	first, err := recipe.Parse(fileOf("sums"), sums, nil)
+	if err != nil { // it is part of the program
+		panic(err)
 	}
-	var list []preset
-	for _, name := range names {
+	list := []preset{{"sums", first.About, sums}}
+	for _, name := range shown {
 		p, _ := presets.Find(name)
 		list = append(list, preset{p.Name, p.About, p.Text})
 	}
