@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate bench clean
+.PHONY: demo build web test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate bench clean
 
 demo: build
 	@.ci/needs demo
@@ -14,6 +14,13 @@ demo: build
 # Without cgo; on macOS with it, for WebGPU reaches Metal there.
 build:
 	CGO_ENABLED=$(if $(filter Darwin,$(shell uname -s)),1,0) go build -trimpath -ldflags '$(LDFLAGS)' -o rlzero .
+
+# dist/web: the page that trains in the browser, for any web server; here: rlzero page --try dist/web
+WEB := dist/web
+web:
+	@rm -rf $(WEB) && mkdir -p $(WEB)
+	GOOS=js GOARCH=wasm go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)' -o $(WEB)/rlzero.wasm ./web
+	go run ./web/internal/site $(WEB) "$$(go env GOROOT)/lib/wasm/wasm_exec.js"
 
 # Every package on every device found; lavapipe must be among them.
 test: build
@@ -84,7 +91,7 @@ cross:
 		debug="-gcflags=all=-dwarf=false"; [ $$p != $$(go env GOHOSTOS)/$$(go env GOHOSTARCH) ] || debug=; \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build $$debug -ldflags='-s -w' -o /dev/null . || exit 1; \
 	done
-	@echo "build js/wasm"; GOOS=js GOARCH=wasm go build ./gpu/webgpu ./rl/doctor
+	@echo "build js/wasm"; GOOS=js GOARCH=wasm go build -trimpath -o /dev/null ./web
 	@if command -v gcc >/dev/null; then echo "build with cgo"; CGO_ENABLED=1 go build -o /dev/null .; fi
 
 # dist/: a stripped binary for each platform, the same bytes from the same source
