@@ -42,32 +42,13 @@ func TestKill(t *testing.T) {
 		t.Setenv("RLZERO_DEVICE", "ref")
 	}
 	program := buildProgram(t)
-	base := filepath.Join(t.TempDir(), "undisturbed")
-	began := time.Now()
-	p := program.start(t, base)
-	if code := p.wait(); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, p.shown())
-	}
-	length := time.Since(began)
-	want := filesOf(t, base)
-	exactOnPolicy(t, base)
-
-	t.Run("kill", func(t *testing.T) {
-		for kills > 0 {
-			dir := filepath.Join(t.TempDir(), "killed")
-			var spent uint64
-			p := program.start(t, dir)
-			for spent < kills && p.kill(rng, length/2) {
-				spent++
-				p = program.start(t, dir)
-			}
-			if code := p.wait(); code != 0 {
-				t.Fatalf("exit code %d after %d kills:\n%s", code, spent, p.shown())
-			}
-			kills -= spent
-			sameFiles(t, filesOf(t, dir), want)
-			t.Logf("%d kills in one run", spent)
-		}
+	want, length := program.undisturbed(t)
+	killed(t, program, kills-kills/2, rng, want, length)
+	t.Run("lag", func(t *testing.T) { // open steps are a part of the checkpoints
+		late := program
+		late.sets = []string{"stage.rl.lag=3", "stage.rl.algorithm.weight=tis"}
+		want, length := late.undisturbed(t)
+		killed(t, late, kills/2, rng, want, length)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "interrupted")
@@ -98,6 +79,41 @@ func TestKill(t *testing.T) {
 	})
 }
 
+// undisturbed are the files of a run that nothing happens to, and how long it takes.
+func (pr program) undisturbed(t *testing.T) (files map[string]string, length time.Duration) {
+	t.Helper()
+	dir, began := filepath.Join(t.TempDir(), "undisturbed"), time.Now()
+	p := pr.start(t, dir)
+	if code := p.wait(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, p.shown())
+	}
+	length = time.Since(began)
+	if pr.sets == nil {
+		exactOnPolicy(t, dir)
+	}
+	return filesOf(t, dir), length
+}
+
+// killed trains until so many kills are spent, and compares what the runs come to.
+func killed(t *testing.T, pr program, kills uint64, rng *rand.Rand, want map[string]string, length time.Duration) {
+	t.Helper()
+	for kills > 0 {
+		dir := filepath.Join(t.TempDir(), "killed")
+		var spent uint64
+		p := pr.start(t, dir)
+		for spent < kills && p.kill(rng, length/2) {
+			spent++
+			p = pr.start(t, dir)
+		}
+		if code := p.wait(); code != 0 {
+			t.Fatalf("exit code %d after %d kills:\n%s", code, spent, p.shown())
+		}
+		kills -= spent
+		sameFiles(t, filesOf(t, dir), want)
+		t.Logf("%d kills in one run", spent)
+	}
+}
+
 func number(t *testing.T, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -111,7 +127,10 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-type program struct{ path string }
+type program struct {
+	path string
+	sets []string // changes of the recipe besides those of start
+}
 
 func buildProgram(t testing.TB) program {
 	t.Helper()
@@ -119,7 +138,7 @@ func buildProgram(t testing.TB) program {
 	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return program{path}
+	return program{path: path}
 }
 
 // start trains in a folder, or resumes the run that is there. Random rewards
@@ -132,8 +151,8 @@ func (pr program) start(t *testing.T, dir string) *process {
 		return pr.run(t, "train", "--resume", "--run", dir)
 	}
 	args := []string{"train", "--run", dir, "countdown-short"}
-	for _, set := range []string{"stage.rl.reward=random", "checkpoint.keep=1000", "stage.warm-up.checkpoint_every=10", "stage.rl.checkpoint_every=2",
-		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=16", "stage.warm-up.batch_size=8", "stage.rl.prompts_per_step=8"} {
+	for _, set := range append([]string{"stage.rl.reward=random", "checkpoint.keep=1000", "stage.warm-up.checkpoint_every=10", "stage.rl.checkpoint_every=2",
+		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=16", "stage.warm-up.batch_size=8", "stage.rl.prompts_per_step=8"}, pr.sets...) {
 		args = append(args, "--set", set)
 	}
 	return pr.run(t, args...)

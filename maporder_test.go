@@ -20,8 +20,7 @@ import (
 // mapLoops are functions with a loop over a map that looks as if its order
 // mattered and whose does not, for the reason given.
 var mapLoops = map[string]string{
-	"rl/cast/policy.go Save":  "the writing is that of functions kept by file name",
-	"rl/run/finish.go report": "each curve is a file of its own",
+	"rl/cast/policy.go Save": "the writing is that of functions kept by file name",
 }
 
 // TestMapOrder: Go visits maps in random order, and a run's bytes may not depend

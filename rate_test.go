@@ -32,8 +32,8 @@ func BenchmarkTwoWorkers(b *testing.B) {
 func drawing(b *testing.B, program program, n int) float64 {
 	dir := filepath.Join(b.TempDir(), "run")
 	args := []string{"train", "--run", dir, "--workers", "nats", "--workers-mode", "exact", "--audit", "0", "countdown-short"}
-	for _, set := range []string{"stage.rl.reward=random", "stage.warm-up.skip=true", "stage.rl.steps=8", "stage.rl.eval_every=0", "task.eval_problems=1", "task.eval_samples=1",
-		"stage.rl.prompts_per_step=128", "stage.rl.group_size=16", "stage.rl.updates_per_rollout=1"} {
+	for _, set := range []string{"stage.rl.reward=random", "stage.warm-up.skip=true", "stage.rl.steps=5", "stage.rl.eval_every=0", "task.eval_problems=1", "task.eval_samples=1",
+		"stage.rl.prompts_per_step=64", "stage.rl.group_size=16", "stage.rl.updates_per_rollout=1"} {
 		args = append(args, "--set", set)
 	}
 	trainer := program.run(b, args...)

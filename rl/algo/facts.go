@@ -27,11 +27,11 @@ func Facts() []formula.Fact {
 func RunFacts() []formula.Fact { return slices.Clone(runFacts) }
 
 // StaleFacts are those that a stage can supply in which not all completions are sampled
-// afresh: with [stage.second_chance] or [stage.replay].
+// afresh: with [stage.second_chance], [stage.replay] or lag.
 func StaleFacts() []formula.Fact {
-	const needs = "; with [stage.second_chance] or [stage.replay]"
+	const needs = "; with [stage.second_chance], [stage.replay] or lag"
 	return []formula.Fact{
-		{Name: "fresh", Level: formula.Completion, Condition: true, Meaning: "the policy sampled it in this step, with no second chance" + needs},
+		{Name: "fresh", Level: formula.Completion, Condition: true, Meaning: "the policy sampled it for this step, with no second chance" + needs},
 		{Name: "replayed", Level: formula.Completion, Condition: true, Meaning: "its group is one of an earlier step, which was stored" + needs},
 		{Name: "foreign", Level: formula.Completion, Condition: true, Meaning: "a file has it; its old is start" + needs},
 		{Name: "hinted", Level: formula.Completion, Condition: true, Meaning: "it was sampled with a hint in its prompt, or behind the beginning of a solution" + needs},
@@ -97,9 +97,9 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 	nowFact("value", "", "what the value head says now: a linear map of the final hidden state that the token is drawn from, learnt by a loss that reads it"),
 	tokenFact("start", "nats", "log-prob by the trainer at the beginning of the step; equal to old, to the bit, unless the row is stale, foreign or re-prompted"),
 	tokenFact("ref", "nats", "log-prob by the reference policy: the policy at the beginning of the stage"),
-	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn"),
+	tokenFact("old_uniform_logp", "nats", "uniform_logp when the token was drawn; for methods with lag: when the step begins"),
 	tokenFact("ema", "nats", "log-prob by the moving average of the policy's weights over the updates of the stage, which keep the share ema_decay of themselves at each; costs a second copy of what is trained and a forward pass"),
-	tokenFact("old_value", "", "value when the token was drawn; of replayed rows: when the step begins; costs a forward pass"),
+	tokenFact("old_value", "", "value when the token was drawn; of replayed rows and with lag: when the step begins; costs a forward pass"),
 	tokenFact("noise", "", "uniform between 0 and 1, by seed, step and place"),
 	textFact("inside", "the token is, in part or as a whole, in a match of the regular expression in the text of the completion, such as inside('(?s)<think>.*?</think>'); the end token is in none"),
 	textFact("begins", "a match of the regular expression begins in the token, as a line does where begins('(?m)^') holds; of a character of several tokens the last counts"),

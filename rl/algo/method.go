@@ -190,7 +190,8 @@ var general = map[string]string{
 	"policy/equal":           "batch_token_count(logp == old)",
 }
 
-// ofFresh are those that leave out what was not sampled afresh, where a stage tells.
+// ofFresh are those that leave out what was not sampled afresh, where a stage tells. Sampler
+// and trainer are compared where they had the same weights.
 var ofFresh = map[string]string{
 	"reward/mean":            "batch_mean(reward, fresh)",
 	"reward/std":             "batch_std(reward, fresh)",
@@ -199,14 +200,14 @@ var ofFresh = map[string]string{
 	"groups/all_right_share": "prompts_mean(group_min(reward) >= 1, group_max(replayed) == 0)",
 	"groups/all_wrong_share": "prompts_mean(group_max(reward) < 1, group_max(replayed) == 0)",
 	"rollout/not_scored":     "batch_count(not scored(reward), not replayed)",
-	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old), fresh)",
-	"policy/compared":        "batch_token_count(scored(logp), fresh)",
-	"policy/equal":           "batch_token_count(logp == old, fresh)",
+	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old), fresh and age == 0)",
+	"policy/compared":        "batch_token_count(scored(logp), fresh and age == 0)",
+	"policy/equal":           "batch_token_count(logp == old, fresh and age == 0)",
 }
 
 // free are facts that a metric may read although the method does not: a run has them
 // anyway.
-var free = []string{"reward", "logp", "old", "start", "entropy", "fresh", "replayed"}
+var free = []string{"reward", "logp", "old", "start", "entropy", "fresh", "replayed", "age"}
 
 // Algorithm is a method that has been read and checked over the facts that there
 // are. It is safe for concurrent use.

@@ -1,6 +1,10 @@
 package algo
 
-import "github.com/rlzero/rlzero/rl/formula"
+import (
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/formula"
+)
 
 // Teaches tells whether groups of a size can have an advantage other than 0: it tries
 // the method on four groups with rewards of 0 and 1. What cannot be tried may.
@@ -40,4 +44,19 @@ func (a *Algorithm) Teaches(size int) bool {
 		}
 	}
 	return false
+}
+
+// Corrects says whether the loss reads old, the advantage apart: whether it takes into account
+// by which weights a token was drawn. A clip of the ratio does not, as ratios are to start.
+func (a *Algorithm) Corrects() bool {
+	text := a.Method.text(a.facts)
+	for _, name := range []string{"A", advantagePart, keepPart} {
+		delete(text.Parts, name)
+	}
+	for _, p := range presetTexts().library {
+		if p.Kind == advantagePart { // such as returns, which a loss of values reads
+			delete(text.Library, p.Name)
+		}
+	}
+	return slices.Contains(text.Names(lossPart), "old")
 }

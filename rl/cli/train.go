@@ -49,6 +49,10 @@ drawn is checked, and replaced from the first that differs. In mode exact, worke
 machines that offer it judge completions too (rlzero worker --for verify), by the verifiers
 that run programs.
 
+With lag = 1 in an rl stage workers draw while the run learns, and the longer of the two
+counts: rlzero recipes show countdown-lag. --dry-run tells what a lag means, and whether the
+loss corrects for it.
+
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
 loopback at a free port. nats://HOST:PORT is a NATS server that is there; /NAME after it

@@ -87,8 +87,8 @@ max_prompt_tokens = 24
 name = "rl"
 kind = "rl"
 steps = 4
-prompts_per_step = 4
-group_size = 8
+prompts_per_step = 8
+group_size = 16
 [stage.sampling]
 max_completion_tokens = 8
 `

@@ -72,6 +72,25 @@ func edit(t *testing.T, file, pattern, with string) (restore func()) {
 	return func() { write(string(old)) }
 }
 
+// TestDrawsLagged: with a lag, the weights of a checkpoint are held against the step that they
+// drew, and the first weights of the stage against all steps that they drew.
+func TestDrawsLagged(t *testing.T) {
+	r := draws(t, drawnRun(t, "stage.rl.lag=1", "stage.rl.algorithm.weight=tis"))
+	var names []string
+	for _, c := range r.Checks {
+		names = append(names, c.Name)
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+		if c.Name == "step 11" && !strings.HasSuffix(c.Detail, "weights of step-000009") {
+			t.Errorf("step 11: %s", c.Detail)
+		}
+	}
+	if want := []string{"this device", "step 9", "step 10", "evaluation after warm-up", "step 11", "evaluation after rl"}; !r.OK || !slices.Equal(names, want) {
+		t.Errorf("checks %q, want %q", names, want)
+	}
+}
+
 // TestDraws: what a run recorded is what is drawn again: the steps of all checkpoints,
 // and the evaluations after both stages. What was changed in a log is named with its
 // line, and a damaged checkpoint is left out.

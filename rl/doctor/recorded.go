@@ -45,24 +45,9 @@ type sitting struct {
 
 // sittingsOf are those that were drawn with the weights of a checkpoint.
 func sittingsOf(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
-	var out []sitting
-	drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1)
+	out, err := steps(dir, r, s)
 	if err != nil {
 		return nil, err
-	}
-	if len(drawn) > 0 {
-		index, st, err := stageOf(r, drawn[0])
-		if err != nil {
-			return nil, fmt.Errorf("completions.jsonl: %w", err)
-		}
-		step := s.At.Step
-		if index != s.At.Stage { // the stages between them are skipped
-			step = 0
-		}
-		out = append(out, sitting{
-			name: fmt.Sprintf("step %d", s.At.Total+1), log: "completions.jsonl", lines: drawn, each: st.RL.GroupSize,
-			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step},
-		})
 	}
 	measured, err := readLog(filepath.Join(dir, "evaluations.jsonl"), s.At.Total)
 	if err != nil {
@@ -78,6 +63,43 @@ func sittingsOf(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 			return nil, fmt.Errorf("evaluations.jsonl: %w", err)
 		}
 		out, measured = append(out, e), measured[n:]
+	}
+	return out, nil
+}
+
+// steps are the steps of training that were drawn with the weights of a checkpoint: the next
+// one, or the one that a lag puts in its place. The first weights of a stage draw those before
+// that too.
+func steps(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
+	var out []sitting
+	drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1)
+	if err != nil || len(drawn) == 0 {
+		return nil, err
+	}
+	index, st, err := stageOf(r, drawn[0])
+	if err != nil {
+		return nil, fmt.Errorf("completions.jsonl: %w", err)
+	}
+	step, first := s.At.Step, st.Lag
+	if index != s.At.Stage { // the stages between them are skipped
+		step = 0
+	}
+	if step == 0 {
+		first = 0
+	}
+	for ahead := first; ahead <= st.Lag; ahead++ {
+		if ahead > 0 {
+			if drawn, err = readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1+ahead); err != nil {
+				return nil, err
+			}
+		}
+		if len(drawn) == 0 || drawn[0].Stage != st.Name { // the stage has ended
+			break
+		}
+		out = append(out, sitting{
+			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: "completions.jsonl", lines: drawn, each: st.RL.GroupSize,
+			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
+		})
 	}
 	return out, nil
 }

@@ -34,8 +34,8 @@
 // # Verdicts
 //
 // In mode Exact workers also judge by the verifiers that run programs, see package verdict.
-// They answer what is settled; the rest, and what nobody answers in time, the trainer
-// judges by its own limits. A share of the items is judged again here. A worker whose
+// They answer what is settled; the rest the trainer judges by its own limits. It judges
+// beside them, from the last item on, so that nobody is waited for. A share of the items is judged again here. A worker whose
 // verdict differs is refused as one that draws wrongly, and the run looks back in the same
 // way; but where this machine does not come to one verdict twice, the program hangs on
 // chance, and the trainer's verdict is used. Reasons are not compared: what a program says
@@ -46,6 +46,10 @@
 // Nobody waits for ever. When no result comes for a while, all open items are offered
 // again; the third time the trainer computes them itself. Times decide who computes what
 // and never what comes out. Wall clocks of different machines are not compared.
+//
+// With a lag the run asks for completions before it needs them: Begin offers the items, and the
+// Sample that follows takes what has come. In between, the weights stay what they are, so checks
+// and a trainer that computes items itself are the same with and without.
 //
 // # Carriers
 //

@@ -83,28 +83,29 @@ type Fleet struct {
 	arrived chan Delivery
 
 	policy  Policy
-	version int  // of the announced weights; -1: none
-	canary  *job // of the announced weights
+	version int             // of the announced weights; -1: none
+	canary  *job            // of the announced weights
+	earlier map[Digest]bool // ids of all canaries so far
 	key     []byte
 	given   []*job         // of earlier calls by the announced weights
 	trusted map[string]int // version of the first weights by which a worker answered what nobody checked
 	since   map[string]int // the same since its last canary with equal bits
 	judged  []*question    // by workers, and used, by the weights of now
 	told    map[string]int // what Remember was told last; nil: it is to be told
+	begun   *table         // handed out by Begin, for the Sample that follows; nil: nothing is
 	deaf    int            // workers of the last call, if none of them answered
-	mute    int            // the same of those that judge
 	gaps    []time.Duration
 	counts  Counts
 }
 
-var _ rollout.Sampler = (*Fleet)(nil)
+var _ rollout.Early = (*Fleet)(nil)
 
 // New makes a fleet. Close ends it; the carrier is the caller's.
 func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)
@@ -131,15 +132,24 @@ func (f *Fleet) Close() { f.stop() }
 // Counts are what happened so far.
 func (f *Fleet) Counts() Counts { return f.counts }
 
+// Begin implements [rollout.Early]: workers draw while the trainer does something else.
+func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
+	if err := f.announce(ctx, requests); err != nil {
+		return err
+	}
+	f.begun = f.cut(requests)
+	return f.offer(ctx, f.begun)
+}
+
 // Sample implements [rollout.Sampler]: the workers draw the completions, and the trainer
 // those that nobody else does.
 func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
-	if err := f.announce(ctx, requests); err != nil {
-		return nil, err
-	}
-	t := f.cut(requests)
-	if err := f.offer(ctx, t); err != nil {
-		return nil, err
+	t := f.begun
+	if f.begun = nil; t == nil || f.version != f.trainer.Version() || !t.answers(requests) {
+		if err := f.Begin(ctx, requests); err != nil {
+			return nil, err
+		}
+		t, f.begun = f.begun, nil
 	}
 	answered := false
 	round := 0

@@ -234,7 +234,7 @@ func TestCatch(t *testing.T) {
 	for trial := range uint64(1000) {
 		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
 		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
-			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, earlier: map[Digest]bool{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
 		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -254,6 +254,69 @@ func TestCatch(t *testing.T) {
 	if caught < 930 {
 		t.Errorf("caught in %d of 1000 trials", caught)
 	}
+}
+
+// TestBegin: workers draw what was begun while the trainer does something else; what was begun
+// and is not asked for changes nothing.
+func TestBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(2)})
+		defer f.Close()
+		for i := range 2 {
+			go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+				time.Sleep(time.Second)
+				return p.Sample(t.Context(), r, seed)
+			}))
+		}
+		sample := func(requests []rollout.Request, seconds float64) {
+			t.Helper()
+			began := time.Now()
+			got, err := f.Sample(t.Context(), requests)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want, _ := tr.Sample(t.Context(), requests); !reflect.DeepEqual(got, want) {
+				t.Error("the step is not what one machine draws")
+			}
+			if took := time.Since(began).Seconds(); took != seconds {
+				t.Errorf("it takes %v s, want %v", took, seconds)
+			}
+		}
+		begin := func(requests []rollout.Request) {
+			t.Helper()
+			if err := f.Begin(t.Context(), requests); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sample(requestsOf(0, 8), 5) // four items a worker, and a canary
+		for _, learning := range []float64{3, 4, 9} {
+			tr.version++
+			before := f.Counts().Offered
+			begin(requestsOf(tr.version, 8))
+			time.Sleep(time.Duration(learning * float64(time.Second)))
+			sample(requestsOf(tr.version, 8), max(0, 4-learning))
+			if n := f.Counts().Offered - before; n != 8 {
+				t.Errorf("%d items were offered, want 8", n)
+			}
+		}
+		begin(requestsOf(100, 8))
+		synctest.Wait() // each worker has an item
+		tr.version++
+		sample(requestsOf(100, 8), 5) // by other weights
+		tr.version++
+		begin(requestsOf(100, 8))
+		time.Sleep(9 * time.Second)
+		sample(requestsOf(101, 8), 4)
+		tr.version++
+		begin(requestsOf(102, 8))
+		synctest.Wait()
+		sample(requestsOf(102, 9), 5) // one more than was begun
+		if c := f.Counts(); c.Dropped == 0 || c.Here > 0 || c.Hedged > 0 {
+			t.Errorf("%+v", c)
+		}
+	})
 }
 
 // TestDeaf: after a step in which no worker answered, none is waited for; one that comes

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/rl/fleet/verdict"
@@ -22,12 +23,13 @@ const (
 // question is an item of verdicts and what became of it.
 type question struct {
 	item    verdict.Item
-	data    []byte // the item, encoded
-	places  []int  // of its completions among those of the call
-	done    []*verify.Verdict
-	by      string // worker; "": open
-	version int    // of the policy's weights
+	data    []byte            // the item, encoded
+	places  []int             // of its completions among those of the call
+	done    []*verify.Verdict // nil: open
+	by      string            // worker; "": the trainer
+	version int               // of the policy's weights
 	checked bool
+	here    bool // the trainer has begun it
 }
 
 // panel has the items of one call of Judge.
@@ -49,17 +51,17 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 	f.forget()
 	p, err := f.convene(questions)
 	if err == nil {
-		err = f.hearings(ctx, p)
+		err = f.hearings(ctx, p, questions)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range p.all {
-		if _, refused := f.policy.Refused[q.by]; q.by == "" || refused && !q.checked {
+		if _, refused := f.policy.Refused[q.by]; refused && !q.checked {
 			continue
 		}
 		for k, at := range q.places {
-			if out[at] = q.done[k]; out[at] != nil {
+			if out[at] = q.done[k]; out[at] != nil && q.by != "" {
 				f.counts.Verdicts++
 			}
 		}
@@ -109,7 +111,7 @@ func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
 		if last == nil || len(last.places) >= size || bytesOf+more > askedBytes || !sameEngine(last.item.Engine, e) {
 			last = &question{item: verdict.Item{Engine: e}, version: f.trainer.Version()}
 			p.all = append(p.all, last)
-			bytesOf, size = 0, min(max(1, len(questions)/(itemsPerSlot*n)), askedMost)
+			bytesOf, size = 0, min(max(1, len(questions)/(itemsPerSlot*(n+1))), askedMost) // the trainer is one more
 		}
 		bytesOf += more
 		last.places = append(last.places, at)
@@ -137,99 +139,108 @@ func sameEngine(a, b verify.Engine) bool {
 	return a.Verifier == b.Verifier && a.Release == b.Release && bytes.Equal(a.Options, b.Options)
 }
 
-// hearings offers the items of a panel and hears the answers, until all are there, no
-// worker is there that could answer, or nobody answers for long.
-func (f *Fleet) hearings(ctx context.Context, p *panel) error {
-	heard := len(p.all) == 0
-	if err := f.ask(ctx, p); err != nil {
-		return err
-	}
-	for round := 0; p.open > 0; {
-		present := f.present(p)
-		if present <= f.mute || round == hedges {
-			break
-		}
-		d, ok, err := f.next(ctx, round)
-		if err != nil {
-			return err
-		}
-		if ok {
-			took, err := f.hear(ctx, p, d)
-			if err != nil {
-				return err
-			}
-			if took {
-				heard, round, f.mute = true, 0, 0
-			}
-			continue
-		}
-		if round++; round < hedges {
-			f.counts.Hedged += p.open
-			if err := f.ask(ctx, p); err != nil {
-				return err
-			}
-		}
-	}
-	f.mute = 0
-	if !heard {
-		f.mute = f.present(p)
-	}
-	return nil
-}
-
-// present is how many workers could answer an open item, of the engine that most have.
-func (f *Fleet) present(p *panel) int {
-	most := 0
+// hearings offers the items of a panel and hears the answers until all are there. The
+// trainer judges too, from the last item on, also what a worker has in its hands: so nobody
+// is waited for.
+func (f *Fleet) hearings(ctx context.Context, p *panel, questions []verify.Question) error {
 	for _, q := range p.all {
-		if q.by == "" {
-			most = max(most, f.opt.Judges(q.item.Engine.Release))
-		}
-	}
-	return most
-}
-
-// ask offers all open items.
-func (f *Fleet) ask(ctx context.Context, p *panel) error {
-	for _, q := range p.all {
-		if q.by != "" {
-			continue
-		}
 		if err := f.carrier.Offer(ctx, q.data); err != nil {
 			return err
 		}
 		f.counts.Offered++
 	}
+	ctx, stop := context.WithCancel(ctx)
+	var hand sync.WaitGroup
+	defer hand.Wait()
+	defer stop()
+	type found struct {
+		by *question
+		of []*verify.Verdict
+	}
+	own := make(chan found)
+	begin := func() {
+		q := p.last()
+		if q == nil {
+			return
+		}
+		q.here = true
+		hand.Go(func() {
+			of := judgeHere(ctx, q, questions)
+			select {
+			case own <- found{q, of}:
+			case <-ctx.Done():
+			}
+		})
+	}
+	for begin(); p.open > 0; {
+		select {
+		case d := <-f.arrived:
+			if err := f.hear(ctx, p, d); err != nil {
+				return err
+			}
+		case mine := <-own:
+			if mine.by.done == nil {
+				mine.by.done, mine.by.checked = mine.of, true
+				p.open--
+				f.counts.Here++
+			}
+			begin()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	return nil
 }
 
-// hear takes an answer. took says that it closed an item. What is no answer to the panel's
-// items is a late result, or a canary's.
-func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) (took bool, err error) {
+// last is the last open item that the trainer has not begun; nil: there is none.
+func (p *panel) last() *question {
+	for _, q := range slices.Backward(p.all) {
+		if q.done == nil && !q.here {
+			return q
+		}
+	}
+	return nil
+}
+
+// judgeHere judges an item by this machine's own limits, until the context ends.
+func judgeHere(ctx context.Context, q *question, questions []verify.Question) []*verify.Verdict {
+	out := make([]*verify.Verdict, len(q.places))
+	verdict.SideBySide(ctx, len(out), func(k int) {
+		asks := questions[q.places[k]]
+		v := verify.Guard(func() verify.Verdict { return asks.Verifier.Verify(asks.Row, asks.Completion) })
+		out[k] = &v
+	})
+	return out
+}
+
+// hear takes an answer. What is no answer to the panel's items is a late result, or a
+// canary's.
+func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) error {
 	id, err := answered(d.Result)
 	q := p.byID[id]
 	if _, refused := f.policy.Refused[d.Worker]; err != nil || q == nil || refused {
 		_, err := f.receive(ctx, &table{}, d)
-		return false, err
+		return err
 	}
 	answer, err := q.item.Read(d.Result)
 	if err != nil {
 		f.counts.Dropped++
-		return false, f.refuse(ctx, &table{}, Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
+		return f.refuse(ctx, &table{}, Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
 	}
-	if q.by != "" {
+	if q.done != nil {
 		f.counts.Duplicates++
-		if disagree(answer, q.done) < 0 {
-			return false, nil
+		if q.by == "" || disagree(answer, q.done) < 0 {
+			return nil
 		}
-		return false, f.recheck(ctx, q, said{q.by, q.done, q.item.Answer(q.done)}, said{d.Worker, answer, d.Result})
+		return f.recheck(ctx, q, said{q.by, q.done, q.item.Answer(q.done)}, said{d.Worker, answer, d.Result})
 	}
 	f.counts.Answered++
 	q.by, q.done = d.Worker, answer
 	p.open--
 	if f.audited(id) {
-		return true, f.recheck(ctx, q, said{d.Worker, answer, d.Result})
+		return f.recheck(ctx, q, said{d.Worker, answer, d.Result})
 	}
-	return true, nil
+	return nil
 }
 
 // said is what a worker answered to a question.

@@ -34,7 +34,9 @@ func (v judgeOnPaper) Engine() (verify.Engine, error) {
 	return verify.Engine{Verifier: "test:paper", Options: v.raw, Release: paperEngine}, nil
 }
 
+// Verify is what the trainer does, which is slow.
 func (v judgeOnPaper) Verify(row verify.Problem, completion string) verify.Verdict {
+	time.Sleep(time.Second)
 	out, _ := v.Judge(row, completion)
 	return out
 }
@@ -264,6 +266,7 @@ func TestDrift(t *testing.T) {
 		"a good canary in between":   {33, 20, 0, false, 17},
 		"nothing since was used":     {17, 17, 1, false, -1},
 		"another machine in its key": {17, 17, 0, true, -1},
+		"that of the last weights":   {9, 9, 0, true, -1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}
@@ -284,6 +287,7 @@ func TestDrift(t *testing.T) {
 				tr.version = v
 				if c.rejoins && v == c.steps {
 					m.Forget("w")
+					synctest.Wait() // it answers the canary of the weights before
 				}
 				var got [][]rollout.Segment
 				got, err = f.Sample(t.Context(), requestsOf(v, 8))

@@ -19,6 +19,9 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	if err == nil && j == nil { // of an earlier call
 		f.counts.Dropped++
+		if f.earlier[id] {
+			return false, f.missed(ctx, d)
+		}
 		return false, nil
 	}
 	var r Result

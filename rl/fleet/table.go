@@ -51,6 +51,22 @@ func (f *Fleet) cut(requests []rollout.Request) *table {
 	return t
 }
 
+// answers says whether the items are those of some requests.
+func (t *table) answers(requests []rollout.Request) bool {
+	for _, j := range t.jobs {
+		if len(requests) < len(j.requests) {
+			return false
+		}
+		for i, r := range j.requests {
+			if q := requests[i]; q.Key != r.Key || q.N != r.N || !q.Params.Equal(r.Params) || !slices.Equal(q.Prompt, r.Prompt) {
+				return false
+			}
+		}
+		requests = requests[len(j.requests):]
+	}
+	return len(requests) == 0
+}
+
 // settle closes a job, or replaces what closed it.
 func (t *table) settle(j *job, done [][]rollout.Segment, by string, checked bool) {
 	if j.done == nil {

@@ -202,7 +202,8 @@ func stuttering(ctx context.Context, c carrier, name string) error {
 }
 
 // runOf goes through steps of a run with workers and compares every step with the
-// trainer's own. Time is a bubble's: it passes when all wait. It returns what happened.
+// trainer's own. Workers begin with every other step while the trainer learns, as with a lag.
+// Time is a bubble's: it passes when all wait. It returns what happened.
 func runOf(t *testing.T, o Options, steps int, workers ...worker) (counts Counts, notes []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,6 +216,12 @@ func runOf(t *testing.T, o Options, steps int, workers ...worker) (counts Counts
 		for step := range steps {
 			tr.version = step
 			requests := requestsOf(step, 40)
+			if step%2 == 1 {
+				if err := f.Begin(t.Context(), requests); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(3 * time.Second)
+			}
 			got, err := f.Sample(t.Context(), requests)
 			if err != nil {
 				t.Fatal(err)

@@ -58,11 +58,11 @@
 //
 // There are no loops and no recursion; length, depth and the number of operations
 // are bounded (parse.go, compile.go). An operation over a column is one pass; sums,
-// means and counts are one more, other statistics sort. Arithmetic row by row uses all
-// cores. GRPO's loss, derivatives and metrics for 256 completions of 1,024 tokens take
-// 0.145 s of processor time (BenchmarkGRPO of package algo; 0.27 s with a sort for every
-// mean, a copy of every column for an update of all completions, and a call with a list
-// of arguments for every row).
+// means and counts are one more, other statistics sort; group_others_ and group_pairs_ take
+// the square of a group's size. Arithmetic row by row uses all cores. GRPO's loss,
+// derivatives and metrics for 256 completions of 1,024 tokens take 0.145 s of processor
+// time (BenchmarkGRPO of package algo; 0.27 s with a sort for every mean, a copy of every
+// column for an update of all completions, and a call with a list of arguments for every row).
 //
 // Programs and tables do not change once they are made and are safe for concurrent
 // reading; Values are not.

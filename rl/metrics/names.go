@@ -100,10 +100,12 @@ var table = []Metric{
 		"Should grow slowly. A jump means that the policy has left the reference's distribution."},
 	{"policy/update_kl", "nats per token", "mean log-prob at the beginning of the step minus mean log-prob now, averaged over the step's updates",
 		"How far the updates of a step have moved the policy. 0 in the first update."},
+	{"policy/lag_effective", "updates", "updates between the weights that drew the completions and those that a gradient is of, averaged over the step's updates",
+		"Absent where it is 0. lag and updates_per_rollout raise it; with lag, old is that many updates old, and a weight of start - old corrects for it."},
 	{"policy/mismatch_kl", "nats per token", "mean k3 estimate of the KL divergence between sampler and trainer in the step's first update",
 		"Must be exactly 0: the two compute the same bits. Otherwise the device or its driver is at fault: run rlzero doctor."},
 	{"policy/compared", "tokens", "tokens in the step's first update whose log-probs were compared between sampler and trainer",
-		"Later updates have other weights than the sampler had, so only the first is compared."},
+		"Later updates have other weights than the sampler had, so only the first is compared; with lag it has others too, and nothing is."},
 	{"policy/equal", "tokens", "compared tokens whose two log-probs are equal to the bit",
 		"Must equal policy/compared. Otherwise the device or its driver is at fault: run rlzero doctor."},
 

@@ -17,7 +17,8 @@ type dfa struct {
 	prog   *syntax.Prog
 	first  int32
 	states map[string]int32 // by their instructions
-	sets   [][]uint32       // [state] instructions that read a character, ascending
+	sets   [][]uint32       // [state] instructions that read a character or wait for the end, ascending
+	ends   []bool           // [state] a match ends with the text
 	next   [][utf8.RuneSelf]int32
 	rare   map[rareStep]int32 // next of the other characters
 	seen   []uint32           // [instruction] the last set that has it
@@ -40,11 +41,16 @@ const (
 // made again.
 const maxStates = 4096
 
-// newDFA is nil for an expression that looks at what is beside a character, such as ^, $ and
-// \b: it has no states of this kind.
+// edges are the conditions that a dfa knows: the begin and the end of the text.
+const edges = syntax.EmptyBeginText | syntax.EmptyEndText
+
+// newDFA is nil for an expression that looks at what is beside a character, such as \b: it
+// has no states of this kind.
 func newDFA(tree *syntax.Regexp) *dfa {
 	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil || slices.ContainsFunc(prog.Inst, func(i syntax.Inst) bool { return i.Op == syntax.InstEmptyWidth }) {
+	if err != nil || slices.ContainsFunc(prog.Inst, func(i syntax.Inst) bool {
+		return i.Op == syntax.InstEmptyWidth && syntax.EmptyOp(i.Arg)&^edges != 0
+	}) {
 		return nil
 	}
 	d := &dfa{prog: prog, seen: make([]uint32, len(prog.Inst))}
@@ -55,9 +61,9 @@ func newDFA(tree *syntax.Regexp) *dfa {
 // forget drops the states but the first, which every text begins in.
 func (d *dfa) forget() {
 	d.states, d.rare = map[string]int32{}, map[rareStep]int32{}
-	d.sets, d.next = d.sets[:0], d.next[:0]
+	d.sets, d.ends, d.next = d.sets[:0], d.ends[:0], d.next[:0]
 	d.made++
-	set, done := d.follow(nil, uint32(d.prog.Start))
+	set, done := d.follow(nil, uint32(d.prog.Start), syntax.EmptyBeginText)
 	if d.first = found; !done {
 		d.first = d.state(set)
 	}
@@ -66,6 +72,11 @@ func (d *dfa) forget() {
 // match says whether a text holds a match.
 func (d *dfa) match(text []byte) bool {
 	s := d.first
+	if len(text) == 0 { // its begin is its end
+		d.made++
+		_, done := d.follow(nil, uint32(d.prog.Start), edges)
+		return done
+	}
 	for i := 0; i < len(text) && s != found; {
 		r, size, next := rune(text[i]), 1, unknown
 		if r < utf8.RuneSelf {
@@ -79,16 +90,16 @@ func (d *dfa) match(text []byte) bool {
 		}
 		s, i = next, i+size
 	}
-	return s == found
+	return s == found || d.ends[s-firstState]
 }
 
 // step makes the state behind a character. A match may begin anywhere.
 func (d *dfa) step(s int32, r rune) int32 {
 	d.made++
-	set, done := d.follow(nil, uint32(d.prog.Start))
+	set, done := d.follow(nil, uint32(d.prog.Start), 0)
 	for _, pc := range d.sets[s-firstState] {
 		if inst := &d.prog.Inst[pc]; !done && reads(inst, r) {
-			set, done = d.follow(set, inst.Out)
+			set, done = d.follow(set, inst.Out, 0)
 		}
 	}
 	next := found
@@ -122,12 +133,21 @@ func (d *dfa) state(set []uint32) int32 {
 		s = int32(len(d.sets)) + firstState
 		d.states[string(key)] = s
 		d.sets, d.next = append(d.sets, set), append(d.next, [utf8.RuneSelf]int32{})
+		d.made++
+		ends := false
+		for _, pc := range set {
+			if !ends && d.prog.Inst[pc].Op == syntax.InstEmptyWidth {
+				_, ends = d.follow(nil, pc, syntax.EmptyEndText)
+			}
+		}
+		d.ends = append(d.ends, ends)
 	}
 	return s
 }
 
-// follow adds the instructions that read a character next; done: a match has ended.
-func (d *dfa) follow(set []uint32, pc uint32) (_ []uint32, done bool) {
+// follow adds the instructions that read a character next or wait for the end of the text,
+// from a place of which conditions hold; done: a match has ended.
+func (d *dfa) follow(set []uint32, pc uint32, hold syntax.EmptyOp) (_ []uint32, done bool) {
 	for todo := []uint32{pc}; len(todo) > 0 && !done; {
 		pc, todo = todo[len(todo)-1], todo[:len(todo)-1]
 		if d.seen[pc] == d.made {
@@ -141,6 +161,13 @@ func (d *dfa) follow(set []uint32, pc uint32) (_ []uint32, done bool) {
 			todo = append(todo, inst.Out)
 		case syntax.InstMatch:
 			done = true
+		case syntax.InstEmptyWidth:
+			switch need := syntax.EmptyOp(inst.Arg); {
+			case need&^hold == 0:
+				todo = append(todo, inst.Out)
+			case need&syntax.EmptyEndText != 0:
+				set = append(set, pc)
+			}
 		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 			set = append(set, pc)
 		}
@@ -154,6 +181,8 @@ func reads(inst *syntax.Inst, r rune) bool {
 		return true
 	case syntax.InstRuneAnyNotNL:
 		return r != '\n'
+	case syntax.InstEmptyWidth:
+		return false
 	}
 	return inst.MatchRune(r)
 }

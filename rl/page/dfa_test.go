@@ -31,7 +31,7 @@ func sameAsRegexp(t *testing.T, expression, text string) bool {
 func TestDFA(t *testing.T) {
 	texts := []string{"", "a", "aab", "2468", "246 8", "zebra", "ZEBRRA", "ü", "\u212a", "a\nb", "\xff", "a\xffb", "日本語", "abcabcabd"}
 	for _, expression := range []string{
-		"", "a", "a*", "a+b", "[2468]{3}", `\d{2,}\s\d`, "zeb+ra", "(?i)zebra", "(?i)k", "ü", "[^a]", ".", "(?s).", "a.b", "(?s)a.b", `\pL{3}`, "本", "abc.*abd", "(abc|abd){3}", "x|y|", "[^\\x00-\\x7f]", "a?b?c?d", "(a|b)*c[^d]",
+		"", "a", "a*", "a+b", "[2468]{3}", `\d{2,}\s\d`, "zeb+ra", "(?i)zebra", "(?i)k", "ü", "[^a]", ".", "(?s).", "a.b", "(?s)a.b", `\pL{3}`, "本", "abc.*abd", "(abc|abd){3}", "x|y|", "[^\\x00-\\x7f]", "a?b?c?d", "(a|b)*c[^d]", "^a", "b$", "^$", "$^", "^a*$", "(^|b)a", "a(b|$)", "^(abc)+abd$", `\Aa`, `b\z`, "x*$",
 	} {
 		for _, text := range texts {
 			if !sameAsRegexp(t, expression, text) {
@@ -39,7 +39,7 @@ func TestDFA(t *testing.T) {
 			}
 		}
 	}
-	for _, expression := range []string{"^a", "b$", `\bword`, "(?m)^x"} {
+	for _, expression := range []string{`\bword`, "(?m)^x", "(?m)x$"} {
 		if sameAsRegexp(t, expression, "") {
 			t.Errorf("%q looks beside characters", expression)
 		}

@@ -38,8 +38,11 @@ const (
 	storePart = "replay/store"
 )
 
-// Stale says whether a stage may train what was not sampled afresh in the step.
-func (s *Stage) Stale() bool { return s.SecondChance.When != "" || s.Replay.Store != "" }
+// Stale says whether a stage may train what was not sampled afresh: of the prompt that it is
+// trained behind, by the weights that the step begins with.
+func (s *Stage) Stale() bool {
+	return s.SecondChance.When != "" || s.Replay.Store != "" || s.Lag > 0
+}
 
 // conditions are those that the stage has, by name.
 func (s *Stage) conditions() map[string]string {

@@ -213,6 +213,7 @@ type RL struct {
 	PromptsPerStep    int               `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" about:"prompts of a rollout, one group each"`
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
+	Lag               int               `toml:"lag" range:"[0,64]" unit:"steps" about:"how many steps later completions are learned from than they could be: step t learns from those of the policy after step t-1-lag, at first of the one that begins. From 1 on workers draw while the run learns. Curriculum, states and what is known of prompts are those of the time of drawing; weight = \"tis\" corrects the loss"`
 	EMADecay          float64           `toml:"ema_decay" range:"[0,1)" about:"what the moving average of the policy's weights keeps of itself at each update, for formulas that read ema; it begins as the policy does"`
 	Reward            string            `toml:"reward" about:"formula that gives the reward of a completion; rlzero formulas explains the language"`
 	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`

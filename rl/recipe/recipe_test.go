@@ -18,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
+	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
 
 // TestPresets: every preset loads, is short, says what it is, and its resolved
@@ -121,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(s.Algorithm.State) > 0 { // which the others may read
-					s.Curriculum, s.Numbers = curriculum{}, stageNumbers{}
+					s.Curriculum, s.Numbers, s.Replay.Store = curriculum{}, stageNumbers{}, ""
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
@@ -303,7 +304,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"second chance over groups", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) < batch_max(reward)\", again = 1.2}\n[stage.algorithm]", "stage.rl.second_chance.when: it has to judge each group by itself: "},
 	{"more chances than completions", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\", again = 1.2, replace = 9}\n[stage.algorithm]", "stage.rl.second_chance.replace = 9 is out of range; accepted: at most group_size = 8, or 0 for all"},
 	{"store by numbers", "[stage.algorithm]", "replay = {store = \"group_std(reward)\"}\n[stage.algorithm]", "FILE:35:11: stage.rl.replay.store: a number where a condition is wanted"},
-	{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance] or [stage.replay]"},
+	{"stale rows that no key asks for", "clip_high = 0.28", "weight = \"if(foreign, 0, 1)\"", "stage.rl.algorithm reads foreign (a file has it; its old is start; with [stage.second_chance], [stage.replay] or lag"},
 	{"fact that nothing supplies", "clip_high = 0.28", "advantage = \"reward - mean(collision)\"", "stage.rl.algorithm reads collision (sum of the squared probabilities when the token was drawn; exp(old) has the same mean over draws, so that otb trains with otb_weight = \"1 - exp(old)\"; no stage supplies it yet)"},
 	{"metric's name", "clip_high = 0.28", "metrics = {\"long\" = \"batch_max(tokens)\"}", "FILE:37:13: stage.rl.algorithm.metrics.long: the name of a metric is not accepted; accepted: my/ and lower-case letters"},
 	{"metric's level", "clip_high = 0.28", "metrics = {\"my/long\" = \"tokens\"}", "stage.rl.algorithm.metrics.my/long: one value for each completion where one value for the run is wanted"},

@@ -101,7 +101,7 @@ func init() {
 		{shared["old"], ofTokens("old", func(c *Completion) []float32 { return c.Logprob })},
 		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.Entropy })},
 		{
-			formula.Fact{Name: "old_uniform_logp", Level: formula.Token, Unit: "nats", Meaning: "uniform_logp when the token was drawn"},
+			formula.Fact{Name: "old_uniform_logp", Level: formula.Token, Unit: "nats", Meaning: "uniform_logp when the token was drawn; for methods with lag: when the step begins"},
 			ofTokens("old_uniform_logp", func(c *Completion) []float32 { return c.UniformLogp }),
 		},
 		{

@@ -39,16 +39,20 @@ type Sampler interface {
 	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
 }
 
+// Early is a Sampler that can begin before anybody waits for it.
+type Early interface {
+	Sampler
+	// Begin hands out requests for which Sample is called next, by the weights of now. It
+	// waits for nobody. Sample gives the same completions without it.
+	Begin(ctx context.Context, requests []Request) error
+}
+
 // Renderer writes a problem as the token ids that a model reads, and tells the text of those
 // that it writes.
 type Renderer interface {
 	Prompt(problem verify.Problem) ([]int, error)
 	Decode(ids []int) string
 }
-
-// Grader judges a completion without its end token; ended says that the model ended
-// it, rather than the length limit.
-type Grader func(problem verify.Problem, text string, ended bool) verify.Verdict
 
 // Panel judges completions elsewhere.
 type Panel interface {
@@ -61,15 +65,39 @@ type Panel interface {
 type Collector struct {
 	Sampler  Sampler
 	Renderer Renderer
-	Task     Grader          // the first verdict of every completion
-	Asks     verify.Verifier // whose verdict Task gives where the model ended the completion; nil: it is not told
-	Panel    Panel           // is asked before verifiers that others can stand in for; nil: there is none
+
+	// Task gives the first verdict of every completion, of its text without the end token;
+	// ended says that the model ended it, rather than the length limit.
+	Task  func(problem verify.Problem, text string, ended bool) verify.Verdict
+	Asks  verify.Verifier // whose verdict Task gives where the model ended the completion; nil: it is not told
+	Panel Panel           // is asked before verifiers that others can stand in for; nil: there is none
 }
 
 // Collect samples n completions of each problem and judges them, by the task and then by
 // the verifiers besides. The completions of problem i draw from the streams i·n to i·n+n-1
 // of the key.
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
+	starts, err := c.starts(problems)
+	if err != nil {
+		return nil, err
+	}
+	return c.From(ctx, starts, n, params, key, besides...)
+}
+
+// Begin hands out what Collect samples, if the sampler can begin early.
+func (c *Collector) Begin(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key) error {
+	early, can := c.Sampler.(Early)
+	if !can {
+		return nil
+	}
+	starts, err := c.starts(problems)
+	if err != nil {
+		return err
+	}
+	return early.Begin(ctx, requestsOf(starts, n, params, key))
+}
+
+func (c *Collector) starts(problems []verify.Problem) ([]Start, error) {
 	starts := make([]Start, len(problems))
 	for i, p := range problems {
 		ids, err := c.Renderer.Prompt(p)
@@ -78,7 +106,7 @@ func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n in
 		}
 		starts[i] = Start{Problem: p, Prompt: ids}
 	}
-	return c.From(ctx, starts, n, params, key, besides...)
+	return starts, nil
 }
 
 // Start is what completions of a problem begin behind.
@@ -88,15 +116,19 @@ type Start struct {
 	Given   []int // the beginning of each completion, which counts as one of its tokens; nil: none
 }
 
-// From samples n completions behind each start and judges them, as Collect does.
-func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
+func requestsOf(starts []Start, n int, params Params, key random.Key) []Request {
 	requests := make([]Request, len(starts))
 	for i, s := range starts {
 		key.Stream = uint32(i * n)
 		requests[i] = Request{Prompt: slices.Concat(s.Prompt, s.Given), N: n, Params: params, Key: key}
 		requests[i].Params.MaxTokens -= len(s.Given)
 	}
-	drawn, err := c.Sampler.Sample(ctx, requests)
+	return requests
+}
+
+// From samples n completions behind each start and judges them, as Collect does.
+func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
+	drawn, err := c.Sampler.Sample(ctx, requestsOf(starts, n, params, key))
 	if err != nil {
 		return nil, err
 	}

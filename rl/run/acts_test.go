@@ -27,6 +27,7 @@ import (
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/train"
+	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
 
 // setByTest are keys of a stage that TestActs sets itself, so that a step takes a moment, or
@@ -56,6 +57,7 @@ var doesNotAct = map[string]string{
 	"rloo algorithm.policy":                      ratioIsOne,
 	"reinforce-moving-baseline algorithm.policy": ratioIsOne,
 	"refalign algorithm.policy":                  ratioIsOne,
+	"greedy-rollout-baseline algorithm.policy":   ratioIsOne,
 	"dler algorithm.dual_cap":                    rareRatio,
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.dual_cap":                 rareRatio,
@@ -97,7 +99,7 @@ var doesNotAct = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "self-rewarded-efficiency": 32, "adcl": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.

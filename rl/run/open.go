@@ -66,13 +66,14 @@ func (r *run) prepare(o Options) error {
 	if r.parts.Notes, err = readable(opened, r.parts.Prompts); err != nil {
 		return err
 	}
+	r.parts.Notes = append(r.parts.Notes, train.Lagging(full)...)
 	if o.Workers != nil {
 		note := func(text string) { r.display.show.Line("%s", text) }
 		workers, err := o.Workers(full, r.parts.Cast, note)
 		if err != nil {
 			return err
 		}
-		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers}
+		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers, recipe: full}
 		r.parts.Cast.Panel, _ = workers.(rollout.Panel)
 	}
 	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
@@ -302,7 +303,7 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err 
 		return plan, nil, err
 	}
 	plan, err = cast.Plan(o.Recipe, folder, caps)
-	return plan, append(notes, cast.Divided(o.Recipe)...), err
+	return plan, slices.Concat(notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
 }
 
 // readable says whether a model can read the task: its held-out problems, or all of a

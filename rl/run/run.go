@@ -201,7 +201,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 		return err
 	}
 	at := r.state.At
-	at.Total++
+	at.Total += 1 + e.Ahead
 	if err := r.tell(event{Kind: refused, Stage: st.Name, At: at, Event: e}); err != nil {
 		return err
 	}

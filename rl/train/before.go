@@ -25,6 +25,7 @@ type before struct {
 	likely  []float64                 // [problem] without a curriculum
 	rows    map[string]formula.Column // of listed: facts that never change
 	sources map[string]prompts.Source // by settings
+	numbers map[string]float64        // of the step, by key; nil: those of the recipe
 	drawing drawing                   // of the step
 }
 
@@ -48,7 +49,7 @@ func newBefore(p Parts, st *recipe.Stage) (before, error) {
 // prepare evaluates the formulas of a step.
 func (s *reinforcement) prepare(at Position) error {
 	b := &s.before
-	b.drawing = drawing{}
+	s.stage, b.numbers, b.drawing = b.whole, nil, drawing{}
 	if len(b.program.Parts()) == 0 && !b.whole.Lists() {
 		return nil
 	}
@@ -69,6 +70,7 @@ func (s *reinforcement) prepare(at Position) error {
 	if s.stage, err = b.whole.With(numbers); err != nil {
 		return b.blamed(err)
 	}
+	b.numbers = numbers
 	if len(b.whole.Curriculum.Settings) > 0 {
 		return s.drawSettings(at)
 	}

@@ -28,16 +28,16 @@ type Origin struct {
 	Foreign bool    // a file has it
 	Hinted  bool    // it was sampled with a hint, or behind the beginning of a solution
 	Share   float64 // of the solution, or 1 with a hint
-	Age     int     // updates of the weights since it was sampled
-	Stored  *stored // the group that it was stored with; nil: it was not
-	Start   *Start  // nil: as it was sampled
+	Age     int     `json:"-"` // updates of the weights since it was sampled
+	Stored  *stored `json:"-"` // the group that it was stored with; nil: it was not
+	Start   *Start  `json:"-"` // nil: as it was sampled
 }
 
 // Start is what the trainer computes of a completion at the beginning of a step, where that is
 // not what the sampler recorded.
 type Start struct{ Logprob, Entropy []float32 } // [token that is learnt] nats
 
-// fresh says that the policy sampled the completion of its prompt in this step.
+// fresh says that the policy sampled the completion of its prompt for this step.
 func (o *Origin) fresh() bool { return !o.Second && o.Stored == nil }
 
 // start is the log-prob of each token at the beginning of the step.

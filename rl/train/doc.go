@@ -14,6 +14,15 @@
 // [Origin]: its start is computed by the trainer before the first update. The [Record] of what
 // each prompt has come to outlives stages.
 //
+// With lag = k a step is drawn k steps before it is learned from (ahead.go): step t learns from
+// completions of the policy after step t-1-k, at first of the one that the stage begins with.
+// What is drawn by some weights is all drawn before these change: its refills, second chances and
+// rewards too. So no weights are kept, and what is open, k steps, is in the checkpoint. Formulas
+// of the time before sampling are evaluated when a step is drawn; those of its learning, when it
+// is learned from. Workers begin with the newest step before the first gradient of the oldest is
+// computed, and the longer of the two counts. A stage that ends by max_sampled_tokens
+// leaves open steps unused.
+//
 // Package run drives stages through [Stage] and knows no kind. A new kind is a row of
 // kinds in stage.go.
 //
@@ -44,8 +53,8 @@
 // bits in each way.
 //
 // Values of the time of sampling (old_value) come from a forward pass of the trainer at the
-// beginning of the step, when the policy is still the one that sampled. They are the bits of
-// the first update.
+// beginning of the step, when the policy is still the one that sampled, unless there is a lag.
+// They are the bits of the first update.
 //
 // Units: log-probs and entropies in nats; times in seconds; a stage's learning rate is
 // per update. A stage belongs to one goroutine. Cancelling the context of Step ends a

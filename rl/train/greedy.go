@@ -26,6 +26,8 @@ type aside struct {
 	tokens   int          // sampled for what is no completion of the step
 }
 
+func newAside() *aside { return &aside{greedy: map[*rollout.Group]graded{}} }
+
 // sampleGreedy draws the most likely completion of each problem, if the method reads its
 // reward. Each is a group of its own to the reward.
 func (s *reinforcement) sampleGreedy(ctx context.Context, at Position, try int, problems []verify.Problem, groups []rollout.Group) error {

@@ -18,7 +18,7 @@ type learner struct {
 	method *algo.Algorithm
 	reads  []string // facts, those of a reward apart
 	states algo.States
-	aside  aside
+	aside  *aside // of the step; nil: the stage samples nothing
 }
 
 func newLearner(p Parts, index int) (learner, error) {
@@ -58,7 +58,7 @@ func (s *learner) once(at Position, cs []Completion, lr float64) (batch, measure
 	if b.u == nil {
 		return b, measured{}, s.move(step.Table, cs, nil, false)
 	}
-	m, err := s.update(step, b, false, adamW(s.stage.Optimizer, lr))
+	m, err := s.update(step, b, false, adamW(s.stage.Optimizer, lr), nil)
 	if err != nil {
 		return b, m, err
 	}

@@ -13,12 +13,10 @@ type gathered struct {
 	stored  int          // groups of a replay that are part of it
 }
 
-// gather samples the groups of a step. With [stage.refill] others are drawn in place of those
-// that keep refuses, for so many tries; after them the step does without. If every group is
-// refused, those of the first draw are the step.
-func (s *reinforcement) gather(ctx context.Context, at Position) (gathered, error) {
-	s.ageReplay()
-	stored := s.replayed()
+// gather samples the groups of a step, of which stored ones come from the replay. With
+// [stage.refill] others are drawn in place of those that keep refuses, for so many tries; after
+// them the step does without. If every group is refused, those of the first draw are the step.
+func (s *reinforcement) gather(ctx context.Context, at Position, stored int) (gathered, error) {
 	wanted := s.stage.RL.PromptsPerStep - stored
 	first, err := s.collect(ctx, at, 0, wanted)
 	if err != nil || s.stage.Refill.Tries == 0 {

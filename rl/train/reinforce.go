@@ -26,7 +26,8 @@ type reinforcement struct {
 	when    *formula.Program // condition of a second chance; nil: there is none
 	before  before
 	replay  replay
-	told    string // the reason for not scoring that was told last
+	open    []*openStep // the next to learn from first
+	told    string      // the reason for not scoring that was told last
 }
 
 func newReinforcement(p Parts, index int) (Stage, error) {
@@ -56,6 +57,7 @@ func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
 	files, err := s.learner.Save()
 	if err == nil {
 		s.replay.save(files)
+		s.saveAhead(files)
 	}
 	return files, err
 }
@@ -63,6 +65,9 @@ func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
 // Load implements cast.Keeper.
 func (s *reinforcement) Load(dir string) error {
 	if err := s.replay.load(dir); err != nil {
+		return err
+	}
+	if err := s.loadAhead(dir); err != nil {
 		return err
 	}
 	return s.learner.Load(dir)
@@ -78,27 +83,27 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	if at.Step >= s.stage.RL.Steps {
 		return nil, io.EOF
 	}
-	began := time.Now()
-	s.aside = aside{greedy: map[*rollout.Group]graded{}}
-	if err := s.prepare(at); err != nil {
-		return nil, err
+	began, r := time.Now(), &rolls{}
+	s.ageReplay()
+	if err := s.fill(ctx, at, r); err != nil {
+		return r.event(at), err
 	}
-	all, err := s.gather(ctx, at)
-	if err != nil {
-		return nil, err
+	o := s.open[0]
+	s.use(o)
+	e, err := s.learn(o, func() error {
+		err := s.finish(ctx, r)
+		s.use(o)
+		return err
+	})
+	if r.err != nil {
+		return r.event(at), r.err
 	}
-	cs := all.cs
-	if err := s.enoughScored(at, cs); err != nil {
-		return &Event{Completions: cs}, err
-	}
-	sampled := time.Now()
-	e, err := s.learn(at, all)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
-	e.Completions = cs
-	rollouts := sampled.Sub(began).Seconds()
-	e.Timing = metrics.Row{"time/rollout_s": rollouts, "time/train_s": time.Since(sampled).Seconds(), "rollout/tokens_per_s": (tokensOf(cs) + tokensOf(all.refused)) / rollouts}
+	s.open = s.open[1:]
+	e.Completions = o.cs
+	e.Timing = r.rate(time.Since(began))
 	s.notes(at, e)
 	if every, done := s.stage.EvalEvery, at.Step+1; every > 0 && done%every == 0 && done < s.stage.RL.Steps {
 		began := time.Now()
@@ -142,11 +147,15 @@ func (s *reinforcement) collect(ctx context.Context, at Position, try, n int) ([
 }
 
 // learn makes the step's updates: the prompts, in a random order, are dealt to
-// updates_per_rollout updates, a group never being cut.
-func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
-	version := s.Cast.Policy.Version()
+// updates_per_rollout updates, a group never being cut. between is called before the first.
+func (s *reinforcement) learn(o *openStep, between func() error) (*Event, error) {
+	at, all := o.at, &o.gathered
+	all.stored = min(all.stored, len(s.replay.groups)) // some may have become too old since
 	replayed, err := s.again(at, all.stored, groupsOf(all.cs))
 	if err != nil {
+		return nil, err
+	}
+	if err := s.overtake(o); err != nil {
 		return nil, err
 	}
 	e := &Event{Metrics: rolloutMetrics(all.cs, s.aside.replaced)}
@@ -154,7 +163,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 	if s.stage.Refill.Tries > 0 {
 		e.Metrics["rollout/refused_groups"], e.Metrics["rollout/refused_tokens"] = float64(groupsOf(all.refused)), tokensOf(all.refused)
 	}
-	s.before.tell(e.Metrics)
+	maps.Copy(e.Metrics, o.told)
 	if s.replay.store != nil {
 		e.Metrics["rollout/replayed_groups"], e.Metrics["rollout/stored_groups"] = float64(all.stored), float64(len(s.replay.groups))
 	}
@@ -168,7 +177,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	sampled, err := s.sampled(at, step, all)
+	sampled, err := s.sampled(at, step, *all)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +187,7 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = h.LR, 0, 0
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(groupsOf(cs))
 	var done updates
+	behind := 0
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
 		b, err := s.deal(step, cs, order[part*len(order)/parts:(part+1)*len(order)/parts])
 		if err != nil {
@@ -186,11 +196,13 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 		if b.u == nil {
 			continue
 		}
-		m, err := s.update(step, b, len(done) == 0, h)
+		version := s.Cast.Policy.Version()
+		m, err := s.update(step, b, len(done) == 0, h, between)
 		if err != nil {
 			return nil, err
 		}
 		done = append(done, m)
+		behind += version - o.version
 		if err := s.move(b.u.Table, cs, b.u.Rows, true); err != nil {
 			return nil, err
 		}
@@ -200,12 +212,18 @@ func (s *reinforcement) learn(at Position, all gathered) (*Event, error) {
 			e.Metrics["optim/tokens"] += float64(len(c.View.IDs) - 1)
 		}
 	}
-	done.into(e.Metrics)
-	copy(all.cs, cs)
-	if err := s.keepForReplay(step, all.cs, version); err != nil {
+	if err := between(); err != nil { // there may have been no update
 		return nil, err
 	}
-	return e, s.moveAfter(at, sampled, all)
+	done.into(e.Metrics)
+	if behind > 0 {
+		e.Metrics["policy/lag_effective"] = float64(behind) / float64(len(done))
+	}
+	copy(all.cs, cs)
+	if err := s.keepForReplay(step, all.cs, o.version); err != nil {
+		return nil, err
+	}
+	return e, s.moveAfter(at, sampled, *all)
 }
 
 // deal makes the update of some groups, in the order in which they are trained. It has

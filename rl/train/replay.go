@@ -182,14 +182,20 @@ func (r *replay) load(dir string) error {
 	if err := readJSON(dir, replayFile, &r.groups); err != nil {
 		return err
 	}
-	for _, g := range r.groups {
-		for _, p := range g.Group.Paths {
-			for i := range p.Verdicts {
-				if p.Verdicts[i].Verdict == verify.NotScored { // its score is null
-					p.Verdicts[i].Score = math.NaN()
-				}
+	for i := range r.groups {
+		unscore(&r.groups[i].Group)
+	}
+	return nil
+}
+
+// unscore gives the verdicts of a group that was read from a checkpoint the score that JSON
+// has as null.
+func unscore(g *rollout.Group) {
+	for _, p := range g.Paths {
+		for i := range p.Verdicts {
+			if p.Verdicts[i].Verdict == verify.NotScored {
+				p.Verdicts[i].Score = math.NaN()
 			}
 		}
 	}
-	return nil
 }

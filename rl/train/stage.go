@@ -35,6 +35,7 @@ type Event struct {
 	Metrics     metrics.Row
 	Timing      metrics.Row  // wall-clock times, seconds
 	Completions []Completion // of the policy, in the order of groups and samples
+	Ahead       int          // steps from this one to theirs, where nothing can be learnt from them: with lag they are drawn before
 	Tokens      int          // trained
 	Notes       []string     // lines for people
 }
@@ -47,7 +48,7 @@ type Parts struct {
 	Cast    *cast.Cast
 	HeldOut *HeldOut
 	Record  *Record
-	Notes   []string // about the data, for people
+	Notes   []string // for people, about the data and the recipe
 }
 
 // kinds has a row for every kind of stage. index is the stage's place in the recipe.

@@ -48,9 +48,13 @@ type batch struct {
 }
 
 // update is one change of the weights. first says that none came before it in the step,
-// so that the trainer computes what the sampler recorded.
-func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.AdamW) (measured, error) {
+// so that the trainer computes what the sampler recorded. between is called when the gradient
+// is there and the weights are still what they were; nil: nothing is.
+func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.AdamW, between func() error) (measured, error) {
 	m, err := b.backward(step, first)
+	if err == nil && between != nil {
+		err = between()
+	}
 	if err != nil {
 		return m, err
 	}

@@ -138,10 +138,16 @@ func again(t *testing.T, s *site, mode fleet.Mode) *site {
 	return &site{s.Hub, f, tr}
 }
 
-// step draws the completions of a step and compares them with those of one machine.
+// step draws the completions of a step and compares them with those of one machine. Workers
+// begin with every other step before it is waited for, as with a lag.
 func (s *site) step(t *testing.T) {
 	t.Helper()
 	requests := requestsOf(s.run.version)
+	if s.run.version%2 == 1 {
+		if err := s.fleet.Begin(t.Context(), requests); err != nil {
+			t.Fatal(err)
+		}
+	}
 	want, _ := s.run.Sample(t.Context(), requests)
 	got, err := s.fleet.Sample(t.Context(), requests)
 	if err != nil {
@@ -236,8 +242,24 @@ func TestEqual(t *testing.T) {
 		who := Door{URL: s.URL(), Key: o.Door.Key}
 		list, err := Who(t.Context(), who)
 		done := 0
+		same := 0
 		for _, p := range list {
 			done += p.Done
+			mode := fleet.Draft // also of one that has not answered its canary yet
+			if c.mode == fleet.Exact && p.Class == "same" {
+				mode = fleet.Exact
+			}
+			if p.Class == "same" {
+				same++
+			} else if p.Class != "" {
+				t.Errorf("%+v: class %q", c, p.Class)
+			}
+			if p.Mode != string(mode) || p.Version > s.run.version-1 || p.Done > 0 && p.Version < 0 {
+				t.Errorf("%+v: %+v", c, p)
+			}
+		}
+		if same == 0 {
+			t.Errorf("%+v: no worker has a class: %+v", c, list)
 		}
 		if err != nil || len(list) != c.workers || done < s.fleet.Counts().Answered || !reflect.DeepEqual(list[0].Card, card) {
 			t.Errorf("%+v: %+v, %v", c, list, err)

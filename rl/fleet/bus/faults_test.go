@@ -200,6 +200,11 @@ func TestLiar(t *testing.T) {
 	if n := f.Counts(); n.Refused != 1 || n.Answered == 0 {
 		t.Errorf("%+v", n)
 	}
+	list, err := Who(t.Context(), Door{URL: s.URL()})
+	others := slices.DeleteFunc(list, func(p Presence) bool { return p.Class != "other" })
+	if err != nil || len(others) != 1 || !strings.Contains(others[0].Refused, "differs from what is drawn here") || others[0].Mode != "" {
+		t.Errorf("%+v, %v", others, err)
+	}
 }
 
 // TestComingAndGoing: workers join and leave at random, some of them without a word.

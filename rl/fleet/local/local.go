@@ -15,7 +15,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// Workers are a fleet of this process. It is a [rollout.Sampler].
+// Workers are a fleet of this process. It is a [rollout.Early].
 type Workers struct {
 	carrier *fleet.Memory
 	fleet   *fleet.Fleet
@@ -62,6 +62,11 @@ func Start(r *recipe.Recipe, c *cast.Cast, devices []gpu.Device, o fleet.Options
 // TrainerOf is a run's own side of its fleet.
 func TrainerOf(c *cast.Cast) fleet.Trainer {
 	return fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: c.Own.Role, Vocab: c.Policy.Model.Config.Vocab}
+}
+
+// Begin implements [rollout.Early].
+func (w *Workers) Begin(ctx context.Context, requests []rollout.Request) error {
+	return w.fleet.Begin(ctx, requests)
 }
 
 // Sample implements [rollout.Sampler].

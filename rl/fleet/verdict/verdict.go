@@ -39,41 +39,47 @@ func (i Item) Judge(ctx context.Context) []*verify.Verdict {
 	if v == nil {
 		return out
 	}
-	type place struct {
-		row        verify.Problem
-		completion string
-		at         int
+	var rows []verify.Problem
+	var texts []string
+	for _, a := range i.Asked {
+		var row verify.Problem
+		if err := json.Unmarshal(a.Row, &row); err != nil { // of no trainer
+			return out
+		}
+		for _, c := range a.Completions {
+			rows, texts = append(rows, row), append(texts, c)
+		}
 	}
-	next := make(chan place)
+	SideBySide(ctx, len(texts), func(k int) {
+		settled := false
+		found := verify.Guard(func() (w verify.Verdict) {
+			w, settled = v.Judge(rows[k], texts[k])
+			return w
+		})
+		if settled {
+			out[k] = &found
+		}
+	})
+	return out
+}
+
+// SideBySide calls do for 0 to n-1, as many at once as there are processors, until the
+// context ends.
+func SideBySide(ctx context.Context, n int, do func(k int)) {
+	next := make(chan int)
 	var work sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		work.Go(func() {
-			for p := range next {
-				settled := false
-				found := verify.Guard(func() (w verify.Verdict) {
-					w, settled = v.Judge(p.row, p.completion)
-					return w
-				})
-				if settled {
-					out[p.at] = &found
-				}
+			for k := range next {
+				do(k)
 			}
 		})
 	}
-	at := 0
-	for _, a := range i.Asked {
-		var row verify.Problem
-		readable := json.Unmarshal(a.Row, &row) == nil
-		for _, c := range a.Completions {
-			if readable && ctx.Err() == nil {
-				next <- place{row, c, at}
-			}
-			at++
-		}
+	for k := 0; k < n && ctx.Err() == nil; k++ {
+		next <- k
 	}
 	close(next)
 	work.Wait()
-	return out
 }
 
 // verifier is the one that the item asks; nil: this machine has none whose verdicts are

@@ -28,10 +28,10 @@ const answersOver = (label, times, rows) => R.region(label, R.h("table", { class
 // few shows some of the problems, and says how they were chosen.
 function few(el, times, problems) {
   const first = problems.filter((p) => p.place < 8).sort((a, b) => a.place - b.place);
-  el.append(R.h("h2", {}, "The first problems, not selected"), answersOver("The first problems", times, first));
+  el.append(R.h("section", {}, R.h("h2", {}, "The first problems, not selected"), answersOver("The first problems", times, first)));
   for (const [change, title] of times.length > 1 ? [["learned", "Learned: wrong before, right after"], ["lost", "Lost: right before, wrong after"]] : []) {
     const rows = problems.filter((p) => p.change === change && p.place >= 8).slice(0, 3);
-    if (rows.length) el.append(R.h("h2", {}, title), answersOver(title, times, rows));
+    if (rows.length) el.append(R.h("section", {}, R.h("h2", {}, title), answersOver(title, times, rows)));
   }
 }
 
