@@ -18,10 +18,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		j = f.canary
 	}
 	if err == nil && j == nil { // of an earlier call
-		f.counts.Dropped++
 		if f.earlier[id] {
 			return false, f.missed(ctx, d)
 		}
+		f.counts.Dropped++
 		return false, nil
 	}
 	var r Result
