@@ -119,7 +119,7 @@ var table = []Metric{
 
 	{"value/explained_variance", "", "1 minus the variance of (returns minus values) divided by that of returns, over tokens",
 		"Near 1 if the value head foresees what a completion earns, 0 if it knows no more than a constant, below 0 if it misleads."},
-	{"value/clip_fraction", "share of tokens", "tokens where the clipped loss of the value head is in force",
+	{"value/clip_share", "share of tokens", "tokens where the clipped loss of the value head is in force",
 		"Usually below 0.3. Above that, the value head changes too fast."},
 	{"sampler/NAME", "", "how far the log-probs of sampler and trainer are apart with the same weights; only for methods that name sampler_gap",
 		"Means are 0 and ratios 1 if the two compute the same bits."},
