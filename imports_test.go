@@ -58,7 +58,7 @@ var layers = []layer{
 	{folder: "rl/fleet/verdict", imports: "internal/packed verify"},
 	{folder: "rl/rollout", imports: "rl/lines rl/random rl/terminal verify"},
 	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify"},
-	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify"},
+	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify", tests: "verify/program"},
 	{folder: "rl/recipe/presets", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures"},
 	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines", tests: "internal/fixtures"},
