@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -253,9 +254,9 @@ func (saved savedStep) opened(whole *recipe.Stage) (*openStep, error) {
 			if one.From < 0 || one.From >= len(groups) || one.Sample < 0 || one.Sample >= len(groups[one.From].Paths) {
 				return nil, fmt.Errorf("step %d has a completion of no group: sample %d of group %d", saved.At.Total+1, one.Sample, one.From)
 			}
-			c := Completion{From: groups[one.From], Group: one.Group, Sample: one.Sample, Reward: float64(one.Reward), NotScored: one.NotScored, Advantage: math.NaN(), Origin: one.Origin}
+			c := Completion{From: groups[one.From], Group: one.Group, Sample: one.Sample, Score: reward.Score{Reward: float64(one.Reward), NotScored: one.NotScored}, Advantage: math.NaN(), Origin: one.Origin}
 			for _, t := range one.Terms {
-				c.Terms = append(c.Terms, Term{t.Name, float64(t.Value)})
+				c.Terms = append(c.Terms, reward.Term{Name: t.Name, Value: float64(t.Value)})
 			}
 			if one.View != nil {
 				c.View = *one.View
