@@ -1,12 +1,9 @@
 package shaders
 
 import (
-	"bytes"
-	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 )
@@ -24,9 +21,6 @@ const maxGroupsX = 32768
 
 //go:embed *.wgsl
 var sources embed.FS
-
-//go:embed spv
-var binaries embed.FS
 
 //go:embed manifest.json
 var manifest []byte
@@ -177,24 +171,6 @@ func (v Variant) Check(params []uint32) error {
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-// SPIRV returns the module for Vulkan, entry point "main", parameters as push
-// constants, binding i of the kernel at set 0 binding i.
-func (v Variant) SPIRV() ([]byte, error) {
-	packed, err := binaries.ReadFile("spv/" + v.ID + ".spv.gz")
-	if err != nil {
-		return nil, fmt.Errorf("shader %s is not built (run go generate ./shaders): %w", v.ID, err)
-	}
-	unpacker, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("shader %s: %w", v.ID, err)
-	}
-	code, err := io.ReadAll(unpacker)
-	if err != nil {
-		return nil, fmt.Errorf("shader %s: %w", v.ID, err)
-	}
-	return code, nil
-}
 
 // ReadManifest returns what the generator recorded.
 func ReadManifest() (Manifest, error) {

@@ -40,6 +40,11 @@
 // NT 1x3072x576 0.88, 0.68; 8x3072x576 0.93, 0.83; 512^3 0.88, 0.83; NN 64x512x576
 // 0.87, 0.85; 512^3 0.81, 0.83. T0 loads b element by element; it has run on lavapipe
 // alone, where its rate says nothing about a GPU.
+// b in blocks, against writing it out as f32 for the kernel of f32 (times of that = 1, in
+// turns, by CPU time, busy EPYC): q8_0 NT 1x9728x896 0.2, 8 rows 0.4, 16 rows 0.55, 272
+// rows 0.9 where workgroups take the rows in the same order; NN with the adapter's
+// products 64x9728x896 0.68, 272x9728x896 0.87, 272x896x4864 0.91. q4_0 as q8_0. Times
+// of f32 = 1: NT 1 row 0.6, 8 rows 0.75, 16 rows 0.95, 272 rows 1.0.
 // TN 288x96x3584: 8x64 16, 16x64 22, 24x64 26, 32x64 28 [270], two teams of 16x32
 // 26; 512^3: 20, 28, 32, 36, 26.
 // NN where b is larger than a cache: a tile reads 256 bytes of each of K rows of b that
@@ -50,6 +55,9 @@
 // 256x576x3072 7.7 to 25, 256x1536x576 10 to 21, K = 16384 7 to 26; panels of 256, 1024,
 // 2048 26, 24, 23; panels alone 12; going down where b is small, 2560x96x512, 21 to 15.
 // Busy Xeon with 2 MB: 10 to 17, 10 to 15, 8 to 15. Huge pages: nothing.
+// NT goes down the rows too, times of now = 1, in turns, by CPU time on a busy EPYC: f32
+// 272x9728x896 1.21, 272x896x4864 1.16, 64x36864x896 1.13; bf16 64x36864x896 1.1; q8_0
+// 272x9728x896 1.11, 272x896x4864 1.05; 272x896x896 1.0 in all.
 // TN in panels of 512 rows, times of one dispatch = 1: EPYC, demo's shapes 0.68, panels
 // of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
 // 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
@@ -104,8 +112,8 @@
 {{end}}{{if eq .Kernel "matmul_nt_residual"}}{{bind "r" (or (and (lt .rows 8) "f32") "vec4<u64>")}}{{end}}
 {{bind "c" (or (and (lt .rows 8) "f32") "vec4<u64>")}}
 @compute @workgroup_size(8)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) l: u32) {
-  let m0 = group.y * {{.rows}}u;
+fn main(@builtin(workgroup_id) {{if lt .rows 16}}group{{else}}id{{end}}: vec3<u32>, {{if ge .rows 16}}@builtin(num_workgroups) groups: vec3<u32>, {{end}}@builtin(local_invocation_index) l: u32) {
+{{if ge .rows 16}}{{template "down"}}{{end}}  let m0 = group.y * {{.rows}}u;
   let n0 = group.x * {{mul 8 .cols}}u;
   let steps = pc.K / 8u;
   // Rows and columns past the edge read the last ones and are not stored.
@@ -197,12 +205,7 @@ fn transpose(x: array<f32, 8>, l: u32) -> array<f32, 8> {
 {{bind "c" "vec4<u64>"}}
 @compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) l: u32) {
-  // lavapipe takes the workgroups row by row. Where b is larger than a cache they go
-  // down its columns, so that one panel of b serves all rows before the next.
-  let number = id.y * groups.x + id.x;
-  let down = pc.K * pc.N > 98304u;
-  let group = select(id.xy, vec2<u32>(number / groups.y, number % groups.y), down);
-{{template "place" .}}
+{{template "down"}}{{template "place" .}}
   let steps = pc.K / 8u;
   let ldb = pc.ldb / 8u;
 {{range $i := seq .rows}}  let row{{$i}} = min(m0 + {{$i}}u, pc.M - 1u) * (pc.lda / 8u);
@@ -237,6 +240,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
     }
 {{end}}  }
 }
+{{end}}
+
+{{define "down"}}  // lavapipe takes the workgroups row by row. Where b is larger than a cache they go
+  // down its columns, so that one panel of b serves all rows before the next.
+  let number = id.y * groups.x + id.x;
+  let down = pc.K * pc.N > 98304u;
+  let group = select(id.xy, vec2<u32>(number / groups.y, number % groups.y), down);
 {{end}}
 
 {{define "place"}}

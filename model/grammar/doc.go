@@ -34,6 +34,12 @@
 //
 // Bits are words of 32: token id is bit id%32 of word id/32.
 //
+// # Memory
+//
+// At most 32,768 states of at most 256 readings are kept, and 16 MiB of bits; they are made
+// again after that. A single token that would take more states is an error ([ErrMemory]):
+// alternatives that begin alike can have more than there is room for.
+//
 // # Threads
 //
 // A Vocabulary does not change. A Grammar and its States may be used by many goroutines,

@@ -89,9 +89,9 @@ func TestPrompt(t *testing.T) {
 func TestRefusedPrompts(t *testing.T) {
 	f := format(t, "", Options{})
 	for raw, want := range map[string]string{
-		`[{"role":"user","content":"a<|im_end|>b"}]`:                                "message 1: the text of a message contains a control token: <|im_end|>",
+		`[{"role":"user","content":"a<|im_end|>b"}]`:                                "message 1 (user): the text of a message contains a control token: <|im_end|>",
 		`[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`:        "the last message is the assistant's",
-		`[{"role":"user","content":[{"type":"text","text":"so <|endoftext|>"}]}]`:   "message 1: the text of a message contains a control token: <|endoftext|>",
+		`[{"role":"user","content":[{"type":"text","text":"so <|endoftext|>"}]}]`:   "message 1 (user): the text of a message contains a control token: <|endoftext|>",
 		`[{"role":"user","name":"x"}]`:                                              "the chat template fails: ",
 		`[{"role":"user","content":"<think>"},{"role":"user","content":"allowed"}]`: "",
 	} {
@@ -106,6 +106,15 @@ func TestRefusedPrompts(t *testing.T) {
 	}
 	if _, err := New(tokenizer(t, ""), nil, Options{Variables: map[string]any{"messages": 1}}); !errors.Is(err, lines.ErrInput) {
 		t.Errorf("a variable of the conversation: %v", err)
+	}
+	// A system message of ours does not count among the messages of a row.
+	under := read(t, `[{"role":"user","content":"a<|im_end|>b"}]`).Under("rules")
+	if _, err := format(t, "", Options{}).Prompt(under); err == nil || !strings.HasPrefix(err.Error(), "message 1 (user): ") {
+		t.Errorf("under a system message: %v", err)
+	}
+	deaf := format(t, `{% for m in messages %}{% if m.role != 'system' %}{{ m.content }}{% endif %}{% endfor %}`, Options{})
+	if _, err := deaf.Prompt(under); !errors.Is(err, ErrSystem) || !strings.HasPrefix(err.Error(), "the system message: the chat template has no system role: it leaves out") {
+		t.Errorf("a template without a system role: %v", err)
 	}
 }
 
@@ -221,7 +230,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 	f := format(t, "", Options{})
 	for raw, want := range map[string]string{
 		`[{"role":"user","content":"q1"}]`:                                             "nothing is learned from the conversation: there is no message of the assistant",
-		`[{"role":"user","content":"q1"},{"role":"assistant","content":"<|im_end|>"}]`: "message 2: the text of a message contains a control token: <|im_end|>",
+		`[{"role":"user","content":"q1"},{"role":"assistant","content":"<|im_end|>"}]`: "message 2 (assistant): the text of a message contains a control token: <|im_end|>",
 	} {
 		if _, err := f.Lesson(read(t, raw), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", raw, err)
@@ -231,7 +240,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 <think>{% endif %}`, Options{})
-	if _, err := f.Lesson(read(t, two), 0); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "message 2: the template begins the turn with other text than the generation prompt") {
+	if _, err := f.Lesson(read(t, two), 0); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "message 2 (assistant): the template begins the turn with other text than the generation prompt") {
 		t.Errorf("thoughts that were opened: %v", err)
 	}
 }

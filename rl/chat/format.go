@@ -148,17 +148,17 @@ var (
 func (f *Format) check(c Conversation) error {
 	for i, m := range c.Messages {
 		if m.Role == System && f.system != nil {
-			return hint.With(fmt.Errorf("message %d: %w: %w", i+1, ErrSystem, f.system), "put its text in front of the user's first message")
+			return hint.With(fmt.Errorf("%s: %w: %w", c.name(i), ErrSystem, f.system), "put its text in front of the user's first message")
 		}
 		if m.Text == "" || f.control {
 			continue
 		}
 		ids, err := f.tok.Encode(m.Text)
 		if err != nil {
-			return fmt.Errorf("message %d: %w", i+1, err)
+			return fmt.Errorf("%s: %w", c.name(i), err)
 		}
 		if at := slices.IndexFunc(ids, f.tok.Special); at >= 0 {
-			return fmt.Errorf("message %d: %w: %s", i+1, ErrControl, f.tok.Decode(ids[at:at+1]))
+			return fmt.Errorf("%s: %w: %s", c.name(i), ErrControl, f.tok.Decode(ids[at:at+1]))
 		}
 	}
 	return nil

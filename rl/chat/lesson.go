@@ -36,7 +36,9 @@ func (f *Format) Lesson(c Conversation, given int) (Lesson, error) {
 	case !marked:
 		spans = f.answers(c, given, whole.Text, &l)
 	case given > 0:
-		before, err := f.render(Conversation{c.Messages[:given], c.Tools, c.Documents}, false)
+		first := c
+		first.Messages = c.Messages[:given]
+		before, err := f.render(first, false)
 		if err != nil {
 			return Lesson{}, err
 		}
@@ -107,7 +109,7 @@ func (f *Format) answers(c Conversation, given int, whole string, l *Lesson) []t
 		}
 		if why != "" {
 			if l.Passed++; l.Passed == 1 {
-				l.Why = fmt.Sprintf("message %d: %s", i+1, why)
+				l.Why = fmt.Sprintf("%s: %s", c.name(i), why)
 			}
 			continue
 		}

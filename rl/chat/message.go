@@ -36,6 +36,16 @@ type Conversation struct {
 	Messages  []Message
 	Tools     any // value of the template package, a list of functions; nil: none
 	Documents any // likewise
+
+	added int // messages in front that Under added
+}
+
+// name is what an error calls message i: by its number among those that were given.
+func (c Conversation) name(i int) string {
+	if i < c.added {
+		return "the system message"
+	}
+	return fmt.Sprintf("message %d (%s)", i+1-c.added, c.Messages[i].Role)
 }
 
 // Question is the text of the last message of the user; "" without one.
@@ -64,6 +74,7 @@ func (c Conversation) Asked() Conversation {
 func (c Conversation) Under(text string) Conversation {
 	if text != "" && (len(c.Messages) == 0 || c.Messages[0].Role != System) {
 		c.Messages = append([]Message{Say(System, text)}, c.Messages...)
+		c.added++
 	}
 	return c
 }

@@ -28,13 +28,18 @@ use an SSH tunnel: ssh -L 8080:127.0.0.1:8080 HOST rlzero page --listen 127.0.0.
 Examples:
    rlzero page runs                         every run in the folder runs
    rlzero page runs/first runs/second
-   rlzero page --out first.html runs/first  one file, to send or to keep; a run has it as report.html`,
+   rlzero page --out first.html runs/first  one file, to send or to keep; a run has it as report.html
+   rlzero page --try dist/web               what make web built: training in the browser itself`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on, host:port; port 0 is any free one", Value: web.Default},
 			&cli.StringFlag{Name: "out", Usage: "write one self-contained HTML `FILE` instead"},
+			&cli.StringFlag{Name: "try", Usage: "serve the page in `FOLDER` that trains in the browser, as make web built it"},
 			&cli.IntFlag{Name: "limit", Usage: "room in that file for completions and tokens, in `MB`: those of some steps are left out to keep it", Value: page.Room >> 20},
 		},
 		Action: func(c *cli.Context) error {
+			if c.IsSet("try") {
+				return tryPage(c)
+			}
 			places := c.Args().Slice()
 			if len(places) == 0 {
 				return usagef("%s needs RUN or DIR", c.Command.HelpName)
@@ -55,22 +60,49 @@ Examples:
 			}
 			ctx, done := interruptible(c)
 			defer done()
-			return servePage(ctx, c, runs, c.String("listen"))
+			server, err := listenPage(c)
+			if err != nil {
+				return err
+			}
+			return ended(server.Serve(ctx, runs.Handler()))
 		},
 	}
 }
 
-// servePage shows runs until the context ends.
-func servePage(ctx context.Context, c *cli.Context, runs *page.Runs, addr string) error {
-	server, err := web.Listen(addr)
-	if err != nil {
-		return usage(err)
+// tryPage serves the page that trains in the browser.
+func tryPage(c *cli.Context) error {
+	if c.NArg() > 0 || c.IsSet("out") {
+		return usagef("--try takes no run and no --out: the runs of that page are the browser's own")
 	}
-	fmt.Fprintf(c.App.ErrWriter, "page  %s\n", server.URL())
-	if err := server.Serve(ctx, runs.Handler()); !errors.Is(err, context.Canceled) {
+	site, err := page.Try(c.String("try"))
+	if err != nil {
 		return err
 	}
-	return nil
+	ctx, done := interruptible(c)
+	defer done()
+	server, err := listenPage(c)
+	if err != nil {
+		return err
+	}
+	return ended(server.Serve(ctx, site))
+}
+
+// listenPage opens the address of a page and prints its link.
+func listenPage(c *cli.Context) (*web.Server, error) {
+	server, err := web.Listen(c.String("listen"))
+	if err != nil {
+		return nil, usage(err)
+	}
+	fmt.Fprintf(c.App.ErrWriter, "page  %s\n", server.URL())
+	return server, nil
+}
+
+// ended is how a page ends that was interrupted: as it should.
+func ended(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // besidePage is the page of a run that is about to train; nil: none is wanted, and no
@@ -86,11 +118,10 @@ func pageBeside(ctx context.Context, c *cli.Context) (*besidePage, error) {
 	if !c.Bool("page") {
 		return nil, nil
 	}
-	server, err := web.Listen(c.String("listen"))
+	server, err := listenPage(c)
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "page  %s\n", server.URL())
 	p := &besidePage{runs: &page.Runs{}, done: make(chan error, 1)}
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() { p.done <- server.Serve(ctx, p.runs.Handler()) }()

@@ -22,5 +22,9 @@
 // unit of log-probs is nats. The runs happen in a temporary folder, which needs a
 // few megabytes.
 //
+// In a browser (GOOS=js) [Run] does the same, in a worker; what the page copies into an
+// issue is the [Report], as text or as JSON: its device is named by vendor, architecture and
+// browser.
+//
 // One goroutine at a time, as a device; the bits check uses several by itself.
 package doctor

@@ -56,11 +56,15 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 	}
 	j.data = j.item.Encode()
 	f.canary, f.policy.Canary = j, j.data
+	f.earlier[digestOf(j.data)] = true
 }
 
 // classify learns from a worker's answer to the canary how it computes.
 func (f *Fleet) classify(ctx context.Context, t *table, d Delivery, r Result) error {
 	j, worker := f.canary, d.Worker
+	if !d.Stayed {
+		delete(f.since, worker)
+	}
 	if j.done == nil {
 		right, err := f.compute(ctx, j, r.Completions)
 		if err != nil {
@@ -68,12 +72,12 @@ func (f *Fleet) classify(ctx context.Context, t *table, d Delivery, r Result) er
 		}
 		j.done = right
 	}
-	was := f.policy.Known[worker]
 	switch {
 	case sameAll(r.Completions, j.done):
 		delete(f.since, worker)
 		return f.know(ctx, worker, classSame)
 	case nearAll(r.Completions, j.done):
+		was := f.policy.Known[worker]
 		if err := f.know(ctx, worker, classNear); err != nil {
 			return err
 		}
@@ -83,10 +87,19 @@ func (f *Fleet) classify(ctx context.Context, t *table, d Delivery, r Result) er
 	default:
 		return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
 	}
-	if was == classSame && d.Stayed && f.opt.Mode == Exact {
+	if _, relied := f.since[worker]; relied {
 		return f.doubt(ctx, t, worker)
 	}
 	return nil
+}
+
+// missed hears the answer to a canary of earlier weights, which nobody can judge any more:
+// the worker gets another one.
+func (f *Fleet) missed(ctx context.Context, d Delivery) error {
+	if !d.Stayed {
+		delete(f.since, d.Worker)
+	}
+	return f.know(ctx, d.Worker, classUnknown)
 }
 
 // know notes the class of a worker and tells it, for people.

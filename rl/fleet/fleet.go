@@ -83,8 +83,9 @@ type Fleet struct {
 	arrived chan Delivery
 
 	policy  Policy
-	version int  // of the announced weights; -1: none
-	canary  *job // of the announced weights
+	version int             // of the announced weights; -1: none
+	canary  *job            // of the announced weights
+	earlier map[Digest]bool // ids of all canaries so far
 	key     []byte
 	given   []*job         // of earlier calls by the announced weights
 	trusted map[string]int // version of the first weights by which a worker answered what nobody checked
@@ -104,7 +105,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)

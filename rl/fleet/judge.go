@@ -219,13 +219,13 @@ func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) error {
 	id, err := answered(d.Result)
 	q := p.byID[id]
 	if _, refused := f.policy.Refused[d.Worker]; err != nil || q == nil || refused {
-		_, err := f.receive(ctx, &table{}, d)
+		_, err := f.receive(ctx, f.outstanding(), d)
 		return err
 	}
 	answer, err := q.item.Read(d.Result)
 	if err != nil {
 		f.counts.Dropped++
-		return f.refuse(ctx, &table{}, Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
+		return f.refuse(ctx, f.outstanding(), Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
 	}
 	if q.done != nil {
 		f.counts.Duplicates++
@@ -241,6 +241,14 @@ func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) error {
 		return f.recheck(ctx, q, said{d.Worker, answer, d.Result})
 	}
 	return nil
+}
+
+// outstanding are the items that Begin handed out, whose results may come meanwhile.
+func (f *Fleet) outstanding() *table {
+	if f.begun != nil {
+		return f.begun
+	}
+	return &table{}
 }
 
 // said is what a worker answered to a question.
@@ -273,7 +281,7 @@ func (f *Fleet) recheck(ctx context.Context, q *question, all ...said) error {
 		}
 		d := Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done),
 			Why: fmt.Sprintf("item %v, completion %d: its verdict is %s with score %v, and here it is %s with %v", digestOf(q.data), k+1, s.verdicts[k].Verdict, s.verdicts[k].Score, q.done[k].Verdict, q.done[k].Score)}
-		if err := f.refuse(ctx, &table{}, d); err != nil {
+		if err := f.refuse(ctx, f.outstanding(), d); err != nil {
 			return err
 		}
 	}

@@ -266,6 +266,7 @@ func TestDrift(t *testing.T) {
 		"a good canary in between":   {33, 20, 0, false, 17},
 		"nothing since was used":     {17, 17, 1, false, -1},
 		"another machine in its key": {17, 17, 0, true, -1},
+		"that of the last weights":   {9, 9, 0, true, -1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}
@@ -286,6 +287,7 @@ func TestDrift(t *testing.T) {
 				tr.version = v
 				if c.rejoins && v == c.steps {
 					m.Forget("w")
+					synctest.Wait() // it answers the canary of the weights before
 				}
 				var got [][]rollout.Segment
 				got, err = f.Sample(t.Context(), requestsOf(v, 8))

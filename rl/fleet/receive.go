@@ -18,6 +18,9 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		j = f.canary
 	}
 	if err == nil && j == nil { // of an earlier call
+		if f.earlier[id] {
+			return false, f.missed(ctx, d)
+		}
 		f.counts.Dropped++
 		return false, nil
 	}

@@ -2,6 +2,7 @@
 // write and what that is paid, and whether to trust it.
 //
 //	run folders ── Open ──> Runs ──┬─ Handler ──> files by range, events, search ──> browser
+//	                               ├─ Ask ──────> the same without a connection, for command web
 //	                               └─ File ──> one HTML file with everything in it: report.html
 //	package compare's JSON ── Contest ──> one HTML file: compare.html
 //
@@ -35,6 +36,12 @@
 // A file holds the logs of its runs whole, but of completions and tokens some steps, evenly
 // over the run. So counts of the run are right, and its receipt can be checked as far as the
 // logs are in it. The screen Report puts the others on one page.
+//
+// # The page that trains in the browser
+//
+// Site is the same application with more scripts before its last one (web/internal/site):
+// they put a program in a worker in the place of the server, and that answers by Ask. Try
+// serves the folder of such a page.
 //
 // # Units and caveats
 //

@@ -32,7 +32,7 @@ type fault struct {
 
 var faults = []fault{
 	{chat.ErrControl, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name"},
-	{chat.ErrSystem, ""},
+	{chat.ErrSystem, "where the recipe's [task] system is that message, write its text into prompt_template instead, in front of \"{question}\""},
 	{chat.ErrNothing, "take these rows out"},
 	{errNoChoice, "name the columns in the recipe, such as [task.columns] chosen = \"response_a\", or take these rows out"},
 	{errSame, "take these rows out: they say nothing"},
@@ -97,7 +97,7 @@ func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err e
 		ids, err := r.Prompt(row)
 		if err == nil && len(ids) > l.Prompt {
 			err = fmt.Errorf("prompt %s has %d tokens, but [task] max_prompt_tokens is %d: it is %w", terminal.Quote(row.Question), len(ids), l.Prompt, errLong)
-			err = hint.With(err, "raise max_prompt_tokens, or take the row out")
+			err = hint.With(err, "raise max_prompt_tokens, or take such rows out")
 		}
 		if err != nil {
 			return lesson, err
@@ -132,7 +132,7 @@ func (r *Renderer) read(row verify.Problem, l Limits) (lesson chat.Lesson, err e
 func fits(lesson chat.Lesson, most int) error {
 	if n := len(lesson.IDs); n > most {
 		err := fmt.Errorf("the row has %d tokens, but max_tokens is %d: it is %w", n, most, errLong)
-		return hint.With(err, "raise max_tokens of the stage, or take the row out")
+		return hint.With(err, "raise max_tokens of the stage, or take such rows out")
 	}
 	return nil
 }

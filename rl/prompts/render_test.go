@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 	slices.Reverse(rows) // faults are in the order of lines, whatever that of the rows
 	_, err = r.Check("f.jsonl", rows, Limits{Prompt: len(room)})
 	want := []string{
-		file + ": 2 of 5 rows (lines 2, 4): message 1: the text of a message contains a control token: <|im_end|>",
+		file + ": 2 of 5 rows (lines 2, 4): message 1 (user): the text of a message contains a control token: <|im_end|>",
 		file + `: line 3: prompt "long long long" has 33 tokens, but [task] max_prompt_tokens is 23: it is too long`,
 		file + `: line 5: prompt "broken": the chat template fails: `,
 	}
@@ -223,7 +223,7 @@ func TestCheck(t *testing.T) {
 {% endif %}`, Style{Form: Auto})
 	two := []verify.Problem{{Line: 9, Metadata: map[string]json.RawMessage{"messages": json.RawMessage(`[{"role":"user","content":"U"},{"role":"assistant","content":"A"},{"role":"user","content":"U"},{"role":"assistant","content":"A"}]`)}}}
 	notes, err := rewriting.Check("f.jsonl", two, Limits{Lesson: 100})
-	if note := "f.jsonl: line 9: 1 turn of the assistant read and not learned: message 2: the template changes the turn when the conversation goes on"; err != nil || !slices.Equal(notes, []string{note}) {
+	if note := "f.jsonl: line 9: 1 turn of the assistant read and not learned: message 2 (assistant): the template changes the turn when the conversation goes on"; err != nil || !slices.Equal(notes, []string{note}) {
 		t.Errorf("%q %v", notes, err)
 	}
 }

@@ -17,7 +17,9 @@
 // with what reads them.
 //
 // An answer that has to follow a form (response_format, tools that have to be called) is
-// drawn under the guide of a grammar (model/grammar). Calls of tools are taken out of the
+// drawn under the guide of a grammar (model/grammar); with a response_format beside tools the
+// form is either. /v1/check takes the same keys, as the form decides what is drawn; "chat" says
+// that it was a chat, whose completions end in other tokens and may be calls. Calls of tools are taken out of the
 // text by the family of the chat template ([chat.Calls]); what is no call to the letter is
 // text. A stream tells a call when it is whole.
 //

@@ -24,9 +24,9 @@ func sampled(v verify.Verdict, stop rollout.Stop, ids []int, terms ...reward.Ter
 // TestRolloutMetrics: figures of a step by hand; what has no score is left out of each.
 func TestRolloutMetrics(t *testing.T) {
 	cs := []Completion{
-		sampled(verify.Accept("1", "", ""), rollout.EOS, []int{1, 2, 3}, reward.Term{"task", 1}, reward.Term{"form", nan}, reward.Term{"long", 0}),
-		sampled(verify.Reject("2", "", ""), rollout.Length, []int{1, 2, 3, 4, 5}, reward.Term{"task", 0.5}, reward.Term{"form", 1}, reward.Term{"long", 1}),
-		sampled(verify.Abstain("no reference"), rollout.EOS, []int{1}, reward.Term{"task", nan}, reward.Term{"form", nan}, reward.Term{"long", 1}),
+		sampled(verify.Accept("1", "", ""), rollout.EOS, []int{1, 2, 3}, reward.Term{Name: "task", Value: 1}, reward.Term{Name: "form", Value: nan}, reward.Term{Name: "long", Value: 0}),
+		sampled(verify.Reject("2", "", ""), rollout.Length, []int{1, 2, 3, 4, 5}, reward.Term{Name: "task", Value: 0.5}, reward.Term{Name: "form", Value: 1}, reward.Term{Name: "long", Value: 1}),
+		sampled(verify.Abstain("no reference"), rollout.EOS, []int{1}, reward.Term{Name: "task", Value: nan}, reward.Term{Name: "form", Value: nan}, reward.Term{Name: "long", Value: 1}),
 	}
 	for name, want := range map[string]float64{
 		"rollout/tokens": 9, "rollout/length_mean": 3, "rollout/truncated_share": 1.0 / 3, "rollout/right_share": 0.5,

@@ -6,7 +6,8 @@
 //
 // The program has this machine's files, as under node, by calls to a server on loopback
 // whose address nobody else knows; its output goes where that of this command goes, and
-// so does its exit code. Of the environment it gets TMPDIR, CI and what begins with
+// so does its exit code. A call of crashGPU, which returns a promise, ends the browser's
+// GPU process. Of the environment it gets TMPDIR, CI and what begins with
 // RLZERO_: Go has little room for it there. It ends with this command.
 package main
 
@@ -34,7 +35,7 @@ import (
 var assets embed.FS
 
 func main() {
-	c := &command{ended: make(chan int, 1)}
+	c := &command{ended: make(chan int, 1), crash: make(chan struct{})}
 	code := c.run(os.Args[1:])
 	c.cleanup()
 	os.Exit(code)
@@ -43,7 +44,8 @@ func main() {
 // command stands in for a test.
 type command struct {
 	cleanups []func()
-	ended    chan int // the program's exit code
+	ended    chan int      // the program's exit code
+	crash    chan struct{} // the program asks for the end of the browser's GPU process
 }
 
 func (c *command) Helper()          {}
@@ -80,6 +82,8 @@ func (c *command) run(args []string) int {
 		select {
 		case code := <-c.ended:
 			return code
+		case <-c.crash:
+			b.CrashGPU()
 		case <-interrupted.Done():
 			return 2
 		case <-look.C:
@@ -123,6 +127,7 @@ func (c *command) serve(args []string) string {
 		default: // it has ended already
 		}
 	})
+	mux.HandleFunc(prefix+"crash", func(http.ResponseWriter, *http.Request) { c.crash <- struct{}{} })
 	mux.Handle(prefix+"fs/", http.StripPrefix(prefix+"fs/", newDisk()))
 	server := httptest.NewServer(mux)
 	c.Cleanup(server.Close)

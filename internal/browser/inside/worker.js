@@ -90,6 +90,8 @@ globalThis.process = {
 };
 globalThis.path = {resolve: absolute};
 
+globalThis.crashGPU = () => fetch("crash", {method: "POST"});
+
 async function main() {
 	const start = await (await fetch("start")).json();
 	folder = start.folder;

@@ -2,22 +2,27 @@
 // they grow, or from the page itself where it is a single file.
 "use strict";
 
+// R.fetch and R.events reach the server; the page that trains in the browser puts the
+// program in its place.
+R.fetch = (path, options) => fetch(path, options);
+R.events = (heard) => { if (typeof EventSource !== "undefined") new EventSource("events").onmessage = (e) => heard(JSON.parse(e.data)); };
+
 // R.source has two forms: here the server's; a single-file page brings its own as
 // R.inline = {runs, metrics, files: {id: {name: text}}, methods: {id: [method]}, against: {"group group": comparison}}.
 R.source = {
-  async runs() { return R.inline ? R.inline.runs : (await fetch("runs.json")).json(); },
-  async table() { return R.inline ? R.inline.metrics : (await fetch("metrics.json")).json(); },
+  async runs() { return R.inline ? R.inline.runs : (await R.fetch("runs.json")).json(); },
+  async table() { return R.inline ? R.inline.metrics : (await R.fetch("metrics.json")).json(); },
   // bytes of a file from one offset to another (exclusive; null: to the end).
   async bytes(id, file, from, to) {
     if (R.inline) return new TextEncoder().encode(R.inline.files[id][file] || "").subarray(from, to == null ? undefined : to);
     const range = "bytes=" + from + "-" + (to == null ? "" : to - 1);
-    const r = await fetch("run/" + encodeURIComponent(id) + "/" + file, { headers: { Range: range } });
+    const r = await R.fetch("run/" + encodeURIComponent(id) + "/" + file, { headers: { Range: range } });
     if (r.status === 404) return new Uint8Array();
     if (!r.ok) throw new Error((await r.text()).trim());
     return new Uint8Array(await r.arrayBuffer());
   },
   async json(id, name, query) {
-    const r = await fetch("run/" + encodeURIComponent(id) + "/" + name + "?" + new URLSearchParams(query));
+    const r = await R.fetch("run/" + encodeURIComponent(id) + "/" + name + "?" + new URLSearchParams(query));
     if (!r.ok) throw new Error((await r.text()).trim());
     return r.json();
   },
@@ -247,12 +252,10 @@ function recipeFacts(text) {
 R.start = async function (changed) {
   R.metrics = await R.source.table();
   await R.reload();
-  if (R.inline || typeof EventSource === "undefined") return;
+  if (R.inline) return;
   let timer = 0;
   const dirty = new Set();
-  const events = new EventSource("events");
-  events.onmessage = (e) => {
-    const { run, file, size } = JSON.parse(e.data);
+  R.events(({ run, file, size }) => {
     const r = R.runs.get(run);
     dirty.add(run);
     if (r && file) r.sizes[file] = size;
@@ -263,7 +266,7 @@ R.start = async function (changed) {
       await R.reload(ids);
       changed(ids);
     }, 150);
-  };
+  });
 };
 // reload reads what is new of some runs; of all, if none are named.
 R.reload = async function (ids) {

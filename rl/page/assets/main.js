@@ -13,6 +13,12 @@ R.show = async function () {
   fresh.className = "screen " + screen.name;
   const place = shown === location.hash.split("?")[0] ? focused() : null;
   frame(screen, run);
+  const standing = main.firstElementChild;
+  if (place && screen.update && standing && standing.classList.contains(screen.name)) { // what people work in stays where it is
+    await screen.update(standing, run, at.params);
+    window.shownHash = location.hash;
+    return;
+  }
   try { await screen.show(fresh, run, at.params); } catch (e) { fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + e.message)); }
   if (mine !== showing) return; // another was asked for meanwhile
   main.replaceChildren(fresh);
@@ -76,7 +82,24 @@ function help() {
 document.querySelector(".skip").addEventListener("click", (e) => { e.preventDefault(); main.focus(); });
 addEventListener("hashchange", R.show);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => R.show());
-R.start((ids) => { const id = R.parse().id; if (!id || ids.includes(id)) R.show(); }).then(() => {
+
+// News waits while someone types or presses: a screen that is drawn anew would take the
+// field or the button from under their hands.
+let pressed = false, late = false;
+function busy() {
+  const e = document.activeElement;
+  return pressed || (main.contains(e) && /^(INPUT|TEXTAREA)$/.test(e.tagName) && e.value !== e.defaultValue);
+}
+function news() {
+  late = busy();
+  if (!late) R.show();
+}
+const calm = () => setTimeout(() => { if (late) news(); }); // after the click, which comes next
+addEventListener("pointerdown", () => { pressed = true; });
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { pressed = false; calm(); });
+main.addEventListener("focusout", calm);
+
+R.start((ids) => { const id = R.parse().id; if (!id || ids.includes(id)) news(); }).then(() => {
   if (!location.hash && R.runs.size === 1) R.go("now", [...R.runs.keys()][0]);
   R.show();
 }).catch((e) => { main.replaceChildren(R.h("p", { class: "alert", role: "alert" }, "The runs cannot be read: " + e.message)); });

@@ -162,6 +162,11 @@ func (d Device) NewPipeline(label, wgsl string, l Layout) (Pipeline, error) {
 	return Pipeline{&value}, nil
 }
 
+// Check compiles WGSL text as far as the browser does without a layout.
+func (d Device) Check(label, wgsl string) error {
+	return d.d.done(func() { d.d.value.Call("createShaderModule", object{"label": label, "code": wgsl}) })
+}
+
 // Release does nothing: the browser's collector frees pipelines.
 func (p Pipeline) Release() {}
 

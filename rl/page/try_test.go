@@ -1,0 +1,101 @@
+package page
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAsk: without a connection the answers are those that Handler gives.
+func TestAsk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "seed = 1\n")
+	write(t, dir, "completions.jsonl", line(1, 0, 0, "1+1", "2", "right"))
+	runs, err := Open(dir)
+	must(t, err)
+	for _, c := range []struct{ path, ranges string }{
+		{"runs.json", ""}, {"run/run/recipe.toml", ""}, {"run/run/recipe.toml", "bytes=3-5"}, {"run/run/recipe.toml", "bytes=100-"},
+		{"run/run/steps.json?from=0", ""}, {"run/run/search.json?q=2&limit=x", ""}, {"run/run/search.json?q=2", ""}, {"run/other/recipe.toml", ""}, {"run/run/..%2Frecipe.toml", ""}, {"nothing", ""},
+	} {
+		var header []string
+		if c.ranges != "" {
+			header = []string{"Range", c.ranges}
+		}
+		want := get(t, runs.Handler(), "/"+c.path, header...)
+		status, got := runs.Ask(c.path, c.ranges)
+		if text := body(t, want); status != want.StatusCode || strings.TrimSpace(string(got)) != strings.TrimSpace(text) {
+			t.Errorf("%s %s: status %d and %q, the handler gives %d and %q", c.path, c.ranges, status, got, want.StatusCode, text)
+		}
+	}
+	if status, _ := runs.Ask("%", ""); status != http.StatusBadRequest {
+		t.Errorf("an address that is none has status %d", status)
+	}
+}
+
+// TestWatch: a file that has grown is told, and nothing of the files that were there.
+func TestWatch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "")
+	runs, err := Open(dir)
+	must(t, err)
+	looks, ended := 0, errors.New("enough")
+	err = runs.Watch(t.Context(), func(n News) error {
+		if n == (News{}) {
+			looks++
+			write(t, dir, "metrics.jsonl", "{}\n")
+			return nil
+		}
+		if looks != 1 || n != (News{"metrics.jsonl", "run", 3}) {
+			t.Errorf("after look %d: %+v", looks, n)
+		}
+		return ended
+	})
+	if err != ended {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestTry: the site is served with its policy, compressed where the browser takes it, and
+// nothing beside it is.
+func TestTry(t *testing.T) {
+	site, err := Site(map[string][]byte{"program.js": []byte("// more")}, []string{"program.js"}, []string{"try.css"})
+	must(t, err)
+	root := t.TempDir()
+	dir := filepath.Join(root, "site")
+	for name, data := range site {
+		write(t, dir, name, string(data))
+	}
+	write(t, dir, "base.js.gz", "packed")
+	write(t, root, "secret.txt", "secret")
+	h, err := Try(dir)
+	must(t, err)
+	first := get(t, h, "/")
+	page := body(t, first)
+	if got := first.Header.Get("Content-Security-Policy"); !strings.Contains(got, "script-src 'self' 'wasm-unsafe-eval'") || !strings.Contains(page, tryPolicy) {
+		t.Errorf("the policy is %q, the page %q", got, page)
+	}
+	var order []int
+	for _, name := range []string{"page.css", "try.css", "base.js", "program.js", `"main.js"`} {
+		order = append(order, strings.Index(page, name))
+	}
+	if !slices.IsSorted(order) || order[0] < 0 {
+		t.Errorf("scripts and styles stand at %v", order)
+	}
+	if r := get(t, h, "/base.js", "Accept-Encoding", "br, gzip"); r.Header.Get("Content-Encoding") != "gzip" || body(t, r) != "packed" || r.Header.Get("Content-Type") != kinds[".js"] {
+		t.Errorf("a compressed script comes with %v", r.Header)
+	}
+	if r := get(t, h, "/base.js"); r.Header.Get("Content-Encoding") != "" || body(t, r) != string(site["base.js"]) {
+		t.Errorf("a script for who takes nothing compressed comes with %v", r.Header)
+	}
+	for _, path := range []string{"/../secret.txt", "/..%2Fsecret.txt", "/nothing"} {
+		if r := get(t, h, path); r.StatusCode == 200 && strings.Contains(body(t, r), "secret") || path == "/nothing" && r.StatusCode != 404 {
+			t.Errorf("%s: status %d", path, r.StatusCode)
+		}
+	}
+	if _, err := Try(root); err == nil || !strings.Contains(err.Error(), "holds no index.html") {
+		t.Errorf("a folder without a page: %v", err)
+	}
+}

@@ -1,0 +1,386 @@
+//go:build !js
+
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/browser"
+	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/rl/web"
+)
+
+// built is the folder of the page, which make web builds once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "web")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("make", "-C", "..", "web", "WEB="+dir).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("make web: %w\n%s", err, out)
+	}
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// served is the address of the page, as rlzero page --try gives it out.
+func served(t testing.TB) string {
+	t.Helper()
+	dir, err := built()
+	must(t, err)
+	site, err := page.Try(dir)
+	must(t, err)
+	server, err := web.Listen(web.Default)
+	must(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- server.Serve(ctx, site) }()
+	t.Cleanup(func() {
+		stop()
+		must(t, <-done)
+	})
+	return server.URL()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quiet fails where the browser has complained: an error on the console, an exception, a
+// request that the policy refused.
+func quiet(t *testing.T, b *browser.Browser, where string) {
+	t.Helper()
+	for _, c := range b.Complaints() {
+		t.Errorf("%s: %s", where, c)
+	}
+}
+
+// wire is the most that the page may weigh on the way, in bytes.
+const wire = 8 << 20
+
+// TestWeight: what a browser loads, compressed, stays within the limit.
+func TestWeight(t *testing.T) {
+	dir, err := built()
+	must(t, err)
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	total := int64(0)
+	for _, f := range files {
+		info, err := f.Info()
+		must(t, err)
+		if strings.HasSuffix(f.Name(), ".gz") {
+			total += info.Size()
+		}
+	}
+	t.Logf("%.2f MB on the way", float64(total)/1e6)
+	if total > wire || total == 0 {
+		t.Errorf("the page has %d bytes, compressed; at most %d are accepted", total, wire)
+	}
+}
+
+// small is a recipe of every kind of stage that takes seconds on any device.
+const small = `seed = 1
+[model]
+family = "qwen3"
+layers = 1
+width = 32
+heads = 2
+head_dim = 16
+mlp = 64
+[task]
+name = "countdown"
+eval_problems = 8
+eval_samples = 2
+[task.settings]
+numbers = 3
+max_number = 20
+max_total = 40
+[[stage]]
+name = "warm-up"
+kind = "sft"
+batch_size = 8
+hold_steps = 4
+decay_steps = 2
+checkpoint_every = 2
+[stage.optimizer]
+lr = 3e-3
+[[stage]]
+name = "rl"
+kind = "rl"
+steps = 6
+prompts_per_step = 4
+group_size = 4
+eval_every = 3
+checkpoint_every = 1
+[stage.algorithm]
+preset = "grpo"
+[stage.optimizer]
+lr = 3e-4
+`
+
+// open shows the page until its program is ready.
+func open(b *browser.Browser, url string) {
+	b.Open("about:blank", "true")
+	b.Open(url, "R.about && window.shownHash != null")
+}
+
+// write puts a recipe into the editor, as typing does.
+func write(b *browser.Browser, text string) {
+	quoted, _ := json.Marshal(text) // a string
+	b.Eval(fmt.Sprintf(`(() => { const e = document.getElementById("recipe"); e.value = %s; e.dispatchEvent(new Event("input")); })()`, quoted), nil)
+}
+
+// train presses Train and waits for the screen of the run.
+func train(b *browser.Browser) {
+	b.Click("form .primary")
+	b.Wait("location.hash.endsWith('/now') && window.shownHash === location.hash")
+}
+
+// bytesOf is a digest of what a run wrote that times are no part of: its logs, and its
+// last checkpoint by the receipt.
+func bytesOf(b *browser.Browser, run string) (digest string) {
+	b.Eval(fmt.Sprintf(`(async () => {
+  const all = [];
+  for (const f of ["recipe.toml", "metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl"]) {
+    const r = await R.fetch("run/%[1]s/" + f);
+    all.push(r.ok ? await r.text() : "none");
+  }
+  const receipt = await (await R.fetch("run/%[1]s/receipt.json")).json();
+  all.push(JSON.stringify(receipt.outputs));
+  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(all.join("\n--\n")));
+  return [...new Uint8Array(sum)].map((b) => b.toString(16).padStart(2, "0")).join("");
+})()`, run), &digest)
+	return digest
+}
+
+// click presses a button by what it says.
+func click(b *browser.Browser, says string) {
+	b.Wait(fmt.Sprintf(`[...document.querySelectorAll("button")].some((e) => !e.hidden && e.textContent === %q)`, says))
+	b.Eval(fmt.Sprintf(`[...document.querySelectorAll("button")].find((e) => !e.hidden && e.textContent === %q).click()`, says), nil)
+}
+
+func finished(b *browser.Browser, run string) {
+	b.Wait(fmt.Sprintf("(R.runs.get(%q) || {}).state === 'finished' && R.runs.get(%[1]q).receipt", run))
+}
+
+// TestPage: without WebGPU the page says so, shows what is wrong with a recipe, trains,
+// pauses, steps, and goes on after it was closed, to the bytes of a run that was not.
+func TestPage(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	url := served(t)
+	open(b, url)
+	for _, says := range []string{"offers no GPU", "chrome://flags", "Safari", "Firefox"} {
+		if got := textOf(b, ".without"); !strings.Contains(got, says) {
+			t.Errorf("the page says %q, want %q", got, says)
+		}
+	}
+	write(b, strings.Replace(small, "layers = 1", "layers = 0", 1))
+	b.Wait("document.querySelector('#faults').textContent.includes('line 4, column')")
+	write(b, small)
+	b.Wait("document.querySelector('#faults').textContent.includes('memory')")
+	train(b)
+	b.Wait("R.runs.get('sums').rows.length > 0")
+	click(b, "Pause")
+	b.Wait("document.querySelector('.bar').textContent.includes('paused')")
+	var size int // not the lines: an evaluation after a stage completes the last one
+	b.Eval("R.runs.get('sums').sizes['metrics.jsonl']", &size)
+	click(b, "One step")
+	b.Wait(fmt.Sprintf("R.runs.get('sums').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", size))
+	quiet(t, b, "pause and step")
+
+	open(b, url) // the run ends with its page
+	b.Eval("location.hash = '#/run/sums/now'", nil)
+	b.Wait("document.querySelector('.bar') && document.querySelector('.bar').textContent.includes('closed')")
+	click(b, "Continue")
+	finished(b, "sums")
+	b.Eval("location.hash = '#/'", nil)
+	write(b, small)
+	train(b)
+	finished(b, "sums-2")
+	if again, straight := bytesOf(b, "sums"), bytesOf(b, "sums-2"); again != straight {
+		t.Errorf("the run that went on after its page was closed has bytes %s, the other %s", again, straight)
+	}
+	click(b, "Run its control")
+	finished(b, "sums-2-random")
+	quiet(t, b, "two runs and a control")
+	takesAway(t, b)
+	looks(t, b)
+}
+
+// takesAway downloads a run and its model, and brings the model back: it writes what it
+// wrote before.
+func takesAway(t *testing.T, b *browser.Browser) {
+	unpacked := func(model bool) map[string][]byte {
+		var data []byte
+		b.Eval(fmt.Sprintf(`R.program.ask("zip", { run: "sums-2", model: %v }).then(({ bytes }) => btoa(bytes.reduce((s, c) => s + String.fromCharCode(c), "")))`, model), &data)
+		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		must(t, err)
+		files := map[string][]byte{}
+		for _, f := range z.File {
+			if f.FileInfo().IsDir() {
+				continue
+			}
+			in, err := f.Open()
+			must(t, err)
+			files[f.Name], err = io.ReadAll(in)
+			must(t, err)
+			in.Close()
+		}
+		return files
+	}
+	run := unpacked(false)
+	for _, name := range []string{"recipe.toml", "metrics.jsonl", "receipt.json", "report.html"} {
+		if len(run[name]) == 0 {
+			t.Errorf("the run that is downloaded has no %s", name)
+		}
+	}
+	files, err := json.Marshal(unpacked(true))
+	must(t, err)
+	sample := `R.program.ask("sample", { model: %q, prompt: "3 5 > 8:", n: 3, temperature: 1, tokens: 8, seed: 1 }).then(({ value }) => value)`
+	var was, is []string
+	b.Eval(fmt.Sprintf(sample, "/runs/sums-2"), &was)
+	b.Eval(fmt.Sprintf(`R.program.ask("import", { name: "mine" }, Object.entries(%s).map(([name, data]) => ({ name, bytes: Uint8Array.from(atob(data), (c) => c.charCodeAt(0)) })))`, files), nil)
+	b.Eval(fmt.Sprintf(sample, "/models/mine"), &is)
+	if len(was) != 3 || !slices.Equal(was, is) {
+		t.Errorf("the model writes %q, and %q once it was brought back", was, is)
+	}
+}
+
+// textOf is what an element says, closed parts included.
+func textOf(b *browser.Browser, selector string) (text string) {
+	b.Eval(fmt.Sprintf("(document.querySelector(%q) || {textContent: ''}).textContent", selector), &text)
+	return text
+}
+
+// looks holds both kinds of screens against axe-core and the width of the window.
+func looks(t *testing.T, b *browser.Browser) {
+	axe, err := os.ReadFile(filepath.Join("..", "rl", "page", "testdata", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%v: run npm ci in rl/page/testdata", err)
+		}
+		t.Skip("axe-core is not installed: run npm ci in rl/page/testdata")
+	}
+	b.Eval(string(axe)+";0", nil)
+	for _, view := range []struct {
+		width int
+		dark  bool
+	}{{390, false}, {1280, true}} {
+		b.View(view.width, 900, view.dark)
+		for _, hash := range []string{"#/", "#/run/sums/now"} {
+			b.Eval(fmt.Sprintf("location.hash = %q", hash), nil)
+			b.Wait("window.shownHash === location.hash")
+			b.Eval("document.querySelectorAll('main details').forEach((d) => { d.open = true; })", nil)
+			var found []string
+			b.Eval(`axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}).then((r) => r.violations.map((v) => v.id + " (" + v.help + ") " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")))`, &found)
+			var wide int
+			if b.Eval("document.documentElement.scrollWidth - innerWidth", &wide); wide > 0 {
+				found = append(found, fmt.Sprintf("the page is %d pixels wider than its window", wide))
+			}
+			for _, f := range found {
+				t.Errorf("%s at %d px, dark %v: %s", hash, view.width, view.dark, f)
+			}
+		}
+	}
+	quiet(t, b, "the screens")
+}
+
+// TestGPU: a run on WebGPU, and with RLZERO_LONG=1 one whose device is lost: it says so,
+// goes on, and comes to the same bytes.
+func TestGPU(t *testing.T) {
+	b := browser.Start(t, browser.WebGPU...)
+	b.View(1280, 900, false)
+	open(b, served(t)+onGPU)
+	if got := textOf(b, ".device"); strings.Contains(got, "offers no GPU") {
+		t.Fatalf("the page says %q", got)
+	}
+	write(b, small)
+	train(b)
+	finished(b, "sums")
+	quiet(t, b, "a run")
+	if os.Getenv("RLZERO_LONG") == "" {
+		return
+	}
+	b.Eval("location.hash = '#/'", nil)
+	write(b, small)
+	train(b)
+	b.Wait("R.runs.get('sums-2').rows.length > 3")
+	b.LoseGPU()
+	b.Wait("document.querySelector('.bar').textContent.includes('took the GPU away')")
+	b.Complaints() // the browser tells of its GPU too
+	click(b, "Continue")
+	finished(b, "sums-2")
+	if one, two := bytesOf(b, "sums"), bytesOf(b, "sums-2"); one != two {
+		t.Errorf("a run has bytes %s, one whose device was lost %s", one, two)
+	}
+	quiet(t, b, "a lost device")
+}
+
+// onGPU makes the page take SwiftShader's GPU.
+const onGPU = "?device=webgpu"
+
+// patiently waits for something that takes minutes, as long as there is progress.
+func patiently(b *browser.Browser, until, progress string) {
+	for done := false; !done; {
+		var seen string
+		b.Eval("String("+progress+")", &seen)
+		b.Wait(fmt.Sprintf("(%s) || String(%s) !== %q", until, progress, seen))
+		b.Eval("!!("+until+")", &done)
+	}
+}
+
+// TestLearns: held-out accuracy rises on the page, and countdown-short runs to its end.
+func TestLearns(t *testing.T) {
+	if os.Getenv("RLZERO_LONG") == "" {
+		t.Skip("a part of make nightly")
+	}
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	open(b, served(t))
+	done := func(run string) {
+		patiently(b, fmt.Sprintf("(R.runs.get(%q) || {}).receipt", run), "[...R.runs.values()].map((r) => r.sizes['metrics.jsonl'])")
+	}
+	train(b)
+	done("sums")
+	var pass []float64
+	b.Eval("R.runs.get('sums').evals().map((e) => e.pass)", &pass)
+	t.Logf("held-out accuracy %v", pass)
+	if len(pass) < 2 || pass[len(pass)-1] <= pass[0] {
+		t.Errorf("held-out accuracy does not rise: %v", pass)
+	}
+	b.Eval("location.hash = '#/'", nil)
+	write(b, "base = \"countdown-short\"\n")
+	train(b)
+	done("sums-2")
+	b.Eval("location.hash = '#/'", nil)
+	click(b, "Check it")
+	patiently(b, "document.querySelector('#doctor pre, #doctor .failed')", "document.querySelector('#doctor').textContent")
+	if got := textOf(b, "#doctor pre"); !strings.Contains(got, "Chrome") || textOf(b, "#doctor .up") == "" {
+		t.Errorf("the doctor says %q", got)
+	}
+	quiet(t, b, "the long runs")
+}

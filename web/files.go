@@ -1,0 +1,178 @@
+//go:build js && wasm
+
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall/js"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/doctor"
+	"github.com/rlzero/rlzero/rl/infer"
+	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// modelsDir holds the models that were dropped on the page.
+const modelsDir = "/models"
+
+// fetch answers what the page would ask a server: {path, range} -> {status} and the body.
+func fetch(p *program, c call) (any, []byte, error) {
+	var a struct{ Path, Range string }
+	if err := c.read(&a); err != nil {
+		return nil, nil, err
+	}
+	status, body := p.runs.Ask(a.Path, a.Range)
+	return map[string]int{"status": status}, append([]byte{}, body...), nil
+}
+
+// watch tells which files of runs have changed, as notes, and does not end.
+func watch(p *program, c call) (any, []byte, error) {
+	return nil, nil, p.runs.Watch(context.Background(), func(n page.News) error {
+		if n.Run == "" {
+			return nil
+		}
+		line, err := json.Marshal(n)
+		if err != nil { // two texts and a number always encode
+			panic(err)
+		}
+		_, err = c.Write(line)
+		return err
+	})
+}
+
+// pack is a folder as a zip file: {run, model} -> the run, or its newest model as a Hugging
+// Face folder.
+func pack(_ *program, c call) (any, []byte, error) {
+	id, dir, err := named(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	var a struct{ Model bool }
+	if err := c.read(&a); err != nil {
+		return nil, nil, err
+	}
+	name := id
+	if a.Model {
+		name += "-model"
+		if dir, _, err = store.FindModel(dir); err != nil {
+			return nil, nil, err
+		}
+	}
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	if err := errors.Join(z.AddFS(os.DirFS(dir)), z.Close()); err != nil {
+		return nil, nil, err
+	}
+	return map[string]string{"name": name + ".zip"}, out.Bytes(), nil
+}
+
+// importModel writes the files of a model: {name}, files -> where it is.
+func importModel(_ *program, c call) (any, []byte, error) {
+	var a struct{ Name string }
+	if err := c.read(&a); err != nil {
+		return nil, nil, err
+	}
+	if !fs.ValidPath(a.Name) || strings.Contains(a.Name, "/") || a.Name == "." {
+		return nil, nil, fmt.Errorf("%w: %q is not the name of a folder", lines.ErrInput, a.Name)
+	}
+	dir := filepath.Join(modelsDir, a.Name)
+	for i := range c.files.Length() {
+		file := c.files.Index(i)
+		name := file.Get("name").String()
+		if !fs.ValidPath(name) || name == "." {
+			return nil, nil, fmt.Errorf("%w: %q is not the name of a file", lines.ErrInput, name)
+		}
+		data := make([]byte, file.Get("bytes").Get("length").Int())
+		js.CopyBytesToGo(data, file.Get("bytes"))
+		if err := store.Write(store.OS(), filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
+			return nil, nil, err
+		}
+	}
+	_, _, err := store.FindModel(dir)
+	return dir, nil, err
+}
+
+// sample lets a model continue a prompt: {model, prompt, chat, n, temperature, tokens,
+// seed} -> [text].
+func sample(_ *program, c call) (any, []byte, error) {
+	var a struct {
+		Model, Prompt string
+		Chat          bool
+		N, Tokens     int
+		Temperature   float64
+		Seed          uint64
+	}
+	if err := c.read(&a); err != nil {
+		return nil, nil, err
+	}
+	folder, _, err := store.FindModel(a.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	dev, err := openDevice(newGate(""))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dev.Close()
+	m, err := cast.OpenModel(dev, folder, "", "", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer m.Close()
+	var in any = map[string]any{"prompt": a.Prompt}
+	if a.Chat {
+		in = map[string]any{"messages": []map[string]string{{"role": "user", "content": a.Prompt}}}
+	}
+	line, err := json.Marshal(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out bytes.Buffer
+	o := infer.SampleOptions{N: max(1, a.N), MaxTokens: a.Tokens, Sampling: model.Sampling{Temperature: a.Temperature, TopP: 1, Seed: a.Seed}}
+	if err := infer.Sample(context.Background(), m, "the prompt", bytes.NewReader(line), &out, o); err != nil {
+		return nil, nil, err
+	}
+	texts := []string{}
+	for l := range bytes.Lines(out.Bytes()) {
+		var completion struct{ Text string }
+		if err := json.Unmarshal(l, &completion); err != nil {
+			return nil, nil, err
+		}
+		texts = append(texts, completion.Text)
+	}
+	return texts, nil, nil
+}
+
+// certify is rlzero doctor: {quick} -> {ok, text}; notes tell the checks as they end.
+func certify(_ *program, c call) (any, []byte, error) {
+	var a struct{ Quick bool }
+	if err := c.read(&a); err != nil {
+		return nil, nil, err
+	}
+	dev, err := openDevice(newGate(""))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dev.Close()
+	r, err := doctor.Run(context.Background(), dev, doctor.Options{Quick: a.Quick, Version: version, Show: c})
+	if err != nil {
+		return nil, nil, err
+	}
+	var text bytes.Buffer
+	if err := r.Print(&text); err != nil {
+		return nil, nil, err
+	}
+	return map[string]any{"ok": r.OK, "verdict": r.Verdict(), "text": text.String()}, nil, nil
+}
