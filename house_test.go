@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/ast"
+	"go/types"
 	"os"
 	"path"
 	"regexp"
@@ -145,6 +146,53 @@ func TestLoopStructs(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestRecords: what belongs to one thing stands in one record. A struct of a stage, or one that
+// rewards are told in, has no list of numbers or texts beside a list of other things, which
+// would be joined by the index.
+func TestRecords(t *testing.T) {
+	apart := map[string]string{ // lists of which neither is about the other
+		"rl/train Event":    "lines for people, beside the completions",
+		"rl/reward Program": "names of verdicts and of values",
+		"rl/reward batch":   "the columns that a table is made of",
+	}
+	used := map[string]bool{}
+	for _, f := range parsedFiles(t) {
+		if f.test || f.folder != "rl/train" && f.folder != "rl/reward" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			s, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			kinds, plain := map[string]bool{}, false
+			for _, field := range s.Fields.List {
+				list, ok := field.Type.(*ast.ArrayType)
+				if !ok || list.Len != nil {
+					continue
+				}
+				kind := types.ExprString(list.Elt)
+				kinds[kind] = true
+				plain = plain || slices.Contains([]string{"int", "string", "bool", "float64", "figure"}, kind)
+			}
+			name := f.folder + " " + spec.Name.Name
+			if used[name] = plain && len(kinds) > 1; used[name] && apart[name] == "" {
+				t.Errorf("%s: struct %s has lists that an index joins: make a record of what belongs together", position(spec), spec.Name.Name)
+			}
+			return true
+		})
+	}
+	for name := range apart {
+		if !used[name] {
+			t.Errorf("TestRecords excepts %s, which needs it no more", name)
+		}
 	}
 }
 

@@ -29,7 +29,8 @@ LaTeX and plain text are parsed, never evaluated as code. Compared are
                 single letter)
 A number needs no braces as an exponent or index: 2^10 is 1024, and a_10 has the index 10.
 An equation that begins with a constant has to be true: 8 = 7 does not answer 7. Words with
-"or" are alternatives: 7\text{ or anything} does not answer 7.
+"or", "maybe" or the like are alternatives, as is a word with a number behind an answer:
+7\text{ or anything} and 7\text{ rather 8} do not answer 7.
 Units after a number are dropped unless both sides have one. Then they have to be of
 the same kind and are converted (length, time, mass, volume, speed and other rates, money,
 angles). Degrees are π/180 in sines and against an answer in π. Other words after a

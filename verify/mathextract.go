@@ -197,14 +197,14 @@ func announced(text, rule string) (found, bool) {
 	return f, ok
 }
 
-// leading is the number that a sentence begins with. A sentence that goes on with "or"
-// is words.
+// leading is the number that a sentence begins with. A sentence that goes on with "or",
+// "maybe" or the like is words.
 func leading(sentence string) (found, bool) {
 	m := leadingNumber.FindStringSubmatchIndex(sentence)
 	if m == nil {
 		return found{}, false
 	}
-	if alternative.MatchString(sentence[m[3]:]) {
+	if mathans.Hedged(sentence[m[3]:]) {
 		return found{answer: mathans.Words(sentence), text: sentence}, true
 	}
 	percent := ""
@@ -264,7 +264,6 @@ func onlyNumber(text string) (found, bool) {
 var (
 	sentenceEnd   = regexp.MustCompile(`[.!?](?:\s|$|\*|")|\n`)
 	leadingNumber = regexp.MustCompile(`^[$€£¥]?\s?(-?[\d.,]*\d)(\s?(?:\\?%|percent\b|pct\b))?(?:\W|$)`)
-	alternative   = regexp.MustCompile(`^\W*(?i:or|and/or)\b`)
 	proseWord     = regexp.MustCompile(`(^|[^\\A-Za-z{])([A-Za-z]{2,})`)
 	allLetters    = regexp.MustCompile(`^[\p{L}][\p{L}\s'-]*[.!]?$`)
 )

@@ -60,3 +60,15 @@ func (a *Algorithm) Corrects() bool {
 	}
 	return slices.Contains(text.Names(lossPart), "old")
 }
+
+// WeighsLag says whether the part weight is the same for every token that is learned from by the
+// weights that drew it: all that it reads is start and old, which are then the same bits.
+func (a *Algorithm) WeighsLag() bool {
+	var read []string
+	for _, name := range a.Method.text(a.facts).Names("weight") {
+		if slices.ContainsFunc(a.facts, func(f formula.Fact) bool { return f.Name == name }) {
+			read = append(read, name)
+		}
+	}
+	return slices.Equal(read, []string{"old", "start"})
+}

@@ -11,28 +11,37 @@ import (
 type Text struct {
 	Behind []int
 	Text   string
+	Lack   string // why there is no text; "" where there is
 }
 
-// ScoreOf computes the log-probs of the tokens of texts, in nats at temperature 1 (logprobs:
-// [text][token]): by the policy as it is now ("policy"), by the reference ("ref") or by the average
-// of the policy ("ema"). A text that no model can score has none, and a reason in why: it has no
-// tokens, or is too long.
-func (c *Cast) ScoreOf(model string, texts []Text) (logprobs [][]float64, why []string, err error) {
-	logprobs, why = make([][]float64, len(texts)), make([]string, len(texts))
+// Scored is what a model says of a text.
+type Scored struct {
+	Logprobs []float64 // [token] nats, at temperature 1
+	Why      string    // there are none; "" where there are
+}
+
+// ScoreOf computes the log-probs of the tokens of texts, in their order: by the policy as it is now ("policy"), by the reference ("ref") or by the average
+// of the policy ("ema"). A text that no model can score has none, and a reason: it is
+// not there, has no tokens, or is too long.
+func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
+	out := make([]Scored, len(texts))
 	var views []rollout.View
 	seen := map[string]int{} // equal questions are asked once
 	place := make([]int, len(texts))
 	for i, t := range texts {
 		ids, err := c.Tokenizer().Encode(t.Text)
+		why := &out[i].Why
 		switch n := len(t.Behind) + len(ids); {
+		case t.Lack != "":
+			*why = t.Lack
 		case err != nil:
-			why[i] = fmt.Sprintf("the text has no tokens: %v", err)
+			*why = fmt.Sprintf("the text has no tokens: %v", err)
 		case len(ids) == 0 || len(t.Behind) == 0:
-			why[i] = "the text, or the text before it, has no tokens"
+			*why = "the text, or the text before it, has no tokens"
 		case n > c.positions:
-			why[i] = fmt.Sprintf("the text ends at token %d; the run has room for %d", n, c.positions)
+			*why = fmt.Sprintf("the text ends at token %d; the run has room for %d", n, c.positions)
 		}
-		if why[i] != "" {
+		if *why != "" {
 			continue
 		}
 		all := append(append([]int{}, t.Behind...), ids...)
@@ -49,18 +58,18 @@ func (c *Cast) ScoreOf(model string, texts []Text) (logprobs [][]float64, why []
 		place[i] = at
 	}
 	if len(views) == 0 {
-		return logprobs, why, nil
+		return out, nil
 	}
 	rows, err := c.logprobsBy(model, views)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for i := range texts {
-		if why[i] == "" {
-			logprobs[i] = rows[place[i]]
+		if out[i].Why == "" {
+			out[i].Logprobs = rows[place[i]]
 		}
 	}
-	return logprobs, why, nil
+	return out, nil
 }
 
 // logprobsBy are those of the tokens of the spans.

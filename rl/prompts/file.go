@@ -165,14 +165,14 @@ func (f *file) Hash() string { return f.sum }
 func (f *file) Grader() (name string, options map[string]any) { return f.grader, f.options }
 
 // Training implements [Source].
-func (f *file) Training(uint64, int) (rows []verify.Problem, likely []float64, err error) {
+func (f *file) Training(uint64, int) ([]Candidate, error) {
+	var out []Candidate
 	for _, p := range f.parts {
-		rows = append(rows, p.rows...)
-		for range p.rows {
-			likely = append(likely, p.share/float64(len(p.rows)))
+		for _, row := range p.rows {
+			out = append(out, Candidate{row, p.share / float64(len(p.rows))})
 		}
 	}
-	return rows, likely, nil
+	return out, nil
 }
 
 // Changed implements [Source].

@@ -1,8 +1,6 @@
 package prompts
 
 import (
-	"slices"
-
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
@@ -22,10 +20,9 @@ type Source interface {
 	// never changes. A file that has fewer returns all of them; a procedural task
 	// returns an error.
 	HeldOut(n int) ([]verify.Problem, error)
-	// Training returns the problems that Draw chooses from, with how likely each is,
-	// relative to the others. Of a procedural task they are the first n different ones of
-	// a seed, all alike; the error says that it has fewer.
-	Training(seed uint64, n int) (rows []verify.Problem, likely []float64, err error)
+	// Training returns the problems that Draw chooses from. Of a procedural task they are the
+	// first n different ones of a seed, all alike; the error says that it has fewer.
+	Training(seed uint64, n int) ([]Candidate, error)
 	// Changed is a procedural task with some settings put in place of its own.
 	Changed(settings map[string]float64) (Source, error)
 	// Rows returns every problem of a file, by the source's own split. Both are nil for
@@ -39,6 +36,12 @@ type Source interface {
 	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
 	// Grader returns the name of the verifier behind Verify, and its options.
 	Grader() (name string, options map[string]any)
+}
+
+// Candidate is a problem that may be drawn.
+type Candidate struct {
+	Row    verify.Problem
+	Likely float64 // relative to the others
 }
 
 // Step draws the n training problems of a step, counted from 0. Problem i is
@@ -62,9 +65,13 @@ func (p procedural) Draw(r *random.Rand) verify.Problem { return p.Task.Draw(r, 
 
 func (p procedural) HeldOut(n int) ([]verify.Problem, error) { return tasks.HeldOutRows(p.Task, n) }
 
-func (p procedural) Training(seed uint64, n int) ([]verify.Problem, []float64, error) {
+func (p procedural) Training(seed uint64, n int) ([]Candidate, error) {
 	rows, err := tasks.Rows(p.Task, tasks.Train, seed, n)
-	return rows, slices.Repeat([]float64{1}, len(rows)), err
+	var out []Candidate
+	for _, row := range rows {
+		out = append(out, Candidate{row, 1})
+	}
+	return out, err
 }
 
 func (p procedural) Changed(settings map[string]float64) (Source, error) {

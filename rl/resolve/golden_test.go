@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -21,14 +22,19 @@ func batchFor(verifiers, step int) reward.Batch {
 	}
 	for i := range 12 {
 		c := reward.Completion{
-			Group: i / 4, Text: strings.Repeat("7 + 2 ", i), PromptTokens: 6, Ended: i%5 != 4, Truncated: i%5 == 4,
-			MeanLogprob: -float64(i) / 7, Random: float64(i % 2), Task: verdict(i*i + i/4),
+			Group: i / 4, Random: float64(i % 2),
+			Path: rollout.Path{Text: strings.Repeat("7 + 2 ", i), Verdicts: []verify.Verdict{verdict(i*i + i/4)}},
+			View: rollout.View{IDs: make([]int, 6), Spans: []rollout.Span{{From: 6, To: 6 + 2*i}}, Stop: rollout.EOS},
+		}
+		if i%5 == 4 {
+			c.View.Stop = rollout.Length
 		}
 		for k := range 2 * i {
-			c.IDs = append(c.IDs, k*k%5)
+			c.View.IDs = append(c.View.IDs, k*k%5)
+			c.View.Logprob = append(c.View.Logprob, -float32(i)/7)
 		}
 		for k := range verifiers {
-			c.Verdicts = append(c.Verdicts, verdict(i+k+i/3))
+			c.Path.Verdicts = append(c.Path.Verdicts, verdict(i+k+i/3))
 		}
 		b.Completions = append(b.Completions, c)
 	}
@@ -47,9 +53,12 @@ func TestRewardsOfRecipes(t *testing.T) {
 	if err := json.Unmarshal(text, &stored); err != nil {
 		t.Fatal(err)
 	}
+	if len(stored) != 7 {
+		t.Fatalf("testdata/rewards.json has the rewards of %d recipes, want 7", len(stored))
+	}
 	for name, want := range stored {
 		got := rewardsOf(t, name)
-		if len(got) != len(want) {
+		if len(got) != len(want) || len(want) == 0 {
 			t.Errorf("%s: %d rewards, want %d", name, len(got), len(want))
 			continue
 		}
@@ -85,12 +94,12 @@ func rewardsOf(t *testing.T, name string) [][]*float64 {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			for _, r := range scores.Reward {
-				if math.IsNaN(r) {
+			for _, s := range scores {
+				if math.IsNaN(s.Reward) {
 					row = append(row, nil)
 					continue
 				}
-				row = append(row, &r)
+				row = append(row, &s.Reward)
 			}
 			out = append(out, row)
 		}

@@ -13,17 +13,17 @@ import (
 // Ask is what a formula wants of a model: the log-probs of a text's tokens behind each
 // completion or its prompt, as one number.
 type Ask struct {
-	Column string // of the answers in [Batch.Asked]
+	Column string // of the answer in [Completion.Asked]
 	After  string // "prompt" or "completion"
 	Model  string // "policy", "ref" or "ema"
 	text   string // in quotes, or row.NAME
 	of     func(logprobs []float64) float64
 }
 
-// Answers are what a model said about the completions of a step.
-type Answers struct {
-	Values []float64 // [completion]
-	Why    []string  // [completion] why there is no value; "" where there is
+// Answer is what a model said about a completion.
+type Answer struct {
+	Value float64
+	Why   string // there is no value; "" where there is
 }
 
 // scores are the facts that models are asked for.
@@ -64,15 +64,15 @@ func score(name, unit, meaning, source string) fact {
 			Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}}},
 		func(b *batch, call formula.Call) formula.Column {
 			out := b.column()
-			answers, asked := b.Asked[call.Column()]
 			for i := range out.V {
+				answer, asked := b.Completions[i].Asked[call.Column()]
 				switch {
 				case !asked:
 					unscore(out, i, call.Fact+": no model was asked")
-				case answers.Why[i] != "":
-					unscore(out, i, call.Fact+": "+answers.Why[i])
+				case answer.Why != "":
+					unscore(out, i, call.Fact+": "+answer.Why)
 				default:
-					out.V[i] = answers.Values[i]
+					out.V[i] = answer.Value
 				}
 			}
 			return out

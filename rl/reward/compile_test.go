@@ -93,7 +93,7 @@ func TestNames(t *testing.T) {
 	declared := []Verifier{{Name: "first", Verifier: "format"}}
 	answers := []answer{{0, 8, 1, 0.5}, {0, 4, 0, nan}, {1, 6, 1, 1}}
 	b := batchOf(answers)
-	b.Completions[0].Verdicts[0].Values = map[string]float64{"blocks": 3, "lines": 2}
+	b.Completions[0].Path.Verdicts[1].Values = map[string]float64{"blocks": 3, "lines": 2}
 	b.Completions[2].Row.Metadata = map[string]json.RawMessage{"label": json.RawMessage("7")}
 	for _, c := range []struct {
 		text  string
@@ -119,21 +119,21 @@ func TestNames(t *testing.T) {
 			continue
 		}
 		s, err := p.Score(b)
-		if err != nil || !sameAll(s.Reward, c.want) {
-			t.Errorf("%s is %v, want %v, error %v", c.text, s.Reward, c.want, err)
+		if err != nil || !sameAll(paid(s), c.want) {
+			t.Errorf("%s is %v, want %v, error %v", c.text, paid(s), c.want, err)
 			continue
 		}
 		var terms []string
-		for _, term := range s.Terms {
+		for _, term := range s[0].Terms {
 			terms = append(terms, term.Name)
 		}
 		if got := strings.Join(terms, " "); got != c.terms {
 			t.Errorf("%s has the terms %s, want %s", c.text, got, c.terms)
 		}
 		last := ""
-		for _, why := range s.Why {
-			if why != "" {
-				last = why
+		for _, one := range s {
+			if one.NotScored != "" {
+				last = one.NotScored
 			}
 		}
 		if !strings.HasPrefix(last, c.why) || c.why == "" && last != "" {
@@ -145,10 +145,11 @@ func TestNames(t *testing.T) {
 // TestTokens: rewards may read what was recorded of each token.
 func TestTokens(t *testing.T) {
 	b := batchOf([]answer{{0, 2, 1, 1}, {0, 1, 0, 1}, {0, 3, 0, 1}})
-	b.Completions[0].Logprob, b.Completions[0].Entropy = []float32{-1, -3}, []float32{0.5, 1.5}
+	b.Completions[0].View.Logprob, b.Completions[0].View.Entropy = []float32{-1, -3}, []float32{0.5, 1.5}
 	b.Vocabulary = 8
 	b.Completions[0].UniformLogp = []float32{-3, -4}
-	b.Completions[1].Logprob, b.Completions[1].Entropy = []float32{-4}, []float32{0.25}
+	b.Completions[1].View.Logprob, b.Completions[1].View.Entropy = []float32{-4}, []float32{0.25}
+	b.Completions[2].View.Logprob = nil
 	for text, want := range map[string][]float64{
 		"mean(old)":                    {-2, -4, nan},
 		"low_entropy":                  {-1, -0.25, nan},
@@ -158,11 +159,11 @@ func TestTokens(t *testing.T) {
 		"highest(old*position)":        {-1, -4, nan},
 		"group_mean(mean(old)) + task": {-2, -3, -3},
 	} {
-		if got := scored(t, text, b).Reward; !sameAll(got, want) {
+		if got := paid(scored(t, text, b)); !sameAll(got, want) {
 			t.Errorf("%s is %v, want %v", text, got, want)
 		}
 	}
-	if why := scored(t, "sum(old)/tokens", b).Why[2]; why != "" {
+	if why := scored(t, "sum(old)/tokens", b)[2].NotScored; why != "" {
 		t.Errorf("a sum leaves out what is missing, but %q", why)
 	}
 }
@@ -172,14 +173,15 @@ func TestTokens(t *testing.T) {
 func TestPerplexityRatio(t *testing.T) {
 	p := compiled(t, "perplexity_ratio(row.answer)")
 	b := batchOf([]answer{{0, 2, 1, 1}})
-	b.Asked = map[string]Answers{}
+	asked := map[string]Answer{}
+	b.Completions[0].Asked = asked
 	for _, ask := range p.Asks() {
 		if !strings.HasPrefix(ask.Column, "mean_score_of") || ask.Model != "policy" {
 			t.Errorf("%+v", ask)
 		}
-		b.Asked[ask.Column] = Answers{[]float64{map[string]float64{"prompt": -3, "completion": -1}[ask.After]}, []string{""}}
+		asked[ask.Column] = Answer{Value: map[string]float64{"prompt": -3, "completion": -1}[ask.After]}
 	}
-	if s, err := p.Score(b); err != nil || len(b.Asked) != 2 || !sameAll(s.Reward, []float64{math.Exp(2)}) {
+	if s, err := p.Score(b); err != nil || len(asked) != 2 || !sameAll(paid(s), []float64{math.Exp(2)}) {
 		t.Errorf("%+v, error %v", s, err)
 	}
 }
@@ -208,9 +210,10 @@ func TestAsked(t *testing.T) {
 		}
 	}
 	b := batchOf([]answer{{0, 2, 1, 1}, {0, 3, 1, 1}})
-	b.Asked = map[string]Answers{asks[0].Column: {[]float64{-3, -4}, []string{"", "too long"}}, asks[1].Column: {[]float64{-1, -1}, []string{"", ""}}}
+	b.Completions[0].Asked = map[string]Answer{asks[0].Column: {Value: -3}, asks[1].Column: {Value: -1}}
+	b.Completions[1].Asked = map[string]Answer{asks[0].Column: {Why: "too long"}, asks[1].Column: {Value: -1}}
 	s, err := p.Score(b)
-	if err != nil || !sameAll(s.Reward, []float64{-2, nan}) || s.Why[1] != "score_of: too long" {
+	if err != nil || !sameAll(paid(s), []float64{-2, nan}) || s[1].NotScored != "score_of: too long" {
 		t.Errorf("%+v, error %v", s, err)
 	}
 	for text, want := range map[string]float64{"score_of": -3, "mean_score_of": -1.5, "mean_probability_of": (math.Exp(-1) + math.Exp(-2)) / 2} {
@@ -236,7 +239,7 @@ func TestAsked(t *testing.T) {
 		}
 	}
 	b.Completions[0].Row, b.Completions[1].Row = row, row
-	if got := scored(t, `if(row.answer == "12", row.answer, 0)`, b).Reward; !sameAll(got, []float64{12, 12}) {
+	if got := paid(scored(t, `if(row.answer == "12", row.answer, 0)`, b)); !sameAll(got, []float64{12, 12}) {
 		t.Errorf("the answer as text and number: %v", got)
 	}
 }
@@ -291,9 +294,9 @@ func FuzzCompile(f *testing.F) {
 			}
 			return
 		}
-		for i, r := range s.Reward {
-			if math.IsInf(r, 0) || math.IsNaN(r) != (s.Why[i] != "") {
-				t.Errorf("completion %d has %v because %q", i, r, s.Why[i])
+		for i, one := range s {
+			if r := one.Reward; math.IsInf(r, 0) || math.IsNaN(r) != (one.NotScored != "") {
+				t.Errorf("completion %d has %v because %q", i, r, one.NotScored)
 			}
 		}
 		if strings.Contains(expression, "random") { // which the tests tie to the place
@@ -308,8 +311,8 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, r := range again.Reward {
-			if was := s.Reward[n-1-i]; math.Float64bits(r) != math.Float64bits(was) && !(math.IsNaN(r) && math.IsNaN(was)) {
+		for i, r := range paid(again) {
+			if was := s[n-1-i].Reward; math.Float64bits(r) != math.Float64bits(was) && !(math.IsNaN(r) && math.IsNaN(was)) {
 				t.Errorf("completion %d has %v, elsewhere %v", i, was, r)
 			}
 		}

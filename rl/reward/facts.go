@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -42,8 +43,9 @@ func ofTokens(name string, values func(c *Completion) []float32) func(*batch, fo
 		for i := range b.Completions {
 			c := &b.Completions[i]
 			given := values(c)
-			for t := range c.IDs {
-				if len(given) == len(c.IDs) {
+			n := c.View.Tokens()
+			for t := range n {
+				if len(given) == n {
 					out.V = append(out.V, float64(given[t]))
 					continue
 				}
@@ -86,20 +88,20 @@ func init() {
 			ofStep(func(b *batch) float64 { return float64(b.MaxTokens) }),
 		},
 		{shared["prompt_tokens"], func(b *batch, _ formula.Call) formula.Column {
-			return b.ofGroups(func(c *Completion) (float64, string) { return float64(c.PromptTokens), "" })
+			return b.ofGroups(func(c *Completion) (float64, string) { return float64(c.View.Prompt()), "" })
 		}},
 		{formula.Fact{Name: "row.*", Level: formula.Group, Both: true, Meaning: "a member of the problem's metadata, such as row.budget, or its answer or question: a number, or a text where it is compared, as in row.domain == \"math\""}, nil},
 		of("task", "", "score of the task's own verdict; the stage's verifiers go by their names", nil),
 		of("random", "", "0 or 1 at random, drawn from the seed: a control from which nothing should be learned", func(c *Completion) float64 { return c.Random }),
-		of("chars", "characters", "length of the completion's text", func(c *Completion) float64 { return float64(utf8.RuneCountInString(c.Text)) }),
-		of("words", "words", "number of its words, split at white space", func(c *Completion) float64 { return float64(len(strings.Fields(c.Text))) }),
-		of("lines", "lines", "number of its lines that are not blank", func(c *Completion) float64 { return float64(lines(c.Text)) }),
+		of("chars", "characters", "length of the completion's text", func(c *Completion) float64 { return float64(utf8.RuneCountInString(c.Path.Text)) }),
+		of("words", "words", "number of its words, split at white space", func(c *Completion) float64 { return float64(len(strings.Fields(c.Path.Text))) }),
+		of("lines", "lines", "number of its lines that are not blank", func(c *Completion) float64 { return float64(lines(c.Path.Text)) }),
 		{
 			formula.Fact{Name: "ended", Level: formula.Completion, Condition: true, Meaning: "the completion ended with the end token"},
-			ofEach(func(c *Completion) float64 { return holds(c.Ended) }),
+			ofEach(func(c *Completion) float64 { return holds(c.View.Stop == rollout.EOS || c.View.Stop == rollout.Text) }),
 		},
-		{shared["old"], ofTokens("old", func(c *Completion) []float32 { return c.Logprob })},
-		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.Entropy })},
+		{shared["old"], ofTokens("old", func(c *Completion) []float32 { return c.View.Logprob })},
+		{shared["old_entropy"], ofTokens("old_entropy", func(c *Completion) []float32 { return c.View.Entropy })},
 		{
 			formula.Fact{Name: "old_uniform_logp", Level: formula.Token, Unit: "nats", Meaning: "uniform_logp when the token was drawn; for methods with lag: when the step begins"},
 			ofTokens("old_uniform_logp", func(c *Completion) []float32 { return c.UniformLogp }),
@@ -108,8 +110,8 @@ func init() {
 			formula.Fact{Name: "vocabulary", Level: formula.Run, Unit: "tokens", Meaning: "number of tokens that the model knows"},
 			ofStep(func(b *batch) float64 { return float64(b.Vocabulary) }),
 		},
-		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.Truncated) })},
-		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return c.MeanLogprob }),
+		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.View.Stop == rollout.Length) })},
+		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return mean(c.View.Logprob) }),
 	}, texts, scores)
 }
 
@@ -145,6 +147,15 @@ func vocabulary(terms []string) []formula.Fact {
 		out = append(out, formula.Fact{Name: name + ".*", Level: formula.Completion})
 	}
 	return out
+}
+
+// mean is NaN of no values.
+func mean(values []float32) float64 {
+	total := 0.0
+	for _, x := range values {
+		total += float64(x)
+	}
+	return total / float64(len(values))
 }
 
 func lines(text string) int {
@@ -183,7 +194,7 @@ func newBatch(in Batch, terms []string) *batch {
 func (b *batch) table(p *formula.Program, values []string) (*formula.Table, error) {
 	tokens := make([][]int, len(b.Completions))
 	for i := range b.Completions {
-		tokens[i] = []int{len(b.Completions[i].IDs)}
+		tokens[i] = []int{b.Completions[i].View.Tokens()}
 	}
 	frame, err := formula.NewFrame(b.group, tokens, nil)
 	if err != nil {
@@ -247,12 +258,7 @@ func (b *batch) ofGroups(value func(c *Completion) (x float64, why string)) form
 }
 
 // verdict is that of term k about completion i.
-func (b *batch) verdict(k, i int) *verify.Verdict {
-	if k == 0 {
-		return &b.Completions[i].Task
-	}
-	return &b.Completions[i].Verdicts[k-1]
-}
+func (b *batch) verdict(k, i int) *verify.Verdict { return &b.Completions[i].Path.Verdicts[k] }
 
 // scores are those of term k.
 func (b *batch) scores(k int) formula.Column {

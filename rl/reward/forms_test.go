@@ -113,7 +113,7 @@ func TestPublishedForms(t *testing.T) {
 func TestMajority(t *testing.T) {
 	b := batchOf([]answer{{0, 3, 0, 1}, {0, 3, 0, 1}, {0, 3, 0, 1}, {0, 3, 0, 1}, {0, 3, nan, 1}, {1, 3, 0, 1}})
 	for i, text := range []string{"7", " 7", "8", "", "7", "8"} {
-		b.Completions[i].Task.Extracted = text
+		b.Completions[i].Path.Verdicts[0].Extracted = text
 	}
 	for expression, want := range map[string][]float64{
 		"agreement(task)": {0.5, 0.5, 0.25, 0, nan, 1},
@@ -122,11 +122,11 @@ func TestMajority(t *testing.T) {
 		"majority(task)":  {1, 1, 0, 0, nan, 1},
 		"majority(form)":  {0, 0, 0, 0, 0, 0},
 	} {
-		if got := scored(t, expression, b).Reward; !sameAll(got, want) {
+		if got := paid(scored(t, expression, b)); !sameAll(got, want) {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}
-	if v := b.Completions[4].Task; v.Verdict != verify.NotScored {
+	if v := b.Completions[4].Path.Verdict(); v.Verdict != verify.NotScored {
 		t.Errorf("%+v", v)
 	}
 }

@@ -28,8 +28,8 @@ func TestGuide(t *testing.T) {
 	}
 	answers := []answer{{0, 9, 1, 1}, {0, 5, 1, 1}, {0, 5, 1, 0}}
 	s, err := p.Score(batchOf(answers))
-	if want := []float64{1, 1.1, -1}; err != nil || !sameAll(s.Reward, want) {
-		t.Errorf("rewards %v, want %v, error %v", s.Reward, want, err)
+	if want := []float64{1, 1.1, -1}; err != nil || !sameAll(paid(s), want) {
+		t.Errorf("rewards %v, want %v, error %v", paid(s), want, err)
 	}
 	source := "def" + textBetween(t, Guide, "   def", "\n\n") + "\n"
 	v, err := newScript(Verifier{Name: "mine", Source: strings.ReplaceAll(source, "\n   ", "\n")})

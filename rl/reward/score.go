@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -96,86 +97,81 @@ func (p *Program) Judge(row verify.Problem, completion string) []verify.Verdict 
 
 // Completion is what a formula can ask about one completion.
 type Completion struct {
-	Group        int // its prompt: any number, the same for all its completions
-	Row          verify.Problem
-	Text         string // without the end token
-	IDs          []int  // tokens, the end token included
-	PromptTokens int
-	Ended        bool      // with the end token
-	Truncated    bool      // at max_tokens
-	MeanLogprob  float64   // nats per token
-	Logprob      []float32 // [token] nats, as sampled; nil: not known
-	Entropy      []float32 // [token] nats, of the distribution each was drawn from; nil: not known
-	UniformLogp  []float32 // [token] nats, mean log-prob over the vocabulary; nil unless [Program.Needs] has old_uniform_logp
-	Random       float64   // the fact "random"
-	Task         verify.Verdict
-	Verdicts     []verify.Verdict // what Judge said
+	Group       int // its prompt: any number, the same for all its completions
+	Row         verify.Problem
+	Path        rollout.Path      // its text, and the verdicts of the task and of [Program.Verifiers]
+	View        rollout.View      // its tokens, and how they end
+	UniformLogp []float32         // [token] nats, mean log-prob over the vocabulary; nil unless [Program.Needs] has old_uniform_logp
+	Asked       map[string]Answer // to each of [Program.Asks], by its column
+	Random      float64           // the fact "random"
 }
 
 // Batch is all completions of a step, in any order.
 type Batch struct {
-	Step, Steps int                // of the stage, Step from 1
-	MaxTokens   int                // of a completion
-	Vocabulary  int                // tokens that the model knows
-	Asked       map[string]Answers // to each of [Program.Asks], by its column
+	Step, Steps int // of the stage, Step from 1
+	MaxTokens   int // of a completion
+	Vocabulary  int // tokens that the model knows
 	Completions []Completion
 }
 
-// Scores are in the order of the completions.
-type Scores struct {
-	Reward []float64 // NaN: not scored
-	Why    []string  // why not; "" where there is a reward
-	Terms  []Term    // task, the declared verifiers, the values that the formula names; none of a reward that is one name
+// Score is what a completion gets.
+type Score struct {
+	Reward    float64 // NaN: not scored
+	NotScored string  // why not; "" where there is a reward
+	Terms     []Term  // as [Program.Terms] lists them: task, the declared verifiers, the values that the formula names; none of a reward that is one name
 }
 
 // Term is a named part of a reward.
 type Term struct {
-	Name   string
-	Values []float64 // by completion; NaN: not scored; conditions are 1 or 0
+	Name  string
+	Value float64 // NaN: not scored; of a condition 1 or 0
 }
 
-// Score gives every completion of a step its reward. The error is arithmetic on
+// Score gives every completion of a step its reward, in their order. The error is arithmetic on
 // numbers of the run that gives none, such as (step - 1)/(step - 1) in step 1.
-func (p *Program) Score(in Batch) (Scores, error) {
+func (p *Program) Score(in Batch) ([]Score, error) {
 	b := newBatch(in, p.names)
 	table, err := b.table(p.formula, append([]string{rewardPart}, p.named...))
 	if err != nil {
-		return Scores{}, err
+		return nil, err
 	}
 	values := p.formula.On(table)
 	total, err := values.At(rewardPart, formula.Completion)
 	if err != nil {
-		return Scores{}, err
+		return nil, err
 	}
-	out := Scores{Why: make([]string, len(in.Completions))}
+	out := make([]Score, len(in.Completions))
 	for i, x := range total.V {
-		if out.Why[i] = total.Why[i]; math.IsInf(x, 0) {
-			out.Why[i] = fmt.Sprintf("the reward is %v, as after a division by 0; accepted: a finite number", x)
+		out[i] = Score{Reward: finite(x), NotScored: total.Why[i]}
+		if math.IsInf(x, 0) {
+			out[i].NotScored = fmt.Sprintf("the reward is %v, as after a division by 0; accepted: a finite number", x)
 		}
 	}
-	if out.Reward = finite(total.V); !p.composed {
+	if !p.composed {
 		return out, nil
 	}
+	tell := func(name string, c formula.Column) {
+		for i, x := range c.V {
+			out[i].Terms = append(out[i].Terms, Term{name, finite(x)})
+		}
+	}
 	for k, name := range p.names {
-		out.Terms = append(out.Terms, Term{name, finite(b.scores(k).V)})
+		tell(name, b.scores(k))
 	}
 	for _, name := range p.named {
 		c, err := values.At(name, formula.Completion)
 		if err != nil {
-			return Scores{}, err
+			return nil, err
 		}
-		out.Terms = append(out.Terms, Term{strings.TrimPrefix(name, rewardPart+"."), finite(c.V)})
+		tell(strings.TrimPrefix(name, rewardPart+"."), c)
 	}
 	return out, nil
 }
 
-// finite is values as they are told: NaN in place of an infinity, no negative zero.
-func finite(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		if out[i] = x + 0; math.IsInf(x, 0) {
-			out[i] = math.NaN()
-		}
+// finite is a value as it is told: NaN in place of an infinity, no negative zero.
+func finite(x float64) float64 {
+	if math.IsInf(x, 0) {
+		return math.NaN()
 	}
-	return out
+	return x + 0
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -36,14 +37,18 @@ func verdictOf(score float64) verify.Verdict {
 func batchOf(answers []answer) Batch {
 	b := Batch{Step: 3, Steps: 11, MaxTokens: 20}
 	for i, a := range answers {
-		ids := make([]int, a.tokens)
-		for k := range ids {
-			ids[k] = k % 7
+		ids, stop := make([]int, 5, 5+a.tokens), rollout.EOS
+		for k := range a.tokens {
+			ids = append(ids, k%7)
+		}
+		if a.tokens >= 20 {
+			stop = rollout.Length
 		}
 		b.Completions = append(b.Completions, Completion{
-			Group: a.group, Text: strings.Repeat("word ", a.tokens), IDs: ids, PromptTokens: 5, Ended: a.tokens < 20, Truncated: a.tokens >= 20,
-			MeanLogprob: -0.5, Random: float64(i % 2), Task: verdictOf(a.task), Verdicts: []verify.Verdict{verdictOf(a.form)},
-			Row: verify.Problem{Metadata: map[string]json.RawMessage{"budget": json.RawMessage("12"), "label": json.RawMessage(`"x"`)}},
+			Group: a.group, Random: float64(i % 2),
+			Path: rollout.Path{Text: strings.Repeat("word ", a.tokens), Verdicts: []verify.Verdict{verdictOf(a.task), verdictOf(a.form)}},
+			View: rollout.View{IDs: ids, Spans: []rollout.Span{{From: 5, To: len(ids)}}, Logprob: slices.Repeat([]float32{-0.5}, a.tokens), Stop: stop},
+			Row:  verify.Problem{Metadata: map[string]json.RawMessage{"budget": json.RawMessage("12"), "label": json.RawMessage(`"x"`)}},
 		})
 	}
 	return b
@@ -63,10 +68,19 @@ func compiled(t *testing.T, expression string) *Program {
 
 func rewards(t *testing.T, expression string, answers []answer) []float64 {
 	t.Helper()
-	return scored(t, expression, batchOf(answers)).Reward
+	return paid(scored(t, expression, batchOf(answers)))
 }
 
-func scored(t *testing.T, expression string, b Batch) Scores {
+// paid are the rewards of scores.
+func paid(scores []Score) []float64 {
+	var out []float64
+	for _, s := range scores {
+		out = append(out, s.Reward)
+	}
+	return out
+}
+
+func scored(t *testing.T, expression string, b Batch) []Score {
 	t.Helper()
 	s, err := compiled(t, expression).Score(b)
 	if err != nil {
@@ -151,16 +165,16 @@ func TestNotScored(t *testing.T) {
 		{"shortest_right(right(task))", []float64{nan, 1, 0}, "task: no reference"},
 	} {
 		s := scored(t, c.expression, batchOf(answers))
-		if !sameAll(s.Reward, c.want) {
-			t.Errorf("%s is %v, want %v", c.expression, s.Reward, c.want)
+		if !sameAll(paid(s), c.want) {
+			t.Errorf("%s is %v, want %v", c.expression, paid(s), c.want)
 		}
 		first := ""
-		for i, r := range s.Reward {
-			if math.IsNaN(r) != (s.Why[i] != "") {
-				t.Errorf("%s: completion %d is %v because %q", c.expression, i, r, s.Why[i])
+		for i, one := range s {
+			if math.IsNaN(one.Reward) != (one.NotScored != "") {
+				t.Errorf("%s: completion %d is %v because %q", c.expression, i, one.Reward, one.NotScored)
 			}
 			if first == "" {
-				first = s.Why[i]
+				first = one.NotScored
 			}
 		}
 		if !strings.HasPrefix(first, c.why) || c.why == "" && first != "" {
@@ -199,10 +213,12 @@ func TestConnectives(t *testing.T) {
 func TestTerms(t *testing.T) {
 	answers := []answer{{0, 3, 1, nan}, {0, 5, 0.5, 1}, {1, 4, nan, nan}}
 	s := scored(t, "long = tokens > 3; task + long", batchOf(answers))
-	want := []Term{{"task", []float64{1, 0.5, nan}}, {"form", []float64{nan, 1, nan}}, {"long", []float64{0, 1, 1}}}
-	for i, w := range want {
-		if got := s.Terms[i]; got.Name != w.Name || !sameAll(got.Values, w.Values) {
-			t.Errorf("term %+v, want %+v", got, w)
+	want := [][]Term{{{"task", 1}, {"form", nan}, {"long", 0}}, {{"task", 0.5}, {"form", 1}, {"long", 1}}, {{"task", nan}, {"form", nan}, {"long", 1}}}
+	for i, one := range s {
+		for k, w := range want[i] {
+			if got := one.Terms[k]; got.Name != w.Name || !same(got.Value, w.Value) {
+				t.Errorf("completion %d has the term %+v, want %+v", i, got, w)
+			}
 		}
 	}
 	for _, word := range []string{"task", "random", "one"} {
@@ -210,15 +226,15 @@ func TestTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := p.Score(batchOf(answers)); s.Terms != nil || err != nil {
-			t.Errorf("%s has terms %v, error %v", word, s.Terms, err)
+		if s, err := p.Score(batchOf(answers)); err != nil || s[0].Terms != nil {
+			t.Errorf("%s has the scores %v, error %v", word, s, err)
 		}
 	}
 }
 
 // TestEmptyBatch: a step without completions has no rewards.
 func TestEmptyBatch(t *testing.T) {
-	if s := scored(t, "group_mean(task) + batch_std(tokens)", Batch{}); len(s.Reward) != 0 {
+	if s := scored(t, "group_mean(task) + batch_std(tokens)", Batch{}); len(s) != 0 {
 		t.Errorf("%+v", s)
 	}
 }

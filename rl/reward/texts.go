@@ -19,8 +19,9 @@ var texts = []fact{
 			Formula: "1 - different n-grams / n-grams", Source: "on tokens as in arXiv 2502.03373, which penalizes each repeated token separately"},
 		func(b *batch, call formula.Call) formula.Column {
 			return b.repetition(call, func(c *Completion) []string {
-				tokens := make([]string, len(c.IDs))
-				for i, id := range c.IDs {
+				ids := c.View.Drawn()
+				tokens := make([]string, len(ids))
+				for i, id := range ids {
 					tokens[i] = string(binary.BigEndian.AppendUint64(nil, uint64(id)))
 				}
 				return tokens
@@ -32,7 +33,7 @@ var texts = []fact{
 			Meaning: "like repetition, on lower-cased words split at white space",
 			Formula: "1 - different n-grams / n-grams", Source: "TRL, get_repetition_penalty_reward"},
 		func(b *batch, call formula.Call) formula.Column {
-			return b.repetition(call, func(c *Completion) []string { return strings.Fields(strings.ToLower(c.Text)) })
+			return b.repetition(call, func(c *Completion) []string { return strings.Fields(strings.ToLower(c.Path.Text)) })
 		},
 	},
 	{

@@ -46,7 +46,6 @@ type Drawn struct {
 	Version int    // updates of that model's weights since the run began
 	Params  Params
 	Key     random.Key // its random numbers
-	Where   string     // device and numerics version; "": the run's own
 }
 
 // Params say how tokens are drawn.

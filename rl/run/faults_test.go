@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
 // TestNoCheckpointLeft: a run whose checkpoints are all damaged is not started over,
@@ -54,28 +55,22 @@ func TestMeasuredBefore(t *testing.T) {
 }
 
 // TestLoggedReward: the advantages in completions.jsonl are those of the rewards there,
-// less the KL to the reference that the recipe takes off.
+// less the KL to the reference that the recipe takes off; without one they are the rewards
+// less their mean, to the bit.
 func TestLoggedReward(t *testing.T) {
 	dir := t.TempDir()
 	trainIn(t, dir, false, append([]string{"stage.rl.algorithm.advantage=kl_reward - group_mean(reward)", "stage.rl.algorithm.beta=0.5", "stage.rl.optimizer.lr=0.01"}, quiet...)...)
-	sum, n := map[[2]float64]float64{}, map[[2]float64]float64{}
 	lines := linesOf(t, filepath.Join(dir, "completions.jsonl"))
-	for _, c := range lines {
-		if r, scored := c["reward"].(float64); scored {
-			group := [2]float64{c["step"].(float64), c["group"].(float64)}
-			sum[group] += r
-			n[group]++
-		}
-	}
-	other := 0
-	for _, c := range lines {
-		group := [2]float64{c["step"].(float64), c["group"].(float64)}
-		if a, has := c["advantage"].(float64); has && a != c["reward"].(float64)-sum[group]/n[group] {
-			other++
-		}
-	}
-	if other == 0 {
+	sum, n := rewardsByGroup(lines)
+	if differing(lines, sum, n) == 0 {
 		t.Error("no advantage differs from the reward less its mean: the KL is missing")
+	}
+	plain := t.TempDir()
+	trainIn(t, plain, false, append([]string{"stage.rl.algorithm.advantage=reward - group_mean(reward)", "stage.rl.optimizer.lr=0.01"}, quiet...)...)
+	alone := linesOf(t, filepath.Join(plain, "completions.jsonl"))
+	plainSum, plainN := rewardsByGroup(alone)
+	if other := differing(alone, plainSum, plainN); other > 0 || len(plainSum) == 0 {
+		t.Errorf("without the KL %d of %d advantages are not the logged reward less its mean", other, len(alone))
 	}
 	for _, row := range metricRows(t, dir, "reward/mean") {
 		total, count := 0.0, 0.0
@@ -89,6 +84,32 @@ func TestLoggedReward(t *testing.T) {
 			t.Errorf("step %v: the logged rewards have the mean %v, reward/mean is %v", row["step"], total/count, mean)
 		}
 	}
+}
+
+// rewardsByGroup are the sum of the logged rewards and their number, by step and group.
+func rewardsByGroup(lines []map[string]any) (sum, n map[[2]float64]float64) {
+	sum, n = map[[2]float64]float64{}, map[[2]float64]float64{}
+	for _, c := range lines {
+		if r, scored := c["reward"].(float64); scored {
+			group := [2]float64{c["step"].(float64), c["group"].(float64)}
+			sum[group] += r
+			n[group]++
+		}
+	}
+	return sum, n
+}
+
+// differing counts the completions whose advantage is not their reward less the mean of their
+// group, in the order of the lines.
+func differing(lines []map[string]any, sum, n map[[2]float64]float64) int {
+	other := 0
+	for _, c := range lines {
+		group := [2]float64{c["step"].(float64), c["group"].(float64)}
+		if a, has := c["advantage"].(float64); has && a != c["reward"].(float64)-sum[group]/n[group] {
+			other++
+		}
+	}
+	return other
 }
 
 // TestOtherOrigin: a run that has no checkpoint yet is not begun again from a model that
@@ -113,6 +134,33 @@ func TestOtherOrigin(t *testing.T) {
 	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "which has changed since") {
 		t.Errorf("resumed from another model: %v", err)
 	}
+}
+
+// TestUnsaved: a run without checkpoints starts over only if it had none yet.
+func TestUnsaved(t *testing.T) {
+	r := &recipe.Recipe{Stages: []recipe.Stage{{Name: "warm-up", CheckpointEvery: 2}, {Name: "rl"}}}
+	for text, want := range map[string]string{
+		"": "",
+		`{"step":1,"stage":"warm-up"}` + "\n" + `{"step":2,"stage":"warm-up"}` + "\n" + `{"step":3,"sta`: "",
+		`{"step":2,"stage":"warm-up"}` + "\n" + `{"step":3,"stage":"warm-up"}`:                           "line 2: ",
+		`{"step":1,"stage":"rl"}`: "line 1: ",
+	} {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(text), 0o644))
+		if err := unsaved(r, dir); want == "" && err != nil || want != "" && (!errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	dir := t.TempDir()
+	trainIn(t, dir, false, quiet...)
+	must(t, os.RemoveAll(filepath.Join(dir, "checkpoints")))
+	must(t, os.Mkdir(filepath.Join(dir, "checkpoints"), 0o755))
+	before := runFiles(t, dir)
+	_, err := Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, quiet...)), Dir: dir, Resume: true, Device: tester(t), Show: &trigger{}})
+	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "its checkpoints are gone") {
+		t.Errorf("a run that has lost its checkpoints: %v", err)
+	}
+	sameRun(t, runFiles(t, dir), before)
 }
 
 // TestReceiptOfAnEnd: a run that goes on again has no receipt until it ends, and shows

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -20,14 +21,14 @@ import (
 var goldenMetrics = []string{
 	"eval/length_mean", "eval/not_scored", "eval/pass@1", "eval/pass@4", "groups/uniform_share", "optim/lr",
 	"policy/clip_fraction", "policy/entropy", "policy/grad_norm", "policy/kl_ref", "policy/loss", "policy/mismatch_kl", "policy/ratio_mean",
-	"reward/mean", "reward/std", "rollout/length_mean", "rollout/tokens", "sft/loss",
+	"preference/accuracy", "preference/margin", "eval/preference_loss", "reward/mean", "reward/std", "rollout/length_mean", "rollout/tokens", "sft/loss",
 }
 
 // golden is what a run has to come to, as SHA-256.
 type golden struct{ weights, ids, metrics string }
 
 // TestGolden pins the bytes of short runs on the plain-Go device: every kind of
-// stage; a reference policy in the loss and in the reward; one batch an update and
+// stage, of which golden.toml has all but preference; a reference policy in the loss and in the reward; one batch an update and
 // several, and groups that no batch holds; groups that are left out. A change that means to leave results alone
 // keeps them. One that does not says why, and pins anew.
 //
@@ -54,11 +55,20 @@ func TestGolden(t *testing.T) {
 			"9f2c5e116f36492b78f8e8116c4582de313c7bd6a81255b56f2f552a7f18a575"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := goldenRun(t, c.set, seen); got != c.want {
+			if got := goldenRun(t, goldenRecipe(t, c.set), seen); got != c.want {
 				t.Errorf("the run has changed:\n got %+v\nwant %+v", got, c.want)
 			}
 		})
 	}
+	t.Run("pairs", func(t *testing.T) {
+		want := golden{ // no ids: nothing is sampled
+			"1077adfe0871eb5039b0e9e0d87e09c1e3c36d8cbc21ffe5dfcc5263e02037b2",
+			hashed(nil),
+			"14947aed4c258c9223de0069c0e8f08be0bce652622038b2404a82d875fb2ad9"}
+		if got := goldenRun(t, goldenPairs(t), seen); got != want {
+			t.Errorf("the run has changed:\n got %+v\nwant %+v", got, want)
+		}
+	})
 	for _, name := range goldenMetrics {
 		if !seen[name] {
 			t.Errorf("no run has the metric %s", name)
@@ -66,7 +76,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func goldenRun(t *testing.T, overrides []string, seen map[string]bool) golden {
+func goldenRecipe(t *testing.T, overrides []string) *recipe.Recipe {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "golden.toml"))
 	if err != nil {
@@ -76,6 +86,27 @@ func goldenRun(t *testing.T, overrides []string, seen map[string]bool) golden {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// goldenPairs is a stage of the kind that golden.toml lacks, as it needs rows of data.
+func goldenPairs(t *testing.T) *recipe.Recipe {
+	t.Helper()
+	dir := t.TempDir()
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"prompt":"say %[1]d","right":"%[1]d","wrong":"no"}`+"\n", i)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(rows.String()), 0o644))
+	name := filepath.Join(dir, "recipe.toml")
+	must(t, os.WriteFile(name, fmt.Appendf(nil, preferText, chatModel(t)), 0o644))
+	r, err := recipe.Load(name, []string{"stage.preference.steps=4", "stage.preference.test_every=2"})
+	must(t, err)
+	return r
+}
+
+func goldenRun(t *testing.T, r *recipe.Recipe, seen map[string]bool) golden {
+	t.Helper()
 	dev, err := gpu.Open("ref")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
@@ -35,7 +36,7 @@ func answered(p verify.Problem, ids []int, stop rollout.Stop, text string, v ver
 		Segments: []rollout.Segment{{Parent: -1, IDs: []int{9}}, {Author: rollout.Policy, IDs: ids, Stop: stop}},
 		Paths:    []rollout.Path{{Leaf: 1, Text: text, Verdicts: []verify.Verdict{v}}},
 	}
-	return train.Completion{From: g, View: g.View(0), Reward: v.Score}
+	return train.Completion{From: g, View: g.View(0), Score: reward.Score{Reward: v.Score}}
 }
 
 func logged(t *testing.T, fsys store.FS, name string) string {

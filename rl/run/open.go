@@ -104,8 +104,8 @@ func (r *run) openFolder(o Options, text []byte) error {
 }
 
 // continueFolder continues the run in a folder from its newest whole checkpoint, or
-// from the start where it has none. A run that has checkpoints of which none is whole
-// is refused: it would start over and lose its logs.
+// from the start where it has none. A run that has checkpoints of which none is whole, or
+// that has lost them, is refused: it would start over and lose its logs.
 func (r *run) continueFolder(o Options) error {
 	var err error
 	if r.folder, err = store.Open(store.OS(), o.Dir); err != nil {
@@ -119,6 +119,15 @@ func (r *run) continueFolder(o Options) error {
 		return hint.With(fmt.Errorf("%w: run %s cannot be continued: all its checkpoints are damaged. Nothing was changed.\n  %s",
 			lines.ErrInput, o.Dir, strings.Join(damaged, "\n  ")), "start a new run in another folder")
 	}
+	var origin *receipt.Origin
+	if ckpt == nil {
+		if origin, err = r.sameOrigin(); err != nil {
+			return err
+		}
+		if err := unsaved(r.parts.Recipe, o.Dir); err != nil {
+			return err
+		}
+	}
 	if err := r.observe(o); err != nil {
 		return err
 	}
@@ -127,10 +136,6 @@ func (r *run) continueFolder(o Options) error {
 	}
 	if ckpt == nil {
 		r.display.show.Line("no checkpoint yet: starting from the beginning")
-		origin, err := r.sameOrigin()
-		if err != nil {
-			return err
-		}
 		if err := r.folder.Rewind(nil); err != nil {
 			return err
 		}
@@ -149,6 +154,38 @@ func (r *run) continueFolder(o Options) error {
 		return err
 	}
 	return r.recall(filepath.Join(o.Dir, "metrics.jsonl"))
+}
+
+// unsaved refuses to start a run over whose folder of checkpoints is empty, though its metrics
+// go on after the first one.
+func unsaved(r *recipe.Recipe, dir string) error {
+	checkpoints := filepath.Join(dir, "checkpoints")
+	if held, err := os.ReadDir(checkpoints); err == nil && len(held) > 0 { // set aside, or not finished
+		return nil
+	}
+	file, first := filepath.Join(dir, "metrics.jsonl"), &r.Stages[0]
+	f, err := files.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return lines.Each(file, f, func(_ int, line []byte) error {
+		var row struct {
+			Step  int
+			Stage string
+		}
+		if err := json.Unmarshal(line, &row); err != nil { // cut short by a kill
+			return nil
+		}
+		if every := first.CheckpointEvery; row.Stage == first.Name && (every == 0 || row.Step <= every) {
+			return nil
+		}
+		return hint.With(fmt.Errorf("%w: run %s cannot be continued: its checkpoints are gone. The line is of step %d in stage %s, after the first one was written. Nothing was changed",
+			lines.ErrInput, dir, row.Step, row.Stage), "restore the folder %s, or start a new run in another folder", terminal.ShellWord(checkpoints))
+	})
 }
 
 // observe opens the logs and the display.

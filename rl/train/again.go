@@ -219,7 +219,7 @@ func (s *reinforcement) replace(group []Completion, by *rollout.Group, c chance)
 				view = view.Behind(before.Segments[0].IDs)
 			}
 		}
-		group[n] = Completion{From: &merged, Group: old.Group, Sample: n, View: view, Reward: math.NaN(), Advantage: math.NaN(), Origin: o}
+		group[n] = Completion{From: &merged, Group: old.Group, Sample: n, View: view, Score: notYet, Advantage: math.NaN(), Origin: o}
 	}
 	s.aside.tokens += int(tokensOf(s.aside.replaced[len(s.aside.replaced)-len(c.numbers):]))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -151,16 +152,24 @@ func (s *reinforcement) overtake(o *openStep) error {
 	return err
 }
 
-// Lagging says of each stage with a lag what it means, and warns where nothing corrects it.
+// Lagging says of each stage with a lag what it means, and warns where nothing corrects it, or
+// where a correction has nothing to correct.
 func Lagging(r *recipe.Recipe) []string {
 	var notes []string
 	for i := range r.Stages {
 		st := &r.Stages[i]
-		if st.Kind != recipe.KindRL || st.Skip || st.Lag == 0 {
+		if st.Kind != recipe.KindRL || st.Skip {
+			continue
+		}
+		method, err := st.Compiled() // an error is told when the stage begins
+		if st.Lag == 0 {
+			if err == nil && st.Replay.Store == "" && method.WeighsLag() {
+				notes = append(notes, fmt.Sprintf("stage %s: weight in [stage.algorithm] does nothing: it compares start with old, the log-probs by the weights of now with those by the weights that drew, and without lag or [stage.replay] the two are the same bits", st.Name))
+			}
 			continue
 		}
 		notes = append(notes, fmt.Sprintf("stage %s: lag = %d: step t learns from completions of the policy after step t-%d; workers draw them while the first gradient of a step is computed, so the longer of the two counts and not their sum", st.Name, st.Lag, st.Lag+1))
-		if method, err := st.Compiled(); err == nil && !method.Corrects() { // an error is told when the stage begins
+		if err == nil && !method.Corrects() {
 			notes = append(notes, fmt.Sprintf("warning: stage %s: the loss does not read old, the log-prob by the weights that drew: nothing corrects the lag. A clipped ratio does not, as ratios are to start; weight = \"tis\" in [stage.algorithm] does", st.Name))
 		}
 	}
@@ -253,9 +262,9 @@ func (saved savedStep) opened(whole *recipe.Stage) (*openStep, error) {
 			if one.From < 0 || one.From >= len(groups) || one.Sample < 0 || one.Sample >= len(groups[one.From].Paths) {
 				return nil, fmt.Errorf("step %d has a completion of no group: sample %d of group %d", saved.At.Total+1, one.Sample, one.From)
 			}
-			c := Completion{From: groups[one.From], Group: one.Group, Sample: one.Sample, Reward: float64(one.Reward), NotScored: one.NotScored, Advantage: math.NaN(), Origin: one.Origin}
+			c := Completion{From: groups[one.From], Group: one.Group, Sample: one.Sample, Score: reward.Score{Reward: float64(one.Reward), NotScored: one.NotScored}, Advantage: math.NaN(), Origin: one.Origin}
 			for _, t := range one.Terms {
-				c.Terms = append(c.Terms, Term{t.Name, float64(t.Value)})
+				c.Terms = append(c.Terms, reward.Term{Name: t.Name, Value: float64(t.Value)})
 			}
 			if one.View != nil {
 				c.View = *one.View

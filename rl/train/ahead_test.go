@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -14,7 +15,7 @@ import (
 // TestSavedStep: an open step that was saved and opened is saved alike again, what has no
 // value included. A completion of no group is refused.
 func TestSavedStep(t *testing.T) {
-	kept := sampled(verify.Abstain("no reference <&>"), rollout.EOS, []int{1, 2}, Term{"task", nan}, Term{"form", 0.1})
+	kept := sampled(verify.Abstain("no reference <&>"), rollout.EOS, []int{1, 2}, reward.Term{Name: "task", Value: nan}, reward.Term{Name: "form", Value: 0.1})
 	kept.NotScored, kept.View.Group = "task: no reference", 1
 	again := sampled(verify.Accept("1", "", ""), rollout.Length, []int{3})
 	again.Group, again.View.Group, again.Origin = 1, 2, Origin{Second: true, Hinted: true, Share: 1}

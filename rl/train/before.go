@@ -21,8 +21,7 @@ import (
 type before struct {
 	program *formula.Program
 	whole   *recipe.Stage             // as the recipe has it
-	listed  []verify.Problem          // that the curriculum chooses among; nil: none
-	likely  []float64                 // [problem] without a curriculum
+	listed  []prompts.Candidate       // that the curriculum chooses among; nil: none
 	rows    map[string]formula.Column // of listed: facts that never change
 	sources map[string]prompts.Source // by settings
 	numbers map[string]float64        // of the step, by key; nil: those of the recipe
@@ -41,7 +40,7 @@ func newBefore(p Parts, st *recipe.Stage) (before, error) {
 	b := before{whole: st, rows: map[string]formula.Column{}, sources: map[string]prompts.Source{}}
 	var err error
 	if b.program, err = st.Before(); err == nil && st.Lists() {
-		b.listed, b.likely, err = p.Source.Training(p.Recipe.Seed, st.Curriculum.Pool)
+		b.listed, err = p.Source.Training(p.Recipe.Seed, st.Curriculum.Pool)
 	}
 	return b, err
 }
@@ -165,7 +164,11 @@ func (s *reinforcement) ofRows(fact string, problems []verify.Problem) []formula
 // weigh finds how likely each listed problem is.
 func (s *reinforcement) weigh(at Position) error {
 	b := &s.before
-	values := b.program.On(s.promptTable(at, b.listed))
+	var problems []verify.Problem
+	for _, one := range b.listed {
+		problems = append(problems, one.Row)
+	}
+	values := b.program.On(s.promptTable(at, problems))
 	column := func(key string) ([]float64, error) {
 		if _, _, there := b.program.Level("curriculum/" + key); !there {
 			return nil, nil
@@ -179,17 +182,17 @@ func (s *reinforcement) weigh(at Position) error {
 	if err := errors.Join(err, other, third); err != nil {
 		return b.blamed(err)
 	}
-	weights, err := chances(b.likely, weight, order, share)
+	weights, err := chances(b.listed, weight, order, share)
 	if err != nil {
 		return b.blamed(err)
 	}
 	if arms := b.whole.Curriculum.Arms; arms != "" {
 		sizes := map[string]float64{}
-		for i, p := range b.listed {
-			sizes[keyBy(arms, p)] += b.likely[i]
+		for _, one := range b.listed {
+			sizes[keyBy(arms, one.Row)] += one.Likely
 		}
-		for i, p := range b.listed {
-			weights[i] /= sizes[keyBy(arms, p)]
+		for i, one := range b.listed {
+			weights[i] /= sizes[keyBy(arms, one.Row)]
 		}
 	}
 	sum := 0.0
@@ -199,7 +202,7 @@ func (s *reinforcement) weigh(at Position) error {
 		}
 	}
 	if b.drawing.open == 0 {
-		weights = b.likely
+		weights = likelyOf(b.listed)
 	}
 	for _, w := range weights {
 		sum += w
@@ -208,10 +211,19 @@ func (s *reinforcement) weigh(at Position) error {
 	return nil
 }
 
+// likelyOf are the weights of problems without a curriculum.
+func likelyOf(listed []prompts.Candidate) []float64 {
+	var out []float64
+	for _, one := range listed {
+		out = append(out, one.Likely)
+	}
+	return out
+}
+
 // chances are the weights of problems, from those that they have without a curriculum. A
 // weight without a value is 1; of an order without one the problem comes last.
-func chances(likely, weight, order, share []float64) ([]float64, error) {
-	out := slices.Clone(likely)
+func chances(listed []prompts.Candidate, weight, order, share []float64) ([]float64, error) {
+	out := likelyOf(listed)
 	for i := range weight {
 		switch w := weight[i]; {
 		case math.IsNaN(w):
@@ -294,7 +306,7 @@ func (s *reinforcement) problems(at Position, try, n int) ([]verify.Problem, err
 			continue
 		}
 		place := r.Unit() * d.upTo[len(d.upTo)-1]
-		rows[i] = s.before.listed[sort.Search(len(d.upTo)-1, func(k int) bool { return d.upTo[k] > place })]
+		rows[i] = s.before.listed[sort.Search(len(d.upTo)-1, func(k int) bool { return d.upTo[k] > place })].Row
 	}
 	return rows, nil
 }

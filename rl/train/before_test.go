@@ -28,8 +28,8 @@ func drawer(t *testing.T, sets ...string) *reinforcement {
 func shares(t *testing.T, s *reinforcement) []float64 {
 	t.Helper()
 	place, counts := map[string]int{}, make([]float64, len(s.before.listed))
-	for i, p := range s.before.listed {
-		place[p.ID] = i
+	for i, one := range s.before.listed {
+		place[one.Row.ID] = i
 	}
 	const steps = 200
 	for step := range steps {
@@ -64,9 +64,9 @@ func TestShares(t *testing.T) {
 		"rank":         {`pool = 4, weight = "if(prompts_rank(seen) >= 0.6, 1, 0)"`, []int{2, 1, 5, 0}, []float64{.5, 0, .5, 0}},
 	} {
 		s := drawer(t, "stage.rl.curriculum={"+c.set+"}")
-		for i, p := range s.before.listed {
+		for i, one := range s.before.listed {
 			if n := c.seen[i]; n > 0 {
-				s.Record.prompts[keyOf(p)] = &history{Seen: n, Judged: 1}
+				s.Record.prompts[keyOf(one.Row)] = &history{Seen: n, Judged: 1}
 			}
 		}
 		for i, got := range shares(t, s) {
@@ -82,9 +82,9 @@ func TestShares(t *testing.T) {
 func TestArms(t *testing.T) {
 	s := drawer(t, `stage.rl.curriculum={pool = 4, arms = "row.kind"}`)
 	for i := range s.before.listed {
-		s.before.listed[i].Metadata["kind"] = []byte(`"many"`)
+		s.before.listed[i].Row.Metadata["kind"] = []byte(`"many"`)
 	}
-	s.before.listed[2].Metadata["kind"] = []byte(`"one"`)
+	s.before.listed[2].Row.Metadata["kind"] = []byte(`"one"`)
 	for i, got := range shares(t, s) {
 		want := 1.0 / 6
 		if i == 2 {

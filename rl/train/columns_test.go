@@ -40,8 +40,9 @@ func TestRunFacts(t *testing.T) {
 // TestPlaces: rows of a table are found again in a selection of it, whatever their order.
 func TestPlaces(t *testing.T) {
 	in := []bool{false, true, true, false, true}
-	if got := places(in, []int{4, 1, 2}); !slices.Equal(got, []int{2, 0, 1}) {
-		t.Errorf("places %v, want 2 0 1", got)
+	got := placed(in, []member{{row: 4}, {row: 1}, {row: 2}})
+	if want := []member{{row: 2}, {row: 0}, {row: 1}}; !slices.Equal(got, want) {
+		t.Errorf("rows %v, want %v", got, want)
 	}
 }
 

@@ -3,34 +3,33 @@ package train
 import (
 	"math"
 
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
 // Completion is a completion with everything that its step made of it.
 type Completion struct {
-	From      *rollout.Group
-	Group     int // place of the group in the step
-	Sample    int // number in the group
-	View      rollout.View
-	Reward    float64 // what is trained on; NaN: not scored
-	NotScored string  // why there is no reward
-	Terms     []Term  // named parts of the reward
-	Advantage float64 // NaN: none; of tokens that differ their mean
-	Origin    Origin
-	Slope     []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
+	From         *rollout.Group
+	Group        int // place of the group in the step
+	Sample       int // number in the group
+	View         rollout.View
+	reward.Score         // Reward is what is trained on
+	Advantage    float64 // NaN: none; of tokens that differ their mean
+	Origin       Origin
+	Slope        []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
 }
 
 // Origin says how a completion came into its step, where the policy did not simply sample it
 // of the prompt that it is trained behind.
 type Origin struct {
-	Second  bool    // it replaces another one: a second chance
-	Foreign bool    // a file has it
-	Hinted  bool    // it was sampled with a hint, or behind the beginning of a solution
-	Share   float64 // of the solution, or 1 with a hint
-	Age     int     `json:"-"` // updates of the weights since it was sampled
-	Stored  *stored `json:"-"` // the group that it was stored with; nil: it was not
-	Start   *Start  `json:"-"` // nil: as it was sampled
+	Second  bool        // it replaces another one: a second chance
+	Foreign bool        // a file has it
+	Hinted  bool        // it was sampled with a hint, or behind the beginning of a solution
+	Share   float64     // of the solution, or 1 with a hint
+	Age     int         `json:"-"` // updates of the weights since it was sampled
+	Stored  *storedPath `json:"-"` // what is stored of it; nil: nothing is
+	Start   *Start      `json:"-"` // nil: as it was sampled
 }
 
 // Start is what the trainer computes of a completion at the beginning of a step, where that is
@@ -48,17 +47,14 @@ func (c *Completion) start() Start {
 	return Start{c.View.Logprob, c.View.Entropy}
 }
 
-// Term is a named part of a reward.
-type Term struct {
-	Name  string
-	Value float64 // NaN: not scored
-}
-
 // Path is the completion's path in its group.
 func (c *Completion) Path() rollout.Path { return c.From.Paths[c.Sample] }
 
 // Verdict is the task's.
 func (c *Completion) Verdict() verify.Verdict { return c.Path().Verdict() }
+
+// notYet is the score of a completion that has none so far.
+var notYet = reward.Score{Reward: math.NaN()}
 
 // completionsOf lists the completions of a step by group and sample.
 func completionsOf(groups []rollout.Group) []Completion {
@@ -67,7 +63,7 @@ func completionsOf(groups []rollout.Group) []Completion {
 		for j := range groups[i].Paths {
 			v := groups[i].View(j)
 			v.Group = i + 1
-			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: v, Reward: math.NaN(), Advantage: math.NaN()})
+			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: v, Score: notYet, Advantage: math.NaN()})
 		}
 	}
 	return cs
@@ -83,9 +79,9 @@ func column[T any](cs []Completion, of func(*Completion) T) []T {
 }
 
 func viewsOf(cs []*Completion) []rollout.View {
-	out := make([]rollout.View, len(cs))
-	for i, c := range cs {
-		out[i] = c.View
+	var out []rollout.View
+	for _, c := range cs {
+		out = append(out, c.View)
 	}
 	return out
 }

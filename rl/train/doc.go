@@ -40,8 +40,9 @@
 //
 // A method reads facts as columns of a table that is laid out once a step (columns.go): a
 // column is made if and only if the method's formulas name the fact. The table has groups and
-// completions in the order of the step. The trainer takes the completions of an update in a
-// random order of its groups, and micro-batches in that order.
+// completions in the order of the step. Groups may differ in size; the completions of one stand
+// together in the order of their samples, from 0 on. The trainer takes the completions of an
+// update in a random order of its groups, and micro-batches in that order.
 //
 // # One forward pass
 //

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -16,7 +17,7 @@ func judged(texts [4]string, rewards, scores [4]float64) []Completion {
 	for i, text := range texts {
 		g := &groups[i/2]
 		g.Paths = append(g.Paths, rollout.Path{Text: text, Verdicts: []verify.Verdict{{Score: scores[i]}}})
-		cs = append(cs, Completion{From: g, Group: i / 2, Sample: i % 2, Reward: rewards[i]})
+		cs = append(cs, Completion{From: g, Group: i / 2, Sample: i % 2, Score: reward.Score{Reward: rewards[i]}})
 	}
 	return cs
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -24,12 +25,12 @@ func (s *learner) inRow(row verify.Problem, err error) error {
 }
 
 // written is a completion that stands in a row, with its prompt.
-func written(row verify.Problem, l chat.Lesson, reward float64) Completion {
+func written(row verify.Problem, l chat.Lesson, paid float64) Completion {
 	v := rollout.View{IDs: l.IDs, Temperature: 1}
 	for _, s := range l.Learned {
 		v.Spans = append(v.Spans, rollout.Span(s))
 	}
-	return Completion{From: &rollout.Group{Problem: row}, View: v, Reward: reward, Advantage: math.NaN()}
+	return Completion{From: &rollout.Group{Problem: row}, View: v, Score: reward.Score{Reward: paid}, Advantage: math.NaN()}
 }
 
 // lessons are the rows of a step: their messages or completions.

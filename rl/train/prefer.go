@@ -125,11 +125,11 @@ func (s *preference) measure(at Position, cs []Completion) (measured, error) {
 	if err != nil || b.u == nil {
 		return measured{}, err
 	}
-	stats, err := s.Cast.Policy.Forward(viewsOf(b.cs))
+	stats, err := s.Cast.Policy.Forward(b.views())
 	if err != nil {
 		return measured{}, err
 	}
-	if err := b.addNow(b.u.Table, b.rows, stats); err != nil {
+	if err := b.addNow(b.u.Table, b.members, stats); err != nil {
 		return measured{}, err
 	}
 	return measureOf(b.u)

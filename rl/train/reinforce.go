@@ -208,8 +208,8 @@ func (s *reinforcement) learn(o *openStep, between func() error) (*Event, error)
 		}
 		e.Tokens += m.tokens
 		e.Metrics["optim/rows"] += float64(s.Cast.Policy.Rows())
-		for _, c := range b.cs {
-			e.Metrics["optim/tokens"] += float64(len(c.View.IDs) - 1)
+		for _, m := range b.members {
+			e.Metrics["optim/tokens"] += float64(len(m.View.IDs) - 1)
 		}
 	}
 	if err := between(); err != nil { // there may have been no update
@@ -238,16 +238,15 @@ func (s *learner) deal(step *algo.StepValues, cs []Completion, groups []int) (ba
 	if b.u, err = step.Update(in); b.u == nil || err != nil {
 		return b, err
 	}
-	var members []int // of the step, in the order of training
+	var members []member // with their rows in the step's table, in the order of training
 	for _, g := range groups {
 		for i := range cs {
 			if cs[i].Group == g && b.u.Rows[i] {
-				members = append(members, i)
-				b.cs = append(b.cs, &cs[i])
+				members = append(members, member{&cs[i], i})
 			}
 		}
 	}
-	b.rows = places(b.u.Rows, members)
+	b.members = placed(b.u.Rows, members)
 	return b, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -27,11 +28,17 @@ type replay struct {
 // stored is a group that may take part again.
 type stored struct {
 	Group   rollout.Group
-	Version int                   // updates of the policy before it was sampled
-	Reward  []figure              // [sample]
-	Held    []map[string][]figure // [sample] what the method computed of it once, by part
-	Greedy  figure                // reward of the prompt's most likely completion, if the method reads it
-	Why     string                // there is none
+	Version int          // updates of the policy before it was sampled
+	Paths   []storedPath // of the group, all of them
+	Greedy  figure       // reward of the prompt's most likely completion, if the method reads it
+	Why     string       // there is none
+}
+
+// storedPath is a completion of a stored group.
+type storedPath struct {
+	Sample int // its number in the group
+	Reward figure
+	Held   map[string][]figure // what the method computed of it once, by part
 }
 
 // figuresOf and numbersIn turn numbers into figures and back.
@@ -97,11 +104,12 @@ func (s *reinforcement) again(at Position, n, firstGroup int) ([]Completion, err
 	for k, i := range order {
 		g := &s.replay.groups[i]
 		s.aside.greedy[&g.Group] = graded{float64(g.Greedy), g.Why}
-		for j, reward := range g.Reward {
-			view := g.Group.View(j)
+		for j := range g.Paths {
+			p := &g.Paths[j]
+			view := g.Group.View(p.Sample)
 			view.Group = firstGroup + k + 1
-			cs = append(cs, Completion{From: &g.Group, Group: firstGroup + k, Sample: j, View: view, Reward: float64(reward), Advantage: math.NaN(),
-				Origin: Origin{Age: s.Cast.Policy.Version() - g.Version, Stored: g}})
+			cs = append(cs, Completion{From: &g.Group, Group: firstGroup + k, Sample: p.Sample, View: view, Score: reward.Score{Reward: float64(p.Reward)}, Advantage: math.NaN(),
+				Origin: Origin{Age: s.Cast.Policy.Version() - g.Version, Stored: p}})
 		}
 	}
 	which := make([]*Completion, len(cs))
@@ -119,12 +127,12 @@ func (s *reinforcement) again(at Position, n, firstGroup int) ([]Completion, err
 func held(cs []Completion) map[int]map[string][]float64 {
 	out := map[int]map[string][]float64{}
 	for i := range cs {
-		g := cs[i].Origin.Stored
-		if g == nil {
+		p := cs[i].Origin.Stored
+		if p == nil {
 			continue
 		}
 		out[i] = map[string][]float64{}
-		for part, values := range g.Held[cs[i].Sample] {
+		for part, values := range p.Held {
 			out[i][part] = numbersIn(values)
 		}
 	}
@@ -150,11 +158,11 @@ func (s *reinforcement) keepForReplay(step *algo.StepValues, cs []Completion, ve
 			greedy := s.aside.greedy[cs[from].From]
 			g := stored{Group: *cs[from].From, Version: version, Greedy: figure(greedy.reward), Why: greedy.why}
 			for i := from; i < to; i++ {
-				parts := map[string][]figure{}
+				p := storedPath{cs[i].Sample, figure(cs[i].Reward), map[string][]figure{}}
 				for part, values := range step.Held(i) {
-					parts[part] = figuresOf(values)
+					p.Held[part] = figuresOf(values)
 				}
-				g.Reward, g.Held = append(g.Reward, figure(cs[i].Reward)), append(g.Held, parts)
+				g.Paths = append(g.Paths, p)
 			}
 			s.replay.groups = append(s.replay.groups, g)
 		}
@@ -183,7 +191,16 @@ func (r *replay) load(dir string) error {
 		return err
 	}
 	for i := range r.groups {
-		unscore(&r.groups[i].Group)
+		g := &r.groups[i]
+		unscore(&g.Group)
+		for _, p := range g.Paths {
+			if p.Sample < 0 || p.Sample >= len(g.Group.Paths) {
+				return fmt.Errorf("%s: group %d has a reward of sample %d; accepted: 0 to %d", replayFile, i+1, p.Sample, len(g.Group.Paths)-1)
+			}
+		}
+		if len(g.Paths) == 0 {
+			return fmt.Errorf("%s: group %d has no rewards", replayFile, i+1)
+		}
 	}
 	return nil
 }

@@ -15,16 +15,11 @@ import (
 func (s *reinforcement) score(at Position, cs []Completion, place func(i int) uint64) error {
 	b := reward.Batch{Step: at.Step + 1, Steps: s.stage.RL.Steps, MaxTokens: s.stage.Sampling.MaxCompletionTokens}
 	for i := range cs {
-		c := &cs[i]
-		coin := 0.0
+		c, coin := &cs[i], 0.0
 		if random.At(s.Recipe.Seed, random.Stream(random.Reward, s.index), place(i)).Chance(0.5) {
 			coin = 1
 		}
-		b.Completions = append(b.Completions, reward.Completion{
-			Group: c.Group, Row: c.From.Problem, Text: c.Path().Text, IDs: c.View.Drawn(), PromptTokens: c.View.Prompt(),
-			Ended: c.View.Stop == rollout.EOS || c.View.Stop == rollout.Text, Truncated: c.View.Stop == rollout.Length,
-			MeanLogprob: mean(cast.Widen(c.View.Logprob)), Logprob: c.View.Logprob, Entropy: c.View.Entropy, Random: coin, Task: c.Verdict(), Verdicts: c.Path().Verdicts[1:],
-		})
+		b.Completions = append(b.Completions, reward.Completion{Group: c.Group, Row: c.From.Problem, Path: c.Path(), View: c.View, Random: coin})
 	}
 	b.Vocabulary = s.Cast.Policy.Model.Config.Vocab
 	if s.program.Needs("old_uniform_logp") {
@@ -36,8 +31,7 @@ func (s *reinforcement) score(at Position, cs []Completion, place func(i int) ui
 			b.Completions[i].UniformLogp = stats[i].MeanLogprob
 		}
 	}
-	var err error
-	if b.Asked, err = s.ask(cs); err != nil {
+	if err := s.ask(b.Completions); err != nil {
 		return err
 	}
 	scores, err := s.program.Score(b)
@@ -45,10 +39,7 @@ func (s *reinforcement) score(at Position, cs []Completion, place func(i int) ui
 		return fmt.Errorf("step %d: stage %s: reward: %w", at.Step+1, s.stage.Name, err)
 	}
 	for i := range cs {
-		cs[i].Reward, cs[i].NotScored, cs[i].Terms = scores.Reward[i], scores.Why[i], nil
-		for _, t := range scores.Terms {
-			cs[i].Terms = append(cs[i].Terms, Term{t.Name, t.Values[i]})
-		}
+		cs[i].Score = scores[i]
 	}
 	return nil
 }
@@ -65,39 +56,40 @@ func (s *reinforcement) coins(at Position, try int) func(i int) uint64 {
 	}
 }
 
-// ask has models score the texts that the reward asks about.
-func (s *reinforcement) ask(cs []Completion) (map[string]reward.Answers, error) {
-	out := map[string]reward.Answers{}
+// ask has models score the texts that the reward asks about, and notes what they say in the
+// completions.
+func (s *reinforcement) ask(cs []reward.Completion) error {
 	for _, a := range s.program.Asks() {
-		texts, lacks := make([]cast.Text, len(cs)), make([]string, len(cs))
+		var texts []cast.Text
 		for i := range cs {
-			c := &cs[i]
-			texts[i].Text, lacks[i] = a.Text(c.From.Problem)
-			switch texts[i].Behind = c.View.IDs; {
+			var t cast.Text
+			t.Text, t.Lack = a.Text(cs[i].Row)
+			switch v := cs[i].View; {
 			case a.After == "prompt":
-				texts[i].Behind = c.View.IDs[:c.View.Prompt()]
-			case c.View.Stop == rollout.EOS:
-				texts[i].Behind = c.View.IDs[:len(c.View.IDs)-1]
+				t.Behind = v.IDs[:v.Prompt()]
+			case v.Stop == rollout.EOS:
+				t.Behind = v.IDs[:len(v.IDs)-1]
+			default:
+				t.Behind = v.IDs
 			}
+			texts = append(texts, t)
 		}
-		logprobs, why, err := s.Cast.ScoreOf(a.Model, texts)
+		scored, err := s.Cast.ScoreOf(a.Model, texts)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		values := make([]float64, len(logprobs))
-		for i, of := range logprobs {
-			if why[i] == "" {
-				values[i] = a.Of(of)
+		for i, t := range scored {
+			if cs[i].Asked == nil {
+				cs[i].Asked = map[string]reward.Answer{}
 			}
-		}
-		for i, lack := range lacks {
-			if lack != "" {
-				why[i] = lack
+			answer := reward.Answer{Why: t.Why}
+			if t.Why == "" {
+				answer.Value = a.Of(t.Logprobs)
 			}
+			cs[i].Asked[a.Column] = answer
 		}
-		out[a.Column] = reward.Answers{Values: values, Why: why}
 	}
-	return out, nil
+	return nil
 }
 
 func mean(v []float64) float64 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/reward"
 )
 
 // patterns has a row for every fact about where matches of a regular expression lie in the
@@ -60,7 +61,7 @@ func (x drawn) matching(fact, pattern string) (formula.Column, error) {
 // valueOf is a value that the reward gives a name.
 func valueOf(name string) func(drawn) formula.Column {
 	return ofCompletions(func(c *Completion) (float64, string) {
-		if i := slices.IndexFunc(c.Terms, func(t Term) bool { return t.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(c.Terms, func(t reward.Term) bool { return t.Name == name }); i >= 0 {
 			return c.Terms[i].Value, "reward." + name + " has no value"
 		}
 		return math.NaN(), "a stored group has its reward alone"

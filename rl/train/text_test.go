@@ -77,8 +77,8 @@ func TestRowsOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.cs) != 1 || b.cs[0] != &cs[0] {
-		t.Fatalf("%d completions are learned from, want the first alone", len(b.cs))
+	if len(b.members) != 1 || b.members[0].Completion != &cs[0] {
+		t.Fatalf("%d completions are learned from, want the first alone", len(b.members))
 	}
 	for i, got := range cs[0].Slope {
 		if want := -0.25 / float64(len(cs[0].Slope)); !near(got, want) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -12,20 +13,20 @@ import (
 var nan = math.NaN()
 
 // sampled is a completion of one group with a verdict and terms of its reward.
-func sampled(v verify.Verdict, stop rollout.Stop, ids []int, terms ...Term) Completion {
+func sampled(v verify.Verdict, stop rollout.Stop, ids []int, terms ...reward.Term) Completion {
 	g := &rollout.Group{
 		Segments: []rollout.Segment{{Parent: -1, IDs: []int{9}}, {Author: rollout.Policy, IDs: ids, Stop: stop}},
 		Paths:    []rollout.Path{{Leaf: 1, Verdicts: []verify.Verdict{v}}},
 	}
-	return Completion{From: g, View: g.View(0), Reward: v.Score, Terms: terms}
+	return Completion{From: g, View: g.View(0), Score: reward.Score{Reward: v.Score, Terms: terms}}
 }
 
 // TestRolloutMetrics: figures of a step by hand; what has no score is left out of each.
 func TestRolloutMetrics(t *testing.T) {
 	cs := []Completion{
-		sampled(verify.Accept("1", "", ""), rollout.EOS, []int{1, 2, 3}, Term{"task", 1}, Term{"form", nan}, Term{"long", 0}),
-		sampled(verify.Reject("2", "", ""), rollout.Length, []int{1, 2, 3, 4, 5}, Term{"task", 0.5}, Term{"form", 1}, Term{"long", 1}),
-		sampled(verify.Abstain("no reference"), rollout.EOS, []int{1}, Term{"task", nan}, Term{"form", nan}, Term{"long", 1}),
+		sampled(verify.Accept("1", "", ""), rollout.EOS, []int{1, 2, 3}, reward.Term{Name: "task", Value: 1}, reward.Term{Name: "form", Value: nan}, reward.Term{Name: "long", Value: 0}),
+		sampled(verify.Reject("2", "", ""), rollout.Length, []int{1, 2, 3, 4, 5}, reward.Term{Name: "task", Value: 0.5}, reward.Term{Name: "form", Value: 1}, reward.Term{Name: "long", Value: 1}),
+		sampled(verify.Abstain("no reference"), rollout.EOS, []int{1}, reward.Term{Name: "task", Value: nan}, reward.Term{Name: "form", Value: nan}, reward.Term{Name: "long", Value: 1}),
 	}
 	for name, want := range map[string]float64{
 		"rollout/tokens": 9, "rollout/length_mean": 3, "rollout/truncated_share": 1.0 / 3, "rollout/right_share": 0.5,
@@ -41,7 +42,7 @@ func TestRolloutMetrics(t *testing.T) {
 func TestUnscored(t *testing.T) {
 	var cs []Completion
 	for _, why := range []string{"a", "", "b", "b", "a"} {
-		c := Completion{Reward: nan, NotScored: why}
+		c := Completion{Score: reward.Score{Reward: nan, NotScored: why}}
 		if why == "" {
 			c.Reward = 1
 		}

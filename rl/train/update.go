@@ -41,10 +41,23 @@ func isNow(fact string) bool {
 
 // batch is an update's completions in the order in which they are trained.
 type batch struct {
-	s    *learner
-	u    *algo.Update
-	cs   []*Completion
-	rows []int // [completion] its row in the update's table
+	s       *learner
+	u       *algo.Update
+	members []member // their rows are those of the update's table
+}
+
+// member is a completion of an update.
+type member struct {
+	*Completion
+	row int // in a table
+}
+
+func (b batch) views() []rollout.View {
+	var out []rollout.View
+	for _, m := range b.members {
+		out = append(out, m.View)
+	}
+	return out
 }
 
 // update is one change of the weights. first says that none came before it in the step,
@@ -72,7 +85,7 @@ func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.Ada
 // Another one needs the statistics of all completions first: as the sampler recorded
 // them in a step's first update, and by a forward pass of their own in the others.
 func (b batch) backward(step *algo.StepValues, first bool) (measured, error) {
-	policy, views := b.s.Cast.Policy, viewsOf(b.cs)
+	policy, views := b.s.Cast.Policy, b.views()
 	local, _ := b.s.method.Local()
 	switch {
 	case local:
@@ -103,27 +116,27 @@ func (b batch) local(views []rollout.View) (measured, error) {
 		if whole = len(stats) == len(views); whole {
 			return b.weights(b.u, stats)
 		}
-		rows := b.rows[first : first+len(stats)]
+		members := b.members[first : first+len(stats)]
 		in := make([]bool, b.u.Table.Size(formula.Completion))
-		for _, row := range rows {
-			in[row] = true
+		for _, m := range members {
+			in[m.row] = true
 		}
 		part, err := b.u.Table.Select(in, nil)
 		if err != nil {
 			return nil, err
 		}
-		places := places(in, rows)
-		if err := b.addNow(part, places, stats); err != nil {
+		members = placed(in, members)
+		if err := b.addNow(part, members, stats); err != nil {
 			return nil, err
 		}
 		slopes, err := b.u.PartSlopes(part)
 		if err != nil {
 			return nil, b.s.blamed(err)
 		}
-		return b.taught(first, weightsOf(part, places, slopes)), nil
+		return taught(members, weightsOf(part, members, slopes)), nil
 	})
 	if err == nil && !whole {
-		err = b.addNow(b.u.Table, b.rows, all)
+		err = b.addNow(b.u.Table, b.members, all)
 	}
 	if err != nil {
 		return measured{}, err
@@ -139,7 +152,7 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 	for _, f := range nowFacts {
 		for i := range views {
 			if f.recorded != nil {
-				*f.of(&stats[i]) = f.recorded(b.cs[i])
+				*f.of(&stats[i]) = f.recorded(b.members[i].Completion)
 			}
 		}
 	}
@@ -159,14 +172,14 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 		return measureOf(b.u)
 	}
 	in := make([]bool, len(b.u.Rows))
-	for _, c := range b.cs {
-		in[c.Group] = true
+	for _, m := range b.members {
+		in[m.Group] = true
 	}
 	again, err := step.Update(in)
 	if err != nil {
 		return measured{}, err
 	}
-	if err := b.addNow(again.Table, b.rows, found); err != nil {
+	if err := b.addNow(again.Table, b.members, found); err != nil {
 		return measured{}, err
 	}
 	return measureOf(again)
@@ -185,34 +198,33 @@ func (b batch) recorded() bool {
 // weights adds the statistics of all completions to the update and gives the loss's
 // derivatives.
 func (b batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenWeights, error) {
-	if err := b.addNow(u.Table, b.rows, stats); err != nil {
+	if err := b.addNow(u.Table, b.members, stats); err != nil {
 		return nil, err
 	}
 	_, slopes, err := u.Loss()
 	if err != nil {
 		return nil, b.s.blamed(err)
 	}
-	return b.taught(0, weightsOf(u.Table, b.rows, slopes)), nil
+	return taught(b.members, weightsOf(u.Table, b.members, slopes)), nil
 }
 
-// taught notes in the completions, from one on, what the loss asks of each token.
-func (b batch) taught(first int, weights []model.TokenWeights) []model.TokenWeights {
+// taught notes in the completions what the loss asks of each token.
+func taught(members []member, weights []model.TokenWeights) []model.TokenWeights {
 	for i, w := range weights {
-		b.cs[first+i].Slope = w.Logprob
+		members[i].Slope = w.Logprob
 	}
 	return weights
 }
 
-// addNow adds the facts of now to a table; rows are those of the completions that the
-// statistics are of.
-func (b batch) addNow(t *formula.Table, rows []int, stats []model.TokenStats) error {
+// addNow adds the facts of now to a table, from the statistics of its members.
+func (b batch) addNow(t *formula.Table, members []member, stats []model.TokenStats) error {
 	for _, f := range nowFacts {
 		if !slices.Contains(b.s.method.Needs(), f.fact) {
 			continue
 		}
 		c := formula.Column{Level: formula.Token, V: make([]float64, t.Size(formula.Token))}
-		for i, row := range rows {
-			from, _ := t.Tokens(row)
+		for i, m := range members {
+			from, _ := t.Tokens(m.row)
 			copy(c.V[from:], cast.Widen(*f.of(&stats[i])))
 		}
 		if err := t.Add(f.fact, c); err != nil {
@@ -222,8 +234,8 @@ func (b batch) addNow(t *formula.Table, rows []int, stats []model.TokenStats) er
 	return nil
 }
 
-// places are the rows that some completions of a table have in a selection of it.
-func places(in []bool, rows []int) []int {
+// placed are some completions of a table with their rows in a selection of it.
+func placed(in []bool, members []member) []member {
 	place, n := make([]int, len(in)), 0
 	for row, selected := range in {
 		place[row] = n
@@ -231,18 +243,18 @@ func places(in []bool, rows []int) []int {
 			n++
 		}
 	}
-	out := make([]int, len(rows))
-	for i, row := range rows {
-		out[i] = place[row]
+	var out []member
+	for _, m := range members {
+		out = append(out, member{m.Completion, place[m.row]})
 	}
 	return out
 }
 
 // weightsOf are a loss's derivatives as the trainer takes them.
-func weightsOf(t *formula.Table, rows []int, slopes map[string]formula.Column) []model.TokenWeights {
-	weights := make([]model.TokenWeights, len(rows))
-	for i, row := range rows {
-		from, to := t.Tokens(row)
+func weightsOf(t *formula.Table, members []member, slopes map[string]formula.Column) []model.TokenWeights {
+	weights := make([]model.TokenWeights, len(members))
+	for i, m := range members {
+		from, to := t.Tokens(m.row)
 		for _, f := range nowFacts {
 			if c, ok := slopes[f.fact]; ok {
 				*f.weight(&weights[i]) = c.V[from:to]

@@ -374,8 +374,14 @@ func (l *lexer) words(words string) error {
 	case isSeparator(bare):
 		l.separator(bare)
 	case strings.HasSuffix(bare, " and") || strings.HasSuffix(bare, " or"): // "for part (a) and"
-		l.mark(",")
-	case alternative.MatchString(bare): // "or anything"
+		at := strings.LastIndexByte(bare, ' ')
+		if strings.ContainsAny(bare, "0123456789") { // "between 6 and" has an answer of its own
+			if err := l.words(bare[:at]); err != nil {
+				return err
+			}
+		}
+		l.separator(bare[at+1:])
+	case alternative.MatchString(bare) && (len(l.tokens) > 0 || alternative.FindStringSubmatch(bare)[1] != ""): // "or anything"
 		m := alternative.FindStringSubmatch(bare)
 		if err := l.words(m[1]); err != nil {
 			return err
@@ -386,6 +392,9 @@ func (l *lexer) words(words string) error {
 		l.add(token{kind: tWord, text: bare})
 	case functions[bare] || utf8.RuneCountInString(bare) == 1 && unicode.IsLetter([]rune(bare)[0]):
 		l.symbol(bare)
+	case dated.MatchString(bare) && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]): // "rather 8" behind 7
+		l.separator("or")
+		l.add(token{kind: tWord, text: strings.Join(strings.Fields(bare), " ")})
 	case dated.MatchString(bare) && !KnownWord(dated.FindStringSubmatch(bare)[1]): // "May 5, 2021"
 		l.add(token{kind: tWord, text: strings.Join(strings.Fields(bare), " ")})
 	case strings.ContainsAny(bare, "0123456789\\^"):
@@ -405,9 +414,18 @@ func (l *lexer) words(words string) error {
 	return nil
 }
 
-// alternative parts words at "or", and at an "and" that they begin with: what follows
+// hedges are words before another answer.
+const hedges = `and/or|or|maybe|perhaps|possibly|alternatively|otherwise|else|oder|ou`
+
+// alternative parts words at a hedge, and at an "and" that they begin with: what follows
 // is an answer of its own, and no unit that may be dropped.
-var alternative = regexp.MustCompile(`(?i)^(?:(?:(.+?)[\s,]+)??(and/or|or)|(and))\b[\s,]*(\S.*)$`)
+var alternative = regexp.MustCompile(`(?i)^(?:(?:(.+?)[\s,]+)??(` + hedges + `)|(and))\b[\s,]*(\S.*)$`)
+
+var hedged = regexp.MustCompile(`^\W*(?i:` + hedges + `)\b`)
+
+// Hedged says that a text, behind an answer, begins with a word such as "or" or "maybe":
+// what follows is another answer.
+func Hedged(text string) bool { return hedged.MatchString(text) }
 
 // dated is a text that begins with a word and goes on with a number.
 var dated = regexp.MustCompile(`^([A-Za-z]{3,})[.,]? \d+[\d, ]*$`)
@@ -474,6 +492,11 @@ func (l *lexer) letters() {
 			l.separator(w)
 			return
 		}
+	}
+	if Hedged(run) && len(l.tokens) > 0 && strings.TrimSpace(rest[n:]) != "" { // "7 maybe eight"
+		l.at += n
+		l.separator(run)
+		return
 	}
 	if run == "x" && l.isTimes(rest[n:]) {
 		l.at += n
