@@ -106,8 +106,8 @@ func taskOf(c *cli.Context, name string) (tasks.Family, tasks.Task, error) {
 }
 
 // constantProblems is how many problems the best constant answer is looked for on: a share
-// of a half has a standard error of 1.6 points then.
-const constantProblems = 1000
+// of a half has a standard error of 2.5 points then.
+const constantProblems = 400
 
 func showTask(c *cli.Context, name string) error {
 	f, t, err := taskOf(c, name)
