@@ -284,8 +284,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("the run folder is there: %v", err)
 	}
 
-	r = shortRecipe(t)
-	r.Task.MaxPromptTokens--
+	r = shortRecipe(t, fmt.Sprintf("task.max_prompt_tokens=%d", shortRecipe(t).Task.MaxPromptTokens-1))
 	_, err = Train(context.Background(), Options{Opened: opened(t, r), Dir: dir, Device: tester(t), Show: io.Discard})
 	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
 		t.Errorf("a prompt that is too long: error %v", err)
