@@ -198,6 +198,11 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page says %q, want %q", got, says)
 		}
 	}
+	var refused []string
+	b.Eval(`Promise.all(R.about.presets.map(({ name, text }) => R.program.ask("check", { name, text }).then(() => "", (e) => name + ": " + e.message))).then((all) => all.filter(Boolean))`, &refused)
+	if len(refused) > 0 {
+		t.Errorf("recipes that the page offers: %q", refused)
+	}
 	write(b, strings.Replace(small, "layers = 1", "layers = 0", 1))
 	b.Wait("document.querySelector('#faults').textContent.includes('line 4, column')")
 	write(b, small)

@@ -36,7 +36,7 @@ func (r *Runs) Ask(target, ranges string) (status int, body []byte) {
 		return encode(v, err)
 	}
 	if len(parts) != 3 || parts[0] != "run" {
-		return encode(nil, fs.ErrNotExist)
+		return encode(nil, absent("there is nothing at this address"))
 	}
 	o := r.byID(parts[1])
 	v, err := r.of(o, parts[2], u.Query())
@@ -81,9 +81,12 @@ func span(ranges string) (from, to int64) {
 
 // encode is an answer as JSON, or what went wrong as text.
 func encode(v any, err error) (status int, body []byte) {
+	var what absent
 	switch {
+	case errors.As(err, &what):
+		return statusAbsent, []byte(what)
 	case errors.Is(err, fs.ErrNotExist):
-		return statusAbsent, []byte("there is no such file or run")
+		return statusAbsent, []byte("the run has no such file")
 	case err != nil:
 		return statusBad, []byte(err.Error())
 	}
@@ -94,6 +97,11 @@ func encode(v any, err error) (status int, body []byte) {
 	return statusOK, b.Bytes()
 }
 
+// absent is an error that says what is not there.
+type absent string
+
+func (a absent) Error() string { return string(a) }
+
 // table is what is asked of all runs.
 func (r *Runs) table(name string) (any, error) {
 	switch name {
@@ -102,13 +110,13 @@ func (r *Runs) table(name string) (any, error) {
 	case "metrics.json":
 		return metrics.Table(), nil
 	}
-	return nil, fs.ErrNotExist
+	return nil, absent("there is nothing at this address")
 }
 
 // of is what is asked of a run besides its files; nil, if the name may be that of a file.
 func (r *Runs) of(o *run, name string, q url.Values) (any, error) {
 	if o == nil {
-		return nil, fs.ErrNotExist
+		return nil, absent("there is no such run")
 	}
 	switch name {
 	case "steps.json":
@@ -127,7 +135,7 @@ func (r *Runs) of(o *run, name string, q url.Values) (any, error) {
 	case "compare.json":
 		other := r.byID(q.Get("with"))
 		if other == nil {
-			return nil, fmt.Errorf("run %q: %w", q.Get("with"), fs.ErrNotExist)
+			return nil, absent("there is no such run to compare with")
 		}
 		return r.cached(o, other), nil
 	case "method.json":

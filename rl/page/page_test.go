@@ -291,7 +291,7 @@ func TestAgainst(t *testing.T) {
 	for path, want := range map[string]string{
 		"/run/sums-1/compare.json?with=live":    `{"error":"live has not finished, and only finished runs are compared"}` + "\n",
 		"/run/empty/compare.json?with=sums-1":   `{"error":"empty has not finished, and only finished runs are compared"}` + "\n",
-		"/run/sums-1/compare.json?with=nothing": "there is no such file or run\n",
+		"/run/sums-1/compare.json?with=nothing": "there is no such run to compare with\n",
 	} {
 		if got := body(t, get(t, h, path)); got != want {
 			t.Errorf("%s: %q", path, got)

@@ -32,8 +32,6 @@ func (d *display) on(e event) error {
 			d.show.Begin(e.Stage, e.At.Step, e.Steps)
 		}
 		d.steps, d.since = e.Steps, time.Time{}
-	case noted:
-		d.notes(e)
 	case stepped:
 		if d.steps != e.Steps {
 			d.steps = e.Steps

@@ -5,10 +5,10 @@
 //	        ┌─────────────┴──────────────┐
 //	        │ step ──> observe ──> save  │  until the stage is over
 //	        └─────────────┬──────────────┘
-//	                      └──> evaluation, checkpoint, next stage ... report, receipt
+//	                      └──> evaluation, checkpoint, next stage ... receipt
 //
 // A step is a stage's (package train). It returns an event; observers write the logs
-// and show progress, and change nothing. What a resumed run needs is saved by keepers:
+// and the report and show progress, and change nothing. What a resumed run needs is saved by keepers:
 // the models, and the stage in progress. The run itself keeps its [State]: where it
 // stands, and what it was begun with.
 //

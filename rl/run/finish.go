@@ -17,11 +17,8 @@ type Summary struct {
 	Elapsed    time.Duration
 }
 
-// finish writes the receipt and the report, and sums the run up.
+// finish writes the receipt, and sums the run up.
 func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, error) {
-	if err := r.tell(event{Kind: ended}); err != nil {
-		return nil, err
-	}
 	ckpt, _, err := r.folder.Latest()
 	if err != nil {
 		return nil, err
@@ -41,23 +38,8 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 	if err := r.folder.WriteFile(receipt.File, text); err != nil {
 		return nil, err
 	}
-	if err := r.report(); err != nil { // after the receipt, which makes it a finished run's
-		return nil, fmt.Errorf("report: %w", err)
+	if err := r.tell(event{Kind: ended}); err != nil { // after the receipt, which makes it a finished run's
+		return nil, err
 	}
 	return &Summary{Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Summary() != "", Elapsed: time.Since(began)}, nil
-}
-
-// ReportFile is the report of a run in its folder.
-const ReportFile = "report.html"
-
-// report writes the report of what has been logged.
-func (r *run) report() error {
-	if r.drawn == nil {
-		return nil
-	}
-	html, err := r.drawn(r.folder.Dir())
-	if err != nil {
-		return err
-	}
-	return r.folder.WriteFile(ReportFile, html)
 }

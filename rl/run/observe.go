@@ -19,8 +19,7 @@ const (
 	measuring             // an evaluation of all held-out problems begins
 	measured              // it is done
 	refused               // a step ended before its updates: nothing could be learned
-	noted                 // something that people should be told
-	ended                 // the run ends
+	ended                 // the run is done, or was interrupted
 )
 
 // event is something that happened in a run.

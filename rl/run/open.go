@@ -202,6 +202,9 @@ func (r *run) observe(o Options) error {
 		g.display = r.display
 		r.observers = append(r.observers, g)
 	}
+	if o.Report != nil {
+		r.observers = append(r.observers, &reporter{o.Report, r.folder, r.display})
+	}
 	for _, note := range r.parts.Notes {
 		r.display.show.Line("%s", note)
 	}

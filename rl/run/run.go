@@ -33,7 +33,7 @@ type Options struct {
 	Version string    // of the program, for the record
 
 	// Report, if not nil, makes the report of a run folder, an HTML file. It is called
-	// after each evaluation of all problems, and at the end.
+	// after each evaluation, and when the run ends or is interrupted.
 	Report func(dir string) ([]byte, error)
 	// Workers, if not nil, makes what draws the completions in place of the policy's own
 	// engine, and, where it is a rollout.Panel, judges them. note tells people something; it
@@ -44,7 +44,6 @@ type Options struct {
 // run is a run in progress.
 type run struct {
 	parts     train.Parts
-	drawn     func(dir string) ([]byte, error) // the report; nil: there is none
 	folder    *store.Run
 	logs      *logs
 	display   *display
@@ -64,7 +63,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 			return nil, err
 		}
 	}
-	r := &run{drawn: o.Report}
+	r := &run{}
 	defer r.close()
 	if err := r.open(o); err != nil {
 		return nil, err
@@ -183,14 +182,7 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 	if err != nil {
 		return err
 	}
-	err = r.tell(event{Kind: measured, Stage: r.parts.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
-	if err != nil {
-		return err
-	}
-	if err := r.report(); err != nil { // for people who look before the run ends: it is written again then
-		return r.tell(event{Kind: noted, Event: &train.Event{Notes: []string{fmt.Sprintf("the report could not be written: %v", err)}}})
-	}
-	return nil
+	return r.tell(event{Kind: measured, Stage: r.parts.Recipe.Stages[at.Stage].Name, At: at, When: when, Result: result, Event: &train.Event{Metrics: closingMetrics(result)}})
 }
 
 // stop ends a run whose step had too few scores, with a checkpoint of the step before.
@@ -217,10 +209,10 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 // interrupt ends a cancelled run where it stands: between two steps. What may be cut
 // short, a step's rollout and the evaluation after a stage, has changed nothing yet.
 func (r *run) interrupt() error {
-	if err := r.tell(event{Kind: ended}); err != nil {
+	if err := r.checkpoint(); err != nil {
 		return err
 	}
-	if err := r.checkpoint(); err != nil {
+	if err := r.tell(event{Kind: ended}); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w after step %d", ErrInterrupted, r.state.At.Total)

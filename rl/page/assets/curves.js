@@ -59,14 +59,15 @@ const sync = typeof uPlot === "undefined" ? null : uPlot.sync("curves");
 // figure is a metric: drawn as SVG, or by uPlot, which follows a run that grows and is drawn
 // as SVG when it is printed.
 function figure(r, name, place, axis, params, drawn) {
-  const s = r.series(name), x = [], y = [], stage = [];
-  s.x.forEach((step, i) => { const p = place(step); if (p != null) { x.push(p); y.push(R.finite(s.y[i]) ? s.y[i] : null); stage.push(s.stage[i]); } });
-  const values = y.filter((v) => v != null);
+  const s = r.series(name), all = R.far(s, r.measured(name)), known = { x: [], y: [], stage: [] }, far = [];
+  s.x.forEach((step, i) => { const p = place(step); if (p != null) { known.x.push(p); known.y.push(s.y[i]); known.stage.push(s.stage[i]); far.push(known.x.length > 1 && all[i]); } });
+  const values = known.y.filter(R.finite);
   if (!values.length) return null;
+  const points = R.broken(known, far), { x, stage } = points, y = points.y.map((v) => (R.finite(v) ? v : null));
   const about = meaning(name), dots = name.startsWith("eval/"); // measured now and then
   const [lo, hi] = R.extent(values), log = params.log && lo > 0 ? 1 : 0;
   const spec = { title: name, unit: about.unit || " ", share: R.isShare(name), log, smooth: params.smooth !== "0", along: { stage: "", total: "", tokens: "tokens", time: "s" }[axis], lines: [{ label: "", cls: "s0", x, y, stage, dots }] };
-  const more = [R.h("p", { class: "meaning" }, about.meaning), tableOf(name, x, y), R.h("button", { type: "button", class: "small", "aria-label": "as SVG: " + name, onclick: () => save(name.replace(/\W+/g, "_") + ".svg", R.svgText(R.plot(spec, 560))) }, "as SVG")];
+  const more = [R.h("p", { class: "meaning" }, about.meaning), tableOf(name, known.x, known.y), R.h("button", { type: "button", class: "small", "aria-label": "as SVG: " + name, onclick: () => save(name.replace(/\W+/g, "_") + ".svg", R.svgText(R.plot(spec, 560))) }, "as SVG")];
   if (drawn) {
     const fig = R.chart(spec);
     fig.title = about.reading;
@@ -108,7 +109,7 @@ function options(name, width, out, axis, params, spec) {
   const grid = { stroke: colour("--rule"), width: 1 }, ticks = { show: false };
   const axisText = (v) => (axis === "time" ? R.seconds(v) : v.toLocaleString("en", { notation: axis === "tokens" ? "compact" : "standard" }));
   const series = [{}];
-  if (spec.lines[0].dots) series.push({ stroke: colour("--s0"), width: 2, points: { show: true, size: 6, fill: colour("--s0"), stroke: colour("--paper") }, spanGaps: true });
+  if (spec.lines[0].dots) series.push({ stroke: colour("--s0"), width: 2, points: { show: true, size: 6, fill: colour("--s0"), stroke: colour("--paper") } });
   else series.push({ stroke: colour("--s0") + (params.smooth === "0" ? "" : "48"), width: params.smooth === "0" ? 1.5 : 1, points: { show: false } }, { stroke: params.smooth === "0" ? "transparent" : colour("--s0"), width: 2, points: { show: false } });
   return {
     width, height: 150, legend: { show: false }, padding: [8, 16, 0, 0],

@@ -99,6 +99,15 @@ R.Run = class {
     this.columns.set(name, s);
     return s;
   }
+  // measured are the steps at which a metric is measured: those of all evaluations where it
+  // is of one.
+  measured(name) {
+    if (!name.startsWith("eval/")) return this.series(name);
+    const at = new Map();
+    for (const s of this.names().filter((n) => n.startsWith("eval/")).map((n) => this.series(n))) s.x.forEach((x, i) => at.set(x, s.stage[i]));
+    const x = [...at.keys()].sort((a, b) => a - b);
+    return { x, stage: x.map((v) => at.get(v)) };
+  }
   has(name) { return this.series(name).x.length > 0; }
   last(name) { const y = this.series(name).y; return y.length ? y[y.length - 1] : NaN; }
   names() {
@@ -127,10 +136,11 @@ R.Run = class {
     return s.filter((o) => o.rl).pop() || s[s.length - 1];
   }
 
-  // evals are the held-out evaluations: {step, stage, pass, low, high, k, passK, problems, full}.
+  // evals are the held-out evaluations: {step, stage, pass, low, high, k, passK, greedy,
+  // problems, samples}; greedy is NaN where some of the problems were evaluated.
   evals() {
     return this.rows.filter((r) => R.finite(r.v["eval/pass@1"])).map((r) => {
-      const e = { step: r.step, stage: r.stage, pass: r.v["eval/pass@1"], low: NaN, high: NaN, k: 1, passK: NaN, problems: r.v["eval/problems"], samples: r.v["eval/samples"], full: "eval/greedy" in r.v };
+      const e = { step: r.step, stage: r.stage, pass: r.v["eval/pass@1"], low: NaN, high: NaN, k: 1, passK: NaN, problems: r.v["eval/problems"], samples: r.v["eval/samples"], greedy: "eval/greedy" in r.v ? r.v["eval/greedy"] : NaN };
       if (Math.abs(r.v["eval/mean"] - e.pass) < 1e-9) { e.low = r.v["eval/mean_low"]; e.high = r.v["eval/mean_high"]; }
       for (const n in r.v) {
         const m = /^eval\/pass@(\d+)$/.exec(n);

@@ -32,8 +32,8 @@ function headline(r, m) {
     const last = r.has("reward/mean") ? "reward " + R.number(r.last("reward/mean")) : "loss " + R.number(r.last(lossOf(r, m)));
     return [...parts, R.h("h1", {}, `${m.name}, step ${(m.last - m.after).toLocaleString("en")}: ${last}`)];
   }
-  const gain = before ? 100 * (after.pass - before.pass) : NaN, better = gain >= 0;
-  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: R.finite(gain) && before !== after ? (better ? "up" : "down") : "" }, R.percent(after.pass))));
+  const gain = before ? 100 * (after.pass - before.pass) : NaN, way = Math.sign(gain.toFixed(1)); // as it is printed
+  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: before !== after && way ? (way > 0 ? "up" : "down") : "" }, R.percent(after.pass))));
   const interval = R.finite(after.low) ? `95 % interval ${(100 * after.low).toFixed(1)} to ${(100 * after.high).toFixed(1)} %` : "";
   const size = after.problems ? `${after.problems} held-out problems${after.samples > 1 ? " × " + after.samples + " samples" : ""}` : "";
   const less = before && before.k === after.k ? after.passK - before.passK : NaN;
@@ -56,12 +56,20 @@ function hero(r, m) {
   const a = R.accuracy(r), reward = R.inStage(r, "reward/mean", m);
   const lines = [{ label: "pass@1", cls: "s0", x: a.x, y: a.y, lo: a.lo, hi: a.hi, dots: true }];
   if (a.n > 1) lines.push({ label: "pass@" + a.n, cls: "s1", x: a.x, y: a.k, dots: true });
+  // Greedy is measured before and after stages: a value of an earlier one is no news here.
+  if (a.x.length > 1 && R.finite(a.greedy[a.greedy.length - 1])) lines.push({ label: "greedy", cls: "s2", x: a.x, y: a.greedy, dots: true });
   if (reward.y.length && reward.y.every((v) => v >= 0 && v <= 1)) lines.push({ label: "reward", cls: "ghost", x: reward.x, y: reward.y });
   if (!a.x.length) {
     const name = reward.y.length ? "reward/mean" : lossOf(r, m), s = R.inStage(r, name, m);
     return R.chart({ title: reward.y.length ? "Reward" : "Loss", unit: r.main().name, hero: true, lines: [{ label: "", cls: "s0", ...s }] });
   }
-  return R.chart({ title: "Held-out accuracy", caption: "share of right answers; whiskers: 95 % interval; x: steps of stage " + m.name, share: true, hero: true, from: 0, lines, marks: marksOf(r, m) });
+  return R.chart({ title: "Held-out accuracy", caption: `share of right answers${sizes(a)}; whiskers: 95 % interval; x: steps of stage ${m.name}`, share: true, hero: true, from: 0, lines, marks: marksOf(r, m) });
+}
+
+// sizes says how many problems points rest on: fewer during a stage than before and after it.
+function sizes(a) {
+  const n = a.problems.filter(R.finite), [few, all] = R.extent(n);
+  return !n.length ? "" : few === all ? ` to ${all} problems` : ` to ${few} problems during the stage, to ${all} before and after it`;
 }
 
 const marksOf = (r, m) => r.alerts.filter((a) => a.step > m.after && a.level !== "info").map((a) => ({ x: a.step - m.after, cls: a.level, label: `${a.rule.replace(/_/g, " ")}: ${a.seen}` }));
@@ -86,7 +94,7 @@ function smalls(r, m) {
     const s = R.inStage(r, name, m);
     const [lo, hi] = R.extent(s.y);
     if (!(hi - lo > 0.02 * Math.max(Math.abs(lo), Math.abs(hi)))) return null; // a constant is no chart
-    return R.chart({ title, unit, log, share: R.isShare(name), lines: [{ label: "", cls: "s0", ...s }] });
+    return R.chart({ title, unit, log, share: R.isShare(name), lines: [{ label: "", cls: "s0", ...R.broken(s, R.far(s)) }] });
   };
   const terms = r.names().filter((n) => n.startsWith("reward/term/")).sort();
   const uniform = R.inStage(r, "groups/uniform_share", m), right = R.inStage(r, "groups/all_right_share", m), wrong = R.inStage(r, "groups/all_wrong_share", m);

@@ -34,10 +34,11 @@ R.groups = function () {
   return [...by.values()].sort((a, b) => (R.finite(b.mean) ? b.mean : -1) - (R.finite(a.mean) ? a.mean : -1) || a.name.localeCompare(b.name));
 };
 
-// R.accuracy is a run's held-out accuracy over the steps of its main stage.
+// R.accuracy is a run's held-out accuracy over the steps of its main stage, with gaps where
+// nothing was measured.
 R.accuracy = function (r) {
   const m = r.main();
-  if (!m) return { x: [], y: [], lo: [], hi: [] };
+  if (!m) return { x: [], y: [], lo: [], hi: [], n: 0 };
   const list = r.evals().filter((e) => e.step >= m.after && e.step <= m.last);
   const from = r.before();
   if (from && from.step < m.after) list.unshift({ ...from, step: m.after });
@@ -45,7 +46,8 @@ R.accuracy = function (r) {
   const at = new Map();
   for (const e of list) at.set(e.step - m.after, e);
   const e = [...at.values()];
-  return { x: [...at.keys()], y: e.map((o) => o.pass), lo: e.map((o) => o.low), hi: e.map((o) => o.high), k: e.map((o) => o.passK), n: e.length ? e[e.length - 1].k : 0 };
+  const s = { x: [...at.keys()], y: e.map((o) => o.pass), lo: e.map((o) => o.low), hi: e.map((o) => o.high), k: e.map((o) => o.passK), greedy: e.map((o) => o.greedy), problems: e.map((o) => o.problems) };
+  return { ...R.broken(s, R.far(s)), n: e.length ? e[e.length - 1].k : 0 };
 };
 
 function row(g) {

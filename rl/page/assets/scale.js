@@ -76,8 +76,32 @@ R.bins = function (x, y, x0, x1, columns) {
   return out;
 };
 
-// smooth is a Gaussian average over points, as in the report: the window is cut alike on
-// both sides near an end, so the first and last values are the data's own, and it never
+// far says of each point of a series whether it lies too far from the one before it to be
+// joined to it: more than two intervals of its stage. An interval is the median distance of
+// what is measured together; of two measurements nothing is known between them.
+R.far = function (s, together = s) {
+  const stage = (o, i) => (o.stage ? o.stage[i] : 0), distances = new Map();
+  together.x.forEach((x, i) => {
+    if (!distances.has(stage(together, i))) distances.set(stage(together, i), []);
+    if (i) distances.get(stage(together, i)).push(x - together.x[i - 1]);
+  });
+  const most = new Map([...distances].map(([at, d]) => [at, d.length < 2 ? 1 : 2 * R.median(d)]));
+  return s.x.map((x, i) => i > 0 && x - s.x[i - 1] > (most.get(stage(s, i)) || 1));
+};
+
+// broken puts a point without a value before each point that is far from the one before it,
+// in all lists of a series: what was not measured is not drawn.
+R.broken = function (s, far) {
+  const out = Object.fromEntries(Object.keys(s).map((k) => [k, []]));
+  s.x.forEach((x, i) => {
+    if (far[i]) for (const k in out) out[k].push(k === "x" ? (s.x[i - 1] + x) / 2 : k === "stage" ? s.stage[i - 1] : NaN);
+    for (const k in out) out[k].push(s[k][i]);
+  });
+  return out;
+};
+
+// smooth is a Gaussian average over points: the window is cut alike on both sides near an
+// end, so the first and last values are the data's own, and it never
 // looks across the border of two stages. Of a long stage it is computed at a thousand
 // points, twenty to a standard deviation, and drawn straight between them.
 R.smooth = function (y, stage) {
