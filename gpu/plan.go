@@ -10,7 +10,9 @@ import (
 // Plan lists the memory that a run will take on a device. It is made before
 // the first buffer, printed, and checked by Fits.
 type Plan struct {
-	Items []Item
+	Items  []Item
+	Bound  Item // the largest buffer that a kernel binds as a whole
+	Buffer Item // the largest buffer
 }
 
 // Item is one use of device memory.
@@ -34,9 +36,28 @@ func (p Plan) Total() int {
 	return total
 }
 
-// Fits returns nil if the plan fits the device's memory. Otherwise the error
-// wraps ErrOutOfMemory and shows the plan.
+// Note remembers a buffer if it is the largest so far, and likewise among those that
+// kernels bind as a whole if it is one.
+func (p *Plan) Note(buffer Item, whole bool) {
+	if buffer.Bytes > p.Buffer.Bytes {
+		p.Buffer = buffer
+	}
+	if whole && buffer.Bytes > p.Bound.Bytes {
+		p.Bound = buffer
+	}
+}
+
+// Fits returns nil if the plan fits the device's memory, and each buffer what the device
+// allows for one. Otherwise the error wraps ErrOutOfMemory; one about memory shows the plan.
 func (p Plan) Fits(c Caps) error {
+	switch {
+	case p.Bound.Bytes > c.MaxBinding:
+		return fmt.Errorf("%w: the run needs %s for %s in one piece; a kernel of %s (%s) sees at most %s of a buffer",
+			ErrOutOfMemory, FormatBytes(p.Bound.Bytes), p.Bound.Name, c.ID, c.Name, FormatBytes(c.MaxBinding))
+	case p.Buffer.Bytes > c.MaxAllocation:
+		return fmt.Errorf("%w: the run needs %s for %s in one buffer; %s (%s) allows at most %s",
+			ErrOutOfMemory, FormatBytes(p.Buffer.Bytes), p.Buffer.Name, c.ID, c.Name, FormatBytes(c.MaxAllocation))
+	}
 	missing := p.Total() - c.Memory
 	if missing <= 0 {
 		return nil

@@ -33,6 +33,23 @@ type pass struct {
 	g  *gradients
 }
 
+// cut calls do for runs of the pass's rows, each as long as a view of so many words a row
+// fits a binding: first row, and a pass over the run. No bit depends on it. Rows are
+// computed apart from each other, and sums over rows go on from one run to the next, as
+// they do from batch to batch. Runs start at multiples of 64 rows, so views start at
+// multiples of 256 bytes.
+func (p *pass) cut(words int, do func(r0 int, p *pass)) {
+	most := max(64, p.m.layout.maxBinding/(4*words)/64*64)
+	for r0 := 0; r0 < p.T; r0 += most {
+		run := *p
+		run.T = min(most, p.T-r0)
+		if p.bs != nil {
+			run.bs = p.bs.part(p.m.layout.dims, r0, run.T)
+		}
+		do(r0, &run)
+	}
+}
+
 // whole tells whether the gradients of the model's own parameters are wanted, and not
 // those of an adapter.
 func (p *pass) whole() bool { return p.m.adapter == nil }
@@ -72,6 +89,14 @@ func (p *pool) residualRows(d dims, rows int) residualRows {
 		r.y, r.rstdPost = p.words("before norm", rows*d.ld), p.words("rstd behind", rows)
 	}
 	return r
+}
+
+// part is n rows of the buffers from row r0 on.
+func (a residualRows) part(d dims, r0, n int) residualRows {
+	return residualRows{
+		x: rowsOf(a.x, r0, n, d.ld), h: rowsOf(a.h, r0, n, d.ld), rstd: rowsOf(a.rstd, r0, n, 1),
+		y: rowsOf(a.y, r0, n, d.ld), rstdPost: rowsOf(a.rstdPost, r0, n, 1),
+	}
 }
 
 // enter records the norm: h of x.

@@ -44,6 +44,14 @@ func (p *pool) backwardSpace(d dims, rows int) *backwardSpace {
 	return bs
 }
 
+// part is what the MLP reads and writes of n rows from row r0 on.
+func (bs *backwardSpace) part(d dims, r0, n int) *backwardSpace {
+	return &backwardSpace{
+		dx: rowsOf(bs.dx, r0, n, d.ld), dh: rowsOf(bs.dh, r0, n, d.ld), dy: rowsOf(bs.dy, r0, n, d.ld),
+		mlp: mlpGradients{dgu: rowsOf(bs.mlp.dgu, r0, n, 2*d.mlpp), dact: rowsOf(bs.mlp.dact, r0, n, d.mlpp)},
+	}
+}
+
 // seers tells of each key where the rows end that see it.
 func (bs *backwardSpace) seers(window bool) gpu.View {
 	if window {

@@ -76,7 +76,7 @@ type Completion struct {
 type EngineOptions struct {
 	Sequences  int  // in flight at once
 	Context    int  // longest prompt with its completion, tokens
-	CacheToken int  // token slots of the key/value cache; 0: twice Sequences*Context, rounded to pages
+	CacheToken int  // token slots of the key/value cache; 0: Sequences*Context, rounded to pages, and as many again as fit a binding
 	Prefixes   int  // pages of prompts kept for others that begin alike (prefix.go), at most; 0: none. The model may not change then
 	StepRows   int  // tokens computed in one step: decode rows and prompt chunks; 0: at least Sequences, 256
 	PromptRows int  // prompt tokens in one step at most; 0: StepRows
@@ -101,10 +101,18 @@ func (o EngineOptions) withDefaults() EngineOptions {
 		o.PromptRows = o.StepRows
 	}
 	o.Draws = max(o.Draws, o.Sequences)
-	if o.CacheToken == 0 {
-		o.CacheToken = o.Sequences * pagesFor(o.Context) * pageTokens * 2
-	}
 	return o
+}
+
+// slots are the token slots of the cache on a device. Keys of a layer are one binding, so
+// what they have beyond the sequences' own may be less than twice: then groups are set back
+// (engine_pages.go), which changes no bit.
+func (o EngineOptions) slots(d dims, caps gpu.Caps) int {
+	if o.CacheToken > 0 {
+		return o.CacheToken
+	}
+	pages := o.Sequences * pagesFor(o.Context)
+	return max(pages, min(2*pages, caps.MaxBinding/(4*d.kvWords(pageTokens)))) * pageTokens
 }
 
 // Engine samples from a model: all requests in flight advance together, one
@@ -176,7 +184,7 @@ func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
 func (e *Engine) plan(d dims, caps gpu.Caps) {
 	p, rows := e.pool, e.opt.StepRows
 	lists := 2 * e.opt.Sequences
-	e.cache = p.kvCache(d, e.opt.CacheToken, lists, e.opt.Context)
+	e.cache = p.kvCache(d, e.opt.slots(d, caps), lists, e.opt.Context)
 	e.cache.prefixes.most = e.opt.Prefixes
 	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
 	e.ws.blocks, e.ws.last = p.activations(d, rows, keptNothing, e.cache.layers)

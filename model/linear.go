@@ -76,7 +76,7 @@ func (w linear) addRest(p *pass, n int, x, y gpu.View, ldy int) {
 		if s.lora == nil {
 			continue
 		}
-		down, up := p.ws.lora.down, p.ws.lora.up
+		down, up := p.ws.lora.down, rowsOf(p.ws.lora.up, 0, n, s.rows)
 		rank := s.lora.a.rows
 		s.lora.project(p, n, x, down)
 		p.matmul("matmul_nt", n, s.rows, rank, rank, rank, s.rows, down, p.adapter().view(s.lora.b), up)
@@ -122,7 +122,7 @@ func (w linear) backward(p *pass, n int, x, dy gpu.View, ldy int, dx gpu.View, c
 func (l *lora) backward(p *pass, s slice, n int, x, dy gpu.View, ldy int, dx gpu.View) {
 	rank, in := l.a.rows, l.a.cols
 	a, b := matrix{numbers: p.adapter().view(l.a)}, matrix{numbers: p.adapter().view(l.b)}
-	down, up := p.ws.lora.down, p.ws.lora.up
+	down, up := p.ws.lora.down, rowsOf(p.ws.lora.up, 0, n, s.rows)
 	p.op("take_columns", s.rows, n, []gpu.View{dy, up}, u(n), u(s.rows), u(ldy), u(s.off), f(l.scale))
 	l.project(p, n, x, down)
 	p.matmulTN(s.rows, rank, n, s.rows, rank, rank, up, down, p.g.view(l.b))

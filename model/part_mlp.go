@@ -41,27 +41,41 @@ func (l *layout) addMLP(c Config, i int) mlp {
 }
 
 func (p *pool) mlpRows(d dims, rows int) mlpRows {
-	return mlpRows{residualRows: p.residualRows(d, rows), gu: p.words("gate up", rows*2*d.mlpp), act: p.words("mlp", rows*d.mlpp)}
+	return mlpRows{residualRows: p.residualRows(d, rows), gu: p.wide("gate up", rows*2*d.mlpp), act: p.wide("mlp", rows*d.mlpp)}
 }
 
 func (p *pool) mlpGradients(d dims, rows int) mlpGradients {
-	return mlpGradients{dgu: p.words("dgate dup", rows*2*d.mlpp), dact: p.words("dmlp", rows*d.mlpp)}
+	return mlpGradients{dgu: p.wide("dgate dup", rows*2*d.mlpp), dact: p.wide("dmlp", rows*d.mlpp)}
 }
 
+// part is n rows of the buffers from row r0 on.
+func (a *mlpRows) part(d dims, r0, n int) *mlpRows {
+	return &mlpRows{residualRows: a.residualRows.part(d, r0, n), gu: rowsOf(a.gu, r0, n, 2*d.mlpp), act: rowsOf(a.act, r0, n, d.mlpp)}
+}
+
+// forward records the layer in runs of rows: its activations are the widest of a model, and
+// where a kernel sees 128 MiB those of a whole group need not fit
+// (RATIONALE.md#what-if-a-buffer-is-larger-than-a-binding).
 func (s *mlp) forward(p *pass, a *mlpRows, next gpu.View) {
 	d := p.m.layout.dims
-	s.enter(p, &a.residualRows)
-	s.gateUp.forward(p, p.T, a.h, a.gu, 2*d.mlpp)
-	p.op(s.kernel(p), d.mlpp, p.T, []gpu.View{a.gu, a.act}, u(p.T), u(d.mlpp))
-	s.leave(p, &a.residualRows, a.act, next)
+	p.cut(2*d.mlpp, func(r0 int, p *pass) {
+		a, next := a.part(d, r0, p.T), rowsOf(next, r0, p.T, d.ld)
+		s.enter(p, &a.residualRows)
+		s.gateUp.forward(p, p.T, a.h, a.gu, 2*d.mlpp)
+		p.op(s.kernel(p), d.mlpp, p.T, []gpu.View{a.gu, a.act}, u(p.T), u(d.mlpp))
+		s.leave(p, &a.residualRows, a.act, next)
+	})
 }
 
 func (s *mlp) backward(p *pass, a *mlpRows) {
-	d, b := p.m.layout.dims, &p.bs.mlp
-	s.leaveBackward(p, &a.residualRows, a.act, b.dact)
-	p.op(s.kernel(p)+"_backward", d.mlpp, p.T, []gpu.View{a.gu, b.dact, b.dgu}, u(p.T), u(d.mlpp))
-	s.gateUp.backward(p, p.T, a.h, b.dgu, 2*d.mlpp, p.bs.dh, false)
-	s.enterBackward(p, &a.residualRows)
+	d := p.m.layout.dims
+	p.cut(2*d.mlpp, func(r0 int, p *pass) {
+		a, b := a.part(d, r0, p.T), &p.bs.mlp
+		s.leaveBackward(p, &a.residualRows, a.act, b.dact)
+		p.op(s.kernel(p)+"_backward", d.mlpp, p.T, []gpu.View{a.gu, b.dact, b.dgu}, u(p.T), u(d.mlpp))
+		s.gateUp.backward(p, p.T, a.h, b.dgu, 2*d.mlpp, p.bs.dh, false)
+		s.enterBackward(p, &a.residualRows)
+	})
 }
 
 // kernel is that of the activation.

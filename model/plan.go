@@ -68,18 +68,19 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 		if use.ValueHead {
 			p, h := &pool{}, newValueHead(l.dims, caps.MaxBinding)
 			h.space(p, use.TrainRows)
+			join(&plan, p)
 			plan.Add("value head", 4*h.bytes(chunk.whole)+p.bytes, "f32, with gradient and optimizer state")
 		}
 	}
 	if use.Reference {
-		bytes, hint := l.scoreBytes(use.TrainRows, caps), "the model with its adapter off"
+		bytes, hint := l.scoreSpace(use.TrainRows, caps).bytes, "the model with its adapter off"
 		if use.Adapter == nil {
 			bytes, hint = bytes+frozen+rope, "frozen copy and its workspace"
 		}
 		plan.Add("reference policy", bytes, hint)
 	}
 	if use.Average {
-		bytes, hint := l.scoreBytes(use.TrainRows, caps)+update, "a second adapter and its workspace"
+		bytes, hint := l.scoreSpace(use.TrainRows, caps).bytes+update, "a second adapter and its workspace"
 		if use.Adapter == nil {
 			bytes, hint = bytes+l.bytes(chunk.packed)+rope, "a second set of weights in f32 and its workspace"
 		}
@@ -105,7 +106,15 @@ func (l *layout) planActivations(plan *gpu.Plan, use Use, caps gpu.Caps) {
 		keep = keptInputs
 		hint += ", made again in the backward pass"
 	}
-	plan.Add("training activations", l.trainBytes(use.TrainRows, keep, caps), hint)
+	p := l.trainSpace(use.TrainRows, keep, caps)
+	join(plan, p)
+	plan.Add("training activations", p.bytes, hint)
+}
+
+// join notes the largest buffers of a pool in a plan.
+func join(plan *gpu.Plan, p *pool) {
+	plan.Note(p.plan.Buffer, false)
+	plan.Note(p.plan.Bound, true)
 }
 
 // planEngine adds what sampling needs.
@@ -114,7 +123,9 @@ func (l *layout) planEngine(plan *gpu.Plan, o EngineOptions, caps gpu.Caps) {
 	if l.kvDtype == BF16 {
 		hint += ", keys and values in bf16"
 	}
-	plan.Add("sampler and its cache", l.engineBytes(o, caps), hint)
+	p := l.engineSpace(o, caps)
+	join(plan, p)
+	plan.Add("sampler and its cache", p.bytes, hint)
 }
 
 func (l *layout) lookupBytes() int {
@@ -128,23 +139,24 @@ func (l *layout) lookupBytes() int {
 	return n
 }
 
-func (l *layout) trainBytes(rows int, keep kept, caps gpu.Caps) int {
+func (l *layout) trainSpace(rows int, keep kept, caps gpu.Caps) *pool {
 	p := &pool{}
 	p.planWorkspace(l.dims, rows, keep, caps)
 	p.backwardSpace(l.dims, rows)
-	return p.bytes
+	return p
 }
 
-func (l *layout) scoreBytes(rows int, caps gpu.Caps) int {
+// scoreSpace has no buffer that trainSpace has not.
+func (l *layout) scoreSpace(rows int, caps gpu.Caps) *pool {
 	p := &pool{}
 	p.planWorkspace(l.dims, rows, keptNothing, caps)
-	return p.bytes
+	return p
 }
 
-func (l *layout) engineBytes(o EngineOptions, caps gpu.Caps) int {
+func (l *layout) engineSpace(o EngineOptions, caps gpu.Caps) *pool {
 	e := &Engine{opt: o.withDefaults(), pool: &pool{}}
 	e.plan(l.dims, caps)
-	return e.pool.bytes
+	return e.pool
 }
 
 // count is the number of parameters, padding left out.

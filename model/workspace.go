@@ -20,19 +20,27 @@ const (
 	cardLogitsShare = 32
 )
 
-// pool allocates device memory under one label and remembers the first error.
+// pool allocates device memory under one label and remembers the first error. Without a
+// device it plans.
 type pool struct {
 	dev   gpu.Device
 	label string
 	bufs  []gpu.Buffer
 	bytes int
+	plan  gpu.Plan // of its largest buffers
 	err   error
 }
 
-// words allocates n 32-bit words.
-func (p *pool) words(name string, n int) gpu.View {
+// words allocates n 32-bit words that kernels bind as a whole.
+func (p *pool) words(name string, n int) gpu.View { return p.allocate(name, n, true) }
+
+// wide allocates n 32-bit words that kernels bind in parts, see [pass.cut].
+func (p *pool) wide(name string, n int) gpu.View { return p.allocate(name, n, false) }
+
+func (p *pool) allocate(name string, n int, whole bool) gpu.View {
 	size := (max(n, 64)*4 + 255) &^ 255
 	p.bytes += size
+	p.plan.Note(gpu.Item{Name: name, Bytes: size}, whole)
 	if p.dev == nil || p.err != nil { // planning only, or failed before
 		return gpu.View{Size: size}
 	}
@@ -111,7 +119,7 @@ func (ws *workspace) rowSpace(p *pool, d dims, rows int) {
 		ws.near = p.words("key ranges of windows", 2*rows)
 	}
 	if d.rank > 0 {
-		ws.lora = loraSpace{p.words("adapter rank", rows*d.rank), p.words("adapter", rows*d.adapted)}
+		ws.lora = loraSpace{p.words("adapter rank", rows*d.rank), p.wide("adapter", rows*d.adapted)}
 	}
 }
 
@@ -210,6 +218,11 @@ func u(n int) uint32     { return uint32(n) }
 func at(v gpu.View, n int) gpu.View {
 	size := v.Size - n*4
 	return gpu.View{Buffer: v.Buffer, Offset: v.Offset + n*4, Size: size}
+}
+
+// rowsOf is n rows of a view from row r0 on, each of so many 32-bit words.
+func rowsOf(v gpu.View, r0, n, words int) gpu.View {
+	return gpu.View{Buffer: v.Buffer, Offset: v.Offset + r0*words*4, Size: n * words * 4}
 }
 
 // matmul records a product of a kind that is never cut, c[M][N] = a[M][K] b[N][K]^T

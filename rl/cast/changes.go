@@ -2,7 +2,6 @@ package cast
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -107,20 +106,20 @@ func matrices(r *recipe.Recipe) ladder {
 // a set that climbs a cheaper ladder alone comes before one that climbs a dearer one, and
 // no set is another one with something added. Each was planned.
 func (b blueprint) fitting(r *recipe.Recipe, caps gpu.Caps, climbed, most int) []Set {
-	all, known := ladders(r)[:climbed], map[string]int{}
-	needs := func(s Set) int {
+	all, known := ladders(r)[:climbed], map[string]*gpu.Plan{} // nil: a model may have widths that are no whole blocks
+	planned := func(s Set) *gpu.Plan {
 		if _, there := known[s.String()]; !there {
-			known[s.String()] = math.MaxInt // a model may have widths that are no whole blocks
+			known[s.String()] = nil
 			if plan, err := b.changed(r, s, caps); err == nil {
-				known[s.String()] = plan.Total()
+				known[s.String()] = &plan
 			}
 		}
 		return known[s.String()]
 	}
-	fits := func(s Set) bool { return needs(s) <= caps.Memory }
-	now := needs(nil)
+	fits := func(s Set) bool { p := planned(s); return p != nil && p.Fits(caps) == nil }
+	now := planned(nil)
 	for i := range all {
-		all[i] = slices.DeleteFunc(all[i], func(s Set) bool { return needs(s) >= now })
+		all[i] = slices.DeleteFunc(all[i], func(s Set) bool { return !helps(now, planned(s), caps) })
 	}
 	var masks []uint
 	for m := uint(1); m < 1<<len(all); m++ {
@@ -160,6 +159,19 @@ func (b blueprint) fitting(r *recipe.Recipe, caps gpu.Caps, climbed, most int) [
 		}
 	}
 	return found
+}
+
+// helps tells whether a plan is closer to a device than another one, in what the other one
+// has too much of. The plan of what cannot be planned is nil.
+func helps(now, then *gpu.Plan, caps gpu.Caps) bool {
+	switch {
+	case now == nil || then == nil:
+		return false
+	case then.Total() < now.Total():
+		return true
+	}
+	return now.Bound.Bytes > caps.MaxBinding && then.Bound.Bytes < now.Bound.Bytes ||
+		now.Buffer.Bytes > caps.MaxAllocation && then.Buffer.Bytes < now.Buffer.Bytes
 }
 
 // changed is the plan of a recipe with changes.
@@ -209,7 +221,7 @@ func (b blueprint) refuse(r *recipe.Recipe, plan gpu.Plan, caps gpu.Caps) error 
 func Afford(r *recipe.Recipe, c model.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
 	b := blueprint{config: c}.under(r)
 	plan, err = b.plan(r, caps)
-	if err != nil || plan.Total() <= caps.Memory {
+	if err != nil || plan.Fits(caps) == nil {
 		return nil, plan, err == nil, err
 	}
 	found := b.fitting(r, caps, timeOnly, 1)

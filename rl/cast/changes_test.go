@@ -30,7 +30,7 @@ func TestRefusedWithChanges(t *testing.T) {
 	config := model.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
 		MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02}
 	b := blueprint{config: config, folder: "model"}
-	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 27}
+	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 27, MaxAllocation: 1 << 31}
 	try := func(set Set) (gpu.Plan, error) {
 		t.Helper()
 		r, err := recipe.Load("lora-math", append(Set{"model.path=model"}, set...))

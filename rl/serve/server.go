@@ -137,7 +137,7 @@ func engineFor(m *model.Model, o model.EngineOptions, models int) model.EngineOp
 		caps := m.Device().Caps()
 		for o.CacheToken = 2 * o.Sequences * o.Context; o.CacheToken > 2*o.Context; o.CacheToken /= 2 {
 			plan, err := model.Plan(m.Config, caps, model.Use{Positions: m.Positions(), Engine: &o})
-			if err != nil || plan.Total() <= caps.Memory/2 {
+			if err != nil || plan.Total() <= caps.Memory/2 && plan.Bound.Bytes <= caps.MaxBinding {
 				break
 			}
 		}

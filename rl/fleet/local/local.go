@@ -116,6 +116,8 @@ func fits(r *recipe.Recipe, folder string, trainer gpu.Caps, devices []gpu.Devic
 		}
 		caps[c.ID] = c
 		plans[c.ID].Add(fmt.Sprintf("worker %d", i+1), one.Total(), "parameters, sampler and its cache")
+		plans[c.ID].Note(one.Buffer, false)
+		plans[c.ID].Note(one.Bound, true)
 	}
 	for _, dev := range devices {
 		id := dev.Caps().ID
