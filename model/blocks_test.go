@@ -68,7 +68,7 @@ func TestBlockedWeights(t *testing.T) {
 func TestBlockedRefused(t *testing.T) {
 	dev := gputest.Devices(t)[len(gputest.Devices(t))-1]
 	cfg := smallConfig(Q8, F32)
-	if _, err := NewFrozen(dev, cfg, 64); err == nil || !strings.Contains(err.Error(), "hidden_size 40") {
+	if _, err := NewFrozen(dev, cfg, 64); err == nil || !strings.Contains(err.Error(), "hidden_size 36, intermediate_size 44 and the heads' width 72") {
 		t.Errorf("widths that are no multiples of 32: %v", err)
 	}
 	cfg.Width, cfg.MLP, cfg.HeadDim = 32, 32, 8

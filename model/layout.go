@@ -135,7 +135,7 @@ func (l *layout) fits() error {
 	d := l.dims
 	if l.dtype.Blocked() && (d.ld%blockSize != 0 || d.mlpp%blockSize != 0 || d.heads*d.hdp%blockSize != 0) {
 		return fmt.Errorf("%s keeps %d numbers of a row together: hidden_size %d, intermediate_size %d and the heads' width %d are not all multiples of that",
-			l.dtype, blockSize, d.ld, d.mlpp, d.heads*d.hdp)
+			l.dtype, blockSize, d.width, d.mlp, d.heads*d.hd)
 	}
 	for _, m := range []struct {
 		names string

@@ -82,3 +82,52 @@ func TestRefusedWithChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestBindingsPlanned: lora-math as it is fits the bindings of lavapipe in the widths of
+// published models; what does not is refused with changes with which it does, and they are
+// those that cost time alone if such are enough.
+func TestBindingsPlanned(t *testing.T) {
+	caps := gpu.Caps{ID: "test", Memory: 1 << 40, MaxBinding: 1 << 27, MaxAllocation: 1 << 30}
+	shapes := map[string]model.Config{ // https://huggingface.co: config.json of each
+		"SmolLM2-135M": {Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536},
+		"Qwen2.5-0.5B": {Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864},
+		"Llama-3.2-1B": {Family: "llama", Vocab: 128256, Width: 2048, Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, MLP: 8192},
+		"Gemma-3-1B":   {Family: "gemma3_text", Vocab: 262144, Width: 1152, Layers: 26, Heads: 4, KVHeads: 1, HeadDim: 256, MLP: 6912},
+		"Qwen3-0.6B":   {Family: "qwen3", Vocab: 151936, Width: 1024, Layers: 28, Heads: 16, KVHeads: 8, HeadDim: 128, MLP: 3072},
+	}
+	for name, config := range shapes {
+		config.MaxPositions, config.NormEps, config.RopeTheta, config.TieEmbeddings, config.InitStd = 8192, 0x1p-20, 1e5, true, 0.02
+		try := func(preset string, set Set) error {
+			r, err := recipe.Load(preset, append(Set{"model.path=model"}, set...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := blueprint{config: config, folder: "model"}.under(r)
+			plan, err := b.plan(r, caps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b.refuse(r, plan, caps)
+		}
+		for _, preset := range []string{"lora-math", "lora-math-small"} {
+			if err := try(preset, nil); err != nil {
+				t.Errorf("%s, %s: %v", name, preset, err)
+			}
+		}
+		wide := Set{"stage.rl.sampling.max_completion_tokens=3584", "sampler_sequences=1024", "stage.rl.prompts_per_step=128"}
+		err := try("lora-math", wide)
+		if !errors.Is(err, gpu.ErrOutOfMemory) || !strings.Contains(err.Error(), "key cache in one piece") {
+			t.Errorf("%s: sequences of 4096 tokens, 1024 at once: %v", name, err)
+			continue
+		}
+		found := named(err)
+		if len(found) == 0 || !strings.HasPrefix(found[0][0], "sampler_sequences=") {
+			t.Errorf("%s: named are %v", name, found)
+		}
+		for _, set := range found {
+			if err := try("lora-math", slices.Concat(wide, set)); err != nil {
+				t.Errorf("%s: does not fit with %s: %v", name, set, err)
+			}
+		}
+	}
+}

@@ -284,7 +284,7 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 			other = asked[i]
 		}
 		return hint.With(fmt.Errorf("%w: this is not the recipe of the run: %s has %q, the given recipe has %q", lines.ErrInput, file, line, other),
-			"to continue with the run's own recipe: rlzero train --resume --run %s; or start a new run", terminal.ShellWord(dir))
+			"to continue with the run's own recipe: rlzero train --resume --run %s; for another recipe from its weights on, start a new run with --set model.path=%[1]s", terminal.ShellWord(dir))
 	}
 	return nil
 }
