@@ -16,7 +16,9 @@ import (
 func quirks() map[string]Config {
 	base := Config{Vocab: 61, Width: 20, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 10, MLP: 12,
 		MaxPositions: 1024, NormEps: 0x1p-20, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
-	gemma, smollm := base, base
+	gemma, smollm, mistral, qwen := base, base, base, base
+	mistral.Family, mistral.Window, mistral.Sliding = "mistral", 7, []bool{true, true}
+	qwen.Family = "qwen2" // biases of queries, keys and values
 	// Norms of 1+w, in front and behind, gelu, scaled embeddings, a scale of queries, a
 	// window and a rotation of its own in one layer, biases of attention.
 	gemma.Family, gemma.TieEmbeddings, gemma.QKNorm = "gemma3_text", true, true
@@ -26,7 +28,7 @@ func quirks() map[string]Config {
 	smollm.Layers = 3
 	smollm.Family, smollm.AttentionBias, smollm.MLPBias = "smollm3", true, true
 	smollm.NoRope, smollm.Window, smollm.Sliding = []bool{false, true, false}, 9, []bool{false, true, false}
-	return map[string]Config{"gemma3": gemma, "qwen3": smallConfig(F32, F32), "smollm3": smollm}
+	return map[string]Config{"gemma3": gemma, "mistral": mistral, "qwen2": qwen, "qwen3": smallConfig(F32, F32), "smollm3": smollm}
 }
 
 // quirk is a small model, maybe with an adapter.
