@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -128,6 +129,9 @@ func (v Math) read(row Problem) (Math, found, error) {
 	v, err := v.forRow(row)
 	if err != nil {
 		return v, found{}, err
+	}
+	if row.Answer == "" {
+		return v, found{}, errors.New(`the row has no "answer", or an empty one`)
 	}
 	gold, err := goldAnswer(row.Answer)
 	if err != nil {

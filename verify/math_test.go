@@ -113,3 +113,11 @@ func TestMathStrict(t *testing.T) {
 		}
 	}
 }
+
+// TestMathWithoutAnswer: a row without a reference is told so, and not that a completion's
+// answer is empty.
+func TestMathWithoutAnswer(t *testing.T) {
+	if err := (Math{Extract: ExtractLenient}).Check(Problem{Question: "1+1?"}); err == nil || !strings.Contains(err.Error(), `the row has no "answer"`) {
+		t.Errorf("%v", err)
+	}
+}
