@@ -22,12 +22,16 @@ import (
 	"github.com/rlzero/rlzero/rl/web"
 )
 
+// folder is what built has made, "" before.
+var folder string
+
 // built is the folder of the page, which make web builds once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "web")
 	if err != nil {
 		return "", err
 	}
+	folder = dir
 	out, err := exec.Command("make", "-C", "..", "web", "WEB="+dir).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("make web: %w\n%s", err, out)
@@ -37,8 +41,8 @@ var built = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := built(); err == nil {
-		os.RemoveAll(dir)
+	if folder != "" {
+		os.RemoveAll(folder)
 	}
 	os.Exit(code)
 }
