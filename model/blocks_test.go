@@ -24,10 +24,11 @@ func packed(t *testing.T, from *Model, dtype Dtype) *Model {
 }
 
 // blockedModel is a frozen model in blocks with a random adapter, and a float32 one with
-// the numbers that the blocks stand for.
+// the numbers that the blocks stand for. Its gate and up together have 640 rows, more than
+// a panel of the backward pass, so that the second panel begins inside their factors.
 func blockedModel(t *testing.T, dev gpu.Device, dtype Dtype) (blocked, plain *Model) {
 	t.Helper()
-	cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
+	cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 320,
 		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3}
 	plain = modelOn(t, dev, cfg)
 	exact := flat(t, plain.Tensors())
