@@ -133,7 +133,7 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 				d.Fail(p, "%s: %v", d.Name(p), err)
 				return
 			}
-			d.Fail(p, "%s = %q is not known%s; accepted: %s", d.Name(p), preset, settings.DidYouMean(preset, known), strings.Join(known, ", "))
+			d.Fail(p, "%s = %q is not known%s", d.Name(p), preset, settings.DidYouMean(preset, known, "accepted: "+strings.Join(known, ", ")))
 			return
 		}
 	}
@@ -217,7 +217,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	for _, name := range a.Idle() {
 		if _, own := table[name]; own && !loose(name) {
 			p := at.With(name)
-			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
+			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}, ""))
 		}
 	}
 	if s.Optimizer.ValueLR > 0 && !slices.Contains(a.Needs(), "value") {
