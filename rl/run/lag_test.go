@@ -216,6 +216,7 @@ func TestLagging(t *testing.T) {
 		"no lag":                  {nil, false},
 		"no lag to correct":       {[]string{"stage.rl.algorithm.preset=tis"}, false},
 		"a replay to correct":     {[]string{"stage.rl.algorithm.preset=tis", `stage.rl.replay={store = "group_std(reward) > 0", share = 0.3, max_age = 9, size = 4}`}, false},
+		"a hint to correct":       {[]string{"stage.rl.algorithm.preset=tis", `stage.rl.second_chance={when = "group_max(task) < 1", show = "{target} {question}"}`}, false},
 		"a clipped ratio":         {[]string{"stage.rl.lag=1"}, true},
 		"old in the reward alone": {[]string{"stage.rl.lag=1", "stage.rl.algorithm.advantage=standard(reward - 0.1*sum(old))"}, true},
 		"a weight":                {[]string{"stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}, false},
@@ -223,7 +224,7 @@ func TestLagging(t *testing.T) {
 	} {
 		r := shortRecipe(t, append(slices.Clone(small), c.sets...)...)
 		notes := strings.Join(train.Lagging(r), "\n")
-		if strings.Contains(notes, "warning: stage rl: the loss does not read old") != c.want || (notes == "") != slices.Contains([]string{"no lag", "a replay to correct"}, name) ||
+		if strings.Contains(notes, "warning: stage rl: the loss does not read old") != c.want || (notes == "") != slices.Contains([]string{"no lag", "a replay to correct", "a hint to correct"}, name) ||
 			strings.Contains(notes, "does nothing") != (name == "no lag to correct") {
 			t.Errorf("%s: %q", name, notes)
 		}
