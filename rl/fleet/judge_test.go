@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,7 +48,7 @@ func (v judgeOnPaper) Judge(row verify.Problem, completion string) (verify.Verdi
 	if x%3 == 0 {
 		out = verify.Reject(fmt.Sprint(x), "paper", "it is %x", x)
 	}
-	out.Values = map[string]float64{"x": float64(x), "nan": math.NaN()}
+	out.Values = map[string]float64{"x": float64(x)}
 	return out, !strings.Contains(completion, "slow")
 }
 
