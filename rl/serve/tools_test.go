@@ -280,7 +280,7 @@ func TestToolsRefused(t *testing.T) {
 	}
 	for messages, want := range map[string]string{
 		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:            `its role is \"user\"`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `no object of JSON`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `is not a JSON object`,
 		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                `has no name`,
 		`[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]`:                                      `has no arguments`,
 		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"},"nmae":"g"}]}]`:          `the key \"nmae\" is not known here`,
