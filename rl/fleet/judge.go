@@ -39,6 +39,7 @@ type panel struct {
 	all  []*question
 	byID map[Digest]*question
 	open int
+	also map[int]*verify.Verdict // by place: what the trainer found of an item that a worker closed
 }
 
 // A worker is refused when its verdicts about so many items are not those that this machine
@@ -80,6 +81,11 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 			f.judged = append(f.judged, q)
 		}
 	}
+	for at, v := range p.also {
+		if out[at] == nil {
+			out[at] = v
+		}
+	}
 	return out, f.remember()
 }
 
@@ -105,8 +111,9 @@ func (f *Fleet) forget() {
 
 // convene makes items of consecutive questions of one engine that a worker has.
 func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
-	p := &panel{asks: questions, byID: map[Digest]*question{}}
+	p := &panel{asks: questions, byID: map[Digest]*question{}, also: map[int]*verify.Verdict{}}
 	var last *question
+	var row []byte // that of the question before
 	bytesOf, size := 0, 0
 	judges := map[string]int{} // by release
 	for at, asks := range questions {
@@ -118,12 +125,13 @@ func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
 		}
 		r := asks.Row
 		if n == 0 || !utf8.ValidString(r.ID) || !utf8.ValidString(r.Question) || !utf8.ValidString(r.Answer) { // JSON would change it
-			last = nil
+			last, row = nil, nil
 			continue
 		}
-		row, err := json.Marshal(r)
-		if err != nil {
-			return nil, fmt.Errorf("row %s: %w", r.ID, err)
+		if row == nil || !sameRow(r, questions[at-1].Row) {
+			if row, err = json.Marshal(r); err != nil {
+				return nil, fmt.Errorf("row %s: %w", r.ID, err)
+			}
 		}
 		more := len(row) + len(asks.Completion)
 		if more > askedBytes {
@@ -157,6 +165,10 @@ func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
 	return p, nil
 }
 
+func sameRow(a, b verify.Problem) bool {
+	return a.ID == b.ID && a.Question == b.Question && a.Answer == b.Answer && maps.EqualFunc(a.Metadata, b.Metadata, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}
+
 func sameEngine(a, b verify.Engine) bool {
 	return a.Verifier == b.Verifier && a.Release == b.Release && bytes.Equal(a.Options, b.Options)
 }
@@ -184,10 +196,8 @@ func (f *Fleet) hearings(ctx context.Context, p *panel) error {
 		hand.Wait() // for programs that run: what they come to is used where a worker has no verdict
 		select {
 		case mine := <-own:
-			for k, v := range mine.by.done {
-				if v == nil {
-					mine.by.done[k] = mine.of[k]
-				}
+			for k, at := range mine.by.places {
+				p.also[at] = mine.of[k]
 			}
 		default:
 		}

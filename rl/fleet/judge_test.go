@@ -320,6 +320,23 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
+// TestHands: what the trainer is judging when workers close the last item is used where they
+// have no verdict, and not judged twice.
+func TestHands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(0), Judges: func(string) int { return 1 }})
+		defer f.Close()
+		go shy(t.Context(), m, "w")
+		questions := questionsOf(0, 60)
+		by, err := f.Judge(t.Context(), questions)
+		if err != nil || f.Counts().Here > 0 || by[56] == nil || !by[56].Agrees(questions[56].Verifier.Verify(questions[56].Row, questions[56].Completion)) || by[0] != nil {
+			t.Errorf("%v, %v, %v, %+v", by[56], by[0], err, f.Counts())
+		}
+	})
+}
+
 // TestLateCanary: the answer to a canary of weights that are no longer those of now is not
 // held against them.
 func TestLateCanary(t *testing.T) {
