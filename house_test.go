@@ -125,7 +125,7 @@ func declared(d ast.Decl) []string {
 const maxFields = 10
 
 func TestLoopStructs(t *testing.T) {
-	loop := "rl/run rl/train rl/eval rl/cast rl/rollout"
+	loop := "rl/run rl/train rl/eval rl/cast rl/rollout rl/reward"
 	for _, f := range parsedFiles(t) {
 		if f.test || !matches(loop, f.folder, map[string]bool{}) {
 			continue

@@ -31,7 +31,7 @@ var idioms = []struct {
 	{regexp.MustCompile(`\bwhosoever\b|\bwhatsoever\b|\bheretofore\b|\bthereof\b|\bperchance\b`), "a word in use"},
 	{regexp.MustCompile(`\b(that|which) (is|are) none\b`), "say what it is"},
 	{regexp.MustCompile(`\bonce more is (said|done)\b`), "when the conversation goes on"},
-	{regexp.MustCompile(`\b(stands?|stood) behind --`), "comes after --"},
+	{regexp.MustCompile(`\b(stands?|stood) behind --|\b(is|comes?|goes|go) (more |on )?behind (it|them|the)\b`), "after it"},
 	{regexp.MustCompile(`\beach for itself\b`), "separately"},
 	{regexp.MustCompile(`\bno key any more\b`), "is no longer a key"},
 	{regexp.MustCompile(`\b(can|could) be had (without|for)\b`), "can be earned without, or with"},

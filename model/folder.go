@@ -89,7 +89,7 @@ func ReadFolder(dir string) (*Folder, error) {
 // ReadConfig reads the config of a Hugging Face folder, which need not have weights, of a
 // GGUF file, or of a config.json itself.
 func ReadConfig(path string) (Config, error) {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !gguf.IsFile(path) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !gguf.IsFile(path) {
 		f := &Folder{}
 		err := f.readConfig(path, filepath.Dir(path))
 		return f.Config, err

@@ -34,6 +34,13 @@ func TestIrregularFiles(t *testing.T) {
 			if f, err := ReadFolder(dir); err == nil || !strings.HasSuffix(err.Error(), name+" is "+kind+"; accepted: a regular file") {
 				t.Errorf("%s is %s: %v, %v", name, kind, f, err)
 			}
+			if name == "config.json" && kind != "a folder" {
+				for _, place := range []string{dir, path} {
+					if _, err := ReadConfig(place); err == nil || err.Error() != path+" is "+kind+"; accepted: a regular file" {
+						t.Errorf("the config of %s, which is %s: %v", place, kind, err)
+					}
+				}
+			}
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 		`{"type":"object","required":["a"]}`:                                    `there is no property "a"`,
 		`{"a":1,"a":2}`:                                                         `the key "a" is there twice`,
 		`{"type":`:                                                              `not JSON`,
-		`{} {}`:                                                                 `there is more behind it`,
+		`{} {}`:                                                                 `there is more after it`,
 		`[]`:                                                                    `found []; accepted: an object`,
 		strings.Repeat(`{"items":`, 100) + `{}` + strings.Repeat(`}`, 100): `nested more than 64 deep`,
 		`{"type":"string","enum":["` + strings.Repeat("x", 1<<18) + `"]}`:  `accepted: at most 262144`,

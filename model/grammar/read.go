@@ -41,7 +41,7 @@ func readValue(raw []byte) (value, error) {
 		return v, err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return v, errors.New("there is more behind it")
+		return v, errors.New("there is more after it")
 	}
 	return v, nil
 }

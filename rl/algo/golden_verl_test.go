@@ -330,7 +330,7 @@ func TestFormulasVerlMisc(t *testing.T) {
 		}
 		f.same(t, "loss", loss, value[float64](t, g.Out, "loss"))
 		f.sameMatrix(t, "dvpred", s.matrixOf(u, slopes["value"]), matrix(t, g.Out, "dvpred"))
-		s.sameMetrics(u, value[map[string]json.RawMessage](t, g.Out, "metrics"), map[string]string{"vf_clipfrac": "value/clip_fraction"})
+		s.sameMetrics(u, value[map[string]json.RawMessage](t, g.Out, "metrics"), map[string]string{"vf_clipfrac": "value/clip_share"})
 	})
 }
 

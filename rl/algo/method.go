@@ -395,7 +395,7 @@ func (a *Algorithm) check() error {
 	used := a.numbersRead()
 	for _, name := range slices.Sorted(maps.Keys(a.Method.Parameters)) {
 		if (a.Method.given == nil || a.Method.given[name]) && !slices.Contains(used, name) {
-			fail(name, "no formula in force reads this parameter%s; those that are read: %s", settings.DidYouMean(name, used), strings.Join(used, ", "))
+			fail(name, "no formula in force reads this parameter%s", settings.DidYouMean(name, used, "those that are read: "+strings.Join(used, ", ")))
 		}
 	}
 	return errors.Join(faults...)

@@ -117,7 +117,7 @@ func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *Grader)
 		return graderPair{first, against}, nil
 	}
 	if demonstrator != nil {
-		formed := OfFunc(name+", in the right form", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
+		formed := OfFunc(name+", valid", name, func(row verify.Problem, completion string, ended bool) verify.Verdict {
 			v := t.Verify(row, completion, ended)
 			if v.Verdict == verify.Right && !demonstrator.Valid(row, completion, ended) {
 				return verify.Reject(v.Extracted, v.Rule, "%s, but the working is not right", v.Reason)

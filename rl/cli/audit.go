@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -105,6 +107,9 @@ func audited(c *cli.Context, path string) (*audit.Report, error) {
 			return nil, hint.With(usagef("--verifier does not go with a run, whose recipe names its verifier"), "--against names a second grader")
 		}
 		return audit.Run(path, o)
+	}
+	if _, err := os.Stat(path); path != "-" && errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%s: there is no such run or file", path)
 	}
 	in, err := input(c, path)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/bench"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 const benchNames = "matmul|decode|train|groups|step|profile|all"
@@ -80,7 +81,7 @@ func runBench(c *cli.Context) error {
 	}
 	for _, name := range names {
 		if runs[name] == nil {
-			return usage(hint.Unknown("benchmark", name, strings.Split(benchNames, "|"), ""))
+			return usage(hint.Unknown("benchmark", name, strings.Split(benchNames, "|"), c.Command.HelpName+" --help"))
 		}
 	}
 	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
@@ -145,13 +146,20 @@ func benchRuns(c *cli.Context, all bool, emit func(bench.Result)) map[string]fun
 	}
 }
 
+// fewTurns have no quartiles worth the name: the lower one of four turns is between the two
+// smallest.
+const fewTurns = 4
+
 func beside(r bench.Result) string {
 	if r.Baseline == "" {
 		return ""
 	}
 	text := fmt.Sprintf("   %.3g times %s (%s)", r.Ratio, r.Baseline, figure(r.BaselineValue))
 	if r.Turns > 0 {
-		text += fmt.Sprintf(", quartiles %.3g to %.3g over %d turns", r.RatioLow, r.RatioHigh, r.Turns)
+		text += fmt.Sprintf(", quartiles %.3g to %.3g over %s", r.RatioLow, r.RatioHigh, terminal.Count(r.Turns, "turn", ""))
+		if r.Turns < fewTurns {
+			text += ": too few to tell a difference"
+		}
 	}
 	if r.Detail != "" {
 		text += ", " + r.Detail

@@ -63,7 +63,7 @@ func needsChat(c *cli.Context) error {
 func styleOf(c *cli.Context) (func(*prompts.Style), error) {
 	forms := []string{prompts.Auto, prompts.Chat, prompts.Text}
 	if form := c.String("form"); c.IsSet("form") && !slices.Contains(forms, form) {
-		return nil, badValue("form", form, "%s", strings.Join(forms, ", "))
+		return nil, badChoice("form", form, forms...)
 	}
 	vars, err := templateVars(c)
 	if err != nil {

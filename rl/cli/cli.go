@@ -57,6 +57,15 @@ func badValue(flag string, found any, accepted string, args ...any) error {
 	return usagef("--%s is %v; accepted: %s", flag, found, fmt.Sprintf(accepted, args...))
 }
 
+// badChoice is badValue for a flag that takes one of some names.
+func badChoice(flag, found string, accepted ...string) error {
+	err := badValue(flag, found, "%s", strings.Join(accepted, ", "))
+	if near := hint.Nearest(found, accepted); near != "" {
+		return hint.With(err, "did you mean %s?", near)
+	}
+	return err
+}
+
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	failedWritesAreErrors()
@@ -257,12 +266,19 @@ func input(c *cli.Context, path string) (io.ReadCloser, error) {
 
 // checkRun is nil for a folder that is there; whether it is a run shows later.
 func checkRun(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		return hint.With(usagef("run %s is a file", dir), "give the folder of the run")
+	if err := checkNewRun(dir); err != nil {
+		return err
 	}
-	if err != nil {
+	if _, err := os.Stat(dir); err != nil {
 		return usagef("run %s: there is no such folder", dir)
+	}
+	return nil
+}
+
+// checkNewRun is nil for what may become a run's folder.
+func checkNewRun(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return hint.With(usagef("run %s is a file", dir), "give the folder of the run")
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func (d *disputeLine) show(c *cli.Context, id string, own bus.Card) {
 }
 
 // errOtherVerdict: a disputed verdict is another here than the trainer's.
-var errOtherVerdict = errors.New("the verdicts found here are not the trainer's")
+var errOtherVerdict = errors.New("the verdicts computed here differ from the trainer's")
 
 // judgeAgain judges a disputed item on this machine and tells whose verdicts it comes to.
 func (d *disputeLine) judgeAgain(c *cli.Context, file string) error {
@@ -204,7 +204,7 @@ func (d *disputeLine) judgeAgain(c *cli.Context, file string) error {
 		if who.answer == nil {
 			continue
 		}
-		found := "as here, where both are sure"
+		found := "the same verdicts as here, where neither met a limit"
 		all, err := item.Read(who.answer)
 		if err != nil {
 			found = fmt.Sprintf("a malformed answer: %v", err)

@@ -96,7 +96,7 @@ func export(c *cli.Context) error {
 	}
 	format, out := c.String("format"), c.String("out")
 	if !slices.Contains(exportFormats, format) {
-		return badValue("format", format, "%s", strings.Join(exportFormats, ", "))
+		return badChoice("format", format, exportFormats...)
 	}
 	if out == "" {
 		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a folder that is not there yet")

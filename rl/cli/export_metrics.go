@@ -36,7 +36,7 @@ func exportMetrics(c *cli.Context, run, format, out string) error {
 	}
 	times, err := metrics.Read(filepath.Join(run, "timing.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		warn(c, []string{err.Error() + "; the times behind it are left out"})
+		warn(c, []string{err.Error() + "; the times after it are left out"})
 	}
 	points := measured(rows, times)
 	if format == "csv" {

@@ -189,11 +189,11 @@ var (
 func dtypeOf(c *cli.Context, f *cli.StringFlag) (model.Dtype, error) {
 	d := model.Dtype(c.String(f.Name))
 	if c.IsSet(f.Name) && d != model.F32 && d != model.BF16 && (f != dtypeFlag || !d.Blocked()) {
-		accepted := string(model.F32 + ", " + model.BF16)
+		accepted := []string{string(model.F32), string(model.BF16)}
 		if f == dtypeFlag {
-			accepted += string(", " + model.Q8 + ", " + model.Q4)
+			accepted = append(accepted, string(model.Q8), string(model.Q4))
 		}
-		return "", badValue(f.Name, string(d), "%s", accepted)
+		return "", badChoice(f.Name, string(d), accepted...)
 	}
 	return d, nil
 }

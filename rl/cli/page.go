@@ -44,6 +44,11 @@ Examples:
 			if len(places) == 0 {
 				return usagef("%s needs RUN or DIR", c.Command.HelpName)
 			}
+			for _, p := range places {
+				if err := checkRun(p); err != nil {
+					return err
+				}
+			}
 			runs, err := page.Open(places...)
 			if err != nil {
 				return err

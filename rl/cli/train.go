@@ -165,12 +165,18 @@ func talking(r *recipe.Recipe, sum *run.Summary) string {
 // there is none.
 func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error) {
 	dir = c.String("run")
+	if err := checkNewRun(dir); err != nil {
+		return nil, "", err
+	}
 	if c.Bool("resume") {
 		if dir == "" {
 			return nil, "", hint.With(usagef("--resume needs --run DIR"), "DIR is the folder of the run to continue")
 		}
-		if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err != nil {
-			return nil, "", fmt.Errorf("%w: %s is not a run folder: %w", lines.ErrInput, dir, err)
+		if err := checkRun(dir); err != nil {
+			return nil, "", err
+		}
+		if _, err := os.Stat(filepath.Join(dir, recipe.File)); err != nil {
+			return nil, "", fmt.Errorf("%w: %s is not a run folder: it has no %s", lines.ErrInput, dir, recipe.File)
 		}
 	}
 	var name string

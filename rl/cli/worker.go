@@ -44,8 +44,8 @@ trainer. Where the adapter of a model is trained, --model names the folder of th
 
 --for verify judges completions by the verifiers that run programs (code:python,
 code:javascript, code:wasm), in the boxes and engines of this machine, and needs no device;
---for draft,verify does both. The trainer asks for verdicts in mode exact alone. A verdict
-that hangs on a limit of time or memory the trainer finds itself.
+--for draft,verify does both. The trainer asks for verdicts in mode exact only. Where a
+program reached a limit of time or memory, the trainer judges the completion again itself.
 
 Beyond one machine, trainer and workers need keys. Example:
 

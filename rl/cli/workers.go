@@ -53,7 +53,7 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 	asked := c.String("workers")
 	w := &workers{own: cardOf(own), options: fleet.Options{Mode: fleet.Mode(c.String("workers-mode")), Audit: c.Float64("audit")}}
 	if m := w.options.Mode; m != "" && m != fleet.Exact && m != fleet.Draft {
-		return nil, badValue("workers-mode", string(m), "%s, %s", fleet.Exact, fleet.Draft)
+		return nil, badChoice("workers-mode", string(m), string(fleet.Exact), string(fleet.Draft))
 	}
 	if a := w.options.Audit; !(a >= 0 && a <= 1) {
 		return nil, badValue("audit", a, "numbers from 0 to 1")

@@ -122,7 +122,7 @@ func (d *redraw) compareDevice(made run.State) {
 	if made.Device != here.Device || made.Numerics != here.Numerics {
 		detail = fmt.Sprintf("not the device of the run (%s, numerics version %d): a token may differ where two are nearly as likely", made.Device, made.Numerics)
 	}
-	d.report.add("this device", detail, nil, "")
+	d.report.add(thisDevice, detail, nil, "")
 }
 
 // longest is the number of tokens of the longest sequence of the run.

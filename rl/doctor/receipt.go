@@ -45,6 +45,6 @@ func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
 		detail += fmt.Sprintf(" (run by rlzero %s, this is %s)", made.Program, version)
 	}
 	r.Repeatable = &repeatable
-	r.add("this device", detail, nil, "")
+	r.add(thisDevice, detail, nil, "")
 	return r.finish(), nil
 }

@@ -43,6 +43,10 @@ type Report struct {
 	Repeatable *bool `json:"repeatable,omitempty"`
 }
 
+// thisDevice is the row of a receipt about the device at hand, which no run depends on: it
+// fails nothing.
+const thisDevice = "this device"
+
 func newReport(version string) *Report { return &Report{OK: true, Version: version, Checks: []Check{}} }
 
 func (r *Report) about(c gpu.Caps) {
@@ -93,6 +97,8 @@ func (r *Report) Print(out io.Writer) error {
 		mark := "ok"
 		if !c.OK {
 			mark = "FAILED"
+		} else if c.Name == thisDevice && r.Repeatable != nil && !*r.Repeatable {
+			mark = "-" // no fault of the run
 		}
 		lines := strings.Split(c.Detail, "\n")
 		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, lines[0])
@@ -118,5 +124,12 @@ func (r *Report) Verdict() string {
 	if n := r.Failed(); n > 0 {
 		return fmt.Sprintf("%d of %d checks failed, the first: %s", n, len(r.Checks), r.Checks[0].Name)
 	}
-	return fmt.Sprintf("all %d checks passed", len(r.Checks))
+	text := fmt.Sprintf("all %d checks passed", len(r.Checks))
+	if r.Repeatable != nil && r.Device != nil {
+		text = fmt.Sprintf("all %d hashes are those of the receipt", len(r.Checks)-1)
+		if !*r.Repeatable {
+			text += "; this device cannot repeat the run"
+		}
+	}
+	return text
 }

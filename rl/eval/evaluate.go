@@ -14,13 +14,13 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Form says whether a completion has the form of an answer, right or wrong.
-type Form func(problem verify.Problem, text string, ended bool) bool
+// Valid says whether a completion has the form of an answer, right or wrong.
+type Valid func(problem verify.Problem, text string, ended bool) bool
 
 // Evaluator measures a model.
 type Evaluator struct {
 	Collector *rollout.Collector
-	Form      Form // nil: the task has no notion of form
+	Valid     Valid // nil: the task does not say what is valid
 }
 
 // Question says what is measured.
@@ -41,7 +41,7 @@ type Result struct {
 	PassAt    map[int]float64 // by k; NaN without a problem that has k scored completions
 	MajAt     map[int]float64 // likewise
 	Greedy    float64         // mean score of the most likely completions; NaN if not asked for, or none was scored
-	Form      float64         // share of completions of the right form; NaN if the task has no notion of it
+	Valid     float64         // share of valid completions; NaN if the task does not say what is valid
 	NotScored int             // completions
 	Length    float64         // mean, tokens
 	Groups    []rollout.Group // [problem]
@@ -72,10 +72,10 @@ func (e *Evaluator) Measure(ctx context.Context, q Question) (*Result, error) {
 	return r, nil
 }
 
-// FormShare is the share of completions that have the form of an answer; NaN if the
-// task has no notion of it.
-func (e *Evaluator) FormShare(groups []rollout.Group) float64 {
-	if e.Form == nil {
+// ValidShare is the share of completions that have the form of an answer; NaN if the
+// task does not say what is valid.
+func (e *Evaluator) ValidShare(groups []rollout.Group) float64 {
+	if e.Valid == nil {
 		return math.NaN()
 	}
 	formed, all := 0, 0
@@ -83,7 +83,7 @@ func (e *Evaluator) FormShare(groups []rollout.Group) float64 {
 		g := &groups[i]
 		for _, p := range g.Paths {
 			all++
-			if e.Form(g.Problem, p.Text, g.Segments[p.Leaf].Ended()) {
+			if e.Valid(g.Problem, p.Text, g.Segments[p.Leaf].Ended()) {
 				formed++
 			}
 		}
@@ -92,7 +92,7 @@ func (e *Evaluator) FormShare(groups []rollout.Group) float64 {
 }
 
 func (e *Evaluator) summarise(groups []rollout.Group, n int, ks []int) *Result {
-	r := &Result{Samples: n, PassAt: map[int]float64{}, MajAt: map[int]float64{}, Greedy: math.NaN(), Form: e.FormShare(groups), Groups: groups}
+	r := &Result{Samples: n, PassAt: map[int]float64{}, MajAt: map[int]float64{}, Greedy: math.NaN(), Valid: e.ValidShare(groups), Groups: groups}
 	var means []float64
 	tokens, all := 0, 0
 	tried := map[int]int{} // problems of which k completions were scored, by k
@@ -175,8 +175,8 @@ func (r *Result) Metrics() metrics.Row {
 		"eval/mean": r.Mean, "eval/mean_low": r.MeanCI[0], "eval/mean_high": r.MeanCI[1],
 		"eval/length_mean": r.Length, "eval/not_scored": float64(r.NotScored),
 	}
-	if !math.IsNaN(r.Form) {
-		row["eval/valid"] = r.Form
+	if !math.IsNaN(r.Valid) {
+		row["eval/valid"] = r.Valid
 	}
 	for k, v := range r.PassAt {
 		row[fmt.Sprintf("eval/pass@%d", k)] = v
@@ -197,7 +197,7 @@ func (r *Result) Line() string {
 		put(fmt.Sprintf("pass@%d", r.Samples), r.PassAt[r.Samples])
 	}
 	put("greedy", r.Greedy)
-	put("valid", r.Form)
+	put("valid", r.Valid)
 	fmt.Fprintf(&b, "(%s x %s)", terminal.Count(len(r.Groups), "held-out problem", ""), terminal.Count(r.Samples, "sample", ""))
 	return b.String()
 }

@@ -48,7 +48,7 @@ func TestSummary(t *testing.T) {
 // measured.
 func TestEvaluationRow(t *testing.T) {
 	cs := []rollout.Group{judged(verify.Accept("1", "", ""), verify.Reject("2", "", ""))}
-	formless, formed := new(Evaluator), &Evaluator{Form: func(verify.Problem, string, bool) bool { return true }}
+	formless, formed := new(Evaluator), &Evaluator{Valid: func(verify.Problem, string, bool) bool { return true }}
 	ev := formless.summarise(cs, 2, []int{1, 2})
 	row := ev.Metrics()
 	if row["eval/problems"] != 1 || row["eval/samples"] != 2 || row["eval/mean"] != 0.5 {

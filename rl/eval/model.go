@@ -210,7 +210,7 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 	}
 	e.Collector.Task = source.Verify
 	if demonstrator, ok := t.(tasks.Demonstrator); ok {
-		e.Form = demonstrator.Valid
+		e.Valid = demonstrator.Valid
 		longest = max(longest, demonstrator.CompletionTokens())
 	}
 	o.Params.MaxTokens = cmp.Or(o.Params.MaxTokens, longest)

@@ -23,7 +23,7 @@ var table = []Metric{
 
 	{"preference/accuracy", "share of pairs", "pairs for which the margin is above 0: the model prefers the better completion more than the reference does",
 		"Begins at 0 if the loss compares with a reference, which the policy then equals, or at about a half; should rise."},
-	{"preference/margin", "", "preference/chosen less preference/rejected, averaged over pairs",
+	{"preference/margin", "", "preference/chosen minus preference/rejected, averaged over pairs",
 		"Should rise. Once preference/accuracy is near 1, a margin that goes on rising is overfitting."},
 	{"preference/chosen", "", "implicit reward of the better completions: beta times the log-ratio to the reference, or times the log-prob where the loss has no reference",
 		"May fall with preference/rejected, as long as it falls more slowly. A fast fall means that good completions become unlikely too."},
@@ -117,9 +117,9 @@ var table = []Metric{
 	{"policy/grad_norm", "", "global norm of the gradient before clipping, averaged over the step's updates",
 		"Spikes of ten times the usual value often come before instability."},
 
-	{"value/explained_variance", "", "1 minus the variance of returns less values over that of returns, over tokens",
+	{"value/explained_variance", "", "1 minus the variance of (returns minus values) divided by that of returns, over tokens",
 		"Near 1 if the value head foresees what a completion earns, 0 if it knows no more than a constant, below 0 if it misleads."},
-	{"value/clip_fraction", "share of tokens", "tokens where the clipped loss of the value head is in force",
+	{"value/clip_share", "share of tokens", "tokens where the clipped loss of the value head is in force",
 		"Usually below 0.3. Above that, the value head changes too fast."},
 	{"sampler/NAME", "", "how far the log-probs of sampler and trainer are apart with the same weights; only for methods that name sampler_gap",
 		"Means are 0 and ratios 1 if the two compute the same bits."},

@@ -16,9 +16,9 @@ import (
 type secondChance struct {
 	When        string  `toml:"when" about:"condition on a group after sampling, such as \"group_max(reward) == 0\": where it holds, completions of the group are replaced; \"\": never"`
 	Replace     int     `toml:"replace" range:"[0,65536]" unit:"completions" about:"how many of them, those with the lowest rewards first; 0: all"`
-	Show        string  `toml:"show" about:"sample again with a hint: the question of the second try, with members of the row in braces, such as \"{question} Hint: {hint}\"; its completions are trained behind the row's own prompt"`
-	TrainHint   bool    `toml:"train_hint" about:"with show: train them behind the prompt with the hint"`
-	Prefix      string  `toml:"prefix" about:"sample again behind the beginning of a solution: the member of the row that has the solution, such as \"completion\"; what was given is not trained"`
+	Show        string  `toml:"show" about:"sample again with a hint: the question of the second try, with members of the row in braces, such as \"{question} Hint: {hint}\"; its completions are trained as answers to the row's own prompt"`
+	TrainHint   bool    `toml:"train_hint" about:"with show: train them as answers to the prompt with the hint"`
+	Prefix      string  `toml:"prefix" about:"sample again from the beginning of a solution on: the member of the row that has the solution, such as \"completion\"; what was given is not trained"`
 	PrefixShare float64 `toml:"prefix_share" range:"(0,1]" about:"with prefix: the share of the solution's tokens that is given"`
 	Rows        string  `toml:"rows" about:"learn from what the row has: the member with a completion, such as \"completion\"; it counts as one of the group"`
 	Again       float64 `toml:"again" range:"[0,100]" about:"sample again at this temperature; 0: no"`

@@ -129,7 +129,7 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 	if preset := s.Algorithm.Preset; preset != "" {
 		if base, err = algo.LoadMethod(preset); err != nil {
 			known, p := algo.MethodNames(), at.With("preset")
-			d.Fail(p, "%s = %q is not known%s; accepted: %s", d.Name(p), preset, settings.DidYouMean(preset, known), strings.Join(known, ", "))
+			d.Fail(p, "%s = %q is not known%s", d.Name(p), preset, settings.DidYouMean(preset, known, "accepted: "+strings.Join(known, ", ")))
 			return
 		}
 	}
@@ -213,7 +213,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	for _, name := range a.Idle() {
 		if _, own := table[name]; own && !loose(name) {
 			p := at.With(name)
-			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}))
+			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}, ""))
 		}
 	}
 	if s.Optimizer.ValueLR > 0 && !slices.Contains(a.Needs(), "value") {

@@ -214,7 +214,7 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 				have = append(have, setting.Key)
 			}
 			if p := at.With("settings").With(name); !slices.Contains(have, name) {
-				d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have))
+				d.Fail(p, "unknown key %s%s", d.Name(p), settings.DidYouMean(name, have, ""))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func Load(name string, overrides []string) (*Recipe, error) {
 	}
 	text, err := files.Read(name, settings.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\.`) {
-		return nil, fmt.Errorf("%w: no preset is called %q%s; rlzero recipes lists them", ErrInvalid, name, settings.DidYouMean(name, presets.Names()))
+		return nil, fmt.Errorf("%w: unknown recipe %q%s", ErrInvalid, name, settings.DidYouMean(name, presets.Names(), "rlzero recipes lists them all"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -80,7 +80,7 @@ func (d decoder) base() {
 	}
 	p, ok := presets.Find(name)
 	if !ok {
-		d.Fail(at, "base = %q is not a recipe of the program%s; rlzero recipes lists them", name, settings.DidYouMean(name, presets.Names()))
+		d.Fail(at, "base = %q is not a recipe of the program%s", name, settings.DidYouMean(name, presets.Names(), "rlzero recipes lists them all"))
 		return
 	}
 	below, err := settings.Parse(name, p.Text)

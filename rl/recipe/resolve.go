@@ -129,7 +129,7 @@ func (d decoder) task(task *Task) {
 		for _, f := range tasks.Families() {
 			names = append(names, f.Name)
 		}
-		d.Fail(at.With("name"), "task.name = %q is not known%s; rlzero tasks lists them", task.Name, settings.DidYouMean(task.Name, names))
+		d.Fail(at.With("name"), "task.name = %q is not known%s", task.Name, settings.DidYouMean(task.Name, names, "rlzero tasks lists them all"))
 		return
 	}
 	at = at.With("settings")
@@ -163,7 +163,7 @@ func (d decoder) data(task *Task, at settings.Path) {
 		for _, e := range verify.Entries() {
 			known = append(known, e.Name)
 		}
-		d.Fail(at.With("verifier"), "task.verifier = %q is not known%s; rlzero verifiers lists them", task.Verifier, settings.DidYouMean(task.Verifier, known))
+		d.Fail(at.With("verifier"), "task.verifier = %q is not known%s", task.Verifier, settings.DidYouMean(task.Verifier, known, "rlzero verifiers lists them all"))
 		return
 	}
 	task.Options = d.options(at.With("options"), entry, task.Options)

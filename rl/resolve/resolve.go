@@ -170,7 +170,7 @@ func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
 		}
 		nearest := ""
 		if e.Unknown != "" {
-			nearest = settings.DidYouMean(e.Unknown, e.Known)
+			nearest = settings.DidYouMean(e.Unknown, e.Known, "")
 		}
 		faults.Fail(key, "%v%s", e, nearest)
 	}

@@ -24,7 +24,7 @@ var parts = []Part{
 	{"low_entropy", "how certain the policy was of its tokens: minus their mean entropy. Needs no reference", "-mean(old_entropy)", "RENT, arXiv 2505.22660"},
 	{"self_certainty", "how far the policy's distributions are from uniform: the KL of the uniform distribution to them, mean over the tokens. Costs a forward pass. Needs no reference",
 		"-mean(old_uniform_logp) - log(vocabulary)", "arXiv 2502.18581; as a reward: Intuitor, arXiv 2505.19590"},
-	{"perplexity_ratio(text)", "how many times lower the policy's perplexity of a text, such as row.answer, is behind the completion than behind the prompt alone. Costs two forward passes. Needs no verifier",
+	{"perplexity_ratio(text)", "how many times lower the policy's perplexity of a text, such as row.answer, is after the completion than after the prompt alone. Costs two forward passes. Needs no verifier",
 		"exp(mean_score_of(text, completion, policy) - mean_score_of(text, prompt, policy))", "perplexity as a reward: NOVER, arXiv 2505.16022"},
 	{"overlong(cache, longest = max_tokens)", "DAPO's penalty for overlong completions: 0 up to longest - cache tokens, falling to -1 at longest",
 		`if(cache > 0, max(-1, min(0, (longest - cache - tokens)/cache)), missing("overlong: cache has to be above 0"))`, "arXiv 2503.14476, equation 13"},

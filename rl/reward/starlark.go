@@ -39,14 +39,19 @@ type script struct {
 
 // scriptTask is what a child is told: to check the script's text, or to call it.
 type scriptTask struct {
-	File, Source         string
-	Low, High            float64
-	Time                 time.Duration // maxScriptTime and maxScriptMemory
-	Memory               int
-	Check                bool // the text alone
+	File, Source string
+	Low, High    float64
+	Time         time.Duration // maxScriptTime and maxScriptMemory
+	Memory       int
+	Check        bool // the text alone
+	Row          taskRow
+	Completion   []byte // a text, UTF-8 or not
+}
+
+// taskRow is the row of a completion.
+type taskRow struct {
 	ID, Question, Answer string
 	Metadata             map[string]json.RawMessage
-	Completion           []byte // a text, UTF-8 or not
 }
 
 // newScript has a child compile a script and run its top level. Equal calls give
@@ -80,7 +85,7 @@ func (s script) Verify(row verify.Problem, completion string) verify.Verdict {
 		v.Score = s.low
 		return v
 	}
-	v, err := s.ask(scriptTask{ID: row.ID, Question: row.Question, Answer: row.Answer, Metadata: row.Metadata, Completion: []byte(completion)})
+	v, err := s.ask(scriptTask{Row: taskRow{row.ID, row.Question, row.Answer, row.Metadata}, Completion: []byte(completion)})
 	if err != nil {
 		return verify.Abstain("%v", err)
 	}

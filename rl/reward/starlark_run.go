@@ -75,7 +75,7 @@ func (t scriptTask) function() (*starlark.Function, error) {
 
 // call is the script's verdict on the completion.
 func (t scriptTask) call(f *starlark.Function) verify.Verdict {
-	row, err := rowValue(verify.Problem{ID: t.ID, Question: t.Question, Answer: t.Answer, Metadata: t.Metadata})
+	row, err := rowValue(verify.Problem{ID: t.Row.ID, Question: t.Row.Question, Answer: t.Row.Answer, Metadata: t.Row.Metadata})
 	if err != nil {
 		return verify.Abstain("%v", err)
 	}

@@ -284,9 +284,23 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("the run folder is there: %v", err)
 	}
 
-	r = shortRecipe(t)
-	r.Task.MaxPromptTokens--
-	_, err = Train(context.Background(), Options{Opened: opened(t, r), Dir: dir, Device: tester(t), Show: io.Discard})
+	data := filepath.Join(t.TempDir(), "rows.jsonl")
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, `{"prompt":"say %[1]d","answer":"%[1]d"}`+"\n", i)
+	}
+	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
+	_, err = chatRun(t, dir, chatModel(t), data, `model.path = %q
+[task]
+data = "rows.jsonl"
+verifier = "number"
+max_prompt_tokens = 2
+eval_problems = 1
+[[stage]]
+kind = "rl"
+steps = 1
+sampling.max_completion_tokens = 4
+`, false)
 	if !errors.Is(err, lines.ErrInput) || !strings.Contains(err.Error(), "max_prompt_tokens") {
 		t.Errorf("a prompt that is too long: error %v", err)
 	}

@@ -77,7 +77,7 @@ func members(where string, data []byte) ([]member, *fault) {
 		return nil, bad(where, "not JSON: %v", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, bad(where, "there is more behind the object")
+		return nil, bad(where, "there is more after the object")
 	}
 	return out, nil
 }

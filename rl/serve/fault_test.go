@@ -42,7 +42,7 @@ var refusals = []struct {
 }{
 	{completions, `{`, 400, "", "", "not JSON"},
 	{completions, `[1]`, 400, "", "", "found a list; accepted: an object"},
-	{completions, `{"prompt":"a"} x`, 400, "", "", "more behind the object"},
+	{completions, `{"prompt":"a"} x`, 400, "", "", "more after the object"},
 	{completions, "{\"prompt\":\"\xff\"}", 400, "", "", "not UTF-8"},
 	{completions, `{"prompt":"a","prompt":"b"}`, 400, "prompt", "", "twice"},
 	{completions, `{}`, 400, "prompt", "", `there is no "prompt"`},

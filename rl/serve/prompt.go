@@ -325,7 +325,7 @@ var calledKeys = keys[turnFunction]{
 	{"arguments", func(f *turnFunction, name string, raw json.RawMessage) *fault {
 		var text string
 		if _ = json.Unmarshal(raw, &text); !json.Valid([]byte(text)) || strings.TrimSpace(text)[0] != '{' {
-			return bad(name, "%s is no object of JSON in a text", name)
+			return bad(name, "%s is not a JSON object written as a string", name)
 		}
 		f.Arguments = json.RawMessage(text)
 		return nil
@@ -347,7 +347,7 @@ func readCalls(t *turn, name string, raw json.RawMessage) *fault {
 		case c.Function.Name == "":
 			return bad(at+".function.name", "%s has no name of a function", at)
 		case c.Function.Arguments == nil:
-			return bad(at+".function.arguments", "%s has no arguments; accepted: an object of JSON in a text", at)
+			return bad(at+".function.arguments", "%s has no arguments; accepted: a JSON object written as a string", at)
 		}
 		t.Calls = append(t.Calls, c)
 	}

@@ -80,6 +80,11 @@ func (s *Server) readTools(q *query) (forTemplate any, err *fault) {
 	case choice.mode == "required":
 		q.form = s.callForm(q, tools)
 	case q.form != nil: // a call, or text of the form
+		if s.calls.Begin == "" { // what tells the two apart is the text alone, and both forms admit some
+			if err := q.unheld(tools); err != nil {
+				return nil, err
+			}
+		}
 		text, calls := *q.form, *s.callForm(q, tools)
 		q.form = &form{grammar.OneOf(calls.Form, text.Form), "tools", calls.key + " or " + text.key, []form{text, calls}}
 	default:
@@ -158,13 +163,17 @@ func readToolChoice(raw json.RawMessage, tools []tool) (toolChoice, *fault) {
 
 // unheld refuses what only a grammar can promise, where the model may answer as it likes.
 func (q *query) unheld(tools []tool) *fault {
+	with := `a tool_choice of "required" or of a function`
+	if q.callable.Begin != "" {
+		with += ", or with a response_format"
+	}
 	for i, t := range tools {
 		if t.strict {
-			return unsupported(element("tools", i)+".function.strict", `strict goes with a tool_choice of "required" or of a function, or with a response_format; accepted otherwise: false`)
+			return unsupported(element("tools", i)+".function.strict", "strict goes with %s; accepted otherwise: false", with)
 		}
 	}
 	if q.oneCall && q.callable.Between != "" {
-		return unsupported("parallel_tool_calls", `parallel_tool_calls false goes with a tool_choice of "required" or of a function, or with a response_format; accepted otherwise: true`)
+		return unsupported("parallel_tool_calls", "parallel_tool_calls false goes with %s; accepted otherwise: true", with)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (d *Document) unknown(p Path, fields []Field, kind string) {
 			known = append(known, f.Key)
 		}
 	}
-	d.Fail(p, "unknown key %s%s", d.Name(p), DidYouMean(p.last(), known))
+	d.Fail(p, "unknown key %s%s", d.Name(p), DidYouMean(p.last(), known, ""))
 }
 
 // value reads one value into v and checks its type and range.
@@ -165,7 +165,7 @@ func (f Field) problem(value any, t reflect.Type) string {
 		if f.Choice == nil || slices.Contains(f.Choice, s) {
 			return ""
 		}
-		return fmt.Sprintf("is not known%s; accepted: %s", DidYouMean(s, f.Choice), strings.Join(f.Choice, ", "))
+		return fmt.Sprintf("is not known%s", DidYouMean(s, f.Choice, "accepted: "+strings.Join(f.Choice, ", ")))
 	}
 	if x, ok := number(value); ok && (!f.span.has(x) || t.Kind() == reflect.Uint64 && x < 0) {
 		return "is out of range; accepted: " + f.accepted(t)

@@ -140,7 +140,7 @@ func element(list []map[string]any, word string) (i int, hint string) {
 	if i, err := strconv.Atoi(word); err == nil && i >= 0 && i < len(list) {
 		return i, ""
 	}
-	return -1, DidYouMean(word, names) + "; accepted: " + strings.Join(names, ", ") + ", or an index from 0"
+	return -1, DidYouMean(word, names, "accepted: "+strings.Join(names, ", ")+", or an index from 0")
 }
 
 // elementName is what a table of a list is called; "?": it has neither name nor

@@ -62,3 +62,42 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 }
+
+// TestUnevenGroups: groups of a step may differ in size. Their advantages are against their own
+// mean, and each completion is trained once.
+func TestUnevenGroups(t *testing.T) {
+	rows := rowsOf(t, `{"prompt":"one","completion":"yes"}`, `{"prompt":"one","completion":"no, never"}`, `{"prompt":"one","completion":"or so"}`, `{"prompt":"two","completion":"2"}`, `{"prompt":"three","completion":"a"}`, `{"prompt":"three","completion":"abc"}`)
+	s := stageOn(t, "sft", rows, "[stage.algorithm]\nadvantage = \"reward - group_mean(reward)\"\nloss = \"seq_mean(-A*logp)\"\n").(*imitation)
+	cs, err := s.lessonsOf(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{2. / 3, -1. / 3, -1. / 3, 0, -0.5, 0.5}
+	for i, place := range [][3]int{{0, 0, 1}, {0, 1, 0}, {0, 2, 0}, {1, 0, 1}, {2, 0, 0}, {2, 1, 1}} {
+		cs[i].Group, cs[i].Sample, cs[i].Reward = place[0], place[1], float64(place[2])
+		cs[i].View.Group = place[0] + 1
+	}
+	b, _, err := s.once(Position{}, cs, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := drawn{cs: cs}
+	if n, rows := groupsOf(cs), x.problems(); n != 3 || len(rows) != 3 || rows[1].Question != "two" || len(b.members) != len(cs) {
+		t.Errorf("%d groups of the problems %v, %d completions are trained", n, rows, len(b.members))
+	}
+	for i := range cs {
+		if !near(cs[i].Advantage, want[i]) {
+			t.Errorf("completion %d has the advantage %v, want %v", i, cs[i].Advantage, want[i])
+		}
+		for _, slope := range cs[i].Slope {
+			if w := -want[i] / float64(len(cs)*len(cs[i].Slope)); !near(slope, w) {
+				t.Errorf("completion %d: derivative %v, want %v", i, slope, w)
+			}
+		}
+	}
+	for i, at := range []int{7, 7, 7, 8, 9, 9} {
+		if c := numbered(cs, 7)[i]; c.Group != at || c.View.Group != at+1 {
+			t.Errorf("completion %d is numbered into group %d, want %d", i, c.Group, at)
+		}
+	}
+}

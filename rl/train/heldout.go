@@ -32,7 +32,7 @@ func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer 
 		}
 	}
 	if d := r.Task.Demonstrator(); d != nil {
-		h.Form = d.Valid
+		h.Valid = d.Valid
 	}
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
 	h.texts = prompts.TextsOf(h.Problems)

@@ -201,7 +201,7 @@ func (s *imitation) probe(ctx context.Context, step int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.HeldOut.FormShare(groups), nil
+	return s.HeldOut.ValidShare(groups), nil
 }
 
 func adamW(o recipe.Optimizer, lr float64) model.AdamW {

@@ -112,8 +112,12 @@ func (s *reinforcement) enoughScored(at Position, cs []Completion) error {
 	if n := len(cs); u.count < n && float64(u.count-left) <= s.stage.RL.MaxNotScored*float64(n-left) {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of the %d completions in step %d of stage %s have no score, but max_not_scored is %v; the reason of %d of them: %s",
-		ErrNotScored, u.count, len(cs), at.Step+1, s.stage.Name, s.stage.RL.MaxNotScored, u.why[u.commonest], u.commonest)
+	limit := fmt.Sprintf("but max_not_scored is %v", s.stage.RL.MaxNotScored)
+	if s.stage.RL.MaxNotScored == 1 {
+		limit = "and a step learns from those that do"
+	}
+	return fmt.Errorf("%w: %d of the %d completions in step %d of stage %s have no score, %s; the reason of %d of them: %s",
+		ErrNotScored, u.count, len(cs), at.Step+1, s.stage.Name, limit, u.why[u.commonest], u.commonest)
 }
 
 // unscored counts the completions of a step without a reward.

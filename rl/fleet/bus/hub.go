@@ -353,7 +353,7 @@ func (h *Hub) unfit(key string, c Card) string {
 	case why != "":
 		return why
 	case len(c.does()) == 0:
-		return "this worker offers neither to draft nor to verify: it has none of the engines that it was started for"
+		return "this worker can neither draft nor verify: this machine has none of the engines that its verifiers need"
 	case c.Release != own.Release:
 		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
 	}
