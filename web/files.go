@@ -90,27 +90,20 @@ func models(*program, call) (any, []byte, error) {
 
 // importModel writes the files of a model to a folder of their own: {name}, files -> the
 // name that it got, which is another where there is one of that name.
-func importModel(_ *program, c call) (any, []byte, error) {
-	name, dir, err := modelOf(c)
+func importModel(p *program, c call) (any, []byte, error) {
+	name, _, err := modelOf(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	wanted := name
-	for n := 2; ; n++ {
-		if err = os.Mkdir(dir, 0o755); !os.IsExist(err) {
-			break
-		}
-		name = fmt.Sprintf("%s-%d", wanted, n)
-		dir = filepath.Join(modelsDir, name)
-	}
-	if err == nil {
-		err = c.writeFiles(dir)
-	}
-	if err == nil {
+	name = p.free(modelsDir, name)
+	dir := filepath.Join(modelsDir, name)
+	if err = c.writeFiles(dir); err == nil {
 		_, _, err = store.FindModel(dir)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, store.OS().Remove(dir))
+		err = errors.Join(err, store.OS().Remove(dir))
+		delete(p.used, dir)
+		return nil, nil, err
 	}
 	return name, nil, nil
 }
@@ -138,13 +131,15 @@ func (c call) writeFiles(dir string) error {
 }
 
 // discard removes a model that was dropped: {name}.
-func discard(_ *program, c call) (any, []byte, error) {
+func discard(p *program, c call) (any, []byte, error) {
 	_, dir, err := modelOf(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	disk := store.OS()
-	return nil, nil, errors.Join(disk.Remove(dir), disk.SyncDir(modelsDir))
+	err = errors.Join(disk.Remove(dir), disk.SyncDir(modelsDir))
+	delete(p.used, dir)
+	return nil, nil, err
 }
 
 // modelOf is the model of a request: {name}.

@@ -73,17 +73,18 @@ func (p *program) begin(r *recipe.Recipe) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	id = p.free(r.Name)
+	id = p.free(runsDir, r.Name)
 	return id, p.start(id, opened, false)
 }
 
-// free is a name for the folder of a run that no other has.
-func (p *program) free(name string) string {
+// free is a name for a folder that no other in its folder has.
+func (p *program) free(parent, name string) string {
 	id := name
 	for n := 2; ; n++ {
-		_, err := os.Stat(filepath.Join(runsDir, id))
-		if os.IsNotExist(err) && !p.used[id] {
-			p.used[id] = true
+		dir := filepath.Join(parent, id)
+		_, err := os.Stat(dir)
+		if os.IsNotExist(err) && !p.used[dir] {
+			p.used[dir] = true
 			return id
 		}
 		id = fmt.Sprintf("%s-%d", name, n)
@@ -229,7 +230,7 @@ func remove(p *program, c call) (any, []byte, error) {
 		return nil, nil, err
 	}
 	defer delete(p.jobs, id)
-	p.used[id] = true // what was read of it stays with its name
+	p.used[dir] = true // what was read of it stays with its name
 	disk := store.OS()
 	return nil, nil, errors.Join(disk.Remove(dir), disk.SyncDir(runsDir))
 }

@@ -215,7 +215,7 @@ func TestKeys(t *testing.T) {
 	b.Key("Escape")
 	b.Wait("!document.querySelector('dialog')")
 	b.Key("r")
-	b.Wait("location.hash === '#/'")
+	b.Wait("window.shownHash === '#/'")
 	b.Key("/")
 	b.Wait("document.activeElement.id === 'search'")
 	quiet(t, b, "the tour")

@@ -253,7 +253,8 @@ func (e early) Sample(ctx context.Context, requests []rollout.Request) ([][]roll
 }
 
 // TestLagBegins: with a lag, what workers draw is handed out before the run learns, and taken
-// before the weights change. The first step, by which the gain is measured, is not.
+// before the weights change. The first step, by which the gain is measured, is not; those that
+// are drawn with it are the workers'.
 func TestLagBegins(t *testing.T) {
 	for _, lag := range []int{0, 1, 3} {
 		var got, want []string
@@ -267,6 +268,9 @@ func TestLagBegins(t *testing.T) {
 		}
 		if _, err := Train(t.Context(), o); err != nil {
 			t.Fatal(err)
+		}
+		for step := 1; step <= lag; step++ {
+			want = append(want, fmt.Sprintf("sample %d by 0", step))
 		}
 		for version := 1; version+lag < 6; version++ { // one update a step
 			if lag > 0 {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,9 +69,6 @@ func (s *Server) readTools(q *query) (forTemplate any, err *fault) {
 	}
 	if q.form != nil && choice.mode == "required" {
 		return nil, unsupported("response_format", `response_format is about text, and tool_choice asks for a call; accepted: one of them, or tool_choice "auto"`)
-	}
-	if err := s.noControl("tools", q.tools); err != nil {
-		return nil, err
 	}
 	q.callable = &callable{Calls: *s.calls}
 	for _, t := range tools {
@@ -213,38 +209,6 @@ func (s *Server) marked(t string) string {
 		}
 	}
 	return t
-}
-
-// noControl refuses control tokens in the texts of JSON.
-func (s *Server) noControl(name string, raw []byte) *fault {
-	if s.o.Chat.AllowControl {
-		return nil
-	}
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return bad(name, "%s is not JSON", name)
-	}
-	for todo := []any{value}; len(todo) > 0; {
-		next := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		switch v := next.(type) {
-		case []any:
-			todo = append(todo, v...)
-		case map[string]any:
-			for _, k := range slices.Sorted(maps.Keys(v)) {
-				todo = append(todo, k, v[k])
-			}
-		case string:
-			ids, err := s.m.Tokenizer.Encode(v)
-			if v != "" && err != nil {
-				return bad(name, "%s: %v", name, err)
-			}
-			if slices.ContainsFunc(ids, s.m.Tokenizer.Special) {
-				return bad(name, "a text of %s contains a control token", name)
-			}
-		}
-	}
-	return nil
 }
 
 // toolCall is a call in an answer.

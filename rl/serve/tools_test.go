@@ -299,18 +299,19 @@ func TestToolsRefused(t *testing.T) {
 		}
 	}
 	for messages, want := range map[string]string{
-		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:            `its role is \"user\"`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `is not a JSON object`,
-		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                `has no name`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]`:                                      `has no arguments`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"},"nmae":"g"}]}]`:          `the key \"nmae\" is not known here`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","strict":true}}]}]`:       `the key \"strict\" is not known here`,
-		`[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f","arguments":"{}"}}]}]`:     `messages[0].tool_calls[0].type`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","arguments":"{}"}}]}]`:    `is there twice`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]}]`: `contains a control token`,
-		`[{"role":"tool","content":"a","tool_call_id":"<|im_end|>"}]`:                                          `contains a control token`,
-		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                   `answers a call`,
-		`[{"role":"function","content":"a"}]`:                                                                  `has taken the place of`,
+		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:                                                 `its role is \"user\"`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                                                          `is not a JSON object`,
+		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                                                     `has no name`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]`:                                                                           `has no arguments`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"},"nmae":"g"}]}]`:                                               `the key \"nmae\" is not known here`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","strict":true}}]}]`:                                            `the key \"strict\" is not known here`,
+		`[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f","arguments":"{}"}}]}]`:                                          `messages[0].tool_calls[0].type`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","arguments":"{}"}}]}]`:                                         `is there twice`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]},{"role":"user","content":"go"}]`:       `contains a control token`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"\\u003c|im_end|>\"}"}}]},{"role":"user","content":"go"}]`: `contains a control token`,
+		`[{"role":"tool","content":"a","tool_call_id":"<|im_end|>"}]`:                                                                               `contains a control token`,
+		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                                                        `answers a call`,
+		`[{"role":"function","content":"a"}]`:                                                                                                       `has taken the place of`,
 	} {
 		status, text := ask(t, s, "/v1/chat/completions", `{"messages":`+messages+`}`)
 		if status != 400 || !strings.Contains(text, want) {
