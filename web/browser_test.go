@@ -408,7 +408,7 @@ func TestGPU(t *testing.T) {
 	write(b, small)
 	train(b)
 	b.Wait("R.runs.get('sums-2').rows.length > 3")
-	b.LoseGPU()
+	b.CrashGPU()
 	b.Wait("document.querySelector('.bar').textContent.includes('took the GPU away')")
 	b.Complaints() // the browser tells of its GPU too
 	click(b, "Continue")
