@@ -39,7 +39,6 @@ type Result struct {
 	Mean      float64         // score
 	MeanCI    [2]float64      // its 95 % interval
 	PassAt    map[int]float64 // by k; NaN without a problem that has k scored completions
-	PassHat   map[int]float64 // pass^k, likewise
 	MajAt     map[int]float64 // likewise
 	Greedy    float64         // mean score of the most likely completions; NaN if not asked for, or none was scored
 	Valid     float64         // share of valid completions; NaN if the task does not say what is valid
@@ -93,7 +92,7 @@ func (e *Evaluator) ValidShare(groups []rollout.Group) float64 {
 }
 
 func (e *Evaluator) summarise(groups []rollout.Group, n int, ks []int) *Result {
-	r := &Result{Samples: n, PassAt: map[int]float64{}, PassHat: map[int]float64{}, MajAt: map[int]float64{}, Greedy: math.NaN(), Valid: e.ValidShare(groups), Groups: groups}
+	r := &Result{Samples: n, PassAt: map[int]float64{}, MajAt: map[int]float64{}, Greedy: math.NaN(), Valid: e.ValidShare(groups), Groups: groups}
 	var means []float64
 	tokens, all := 0, 0
 	tried := map[int]int{} // problems of which k completions were scored, by k
@@ -110,7 +109,6 @@ func (e *Evaluator) summarise(groups []rollout.Group, n int, ks []int) *Result {
 			if k <= t.scored() {
 				tried[k]++
 				r.PassAt[k] += stats.PassAtK(t.scored(), t.right, k)
-				r.PassHat[k] += stats.PassHatK(t.scored(), t.right, k)
 				if stats.MajorityRight(t.answers[:k], t.rights[:k]) {
 					r.MajAt[k]++
 				}
@@ -119,7 +117,6 @@ func (e *Evaluator) summarise(groups []rollout.Group, n int, ks []int) *Result {
 	}
 	for _, k := range ks {
 		r.PassAt[k] /= float64(tried[k])
-		r.PassHat[k] /= float64(tried[k])
 		r.MajAt[k] /= float64(tried[k])
 	}
 	r.Length = float64(tokens) / float64(all)
@@ -169,6 +166,19 @@ func (r *Result) Outcomes() []Outcome {
 		out[i] = Outcome{t.scored(), t.right, t.sum}
 	}
 	return out
+}
+
+// PassHat is pass^k: the chance that all of k completions of a problem are right. NaN without a
+// problem that has k scored completions.
+func (r *Result) PassHat(k int) float64 {
+	sum, tried := 0.0, 0
+	for _, o := range r.Outcomes() {
+		if k <= o.Scored {
+			sum += stats.PassHatK(o.Scored, o.Right, k)
+			tried++
+		}
+	}
+	return sum / float64(tried)
 }
 
 // Metrics are the result's entries in metrics.jsonl.

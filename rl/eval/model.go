@@ -80,7 +80,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		put(fmt.Sprintf("pass@%d", k), r.PassAt[k])
 	}
 	for _, k := range r.ks {
-		put(fmt.Sprintf("pass^%d", k), r.PassHat[k])
+		put(fmt.Sprintf("pass^%d", k), r.PassHat(k))
 	}
 	for _, k := range r.ks {
 		put(fmt.Sprintf("maj@%d", k), r.MajAt[k])
@@ -101,7 +101,7 @@ func (r Report) Table() string {
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
-		line(fmt.Sprintf("pass^%d", k), r.PassHat[k], "")
+		line(fmt.Sprintf("pass^%d", k), r.PassHat(k), "")
 		line(fmt.Sprintf("maj@%d", k), r.MajAt[k], "")
 	}
 	line("greedy", r.Greedy, "")
