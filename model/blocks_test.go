@@ -24,10 +24,11 @@ func packed(t *testing.T, from *Model, dtype Dtype) *Model {
 }
 
 // blockedModel is a frozen model in blocks with a random adapter, and a float32 one with
-// the numbers that the blocks stand for.
+// the numbers that the blocks stand for. Its gate and up together have 640 rows, more than
+// a panel of the backward pass, so that the second panel begins inside their factors.
 func blockedModel(t *testing.T, dev gpu.Device, dtype Dtype) (blocked, plain *Model) {
 	t.Helper()
-	cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
+	cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 320,
 		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3}
 	plain = modelOn(t, dev, cfg)
 	exact := flat(t, plain.Tensors())
@@ -125,10 +126,18 @@ func TestPlanOfRealModels(t *testing.T) {
 	}{
 		{"Qwen2.5-0.5B in q8_0 with an adapter", qwen(896, 24, 14, 2, 4864, 151936, true, Q8),
 			Use{Positions: 64, TrainRows: 256, Adapter: adapter, Reference: true, Engine: &step}, 128 << 20, 3},
+		{"Qwen2.5-3B in q8_0, whose gate and up are 172 MiB as float32", qwen(2048, 36, 16, 2, 11008, 151936, true, Q8),
+			Use{Positions: 64, TrainRows: 256, Recompute: true, Adapter: adapter, Engine: &step}, 128 << 20, 6},
 		{"SmolLM2-135M whole in bf16", smol, Use{Positions: 128, TrainRows: 256, Recompute: true}, 128 << 20, 3},
 		{"7B in q4_0 with an adapter", qwen(3584, 28, 28, 4, 18944, 152064, false, Q4),
 			Use{Positions: 64, TrainRows: 256, Recompute: true, Adapter: adapter, Engine: &EngineOptions{Sequences: 4, Context: 64, StepRows: 64}}, 1 << 30, 8},
 	} {
+		l := newLayout(c.config, c.binding)
+		for i, chunk := range l.chunks {
+			if chunk.bound() > c.binding {
+				t.Errorf("%s: chunk %d has %d bytes, more than a binding", c.name, i, chunk.bound())
+			}
+		}
 		plan, err := Plan(c.config, gpu.Caps{MaxBinding: c.binding}, c.use)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -138,6 +147,12 @@ func TestPlanOfRealModels(t *testing.T) {
 			t.Errorf("%s: %d MiB, more than %d GiB: %+v", c.name, total>>20, c.gib, plan)
 		} else {
 			t.Logf("%s: %d MiB", c.name, total>>20)
+		}
+	}
+	for dtype, want := range map[Dtype]string{F32: "172 MiB in f32", BF16: "172 MiB in f32", Q8: "48 MiB in q8_0", Q4: "26 MiB in q4_0"} {
+		err := newLayout(qwen(2048, 1, 16, 2, 11008, 64, true, dtype), 16<<20).fits()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("gate and up in bindings of 16 MiB: %v, want %s", err, want)
 		}
 	}
 }

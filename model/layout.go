@@ -141,9 +141,13 @@ func (l *layout) fits() error {
 		names string
 		rows  int
 	}{{"mlp.gate_proj and up_proj", 2 * d.mlpp}, {"self_attn.q_proj, k_proj and v_proj", d.qkv()}} {
-		if m.rows*d.ld*4 > l.maxBinding {
-			return fmt.Errorf("%w: %s are one matrix of %d x %d float32, %d MiB; a binding has at most %d MiB here: take a smaller model",
-				gpu.ErrUnsupported, m.names, m.rows, d.ld, m.rows*d.ld*4>>20, l.maxBinding>>20)
+		kept := F32 // of bf16, what is trained
+		if l.dtype.Blocked() {
+			kept = l.dtype
+		}
+		if bytes := l.with(chunk{storage: kept}, m.rows*d.ld*4).bound(); bytes > l.maxBinding {
+			return fmt.Errorf("%w: %s are one matrix of %d x %d numbers, %d MiB in %s; a binding has at most %d MiB here: take a smaller model, or keep the matrices in q8_0 or q4_0",
+				gpu.ErrUnsupported, m.names, m.rows, d.ld, bytes>>20, kept, l.maxBinding>>20)
 		}
 	}
 	return nil

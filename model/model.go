@@ -251,7 +251,8 @@ func (m *Model) Tensors() []NamedTensor { return m.layout.named(m.params, "") }
 
 // PassTensors are Tensors as the passes read them, and not more exact: where a matrix is
 // kept in bf16 it is written so. A model of the same config that is given them computes the
-// same bits.
+// same bits, but for matrices in blocks: those that a GGUF file brought may get other factors
+// when they are packed again.
 func (m *Model) PassTensors() []NamedTensor {
 	out := m.layout.named(m.params, "")
 	packed := map[string]bool{}

@@ -65,6 +65,20 @@ func (c chunk) unpacked() int {
 	return c.size
 }
 
+// bound is the larger of its buffers. What is kept in blocks is frozen, and never float32.
+func (c chunk) bound() int {
+	if c.storage.Blocked() {
+		return c.packed()
+	}
+	return c.size
+}
+
+// with is the chunk with so many bytes of float32 more, up to where the next region begins.
+func (l *tensors) with(c chunk, bytes int) chunk {
+	c.size = (c.size + bytes + l.align - 1) / l.align * l.align
+	return c
+}
+
 // place reserves a region in the last chunk of its kind, or in a new one.
 func (l *tensors) place(rows, cols int, decay bool) *region {
 	return l.placeAs(rows, cols, decay, F32)
@@ -74,7 +88,7 @@ func (l *tensors) place(rows, cols int, decay bool) *region {
 func (l *tensors) placeAs(rows, cols int, decay bool, storage Dtype) *region {
 	r := &region{rows: rows, cols: cols, chunk: -1}
 	for i := len(l.chunks) - 1; i >= 0; i-- {
-		if c := l.chunks[i]; c.decay == decay && c.storage == storage && c.size+r.bytes() <= l.maxBinding {
+		if c := l.chunks[i]; c.decay == decay && c.storage == storage && l.with(c, r.bytes()).bound() <= l.maxBinding {
 			r.chunk, r.off = i, c.size
 			break
 		}
@@ -83,7 +97,7 @@ func (l *tensors) placeAs(rows, cols int, decay bool, storage Dtype) *region {
 		r.chunk = len(l.chunks)
 		l.chunks = append(l.chunks, chunk{decay: decay, storage: storage})
 	}
-	l.chunks[r.chunk].size = (r.off + r.bytes() + l.align - 1) / l.align * l.align
+	l.chunks[r.chunk] = l.with(l.chunks[r.chunk], r.bytes())
 	return r
 }
 

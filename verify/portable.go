@@ -25,6 +25,13 @@ type Portable interface {
 	Judge(row Problem, completion string) (v Verdict, settled bool)
 }
 
+// Renewable is a Portable that runs programs in something that it starts once for many of
+// them, and that therefore has one layout of addresses for all.
+type Renewable interface {
+	// Renew starts it anew for the programs that follow.
+	Renew()
+}
+
 // Question asks a verifier about a completion.
 type Question struct {
 	Verifier   Portable

@@ -22,12 +22,16 @@ import (
 	"github.com/rlzero/rlzero/rl/web"
 )
 
+// folder is what built has made, "" before.
+var folder string
+
 // built is the folder of the page, which make web builds once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "web")
 	if err != nil {
 		return "", err
 	}
+	folder = dir
 	out, err := exec.Command("make", "-C", "..", "web", "WEB="+dir).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("make web: %w\n%s", err, out)
@@ -37,8 +41,8 @@ var built = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := built(); err == nil {
-		os.RemoveAll(dir)
+	if folder != "" {
+		os.RemoveAll(folder)
 	}
 	os.Exit(code)
 }
@@ -215,6 +219,8 @@ func TestPage(t *testing.T) {
 	b.Eval("R.runs.get('sums').sizes['metrics.jsonl']", &size)
 	click(b, "One step")
 	b.Wait(fmt.Sprintf("R.runs.get('sums').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", size))
+	b.Eval("location.hash = '#/'", nil)
+	b.Wait("(document.querySelector('#kept') || {textContent: ''}).textContent.includes('may delete')")
 	quiet(t, b, "pause and step")
 
 	open(b, url) // the run ends with its page
@@ -232,13 +238,33 @@ func TestPage(t *testing.T) {
 	click(b, "Run its control")
 	finished(b, "sums-2-random")
 	quiet(t, b, "two runs and a control")
-	takesAway(t, b)
+	removes(t, b, "sums-2-random")
+	takesAway(t, b, url)
 	looks(t, b)
 }
 
+// removes starts a run, which has ended, twice and asks for its removal while its device
+// opens; then it removes it.
+func removes(t *testing.T, b *browser.Browser, run string) {
+	var ended []string
+	b.Eval(fmt.Sprintf(`(R.jobs.clear(), Promise.allSettled(["continue", "continue", "remove"].map((what) => R.program.ask(what, { run: %q }))).then((all) => all.map((r) => r.status + ((r.reason || {message: ""}).message.includes("in progress") ? " for one in progress" : ""))))`, run), &ended)
+	if want := []string{"fulfilled", "rejected for one in progress", "rejected for one in progress"}; !slices.Equal(ended, want) {
+		t.Errorf("two starts and a removal at once are %q, want %q", ended, want)
+	}
+	b.Wait(fmt.Sprintf("['finished', 'failed'].includes((R.jobs.get(%q) || {}).state)", run))
+	b.Eval(fmt.Sprintf("confirm = () => true; location.hash = '#/run/%s/now'", run), nil)
+	b.Wait("window.shownHash === location.hash")
+	click(b, "Remove")
+	b.Wait(fmt.Sprintf("location.hash === '#/' && window.shownHash === '#/' && !R.runs.has(%q)", run))
+	var status int
+	if b.Eval(fmt.Sprintf(`R.fetch("run/%s/recipe.toml").then((r) => r.status)`, run), &status); status != 404 {
+		t.Errorf("the recipe of a run that was removed has status %d, want 404", status)
+	}
+}
+
 // takesAway downloads a run and its model, and brings the model back: it writes what it
-// wrote before.
-func takesAway(t *testing.T, b *browser.Browser) {
+// wrote before, after other models were dropped and the page was loaded again too.
+func takesAway(t *testing.T, b *browser.Browser, url string) {
 	unpacked := func(model bool) map[string][]byte {
 		var data []byte
 		b.Eval(fmt.Sprintf(`R.program.ask("zip", { run: "sums-2", model: %v }).then(({ bytes }) => btoa(bytes.reduce((s, c) => s + String.fromCharCode(c), "")))`, model), &data)
@@ -266,12 +292,60 @@ func takesAway(t *testing.T, b *browser.Browser) {
 	files, err := json.Marshal(unpacked(true))
 	must(t, err)
 	sample := `R.program.ask("sample", { model: %q, prompt: "3 5 > 8:", n: 3, temperature: 1, tokens: 8, seed: 1 }).then(({ value }) => value)`
-	var was, is []string
+	var was []string
 	b.Eval(fmt.Sprintf(sample, "/runs/sums-2"), &was)
-	b.Eval(fmt.Sprintf(`R.program.ask("import", { name: "mine" }, Object.entries(%s).map(([name, data]) => ({ name, bytes: Uint8Array.from(atob(data), (c) => c.charCodeAt(0)) })))`, files), nil)
-	b.Eval(fmt.Sprintf(sample, "/models/mine"), &is)
-	if len(was) != 3 || !slices.Equal(was, is) {
-		t.Errorf("the model writes %q, and %q once it was brought back", was, is)
+	if len(was) != 3 {
+		t.Fatalf("the model of the run writes %q", was)
+	}
+	writes := func(path, when string) {
+		var is []string
+		if b.Eval(fmt.Sprintf(sample, path), &is); !slices.Equal(was, is) {
+			t.Errorf("the model writes %q, and %q once it was brought back %s", was, is, when)
+		}
+	}
+	drop(b, fmt.Sprintf("Object.entries(%s)", files))
+	b.Wait("document.querySelector('#model').value === '/models/mine'")
+	writes("/models/mine", "")
+
+	drop(b, `[["README.md", ""]]`)
+	b.Wait("document.querySelector('#ask .failed')")
+	drop(b, `[["model.safetensors", null]]`)
+	b.Wait("document.querySelector('#ask .failed').textContent.includes('at most 1')")
+	holds(t, b, "mine")
+
+	drop(b, fmt.Sprintf("Object.entries(%s)", files))
+	b.Wait("document.querySelector('#model').value === '/models/mine-2'")
+	b.Eval("confirm = () => true", nil)
+	click(b, "Remove the model")
+	b.Wait("![...document.querySelector('#model').options].some((o) => o.value === '/models/mine-2')")
+	holds(t, b, "mine")
+	quiet(t, b, "models")
+	open(b, url)
+	b.Wait("[...document.querySelector('#model').options].some((o) => o.value === '/models/mine')")
+	drop(b, fmt.Sprintf("Object.entries(%s)", files))
+	b.Wait("document.querySelector('#model').value === '/models/mine-2'")
+	writes("/models/mine", "and the page loaded again")
+	holds(t, b, "mine", "mine-2")
+}
+
+// drop drops the folder "mine" with files as [[name, base64]], null for one of 2 GiB.
+func drop(b *browser.Browser, files string) {
+	b.Eval("location.hash = '#/'", nil)
+	b.Wait("window.shownHash === '#/' && document.querySelector('.drop')")
+	b.Eval(fmt.Sprintf(`(() => {
+  const content = (name, data) => data === null ? { name, size: 2 ** 31 } : new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name);
+  const left = [%s.map(([name, data]) => ({ isFile: true, name, file: (yes) => yes(content(name, data)) })), []];
+  const folder = { isFile: false, name: "mine", createReader: () => ({ readEntries: (yes) => yes(left.shift()) }) };
+  document.querySelector(".drop").dispatchEvent(Object.assign(new Event("drop"), { dataTransfer: { items: [{ webkitGetAsEntry: () => folder }] } }));
+})()`, files), nil)
+}
+
+// holds checks which models the browser has.
+func holds(t *testing.T, b *browser.Browser, want ...string) {
+	t.Helper()
+	var names []string
+	if b.Eval(`R.program.ask("models").then(({ value }) => value)`, &names); !slices.Equal(names, want) {
+		t.Errorf("the browser has the models %q, want %q", names, want)
 	}
 }
 
@@ -334,7 +408,7 @@ func TestGPU(t *testing.T) {
 	write(b, small)
 	train(b)
 	b.Wait("R.runs.get('sums-2').rows.length > 3")
-	b.LoseGPU()
+	b.CrashGPU()
 	b.Wait("document.querySelector('.bar').textContent.includes('took the GPU away')")
 	b.Complaints() // the browser tells of its GPU too
 	click(b, "Continue")

@@ -78,30 +78,80 @@ func pack(_ *program, c call) (any, []byte, error) {
 	return map[string]string{"name": name + ".zip"}, out.Bytes(), nil
 }
 
-// importModel writes the files of a model: {name}, files -> where it is.
-func importModel(_ *program, c call) (any, []byte, error) {
-	var a struct{ Name string }
-	if err := c.read(&a); err != nil {
+// models are the names of the models that were dropped.
+func models(*program, call) (any, []byte, error) {
+	entries, err := os.ReadDir(modelsDir)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil, err
+}
+
+// importModel writes the files of a model to a folder of their own: {name}, files -> the
+// name that it got, which is another where there is one of that name.
+func importModel(p *program, c call) (any, []byte, error) {
+	name, _, err := modelOf(c)
+	if err != nil {
 		return nil, nil, err
 	}
-	if !fs.ValidPath(a.Name) || strings.Contains(a.Name, "/") || a.Name == "." {
-		return nil, nil, fmt.Errorf("%w: %q is not the name of a folder", lines.ErrInput, a.Name)
+	name = p.free(modelsDir, name)
+	dir := filepath.Join(modelsDir, name)
+	if err = c.writeFiles(dir); err == nil {
+		_, _, err = store.FindModel(dir)
 	}
-	dir := filepath.Join(modelsDir, a.Name)
+	if err != nil {
+		err = errors.Join(err, store.OS().Remove(dir))
+		delete(p.used, dir)
+		return nil, nil, err
+	}
+	return name, nil, nil
+}
+
+// writeFiles writes the files of a request to an empty folder.
+func (c call) writeFiles(dir string) error {
+	seen := map[string]bool{}
 	for i := range c.files.Length() {
 		file := c.files.Index(i)
 		name := file.Get("name").String()
 		if !fs.ValidPath(name) || name == "." {
-			return nil, nil, fmt.Errorf("%w: %q is not the name of a file", lines.ErrInput, name)
+			return fmt.Errorf("%w: %q is not the name of a file", lines.ErrInput, name)
 		}
+		if seen[name] {
+			return fmt.Errorf("%w: two files are called %s; bring one model at a time", lines.ErrInput, name)
+		}
+		seen[name] = true
 		data := make([]byte, file.Get("bytes").Get("length").Int())
 		js.CopyBytesToGo(data, file.Get("bytes"))
 		if err := store.Write(store.OS(), filepath.Join(dir, filepath.FromSlash(name)), data); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	_, _, err := store.FindModel(dir)
-	return dir, nil, err
+	return nil
+}
+
+// discard removes a model that was dropped: {name}.
+func discard(p *program, c call) (any, []byte, error) {
+	_, dir, err := modelOf(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	disk := store.OS()
+	err = errors.Join(disk.Remove(dir), disk.SyncDir(modelsDir))
+	delete(p.used, dir)
+	return nil, nil, err
+}
+
+// modelOf is the model of a request: {name}.
+func modelOf(c call) (name, dir string, err error) {
+	var a struct{ Name string }
+	if err := c.read(&a); err != nil {
+		return "", "", err
+	}
+	if !fs.ValidPath(a.Name) || strings.Contains(a.Name, "/") || a.Name == "." {
+		return "", "", fmt.Errorf("%w: %q is not the name of a folder", lines.ErrInput, a.Name)
+	}
+	return a.Name, filepath.Join(modelsDir, a.Name), nil
 }
 
 // sample lets a model continue a prompt: {model, prompt, chat, n, temperature, tokens,

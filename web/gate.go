@@ -48,14 +48,15 @@ func (g *gate) set(to pace) {
 	g.changed = make(chan struct{})
 }
 
-func (g *gate) now() pace {
+// now is the pace, and what is closed when it changes.
+func (g *gate) now() (pace, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.pace == stepping && g.written() > g.size {
 		g.pace = paused
 		g.stepped()
 	}
-	return g.pace
+	return g.pace, g.changed
 }
 
 // written is how long metrics.jsonl is.
@@ -77,10 +78,11 @@ func (g *gate) pass() {
 		breathe()
 		g.turn = time.Now()
 	}
-	for g.now() == paused {
-		g.mu.Lock()
-		changed := g.changed
-		g.mu.Unlock()
+	for {
+		to, changed := g.now()
+		if to != paused {
+			return
+		}
 		<-changed
 	}
 }

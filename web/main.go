@@ -54,10 +54,12 @@ var actions = map[string]action{
 	"check":    check,
 	"continue": resume,
 	"control":  control,
+	"discard":  discard,
 	"doctor":   certify,
 	"fetch":    fetch,
 	"go":       steer(running),
 	"import":   importModel,
+	"models":   models,
 	"pause":    steer(paused),
 	"remove":   remove,
 	"sample":   sample,
@@ -71,7 +73,7 @@ var actions = map[string]action{
 type program struct {
 	runs *page.Runs
 	jobs map[string]*job // by the name of the run's folder
-	used map[string]bool // names that this program has given out
+	used map[string]bool // folders whose names this program has given out
 	caps gpu.Caps        // of the device, once it was asked for
 }
 

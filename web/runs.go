@@ -44,7 +44,8 @@ func (j *job) tell(state, key, text string) {
 // Write shows the progress of the run.
 func (j *job) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
-		j.tell(string(j.gate.now()), "line", strings.TrimSpace(string(line)))
+		to, _ := j.gate.now()
+		j.tell(string(to), "line", strings.TrimSpace(string(line)))
 	}
 	return len(text), nil
 }
@@ -72,40 +73,51 @@ func (p *program) begin(r *recipe.Recipe) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	id = p.free(r.Name)
+	id = p.free(runsDir, r.Name)
 	return id, p.start(id, opened, false)
 }
 
-// free is a name for the folder of a run that no other has.
-func (p *program) free(name string) string {
+// free is a name for a folder that no other in its folder has.
+func (p *program) free(parent, name string) string {
 	id := name
 	for n := 2; ; n++ {
-		_, err := os.Stat(filepath.Join(runsDir, id))
-		if os.IsNotExist(err) && !p.used[id] {
-			p.used[id] = true
+		dir := filepath.Join(parent, id)
+		_, err := os.Stat(dir)
+		if os.IsNotExist(err) && !p.used[dir] {
+			p.used[dir] = true
 			return id
 		}
 		id = fmt.Sprintf("%s-%d", name, n)
 	}
 }
 
+// claim takes a run for one job. Until p.jobs has lost it again no other begins: work
+// that waits for the browser lets other requests in.
+func (p *program) claim(id string) (*job, error) {
+	if p.jobs[id] != nil {
+		return nil, fmt.Errorf("%w: the run %s is in progress", lines.ErrInput, id)
+	}
+	j := &job{id: id, gate: newGate(filepath.Join(runsDir, id))}
+	j.gate.stepped = func() { j.tell(string(paused), "", "") }
+	p.jobs[id] = j
+	return j, nil
+}
+
 // start opens a device and trains beside the requests.
 func (p *program) start(id string, opened *resolve.Opened, again bool) error {
-	if p.jobs[id] != nil {
-		return fmt.Errorf("%w: the run %s is in progress", lines.ErrInput, id)
-	}
-	dir := filepath.Join(runsDir, id)
-	j := &job{id: id, gate: newGate(dir)}
-	j.gate.stepped = func() { j.tell(string(paused), "", "") }
-	dev, err := openDevice(j.gate)
+	j, err := p.claim(id)
 	if err != nil {
 		return err
 	}
-	p.jobs[id] = j
+	dev, err := openDevice(j.gate)
+	if err != nil {
+		delete(p.jobs, id)
+		return err
+	}
 	caps := dev.Caps()
 	j.tell(string(running), "device", caps.Name)
 	go func() {
-		_, err := run.Train(context.Background(), run.Options{Opened: opened, Dir: dir, Resume: again, Device: dev, Show: j, Version: version, Report: reportOf})
+		_, err := run.Train(context.Background(), run.Options{Opened: opened, Dir: filepath.Join(runsDir, id), Resume: again, Device: dev, Show: j, Version: version, Report: reportOf})
 		dev.Close() // of one that is lost nothing is left to free
 		delete(p.jobs, id)
 		if err != nil {
@@ -214,10 +226,11 @@ func remove(p *program, c call) (any, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.jobs[id] != nil {
-		return nil, nil, fmt.Errorf("%w: the run %s is in progress", lines.ErrInput, id)
+	if _, err := p.claim(id); err != nil {
+		return nil, nil, err
 	}
-	p.used[id] = true // what was read of it stays with its name
+	defer delete(p.jobs, id)
+	p.used[dir] = true // what was read of it stays with its name
 	disk := store.OS()
 	return nil, nil, errors.Join(disk.Remove(dir), disk.SyncDir(runsDir))
 }

@@ -219,15 +219,6 @@ func (b *Browser) try(method string, params map[string]any, into any) error {
 	}
 }
 
-// LoseGPU ends the browser's GPU process, as a driver that resets does.
-func (b *Browser) LoseGPU() {
-	b.t.Helper()
-	session := b.session
-	b.session = "" // a command to the browser, and not to its page
-	b.call("Browser.crashGpuProcess", nil, nil)
-	b.session = session
-}
-
 // View sets the size of the page in CSS pixels and the colour scheme.
 func (b *Browser) View(width, height int, dark bool) {
 	b.t.Helper()
@@ -295,7 +286,10 @@ func (b *Browser) eval(script string, into any) error {
 // devices.
 func (b *Browser) CrashGPU() {
 	b.t.Helper()
+	session := b.session
+	b.session = "" // a command to the browser, and not to its page
 	b.call("Browser.crashGpuProcess", nil, nil)
+	b.session = session
 }
 
 // codes of the keys that are no letters.

@@ -133,6 +133,9 @@ func (q question) evaluate() (answer, error) {
 	}
 	a, err := m.Compile(c.facts)
 	if err != nil {
+		if q.Token["old"] == nil && q.Token["start"] == nil && slices.Contains(m.text(c.facts).Names(lossPart), "start") {
+			err = errors.New("there is no column token.old: the loss reads start, which is old where it is not given")
+		}
 		return answer{}, err
 	}
 	if c.table, err = a.Cut(c.table); err != nil {

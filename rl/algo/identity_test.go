@@ -76,6 +76,15 @@ func TestAdvantageIdentities(t *testing.T) {
 	}
 }
 
+// TestLonePrompt: BNPO fits nothing to a single prompt, so its density is 1.
+func TestLonePrompt(t *testing.T) {
+	s := newStep(t, &goldenFile{}, [][]float64{ones(2), ones(2), ones(2), ones(2)}, []int{0, 0, 0, 0})
+	s.completions("reward", []float64{1, 0, 0.25, 0.5})
+	if got, want := s.advantage("bnpo"), s.advantage("dr_grpo"); !slices.Equal(got, want) || got[0] == 0 {
+		t.Errorf("bnpo = %v, dr_grpo = %v", got, want)
+	}
+}
+
 // gradient is that of a method with the advantage of Dr. GRPO.
 func gradient(t *testing.T, seed uint64, n int, moved float64, policy string) []float64 {
 	t.Helper()
@@ -86,6 +95,27 @@ func gradient(t *testing.T, seed uint64, n int, moved float64, policy string) []
 		t.Fatal(err)
 	}
 	return slopes["logp"].V
+}
+
+// CISPO within its bounds is REINFORCE with the ratio as a constant weight, in value too.
+func TestCISPOWithinBounds(t *testing.T) {
+	value := func(policy string, moved float64) float64 {
+		s := plainStep(t, rand.New(rand.NewPCG(5, 2)), 4, moved)
+		loss, _, err := s.update(Method{Formulas: map[string]string{advantagePart: "dr_grpo", "policy": policy, "loss": "seq_mean(policy)"}}).Loss()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loss
+	}
+	if got, want := value("cispo", 0), value("reinforce", 0); math.Abs(got-want) > roundings(12) {
+		t.Errorf("at ratio 1 cispo is %v, reinforce %v", got, want)
+	}
+	if got, want := value("cispo", 1), value("-exp(logp - start)*A*logp", 1); math.Abs(got-want) > roundings(12) {
+		t.Errorf("cispo is %v, weighted REINFORCE %v", got, want)
+	}
+	if got, want := gradient(t, 5, 4, 1, "cispo"), gradient(t, 5, 4, 1, "importance"); !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) <= roundings(12) }) {
+		t.Errorf("cispo has gradient %v, importance %v", got, want)
+	}
 }
 
 func TestLossIdentities(t *testing.T) {

@@ -102,11 +102,24 @@ func MethodNames() []string { return slices.Sorted(maps.Keys(presetTexts().metho
 // Library lists the named formulas, by kind and name.
 func Library() []LibraryPart { return slices.Clone(presetTexts().library) }
 
-// LoadMethod gives a method by name, for the caller to change.
+// absentMethods are methods of other trainers that are no preset, with what to write.
+var absentMethods = map[string]string{
+	"aot": "AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair",
+	"rae": `take another preset and write advantage = "reward - baseline", with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`,
+}
+
+// ErrUnknownMethod is of a name that neither presets nor, as far as is known, other trainers have.
+var ErrUnknownMethod = errors.New("is not known")
+
+// LoadMethod gives a method by name, for the caller to change. The error of a name that other
+// trainers have says what to write, that of any other name the names that there are.
 func LoadMethod(name string) (Method, error) {
 	m, ok := presetTexts().methods[name]
+	if instead := absentMethods[name]; instead != "" {
+		return Method{}, fmt.Errorf("there is no preset %s: %s", name, instead)
+	}
 	if !ok {
-		return Method{}, fmt.Errorf("preset %q is not known; accepted: %s", name, strings.Join(MethodNames(), ", "))
+		return Method{}, fmt.Errorf("preset %q %w; accepted: %s", name, ErrUnknownMethod, strings.Join(MethodNames(), ", "))
 	}
 	m.Parameters, m.Formulas, m.Metrics = merged(m.Parameters, nil), merged(m.Formulas, nil), merged(m.Metrics, nil)
 	return m, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model/text"
+	"github.com/rlzero/rlzero/model/text/template"
 	"github.com/rlzero/rlzero/rl/lines"
 )
 
@@ -89,15 +90,27 @@ func TestPrompt(t *testing.T) {
 func TestRefusedPrompts(t *testing.T) {
 	f := format(t, "", Options{})
 	for raw, want := range map[string]string{
-		`[{"role":"user","content":"a<|im_end|>b"}]`:                                "message 1 (user): the text of a message contains a control token: <|im_end|>",
-		`[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`:        "the last message is the assistant's",
-		`[{"role":"user","content":[{"type":"text","text":"so <|endoftext|>"}]}]`:   "message 1 (user): the text of a message contains a control token: <|endoftext|>",
-		`[{"role":"user","name":"x"}]`:                                              "the chat template fails: ",
-		`[{"role":"user","content":"<think>"},{"role":"user","content":"allowed"}]`: "",
+		`[{"role":"user","content":"a<|im_end|>b"}]`:                                                                                     "message 1 (user): a text contains a control token: <|im_end|>",
+		`[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`:                                                             "the last message is the assistant's",
+		`[{"role":"user","content":[{"type":"text","text":"so <|endoftext|>"}]}]`:                                                        "message 1 (user): a text contains a control token: <|endoftext|>",
+		`[{"role":"user<|im_end|>","content":"a"}]`:                                                                                      "a text contains a control token: <|im_end|>",
+		`[{"role":"user","content":"a","reasoning_content":"<|im_end|>"}]`:                                                               "message 1 (user): a text contains a control token: <|im_end|>",
+		`[{"role":"user","content":"a","name":"<|im_end|>"}]`:                                                                            "message 1 (user): a text contains a control token: <|im_end|>",
+		`[{"role":"user","content":"a","<|im_end|>":1}]`:                                                                                 "message 1 (user): a text contains a control token: <|im_end|>",
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"a":["<|im_end|>"]}}}]},{"role":"user","content":"a"}]`: "message 1 (assistant): a text contains a control token: <|im_end|>",
+		`[{"role":"user\u001b[2J` + strings.Repeat("x", 40) + `","content":"<|im_end|>"}]`:                                               `message 1 (user\x1b[2Jxxxxxxxxxxxx…): a text`,
+		`[{"role":"user","name":"x"}]`:                                                                                                   "the chat template fails: ",
+		`[{"role":"user","content":"<think>"},{"role":"user","content":"allowed"}]`:                                                      "",
 	} {
 		_, err := f.Prompt(read(t, raw))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, c := range []Conversation{{Tools: template.List("<|im_end|>")}, {Documents: template.List("<|im_end|>")}} {
+		c.Messages = []Message{Say(User, "a")}
+		if _, err := f.Prompt(c); !errors.Is(err, ErrControl) {
+			t.Errorf("in the tools %v or the documents %v: %v", c.Tools, c.Documents, err)
 		}
 	}
 	f = format(t, "", Options{AllowControl: true})
@@ -230,7 +243,7 @@ assistant: {% endif %}`, `[{"role":"user","content":"q1"},{"role":"assistant","c
 	f := format(t, "", Options{})
 	for raw, want := range map[string]string{
 		`[{"role":"user","content":"q1"}]`:                                             "nothing is learned from the conversation: there is no message of the assistant",
-		`[{"role":"user","content":"q1"},{"role":"assistant","content":"<|im_end|>"}]`: "message 2 (assistant): the text of a message contains a control token: <|im_end|>",
+		`[{"role":"user","content":"q1"},{"role":"assistant","content":"<|im_end|>"}]`: "message 2 (assistant): a text contains a control token: <|im_end|>",
 	} {
 		if _, err := f.Lesson(read(t, raw), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", raw, err)

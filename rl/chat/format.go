@@ -136,8 +136,9 @@ func (f *Format) encode(t string) ([]int, error) {
 
 // Faults of a conversation that many rows of a file may share.
 var (
-	// ErrControl: the text of a message contains a control token.
-	ErrControl = errors.New("the text of a message contains a control token")
+	// ErrControl: a text of the conversation contains a control token: a message's content,
+	// its role or what else it has, or a text of the tools or documents.
+	ErrControl = errors.New("a text contains a control token")
 	// ErrSystem: there is a system message, and the template does not read it.
 	ErrSystem = errors.New("the chat template has no system role")
 	// ErrNothing: no token of the conversation is learned.
@@ -148,17 +149,38 @@ var (
 func (f *Format) check(c Conversation) error {
 	for i, m := range c.Messages {
 		if m.Role == System && f.system != nil {
-			return hint.With(fmt.Errorf("%s: %w: %w", c.name(i), ErrSystem, f.system), "put its text in front of the user's first message")
+			return fmt.Errorf("%s: %w: %w", c.name(i), ErrSystem, f.system)
 		}
-		if m.Text == "" || f.control {
-			continue
-		}
-		ids, err := f.tok.Encode(m.Text)
-		if err != nil {
+		if err := f.plain(m.fields, m.Text); err != nil {
 			return fmt.Errorf("%s: %w", c.name(i), err)
 		}
-		if at := slices.IndexFunc(ids, f.tok.Special); at >= 0 {
-			return fmt.Errorf("%s: %w: %s", c.name(i), ErrControl, f.tok.Decode(ids[at:at+1]))
+	}
+	if err := f.plain(c.Tools, ""); err != nil {
+		return fmt.Errorf("the tools: %w", err)
+	}
+	if err := f.plain(c.Documents, ""); err != nil {
+		return fmt.Errorf("the documents: %w", err)
+	}
+	return nil
+}
+
+// plain refuses control tokens in the texts of a value: a template may write any of them. It
+// also refuses content that the tokenizer cannot write; of the other texts, which may not
+// be written, that is found when the whole is encoded.
+func (f *Format) plain(value any, content string) error {
+	if f.control {
+		return nil
+	}
+	for t := range texts(value) {
+		if t == "" { // a tokenizer may refuse it
+			continue
+		}
+		ids, err := f.tok.Encode(t)
+		if err != nil && t == content {
+			return err
+		}
+		if at := slices.IndexFunc(ids, f.tok.Special); err == nil && at >= 0 {
+			return fmt.Errorf("%w: %s", ErrControl, f.tok.Decode(ids[at:at+1]))
 		}
 	}
 	return nil

@@ -3,10 +3,13 @@ package chat
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/model/text/template"
+	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // Roles that have a meaning here. Templates know others, such as "tool".
@@ -40,12 +43,37 @@ type Conversation struct {
 	added int // messages in front that Under added
 }
 
-// name is what an error calls message i: by its number among those that were given.
+// texts are the strings of a value of the template package, keys among them.
+func texts(value any) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for todo := []any{value}; len(todo) > 0; {
+			next := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			switch v := next.(type) {
+			case string:
+				if !yield(v) {
+					return
+				}
+			case *template.Dict:
+				vars := v.Vars()
+				for _, key := range slices.Sorted(maps.Keys(vars)) {
+					todo = append(todo, key, vars[key])
+				}
+			default:
+				items, _ := template.Items(v)
+				todo = append(todo, items...)
+			}
+		}
+	}
+}
+
+// name is what an error calls message i: by its number among those that were given, and by
+// its role, which is text of others.
 func (c Conversation) name(i int) string {
 	if i < c.added {
 		return "the system message"
 	}
-	return fmt.Sprintf("message %d (%s)", i+1-c.added, c.Messages[i].Role)
+	return fmt.Sprintf("message %d (%s)", i+1-c.added, terminal.Line(c.Messages[i].Role, 20))
 }
 
 // Question is the text of the last message of the user; "" without one.

@@ -28,7 +28,7 @@ type catalogue struct {
 var (
 	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
-	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names}
+	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entry: recipeOf}
 	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames}
 	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
 
@@ -125,6 +125,16 @@ func taskNames() []string {
 		names = append(names, f.Name)
 	}
 	return names
+}
+
+// recipeOf is the recipe of a system for its id, the first if it has several.
+func recipeOf(name string) string {
+	for _, p := range presets.All() {
+		if slices.Contains(p.Systems, name) {
+			return p.Name
+		}
+	}
+	return name
 }
 
 // metricEntry is eval/pass@K for eval/pass@8.

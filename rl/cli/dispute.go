@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // disputesDir is the folder of a run that keeps the results for which workers were
@@ -196,6 +198,10 @@ func (d *disputeLine) judgeAgain(c *cli.Context, file string) error {
 	own.Arithmetic = cmp.Or(own.Verifies[item.Engine.Verifier], own.Lacks[item.Engine.Verifier])
 	id := sha256.Sum256(d.Item)
 	d.show(c, hex.EncodeToString(id[:8]), own)
+	sure := slices.DeleteFunc(slices.Clone(here), func(v *verify.Verdict) bool { return v == nil })
+	if len(sure) == 0 {
+		return fmt.Errorf("nothing is judged here: the item asks for %s, this machine has %s, and no verdict is free of limits of time and memory", terminal.Message(item.Engine.Release), cmp.Or(terminal.Message(own.Arithmetic), "no such engine"))
+	}
 	equal := true
 	for _, who := range []struct {
 		name   string
@@ -204,18 +210,24 @@ func (d *disputeLine) judgeAgain(c *cli.Context, file string) error {
 		if who.answer == nil {
 			continue
 		}
-		found := "the same verdicts as here, where neither met a limit"
+		compared := 0
 		all, err := item.Read(who.answer)
+		found := ""
 		if err != nil {
 			found = fmt.Sprintf("a malformed answer: %v", err)
 		}
 		for k, v := range all {
-			if v != nil && here[k] != nil && !v.Agrees(*here[k]) {
+			if v == nil || here[k] == nil {
+				continue
+			}
+			compared++
+			if !v.Agrees(*here[k]) {
 				found = fmt.Sprintf("completion %d is %s with score %v, and here %s with %v", k+1, v.Verdict, v.Score, here[k].Verdict, here[k].Score)
 				equal = equal && who.name == "the worker"
 				break
 			}
 		}
+		found = cmp.Or(found, fmt.Sprintf("the same verdicts as here, in the %d of %d where neither met a limit", compared, len(here)))
 		fmt.Fprintf(c.App.Writer, "%s judged: %s\n", who.name, found)
 	}
 	if !equal {

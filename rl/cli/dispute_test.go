@@ -1,14 +1,21 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/rlzero/rlzero/rl/fleet/bus"
+	"github.com/rlzero/rlzero/rl/fleet/verdict"
 	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // TestDispute: the result of a wrong device is kept, and its item is drawn again: by a right
@@ -90,5 +97,21 @@ func TestRecall(t *testing.T) {
 	}
 	if err := next.recall(); !errors.Is(err, lines.ErrInput) {
 		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// TestJudgeNothing: where this machine has not the engine of a disputed item, nobody is
+// said to be right.
+func TestJudgeNothing(t *testing.T) {
+	item := verdict.Item{Engine: verify.Engine{Verifier: "code:javascript", Options: json.RawMessage("{}"), Release: "code:javascript, elsewhere"},
+		Asked: []verdict.Asked{{Row: json.RawMessage(`{"id":"a","question":""}`), Completions: []string{"no program"}}}}
+	right := verify.Reject("", "", "no program")
+	d := disputeLine{Worker: "w", Item: item.Encode(), Right: item.Answer([]*verify.Verdict{&right})}
+	d.Answer = d.Right
+	var out bytes.Buffer
+	c := cli.NewContext(&cli.App{Writer: &out, ErrWriter: &out}, flag.NewFlagSet("", flag.ContinueOnError), nil)
+	c.Context = t.Context()
+	if err := d.judgeAgain(c, "file"); err == nil || !strings.Contains(err.Error(), "the item asks for code:javascript, elsewhere") || strings.Contains(out.String(), "judged") {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }

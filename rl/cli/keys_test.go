@@ -17,7 +17,7 @@ func TestRecipeKeys(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	for _, want := range []string{"At the top\n  name ", "\n\n[stage.optimizer] of stages of kind sft, preference and rl\n", "Default 1e-06 (preference), 1e-06 (rl), 0.003 (sft).\n",
-		"One of constant, linear, cosine. Default \"linear\" (preference), \"constant\" (rl). For kind preference and rl.\n", "A whole number, at least 1 (tokens). Default 8192.\n"} {
+		"One of constant, linear, cosine, cosine_restarts, polynomial, inverse_sqrt, wsd. Default \"linear\" (preference), \"constant\" (rl). For kind preference and rl.\n", "A whole number, at least 1 (tokens). Default 8192.\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}

@@ -277,8 +277,9 @@ func evalCommand() *cli.Command {
 	return &cli.Command{
 		Name: "eval", Usage: "measure a model on held-out problems of a task, or on a file", ArgsUsage: "MODEL",
 		Description: `Samples --n completions of each problem and prints mean@n with its 95 % interval, unbiased
-pass@k (arXiv 2107.03374), maj@k and the score of the most likely completions. A run is
-measured on its own task unless --task or --data names another.
+pass@k (arXiv 2107.03374), pass^k, that all of k are right (arXiv 2406.12045), maj@k and
+the score of the most likely completions. A run is measured on its own task unless --task
+or --data names another.
 
 Examples:
    rlzero eval runs/first
@@ -286,7 +287,7 @@ Examples:
    rlzero eval model-folder --data problems.jsonl --verifier number --n 4 --k 1,4
 
 --json prints one object: {"task":"...","n":512,"samples":8,"mean":0.41,"mean_ci95":[..],
-"pass@1":..,"pass@8":..,"maj@8":..,"greedy":..,"not_scored":0,"mean_tokens":..}`,
+"pass@1":..,"pass@8":..,"pass^8":..,"maj@8":..,"greedy":..,"not_scored":0,"mean_tokens":..}`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "task", Usage: "task, or recipe with the task", DefaultText: "the task of the run"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task: `PATH=VALUE` (repeatable), such as task.settings.max_number=30"},

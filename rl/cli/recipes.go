@@ -20,7 +20,8 @@ Examples:
    rlzero recipes
    rlzero recipes length
    rlzero recipes 001-001
-   rlzero recipes show countdown-tiny`
+   rlzero recipes show countdown-tiny
+   rlzero recipes show 001-001`
 
 func recipesCommand() *cli.Command {
 	show := func(c *cli.Context, name string) error {

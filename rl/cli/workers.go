@@ -113,7 +113,7 @@ func (w *workers) openHub(c *cli.Context, asked string) error {
 		return err
 	}
 	w.notes = make(chan string, maxNotes)
-	o := bus.Options{Door: door, Card: w.own, Note: func(text string) {
+	o := bus.Options{Door: door, Card: w.own, Mode: w.options.Mode, Note: func(text string) {
 		select {
 		case w.notes <- text:
 		default:

@@ -6,7 +6,8 @@
 // Mean is the mean score, over problems of which a completion was scored, of the mean
 // over their scored completions: with verdicts of right and wrong it is pass@1. Its
 // interval is the 95 % interval of package stats. pass@k is the unbiased estimate of
-// Chen et al. (arXiv 2107.03374), over the problems with k scored completions; maj@k
+// Chen et al. (arXiv 2107.03374), over the problems with k scored completions, and
+// pass^k that of the chance that all of k are right (arXiv 2406.12045); maj@k
 // says whether the most frequent answer of the first k is right. A figure that nothing
 // supports is NaN.
 //

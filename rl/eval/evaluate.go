@@ -27,7 +27,7 @@ type Evaluator struct {
 type Question struct {
 	Problems []verify.Problem
 	N        int            // completions of each
-	K        []int          // for pass@k and maj@k
+	K        []int          // for pass@k, pass^k and maj@k
 	Params   rollout.Params // how they are drawn
 	Key      random.Key
 	Greedy   bool // measure the most likely completion of each problem too
@@ -166,6 +166,19 @@ func (r *Result) Outcomes() []Outcome {
 		out[i] = Outcome{t.scored(), t.right, t.sum}
 	}
 	return out
+}
+
+// PassHat is pass^k: the chance that all of k completions of a problem are right. NaN without a
+// problem that has k scored completions.
+func (r *Result) PassHat(k int) float64 {
+	sum, tried := 0.0, 0
+	for _, o := range r.Outcomes() {
+		if k <= o.Scored {
+			sum += stats.PassHatK(o.Scored, o.Right, k)
+			tried++
+		}
+	}
+	return sum / float64(tried)
 }
 
 // Metrics are the result's entries in metrics.jsonl.

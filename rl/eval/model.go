@@ -39,7 +39,7 @@ type Options struct {
 	Subject
 	Problems int
 	N        int                 // samples of each problem
-	K        []int               // for pass@k and maj@k
+	K        []int               // for pass@k, pass^k and maj@k
 	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
 	Seed     uint64              // of the sampler
 	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
@@ -80,6 +80,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		put(fmt.Sprintf("pass@%d", k), r.PassAt[k])
 	}
 	for _, k := range r.ks {
+		put(fmt.Sprintf("pass^%d", k), r.PassHat(k))
+	}
+	for _, k := range r.ks {
 		put(fmt.Sprintf("maj@%d", k), r.MajAt[k])
 	}
 	put("greedy", r.Greedy)
@@ -98,6 +101,7 @@ func (r Report) Table() string {
 	line(fmt.Sprintf("mean@%d", r.Samples), r.Mean, fmt.Sprintf("95 %%: %.1f to %.1f", 100*r.MeanCI[0], 100*r.MeanCI[1]))
 	for _, k := range r.ks {
 		line(fmt.Sprintf("pass@%d", k), r.PassAt[k], "")
+		line(fmt.Sprintf("pass^%d", k), r.PassHat(k), "")
 		line(fmt.Sprintf("maj@%d", k), r.MajAt[k], "")
 	}
 	line("greedy", r.Greedy, "")

@@ -24,6 +24,8 @@ type TrainerSide interface {
 	Announce(ctx context.Context, p Policy) error
 	// Offer gives an item to whoever takes it first.
 	Offer(ctx context.Context, item []byte) error
+	// Withdraw takes items back that nobody has taken, by their ids: they are answered.
+	Withdraw(items []Digest)
 	// Next waits for a result.
 	Next(ctx context.Context) (Delivery, error)
 }

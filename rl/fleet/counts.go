@@ -14,7 +14,7 @@ type Counts struct {
 	Audited    int // items checked in mode Exact
 	Refused    int // workers
 
-	Verdicts int // by workers, used
+	Verdicts int // by workers, used unchecked
 
 	DraftTokens int // drawn in mode Draft
 	KeptTokens  int // of them, as the workers drew them

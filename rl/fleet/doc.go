@@ -35,11 +35,13 @@
 //
 // In mode Exact workers also judge by the verifiers that run programs, see package verdict.
 // They answer what is settled; the rest the trainer judges by its own limits. It judges
-// beside them, from the last item on, so that nobody is waited for. A share of the items is judged again here. A worker whose
-// verdict differs is refused as one that draws wrongly, and the run looks back in the same
-// way; but where this machine does not come to one verdict twice, the program hangs on
-// chance, and the trainer's verdict is used. Reasons are not compared: what a program says
-// as it fails may have addresses of its process.
+// beside them, from the last item on, so that nobody is waited for. A share of the items is
+// judged again here, by the trainer's own limits, and its verdicts are used. A worker whose
+// verdicts differ at three items, where this machine comes to its own again in new
+// interpreters, is refused as one that draws wrongly, and the run looks back in the same
+// way. A single one may be chance, as of addresses, and is told. Reasons are not compared:
+// what a program says as it fails may have addresses of its process. Those of items that are
+// not checked are the worker's.
 //
 // # Waiting
 //

@@ -87,13 +87,14 @@ type Fleet struct {
 	canary  *job            // of the announced weights
 	earlier map[Digest]bool // ids of all canaries so far
 	key     []byte
-	given   []*job         // of earlier calls by the announced weights
-	trusted map[string]int // version of the first weights by which a worker answered what nobody checked
-	since   map[string]int // the same since its last canary with equal bits
-	judged  []*question    // by workers, and used, by the weights of now
-	told    map[string]int // what Remember was told last; nil: it is to be told
-	begun   *table         // handed out by Begin, for the Sample that follows; nil: nothing is
-	deaf    int            // workers of the last call, if none of them answered
+	given   []*job                     // of earlier calls by the announced weights
+	trusted map[string]int             // version of the first weights by which a worker answered what nobody checked
+	since   map[string]int             // the same since its last canary with equal bits
+	judged  []*question                // by workers, and used, by the weights of now
+	unlike  map[string]map[Digest]bool // items about which workers judged otherwise than this machine
+	told    map[string]int             // what Remember was told last; nil: it is to be told
+	begun   *table                     // handed out by Begin, for the Sample that follows; nil: nothing is
+	deaf    int                        // workers of the last call, if none of them answered
 	gaps    []time.Duration
 	counts  Counts
 }
@@ -105,7 +106,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)
@@ -186,6 +187,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 	if !answered {
 		f.deaf = f.opt.Slots()
 	}
+	f.carrier.Withdraw(slices.Collect(maps.Keys(t.byID)))
 	f.given = append(f.given, t.jobs...)
 	return t.segments(), f.remember()
 }

@@ -450,6 +450,11 @@ func TestWorkEnds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	mute := NewMemory()
+	_ = mute.Offer(t.Context(), Item{}.Encode())
+	if err := Work(t.Context(), mute, "w", nil, drawing); err == nil || !strings.Contains(err.Error(), "verifies alone") {
+		t.Errorf("an item to draw: %v", err)
+	}
 	m := NewMemory()
 	_ = m.Offer(t.Context(), Item{Weights: Digest{1}}.Encode()) // nobody has these weights any more
 	go m.Close()

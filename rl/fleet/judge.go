@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -34,10 +35,21 @@ type question struct {
 
 // panel has the items of one call of Judge.
 type panel struct {
+	asks []verify.Question // of the call
 	all  []*question
 	byID map[Digest]*question
 	open int
+	also map[int]*verify.Verdict // by place: what the trainer found of an item that a worker closed
 }
+
+// A worker is refused when its verdicts about so many items are not those that this machine
+// comes to again and again. One may be chance: a program that asks for its addresses, or the
+// last bit of a function of the C library, which chooses by the processor.
+const unlikeMost = 3
+
+// bootsTried is in how many new interpreters this machine tries a program about which a
+// worker says otherwise: all programs of one have the same layout of addresses.
+const bootsTried = 3
 
 var _ rollout.Panel = (*Fleet)(nil)
 
@@ -51,7 +63,7 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 	f.forget()
 	p, err := f.convene(questions)
 	if err == nil {
-		err = f.hearings(ctx, p, questions)
+		err = f.hearings(ctx, p)
 	}
 	if err != nil {
 		return nil, err
@@ -69,12 +81,26 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 			f.judged = append(f.judged, q)
 		}
 	}
+	for at, v := range p.also {
+		if out[at] == nil {
+			out[at] = v
+		}
+	}
 	return out, f.remember()
 }
 
-// forget keeps no verdicts of earlier weights: their workers are trusted with them.
+// forget keeps no verdicts of earlier weights, nor what was drawn by them and the answer to
+// their canary: nobody can check these now. The workers are trusted with them.
 func (f *Fleet) forget() {
 	version := f.trainer.Version()
+	if f.version != version {
+		for _, j := range f.given {
+			if j.by != "" && !j.checked {
+				first(f.trusted, j.by, f.version)
+			}
+		}
+		f.given, f.canary = nil, nil
+	}
 	f.judged = slices.DeleteFunc(f.judged, func(q *question) bool {
 		if q.version != version {
 			first(f.trusted, q.by, q.version)
@@ -85,23 +111,27 @@ func (f *Fleet) forget() {
 
 // convene makes items of consecutive questions of one engine that a worker has.
 func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
-	p := &panel{byID: map[Digest]*question{}}
+	p := &panel{asks: questions, byID: map[Digest]*question{}, also: map[int]*verify.Verdict{}}
 	var last *question
+	var row []byte // that of the question before
 	bytesOf, size := 0, 0
+	judges := map[string]int{} // by release
 	for at, asks := range questions {
 		e, err := asks.Verifier.Engine()
-		n := 0
-		if err == nil {
+		n, counted := judges[e.Release]
+		if err == nil && !counted {
 			n = f.opt.Judges(e.Release)
+			judges[e.Release] = n
 		}
 		r := asks.Row
 		if n == 0 || !utf8.ValidString(r.ID) || !utf8.ValidString(r.Question) || !utf8.ValidString(r.Answer) { // JSON would change it
-			last = nil
+			last, row = nil, nil
 			continue
 		}
-		row, err := json.Marshal(r)
-		if err != nil {
-			return nil, fmt.Errorf("row %s: %w", r.ID, err)
+		if row == nil || !sameRow(r, questions[at-1].Row) {
+			if row, err = json.Marshal(r); err != nil {
+				return nil, fmt.Errorf("row %s: %w", r.ID, err)
+			}
 		}
 		more := len(row) + len(asks.Completion)
 		if more > askedBytes {
@@ -135,6 +165,10 @@ func (f *Fleet) convene(questions []verify.Question) (*panel, error) {
 	return p, nil
 }
 
+func sameRow(a, b verify.Problem) bool {
+	return a.ID == b.ID && a.Question == b.Question && a.Answer == b.Answer && maps.EqualFunc(a.Metadata, b.Metadata, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}
+
 func sameEngine(a, b verify.Engine) bool {
 	return a.Verifier == b.Verifier && a.Release == b.Release && bytes.Equal(a.Options, b.Options)
 }
@@ -142,7 +176,8 @@ func sameEngine(a, b verify.Engine) bool {
 // hearings offers the items of a panel and hears the answers until all are there. The
 // trainer judges too, from the last item on, also what a worker has in its hands: so nobody
 // is waited for.
-func (f *Fleet) hearings(ctx context.Context, p *panel, questions []verify.Question) error {
+func (f *Fleet) hearings(ctx context.Context, p *panel) error {
+	defer func() { f.carrier.Withdraw(slices.Collect(maps.Keys(p.byID))) }()
 	for _, q := range p.all {
 		if err := f.carrier.Offer(ctx, q.data); err != nil {
 			return err
@@ -151,13 +186,22 @@ func (f *Fleet) hearings(ctx context.Context, p *panel, questions []verify.Quest
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var hand sync.WaitGroup
-	defer hand.Wait()
-	defer stop()
 	type found struct {
 		by *question
 		of []*verify.Verdict
 	}
-	own := make(chan found)
+	own := make(chan found, 1) // more than one is never under way
+	defer func() {
+		stop()
+		hand.Wait() // for programs that run: what they come to is used where a worker has no verdict
+		select {
+		case mine := <-own:
+			for k, at := range mine.by.places {
+				p.also[at] = mine.of[k]
+			}
+		default:
+		}
+	}()
 	begin := func() {
 		q := p.last()
 		if q == nil {
@@ -165,11 +209,7 @@ func (f *Fleet) hearings(ctx context.Context, p *panel, questions []verify.Quest
 		}
 		q.here = true
 		hand.Go(func() {
-			of := judgeHere(ctx, q, questions)
-			select {
-			case own <- found{q, of}:
-			case <-ctx.Done():
-			}
+			own <- found{q, p.judgeHere(ctx, q)}
 		})
 	}
 	for begin(); p.open > 0; {
@@ -203,14 +243,17 @@ func (p *panel) last() *question {
 }
 
 // judgeHere judges an item by this machine's own limits, until the context ends.
-func judgeHere(ctx context.Context, q *question, questions []verify.Question) []*verify.Verdict {
+func (p *panel) judgeHere(ctx context.Context, q *question) []*verify.Verdict {
 	out := make([]*verify.Verdict, len(q.places))
-	verdict.SideBySide(ctx, len(out), func(k int) {
-		asks := questions[q.places[k]]
-		v := verify.Guard(func() verify.Verdict { return asks.Verifier.Verify(asks.Row, asks.Completion) })
-		out[k] = &v
-	})
+	verdict.SideBySide(ctx, len(out), func(k int) { out[k] = p.judgeOne(q, k) })
 	return out
+}
+
+// judgeOne judges a completion of an item.
+func (p *panel) judgeOne(q *question, k int) *verify.Verdict {
+	asks := p.asks[q.places[k]]
+	v := verify.Guard(func() verify.Verdict { return asks.Verifier.Verify(asks.Row, asks.Completion) })
+	return &v
 }
 
 // hear takes an answer. What is no answer to the panel's items is a late result, or a
@@ -232,13 +275,13 @@ func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) error {
 		if q.by == "" || disagree(answer, q.done) < 0 {
 			return nil
 		}
-		return f.recheck(ctx, q, said{q.by, q.done, q.item.Answer(q.done)}, said{d.Worker, answer, d.Result})
+		return f.recheck(ctx, p, q, said{q.by, q.done, q.item.Answer(q.done)}, said{d.Worker, answer, d.Result})
 	}
 	f.counts.Answered++
 	q.by, q.done = d.Worker, answer
 	p.open--
 	if f.audited(id) {
-		return f.recheck(ctx, q, said{d.Worker, answer, d.Result})
+		return f.recheck(ctx, p, q, said{d.Worker, answer, d.Result})
 	}
 	return nil
 }
@@ -258,57 +301,75 @@ type said struct {
 	answer   []byte // as it came
 }
 
-// recheck judges a question here, in place of its worker. Who answered otherwise is
-// refused, unless this machine does not come to one verdict itself: what programs do may
-// hang on the clock.
-func (f *Fleet) recheck(ctx context.Context, q *question, all ...said) error {
+// recheck judges a question here, by this machine's own limits: its verdicts are the
+// trainer's now. So a worker is checked too about what it calls settled and the trainer
+// cannot settle.
+func (f *Fleet) recheck(ctx context.Context, p *panel, q *question, all ...said) error {
 	f.counts.Audited++
-	q.checked = true
-	right := q.item.Judge(ctx)
-	if !slices.ContainsFunc(all, func(s said) bool { return disagree(s.verdicts, right) >= 0 }) {
-		return nil
-	}
-	q.done = right
-	for k, again := range q.item.Judge(ctx) {
-		if v := q.done[k]; v != nil && (again == nil || !again.Agrees(*v)) {
-			q.done[k] = nil
-		}
-	}
+	q.by, q.checked, q.done = "", true, p.judgeHere(ctx, q)
 	for _, s := range all {
 		k := disagree(s.verdicts, q.done)
-		if k < 0 {
+		if k < 0 || !p.again(ctx, q, k) {
 			continue
 		}
-		d := Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done),
-			Why: fmt.Sprintf("item %v, completion %d: its verdict is %s with score %v, and here it is %s with %v", digestOf(q.data), k+1, s.verdicts[k].Verdict, s.verdicts[k].Score, q.done[k].Verdict, q.done[k].Score)}
-		if err := f.refuse(ctx, f.outstanding(), d); err != nil {
+		id := digestOf(q.data)
+		why := fmt.Sprintf("item %v, completion %d: its verdict is %s with score %v, and here it is %s with %v", id, k+1, s.verdicts[k].Verdict, s.verdicts[k].Score, q.done[k].Verdict, q.done[k].Score)
+		if f.unlike[s.worker] == nil {
+			f.unlike[s.worker] = map[Digest]bool{}
+		}
+		f.unlike[s.worker][id] = true
+		if n := len(f.unlike[s.worker]); n < unlikeMost {
+			f.note("worker %s judges otherwise than this machine, whose verdict is used (%d of the %d items for which it would be refused): %s", s.worker, n, unlikeMost, why)
+			continue
+		}
+		if err := f.refuse(ctx, f.outstanding(), Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done), Why: why}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// judgeAgain checks the verdicts of a worker in earlier calls by the weights of now.
+// again says whether this machine comes to a verdict again, in new interpreters: what
+// programs do may hang on the clock, or on where they lie in memory.
+func (p *panel) again(ctx context.Context, q *question, k int) bool {
+	for range bootsTried {
+		if v, can := p.asks[q.places[k]].Verifier.(verify.Renewable); can {
+			v.Renew()
+		}
+		if ctx.Err() != nil || !p.judgeOne(q, k).Agrees(*q.done[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// judgeAgain checks the verdicts of a worker in earlier calls by the weights of now. What
+// this machine cannot settle is not relied on.
 func (f *Fleet) judgeAgain(ctx context.Context, worker, why string) error {
 	for _, q := range f.judged {
 		if q.by != worker || q.checked {
 			continue
 		}
 		f.counts.Audited++
-		if k := disagree(q.done, q.item.Judge(ctx)); k >= 0 {
-			return &rollout.LateError{Since: q.version, Err: fmt.Errorf("worker %s %s; another verdict of it, of item %v, is wrong too, and the run has used it", worker, why, digestOf(q.data))}
+		for k, right := range q.item.Judge(ctx) {
+			if was := q.done[k]; was != nil && (right == nil || !was.Agrees(*right)) {
+				return &rollout.LateError{Since: q.version, Err: fmt.Errorf("worker %s %s; another verdict of it, of item %v, is wrong too or cannot be checked, and the run has used it", worker, why, digestOf(q.data))}
+			}
 		}
 		q.checked = true
 	}
 	return nil
 }
 
-// disagree is the first completion about which two settled verdicts differ; -1: none.
+// disagree is the first completion about which two verdicts differ; -1: none. One that is
+// not scored, as on a machine that is too busy, says nothing.
 func disagree(a, b []*verify.Verdict) int {
 	for k := range a {
-		if a[k] != nil && b[k] != nil && !a[k].Agrees(*b[k]) {
+		if says(a[k]) && says(b[k]) && !a[k].Agrees(*b[k]) {
 			return k
 		}
 	}
 	return -1
 }
+
+func says(v *verify.Verdict) bool { return v != nil && v.Verdict != verify.NotScored }

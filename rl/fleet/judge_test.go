@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,15 +41,23 @@ func (v judgeOnPaper) Verify(row verify.Problem, completion string) verify.Verdi
 	return out
 }
 
+// Renew changes what is found of completions with "address".
+func (v judgeOnPaper) Renew() { booted.Add(1) }
+
+var booted atomic.Int64
+
 func (v judgeOnPaper) Judge(row verify.Problem, completion string) (verify.Verdict, bool) {
 	h := fnv.New64a()
+	if strings.Contains(completion, "address") {
+		fmt.Fprint(h, booted.Load())
+	}
 	fmt.Fprint(h, row.ID, row.Question, row.Answer, len(row.Metadata), completion)
 	x := h.Sum64()
 	out := verify.Accept(fmt.Sprint(x), "paper", "it is %x", x)
 	if x%3 == 0 {
 		out = verify.Reject(fmt.Sprint(x), "paper", "it is %x", x)
 	}
-	out.Values = map[string]float64{"x": float64(x), "nan": math.NaN()}
+	out.Values = map[string]float64{"x": float64(x)}
 	return out, !strings.Contains(completion, "slow")
 }
 
@@ -104,6 +112,7 @@ func (c *onItsWay) Deliver(ctx context.Context, worker string, answer []byte) er
 	if err != nil {
 		return err
 	}
+	time.Sleep(time.Millisecond) // each worker gets items
 	return c.WorkerSide.Deliver(ctx, worker, answer)
 }
 
@@ -124,7 +133,32 @@ func turned(i verdict.Item, answer []byte) ([]byte, error) {
 	return i.Answer(all), err
 }
 
+// sure has a verdict where an honest worker has none.
+func sure(i verdict.Item, answer []byte) ([]byte, error) {
+	all, err := i.Read(answer)
+	for k, v := range all {
+		if v == nil {
+			lie := verify.Accept("", "", "it ends in time")
+			all[k] = &lie
+		}
+	}
+	return i.Answer(all), err
+}
+
+// once turns the verdicts of the first item.
+func once() worker {
+	turn := true
+	return verifies(func(i verdict.Item, answer []byte) ([]byte, error) {
+		if turn {
+			turn = false
+			return turned(i, answer)
+		}
+		return answer, nil
+	})
+}
+
 var (
+	boasting = verifies(sure)
 	truthful = verifies(func(_ verdict.Item, answer []byte) ([]byte, error) { return answer, nil })
 	turning  = verifies(turned)
 	dying    = verifies(func(verdict.Item, []byte) ([]byte, error) { return nil, errors.New("killed") })
@@ -134,7 +168,8 @@ var (
 )
 
 // TestVerdicts: what a run comes to is equal with 0, 1 and 3 workers that judge, with one
-// that lies, dies, is slow, sends what is malformed or never has a verdict.
+// that lies, also where this machine does not settle, dies, is slow, sends what is malformed
+// or never has a verdict. A single other verdict refuses nobody.
 func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		workers []worker
@@ -151,15 +186,25 @@ func TestVerdicts(t *testing.T) {
 		"a slow":    {[]worker{slow, truthful}, "", Exact, true},
 		"all slow":  {[]worker{slow, slow}, "", Exact, false},
 		"malformed": {[]worker{cutting, truthful}, "malformed", Exact, true},
-		"shy":       {[]worker{shy}, "", Exact, false},
+		"shy":       {[]worker{shy}, "", Exact, true},
+		"a boaster": {[]worker{boasting, truthful}, "its verdict is", Exact, true},
+		"boasters":  {[]worker{boasting, boasting}, "its verdict is", Exact, false},
+		"once":      {[]worker{once()}, "", Exact, true},
 		"draft":     {[]worker{truthful}, "", Draft, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, tr := NewMemory(), &trainer{}
 			var notes []string
 			var disputes []Dispute
-			f := New(m, tr.asTrainer(), Options{Mode: c.mode, Audit: 1, Slots: fixed(0), Judges: func(string) int { return len(c.workers) - len(notes) },
-				Note: func(text string) { notes = append(notes, text) }, Disputed: func(d Dispute) error { disputes = append(disputes, d); return nil }})
+			var f *Fleet
+			f = New(m, tr.asTrainer(), Options{Mode: c.mode, Audit: 1, Slots: fixed(0), Judges: func(string) int { return len(c.workers) - f.Counts().Refused },
+				Note: func(text string) {
+					if strings.Contains(text, "is refused") {
+						notes = append(notes, text)
+					} else if !strings.Contains(text, "whose verdict is used") {
+						t.Errorf("%s: note %q", name, text)
+					}
+				}, Disputed: func(d Dispute) error { disputes = append(disputes, d); return nil }})
 			defer f.Close()
 			var running sync.WaitGroup
 			defer func() { m.Close(); running.Wait() }()
@@ -178,7 +223,10 @@ func TestVerdicts(t *testing.T) {
 				}
 			}
 			n := f.Counts()
-			if (n.Verdicts > 0) != (c.theirs || c.refused != "") || (n.Refused > 0) != (c.refused != "") || len(notes) != n.Refused {
+			if len(m.items) > 0 {
+				t.Errorf("%s: %d items are left that nobody waits for", name, len(m.items))
+			}
+			if (n.Answered > 0) != (c.theirs || c.refused != "") || (n.Refused > 0) != (c.refused != "") || len(notes) != n.Refused {
 				t.Errorf("%s: %+v, notes %q", name, n, notes)
 			}
 			for _, note := range notes {
@@ -241,8 +289,8 @@ func TestJudgeLooksBack(t *testing.T) {
 				}
 				tr.version, lies, f.opt.Audit = s.version, s.lies, s.audit
 				_, err = f.Judge(t.Context(), questionsOf(i, 20))
-				if s.audit == 0 && trusted["w"] != s.version {
-					t.Errorf("%s: step %d: trusted %v", name, i, trusted)
+				if s.audit == 0 && (trusted["w"] != s.version || f.Counts().Verdicts == 0) {
+					t.Errorf("%s: step %d: trusted %v, %+v", name, i, trusted, f.Counts())
 				}
 			}
 			var late *rollout.LateError
@@ -251,6 +299,69 @@ func TestJudgeLooksBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAddresses: nobody is refused for programs whose verdict hangs on where they lie in
+// memory, which is the same for all of one interpreter.
+func TestAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Audit: 1, Slots: fixed(0), Judges: func(string) int { return 1 }})
+		defer f.Close()
+		go turning(t.Context(), m, "w")
+		questions := questionsOf(0, 60)
+		for i := range questions {
+			questions[i].Completion += " address"
+		}
+		if _, err := f.Judge(t.Context(), questions); err != nil || f.Counts().Refused > 0 || f.Counts().Audited < unlikeMost {
+			t.Errorf("%v, %+v", err, f.Counts())
+		}
+	})
+}
+
+// TestHands: what the trainer is judging when workers close the last item is used where they
+// have no verdict, and not judged twice.
+func TestHands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(0), Judges: func(string) int { return 1 }})
+		defer f.Close()
+		go shy(t.Context(), m, "w")
+		questions := questionsOf(0, 60)
+		by, err := f.Judge(t.Context(), questions)
+		if err != nil || f.Counts().Here > 0 || by[56] == nil || !by[56].Agrees(questions[56].Verifier.Verify(questions[56].Row, questions[56].Completion)) || by[0] != nil {
+			t.Errorf("%v, %v, %v, %+v", by[56], by[0], err, f.Counts())
+		}
+	})
+}
+
+// TestLateCanary: the answer to a canary of weights that are no longer those of now is not
+// held against them.
+func TestLateCanary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(0), Judges: func(string) int { return 1 }})
+		defer f.Close()
+		requests := requestsOf(0, 4)
+		if _, err := f.Sample(t.Context(), requests); err != nil {
+			t.Fatal(err)
+		}
+		drawn, err := tr.Sample(t.Context(), f.canary.requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := Result{f.canary.item.ID(), drawn}.Encode()
+		tr.version = 1
+		go verifies(func(i verdict.Item, right []byte) ([]byte, error) {
+			return right, m.Deliver(t.Context(), "late", answer)
+		})(t.Context(), m, "w")
+		if _, err := f.Judge(t.Context(), questionsOf(1, 60)); err != nil || f.Counts().Refused > 0 {
+			t.Errorf("%v, %+v, %v", err, f.Counts(), f.policy.Refused)
+		}
+	})
 }
 
 // TestDrift: where a worker has other bits than at its last canary, without having joined

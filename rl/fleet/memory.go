@@ -103,6 +103,13 @@ func (m *Memory) Offer(_ context.Context, item []byte) error {
 	return nil
 }
 
+// Withdraw implements [TrainerSide].
+func (m *Memory) Withdraw(items []Digest) {
+	m.change(func() {
+		m.items = slices.DeleteFunc(m.items, func(q queued) bool { return slices.Contains(items, q.id) })
+	})
+}
+
 // Forget forgets how a worker computes: it has joined again.
 func (m *Memory) Forget(worker string) { m.change(func() { delete(m.tests, worker) }) }
 

@@ -40,6 +40,9 @@ func Work(ctx context.Context, c WorkerSide, name string, e Engine, judges ...st
 			}
 			continue
 		}
+		if e == nil {
+			return errors.New("an item that is to be drawn came to a worker that verifies alone")
+		}
 		item, err := DecodeItem(data)
 		if err != nil {
 			return fmt.Errorf("item: %w", err)

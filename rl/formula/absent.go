@@ -11,5 +11,9 @@ var absent = map[string]string{
 	"top_kl":           "log-probs of tokens that were not drawn are not kept; kl_near and dppo_kl judge by the drawn token",
 	"turns":            "a completion has one turn; cut it with lines, sentences, forks or a condition on tokens",
 	"nodes":            "completions of a group are no tree; cut them with lines, sentences, forks or a condition on tokens",
+	"jsd":              "whole distributions are not kept; k1, k2 and k3 judge by the drawn token",
+	"batch_place":      "nothing sorts the values of a batch; group_rank orders those of a group",
+	"aot":              "nothing sorts the margins of the batch, as AOT asks; the losses of preference look at each pair",
+	"rae":              `write reward - baseline, with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`,
 	"writer":           "one policy writes all completions of a stage",
 }

@@ -169,6 +169,10 @@ func TestFaults(t *testing.T) {
 		"fixed_length(logp, reward)":   "takes one length for the run",
 		"1 + ":                         "expected a value (a number, a name, a call or ( )), found the end",
 		"\"open":                       "is not closed",
+		"jsd(logp, 0.5)":               "there is no jsd: whole distributions are not kept; k1, k2 and k3 judge by the drawn token",
+		"batch_place(reward)":          "there is no batch_place: nothing sorts the values of a batch; group_rank orders",
+		"aot":                          "there is no aot: nothing sorts the margins",
+		"rae":                          "there is no rae: write reward - baseline, with a state",
 		"group_quantile(reward, logp)": "takes a constant",
 	} {
 		_, err := Compile(Text{Parts: map[string]string{"f": text}}, d.facts)

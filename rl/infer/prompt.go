@@ -2,8 +2,10 @@ package infer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/lines"
@@ -141,6 +143,9 @@ func (r *reader) open() error {
 
 // ids marks what is wrong with a conversation as bad input, and checks its ids.
 func (r *reader) ids(ids []int, err error) ([]int, error) {
+	if errors.Is(err, chat.ErrSystem) {
+		err = hint.With(err, "put its text in front of the user's first message")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

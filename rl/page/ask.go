@@ -39,7 +39,7 @@ func (r *Runs) Ask(target, ranges string) (status int, body []byte) {
 		return encode(nil, absent("there is nothing at this address"))
 	}
 	o := r.byID(parts[1])
-	v, err := r.of(o, parts[2], u.Query())
+	v, err := r.of(context.Background(), o, parts[2], u.Query())
 	if v != nil || err != nil {
 		return encode(v, err)
 	}
@@ -113,8 +113,9 @@ func (r *Runs) table(name string) (any, error) {
 	return nil, absent("there is nothing at this address")
 }
 
-// of is what is asked of a run besides its files; nil, if the name may be that of a file.
-func (r *Runs) of(o *run, name string, q url.Values) (any, error) {
+// of is what is asked of a run besides its files, until the context ends; nil, if the name
+// may be that of a file.
+func (r *Runs) of(ctx context.Context, o *run, name string, q url.Values) (any, error) {
 	if o == nil {
 		return nil, absent("there is no such run")
 	}
@@ -131,7 +132,7 @@ func (r *Runs) of(o *run, name string, q url.Values) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return o.search(query)
+		return o.search(ctx, query)
 	case "compare.json":
 		other := r.byID(q.Get("with"))
 		if other == nil {

@@ -62,7 +62,7 @@ func BenchmarkSearch(b *testing.B) {
 		c.q.Limit = 200
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				_, err := o.search(c.q)
+				_, err := o.search(b.Context(), c.q)
 				must(b, err)
 			}
 		})

@@ -215,7 +215,7 @@ func TestKeys(t *testing.T) {
 	b.Key("Escape")
 	b.Wait("!document.querySelector('dialog')")
 	b.Key("r")
-	b.Wait("location.hash === '#/'")
+	b.Wait("window.shownHash === '#/'")
 	b.Key("/")
 	b.Wait("document.activeElement.id === 'search'")
 	quiet(t, b, "the tour")
@@ -289,6 +289,32 @@ func TestReceipt(t *testing.T) {
 	b.Open(url+"#/run/sums-1/trust", "document.querySelectorAll('#receipt .verdict').length === 6")
 	if got := text(b, "#receipt"); strings.Count(got, "differs") != 1 {
 		t.Errorf("the receipt says %q", got)
+	}
+}
+
+// TestReloads: two reloads at once read each line once.
+func TestReloads(t *testing.T) {
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, shown(t)), "window.shownHash != null")
+	var got struct{ Rows, Timing, Evaluations [2]int }
+	b.Eval(`(async () => {
+  const want = R.runs.get("sums-1"), run = new R.Run({ ...want, files: want.sizes }), fetched = R.fetch;
+  R.runs.set(run.id, run);
+  R.fetch = async (...asked) => {
+    const answer = await fetched(...asked);
+    await new Promise((done) => setTimeout(done, 20)); // so that the second is asked before the first is read
+    return answer;
+  };
+  await Promise.all([R.reload([run.id]), R.reload([run.id])]);
+  R.fetch = fetched;
+  const both = (name) => [run[name].length, want[name].length];
+  return { Rows: both("rows"), Timing: both("timing"), Evaluations: both("evaluations") };
+})()`, &got)
+	for _, n := range [][2]int{got.Rows, got.Timing, got.Evaluations} {
+		if n[0] != n[1] || n[1] == 0 {
+			t.Errorf("the lines of a run that is read again: %+v", got)
+		}
 	}
 }
 

@@ -21,8 +21,11 @@ type dfa struct {
 	ends   []bool           // [state] a match ends with the text
 	next   [][utf8.RuneSelf]int32
 	rare   map[rareStep]int32 // next of the other characters
+	words  int                // of all sets
 	seen   []uint32           // [instruction] the last set that has it
 	made   uint32             // sets so far
+	forgot bool               // the states were dropped before
+	read   int                // bytes of former texts since then; less what of this text came before
 }
 
 type rareStep struct {
@@ -37,9 +40,18 @@ const (
 	firstState
 )
 
-// maxStates bounds the memory of a dfa to some megabytes: all states are dropped then, and
-// made again.
-const maxStates = 4096
+// maxStates and maxWords bound the memory of a dfa: all states are dropped then, and made
+// again. A state has 512 bytes of next and 8 for each word of its set, which is there a
+// second time as a key: 10 MB in all, and one set more.
+const (
+	maxStates = 4096
+	maxWords  = 1 << 20
+)
+
+// bytesPerState is how many bytes of text a state has to serve, lest making states takes
+// longer than package regexp does without them: 10 in RE2
+// (https://github.com/google/re2/blob/main/re2/dfa.cc).
+const bytesPerState = 10
 
 // edges are the conditions that a dfa knows: the begin and the end of the text.
 const edges = syntax.EmptyBeginText | syntax.EmptyEndText
@@ -60,7 +72,8 @@ func newDFA(tree *syntax.Regexp) *dfa {
 
 // forget drops the states but the first, which every text begins in.
 func (d *dfa) forget() {
-	d.states, d.rare = map[string]int32{}, map[rareStep]int32{}
+	d.states, d.rare, d.words = map[string]int32{}, map[rareStep]int32{}, 0
+	clear(d.sets) // else the array keeps them alive
 	d.sets, d.ends, d.next = d.sets[:0], d.ends[:0], d.next[:0]
 	d.made++
 	set, done := d.follow(nil, uint32(d.prog.Start), syntax.EmptyBeginText)
@@ -69,15 +82,17 @@ func (d *dfa) forget() {
 	}
 }
 
-// match says whether a text holds a match.
-func (d *dfa) match(text []byte) bool {
+// match says whether a text holds a match. It gives up where states are rarely met again,
+// from the second time on that there is no room for more.
+func (d *dfa) match(text []byte) (holds, gaveUp bool) {
 	s := d.first
 	if len(text) == 0 { // its begin is its end
 		d.made++
 		_, done := d.follow(nil, uint32(d.prog.Start), edges)
-		return done
+		return done, false
 	}
-	for i := 0; i < len(text) && s != found; {
+	i := 0
+	for i < len(text) && s != found {
 		r, size, next := rune(text[i]), 1, unknown
 		if r < utf8.RuneSelf {
 			next = d.next[s-firstState][r]
@@ -86,15 +101,19 @@ func (d *dfa) match(text []byte) bool {
 			next = d.rare[rareStep{s, r}]
 		}
 		if next == unknown {
-			next = d.step(s, r)
+			if next = d.step(s, r, i); next == unknown {
+				return false, true
+			}
 		}
 		s, i = next, i+size
 	}
-	return s == found || d.ends[s-firstState]
+	d.read += i
+	return s == found || d.ends[s-firstState], false
 }
 
-// step makes the state behind a character. A match may begin anywhere.
-func (d *dfa) step(s int32, r rune) int32 {
+// step makes the state behind a character at a place of the text; unknown: it gives up. A
+// match may begin anywhere.
+func (d *dfa) step(s int32, r rune, at int) int32 {
 	d.made++
 	set, done := d.follow(nil, uint32(d.prog.Start), 0)
 	for _, pc := range d.sets[s-firstState] {
@@ -104,8 +123,12 @@ func (d *dfa) step(s int32, r rune) int32 {
 	}
 	next := found
 	if !done {
-		if len(d.sets) >= maxStates {
+		if len(d.sets) >= maxStates || d.words+len(set) > maxWords {
+			if d.forgot && d.read+at < bytesPerState*len(d.sets) {
+				return unknown
+			}
 			d.forget()
+			d.forgot, d.read = true, -at
 			return d.state(set)
 		}
 		next = d.state(set)
@@ -132,7 +155,8 @@ func (d *dfa) state(set []uint32) int32 {
 	if !ok {
 		s = int32(len(d.sets)) + firstState
 		d.states[string(key)] = s
-		d.sets, d.next = append(d.sets, set), append(d.next, [utf8.RuneSelf]int32{})
+		d.sets, d.next = append(d.sets, slices.Clone(set)), append(d.next, [utf8.RuneSelf]int32{})
+		d.words += len(set)
 		d.made++
 		ends := false
 		for _, pc := range set {

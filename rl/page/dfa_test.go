@@ -1,13 +1,15 @@
 package page
 
 import (
+	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
 	"strings"
 	"testing"
 )
 
-// sameAsRegexp fails where a dfa and package regexp disagree; false: there is no dfa.
+// sameAsRegexp fails where a dfa that does not give up and package regexp disagree; false:
+// there is no dfa.
 func sameAsRegexp(t *testing.T, expression, text string) bool {
 	t.Helper()
 	re, err := regexp.Compile(expression)
@@ -21,7 +23,8 @@ func sameAsRegexp(t *testing.T, expression, text string) bool {
 		return false
 	}
 	for range 2 { // with states that are new, and with known ones
-		if got, want := d.match([]byte(text)), re.MatchString(text); got != want {
+		got, gaveUp := d.match([]byte(text))
+		if want := re.MatchString(text); !gaveUp && got != want {
 			t.Errorf("%q in %q: %v, want %v", expression, text, got, want)
 		}
 	}
@@ -46,18 +49,68 @@ func TestDFA(t *testing.T) {
 	}
 }
 
-// TestDFAStates: an expression that has more states than are kept finds the same.
-func TestDFAStates(t *testing.T) {
+// dfaOf is that of an expression.
+func dfaOf(t *testing.T, expression string) *dfa {
+	t.Helper()
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	must(t, err)
+	return newDFA(tree)
+}
+
+// letters are a and b in no order, each pause of them followed by as many z.
+func letters(size, every, z int) string {
+	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
-	for i := range 60_000 {
-		b.WriteByte("ab"[(i*i>>3^i>>5)&1])
-		if i%997 == 0 {
-			b.WriteString("é")
+	for i := 1; b.Len() < size; i++ {
+		b.WriteByte("ab"[random.IntN(2)])
+		if i%every == 0 {
+			b.WriteString(strings.Repeat("z", z))
 		}
 	}
-	text := b.String()
-	if !sameAsRegexp(t, "a[ab]{40}c", text) || !sameAsRegexp(t, "a[ab]{20}é", text) {
-		t.Error("there are no states")
+	return b.String()
+}
+
+// TestDFAForgets: an expression that has more states than are kept, each of which serves many
+// bytes, finds the same with those that are left.
+func TestDFAForgets(t *testing.T) {
+	const expression = "a[ab]{13}c"
+	text := letters(400_000, 14, 200) // 14 states at most for each 214 bytes
+	for _, end := range []string{"", "abbbbbaaaaabbbc", "abbbbbaaaaabbc"} {
+		d := dfaOf(t, expression)
+		got, gaveUp := d.match([]byte(text + end))
+		if want := regexp.MustCompile(expression).MatchString(text + end); got != want || gaveUp || !d.forgot {
+			t.Errorf("%q at the end: %v, want %v; gave up %v, forgot %v", end, got, want, gaveUp, d.forgot)
+		}
+	}
+}
+
+// TestDFAGivesUp: where states are not met again, package regexp goes on. What a dfa holds is
+// bounded by the words of its sets, however large one state is.
+func TestDFAGivesUp(t *testing.T) {
+	for _, c := range []struct{ expression, text string }{
+		{"a.{0,200}b.{0,200}Z", letters(1<<20, 1<<20, 0)},
+		{"a[ab]{40}c", letters(1<<20, 1<<20, 0)},
+		{"(" + strings.Repeat("a.{0,900}|", 12) + "x)Z", letters(2500, 2500, 0)},
+	} {
+		d := dfaOf(t, c.expression)
+		if _, gaveUp := d.match([]byte(c.text)); !gaveUp {
+			t.Errorf("%s: %d bytes are read with states", c.expression, len(c.text))
+		}
+		words := 0
+		for _, set := range d.sets[:cap(d.sets)] {
+			words += len(set)
+		}
+		if most := maxWords + len(d.prog.Inst); words > most {
+			t.Errorf("%s: the states hold %d words, want %d at most", c.expression, words, most)
+		}
+		m, err := Query{Text: c.expression, Regexp: true}.matcher()
+		must(t, err)
+		find, text := m.finder(), c.text[:min(len(c.text), 10_000)]
+		for _, end := range []string{"", "Z"} { // it gives up on the way; from the begin
+			if got, want := find([]byte(text+end)), m.re.MatchString(text+end); got != want {
+				t.Errorf("%s, %q at the end: %v, want %v", c.expression, end, got, want)
+			}
+		}
 	}
 }
 

@@ -47,7 +47,7 @@
 //
 // Steps count through all stages, offsets are bytes. A run is told from its files:
 // finished if it has a receipt, in progress if a log has changed in the last minute, and
-// stopped otherwise. What models wrote is hostile text: it is sent as JSON and set as text.
+// stopped otherwise. A file, which is read later, calls both unfinished. What models wrote is hostile text: it is sent as JSON and set as text.
 //
 // assets/uplot is a library of others, with its licence and hash beside it (B. Leeming's
 // uPlot, https://github.com/leeoniya/uPlot). Everything else is this package's own.

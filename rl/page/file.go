@@ -40,7 +40,7 @@ const maxAgainst = 105
 // File is the page as one HTML file: every file of the runs, and of completions and tokens
 // the steps that room has place for, in bytes, evenly over each run.
 func (r *Runs) File(room int) ([]byte, error) {
-	in := inline{Runs: r.describe(), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Methods: map[string][]Method{}, Against: map[string]json.RawMessage{}}
+	in := inline{Runs: inFile(r.describe()), Metrics: metrics.Table(), Files: map[string]map[string]string{}, Methods: map[string][]Method{}, Against: map[string]json.RawMessage{}}
 	share := room / (2 * len(in.Runs)) // of each of the two logs of a run
 	for _, o := range r.known() {
 		in.Files[o.id], in.Methods[o.id] = map[string]string{}, o.methods()
@@ -63,6 +63,17 @@ func (r *Runs) File(room int) ([]byte, error) {
 		}
 	}
 	return in.bundle(slices.Concat(scripts, screenScripts, mains))
+}
+
+// inFile are runs as a file tells of them: what it says of a run that is not finished has to
+// be true when it is read, and when it is written its logs are fresh in any case.
+func inFile(runs []Run) []Run {
+	for i := range runs {
+		if runs[i].State != "finished" {
+			runs[i].State = "unfinished"
+		}
+	}
+	return runs
 }
 
 // Contest is the page of a comparison, which is the JSON of package compare, as one HTML

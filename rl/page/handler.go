@@ -25,7 +25,7 @@ func (r *Runs) Handler() http.Handler {
 	})
 	mux.HandleFunc("GET /run/{id}/{file}", func(w http.ResponseWriter, q *http.Request) {
 		o, name := r.byID(q.PathValue("id")), q.PathValue("file")
-		v, err := r.of(o, name, q.URL.Query())
+		v, err := r.of(q.Context(), o, name, q.URL.Query())
 		if v != nil || err != nil {
 			reply(w, v, err)
 			return

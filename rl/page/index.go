@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,8 +153,8 @@ type Found struct {
 	Lines []json.RawMessage `json:"lines"` // the first of them
 }
 
-// search goes through the completions of a run, on all processors.
-func (o *run) search(q Query) (Found, error) {
+// search goes through the completions of a run, on all processors, until the context ends.
+func (o *run) search(ctx context.Context, q Query) (Found, error) {
 	match, err := q.matcher()
 	if err != nil {
 		return Found{}, err
@@ -182,7 +183,7 @@ func (o *run) search(q Query) (Found, error) {
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
-			parts[w], failed[w] = match.inSteps(f, steps[w*len(steps)/workers:(w+1)*len(steps)/workers], q.Limit)
+			parts[w], failed[w] = match.inSteps(ctx, f, steps[w*len(steps)/workers:(w+1)*len(steps)/workers], q.Limit)
 		})
 	}
 	wait.Wait()
@@ -208,14 +209,21 @@ func (m *matcher) finder() func(text []byte) bool {
 	if m.re == nil {
 		return func(text []byte) bool { return bytes.Contains(text, m.text) }
 	}
-	if d := newDFA(m.tree); d != nil {
-		return d.match
+	d := newDFA(m.tree)
+	return func(text []byte) bool {
+		if d != nil {
+			holds, gaveUp := d.match(text)
+			if !gaveUp {
+				return holds
+			}
+			d = nil
+		}
+		return m.re.Match(text)
 	}
-	return m.re.Match
 }
 
 // inSteps finds lines of steps, and returns the first of them.
-func (m *matcher) inSteps(f *os.File, steps []Step, limit int) (Found, error) {
+func (m *matcher) inSteps(ctx context.Context, f *os.File, steps []Step, limit int) (Found, error) {
 	var found Found
 	var buf []byte
 	find := m.finder()
@@ -232,6 +240,9 @@ func (m *matcher) inSteps(f *os.File, steps []Step, limit int) (Found, error) {
 			return found, err
 		}
 		for data := buf; len(data) > 0; {
+			if err := ctx.Err(); err != nil { // looked at here, as an expression can take long on one line
+				return found, err
+			}
 			at := bytes.Index(data, m.text)
 			if at < 0 {
 				break

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -165,14 +166,32 @@ func TestSearch(t *testing.T) {
 	} {
 		for _, limit := range []int{0, 1, 10} {
 			c.q.Limit = limit
-			found, err := runs.list[0].search(c.q)
+			found, err := runs.list[0].search(t.Context(), c.q)
 			if err != nil || found.Count != c.want || len(found.Lines) != min(limit, c.want) {
 				t.Errorf("%+v: %d of %d, %v; want %d", c.q, len(found.Lines), found.Count, err, c.want)
 			}
 		}
 	}
-	if _, err := runs.list[0].search(Query{Text: "(", Regexp: true}); err == nil {
+	if _, err := runs.list[0].search(t.Context(), Query{Text: "(", Regexp: true}); err == nil {
 		t.Error("a bad expression is accepted")
+	}
+}
+
+// TestSearchEnds: a search ends with the request: the browser that asked has gone away.
+func TestSearchEnds(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, "recipe.toml", "")
+	write(t, dir, "completions.jsonl", line(1, 0, 0, "x", "y", "right"))
+	runs, err := Open(dir)
+	must(t, err)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, query := range []string{"q=y", "q=y&regexp=1", "q=zebra"} {
+		w := httptest.NewRecorder()
+		runs.Handler().ServeHTTP(w, httptest.NewRequestWithContext(gone, "GET", "/run/run/search.json?"+query, nil))
+		if got := w.Body.String(); w.Code != statusBad || !strings.Contains(got, context.Canceled.Error()) {
+			t.Errorf("%s: %d %s", query, w.Code, got)
+		}
 	}
 }
 
@@ -205,6 +224,9 @@ func TestFile(t *testing.T) {
 				t.Errorf("something is loaded: %s", use)
 			}
 		}
+	}
+	if !strings.Contains(text, `"state":"unfinished"`) || strings.Contains(text, `"state":"running"`) {
+		t.Error("a file that is opened later says that the run is running")
 	}
 	data, err = runs.File(10)
 	must(t, err)

@@ -42,7 +42,7 @@ type Run struct {
 	ID    string           `json:"id"` // a part of addresses
 	Dir   string           `json:"dir"`
 	Group string           `json:"group"` // equal for runs that differ in their seed alone
-	State string           `json:"state"` // finished, running or stopped
+	State string           `json:"state"` // finished, running or stopped; in a file finished or unfinished
 	Files map[string]int64 `json:"files"` // bytes
 }
 

@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,6 +95,11 @@ func TestTry(t *testing.T) {
 		if r := get(t, h, path); r.StatusCode == 200 && strings.Contains(body(t, r), "secret") || path == "/nothing" && r.StatusCode != 404 {
 			t.Errorf("%s: status %d", path, r.StatusCode)
 		}
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	must(t, err)
+	if !strings.Contains(string(readme), "\nContent-Security-Policy: "+tryPolicy+"\n") {
+		t.Error("the README does not name the header that other servers have to send")
 	}
 	if _, err := Try(root); err == nil || !strings.Contains(err.Error(), "holds no index.html") {
 		t.Errorf("a folder without a page: %v", err)

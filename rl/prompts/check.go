@@ -32,7 +32,7 @@ type fault struct {
 
 var faults = []fault{
 	{chat.ErrControl, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name"},
-	{chat.ErrSystem, "where the recipe's [task] system is that message, write its text into prompt_template instead, in front of \"{question}\""},
+	{chat.ErrSystem, ""}, // see systemHint
 	{chat.ErrNothing, "take these rows out"},
 	{errNoChoice, "name the columns in the recipe, such as [task.columns] chosen = \"response_a\", or take these rows out"},
 	{errSame, "take these rows out: they say nothing"},
@@ -75,8 +75,12 @@ func (r *Renderer) Check(name string, rows []verify.Problem, l Limits) (notes []
 		if f != nil {
 			where, first := f.where(name, len(rows))
 			err := fmt.Errorf("%s: %w", where, first)
-			if faults[i].hint != "" {
-				err = hint.With(err, "%s", faults[i].hint)
+			advice := faults[i].hint
+			if faults[i].err == chat.ErrSystem {
+				advice = r.systemHint(f[0].row)
+			}
+			if advice != "" {
+				err = hint.With(err, "%s", advice)
 			}
 			all = append(all, err)
 		}
@@ -89,6 +93,21 @@ func (r *Renderer) Check(name string, rows []verify.Problem, l Limits) (notes []
 		notes = append(notes, fmt.Sprintf("%s: %s of the assistant read and not learned: %v", where, terminal.Count(turns, "turn", ""), first))
 	}
 	return notes, nil
+}
+
+// systemHint says where the text of a system message that the template does not read can go:
+// a prompt_template writes neither the problems of a family nor rows that are messages.
+func (r *Renderer) systemHint(row verify.Problem) string {
+	_, messages := row.Metadata[messagesKey]
+	switch {
+	case messages && r.style.System != "":
+		return "remove [task] system, and write its text into the first message of the user, in the rows"
+	case messages:
+		return "in the rows, write its text into the first message of the user"
+	case r.style.Task != nil:
+		return "remove [task] system: what the task says about answers then stands in front of the question"
+	}
+	return "remove [task] system, and write its text into prompt_template of the task, or of each [[task.source]], in front of \"{question}\""
 }
 
 // read is what a run does with a problem: it reads the prompt, and imitates the row.

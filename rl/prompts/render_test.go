@@ -188,7 +188,7 @@ func TestCheck(t *testing.T) {
 	slices.Reverse(rows) // faults are in the order of lines, whatever that of the rows
 	_, err = r.Check("f.jsonl", rows, Limits{Prompt: len(room)})
 	want := []string{
-		file + ": 2 of 5 rows (lines 2, 4): message 1 (user): the text of a message contains a control token: <|im_end|>",
+		file + ": 2 of 5 rows (lines 2, 4): message 1 (user): a text contains a control token: <|im_end|>",
 		file + `: line 3: prompt "long long long" has 33 tokens, but [task] max_prompt_tokens is 23: it is too long`,
 		file + `: line 5: prompt "broken": the chat template fails: `,
 	}
@@ -225,6 +225,30 @@ func TestCheck(t *testing.T) {
 	notes, err := rewriting.Check("f.jsonl", two, Limits{Lesson: 100})
 	if note := "f.jsonl: line 9: 1 turn of the assistant read and not learned: message 2 (assistant): the template changes the turn when the conversation goes on"; err != nil || !slices.Equal(notes, []string{note}) {
 		t.Errorf("%q %v", notes, err)
+	}
+}
+
+// TestSystemHint: where a template has no system role, the advice is one that the recipe
+// accepts.
+func TestSystemHint(t *testing.T) {
+	gcd, err := tasks.New("gcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, told := rowOf(t, `{"question":"U"}`), rowOf(t, `{"messages":[{"role":"user","content":"U"}]}`)
+	for want, x := range map[string]struct {
+		style Style
+		row   verify.Problem
+	}{
+		"remove [task] system: what the task says":              {Style{Form: Auto, System: "S", Task: gcd}, gcd.Draw(random.At(1, 0, 0), tasks.Train)},
+		"into the first message of the user, in the rows":       {Style{Form: Auto, System: "S"}, told},
+		"in the rows, write its text into the first message of": {Style{Form: Auto}, rowOf(t, `{"messages":[{"role":"system","content":"S"},{"role":"user","content":"U"}]}`)},
+		"into prompt_template of the task, or of each":          {Style{Form: Auto, System: "S"}, plain},
+	} {
+		_, err := rendererOf(t, withoutSystem, x.style).Check("rows", []verify.Problem{x.row}, Limits{Prompt: 100})
+		if hints := hint.All(err); !errors.Is(err, chat.ErrSystem) || len(hints) != 1 || !strings.Contains(hints[0], want) {
+			t.Errorf("%v: hints %q, want %q", err, hints, want)
+		}
 	}
 }
 

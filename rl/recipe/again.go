@@ -44,6 +44,11 @@ func (s *Stage) Stale() bool {
 	return s.SecondChance.When != "" || s.Replay.Store != "" || s.Lag > 0
 }
 
+// Reprompts says whether a stage may train what was sampled behind another prompt.
+func (s *Stage) Reprompts() bool {
+	return s.SecondChance.Show != "" && !s.SecondChance.TrainHint
+}
+
 // conditions are those that the stage has, by name.
 func (s *Stage) conditions() map[string]string {
 	all := map[string]string{whenPart: s.SecondChance.When, storePart: s.Replay.Store}

@@ -129,6 +129,10 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 	if preset := s.Algorithm.Preset; preset != "" {
 		if base, err = algo.LoadMethod(preset); err != nil {
 			known, p := algo.MethodNames(), at.With("preset")
+			if !errors.Is(err, algo.ErrUnknownMethod) { // the error says what to write
+				d.Fail(p, "%s: %v", d.Name(p), err)
+				return
+			}
 			d.Fail(p, "%s = %q is not known%s", d.Name(p), preset, settings.DidYouMean(preset, known, "accepted: "+strings.Join(known, ", ")))
 			return
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -257,27 +256,11 @@ type Optimizer struct {
 	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
 	ValueLR     float64    `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
 	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
-	Schedule    string     `toml:"schedule" in:"preference,rl" choice:"constant,linear,cosine" about:"learning rate after the warm-up; linear and cosine end near 0"`
 	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
 	Eps         float64    `toml:"eps" range:"(0,1)" about:"added to the root of the second moment"`
 	WeightDecay float64    `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only"`
 	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
-}
-
-// LearningRate is the rate of a step of a stage that has steps, counted from 0. The curve is
-// that of package schedule, begun one step early and ended one step late, so
-// that no step has rate 0.
-func (s *Stage) LearningRate(step int) float64 {
-	return s.Optimizer.LR * s.schedule().At(step+1)
-}
-
-// ValueLearningRate is the rate of the value head in an rl stage's step, counted from 0.
-func (s *Stage) ValueLearningRate(step int) float64 {
-	return cmp.Or(s.Optimizer.ValueLR, s.Optimizer.LR) * s.schedule().At(step+1)
-}
-
-func (s *Stage) schedule() schedule.Schedule {
-	return schedule.Schedule{Kind: s.Optimizer.Schedule, Steps: s.Steps + 1, WarmupSteps: s.Optimizer.WarmupSteps}
+	curve       `in:"preference,rl"`
 }
 
 func defaults() Recipe {
@@ -305,13 +288,13 @@ func stageDefaults(kind string) Stage {
 		s.SFT, s.RL = SFT{BatchSize: 32, MaxTokens: 1024, TestEvery: 50}, RL{Steps: 100}
 		s.CheckpointEvery = 100
 		s.Optimizer = adamW
-		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 10, "linear"
+		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.curve = 1e-6, 10, curveOf("linear")
 		s.Algorithm = Algorithm{Preset: "dpo"}
 	case KindRL:
 		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, EMADecay: 0.99, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
-		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.Schedule = 1e-6, 5, "constant"
+		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.curve = 1e-6, 5, curveOf("constant")
 		s.Sampling = Sampling{Temperature: 1, TopP: 1, Stop: []string{}, StopTokens: []int{}}
 		s.Algorithm = Algorithm{Preset: "grpo"}
 		s.SecondChance = secondChance{Replace: 1, PrefixShare: 0.5}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/settings"
@@ -272,6 +273,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft? (accepted: sft, preference, rl, eval)`},
 	{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, preference, rl, eval"},
 	{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo? (accepted: ` + strings.Join(algo.MethodNames(), ", ") + ")"},
+	{"preset of another trainer", `preset = "grpo"`, `preset = "rae"`, `FILE:36:1: stage.rl.algorithm.preset: there is no preset rae: take another preset and write advantage = "reward - baseline", with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`},
 	{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown? (rlzero tasks lists them all)`},
 	{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
 	{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
@@ -419,16 +421,64 @@ func TestLearningRate(t *testing.T) {
 		schedule string
 		want     []float64 // steps 0..5 of six, two of warm-up
 	}{
-		{"constant", []float64{.5, 1, 1, 1, 1, 1}},
-		{"linear", []float64{.5, 1, .8, .6, .4, .2}},
-		{"cosine", []float64{.5, 1, cosine(.2), cosine(.4), cosine(.6), cosine(.8)}},
+		{`"constant"`, []float64{.5, 1, 1, 1, 1, 1}},
+		{`"linear"`, []float64{.5, 1, .8, .6, .4, .2}},
+		{`"linear", floor = 0.5`, []float64{.5, 1, .9, .8, .7, .6}},
+		{`"cosine"`, []float64{.5, 1, cosine(.2), cosine(.4), cosine(.6), cosine(.8)}},
+		{`"cosine", cycles = 1`, []float64{.5, 1, cosine(.4), cosine(.8), cosine(1.2), cosine(1.6)}},
+		{`"cosine_restarts", cycles = 2.5`, []float64{.5, 1, cosine(.5), 1, cosine(.5), 1}},
+		{`"polynomial", power = 2`, []float64{.5, 1, .64, .36, .16, .04}},
+		{`"inverse_sqrt", timescale = 1`, []float64{.5, 1, math.Sqrt(1. / 2), math.Sqrt(1. / 3), .5, math.Sqrt(1. / 5)}},
+		{`"inverse_sqrt"`, []float64{.5, 1, math.Sqrt(2. / 3), math.Sqrt(2. / 4), math.Sqrt(2. / 5), math.Sqrt(2. / 6)}},
+		{`"wsd", decay_steps = 2`, []float64{.5, 1, 1, 1, 1, .5}},
+		{`"wsd", decay_steps = 4, floor = 0.2, decay_shape = "1-sqrt", warmup_shape = "cosine"`, []float64{.6, 1, 1, .6, 1 - .8*math.Sqrt(.5), 1 - .8*math.Sqrt(.75)}},
 	} {
-		s := Stage{RL: RL{Steps: 6}, Optimizer: Optimizer{LR: 2, WarmupSteps: 2, Schedule: c.schedule}}
+		r, err := Load("countdown-tiny", []string{"stage.rl.steps=6", "stage.rl.optimizer={lr = 2, warmup_steps = 2, schedule = " + c.schedule + "}"})
+		if err != nil {
+			t.Errorf("%s: %v", c.schedule, err)
+			continue
+		}
+		s := r.Stages[len(r.Stages)-1]
 		for step, want := range c.want {
 			// A handful of roundings of numbers of at most 2.
 			if got := s.LearningRate(step); math.Abs(got-2*want) > 16*0x1p-52 {
 				t.Errorf("%s step %d: %v, want %v", c.schedule, step, got, 2*want)
 			}
+		}
+	}
+}
+
+// TestScheduleKeys: every schedule can be written, and a key that would do nothing is refused.
+func TestScheduleKeys(t *testing.T) {
+	kinds := 0
+	for _, f := range settings.Fields(Optimizer{}) {
+		if f.Key != "schedule" {
+			continue
+		}
+		for _, kind := range f.Choice {
+			kinds++
+			s := schedule.Schedule{Kind: kind, Steps: 6, DecaySteps: 2}
+			if err := s.Validate(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if kinds != 7 {
+		t.Errorf("%d schedules", kinds)
+	}
+	for set, want := range map[string]string{
+		`schedule = "constant", floor = 0.1`:               `optimizer.floor = 0.1 would do nothing: it goes with schedule = linear, cosine, cosine_restarts, polynomial, wsd, and schedule is "constant"`,
+		`schedule = "linear", cycles = 2`:                  "optimizer.cycles = 2.0 would do nothing",
+		`schedule = "cosine", power = 2`:                   "optimizer.power = 2.0 would do nothing",
+		`schedule = "wsd", decay_steps = 1, timescale = 2`: "optimizer.timescale = 2.0 would do nothing",
+		`schedule = "linear", decay_shape = "cosine"`:      `optimizer.decay_shape = "cosine" would do nothing`,
+		`schedule = "wsd"`:                                 "optimizer.decay_steps = 0 is out of range; accepted: 1 to steps - warmup_steps = 4",
+		`schedule = "wsd", decay_steps = 5`:                "optimizer.decay_steps = 5 is out of range",
+		`schedule = "wds"`:                                 "schedule",
+	} {
+		_, err := Load("countdown-tiny", []string{"stage.rl.steps=6", "stage.rl.optimizer={warmup_steps = 2, " + set + "}"})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", set, err, want)
 		}
 	}
 }

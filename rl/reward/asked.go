@@ -29,7 +29,7 @@ type Answer struct {
 // scores are the facts that models are asked for.
 var scores = []fact{
 	score("score_of", "nats", "log-prob of a text, such as row.answer, after the prompt, or after the completion without its end token; by the policy before the step's updates, by the reference or by the moving average of the policy's weights. The sum over the text's tokens at temperature 1. Costs a forward pass",
-		"probability of the reference answer as a reward: RLPR, arXiv 2506.18254"),
+		"likelihood of the reference answer as a reward: VeriFree, arXiv 2505.21493"),
 	score("mean_score_of", "nats", "the same divided by the number of the text's tokens: exp(-mean_score_of(...)) is the text's perplexity. Costs a forward pass",
 		"perplexity of the reference answer as a reward: NOVER, arXiv 2505.16022"),
 	score("mean_probability_of", "", "the mean of the probabilities of the text's tokens, which one unlikely token does not make small, as it does their product exp(score_of(...)). Costs a forward pass",

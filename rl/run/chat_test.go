@@ -145,7 +145,7 @@ decay_steps = 1
 	_, err = chatRun(t, filepath.Join(t.TempDir(), "run"), start, data, text, false)
 	for _, want := range []string{
 		"rows.jsonl: 2 of 44 rows (lines 41, 44): nothing is learned from the conversation: there is no message of the assistant",
-		"rows.jsonl: line 42: message 1 (user): the text of a message contains a control token: <|im_end|>",
+		"rows.jsonl: line 42: message 1 (user): a text contains a control token: <|im_end|>",
 		"rows.jsonl: line 43: the row has 71 tokens, but max_tokens is 48: it is too long",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

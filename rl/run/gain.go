@@ -14,13 +14,16 @@ import (
 
 // gain lets workers draw completions, but for those of the first training step of this
 // process: the run draws them itself, and tells what part of the step they took. That
-// bounds what any number of workers can bring.
+// bounds what any number of workers can bring. With a lag, the steps that are drawn besides
+// before the run learns are the workers'.
 type gain struct {
 	own, workers rollout.Sampler
 	recipe       *recipe.Recipe
 	display      *display
-	seconds      float64 // that the completions of the step took so far
-	steps        int     // that they are of: with lag, the first step draws those after it too
+	seconds      float64 // that the completions of the first step took so far
+	theirs       float64 // that those of the steps after it took, which workers drew
+	steps        int     // of both
+	first        int     // the first step
 	told         bool
 }
 
@@ -34,24 +37,31 @@ func (g *gain) Begin(ctx context.Context, requests []rollout.Request) error {
 
 // Sample implements rollout.Sampler.
 func (g *gain) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
-	p := requests[0].Key.Purpose
-	if g.told || p == random.HeldOut || p == random.Probe {
+	key := requests[0].Key
+	if g.told || key.Purpose == random.HeldOut || key.Purpose == random.Probe {
 		return g.workers.Sample(ctx, requests)
 	}
-	if p == random.Sample {
+	if key.Purpose == random.Sample {
+		if g.steps == 0 {
+			g.first = key.Step
+		}
 		g.steps++
 	}
+	by, took := g.own, &g.seconds
+	if g.steps > 0 && key.Step != g.first {
+		by, took = g.workers, &g.theirs
+	}
 	began := time.Now()
-	out, err := g.own.Sample(ctx, requests)
-	g.seconds += time.Since(began).Seconds()
+	out, err := by.Sample(ctx, requests)
+	*took += time.Since(began).Seconds()
 	return out, err
 }
 
 // on implements observer.
 func (g *gain) on(e event) error {
 	if e.Kind == stepped && g.steps > 0 {
-		if n := float64(g.steps); !g.told {
-			g.display.show.Line("%s", gainOf(g.seconds/n, e.Timing["time/rollout_s"]/n+e.Timing["time/train_s"], g.recipe.Stages[e.At.Stage].RL))
+		if besides := e.Timing["time/rollout_s"] - g.seconds - g.theirs; !g.told { // such as rewards
+			g.display.show.Line("%s", gainOf(g.seconds, g.seconds+besides/float64(g.steps)+e.Timing["time/train_s"], g.recipe.Stages[e.At.Stage].RL))
 		}
 		g.told = true
 	}

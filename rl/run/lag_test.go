@@ -216,6 +216,7 @@ func TestLagging(t *testing.T) {
 		"no lag":                  {nil, false},
 		"no lag to correct":       {[]string{"stage.rl.algorithm.preset=tis"}, false},
 		"a replay to correct":     {[]string{"stage.rl.algorithm.preset=tis", `stage.rl.replay={store = "group_std(reward) > 0", share = 0.3, max_age = 9, size = 4}`}, false},
+		"a hint to correct":       {[]string{"stage.rl.algorithm.preset=tis", `stage.rl.second_chance={when = "group_max(task) < 1", show = "{target} {question}"}`}, false},
 		"a clipped ratio":         {[]string{"stage.rl.lag=1"}, true},
 		"old in the reward alone": {[]string{"stage.rl.lag=1", "stage.rl.algorithm.advantage=standard(reward - 0.1*sum(old))"}, true},
 		"a weight":                {[]string{"stage.rl.lag=1", "stage.rl.algorithm.weight=tis"}, false},
@@ -223,7 +224,7 @@ func TestLagging(t *testing.T) {
 	} {
 		r := shortRecipe(t, append(slices.Clone(small), c.sets...)...)
 		notes := strings.Join(train.Lagging(r), "\n")
-		if strings.Contains(notes, "warning: stage rl: the loss does not read old") != c.want || (notes == "") != slices.Contains([]string{"no lag", "a replay to correct"}, name) ||
+		if strings.Contains(notes, "warning: stage rl: the loss does not read old") != c.want || (notes == "") != slices.Contains([]string{"no lag", "a replay to correct", "a hint to correct"}, name) ||
 			strings.Contains(notes, "does nothing") != (name == "no lag to correct") {
 			t.Errorf("%s: %q", name, notes)
 		}
@@ -252,7 +253,8 @@ func (e early) Sample(ctx context.Context, requests []rollout.Request) ([][]roll
 }
 
 // TestLagBegins: with a lag, what workers draw is handed out before the run learns, and taken
-// before the weights change. The first step, by which the gain is measured, is not.
+// before the weights change. The first step, by which the gain is measured, is not; those that
+// are drawn with it are the workers'.
 func TestLagBegins(t *testing.T) {
 	for _, lag := range []int{0, 1, 3} {
 		var got, want []string
@@ -266,6 +268,9 @@ func TestLagBegins(t *testing.T) {
 		}
 		if _, err := Train(t.Context(), o); err != nil {
 			t.Fatal(err)
+		}
+		for step := 1; step <= lag; step++ {
+			want = append(want, fmt.Sprintf("sample %d by 0", step))
 		}
 		for version := 1; version+lag < 6; version++ { // one update a step
 			if lag > 0 {

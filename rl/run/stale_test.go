@@ -147,7 +147,7 @@ func TestNumbers(t *testing.T) {
 const stale = `stage.rl.algorithm.metrics={"my/gap" = "batch_token_max(abs(logp - start))", "my/stale" = "default(batch_token_max(abs(start - old), age > 0), 0)", "my/other" = "batch_token_max(abs(start - old), age == 0)", "my/foreign" = "batch_count(foreign)", "my/hinted" = "batch_count(hinted)", "my/fresh" = "batch_count(fresh)", "my/age" = "batch_max(age)", "my/share" = "batch_max(hint_share)"}`
 
 // TestSecondChance: each way replaces completions of groups that nothing solves, start is
-// what the policy makes of them, and something else is learnt than without.
+// what the policy makes of them, old what sampled them, and something else is learnt than without.
 func TestSecondChance(t *testing.T) {
 	without := resumed(t)
 	weights := map[string]string{"none": weightsOf(t, without)}
@@ -158,6 +158,7 @@ func TestSecondChance(t *testing.T) {
 	}{
 		"again":        {`again = 1.5, replace = 2`, 0, 0, 0},
 		"show":         {`show = "{target} {question}"`, 0, 4, 1},
+		"show, to old": {`show = "{target} {question}"`, 0, 4, 1},
 		"train_hint":   {`show = "{target} {question}", train_hint = true`, 0, 4, 1},
 		"prefix":       {`prefix = "answer", prefix_share = 0.6, replace = 0`, 0, 16, 0.6},
 		"rows":         {`rows = "answer"`, 4, 0, 0},
@@ -165,20 +166,27 @@ func TestSecondChance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := c.set
+			ratio := "exp(log_ratio)"
+			if name == "show, to old" {
+				ratio = "exp(logp - old)"
+			}
 			if name != "no condition" {
 				set += `, when = "group_max(task) < 1"`
 			}
-			dir := resumed(t, "task.max_prompt_tokens=12", stale, "stage.rl.second_chance={"+set+"}", "stage.rl.reward=random + 2*task")
+			dir := resumed(t, "task.max_prompt_tokens=12", stale, "stage.rl.second_chance={"+set+"}", "stage.rl.reward=random + 2*task", "stage.rl.algorithm.ratio="+ratio)
 			rows := metricRows(t, dir, "my/gap")
 			for _, row := range rows {
 				fresh := 16 - c.foreign - c.hinted
 				if name == "again" {
 					fresh = 8
 				}
-				for metric, want := range map[string]float64{"my/gap": 0, "my/other": 0, "my/foreign": c.foreign, "my/hinted": c.hinted, "my/fresh": fresh, "my/share": c.share, "policy/mismatch_kl": 0} {
+				for metric, want := range map[string]float64{"my/gap": 0, "my/foreign": c.foreign, "my/hinted": c.hinted, "my/fresh": fresh, "my/share": c.share, "policy/mismatch_kl": 0} {
 					if got := row[metric]; got != want && !(metric == "policy/mismatch_kl" && fresh == 0) {
 						t.Errorf("step %v: %s is %v, want %v", row["step"], metric, got, want)
 					}
+				}
+				if reprompted := strings.HasPrefix(name, "show"); row["my/other"].(float64) > 0 != reprompted {
+					t.Errorf("step %v: start is up to %v from old", row["step"], row["my/other"])
 				}
 				if row["policy/equal"] != row["policy/compared"] {
 					t.Errorf("step %v: %v of %v log-probs are equal", row["step"], row["policy/equal"], row["policy/compared"])

@@ -18,7 +18,8 @@
 //
 // An answer that has to follow a form (response_format, tools that have to be called) is
 // drawn under the guide of a grammar (model/grammar); with a response_format beside tools the
-// form is either. /v1/check takes the same keys, as the form decides what is drawn; "chat" says
+// form is either, and what is strict about a tool is refused where a text of the form could look
+// like its call (Llama 3). /v1/check takes the same keys, as the form decides what is drawn; "chat" says
 // that it was a chat, whose completions end in other tokens and may be calls. Calls of tools are taken out of the
 // text by the family of the chat template ([chat.Calls]); what is no call to the letter is
 // text. A stream tells a call when it is whole.

@@ -189,20 +189,8 @@ func (s *Server) chatPrompt(value json.RawMessage, name string, tools any) ([]in
 		return nil, f
 	}
 	for i, t := range turns {
-		at := element(name, i)
-		switch {
-		case s.calls == nil && (t.Role == toolRole || t.Calls != nil):
-			return nil, unsupported(at+".role", "%s", noCalls)
-		case t.Calls != nil:
-			if f := s.noControl(at+".tool_calls", t.given); f != nil {
-				return nil, f
-			}
-		}
-		for _, m := range [][2]string{{"name", t.Name}, {"tool_call_id", t.CallID}} {
-			quoted, _ := json.Marshal(m[1])
-			if f := s.noControl(at+"."+m[0], quoted); f != nil {
-				return nil, f
-			}
+		if s.calls == nil && (t.Role == toolRole || t.Calls != nil) {
+			return nil, unsupported(element(name, i)+".role", "%s", noCalls)
 		}
 	}
 	clean, err := json.Marshal(turns)
@@ -228,8 +216,6 @@ type turn struct {
 	Calls  []turnCall `json:"tool_calls,omitempty"`
 	CallID string     `json:"tool_call_id,omitempty"`
 	Name   string     `json:"name,omitempty"` // of a tool
-
-	given json.RawMessage // the calls as they came
 }
 
 // turnCall is a call of an earlier answer. Templates read its arguments as an object.
@@ -365,7 +351,6 @@ func readCalls(t *turn, name string, raw json.RawMessage) *fault {
 		}
 		t.Calls = append(t.Calls, c)
 	}
-	t.given, _ = json.Marshal(t.Calls) // of JSON and texts
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,9 +70,6 @@ func (s *Server) readTools(q *query) (forTemplate any, err *fault) {
 	if q.form != nil && choice.mode == "required" {
 		return nil, unsupported("response_format", `response_format is about text, and tool_choice asks for a call; accepted: one of them, or tool_choice "auto"`)
 	}
-	if err := s.noControl("tools", q.tools); err != nil {
-		return nil, err
-	}
 	q.callable = &callable{Calls: *s.calls}
 	for _, t := range tools {
 		if choice.name == "" || choice.name == t.name {
@@ -84,6 +80,11 @@ func (s *Server) readTools(q *query) (forTemplate any, err *fault) {
 	case choice.mode == "required":
 		q.form = s.callForm(q, tools)
 	case q.form != nil: // a call, or text of the form
+		if s.calls.Begin == "" { // what tells the two apart is the text alone, and both forms admit some
+			if err := q.unheld(tools); err != nil {
+				return nil, err
+			}
+		}
 		text, calls := *q.form, *s.callForm(q, tools)
 		q.form = &form{grammar.OneOf(calls.Form, text.Form), "tools", calls.key + " or " + text.key, []form{text, calls}}
 	default:
@@ -162,13 +163,17 @@ func readToolChoice(raw json.RawMessage, tools []tool) (toolChoice, *fault) {
 
 // unheld refuses what only a grammar can promise, where the model may answer as it likes.
 func (q *query) unheld(tools []tool) *fault {
+	with := `a tool_choice of "required" or of a function`
+	if q.callable.Begin != "" {
+		with += ", or with a response_format"
+	}
 	for i, t := range tools {
 		if t.strict {
-			return unsupported(element("tools", i)+".function.strict", `strict goes with a tool_choice of "required" or of a function, or with a response_format; accepted otherwise: false`)
+			return unsupported(element("tools", i)+".function.strict", "strict goes with %s; accepted otherwise: false", with)
 		}
 	}
 	if q.oneCall && q.callable.Between != "" {
-		return unsupported("parallel_tool_calls", `parallel_tool_calls false goes with a tool_choice of "required" or of a function, or with a response_format; accepted otherwise: true`)
+		return unsupported("parallel_tool_calls", "parallel_tool_calls false goes with %s; accepted otherwise: true", with)
 	}
 	return nil
 }
@@ -204,38 +209,6 @@ func (s *Server) marked(t string) string {
 		}
 	}
 	return t
-}
-
-// noControl refuses control tokens in the texts of JSON.
-func (s *Server) noControl(name string, raw []byte) *fault {
-	if s.o.Chat.AllowControl {
-		return nil
-	}
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return bad(name, "%s is not JSON", name)
-	}
-	for todo := []any{value}; len(todo) > 0; {
-		next := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		switch v := next.(type) {
-		case []any:
-			todo = append(todo, v...)
-		case map[string]any:
-			for _, k := range slices.Sorted(maps.Keys(v)) {
-				todo = append(todo, k, v[k])
-			}
-		case string:
-			ids, err := s.m.Tokenizer.Encode(v)
-			if v != "" && err != nil {
-				return bad(name, "%s: %v", name, err)
-			}
-			if slices.ContainsFunc(ids, s.m.Tokenizer.Special) {
-				return bad(name, "a text of %s contains a control token", name)
-			}
-		}
-	}
-	return nil
 }
 
 // toolCall is a call in an answer.

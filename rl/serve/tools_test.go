@@ -253,6 +253,26 @@ func TestToolsOrFormat(t *testing.T) {
 	}
 }
 
+// TestStrictBesideFormat: where calls have no begin, a text of the response_format can look like
+// one and then has no arguments of the schema. So what cannot be promised is refused.
+func TestStrictBesideFormat(t *testing.T) {
+	alike := `{"type":"json_schema","json_schema":{"schema":{"type":"object","properties":{"name":{"const":"add"},"parameters":{"type":"object","properties":{"evil":{"const":1}},"required":["evil"],"additionalProperties":false}},"required":["name","parameters"],"additionalProperties":false}}}`
+	for _, family := range []string{hermes, "llama3", "mistral"} {
+		s := calling(t, family, nil)
+		for _, format := range []string{alike, `{"type":"json_object"}`} {
+			for _, strict := range []bool{true, false} {
+				status, text := ask(t, s, "/v1/chat/completions", fmt.Sprintf(`{"messages":[{"role":"user","content":"go"}],"max_tokens":2,"tools":[{"type":"function","function":{"name":"add","strict":%v,"parameters":{"type":"object","properties":{"a":{"type":"integer","minimum":0,"maximum":9}},"required":["a"],"additionalProperties":false}}}],"response_format":%s}`, strict, format))
+				switch refused := strings.Contains(text, `strict goes with a tool_choice of \"required\" or of a function; accepted otherwise: false`); {
+				case strict && family == "llama3" && (status != 400 || !refused):
+					t.Errorf("%s, %s: %d %s", family, format, status, text)
+				case (!strict || family != "llama3") && status != 200:
+					t.Errorf("%s, strict %v, %s: %d %s", family, strict, format, status, text)
+				}
+			}
+		}
+	}
+}
+
 func TestToolsRefused(t *testing.T) {
 	s := calling(t, hermes, nil)
 	f := func(more string) string {
@@ -279,18 +299,19 @@ func TestToolsRefused(t *testing.T) {
 		}
 	}
 	for messages, want := range map[string]string{
-		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:            `its role is \"user\"`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                     `is not a JSON object`,
-		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                `has no name`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]`:                                      `has no arguments`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"},"nmae":"g"}]}]`:          `the key \"nmae\" is not known here`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","strict":true}}]}]`:       `the key \"strict\" is not known here`,
-		`[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f","arguments":"{}"}}]}]`:     `messages[0].tool_calls[0].type`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","arguments":"{}"}}]}]`:    `is there twice`,
-		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]}]`: `contains a control token`,
-		`[{"role":"tool","content":"a","tool_call_id":"<|im_end|>"}]`:                                          `contains a control token`,
-		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                   `answers a call`,
-		`[{"role":"function","content":"a"}]`:                                                                  `has taken the place of`,
+		`[{"role":"user","content":"a","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`:                                                 `its role is \"user\"`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[]"}}]}]`:                                                          `is not a JSON object`,
+		`[{"role":"assistant","tool_calls":[{"function":{"arguments":"{}"}}]}]`:                                                                     `has no name`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]`:                                                                           `has no arguments`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"},"nmae":"g"}]}]`:                                               `the key \"nmae\" is not known here`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","strict":true}}]}]`:                                            `the key \"strict\" is not known here`,
+		`[{"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f","arguments":"{}"}}]}]`:                                          `messages[0].tool_calls[0].type`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}","arguments":"{}"}}]}]`:                                         `is there twice`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"<|im_end|>\"}"}}]},{"role":"user","content":"go"}]`:       `contains a control token`,
+		`[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":\"\\u003c|im_end|>\"}"}}]},{"role":"user","content":"go"}]`: `contains a control token`,
+		`[{"role":"tool","content":"a","tool_call_id":"<|im_end|>"}]`:                                                                               `contains a control token`,
+		`[{"role":"user","content":"a","tool_call_id":"x"}]`:                                                                                        `answers a call`,
+		`[{"role":"function","content":"a"}]`:                                                                                                       `has taken the place of`,
 	} {
 		status, text := ask(t, s, "/v1/chat/completions", `{"messages":`+messages+`}`)
 		if status != 400 || !strings.Contains(text, want) {

@@ -225,10 +225,10 @@ func (s *reinforcement) replace(group []Completion, by *rollout.Group, c chance)
 }
 
 // startOf computes what the trainer makes of completions that it is to train behind another
-// prompt than they were sampled behind, or that nobody sampled: their old is start.
+// prompt than they were sampled behind, or that nobody sampled. What sampled a token stays its
+// old; of a row that nobody sampled old is start.
 func (s *reinforcement) startOf(cs []Completion) error {
-	k := s.stage.SecondChance
-	if k.Rows == "" && (k.Show == "" || k.TrainHint) {
+	if s.stage.SecondChance.Rows == "" && !s.stage.Reprompts() {
 		return nil
 	}
 	var which []*Completion
@@ -242,7 +242,11 @@ func (s *reinforcement) startOf(cs []Completion) error {
 		return err
 	}
 	for i, c := range which {
-		c.View.Logprob, c.View.Entropy = stats[i].Logprob, stats[i].Entropy
+		if c.Origin.Foreign {
+			c.View.Logprob, c.View.Entropy = stats[i].Logprob, stats[i].Entropy
+		} else {
+			c.Origin.Start = &Start{stats[i].Logprob, stats[i].Entropy}
+		}
 	}
 	return nil
 }

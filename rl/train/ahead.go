@@ -163,8 +163,8 @@ func Lagging(r *recipe.Recipe) []string {
 		}
 		method, err := st.Compiled() // an error is told when the stage begins
 		if st.Lag == 0 {
-			if err == nil && st.Replay.Store == "" && method.WeighsLag() {
-				notes = append(notes, fmt.Sprintf("stage %s: weight in [stage.algorithm] does nothing: it compares start with old, the log-probs by the weights of now with those by the weights that drew, and without lag or [stage.replay] the two are the same bits", st.Name))
+			if err == nil && st.Replay.Store == "" && !st.Reprompts() && method.WeighsLag() {
+				notes = append(notes, fmt.Sprintf("stage %s: weight in [stage.algorithm] does nothing: it compares start with old, the log-probs by the weights of now with those by the weights that drew, and without lag, [stage.replay] or a hint of [stage.second_chance] the two are the same bits", st.Name))
 			}
 			continue
 		}

@@ -27,9 +27,9 @@ type Origin struct {
 	Foreign bool        // a file has it
 	Hinted  bool        // it was sampled with a hint, or behind the beginning of a solution
 	Share   float64     // of the solution, or 1 with a hint
-	Age     int         `json:"-"` // updates of the weights since it was sampled
-	Stored  *storedPath `json:"-"` // what is stored of it; nil: nothing is
-	Start   *Start      `json:"-"` // nil: as it was sampled
+	Age     int         `json:"-"`          // updates of the weights since it was sampled
+	Stored  *storedPath `json:"-"`          // what is stored of it; nil: nothing is
+	Start   *Start      `json:",omitempty"` // nil: as it was sampled
 }
 
 // Start is what the trainer computes of a completion at the beginning of a step, where that is

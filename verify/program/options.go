@@ -171,6 +171,8 @@ const leisure = 10
 
 // watched runs a test and says whether its outcome is settled, see [verify.Portable].
 func (o options) watched(t test, run func(test) outcome) (out outcome, settled bool) {
+	running <- struct{}{} // the clock starts when the test may: it has a processor then
+	defer func() { <-running }()
 	early, release := context.WithTimeout(context.Background(), o.processorTime()/leisure)
 	defer release()
 	out = run(t)

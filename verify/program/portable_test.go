@@ -69,3 +69,23 @@ func TestPortable(t *testing.T) {
 		}
 	}
 }
+
+// TestRenew: after Renew a program lies elsewhere in memory.
+func TestRenew(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // there is no box
+	}
+	row := verify.Problem{Metadata: map[string]json.RawMessage{"tests": json.RawMessage(`[{"stdin":"","stdout":"a"}]`)}}
+	v, err := verify.New("code:python", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 3 {
+		seen[v.Verify(row, "```python\nprint(id(object()))\n```").Reason] = true
+		v.(verify.Renewable).Renew()
+	}
+	if len(seen) < 2 {
+		t.Errorf("three interpreters lie where one did: %v", seen)
+	}
+}

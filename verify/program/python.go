@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/verify"
+	"github.com/rlzero/rlzero/verify/box"
 )
 
 func init() {
@@ -85,15 +86,35 @@ func (v python) Engine() (verify.Engine, error) {
 	return verify.Engine{Verifier: "code:python", Options: v.given, Release: release}, err
 }
 
-// pythonRelease names the interpreter that runs in the box of this machine.
-var pythonRelease = sync.OnceValues(func() (string, error) {
+// Renew implements [verify.Renewable]: programs are forks of an interpreter.
+func (v python) Renew() { pythons.renew() }
+
+// onlyRelease is what pythonRelease has found.
+var onlyRelease struct {
+	sync.Mutex
+	name string
+	err  error // that this system has no box, which does not change
+}
+
+// pythonRelease names the interpreter that runs in the box of this machine. What keeps it
+// from starting may pass, as a lack of memory does: the next call tries again.
+func pythonRelease() (string, error) {
+	onlyRelease.Lock()
+	defer onlyRelease.Unlock()
+	if onlyRelease.name != "" || onlyRelease.err != nil {
+		return onlyRelease.name, onlyRelease.err
+	}
 	it, err := pythons.take("program", "", false)
+	if errors.Is(err, box.ErrUnsupported) {
+		onlyRelease.err = err
+	}
 	if err != nil {
 		return "", err
 	}
 	defer pythons.give("program", "", false, it)
-	return ownRelease("code:python") + ", " + it.release, nil
-})
+	onlyRelease.name = ownRelease("code:python") + ", " + it.release
+	return onlyRelease.name, nil
+}
 
 // Verify implements [verify.Verifier].
 func (v python) Verify(row verify.Problem, completion string) verify.Verdict {
@@ -112,8 +133,6 @@ func (v python) Judge(row verify.Problem, completion string) (_ verify.Verdict, 
 		return verify.Reject(program, rule, "%v", err), true
 	}
 	return v.judge(s, program, rule, func(t test) outcome {
-		running <- struct{}{}
-		defer func() { <-running }()
 		out := v.try(s.setup, program, t)
 		if out.broken { // perhaps for a reason of its own, such as a machine out of memory
 			out = v.try(s.setup, program, t)

@@ -70,6 +70,7 @@ type interpreter struct {
 	box     *box.Box
 	release string // of the interpreter and its C library
 	uses    int
+	renewed int  // of the pool, when it was started
 	bad     bool // not to be used again
 	gone    *end // of a program that has ended while it was asked
 }
@@ -173,7 +174,8 @@ func (p *interpreter) exchange(j job) (end, error) {
 // one: what an interpreter has seen stays in its memory.
 type pool struct {
 	sync.Mutex
-	idle map[string][]*interpreter
+	idle    map[string][]*interpreter
+	renewed int // times
 }
 
 var pythons = pool{idle: map[string][]*interpreter{}}
@@ -191,20 +193,38 @@ func (p *pool) take(purpose, name string, unsafe bool) (*interpreter, error) {
 		p.Unlock()
 		return it, nil
 	}
+	renewed := p.renewed
 	p.Unlock()
-	return startPython(name, unsafe)
+	it, err := startPython(name, unsafe)
+	if err == nil {
+		it.renewed = renewed
+	}
+	return it, err
+}
+
+// renew closes the interpreters that wait, and lets those that do not wait no more.
+func (p *pool) renew() {
+	p.Lock()
+	defer p.Unlock()
+	for _, idle := range p.idle {
+		for _, it := range idle {
+			it.box.Close()
+		}
+	}
+	clear(p.idle)
+	p.renewed++
 }
 
 // give takes an interpreter back; one that is bad or old is closed.
 func (p *pool) give(purpose, name string, unsafe bool, it *interpreter) {
 	it.uses++
-	if it.bad || it.uses >= maxUses {
+	p.Lock()
+	defer p.Unlock()
+	if it.bad || it.uses >= maxUses || it.renewed != p.renewed {
 		it.box.Close()
 		return
 	}
 	key := fmt.Sprint(purpose, unsafe, name)
-	p.Lock()
-	defer p.Unlock()
 	p.idle[key] = append(p.idle[key], it)
 }
 

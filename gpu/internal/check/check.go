@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -54,6 +55,9 @@ func checkOp(op gpu.Op, caps gpu.Caps, live func(gpu.Buffer) bool) error {
 	if err := checkOverlap(op, kernel); err != nil {
 		return err
 	}
+	if err := checkBlocks(op, kernel); err != nil {
+		return err
+	}
 	want, err := Extent(kernel, op.Params)
 	if err != nil {
 		return err
@@ -64,6 +68,19 @@ func checkOp(op gpu.Op, caps gpu.Caps, live func(gpu.Buffer) bool) error {
 	}
 	if got != want {
 		return fmt.Errorf("the size is %v, but the parameters give %v (%s)", got, want, kernel.Size)
+	}
+	return nil
+}
+
+// checkBlocks refuses rows of blocks that end inside a block: kernels read whole ones.
+func checkBlocks(op gpu.Op, kernel *shaders.Kernel) error {
+	if !slices.ContainsFunc(kernel.Bindings, func(b shaders.Binding) bool { return b.Name == "scale" }) {
+		return nil
+	}
+	for i, name := range kernel.Params {
+		if whole := name == "ldb" || name == "K" && strings.HasPrefix(kernel.Name, "matmul_nt"); whole && op.Params[i]%32 != 0 {
+			return fmt.Errorf("%s is %d, but the kernel reads blocks of 32 numbers: it has to be a multiple of 32", name, op.Params[i])
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/shaders"
 )
 
@@ -41,6 +42,24 @@ func TestExtent(t *testing.T) {
 	k := shaders.Kernel{Name: "test", Params: []string{"n"}, Size: "rows"}
 	if _, err := Extent(&k, params); err == nil || !strings.Contains(err.Error(), `"rows"`) {
 		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+// TestBlocks: of products with a matrix in blocks, what runs along a row is whole blocks.
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct {
+		kernel string
+		k, ldb uint32
+		want   string // "" if accepted
+	}{
+		{"matmul_nt_q8_0", 64, 96, ""}, {"matmul_nt_q8_0", 40, 64, "K is 40"}, {"matmul_nt_residual_q4_0", 64, 72, "ldb is 72"},
+		{"matmul_nn_q4_0", 40, 64, ""}, {"matmul_nn_acc_q8_0", 40, 72, "ldb is 72"}, {"matmul_nt_bf16", 40, 40, ""}, {"matmul_nt", 40, 40, ""},
+	} {
+		kernel, _ := shaders.Lookup(c.kernel)
+		err := checkBlocks(gpu.Op{Params: []uint32{8, 8, c.k, c.k, c.ldb, 8}}, kernel)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, K %d, ldb %d: %v, want %q", c.kernel, c.k, c.ldb, err, c.want)
+		}
 	}
 }
 

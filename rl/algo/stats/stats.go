@@ -2,11 +2,6 @@ package stats
 
 import "math"
 
-// Problem is the outcome of one problem: samples drawn and how many were right.
-type Problem struct {
-	Samples, Right int
-}
-
 // PassAtK is the unbiased estimate of the chance that at least one of k samples
 // is right, from n samples of which c were:
 //
@@ -41,21 +36,6 @@ func PassHatK(n, c, k int) float64 {
 		p *= float64(max(0, c-j)) / float64(n-j)
 	}
 	return p
-}
-
-// MeanPassAtK is the mean of PassAtK over problems; NaN if a problem has fewer
-// than k samples or there is none.
-func MeanPassAtK(problems []Problem, k int) float64 { return mean(problems, k, PassAtK) }
-
-// MeanPassHatK is the mean of PassHatK over problems; NaN as MeanPassAtK.
-func MeanPassHatK(problems []Problem, k int) float64 { return mean(problems, k, PassHatK) }
-
-func mean(problems []Problem, k int, f func(n, c, k int) float64) float64 {
-	sum := 0.0
-	for _, p := range problems {
-		sum += f(p.Samples, p.Right, k)
-	}
-	return sum / float64(len(problems))
 }
 
 // Majority returns the answer with the most votes and its votes; of equal ones

@@ -275,6 +275,19 @@ func TestEqual(t *testing.T) {
 	}
 }
 
+// TestVerifiesAlone: a worker that only verifies is told that a trainer with drafts alone has
+// nothing for it.
+func TestVerifiesAlone(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Listen: anyPort, Mode: fleet.Draft}, fleet.Draft)
+	mute := card
+	mute.Drafts, mute.Verifies = false, map[string]string{"code:paper": "paper 1"}
+	w := Worker{Door: Door{URL: s.URL()}, Card: mute}
+	if err := w.Work(t.Context()); err == nil || !strings.Contains(err.Error(), "--workers-mode exact") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
 // TestResumed: workers wait for a trainer that was killed, at any moment of a step, and work
 // for the next one at its address; items of the first are of no harm.
 func TestResumed(t *testing.T) {

@@ -25,6 +25,7 @@ type Options struct {
 	Listen  string                   // host:port of an embedded server; "": the Door's server is used
 	Door    Door                     // its key is the trainer's
 	Card    Card                     // of the trainer
+	Mode    fleet.Mode               // in mode Draft nothing is verified by workers
 	Allowed func() ([]string, error) // public keys of workers, asked every 2 s; nil: there are no keys
 	Note    func(string)             // told of workers that come and go; called by several goroutines
 }
@@ -356,6 +357,8 @@ func (h *Hub) unfit(key string, c Card) string {
 		return "this worker can neither draft nor verify: this machine has none of the engines that its verifiers need"
 	case c.Release != own.Release:
 		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
+	case h.opt.Mode == fleet.Draft && !c.Drafts:
+		return "this worker only verifies, and this trainer only has drafts drawn: start the trainer with --workers-mode exact"
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/packed"
 	"github.com/rlzero/rlzero/verify"
@@ -31,7 +32,7 @@ const (
 // Bounds on items that are decoded, and on answers.
 const (
 	maxItemBytes    = 16 << 20
-	maxVerdictBytes = 8 << 10 // longer ones are not sent
+	maxVerdictBytes = 8 << 10 // longer ones are not sent, nor those that are not sound
 )
 
 // kinds are what verdicts are; an answer has the index. The first is none.
@@ -126,7 +127,7 @@ func appendVerdict(b []byte, v *verify.Verdict) []byte {
 	if v != nil {
 		kind = slices.Index(kinds, v.Verdict)
 	}
-	if kind <= 0 { // none, or one that is not scored
+	if kind <= 0 || sound(*v) != nil { // none, or one that is not scored
 		return append(b, 0)
 	}
 	le := binary.LittleEndian
@@ -186,8 +187,34 @@ func readVerdict(r *packed.Reader) (*verify.Verdict, error) {
 		name := r.Text()
 		v.Values[name] = r.F64()
 	}
-	if r.Err == nil && !(v.Score >= 0 && v.Score <= 1) {
-		return nil, fmt.Errorf("a score of %v; accepted: 0 to 1", v.Score)
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	return v, r.Err
+	return v, sound(*v)
+}
+
+// sound says why the files of a run cannot keep a verdict: they are JSON, which has numbers
+// that are finite and texts of UTF-8 alone. It also holds the score against the kind.
+func sound(v verify.Verdict) error {
+	low, high := 0.0, 1.0
+	switch v.Verdict {
+	case verify.Right:
+		low = 1
+	case verify.Wrong:
+		high = 0
+	}
+	if !(v.Score >= low && v.Score <= high) {
+		return fmt.Errorf("a score of %v in a verdict %q; accepted: %v to %v", v.Score, v.Verdict, low, high)
+	}
+	for _, text := range []string{v.Reason, v.Extracted, v.Rule} {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("the text %q; accepted: UTF-8", text)
+		}
+	}
+	for name, x := range v.Values {
+		if !utf8.ValidString(name) || math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("the value %v of %q; accepted: finite numbers, names in UTF-8", x, name)
+		}
+	}
+	return nil
 }

@@ -85,6 +85,10 @@ func SideBySide(ctx context.Context, n int, do func(k int)) {
 // verifier is the one that the item asks; nil: this machine has none whose verdicts are
 // the same.
 func (i Item) verifier() verify.Portable {
+	releases, _ := Engines()
+	if releases[i.Engine.Verifier] != i.Engine.Release { // before any code reads options that came over the net
+		return nil
+	}
 	e, err := verify.Lookup(i.Engine.Verifier)
 	if err != nil {
 		return nil

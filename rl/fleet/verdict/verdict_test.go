@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/packed"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -35,7 +38,7 @@ func (v length) Judge(row verify.Problem, completion string) (verify.Verdict, bo
 		panic("broken")
 	}
 	out := verify.Accept(completion, row.ID, "%d bytes", len(completion))
-	out.Verdict, out.Score, out.Values = verify.Graded, 1/float64(1+len(completion)), map[string]float64{"n": float64(len(completion)), "z": math.Inf(1)}
+	out.Verdict, out.Score, out.Values = verify.Graded, 1/float64(1+len(completion)), map[string]float64{"n": float64(len(completion)), "z": -0.5}
 	return out, completion != "late"
 }
 
@@ -52,7 +55,7 @@ func itemOf(release, options string, completions ...string) Item {
 }
 
 // TestItem: an item comes to what the verifier comes to, through its encoding and that of
-// the answer, for any bytes; what is not settled is not answered.
+// the answer, for any bytes; what is not settled is not answered, nor what is no text.
 func TestItem(t *testing.T) {
 	texts := []string{"", "a", "late", "\xff\x00<", "broken", strings.Repeat("x", 1000)}
 	i, err := Decode(itemOf("length 1", "{}", texts...).Encode())
@@ -69,7 +72,7 @@ func TestItem(t *testing.T) {
 	}
 	for k, v := range got {
 		row, text := verify.Problem{ID: "ab"[k/len(texts) : k/len(texts)+1]}, texts[k%len(texts)]
-		if text == "late" || text == "broken" {
+		if text == "late" || text == "broken" || !utf8.ValidString(text) {
 			if v != nil {
 				t.Errorf("%q: %+v", text, v)
 			}
@@ -104,6 +107,44 @@ func TestLongVerdicts(t *testing.T) {
 	}
 }
 
+// TestUnsound: a verdict that the files of a run could not keep, or whose score belies its
+// kind, is not sent by this program, and malformed where another one sends it.
+func TestUnsound(t *testing.T) {
+	i := itemOf("length 1", "{}", "a")
+	i.Asked = i.Asked[:1]
+	for name, spoil := range map[string]func(v *verify.Verdict){
+		"NaN":             func(v *verify.Verdict) { v.Values = map[string]float64{"q": math.NaN()} },
+		"infinite":        func(v *verify.Verdict) { v.Values = map[string]float64{"q": math.Inf(-1)} },
+		"no name":         func(v *verify.Verdict) { v.Values = map[string]float64{"\xff": 1} },
+		"no text":         func(v *verify.Verdict) { v.Extracted = "\xff" },
+		"no reason":       func(v *verify.Verdict) { v.Reason = "\xff" },
+		"right with half": func(v *verify.Verdict) { v.Score = 0.5 },
+		"wrong with one":  func(v *verify.Verdict) { v.Verdict = verify.Wrong },
+		"score NaN":       func(v *verify.Verdict) { v.Verdict, v.Score = verify.Graded, math.NaN() },
+	} {
+		v := verify.Accept("x", "rule", "why")
+		v.Values = map[string]float64{"q": 1}
+		if got, err := i.Read(i.Answer([]*verify.Verdict{&v})); err != nil || got[0] == nil {
+			t.Fatalf("a sound verdict: %v, %v", got, err)
+		}
+		spoil(&v)
+		if got, err := i.Read(i.Answer([]*verify.Verdict{&v})); err != nil || got[0] != nil {
+			t.Errorf("%s is sent: %v, %v", name, got, err)
+		}
+		id := i.Answer(nil)[len(answerMark):][:32]
+		b := binary.LittleEndian.AppendUint32(append([]byte(answerMark), id...), 1)
+		b = binary.LittleEndian.AppendUint64(append(b, byte(slices.Index(kinds, v.Verdict))), math.Float64bits(v.Score))
+		b = packed.AppendText(packed.AppendText(packed.AppendText(b, v.Reason), v.Extracted), v.Rule)
+		b = binary.LittleEndian.AppendUint32(b, 1)
+		for name, x := range v.Values {
+			b = binary.LittleEndian.AppendUint64(packed.AppendText(b, name), math.Float64bits(x))
+		}
+		if _, err := i.Read(seal(b)); err == nil || !strings.Contains(err.Error(), "accepted: ") {
+			t.Errorf("%s is taken: %v", name, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(itemOf("length 1", "{}", "a", "").Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -128,8 +169,11 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, v := range all {
-			if v != nil && !(v.Score >= 0 && v.Score <= 1) {
-				t.Errorf("%+v", v)
+			if v == nil {
+				continue
+			}
+			if _, err := json.Marshal(v); err != nil || !(v.Score >= 0 && v.Score <= 1) {
+				t.Errorf("%+v: %v", v, err)
 			}
 		}
 		if again, err := i.Read(i.Answer(all)); err != nil || fmt.Sprint(len(again)) != fmt.Sprint(len(all)) {

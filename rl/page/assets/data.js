@@ -278,8 +278,11 @@ R.start = async function (changed) {
     }, 150);
   });
 };
-// reload reads what is new of some runs; of all, if none are named.
-R.reload = async function (ids) {
+// reload reads what is new of some runs; of all, if none are named. One begins when the last
+// has ended: two at once would read the same lines.
+let reloading = Promise.resolve();
+R.reload = (ids) => (reloading = reloading.catch(() => {}).then(() => readNew(ids)));
+async function readNew(ids) {
   for (const d of await R.source.runs()) {
     let r = R.runs.get(d.id);
     if (!r) R.runs.set(d.id, r = new R.Run(d));
@@ -287,4 +290,4 @@ R.reload = async function (ids) {
     else continue;
     await r.refresh();
   }
-};
+}

@@ -16,6 +16,13 @@ const encoder = new TextEncoder(), decoder = new TextDecoder();
 
 const failed = (code, what) => Object.assign(new Error(what || code), { code });
 
+// coded is an error with a code that Go knows, whatever the browser has thrown: what goes
+// through to Go ends the program.
+function coded(e) {
+  if (typeof e.code === "string") return e;
+  return failed(e instanceof RangeError || e.name === "QuotaExceededError" ? "ENOSPC" : "EIO", e.message);
+}
+
 // sum is FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) of some bytes, going on from before.
 function sum(bytes, from) {
   let h = from;
@@ -130,6 +137,12 @@ class Tree {
       case "put": return this.nodes.has(r.i) ? this.write(this.nodes.get(r.i), r.n, data) : undefined;
     }
   }
+  // bytes is how much its kept files hold.
+  bytes() {
+    let n = 0;
+    for (const node of this.nodes.values()) if (node.kept) n += node.size;
+    return n;
+  }
   // each tells the records that make the tree.
   each(tell) {
     const walk = (path, node) => {
@@ -155,21 +168,11 @@ function clean(path) {
   return "/" + out.join("/");
 }
 
-// Journal keeps records in one of two files; the other one is there to write them anew.
-class Journal {
-  constructor(handles) {
-    this.handles = handles;
+// Log appends records to a file that has a size already.
+class Log {
+  constructor(handle, size) {
+    this.handle = handle; this.size = size;
     this.pending = []; this.waiting = 0;
-    this.at = 0; this.size = 0; this.generation = 0;
-  }
-
-  // read gives the records of the newer file that is whole to apply.
-  read(apply) {
-    const found = this.handles.map((h, at) => ({ at, ...parse(h) })).filter((f) => f.live).sort((a, b) => b.generation - a.generation)[0];
-    if (!found) return;
-    this.at = found.at; this.size = found.end; this.generation = found.generation;
-    for (const [what, data] of found.records) apply(what, data);
-    this.handles[this.at].truncate(this.size); // a record that was cut short
   }
   add(what, data) {
     const text = encoder.encode(JSON.stringify(what)), bytes = data || new Uint8Array(0);
@@ -180,38 +183,67 @@ class Journal {
     this.pending.push(record);
     this.waiting += record.length;
     if (this.waiting > PENDING) this.push();
-    else if (!this.timer) this.timer = setTimeout(() => { this.timer = 0; try { this.push(); } catch { /* told by the next fsync */ } }, LATEST);
   }
   push() {
     if (!this.waiting) return;
     const all = new Uint8Array(this.waiting);
     let n = 0;
     for (const r of this.pending) { all.set(r, n); n += r.length; }
-    if (put(this.handles[this.at], all, this.size) < n) throw failed("ENOSPC"); // what waits is written again
+    if (this.handle.write(all, { at: this.size }) < n) throw failed("ENOSPC"); // what waits is written again
     this.size += n;
     this.pending = []; this.waiting = 0;
   }
   sync() {
     this.push();
-    this.handles[this.at].flush();
-  }
-  // renew writes the records of a tree to the other file, which then is the one.
-  renew(tree) {
-    const old = this.at;
-    this.at = 1 - old; this.size = 0;
-    this.handles[this.at].truncate(0);
-    this.pending = []; this.waiting = 0;
-    this.add({ o: "begin", n: ++this.generation });
-    tree.each((what, data) => this.add(what, data));
-    this.add({ o: "live" });
-    this.sync();
-    this.handles[old].truncate(0);
-    this.least = this.size;
+    this.handle.flush();
   }
 }
 
-function put(handle, bytes, at) {
-  try { return handle.write(bytes, { at }); } catch (e) { throw failed(e.name === "QuotaExceededError" ? "ENOSPC" : "EIO", e.message); }
+// Journal keeps records in one of two files; the other one is there to write them anew.
+class Journal {
+  constructor(handles) {
+    this.handles = handles;
+    this.log = new Log(handles[1], 0); // until there is a record, there is nothing to lose
+    this.generation = 0;
+    this.due = -1; // size from which the records are written anew
+  }
+
+  // read gives the records of the newer file that is whole to apply.
+  read(apply) {
+    const found = this.handles.map((handle) => ({ handle, ...parse(handle) })).filter((f) => f.live).sort((a, b) => b.generation - a.generation)[0];
+    if (!found) return;
+    this.log = new Log(found.handle, found.end); this.generation = found.generation;
+    for (const [what, data] of found.records) apply(what, data);
+    found.handle.truncate(found.end); // a record that was cut short
+  }
+  add(what, data) {
+    this.log.add(what, data);
+    if (!this.timer) this.timer = setTimeout(() => { this.timer = 0; try { this.log.push(); } catch { /* told by the next fsync */ } }, LATEST);
+  }
+  sync() { this.log.sync(); }
+
+  // tidy writes the records of a tree to the other file where that is due. That file is
+  // the one once it is on the disk whole. Where it cannot be, for want of room, the old one
+  // stays, and it is tried again after as much garbage more. It says whether it was done.
+  tidy(tree) {
+    if (this.log.size <= this.due) return false;
+    const old = this.log.handle, log = new Log(this.handles.find((h) => h !== old), 0);
+    try {
+      log.handle.truncate(0);
+      log.add({ o: "begin", n: this.generation + 1 });
+      tree.each((what, data) => log.add(what, data));
+      log.add({ o: "live" });
+      log.sync();
+    } catch {
+      try { log.handle.truncate(0); } catch { /* it is not whole, or as good as the old one */ }
+      this.due = this.log.size + GARBAGE;
+      return false;
+    }
+    this.log = log; this.generation++;
+    this.due = 2 * log.size + GARBAGE;
+    try { old.truncate(0); } catch { /* it is the older one */ }
+    return true;
+  }
 }
 
 // parse reads the records of a file, up to one that is not whole.
@@ -241,7 +273,8 @@ async function openDisk() {
   if (handles) {
     journal = new Journal(handles);
     journal.read((what, data) => { try { tree.apply(what, data); } catch { /* of a file that is gone */ } });
-    journal.renew(tree);
+    if (journal.generation) journal.due = 2 * tree.bytes() + GARBAGE;
+    if (!journal.tidy(tree) && !journal.generation) journal = null; // no room for a first record
   }
   replaying = false;
   for (const path of ["/runs", "/models", "/tmp"]) if (!tree.find(path).node) tree.mkdir(path);
@@ -280,7 +313,7 @@ function fileSystem(disk, out) {
   const sync = () => {
     if (!journal) return;
     journal.sync();
-    if (journal.size > 2 * journal.least + GARBAGE) journal.renew(tree);
+    journal.tidy(tree);
   };
   const calls = {
     open(path, flags) {
@@ -325,8 +358,7 @@ function fileSystem(disk, out) {
       const done = args.pop();
       let value;
       try { value = call(...args); } catch (e) {
-        if (!e.code || typeof e.code !== "string") throw e;
-        done(e);
+        done(coded(e));
         return;
       }
       done(null, value);

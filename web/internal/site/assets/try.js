@@ -39,7 +39,8 @@ const start = (() => {
   const device = R.h("p", { class: "device" }, "Loading the program…"), cards = R.h("div", { class: "cards" }), wrong = R.h("div", {}), faults = R.h("div", { id: "faults", "aria-live": "polite" });
   const editor = R.h("textarea", { id: "recipe", rows: 18, spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "off", "aria-describedby": "faults" });
   const go = R.h("button", { class: "primary", type: "submit", "aria-disabled": "true" }, "Train");
-  let chosen = null, timer = 0;
+  const kept = R.h("p", { class: "note", id: "kept" });
+  let chosen = null, timer = 0, lasts = false;
 
   const choose = (p) => {
     chosen = p;
@@ -70,8 +71,15 @@ const start = (() => {
     }));
   }
 
+  // keep asks the browser to let no other page's files push this one's out
+  // (https://storage.spec.whatwg.org/#persistence). Some ask the visitor: it waits for nobody.
+  const keep = async () => {
+    if (!lasts || !navigator.storage.persist || await navigator.storage.persist()) return;
+    kept.textContent = "This browser may delete the files of this page when it needs the room. Download what you want to keep.";
+  };
   const train = async () => {
     go.textContent = "Starting…";
+    keep();
     try {
       const { value: id } = await R.program.ask("train", { name: chosen.name, text: editor.value });
       for (;;) {
@@ -97,7 +105,9 @@ const start = (() => {
     el,
     begin(about, lasting) {
       R.about = about;
-      device.replaceWith(about.gpu ? R.h("p", { class: "device" }, R.h("b", {}, about.device), " ", R.h("small", {}, about.driver)) : withoutGPU(about), lasting ? "" : R.h("p", { class: "note" }, "This browser keeps no files for this page (a private window?): runs are gone when the tab is closed. Download what you want to keep."));
+      device.replaceWith(about.gpu ? R.h("p", { class: "device" }, R.h("b", {}, about.device), " ", R.h("small", {}, about.driver)) : withoutGPU(about), kept);
+      lasts = lasting;
+      if (!lasts) kept.textContent = "This browser keeps no files for this page (a private window, or no room?): runs are gone when the tab is closed. Download what you want to keep.";
       cards.append(...about.presets.map((p, i) => R.h("label", { class: "card" }, R.h("input", { type: "radio", name: "preset", value: p.name, checked: i === 0, onchange: () => choose(p) }), R.h("b", {}, p.name), R.h("span", {}, p.about))));
       choose(about.presets[0]);
       go.removeAttribute("aria-disabled");
@@ -112,11 +122,16 @@ function withoutGPU(about) {
     R.h("details", {}, R.h("summary", {}, "How to switch WebGPU on"), R.h("dl", { class: "switches" }, SWITCHES.map(([who, how]) => R.h("div", {}, R.h("dt", {}, who), R.h("dd", {}, how))))));
 }
 
+// LARGEST is how many bytes a model may have: the program has 4 GiB of memory, where a file
+// is copied once and weights of 16 bits become 32.
+const LARGEST = 1 << 30;
+
 // ask lets a model answer: of a run, or one that was dropped here.
 const ask = (() => {
   const model = R.h("select", { id: "model" }), prompt = R.h("textarea", { id: "prompt", rows: 2, spellcheck: "false" }), out = R.h("div", { "aria-live": "polite" }), wrong = R.h("div", {});
   let filled = "";
-  const dropped = new Map(), number = (id, label, value, min, max, step) => R.h("label", {}, label, R.h("input", { type: "number", id, value, min, max, step }));
+  let dropped = new Map(); // models that were dropped: their names by their folders
+  const number = (id, label, value, min, max, step) => R.h("label", {}, label, R.h("input", { type: "number", id, value, min, max, step }));
   const chat = R.h("input", { type: "checkbox", id: "chat" });
   const fields = [number("count", "answers", 4, 1, 64, 1), number("temperature", "temperature", 1, 0, 10, 0.1), number("tokens", "tokens at most", 64, 1, 4096, 1)];
   const picker = R.h("input", { type: "file", multiple: true, id: "files", onchange: (e) => take([...e.target.files]) });
@@ -126,12 +141,12 @@ const ask = (() => {
   bring.addEventListener("drop", async (e) => {
     e.preventDefault();
     bring.classList.remove("over");
-    take((await Promise.all([...e.dataTransfer.items].map((i) => filesOf(i.webkitGetAsEntry())))).flat());
+    const entries = [...e.dataTransfer.items].map((i) => i.webkitGetAsEntry()).filter(Boolean), folder = entries.find((f) => !f.isFile);
+    take((await Promise.all(entries.map(filesOf))).flat(), folder && folder.name);
   });
 
   // filesOf a folder or a file that was dropped.
   async function filesOf(entry) {
-    if (!entry) return [];
     if (entry.isFile) return [await new Promise((yes, no) => entry.file(yes, no))];
     const reader = entry.createReader(), all = [];
     for (;;) {
@@ -139,29 +154,34 @@ const ask = (() => {
       if (!some.length) break;
       all.push(...some.filter((e) => e.isFile));
     }
-    const files = (await Promise.all(all.map(filesOf))).flat();
-    files.folder = entry.name;
-    return files;
+    return (await Promise.all(all.map(filesOf))).flat();
   }
-  async function take(files) {
+  async function take(files, folder) {
     wrong.replaceChildren(R.h("p", { class: "note" }, "Reading…"));
     try {
-      const name = files.folder || "model-" + (dropped.size + 1);
+      const total = files.reduce((n, f) => n + f.size, 0);
+      if (total > LARGEST) throw new Error(`These files have ${R.bytes(total)}; a browser takes models of at most ${R.bytes(LARGEST)}.`);
       const all = await Promise.all(files.map(async (f) => ({ name: f.name, bytes: new Uint8Array(await f.arrayBuffer()) })));
-      const { value: path } = await R.program.ask("import", { name }, all);
-      dropped.set(path, name);
-      fill(path);
+      const { value: name } = await R.program.ask("import", { name: folder || "model" }, all);
+      await list("/models/" + name);
       wrong.replaceChildren(R.h("p", { class: "note" }, `${name} is ready.`));
     } catch (e) { wrong.replaceChildren(R.h("p", { class: "failed", role: "alert" }, complaint(e))); }
   }
 
+  // list reads which models there are; one may be chosen.
+  async function list(chosen) {
+    const { value } = await R.program.ask("models");
+    dropped = new Map(value.map((name) => ["/models/" + name, name]));
+    fill(chosen);
+  }
   function fill(chosen) {
     const runs = [...R.runs.values()].filter((r) => r.rows.length).map((r) => ["/runs/" + r.id, r.id]), was = chosen || model.value;
-    const list = [...dropped, ...runs];
-    form.hidden = !list.length;
-    if (String(list) === filled && !chosen) return;
-    filled = String(list);
-    model.replaceChildren(...list.map(([value, name]) => R.h("option", { value, selected: value === was }, name)));
+    const all = [...dropped, ...runs];
+    form.hidden = !all.length;
+    if (String(all) === filled && !chosen) return;
+    filled = String(all);
+    model.replaceChildren(...all.map(([value, name]) => R.h("option", { value, selected: value === was }, name)));
+    discard.hidden = !dropped.has(model.value);
     if (!prompt.value) suggest();
   }
   // suggest a prompt such as the run was trained on.
@@ -172,9 +192,14 @@ const ask = (() => {
     const [line] = await r.linesOf("completions.jsonl", steps[steps.length - 1].step);
     if (line && !prompt.value) prompt.value = prompt.defaultValue = line.prompt;
   }
-  model.addEventListener("change", () => { if (prompt.value === prompt.defaultValue) prompt.value = ""; suggest(); });
+  model.addEventListener("change", () => { if (prompt.value === prompt.defaultValue) prompt.value = ""; discard.hidden = !dropped.has(model.value); suggest(); });
+  const discard = button("Remove the model", (e) => working(wrong, async () => {
+    if (!confirm(`Remove the model ${dropped.get(model.value)} from this browser?`)) return;
+    await R.program.ask("discard", { name: dropped.get(model.value) });
+    await list();
+  })(e), { hidden: true });
 
-  const form = R.h("form", { class: "ask" }, R.h("label", {}, "model", model), R.h("label", { class: "wide" }, "prompt", prompt), ...fields, R.h("label", { class: "tick" }, chat, " as a chat message"), R.h("button", { type: "submit" }, "Sample"));
+  const form = R.h("form", { class: "ask" }, R.h("label", {}, "model", model), R.h("label", { class: "wide" }, "prompt", prompt), ...fields, R.h("label", { class: "tick" }, chat, " as a chat message"), R.h("button", { type: "submit" }, "Sample"), discard);
   form.addEventListener("submit", (e) => {
     e.preventDefault();
     working(wrong, async () => {
@@ -184,7 +209,7 @@ const ask = (() => {
     })(e);
   });
   const el = R.h("section", { id: "ask" }, R.h("h2", {}, "Ask a model"), form, bring, wrong, out);
-  return { el, fill };
+  return { el, fill, list };
 })();
 
 const doctor = (() => {
@@ -285,5 +310,8 @@ for (const s of R.screens) {
 document.getElementById("main").append(R.h("div", { class: "screen runs" }, start.el));
 R.program.ready.then(async (r) => {
   if (r.failed) { start.fail(r.failed); return; }
-  try { start.begin((await R.program.ask("about")).value, r.lasting); } catch (e) { start.fail(complaint(e)); }
+  try {
+    start.begin((await R.program.ask("about")).value, r.lasting);
+    await ask.list();
+  } catch (e) { start.fail(complaint(e)); }
 });

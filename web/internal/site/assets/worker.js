@@ -22,7 +22,7 @@ async function start() {
   self.fs = fileSystem(disk, (bytes) => {
     said += decoder.decode(bytes);
     const end = said.lastIndexOf("\n") + 1;
-    if (end) { console.log(said.slice(0, end - 1)); last = (last + said.slice(0, end)).slice(-2000); said = said.slice(end); }
+    if (end) { console.log(said.slice(0, end - 1)); last = kept(last, said.slice(0, end)); said = said.slice(end); }
   });
   let last = "";
   self.process = { getuid: () => 0, getgid: () => 0, geteuid: () => 0, getegid: () => 0, getgroups: () => [], pid: 1, ppid: 0, umask: () => 0o22, cwd: () => "/", chdir() { throw failed("ENOSYS"); } };
@@ -31,10 +31,22 @@ async function start() {
   go.env = { HOME: "/", TMPDIR: "/tmp", RLZERO_DEVICE: new URLSearchParams(self.location.search).get("device") || "" };
   const { instance } = await WebAssembly.instantiateStreaming(unpacked(await fetch("rlzero.wasm.gz")), go.importObject);
   const ready = new Promise((r) => { self.begun = r; });
-  const ended = go.run(instance).then(() => { throw new Error("the program has ended: " + last.trim().split("\n")[0]); });
+  const ended = go.run(instance).then(() => { throw new Error("the program has ended: " + reason(last)); });
   await Promise.race([ready, ended]);
   ended.catch((e) => postMessage({ event: "failed", why: e.message }));
   postMessage({ event: "ready", lasting: !!disk.journal });
+}
+
+// kept is what is remembered of the output: the latest, and from Go's last words on the
+// first of them, which name the cause: the trace behind them can be long.
+const WORDS = /^(panic|fatal error): /m;
+function kept(last, more) {
+  const all = last + more, at = all.search(WORDS);
+  return at < 0 ? all.slice(-2000) : all.slice(at, at + 2000);
+}
+function reason(last) {
+  const lines = last.trim().split("\n");
+  return WORDS.test(last) ? lines[0] : lines[lines.length - 1];
 }
 
 // unpacked is the program as a response of its own: any server can give out a compressed
