@@ -42,7 +42,6 @@ var setByTest = []string{
 
 const (
 	ratioIsOne = "one update of a rollout has the ratio 1: the clipped ratio has the gradient of the log-prob"
-	sameOld    = "no second try of two steps that is learned from has another log-prob behind its own prompt"
 	rareRatio  = "a ratio beyond 3 does not come in two steps"
 	allBelow   = "no advantage is above 0"
 	groupsOf4  = "the rates of groups of 4 are multiples of a quarter"
@@ -96,9 +95,6 @@ var doesNotAct = map[string]string{
 	"sparkle numbers.prefix_share":               oneToken,
 	"copo reward":                                "the value that it names is read by the method alone",
 	"drpo algorithm.prefer":                      "two steps bring no group with two right answers of different lengths",
-	"guide-grpo algorithm.ratio":                 sameOld,
-	"r3l algorithm.ratio":                        sameOld,
-	"rgr-grpo algorithm.ratio":                   sameOld,
 	"rlpr algorithm.keep":                        later,
 	"rlpr algorithm.state.spread":                later,
 }
