@@ -7,9 +7,6 @@ import (
 	"syscall/js"
 )
 
-// SyncDir does nothing: a browser's files have no folder to sync.
-func (osFS) SyncDir(string) error { return nil }
-
 // Lock takes a lock of the browser, which frees it when the worker or the tab ends,
 // however it ends: no lock is ever stale. The tabs of a page share locks as they share
 // files (https://www.w3.org/TR/web-locks/). A page that may have no locks may have no

@@ -11,14 +11,6 @@ import (
 	"syscall"
 )
 
-func (osFS) SyncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // Lock takes flock(2) on the file, which the kernel frees when the process
 // ends, however it ends: no lock is ever stale. The file keeps the holder's
 // process id, for people; it goes when the lock is closed.
