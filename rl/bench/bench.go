@@ -12,7 +12,7 @@ import (
 
 // Result is one measurement, a line of "rlzero bench --json".
 type Result struct {
-	Bench         string             `json:"bench"` // matmul, decode, train, groups, step, growth or profile
+	Bench         string             `json:"bench"` // matmul, decode, prefill, train, groups, step, growth or profile
 	Case          string             `json:"case"`
 	Device        string             `json:"device"`
 	Tier          string             `json:"tier"`
@@ -194,6 +194,40 @@ func prompt(s Shape, i int) []int {
 		ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
 	}
 	return ids
+}
+
+// prefillTokens is the length of the prompt that Prefill reads.
+const prefillTokens = 512
+
+// Prefill measures in tokens per second how fast one prompt is read, its first draw included:
+// the best of several.
+func Prefill(b Bench, s Shape) error {
+	s = b.kept(s)
+	s.Prompt, s.New = prefillTokens, 1
+	s.Config.MaxPositions = max(s.Config.MaxPositions, s.Prompt+s.New)
+	what := fmt.Sprintf("%s, a prompt of %d tokens", s.Name, s.Prompt)
+	use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(1)}
+	if skipped, err := b.skips("prefill", what, s, needs{times: float64(s.Repetitions + 1), work: s.prefill(), use: use}); skipped || err != nil {
+		return err
+	}
+	m, err := s.random(b.Device)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	e, err := m.NewEngine(*s.engine(1))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	sec, err := best(s.Repetitions+1, func() error { return generate(e, s, 1, s.New) })
+	if err != nil {
+		return err
+	}
+	r := result(b.Device, "prefill", what, float64(s.Prompt)/sec, "tok/s")
+	r.Rate = b.rate(s.prefill(), sec)
+	b.Emit(r)
+	return nil
 }
 
 // Train measures forward, backward, clipping and AdamW in tokens per second.

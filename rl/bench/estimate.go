@@ -71,6 +71,14 @@ func (s Shape) update() work {
 
 func (s Shape) updateBytes() float64 { return 2*s.weightBytes() + 4*(2+2+6)*s.matrices() }
 
+// prefill is the work of reading a prompt, each pair of tokens with two products of a head's
+// width, and of the logits of its last token.
+func (s Shape) prefill() work {
+	g := grouped{config: s.Config, prompt: s.Prompt}
+	blocks, vocabulary := s.weights()
+	return work{flops: 2*blocks*float64(s.Prompt) + 2*vocabulary + 2*g.pairFlops(), bytes: s.weightBytes()}
+}
+
 // round is the work of one token of each sequence of a batch, and bytes of keys and values
 // left out: each weight is read once.
 func (s Shape) round(batch int) work {

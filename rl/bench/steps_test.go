@@ -44,6 +44,11 @@ func TestWorkOfSteps(t *testing.T) {
 	if got := s.work(); got != want {
 		t.Errorf("work %v, want %v", got, want)
 	}
+	p := s.shape()
+	p.Prompt = 4
+	if got := p.prefill().flops; got != 2*blocks*4+2*vocabulary+4*8*96 {
+		t.Errorf("reading a prompt: %g operations", got)
+	}
 	if g := s.apart(); g.rows() != 6 || g.pairs() != 8+16.5 {
 		t.Errorf("apart %v rows, %v pairs", g.rows(), g.pairs())
 	}
@@ -71,9 +76,10 @@ func TestKept(t *testing.T) {
 	for _, dtype := range []model.Dtype{model.BF16, model.Q4} {
 		b := Bench{Device: device(t), Limits: limits(), Dtype: dtype}
 		for name, run := range map[string]func(Bench) error{
-			"decode": func(b Bench) error { return Decode(b, s) },
-			"train":  func(b Bench) error { return Train(b, s) },
-			"groups": g.measure,
+			"decode":  func(b Bench) error { return Decode(b, s) },
+			"train":   func(b Bench) error { return Train(b, s) },
+			"prefill": func(b Bench) error { return Prefill(b, s) },
+			"groups":  g.measure,
 			"step": func(b Bench) error {
 				r, err := rlStep{g, 2, 0}.measure(b, "step")
 				if r != nil {
@@ -93,7 +99,7 @@ func TestKept(t *testing.T) {
 			if len(got) != 1 || !strings.HasPrefix(got[0].Case, "small, "+string(dtype)) {
 				t.Fatalf("%s, %s: %+v", name, dtype, got)
 			}
-			if skipped := got[0].Skipped != ""; skipped != (dtype.Blocked() && name != "decode") || !skipped && got[0].Value <= 0 {
+			if skipped := got[0].Skipped != ""; skipped != (dtype.Blocked() && name != "decode" && name != "prefill") || !skipped && got[0].Value <= 0 {
 				t.Errorf("%s, %s: %+v", name, dtype, got[0])
 			}
 			if name == "decode" && got[0].Baseline != "float32" {
@@ -126,7 +132,7 @@ func TestAgainstTRL(t *testing.T) {
 	if r.againstTRL(0); r.Baseline != "" || r.Ratio != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.againstTRL(1.5); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Baseline, "another machine") {
+	if r.againstTRL(1.5); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Detail, "another machine") {
 		t.Errorf("%+v", r)
 	}
 }

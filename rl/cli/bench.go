@@ -20,7 +20,7 @@ import (
 
 var benchDtypes = []string{string(model.F32), string(model.BF16), string(model.Q8), string(model.Q4)}
 
-const benchNames = "matmul|decode|train|groups|step|growth|profile|all"
+const benchNames = "matmul|decode|prefill|train|groups|step|growth|profile|all"
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
@@ -30,6 +30,7 @@ decode   tokens per second of sampling, for models of 0.23, 25, 135 and 494 mill
          parameters, compared with kernels that may choose their order of sums by the
          batch: the cost of log-probs that do not depend on the batch; with --dtype
          compared with float32
+prefill  tokens per second of reading a prompt of 512 tokens, for the same models
 train    tokens per second of training, for the same models
 groups   seconds of an update on completions of one prompt, compared with computing each
          completion separately, over lengths, group sizes and models
@@ -44,7 +45,7 @@ all      all of these but growth and profile
 The two sides of a comparison are measured in turns. decode prints medians and the
 quartiles of the ratio, the others the best of several repetitions.
 
-decode, train and profile tell how close they are to what bounds them: arithmetic, memory
+decode, prefill, train, step and profile tell how close they are to what bounds them: arithmetic, memory
 or launches of kernels. These limits are what the device reaches with its own kernels: its
 fastest square product, a sum of long arrays, an empty dispatch, so a share may be above 1.
 --gflops and --gb-s take them from a data sheet instead. Bytes count each operand once. A
@@ -89,7 +90,7 @@ func runBench(c *cli.Context) error {
 	runs := benchRuns(c, emit)
 	names := []string{args[0]}
 	if args[0] == "all" {
-		names = []string{"matmul", "decode", "train", "groups", "step"}
+		names = []string{"matmul", "decode", "prefill", "train", "groups", "step"}
 	}
 	for _, name := range names {
 		if runs[name] == nil {
@@ -145,11 +146,12 @@ func benchRuns(c *cli.Context, emit func(bench.Result)) map[string]func(gpu.Devi
 		}
 	}
 	return map[string]func(gpu.Device) error{
-		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
-		"decode": each(bench.Decode),
-		"train":  each(bench.Train),
-		"groups": func(d gpu.Device) error { return measured(d, bench.Groups) },
-		"growth": func(d gpu.Device) error { return measured(d, bench.Growth) },
+		"matmul":  func(d gpu.Device) error { return bench.Matmul(d, emit) },
+		"decode":  each(bench.Decode),
+		"prefill": each(bench.Prefill),
+		"train":   each(bench.Train),
+		"groups":  func(d gpu.Device) error { return measured(d, bench.Groups) },
+		"growth":  func(d gpu.Device) error { return measured(d, bench.Growth) },
 		"step": func(d gpu.Device) error {
 			b.Device = d
 			err := bench.Step(c.Context, b, c.String("preset"), c.String("from"))
