@@ -101,10 +101,7 @@ type Fleet struct {
 	counts  Counts
 }
 
-var (
-	_ rollout.Early  = (*Fleet)(nil)
-	_ rollout.Picker = (*Fleet)(nil)
-)
+var _ rollout.Early = (*Fleet)(nil)
 
 // New makes a fleet. Close ends it; the carrier is the caller's.
 func New(c TrainerSide, t Trainer, o Options) *Fleet {

@@ -18,7 +18,7 @@ type pick struct {
 	count int
 }
 
-// Pick implements [rollout.Picker]. What is open when the weights change is offered by the new
+// Pick implements [rollout.Early]. What is open when the weights change is offered by the new
 // ones, and what workers draw by the old ones is used if it comes first. That can only be
 // checked while the weights are there, so what the key chooses for a check is drawn here before
 // the call ends, and what a worker answers later is compared with that. As drafts are checked by the

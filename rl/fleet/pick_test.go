@@ -33,97 +33,117 @@ type picked struct {
 	err    error
 }
 
-// pickOf goes through steps of a run that learns from 8 groups a step as they come, has asked for
-// those of lag steps more and takes each at most lag steps late, and compares each group with
-// what one machine draws by its weights. Every fifth step has a checkpoint.
-func pickOf(t *testing.T, o Options, lag, steps int, workers ...worker) (out picked) {
+// asked is a group that a run has asked for.
+type asked struct {
+	step    int
+	request rollout.Request
+	drawn   []rollout.Segment // nil: it is not there
+}
+
+// learner is a run that learns from 8 groups a step as they come, has asked for those of lag
+// steps more and takes each at most lag steps late.
+type learner struct {
+	picked
+	t           *testing.T
+	tr          *trainer
+	f           *Fleet
+	lag         int
+	open        []*asked
+	next, since int // step to ask for; first version that counts
+}
+
+const size = 8 // groups of a step
+
+// step takes the groups of a step, and compares each with what one machine draws by its weights.
+func (l *learner) step(step, steps int) {
+	for ; l.next < steps && l.next <= step+l.lag; l.next++ {
+		for _, r := range requestsOf(l.next, size) {
+			l.open = append(l.open, &asked{step: l.next, request: r})
+		}
+	}
+	var requests []rollout.Request
+	var lacking, took []*asked
+	first, count := 0, size
+	for _, g := range l.open {
+		if g.drawn != nil {
+			count--
+			continue
+		}
+		requests, lacking = append(requests, g.request), append(lacking, g)
+		if g.step+l.lag <= step {
+			first++
+		}
+	}
+	drawn, err := l.f.Pick(l.t.Context(), requests, first, max(first, count), l.since)
+	if l.err = err; err != nil {
+		return
+	}
+	for i, d := range drawn {
+		if d != nil {
+			l.came(lacking[i], d, step)
+		}
+	}
+	for _, g := range l.open {
+		if g.drawn != nil && len(took) < size {
+			took = append(took, g)
+		}
+	}
+	l.open = slices.DeleteFunc(l.open, func(g *asked) bool { return slices.Contains(took, g) })
+	if len(took) < size || len(l.open) > 0 && l.open[0].step+l.lag <= step {
+		l.t.Fatalf("step %d has %d groups, and one of step %d is left", step, len(took), l.open[0].step)
+	}
+	if len(l.open) > 0 && l.open[0].step < took[size-1].step {
+		l.first++
+	}
+}
+
+func (l *learner) came(g *asked, d []rollout.Segment, step int) {
+	version := d[0].Drawn.Version
+	want, _ := (&trainer{version: version}).Sample(l.t.Context(), []rollout.Request{g.request})
+	if g.drawn = d; version < l.since || version > step || version < g.step-l.lag {
+		l.t.Fatalf("step %d: a group of step %d is drawn by the weights of version %d", step, g.step, version)
+	}
+	if !reflect.DeepEqual(d, want[0]) {
+		l.lies = append(l.lies, version)
+	}
+	if version < step {
+		l.late++
+	}
+}
+
+// pickOf goes through steps of a run with workers. Every fifth step has a checkpoint.
+func pickOf(t *testing.T, o Options, lag, steps int, workers ...worker) picked {
 	t.Helper()
-	const size = 8
+	l := &learner{t: t, lag: lag, tr: &trainer{slow: time.Second}}
 	synctest.Test(t, func(t *testing.T) {
-		m, tr := NewMemory(), &trainer{slow: time.Second}
-		o.Slots, o.Note = fixed(len(workers)), func(text string) { out.notes = append(out.notes, text) }
-		f := New(m, tr.asTrainer(), o)
+		m := NewMemory()
+		o.Slots, o.Note = fixed(len(workers)), func(text string) { l.notes = append(l.notes, text) }
+		l.t, l.f = t, New(m, l.tr.asTrainer(), o)
 		defer func() {
-			f.Close()
+			l.f.Close()
 			m.Close()
 			time.Sleep(time.Minute) // what workers have in their hands
 		}()
 		for i, w := range workers {
 			go w(t.Context(), m, fmt.Sprint("worker ", i)) // its error is of no interest
 		}
-		type group struct {
-			step    int
-			request rollout.Request
-			drawn   []rollout.Segment
-		}
-		var open []*group
-		asked, since := 0, 0
 		for step := range steps {
-			for ; asked < steps && asked <= step+lag; asked++ {
-				for _, r := range requestsOf(asked, size) {
-					open = append(open, &group{step: asked, request: r})
-				}
-			}
-			var requests []rollout.Request
-			var lacking []*group
-			first, count := 0, size
-			for _, g := range open {
-				if g.drawn != nil {
-					count--
-					continue
-				}
-				requests, lacking = append(requests, g.request), append(lacking, g)
-				if g.step+lag <= step {
-					first++
-				}
-			}
-			drawn, err := f.Pick(t.Context(), requests, first, max(first, count), since)
-			if out.err = err; err != nil {
+			if l.step(step, steps); l.err != nil {
 				return
 			}
-			for i, d := range drawn {
-				if d == nil {
-					continue
-				}
-				g, version := lacking[i], d[0].Drawn.Version
-				then := &trainer{version: version}
-				want, _ := then.Sample(t.Context(), []rollout.Request{g.request})
-				if g.drawn = d; version < since || version > step || version < g.step-lag {
-					t.Fatalf("step %d: a group of step %d is drawn by the weights of version %d", step, g.step, version)
-				}
-				if !reflect.DeepEqual(d, want[0]) {
-					out.lies = append(out.lies, version)
-				}
-				if version < step {
-					out.late++
-				}
-			}
-			var took []*group
-			for _, g := range open {
-				if g.drawn != nil && len(took) < size {
-					took = append(took, g)
-				}
-			}
-			open = slices.DeleteFunc(open, func(g *group) bool { return slices.Contains(took, g) })
-			if len(took) < size || len(open) > 0 && open[0].step+lag <= step {
-				t.Fatalf("step %d has %d groups, and one of step %d is left", step, len(took), open[0].step)
-			}
-			if len(open) > 0 && open[0].step < took[size-1].step {
-				out.first++
-			}
 			if time.Sleep(3 * time.Second); step%5 == 4 { // it learns
-				since = step + 1
+				l.since = step + 1
 			}
 			if step%3 == 1 { // and is measured
-				if _, out.err = f.Sample(t.Context(), requestsOf(1000+step, 2)); out.err != nil {
+				if _, l.err = l.f.Sample(t.Context(), requestsOf(1000+step, 2)); l.err != nil {
 					return
 				}
 			}
-			tr.version++
+			l.tr.version++
 		}
-		out.counts = f.Counts()
+		l.counts = l.f.Counts()
 	})
-	return out
+	return l.picked
 }
 
 // TestPick: groups come in another order than they were asked for, and by weights of before

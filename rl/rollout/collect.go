@@ -39,17 +39,13 @@ type Sampler interface {
 	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
 }
 
-// Early is a Sampler that can begin before anybody waits for it.
+// Early is a Sampler that can begin before anybody waits for it, and need not wait for all that
+// it is asked for.
 type Early interface {
 	Sampler
 	// Begin hands out requests for which Sample is called next, by the weights of now. It
 	// waits for nobody. Sample gives the same completions without it.
 	Begin(ctx context.Context, requests []Request) error
-}
-
-// Picker is a Sampler that need not wait for all that it is asked for.
-type Picker interface {
-	Sampler
 	// Pick draws completions of at least count of the requests, among them all of the first
 	// ones, and is nil for the others. These go on being drawn; a later call asks for them
 	// again. What it then returns of them may be drawn by the weights of any call since,

@@ -35,9 +35,9 @@ func (g *gain) Begin(ctx context.Context, requests []rollout.Request) error {
 	return nil
 }
 
-// Pick implements rollout.Picker. The groups of the first step are the first in their order.
+// Pick implements rollout.Early. The groups of the first step are the first in their order.
 func (g *gain) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
-	if workers, can := g.workers.(rollout.Picker); can && g.told {
+	if workers, can := g.workers.(rollout.Early); can && g.told {
 		return workers.Pick(ctx, requests, first, count, since)
 	}
 	out := make([][]rollout.Segment, len(requests))

@@ -126,8 +126,8 @@ func (s *reinforcement) choose(ctx context.Context, at Position) ([]*waiting, er
 		}
 	}
 	if err := s.draw(asked, func(requests []rollout.Request) ([][]rollout.Segment, error) {
-		if picker, can := s.Cast.Sampler.(rollout.Picker); can {
-			return picker.Pick(ctx, requests, first, max(first, count), s.pool.since)
+		if early, can := s.Cast.Sampler.(rollout.Early); can {
+			return early.Pick(ctx, requests, first, max(first, count), s.pool.since)
 		}
 		return s.Cast.Sampler.Sample(ctx, requests)
 	}); err != nil {

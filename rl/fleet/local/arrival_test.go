@@ -24,7 +24,6 @@ import (
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
-	"github.com/rlzero/rlzero/rl/train"
 )
 
 // juggler is a carrier that brings every third result behind the nine that come after it.
@@ -99,15 +98,24 @@ func arriving(t *testing.T, ctx context.Context, dir string, o run.Options, with
 	return err
 }
 
+// group is a group of a step in the schedule of a run.
+type group struct{ Step, Prompt, Version int }
+
+// scheduled is a line of it.
+type scheduled struct {
+	Step   int
+	Groups []group
+}
+
 // scheduleOf is the schedule of a run.
-func scheduleOf(t *testing.T, dir string) (out []train.ScheduleLine) {
+func scheduleOf(t *testing.T, dir string) (out []scheduled) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, train.ScheduleFile))
+	data, err := os.ReadFile(filepath.Join(dir, "schedule.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for d := json.NewDecoder(bytes.NewReader(data)); ; {
-		var l train.ScheduleLine
+		var l scheduled
 		if err := d.Decode(&l); err == io.EOF {
 			return out
 		} else if err != nil {
@@ -135,7 +143,7 @@ func TestArrival(t *testing.T) {
 	arriving(t, t.Context(), live, run.Options{}, juggled)
 	want := written(t, live)
 	early, late, older := 0, 0, 0
-	used, drawnBy := map[train.Arrived]bool{}, map[int]bool{}
+	used, drawnBy := map[group]bool{}, map[int]bool{}
 	for i, l := range scheduleOf(t, live) {
 		if l.Step != i+1 || len(l.Groups) != 5 {
 			t.Errorf("line %d is of step %d, with %d groups", i+1, l.Step, len(l.Groups))
@@ -197,7 +205,7 @@ func interrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	if arriving(t, ctx, dir, run.Options{}, func(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
-		return picking{juggled(t, r, c, note).(rollout.Picker), func() {
+		return picking{juggled(t, r, c, note).(rollout.Early), func() {
 			if calls++; calls == 4 {
 				cancel()
 			}
@@ -214,13 +222,13 @@ func interrupted(t *testing.T) {
 
 // picking tells of each call of Pick, before it.
 type picking struct {
-	rollout.Picker
+	rollout.Early
 	each func()
 }
 
 func (p picking) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
 	p.each()
-	return p.Picker.Pick(ctx, requests, first, count, since)
+	return p.Early.Pick(ctx, requests, first, count, since)
 }
 
 // TestArrivalAlone: on one device groups come in their order, and the run learns what it would

@@ -15,7 +15,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// Workers are a fleet of this process. It is a [rollout.Early] and a [rollout.Picker].
+// Workers are a fleet of this process. It is a [rollout.Early].
 type Workers struct {
 	carrier *fleet.Memory
 	fleet   *fleet.Fleet
@@ -76,7 +76,7 @@ func (w *Workers) Sample(ctx context.Context, requests []rollout.Request) ([][]r
 	return out, err
 }
 
-// Pick implements [rollout.Picker].
+// Pick implements [rollout.Early].
 func (w *Workers) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
 	out, err := w.fleet.Pick(ctx, requests, first, count, since)
 	w.tell()
