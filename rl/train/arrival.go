@@ -109,7 +109,7 @@ func (s *reinforcement) askFor(at Position) error {
 // choose gives the groups of a step: those of the schedule, as far as it goes, or the first
 // that are there.
 func (s *reinforcement) choose(ctx context.Context, at Position) ([]*waiting, error) {
-	if line := s.Schedule.of(at); line != nil {
+	if line := s.Schedule.Groups(at.Total + 1); line != nil {
 		return s.follow(ctx, at, line)
 	}
 	count, first := s.before.whole.RL.PromptsPerStep, 0

@@ -74,10 +74,10 @@ func (s *Schedule) add(l ScheduleLine) error {
 // Last is the last step that the schedule has; 0: it has none.
 func (s *Schedule) Last() int { return s.last }
 
-// of are the groups of the step at a position; nil: the schedule ends before.
-func (s *Schedule) of(at Position) []Arrived {
+// Groups are those of a step of the run; nil: the schedule ends before.
+func (s *Schedule) Groups(step int) []Arrived {
 	if s == nil {
 		return nil
 	}
-	return s.steps[at.Total+1]
+	return s.steps[step]
 }

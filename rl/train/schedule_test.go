@@ -19,7 +19,7 @@ func TestSchedule(t *testing.T) {
 		fmt.Fprintf(&text, "%s\n", line)
 	}
 	s, err := ReadSchedule("s.jsonl", strings.NewReader(text.String()))
-	if err != nil || s.Last() != 12 || s.of(Position{Total: 10})[1] != (Arrived{12, 1, 0}) || s.of(Position{Total: 12}) != nil || s.by[[2]int{12, 0}] != 3 {
+	if err != nil || s.Last() != 12 || s.Groups(11)[1] != (Arrived{12, 1, 0}) || s.Groups(13) != nil || s.by[[2]int{12, 0}] != 3 {
 		t.Fatal(s, err)
 	}
 	for n := range len(text.String()) {
