@@ -255,7 +255,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // TestLive: steps that are written while the page is open are shown, and a run that was
-// set back by a resume too.
+// set back by a resume too; of one that is deleted the page keeps what it has read.
 func TestLive(t *testing.T) {
 	root := shown(t)
 	b := browser.Start(t)
@@ -269,6 +269,12 @@ func TestLive(t *testing.T) {
 	made(t, filepath.Join(root, "new"), "new", "task", 1, 5, 0.7)
 	b.Eval("location.hash = '#/'", nil)
 	b.Wait("document.querySelector('main').innerText.includes('new')")
+	// A run that is deleted, or moved, while it is open.
+	b.Eval("location.hash = '#/run/live/now'", nil)
+	b.Wait("document.querySelector('.facts')?.innerText.includes('rl 20 of 60')")
+	must(t, os.Rename(filepath.Join(root, "live"), filepath.Join(t.TempDir(), "live")))
+	b.Wait("document.querySelector('main [role=alert]')?.innerText.includes('it was deleted or moved')")
+	b.Wait("document.querySelector('.facts').innerText.includes('rl 20 of 60')")
 	quiet(t, b, "the live page")
 }
 
