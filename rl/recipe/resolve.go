@@ -333,6 +333,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if known {
 		d.before(s, r, at)
 		d.again(s, at)
+		d.arrival(s, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")
