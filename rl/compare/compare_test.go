@@ -17,6 +17,7 @@ func trial(seed uint64, accuracies []float64, right ...int) *Trial {
 	t := &Trial{Seed: seed, Tokens: []float64{100, 200, 300, 400}, Curves: map[string]Curve{
 		"rollout/length_mean": {[]float64{100, 200, 300, 400}, []float64{9, 8, 7, 6 + float64(seed)}},
 		"reward/mean":         {[]float64{100, 200, 300, 400}, []float64{0, 0.25, 0.5, 0.75}},
+		"policy/kl_ref":       {[]float64{100, 200, 300, 400}, []float64{0, 0.5, 0.5, 0.125 * float64(seed)}},
 	}}
 	for i, y := range accuracies {
 		t.add(accuracy, float64(100*i), y)
@@ -62,6 +63,9 @@ func TestFigures(t *testing.T) {
 	}
 	// The last tenth of four steps is the last one.
 	if f := rowNamed(t, c, "length").Arms; f[0].Mean != 7.5 || f[1].Gain.Mean != 0 {
+		t.Errorf("%+v", f)
+	}
+	if f := rowNamed(t, c, "KL to the reference").Arms; f[0].Mean != 0.1875 || !slices.Equal(f[1].Seeds, []float64{0.125, 0.25}) || f[1].Gain.Mean != 0 {
 		t.Errorf("%+v", f)
 	}
 	// 0.45 lies on the lines from 200 to 300, 100 to 200, 0 to 100; one run never gets there.
@@ -136,6 +140,55 @@ func TestTold(t *testing.T) {
 	again, err := c.MarshalJSON()
 	if err != nil || string(again) != string(text) {
 		t.Error("the comparison is another one the second time")
+	}
+}
+
+// TestDocument: an arm is a line with the figures of the table, and a line of each chart,
+// whose heights are the same for all arms.
+func TestDocument(t *testing.T) {
+	arms := twoArms()
+	arms[1].Name = "new|"
+	c, err := New(arms, 0.45)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.Document()
+	for _, want := range []string{
+		"| recipe | accuracy (%) | pass@4 (%) | length (tokens) | KL to the reference (nats per token) | tokens to 45.0 % | tokens sampled |\n| --- | --- |",
+		"\n| plain | 50.0 ± 0.0 | 100.0 ± 0.0 | 7.5 ± 0.7 | 0.188 ± 0.088 | 230 ± 71 | 400 ± 0 |\n",
+		"\n| new\\| | 75.0 ± 0.0 (**+25.0 to +25.0**) | 100.0 ± 0.0 (0.0 to 0.0) |",
+		"90 (1 of 2 seeds)", "over 2 seeds on 3 held-out problems",
+		"```text\nAccuracy on held-out problems (%), after 0 to 400 sampled tokens\nplain       0.0 ▁", "█ 50.0\nnew|        0.0 ▁", " 50.0\n```\n",
+		"Length (tokens), after 100 to 400 sampled tokens\nplain     9.0", "Reward (mean), ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the document lacks %q:\n%s", want, got)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if name, rest, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && (name == "plain" || name == "new|") {
+			if n := strings.IndexFunc(rest, func(r rune) bool { return r >= '▁' && r <= '█' }); n < 0 || len([]rune(strings.Trim(rest, " 0123456789."))) != places {
+				t.Errorf("%q has not %d places", line, places)
+			}
+		}
+	}
+	if c.Document() != got {
+		t.Error("the document is another one the second time")
+	}
+	arms = twoArms() // nothing differs, and 16 samples
+	for _, a := range arms {
+		for _, trial := range a.Trials {
+			trial.Curves = map[string]Curve{"reward/mean": {[]float64{100, 400}, []float64{1, 1}}}
+			for i := range trial.Problems {
+				trial.Problems[i] = Outcome{Scored: 16, Right: 4, Score: 4}
+			}
+		}
+	}
+	if c, err = New(arms, 0.45); err != nil {
+		t.Fatal(err)
+	}
+	if got = c.Document(); !strings.Contains(got, "| accuracy (%) | pass@8 (%) | pass@16 (%) |") || !strings.Contains(got, "plain     1.000 "+strings.Repeat("▁", places)+" 1.000\n") {
+		t.Errorf("%s", got)
 	}
 }
 
