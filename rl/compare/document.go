@@ -18,16 +18,24 @@ func (c *Comparison) Document() string {
 			rows = append(rows, r)
 		}
 	}
-	cells := make([][]string, len(c.Arms)+2) // heading, rule, arms
+	cells := make([][]string, len(c.Arms)+3) // heading, rule, arms, start
 	cells[0], cells[1] = []string{"recipe"}, []string{"---"}
 	for i, a := range c.Arms {
 		cells[i+2] = []string{strings.ReplaceAll(a.Name, "|", `\|`)}
 	}
+	last := len(cells) - 1
+	cells[last] = []string{atStart}
 	for _, r := range rows {
 		cells[0], cells[1] = append(cells[0], r.title()), append(cells[1], "---")
 		for i, l := range c.lines(&r) {
 			cells[i+2] = append(cells[i+2], l.cell())
 		}
+		if r.Start == nil {
+			cells[last] = append(cells[last], "")
+		}
+	}
+	if c.Rows[0].Start == nil {
+		cells = cells[:last]
 	}
 	for _, line := range cells {
 		b.WriteString("| " + strings.Join(line, " | ") + " |\n")

@@ -53,7 +53,7 @@ func text(v float64, digits int, plus string) string {
 	return written
 }
 
-// lines are the figures of a row, arm by arm; gains of shares are in percentage points.
+// lines are the figures of a row, arm by arm, and then that of the start, if it has one; gains of shares are in percentage points.
 func (c *Comparison) lines(row *Row) []line {
 	var out []line
 	scale, digits := row.format()
@@ -68,8 +68,14 @@ func (c *Comparison) lines(row *Row) []line {
 		}
 		out = append(out, l)
 	}
+	if s := row.Start; s != nil {
+		out = append(out, line{Figure: row.title(), Arm: atStart, Mean: write(s.Mean, ""), Spread: write(s.Spread, "")})
+	}
 	return out
 }
+
+// atStart stands where the name of an arm does.
+const atStart = "(at the start)"
 
 // Table is the comparison for a terminal.
 func (c *Comparison) Table() string {
@@ -115,6 +121,7 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 		Unit  string `json:"unit,omitempty"`
 		Share bool   `json:"share,omitempty"`
 		Arms  []arm  `json:"recipes"`
+		Start *arm   `json:"start,omitempty"` // of the weights that all begin with
 	}
 	type band struct { // [place]
 		Mean []*float64 `json:"mean"`
@@ -141,11 +148,19 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 	}
 	for _, r := range c.Rows {
 		figures := row{Name: r.Name, Unit: r.Unit, Share: r.Share}
-		for i, f := range r.Arms {
-			a := arm{Recipe: c.Arms[i].Name, Mean: number(f.Mean), Spread: number(f.Spread)}
+		told := func(name string, f Figure) arm {
+			a := arm{Recipe: name, Mean: number(f.Mean), Spread: number(f.Spread)}
 			for _, v := range f.Seeds {
 				a.Seeds = append(a.Seeds, number(v))
 			}
+			return a
+		}
+		if r.Start != nil {
+			start := told(atStart, *r.Start)
+			figures.Start = &start
+		}
+		for i, f := range r.Arms {
+			a := told(c.Arms[i].Name, f)
 			if i > 0 {
 				a.Gain = &gain{number(f.Gain.Mean), number(f.Gain.Low), number(f.Gain.High)}
 			}
