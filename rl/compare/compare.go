@@ -94,7 +94,7 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	if c.Threshold > 0 {
 		c.seedRow(Row{Name: fmt.Sprintf("tokens to %.1f %%", 100*c.Threshold), Unit: "tokens"}, func(t *Trial) float64 { return t.reach(c.Threshold) })
 	}
-	c.seedRow(Row{Name: "tokens sampled", Unit: "tokens"}, func(t *Trial) float64 { return t.Tokens[len(t.Tokens)-1] })
+	c.seedRow(Row{Name: sampledRow, Unit: "tokens"}, func(t *Trial) float64 { return t.Tokens[len(t.Tokens)-1] })
 	for _, d := range charts {
 		if chart := c.chart(Chart{Metric: d.metric, Title: d.title, Unit: d.unit, Share: d.share}); len(chart.Grid) > 0 {
 			c.Charts = append(c.Charts, chart)
@@ -102,6 +102,9 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	}
 	return c, nil
 }
+
+// sampledRow is the row of what the budget is about.
+const sampledRow = "tokens sampled"
 
 // most is the number of samples that every problem has.
 func most(arms []Arm) int {

@@ -9,12 +9,12 @@ import (
 
 // Document is the comparison for a text in Markdown: a table with an arm a line, and under it
 // the curves as rows of blocks. Of the pass@k it has the largest k, and 8 if there is
-// more: [Comparison.Table] has them all.
+// more, and it leaves out the tokens sampled, which are the budget: [Comparison.Table] has all.
 func (c *Comparison) Document() string {
 	var b strings.Builder
 	var rows []Row
 	for _, r := range c.Rows {
-		if name, isPass := strings.CutPrefix(r.Name, "pass@"); !isPass || name == "8" || r.Name == fmt.Sprintf("pass@%d", c.largest()) {
+		if name, isPass := strings.CutPrefix(r.Name, "pass@"); !isPass && r.Name != sampledRow || name == "8" || r.Name == fmt.Sprintf("pass@%d", c.largest()) {
 			rows = append(rows, r)
 		}
 	}
