@@ -203,6 +203,8 @@ type SFT struct {
 	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"largest number of steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
+	Show         string  `toml:"show" about:"teach what a hint is, for a later second_chance.show: the question of some demonstrations, with members of the row in braces, such as \"{answer} {question}\"; what stands behind it is right; \"\": no hints"`
+	ShowShare    float64 `toml:"show_share" range:"[0,1]" about:"with show: share of the demonstrations that have the hint"`
 }
 
 // RL are the keys of a reinforcement learning stage.
@@ -280,7 +282,7 @@ func stageDefaults(kind string) Stage {
 	adamW := Optimizer{Betas: [2]float64{0.9, 0.99}, Eps: 1e-8, ClipNorm: 1}
 	switch kind {
 	case KindSFT:
-		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRShare: 0.1}
+		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRShare: 0.1, ShowShare: 0.25}
 		s.CheckpointEvery = 100
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01

@@ -124,9 +124,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
-		for _, sampled := range []string{"rollout/tokens", "rollout/refused_tokens", "rollout/extra_tokens"} {
-			r.state.Sampled += int(e.Metrics[sampled])
-		}
+		r.state.Sampled += int(e.Metrics.Sampled())
 		if err := r.tell(event{Kind: stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}
