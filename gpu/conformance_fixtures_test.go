@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,50 +15,17 @@ import (
 	"github.com/rlzero/rlzero/internal/fixtures"
 )
 
-// fixture reads a file of the losses folder.
-func fixture[C any](t *testing.T, name string) []C {
+// lossCases runs check on the cases of losses/FILE.json that are in scope, on every device.
+func lossCases[C any](t *testing.T, file string, check func(c C, t *testing.T, dev gpu.Device) error) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(fixtures.Dir(t, "losses"), name+".json"))
-	must(t, err)
-	var file struct{ Cases []C }
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatalf("losses/%s.json: %v", name, err)
-	}
-	return file.Cases
-}
-
-// scope counts the cases of a fixture file for the report.
-type scope struct {
-	matched, failed int
-	outside         map[string]int // by reason
-}
-
-// add counts one case, which is out of scope for a reason or was checked.
-func (s *scope) add(t *testing.T, name, reason string, check func() error) {
-	t.Helper()
-	if reason != "" {
-		if s.outside == nil {
-			s.outside = map[string]int{}
-		}
-		s.outside[reason]++
-		return
-	}
-	if err := check(); err != nil {
-		t.Errorf("%s: %v", name, err)
-		s.failed++
-		return
-	}
-	s.matched++
-}
-
-func (s *scope) report(t *testing.T, file string) {
-	t.Helper()
-	total := 0
-	for _, reason := range slices.Sorted(maps.Keys(s.outside)) {
-		t.Logf("out of scope: %d: %s", s.outside[reason], reason)
-		total += s.outside[reason]
-	}
-	fixtures.Report(t, "losses/"+file, s.matched, s.failed, total)
+	dir := fixtures.Dir(t, "losses")
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		fixtures.Losses(t, dir, file, func(t *testing.T, _ *fixtures.LossFile, raw *fixtures.Case) {
+			var c C
+			raw.Decode(t, &c)
+			must(t, check(c, t, dev))
+		})
+	})
 }
 
 // floatOr reads "inf" and "-inf" too.
@@ -89,19 +53,6 @@ type filterCase struct {
 	}
 }
 
-// filterScope tells why a case is not sample_filter's business, "" if it is.
-func (c filterCase) filterScope() string {
-	for _, name := range slices.Sorted(maps.Keys(c.Hyper)) {
-		if !slices.Contains([]string{"temperature", "top_k", "top_p", "min_p"}, name) {
-			return name + " is no filter of the kernel"
-		}
-	}
-	if k := int(c.Hyper["top_k"]); k > 0 && len(c.Out.Kept) > k {
-		return "transformers' top-k keeps all that tie with the k-th, the kernel keeps k"
-	}
-	return ""
-}
-
 // sampling is the case's row of rowp.
 func (c filterCase) sampling() oracle.Sampling {
 	get := func(name string, off float64) float64 {
@@ -118,16 +69,7 @@ func (c filterCase) sampling() oracle.Sampling {
 	}
 }
 
-func TestSamplingFilterFixtures(t *testing.T) {
-	cases := fixture[filterCase](t, "sampling_filters")
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		var s scope
-		for _, c := range cases {
-			s.add(t, c.Name, c.filterScope(), func() error { return c.check(t, dev) })
-		}
-		s.report(t, "sampling_filters")
-	})
-}
+func TestSamplingFilterFixtures(t *testing.T) { lossCases(t, "sampling_filters", filterCase.check) }
 
 // check filters the logits on the device and compares the softmax of what
 // stays.
@@ -240,34 +182,14 @@ func flat(t *testing.T, raw json.RawMessage) []float64 {
 	return out
 }
 
-// optimizerScope tells why a case is not the kernels' business, "" if it is.
-func (c optimizerCase) optimizerScope() string {
-	switch family, _, _ := strings.Cut(c.Name, "/"); {
-	case family != "adamw" && family != "clip":
-		return family + " is no kernel"
-	case c.Hyper.AMSGrad:
-		return "amsgrad is no option of adamw"
-	case c.Hyper.Maximize:
-		return "maximize is no option of adamw"
-	case family == "clip" && c.Hyper.NormType != 2.0:
-		return "grad_clip takes the 2-norm"
-	}
-	return ""
-}
+func TestOptimizerFixtures(t *testing.T) { lossCases(t, "optimizers", optimizerCase.check) }
 
-func TestOptimizerFixtures(t *testing.T) {
-	cases := fixture[optimizerCase](t, "optimizers")
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		var s scope
-		for _, c := range cases {
-			check := c.checkAdamW
-			if strings.HasPrefix(c.Name, "clip/") {
-				check = c.checkClip
-			}
-			s.add(t, c.Name, c.optimizerScope(), func() error { return check(t, dev) })
-		}
-		s.report(t, "optimizers")
-	})
+func (c optimizerCase) check(t *testing.T, dev gpu.Device) error {
+	t.Helper()
+	if strings.HasPrefix(c.Name, "clip/") {
+		return c.checkClip(t, dev)
+	}
+	return c.checkAdamW(t, dev)
 }
 
 // optimizer is one flat tensor under AdamW with clipping, as the trainer
@@ -406,24 +328,11 @@ type logitsCase struct {
 }
 
 // TestLogitsFixtures: log-prob, entropy and their gradient as the trainers' own code has them.
-func TestLogitsFixtures(t *testing.T) {
-	cases := fixture[logitsCase](t, "logits")
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		var s scope
-		for _, c := range cases {
-			reason := ""
-			if strings.HasPrefix(c.Name, "generalized_jsd/") {
-				reason = "no stage compares two distributions over the whole vocabulary"
-			}
-			s.add(t, c.Name, reason, func() error { return c.check(dev) })
-		}
-		s.report(t, "logits")
-	})
-}
+func TestLogitsFixtures(t *testing.T) { lossCases(t, "logits", logitsCase.check) }
 
 // check holds the oracle against the figures, which both have in float64, and then the device
 // against the figures within the oracle's bounds.
-func (c logitsCase) check(dev gpu.Device) error {
+func (c logitsCase) check(_ *testing.T, dev gpu.Device) error {
 	forward, backward := oracle.Vocab(c.In.Logits, c.In.Tokens, c.Hyper.Temperature, c.In.DLogp, c.In.DEntropy)
 	said, grads := forward.Want[3].([]oracle.Value), backward.Want[0].([]oracle.Value)
 	const rel, abs = 1e-9, 1e-12 // of the fixture file

@@ -11,7 +11,7 @@ import (
 
 func TestFormulasOtherAdvantages(t *testing.T) {
 	formulasOf(t, "other_advantages", func(t *testing.T, f *goldenFile, g *golden) {
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		if strings.Contains(g.Note, "1e-7") {
 			f = f.wider(1e-7, f.Tolerance.Abs) // as the note says
 		}
@@ -101,9 +101,8 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 			s.completions(name, value[row](s.t, in, name))
 		}
 		p["by_output"], p["by_input"], p["by_turns"] = h.num("num_output_tokens_weight"), h.num("num_input_tokens_weight"), h.num("num_turns_weight")
-		f["input_tokens"] = "total_tokens - output_tokens"
-		f["beyond(x)"] = "if(group_mean(x) > 0, x/group_mean(x) - 1, 0)"
-		f[advantagePart] = "dr_grpo - by_output*beyond(output_tokens) - by_input*beyond(input_tokens) - by_turns*beyond(turns)"
+		f["prime_cost"] = "by_output*of_most(output_tokens) + by_input*of_most(total_tokens - output_tokens) + by_turns*of_most(turns)"
+		f[advantagePart] = "prime_length"
 	case "bnpo":
 		if f[advantagePart] = "bnpo"; h.has("alpha") {
 			p["alpha"], p["beta"] = h.num("alpha"), h.num("beta")
@@ -115,7 +114,7 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 // rae follows the baseline of each agent, a state whose next value is a formula;
 // prime-rl moves it after every completion.
 func rae(t *testing.T, f *goldenFile, g *golden) {
-	in := f.inputs(g)
+	in := g.In
 	agents, want := value[[]string](t, in, "agents"), value[row](t, g.Out, "advantages")
 	baselines := map[string]float64{}
 	for i, reward := range value[row](t, in, "rewards") {

@@ -18,7 +18,7 @@ func TestFormulasOtherLosses(t *testing.T) {
 		if strings.Contains(g.Note, "float32") {
 			f = f.wider(1e-5, 1e-6) // the file's float32_inside
 		}
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		mask := matrix(t, in, "mask")
 		if in["sample_mask"] != nil {
 			for i, keep := range value[row](t, in, "sample_mask") {

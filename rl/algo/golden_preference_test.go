@@ -50,7 +50,7 @@ func TestFormulasPreference(t *testing.T) {
 		if strings.Contains(g.Note, "float32") {
 			f = f.wider(1e-5, 1e-6) // the file's float32_inside
 		}
-		switch g.family() {
+		switch g.Family() {
 		case "kto":
 			kto(t, f, g)
 			return
@@ -61,10 +61,10 @@ func TestFormulasPreference(t *testing.T) {
 			crossEntropy(t, f, g)
 			return
 		}
-		s := pairs(t, f, f.Batches[g.Batch])
+		s := pairs(t, f, g.In)
 		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{}}
 		h := g.Hyper
-		switch g.family() {
+		switch g.Family() {
 		case "dpo":
 			s.dpo(h, &m)
 		case "cpo":
@@ -74,10 +74,10 @@ func TestFormulasPreference(t *testing.T) {
 		}
 		m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*plain, best)", "my/rejected": "batch_mean(beta*plain, not best)", "my/accuracy": "prompts_mean(group_at(plain, best) > group_at(plain, not best))",
 			"my/margin": "prompts_mean(beta*apart(plain))", "my/chosen_nats": "batch_mean(nats, best)", "my/rejected_nats": "batch_mean(nats, not best)"}
-		if g.family() == "cpo" {
+		if g.Family() == "cpo" {
 			m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*score, best)", "my/rejected": "batch_mean(beta*score, not best)"}
 		}
-		if g.family() == "orpo" {
+		if g.Family() == "orpo" {
 			m.Metrics = nil
 		}
 		g.Out["dlogp"] = mustJSON(t, append(value[[]row](t, g.Out, "dlogp_chosen"), value[[]row](t, g.Out, "dlogp_rejected")...))
@@ -166,7 +166,7 @@ func cpo(h hyper, m *Method) {
 }
 
 func kto(t *testing.T, f *goldenFile, g *golden) {
-	h, in := g.Hyper, f.inputs(g)
+	h, in := g.Hyper, g.In
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	s.tokens("logp", matrix(t, in, "logp"))
 	s.tokens("ref", matrix(t, in, "ref_logp"))
@@ -192,7 +192,7 @@ func kto(t *testing.T, f *goldenFile, g *golden) {
 }
 
 func sft(t *testing.T, f *goldenFile, g *golden) {
-	h, in := g.Hyper, f.inputs(g)
+	h, in := g.Hyper, g.In
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	s.tokens("logp", matrix(t, in, "logp"))
 	m := known(t, map[string]string{"nll": "sft", "dft": "dft"}[h.str("loss_type")], nil, nil)
@@ -205,7 +205,7 @@ func sft(t *testing.T, f *goldenFile, g *golden) {
 // crossEntropy is sft from logits: the loss's derivative by the log-prob goes on
 // to the logits as 1 - p of the label and -p of the others.
 func crossEntropy(t *testing.T, f *goldenFile, g *golden) {
-	in := f.inputs(g)
+	in := g.In
 	logits, labels := matrix(t, in, "logits"), value[[]int](t, in, "labels")
 	var logp, mask []float64
 	all := make([][]float64, len(logits))

@@ -228,7 +228,7 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 func TestFormulasTRLAdvantages(t *testing.T) {
 	formulasOf(t, "trl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
-		in := f.inputs(g)
+		in := g.In
 		rewards := matrix(t, in, "rewards")
 		weights := value[row](t, map[string]json.RawMessage{"w": mustJSON(t, h["reward_weights"])}, "w")
 		var groups []int
@@ -407,7 +407,7 @@ func (s *step) samePart(u *Update, name string, want [][]float64) {
 // adaptiveEntropy follows TRL's controller: a state whose next value is a formula.
 func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
-	batches := value[[]map[string]json.RawMessage](t, f.inputs(g), "micro_batches")
+	batches := value[[]map[string]json.RawMessage](t, g.In, "micro_batches")
 	coef, per := h.num("start"), int(h.num("gradient_accumulation_steps"))
 	for i, want := range value[[]map[string]json.RawMessage](t, g.Out, "steps") {
 		var mask, entropy [][]float64
@@ -431,7 +431,7 @@ func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
 // maskTruncated holds the tokens that a filter leaves: keep is TRL's option, and
 // whether a completion was cut off is told by its last token.
 func maskTruncated(t *testing.T, f *goldenFile, g *golden) {
-	h, in := g.Hyper, f.inputs(g)
+	h, in := g.Hyper, g.In
 	want := matrix(t, g.Out, "loss_mask")
 	tools := matrix(t, in, "tool_mask")
 	var mask [][]float64

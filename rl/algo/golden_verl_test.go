@@ -241,7 +241,7 @@ func verlKeep(h hyper) string {
 func TestFormulasVerlRolloutCorrection(t *testing.T) {
 	formulasOf(t, "verl_rollout_correction", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
-		in := f.inputs(g)
+		in := g.In
 		s := newStep(t, f, matrix(t, in, "mask"), nil)
 		s.tokens("start", matrix(t, in, "old_logp"))
 		s.tokens("old", matrix(t, in, "sampler_logp"))
@@ -271,7 +271,7 @@ func TestFormulasVerlRolloutCorrection(t *testing.T) {
 
 func TestFormulasVerlMisc(t *testing.T) {
 	formulasOf(t, "verl_misc", func(t *testing.T, f *goldenFile, g *golden) {
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		if h.str("op") == "kl_controller" {
 			klController(t, f, g)
 			return
@@ -366,7 +366,7 @@ func (s *step) verlWhiten(g *golden, in map[string]json.RawMessage) {
 func klController(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
 	coef, want := h.num("init"), value[row](t, g.Out, "coef")
-	for i, kl := range value[row](t, f.inputs(g), "kl") {
+	for i, kl := range value[row](t, g.In, "kl") {
 		s := newStep(t, f, [][]float64{{1}}, nil)
 		s.add("coef", formula.Column{Level: formula.Run, V: []float64{coef}})
 		s.add("kl", formula.Column{Level: formula.Run, V: []float64{kl}})
@@ -382,7 +382,7 @@ func klController(t *testing.T, f *goldenFile, g *golden) {
 
 func TestFormulasVerlAdvantages(t *testing.T) {
 	formulasOf(t, "verl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		groups := value[[]int](t, in, "groups")
 		s := newStep(t, f, matrix(t, in, "mask"), groups)
 		pay := matrix(t, in, "rewards")
@@ -551,7 +551,7 @@ func (s *step) sameVerl(g *golden, m Method, reward []float64, groups []int) {
 // verlEntropy takes the entropies of logits, and the loss's derivative by them on
 // to the logits: dH/dlogit = -p*(log p + H).
 func verlEntropy(t *testing.T, f *goldenFile, g *golden) {
-	in := f.inputs(g)
+	in := g.In
 	logits := value[[][]row](t, in, "logits")
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	entropy, logp := make([][]float64, len(logits)), make([][][]float64, len(logits))

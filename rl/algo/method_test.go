@@ -56,7 +56,7 @@ func TestLibrary(t *testing.T) {
 		case call:
 			m.Formulas["extra"] = map[string]string{
 				"standard": "standard(reward)", "whiten": "whiten(reward)", "token_whiten": "token_whiten(old)", "token_whiten_n": "token_whiten_n(old)", "token_whiten_verl": "token_whiten_verl(old)",
-				"beta_weight": "beta_weight(reward, 1, 1)", "batch_normalised": "batch_normalised(old)", "near_k1": "near_k1(old, 0.5, 2)", "apart": "apart(reward)", "canon": "canon(reward > 0.5)", "alphapo": "alphapo(reward)",
+				"beta_weight": "beta_weight(reward, 1, 1)", "batch_normalised": "batch_normalised(old)", "near_k1": "near_k1(old, 0.5, 2)", "apart": "apart(reward)", "canon": "canon(reward > 0.5)", "alphapo": "alphapo(reward)", "of_most": "of_most(tokens)",
 			}[name]
 		case p.Kind == "preference" || p.Kind == "ready":
 			m.Formulas["extra"] = p.Name
