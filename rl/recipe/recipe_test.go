@@ -111,6 +111,8 @@ func TestRoundTrip(t *testing.T) {
 			scramble(r, s, s.Kind)
 			if s.Kind != KindEval {
 				scramble(r, &s.Optimizer, s.Kind)
+				s.Optimizer.rule = stageDefaults(s.Kind).Optimizer.rule // whose keys go together
+				s.Optimizer.Rule, s.Optimizer.Betas[1] = "amsgrad", r.Float64()
 			}
 			s.Name = fmt.Sprintf("s-%d", i)
 			if s.Kind == KindRL {
@@ -479,6 +481,28 @@ func TestScheduleKeys(t *testing.T) {
 		_, err := Load("countdown-tiny", []string{"stage.rl.steps=6", "stage.rl.optimizer={warmup_steps = 2, " + set + "}"})
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", set, err, want)
+		}
+	}
+}
+
+// TestOptimizerRules: a key of another rule than the one in force is refused.
+func TestOptimizerRules(t *testing.T) {
+	for set, want := range map[string]string{
+		`rule = "sgd", momentum = 0.9, nesterov = true`: "",
+		`rule = "amsgrad", betas = [0.9, 0.95]`:         "",
+		`rule = "adam", clip_by = "largest"`:            "",
+		`rule = "sgd", eps = 1e-6`:                      `optimizer.eps = 1e-06 would do nothing: it goes with rule = adamw, adam, amsgrad, and rule is "sgd"`,
+		`momentum = 0.9`:                                `optimizer.momentum = 0.9 would do nothing: it goes with rule = sgd, and rule is "adamw"`,
+		`rule = "sgd", nesterov = true`:                 "nesterov = true needs momentum above 0 and dampening 0; they are 0 and 0",
+		`rule = "sgd", dampening = 0.1`:                 "dampening = 0.1 would do nothing: momentum is 0",
+		`rule = "muon"`:                                 "rule",
+		`clip_by = "l3"`:                                "clip_by",
+	} {
+		for _, stage := range []string{"warm-up", "rl"} {
+			_, err := Load("countdown-tiny", []string{"stage." + stage + ".optimizer={" + set + "}"})
+			if want == "" && err != nil || want != "" && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s of %s: %v, want %s", set, stage, err, want)
+			}
 		}
 	}
 }
