@@ -68,17 +68,13 @@ func TestFormulasPreference(t *testing.T) {
 		case "dpo":
 			s.dpo(h, &m)
 		case "cpo":
-			cpo(h, &m)
+			m = cpo(t, h)
 		default:
 			m = known(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil)
 		}
-		m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*plain, best)", "my/rejected": "batch_mean(beta*plain, not best)", "my/accuracy": "prompts_mean(group_at(plain, best) > group_at(plain, not best))",
-			"my/margin": "prompts_mean(beta*apart(plain))", "my/chosen_nats": "batch_mean(nats, best)", "my/rejected_nats": "batch_mean(nats, not best)"}
-		if g.Family() == "cpo" {
-			m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*score, best)", "my/rejected": "batch_mean(beta*score, not best)"}
-		}
-		if g.Family() == "orpo" {
-			m.Metrics = nil
+		if g.Family() == "dpo" {
+			m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*plain, best)", "my/rejected": "batch_mean(beta*plain, not best)", "my/accuracy": "prompts_mean(group_at(plain, best) > group_at(plain, not best))",
+				"my/margin": "prompts_mean(beta*apart(plain))", "my/chosen_nats": "batch_mean(nats, best)", "my/rejected_nats": "batch_mean(nats, not best)"}
 		}
 		g.Out["dlogp"] = mustJSON(t, append(value[[]row](t, g.Out, "dlogp_chosen"), value[[]row](t, g.Out, "dlogp_rejected")...))
 		s.sameUpdate(g, m, map[string]string{"rewards/chosen": "my/chosen", "rewards/rejected": "my/rejected", "rewards/accuracies": "my/accuracy", "rewards/margins": "my/margin",
@@ -133,36 +129,25 @@ func (s *step) dpo(h hyper, m *Method) {
 }
 
 // cpo is TRL's CPOTrainer.
-func cpo(h hyper, m *Method) {
-	p, f := m.Parameters, m.Formulas
-	p["beta"] = h.num("beta")
-	score := "sum(logp)"
+func cpo(t *testing.T, h hyper) Method {
+	p := map[string]float64{"beta": h.num("beta"), "cpo_alpha": h.num("cpo_alpha")}
+	f := map[string]string{"pair": map[string]string{"simpo": "simpo", "sigmoid": "cpo", "hinge": "cpo_hinge", "ipo": "cpo_ipo"}[h.str("loss_type")]}
+	score, sum := "sum_score", "sum(logp)"
 	if h.str("sequence_logp") == "mean" {
-		score = "mean(logp)"
+		score, sum = "mean_score", "mean(logp)"
 	}
 	if h.num("alphapo_alpha") != 0 {
-		score, p["alphapo_alpha"] = "alphapo("+score+")", h.num("alphapo_alpha")
+		f[score], p["alphapo_alpha"] = "alphapo("+sum+")", h.num("alphapo_alpha")
 	}
-	f["score"] = score
-	x := "beta*apart(score)"
-	switch h.str("loss_type") {
-	case "simpo":
+	if f["pair"] == "simpo" {
 		p["margin"] = h.num("simpo_gamma")
-		x += " - margin"
-		fallthrough
-	case "sigmoid":
+	}
+	if f["pair"] == "simpo" || f["pair"] == "cpo" {
 		p["smooth"] = h.num("label_smoothing")
-		f["pair"] = fmt.Sprintf("-(1 - smooth)*log_sigmoid(%[1]s) - smooth*log_sigmoid(-(%[1]s))", x)
-	case "hinge":
-		f["pair"] = "max(0, 1 - beta*apart(score))"
-	case "ipo":
-		f["pair"] = "square(apart(score) - 1/(2*beta))"
 	}
-	f["loss"] = "prompt_mean(pair)"
-	if h.num("cpo_alpha") != 0 {
-		p["cpo_alpha"] = h.num("cpo_alpha")
-		f["loss"] += " + cpo_alpha*token_mean(-logp, best)"
-	}
+	m := known(t, "cpo", p, f)
+	m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*" + score + ", best)", "my/rejected": "batch_mean(beta*" + score + ", not best)"}
+	return m
 }
 
 func kto(t *testing.T, f *goldenFile, g *golden) {

@@ -275,7 +275,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft? (accepted: sft, preference, rl, eval)`},
 	{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, preference, rl, eval"},
 	{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo? (accepted: ` + strings.Join(algo.MethodNames(), ", ") + ")"},
-	{"preset of another trainer", `preset = "grpo"`, `preset = "rae"`, `FILE:36:1: stage.rl.algorithm.preset: there is no preset rae: take another preset and write advantage = "reward - baseline", with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`},
+	{"preset of another trainer", `preset = "grpo"`, `preset = "aot"`, `FILE:36:1: stage.rl.algorithm.preset: there is no preset aot: AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair`},
 	{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown? (rlzero tasks lists them all)`},
 	{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
 	{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
