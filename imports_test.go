@@ -481,7 +481,8 @@ func TestForbiddenText(t *testing.T) {
 // Tolerances are computed from rounding errors (package oracle), never tried out,
 // so a small number in a test is suspect until its reason stands here.
 var smallNumbers = map[string]string{
-	"gpu/conformance_fixtures_test.go":      "optimizer settings; the share that the fixtures' README allows f32 against f64",
+	"gpu/conformance_fixtures_test.go":      "what the fixtures' README allows float64 against float64",
+	"model/optimizer_test.go":               "optimizer settings; the share that the fixtures' README allows f32 against f64",
 	"gpu/conformance_sampling_test.go":      "chance at which a right sampler fails the test",
 	"gpu/refdev/derivative_test.go":         "eps of the norms",
 	"model/config_test.go":                  "values of config.json",

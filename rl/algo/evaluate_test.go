@@ -63,7 +63,6 @@ func TestQuestionFaults(t *testing.T) {
 		`{"formula": {}}`:     `unknown field "formula"; accepted: one object with the keys formulas or preset`,
 		`{"preset": "gprpo"}`: `preset "gprpo" is not known; accepted: a_star_po`,
 		`{"preset": "aot"}`:   "there is no preset aot: AOT sorts the margins of the batch",
-		`{"preset": "rae"}`:   `there is no preset rae: take another preset and write advantage = "reward - baseline"`,
 		`{"preset": "grpo", "group": [0, 0], "completion": {"reward": [1, 0]}, "token": {"logp": [[-1], [-2]]}}`:                    "there is no column token.old: the loss reads start, which is old where it is not given",
 		`{"group": [0], "token": {"logp": [[-1]], "old": [[-1, -2]]}}`:                                                              "token.old has 2 values for completion 1, token.logp has 1",
 		`{"group": [0, 0], "token": {"logp": [[-1]]}}`:                                                                              "token.logp has 1 rows for 2 completions in group",
