@@ -48,6 +48,16 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestForks: a segment begins at the tokens of the highest entropy, here the third of six.
+func TestForks(t *testing.T) {
+	got := ask(t, `{"parameters": {"fork_share": 0.2}, "formulas": {"segments": "forks", "advantage": "own*segment_sum(old)", "loss": "token_mean(-A*logp)"}, "group": [0],
+		"token": {"logp": [[-1, -1, -1, -1, -1, -1]], "old": [[-1, -1, -1, -1, -1, -1]], "old_entropy": [[0.1, 0.2, 1.5, 0.1, 0.3, 0.1]]}}`)
+	data, err := json.Marshal(got.Parts["advantage"])
+	if want := "[[-2,-2,-4,-4,-4,-4]]"; err != nil || string(data) != want {
+		t.Errorf("%s, %v; want %s", data, err, want)
+	}
+}
+
 func TestQuestionFaults(t *testing.T) {
 	for question, want := range map[string]string{
 		`{"formula": {}}`:     `unknown field "formula"; accepted: one object with the keys formulas or preset`,
