@@ -33,7 +33,7 @@ type layer struct {
 
 // layers has a row for every package: imports go down only.
 var layers = []layer{
-	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu", modules: "github.com/rogpeppe/go-internal golang.org/x/sys"},
+	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/browser", modules: "github.com/rogpeppe/go-internal golang.org/x/sys"},
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest internal/fixtures", modules: "github.com/BurntSushi/toml"},
