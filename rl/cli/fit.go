@@ -40,7 +40,7 @@ Example: what does a machine with 16 GB train of a model with half a billion par
 "memory":...,"recipe":"lora-math","ways":[{"way":"LoRA, q8_0","fits":[{"context":1024,
 "group_size":16,"bytes":...,"set":["model.dtype=q8_0",...]}],"never":"",
 "sampling_tokens_per_s":...,"training_tokens_per_s":...}],"start":{"context":...}}, in bytes.`,
-		Flags:  []cli.Flag{jsonFlag, deviceFlag},
+		Flags:  []cli.Flag{jsonFlag, deviceFlag, tierFlag},
 		Action: runFit,
 	}
 }
