@@ -224,6 +224,7 @@ func (f *Fleet) offer(ctx context.Context, t *table) error {
 		if err := f.carrier.Offer(ctx, j.data); err != nil {
 			return err
 		}
+		j.offered = true
 		f.counts.Offered++
 	}
 	return nil

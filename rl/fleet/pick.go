@@ -38,6 +38,18 @@ func (f *Fleet) Pick(ctx context.Context, requests []rollout.Request, first, cou
 		_, wanted := p.at[j.requests[0].Key]
 		return j.done == nil && (!wanted || j.version < since)
 	})
+	for { // what has come since is not offered again
+		d, ok, err := f.nextOf(ctx, hedges)
+		if err == nil && ok {
+			_, err = f.receive(ctx, p.table, d)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+	}
 	if err := f.ask(ctx, p, requests); err != nil {
 		return nil, err
 	}
@@ -45,7 +57,7 @@ func (f *Fleet) Pick(ctx context.Context, requests []rollout.Request, first, cou
 		return nil, err
 	}
 	for _, j := range slices.Clone(p.jobs) {
-		if f.opt.Mode == Exact && j.done == nil && j.version == f.version && f.audited(digestOf(j.data)) {
+		if f.opt.Mode == Exact && j.done == nil && j.offered && j.version == f.version && f.audited(digestOf(j.data)) {
 			f.counts.Audited++
 			if err := f.computeHere(ctx, p.table, j); err != nil {
 				return nil, err
@@ -85,32 +97,32 @@ func (t *table) drop(which func(*job) bool) {
 	})
 }
 
-// ask offers what has not been offered by the weights of now. Workers take first what was
-// offered first, so as many of the oldest as there are workers are likely in their hands: they
-// come last.
+// ask makes items by the weights of now and offers them. Workers take first what was offered
+// first, so as many of the oldest as there are workers are likely in their hands: unless they are
+// waited for now, those are offered again with the next weights only.
 func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) error {
-	var again, fresh []rollout.Request
-	asked := map[random.Key]int{} // version
+	newest := map[random.Key]*job{}
 	for _, j := range p.jobs {
 		if j.done == nil {
-			asked[j.requests[0].Key] = j.version
+			newest[j.requests[0].Key] = j
 		}
 	}
-	for _, j := range p.jobs {
-		if r := j.requests[0]; j.done == nil && j.version == asked[r.Key] && j.version != f.version {
-			again = append(again, r)
+	out, _ := p.answers()
+	var offered, kept []rollout.Request
+	for at, r := range requests {
+		switch j := newest[r.Key]; {
+		case out[at] != nil, j != nil && j.version == f.version:
+		case j != nil && j.offered && at >= p.first && len(kept) < f.opt.Slots():
+			kept = append(kept, r)
+		default:
+			offered = append(offered, r)
 		}
 	}
-	for _, r := range requests {
-		if _, old := asked[r.Key]; !old {
-			fresh = append(fresh, r)
-		}
+	for _, next := range []*table{f.cut(offered, 1), f.cut(kept, 1)} {
+		p.jobs = append(p.jobs, next.jobs...)
+		maps.Copy(p.byID, next.byID)
 	}
-	held := min(f.opt.Slots(), len(again))
-	next := f.cut(slices.Concat(again[held:], fresh, again[:held]), 1)
-	p.jobs = append(p.jobs, next.jobs...)
-	maps.Copy(p.byID, next.byID)
-	return f.offer(ctx, next)
+	return f.offer(ctx, &table{jobs: p.jobs[len(p.jobs)-len(offered)-len(kept):][:len(offered)]})
 }
 
 // await hears workers until there is enough, and then what else has come.

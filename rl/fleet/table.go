@@ -17,6 +17,7 @@ type job struct {
 	done     [][]rollout.Segment // nil: open
 	by       string              // worker; "": the trainer
 	checked  bool
+	offered  bool
 }
 
 // table has the items of one call of Sample, in the order of its requests.
