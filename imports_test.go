@@ -60,7 +60,7 @@ var layers = []layer{
 	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify", tests: "rl/rollout"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify", tests: "verify/program"},
 	{folder: "rl/recipe/presets", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures"},
+	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines rl/terminal", tests: "internal/fixtures"},
 	{folder: "rl/reward", imports: "internal/worker rl/formula rl/rollout verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/random rl/settings verify", tests: "internal/fixtures"},
