@@ -100,16 +100,18 @@ func TestPlannedWithinBindings(t *testing.T) {
 		name                                       string
 		family                                     string
 		width, heads, kv, headDim, mlp, vocabulary int
+		dtype                                      Dtype
 	}{ // https://huggingface.co: config.json of each
-		{"SmolLM2-135M", "llama", 576, 9, 3, 64, 1536, 49152},
-		{"Qwen2.5-0.5B", "qwen2", 896, 14, 2, 64, 4864, 151936},
-		{"Llama-3.2-1B", "llama", 2048, 32, 8, 64, 8192, 128256},
-		{"Gemma-3-1B", "gemma3_text", 1152, 4, 1, 256, 6912, 262144},
-		{"Qwen3-0.6B", "qwen3", 1024, 16, 8, 128, 3072, 151936},
+		{"SmolLM2-135M", "llama", 576, 9, 3, 64, 1536, 49152, ""},
+		{"Qwen2.5-0.5B", "qwen2", 896, 14, 2, 64, 4864, 151936, ""},
+		{"Llama-3.2-1B", "llama", 2048, 32, 8, 64, 8192, 128256, ""},
+		{"Gemma-3-1B", "gemma3_text", 1152, 4, 1, 256, 6912, 262144, ""},
+		{"Qwen3-0.6B", "qwen3", 1024, 16, 8, 128, 3072, 151936, ""},
+		{"Qwen2.5-3B", "qwen2", 2048, 16, 2, 128, 11008, 151936, BF16}, // gate and up are 172 MiB as float32
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := Config{Family: c.family, Vocab: c.vocabulary, Width: c.width, Layers: 1, Heads: c.heads, KVHeads: c.kv, HeadDim: c.headDim, MLP: c.mlp,
-				MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02}
+				MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02, Dtype: c.dtype}
 			dev := &paper{caps: gpu.Caps{ID: "paper", Kind: gpu.CPU, Tier: gpu.TierLanes, Memory: 1 << 40, MaxBinding: 128 << 20, MaxAllocation: 1 << 30}}
 			engine := EngineOptions{Sequences: 32, Context: 1024, StepRows: 256}
 			use := Use{Positions: 1024, TrainRows: group, Recompute: true, Adapter: &adapter, Reference: true, Engine: &engine}
