@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"math"
 	"path/filepath"
 	"testing"
 
@@ -52,6 +53,9 @@ func TestModel(t *testing.T) {
 	}
 	if dev.most > 2*slowBytes {
 		t.Errorf("a buffer of %d bytes was made", dev.most)
+	}
+	if !(r.Spread >= 0) || math.IsInf(r.Spread, 0) {
+		t.Errorf("the measurements varied by %v", r.Spread)
 	}
 	longest, limited := 0, 0
 	for i, w := range r.Ways {

@@ -39,12 +39,12 @@ func TestStorageRuns(t *testing.T) {
 		dtype   model.Dtype
 		adapter bool
 	}{
-		"bf16":                                 {device, inBF16, model.BF16, false},
-		"adapter over q8_0":                    {device, inLoRA, model.Q8, true},
-		"adapter over f32, llama":              {inGo, []string{"model.family=llama", "model.lora.rank=2"}, "", true},
-		"bf16, qwen2":                          {inGo, slices.Concat(inBF16, []string{"model.family=qwen2"}), model.BF16, false},
-		"adapter over bf16, smollm3":           {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
-		"adapter over q4_0, gemma3, recompute": {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
+		"bf16":                                    {device, inBF16, model.BF16, false},
+		"adapter over q8_0":                       {device, inLoRA, model.Q8, true},
+		"adapter over f32, llama":                 {inGo, []string{"model.family=llama", "model.lora.rank=2"}, "", true},
+		"bf16, qwen2":                             {inGo, slices.Concat(inBF16, []string{"model.family=qwen2"}), model.BF16, false},
+		"adapter over bf16, smollm3":              {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
+		"adapter over q4_0, gemma3, recompute":    {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
 		"adapter over f32, mistral with a window": {inGo, []string{"model.path=" + windowed(t, 4), "model.lora.rank=2"}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
