@@ -85,20 +85,10 @@ func Model(dev gpu.Device, c model.Config, path string) (*Report, error) {
 	caps := dev.Caps()
 	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: Recipe}
 	for _, w := range tried {
-		way := Way{Way: w.name, Fits: []Cell{}}
-		at := 0
-		for _, context := range contexts {
-			if context > c.MaxPositions && len(way.Fits) > 0 {
-				break
-			}
-			cell, next, never := largest(c, caps, w.set, path, min(context, c.MaxPositions), at)
-			if never != nil {
-				way.Never = never.Error()
-			}
-			if cell == nil {
-				break
-			}
-			way.Fits, at = append(way.Fits, *cell), next
+		fits, never := cells(c, caps, w.set, path)
+		way := Way{Way: w.name, Fits: fits}
+		if never != nil {
+			way.Never = never.Error()
 		}
 		r.Ways = append(r.Ways, way)
 	}
@@ -107,6 +97,24 @@ func Model(dev gpu.Device, c model.Config, path string) (*Report, error) {
 	}
 	r.Start = start(c, caps, path, r.Ways)
 	return r, nil
+}
+
+// cells are the contexts that fit in one way to train, each with its largest group. never is
+// why the model cannot be trained so at all.
+func cells(c model.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cell, never error) {
+	fits = []Cell{}
+	at := 0
+	for _, context := range contexts {
+		if context > c.MaxPositions && len(fits) > 0 {
+			break
+		}
+		cell, next, err := largest(c, caps, way, path, min(context, c.MaxPositions), at)
+		if cell == nil {
+			return fits, err
+		}
+		fits, at = append(fits, *cell), next
+	}
+	return fits, nil
 }
 
 // largest finds the largest group with which a context fits, from groups[from] on, and
