@@ -171,7 +171,7 @@ func likelyContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, u
 
 // byteTokenizer is a tokenizer.json of single bytes, with Llama 3's pattern. The ids of
 // bytes begin at 3, so that the first ids are control tokens.
-func byteTokenizer(t *testing.T) []byte {
+func byteTokenizer(t testing.TB) []byte {
 	t.Helper()
 	vocab := map[string]int{}
 	next := rune(256)
