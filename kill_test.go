@@ -142,9 +142,8 @@ func buildProgram(t testing.TB) program {
 }
 
 // start trains in a folder, or resumes the run that is there. Random rewards
-// give the updates something to learn, which the few steps of countdown-short do
-// not earn; frequent checkpoints give the kills something to hit. The model is small: what
-// a kill can spoil does not depend on its size.
+// give every update something to learn; frequent checkpoints give the kills something
+// to hit. The model is small: what a kill can spoil does not depend on its size.
 func (pr program) start(t *testing.T, dir string) *process {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "recipe.toml")); err == nil {
@@ -152,7 +151,8 @@ func (pr program) start(t *testing.T, dir string) *process {
 	}
 	args := []string{"train", "--run", dir, "countdown-short"}
 	for _, set := range append([]string{"stage.rl.reward=random", "checkpoint.keep=1000", "stage.warm-up.checkpoint_every=10", "stage.rl.checkpoint_every=2",
-		"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=16", "stage.warm-up.batch_size=8", "stage.rl.prompts_per_step=8"}, pr.sets...) {
+		"model.layers=2", "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=16", "stage.warm-up.batch_size=8",
+		"stage.warm-up.hold_steps=40", "stage.warm-up.decay_steps=20", "stage.rl.steps=12", "stage.rl.prompts_per_step=8"}, pr.sets...) {
 		args = append(args, "--set", set)
 	}
 	return pr.run(t, args...)

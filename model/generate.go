@@ -182,18 +182,18 @@ func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
 }
 
 func (e *Engine) plan(d dims, caps gpu.Caps) {
-	p, rows := e.pool, e.opt.StepRows
+	p, rows, draws := e.pool, rounded(e.opt.StepRows), rounded(e.opt.Draws)
 	lists := 2 * e.opt.Sequences
 	e.cache = p.kvCache(d, e.opt.slots(d, caps), lists, e.opt.Context)
 	e.cache.prefixes.most = e.opt.Prefixes
 	e.ws = &workspace{maxRows: rows, kvidx: e.cache.kvidx}
 	e.ws.blocks, e.ws.last = p.activations(d, rows, keptNothing, e.cache.layers)
 	e.ws.rowSpace(p, d, rows)
-	e.ws.head = p.headSpace(d, e.opt.Draws, caps)
-	e.rowp = p.words("sampling parameters", 8*e.opt.Draws)
+	e.ws.head = p.headSpace(d, draws, caps)
+	e.rowp = p.words("sampling parameters", 8*draws)
 	e.cut = p.words("filtered logits", e.ws.head.block*d.vocabp)
 	if e.opt.Guides {
-		e.allow = p.words("allowed tokens", e.opt.Draws*maskWords(d.vocab))
+		e.allow = p.words("allowed tokens", draws*maskWords(d.vocab))
 		e.left = p.words("allowed logits", e.ws.head.block*d.vocabp)
 	}
 }

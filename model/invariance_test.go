@@ -113,11 +113,10 @@ func TestInvarianceHash(t *testing.T) {
 func TestAdapterInvarianceHash(t *testing.T) {
 	for _, dtype := range []Dtype{F32, BF16, Q8, Q4} {
 		t.Run(string(dtype), func(t *testing.T) {
-			devices := gputest.Devices(t)
-			if !gputest.Long() {
-				devices = devices[len(devices)-1:] // plain Go
-			}
-			for _, dev := range devices {
+			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+				if gputest.Slow(dev) && dtype != Q4 && !gputest.Long() {
+					return // TestInvarianceHash has the other products
+				}
 				cfg := smallConfig(F32, F32)
 				cfg.Width, cfg.HeadDim, cfg.MLP = 32, 16, 64 // whole blocks
 				m, err := New(dev, cfg, 7, invarianceContext)
@@ -130,7 +129,7 @@ func TestAdapterInvarianceHash(t *testing.T) {
 				}
 				adapt(t, m, AdapterConfig{Rank: 5, Alpha: 2})
 				invarianceHash(t, m, !gputest.Long())
-			}
+			})
 		})
 	}
 }

@@ -98,7 +98,7 @@ func importModel(p *program, c call) (any, []byte, error) {
 	name = p.free(modelsDir, name)
 	dir := filepath.Join(modelsDir, name)
 	if err = c.writeFiles(dir); err == nil {
-		_, _, err = store.FindModel(dir)
+		err = whole(dir)
 	}
 	if err != nil {
 		err = errors.Join(err, store.OS().Remove(dir))
@@ -106,6 +106,26 @@ func importModel(p *program, c call) (any, []byte, error) {
 		return nil, nil, err
 	}
 	return name, nil, nil
+}
+
+// whole checks that a folder has all that Ask a model needs, so that what lacks a file is
+// refused while its files are at hand.
+func whole(dir string) error {
+	folder, _, err := store.FindModel(dir)
+	if err != nil {
+		return err
+	}
+	f, err := model.ReadFolder(folder)
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	if err := f.Tensors.Close(); err != nil {
+		return err
+	}
+	if f.Tokenizer == nil {
+		return fmt.Errorf("%w: %s has no tokenizer.json, which reads the prompts", lines.ErrInput, folder)
+	}
+	return nil
 }
 
 // writeFiles writes the files of a request to an empty folder.

@@ -34,6 +34,7 @@ import (
 	_ "github.com/rlzero/rlzero/gpu/webgpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/page"
+	"github.com/rlzero/rlzero/web/internal/advice"
 )
 
 // version of the program; the build sets it.
@@ -93,11 +94,12 @@ func (p *program) answer(message js.Value) {
 	c := call{id: message.Get("id"), args: []byte(message.Get("args").String()), files: message.Get("files")}
 	value, bytes, err := actions[message.Get("do").String()](p, c)
 	if err != nil {
-		hints := []any{}
-		for _, h := range hint.All(err) {
-			hints = append(hints, h)
+		text, hints := explained(err)
+		list := make([]any, len(hints))
+		for i, h := range hints {
+			list[i] = h
 		}
-		post(map[string]any{"id": c.id, "error": err.Error(), "hints": hints})
+		post(map[string]any{"id": c.id, "error": text, "hints": list})
 		return
 	}
 	text, err := json.Marshal(value)
@@ -109,6 +111,16 @@ func (p *program) answer(message js.Value) {
 		reply["bytes"] = toJS(bytes)
 	}
 	post(reply)
+}
+
+// explained is an error and what can be done about it, in the page's words.
+func explained(err error) (text string, hints []string) {
+	for _, h := range hint.All(err) {
+		if h = advice.OnPage(h); h != "" {
+			hints = append(hints, h)
+		}
+	}
+	return advice.OnPage(err.Error()), hints
 }
 
 // read takes the arguments of a request.

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/page"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -121,7 +120,7 @@ func (p *program) start(id string, opened *resolve.Opened, again bool) error {
 		dev.Close() // of one that is lost nothing is left to free
 		delete(p.jobs, id)
 		if err != nil {
-			j.tell("failed", "error", strings.Join(append([]string{err.Error()}, advice(err)...), "\n"))
+			j.tell("failed", "error", ending(err))
 			return
 		}
 		j.tell("finished", "", "")
@@ -138,12 +137,13 @@ func reportOf(dir string) ([]byte, error) {
 	return runs.File(page.Room)
 }
 
-// advice is what can be done about the end of a run.
-func advice(err error) []string {
+// ending is why a run has ended, and on lines of their own what can be done about it.
+func ending(err error) string {
+	text, hints := explained(err)
 	if errors.Is(err, gpu.ErrDeviceLost) {
-		return []string{"The browser took the GPU away. Continue opens it again, and goes on from the last checkpoint."}
+		hints = []string{"The browser took the GPU away. Continue opens it again, and goes on from the last checkpoint."}
 	}
-	return hint.All(err)
+	return strings.Join(append([]string{text}, hints...), "\n")
 }
 
 // named is the run of a request: {run}.
@@ -280,7 +280,7 @@ func (p *program) device() (gpu.Caps, error) {
 var sums string
 
 // shown are the presets behind it: they need no files, and learn within minutes on a GPU.
-var shown = []string{"countdown-blind", "chain-sum-tiny", "countdown-tiny"}
+var shown = []string{"countdown-short", "countdown-blind", "chain-sum-tiny", "countdown-tiny"}
 
 // about says what there is: version, device and presets.
 func about(p *program, _ call) (any, []byte, error) {

@@ -13,6 +13,7 @@ const stagingSize = 16 << 20
 type transfer struct {
 	staging  *buffer // host memory, stagingSize bytes
 	commands vk.CommandBuffer
+	submit   func(vk.CommandBuffer) vk.Result // to the queue; a test lets it fail
 	lastUse  uint64               // number of the last submission of commands
 	open     bool                 // commands are being recorded
 	used     int                  // bytes of staging that they read
@@ -135,7 +136,7 @@ func (d *Device) makeTransfer() error {
 		staging.free()
 		return err
 	}
-	d.transfer = &transfer{staging: staging, commands: commands, queued: map[*buffer][]extent{}}
+	d.transfer = &transfer{staging: staging, commands: commands, submit: d.vk.Submit, queued: map[*buffer][]extent{}}
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (d *Device) flush() error {
 	})
 	err := checkResult(d.vk.End(t.commands), "vkEndCommandBuffer", transferLabel)
 	if err == nil {
-		err = checkResult(d.vk.Submit(t.commands), "vkQueueSubmit", transferLabel)
+		err = checkResult(t.submit(t.commands), "vkQueueSubmit", transferLabel)
 	}
 	if err != nil { // writes that were promised are lost: no buffer can be relied on any more
 		d.failed = err

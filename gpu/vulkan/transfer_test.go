@@ -4,12 +4,14 @@ package vulkan
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/vk"
 )
 
 // TestTransferOrder: writes, zeros, programs, reads and frees in any order give what
@@ -87,16 +89,20 @@ func (o *order) add(i, j int) {
 	if slices.Max(o.want[i])+slices.Max(o.want[j]) > 1<<20 {
 		o.renew(j)
 	}
-	p := record(o.t, o.d, gpu.Op{
-		Kernel: "add", Bind: []gpu.View{{Buffer: o.buffers[i]}, {Buffer: o.buffers[j]}},
-		Params: []uint32{orderWords}, Size: [3]int{orderWords},
-	})
-	if err := o.d.Submit(p); err != nil {
+	if err := o.d.Submit(o.sum(i, j)); err != nil {
 		o.t.Fatal(err)
 	}
 	for k, x := range o.want[j] {
 		o.want[i][k] += x
 	}
+}
+
+// sum is the program that adds buffer j to buffer i.
+func (o *order) sum(i, j int) gpu.Program {
+	return record(o.t, o.d, gpu.Op{
+		Kernel: "add", Bind: []gpu.View{{Buffer: o.buffers[i]}, {Buffer: o.buffers[j]}},
+		Params: []uint32{orderWords}, Size: [3]int{orderWords},
+	})
 }
 
 func (o *order) compare(i int) {
@@ -108,5 +114,48 @@ func (o *order) compare(i int) {
 		if got := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*k:])); got != want {
 			o.t.Fatalf("buffer %d, word %d: %v, want %v", i, k, got, want)
 		}
+	}
+}
+
+// TestLostWrites: where the submission of collected writes fails, the call that needed it says
+// so, and so does every later one, though the queue takes work again: a buffer that misses
+// writes must not be read, nor a program run on it. What is left can be freed.
+func TestLostWrites(t *testing.T) {
+	for name, notice := range map[string]func(o *order) error{
+		"reading":    func(o *order) error { return o.buffers[0].Read(0, make([]byte, 4)) },
+		"submitting": func(o *order) error { return o.d.Submit(o.sum(0, 1)) },
+		"writing":    func(o *order) error { return o.buffers[0].Write(0, make([]byte, 4*orderWords)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrder(t, openStaged(t))
+			large := newBuffer(t, o.d, "large", stagingSize)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			sum := o.sum(2, 3)
+			must(o.d.Submit(sum))
+			must(large.Write(0, make([]byte, stagingSize))) // fills the staging buffer: one byte more has to be submitted
+			working := o.d.transfer.submit
+			o.d.transfer.submit = func(vk.CommandBuffer) vk.Result { return vk.DeviceLost }
+			if err := notice(o); !errors.Is(err, gpu.ErrDeviceLost) {
+				t.Fatalf("error %v, want gpu.ErrDeviceLost", err)
+			}
+			o.d.transfer.submit = working
+			for name, again := range map[string]func() error{
+				"reading":      func() error { return o.buffers[1].Read(0, make([]byte, 4)) },
+				"writing":      func() error { return o.buffers[1].Write(0, make([]byte, 4)) },
+				"submitting":   func() error { return o.d.Submit(sum) },
+				"a new buffer": func() error { _, err := o.d.NewBuffer("new", 4); return err },
+			} {
+				if err := again(); !errors.Is(err, gpu.ErrDeviceLost) {
+					t.Errorf("%s afterwards: error %v, want gpu.ErrDeviceLost", name, err)
+				}
+			}
+			large.Free()
+			must(o.d.Close())
+		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Result is one measurement, a line of "rlzero bench --json".
 type Result struct {
-	Bench         string             `json:"bench"` // matmul, decode, train, groups, step or profile
+	Bench         string             `json:"bench"` // matmul, decode, prefill, train, groups, step, growth or profile
 	Case          string             `json:"case"`
 	Device        string             `json:"device"`
 	Tier          string             `json:"tier"`
@@ -142,6 +142,19 @@ func matmul(dev gpu.Device, n int, emit func(Result)) error {
 	return nil
 }
 
+// random is a model of a shape with random weights, which is sampled from alone.
+func (s Shape) random(dev gpu.Device) (*model.Model, error) {
+	m, err := model.NewFrozen(dev, s.Config, s.Prompt+s.New)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Initialize(1); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
 // Shape is a model to measure, with random weights.
 type Shape struct {
 	Name         string
@@ -183,11 +196,46 @@ func prompt(s Shape, i int) []int {
 	return ids
 }
 
+// prefillTokens is the length of the prompt that Prefill reads.
+const prefillTokens = 512
+
+// Prefill measures in tokens per second how fast one prompt is read, its first draw included:
+// the best of several.
+func Prefill(b Bench, s Shape) error {
+	s = b.kept(s)
+	s.Prompt, s.New = prefillTokens, 1
+	s.Config.MaxPositions = max(s.Config.MaxPositions, s.Prompt+s.New)
+	what := fmt.Sprintf("%s, a prompt of %d tokens", s.Name, s.Prompt)
+	use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(1)}
+	if skipped, err := b.skips("prefill", what, s, needs{times: float64(s.Repetitions + 1), work: s.prefill(), use: use}); skipped || err != nil {
+		return err
+	}
+	m, err := s.random(b.Device)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	e, err := m.NewEngine(*s.engine(1))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	sec, err := best(s.Repetitions+1, func() error { return generate(e, s, 1, s.New) })
+	if err != nil {
+		return err
+	}
+	r := result(b.Device, "prefill", what, float64(s.Prompt)/sec, "tok/s")
+	r.Rate = b.rate(s.prefill(), sec)
+	b.Emit(r)
+	return nil
+}
+
 // Train measures forward, backward, clipping and AdamW in tokens per second.
 func Train(b Bench, s Shape) error {
+	s = b.kept(s)
 	what := fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens)
 	use := model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}
-	if skipped, err := b.skips("train", what, s, float64(s.TrainRepeats+1), s.update(), use); skipped || err != nil {
+	if skipped, err := b.skips("train", what, s, needs{times: float64(s.TrainRepeats + 1), work: s.update(), use: use}); skipped || err != nil {
 		return err
 	}
 	t, update, err := updater(b.Device, s)

@@ -15,28 +15,33 @@ import (
 // a small batch takes milliseconds, and single ones say little on a busy machine.
 const decodeTime = 3 * time.Second
 
-// Decode measures sampling in tokens per second, prompts excluded, and beside it
-// the same with products whose order of sums is free.
+// Decode measures sampling in tokens per second, prompts excluded, and beside it the same
+// with products whose order of sums is free, or, if matrices are not kept in float32, with
+// those that are.
 func Decode(b Bench, s Shape) error {
-	var m *model.Model // made for the first batch size that is measured
+	s = b.kept(s)
+	var models sides // made for the first batch size that is measured
 	for _, n := range s.Decode {
 		what := fmt.Sprintf("%s, batch %d", s.Name, n)
 		use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}
+		more, err := s.otherSide(b.Device.Caps(), use)
+		if err != nil {
+			return err
+		}
 		// Both ways are tried, then measured: with prompts, as many rounds as tokens.
 		rounds := float64(2 * (s.Repetitions + 1) * (s.Prompt + 2*s.New))
-		if skipped, err := b.skips("decode", what, s, rounds, s.round(n), use); err != nil {
+		if skipped, err := b.skips("decode", what, s, needs{rounds, s.round(n), use, more}); err != nil {
 			return err
 		} else if skipped {
 			continue
 		}
-		if m == nil {
-			var err error
-			if m, err = model.New(b.Device, s.Config, 1, s.Prompt+s.New); err != nil {
+		if models[0] == nil {
+			defer models.close()
+			if err := models.open(b.Device, s); err != nil {
 				return err
 			}
-			defer m.Close()
 		}
-		r, err := decode(m, s, n)
+		r, err := decode(models, s, n)
 		if err != nil {
 			return err
 		}
@@ -46,18 +51,61 @@ func Decode(b Bench, s Shape) error {
 	return nil
 }
 
+// sides are the models that are compared: one twice, or one that is kept otherwise and one
+// in float32.
+type sides [2]*model.Model
+
+func (m *sides) open(dev gpu.Device, s Shape) (err error) {
+	if m[0], err = s.random(dev); err != nil {
+		return err
+	}
+	if m[1] = m[0]; s.Config.Dtype != model.F32 {
+		m[1], err = s.plain().random(dev)
+	}
+	return err
+}
+
+func (m *sides) close() {
+	if m[1] != nil && m[1] != m[0] {
+		m[1].Close()
+	}
+	if m[0] != nil {
+		m[0].Close()
+	}
+}
+
+// plain is the shape in float32.
+func (s Shape) plain() Shape {
+	s.Config.Dtype = model.F32
+	return s
+}
+
+// otherSide is the memory in bytes of the second engine, and of its model if it has its own.
+func (s Shape) otherSide(caps gpu.Caps, use model.Use) (int, error) {
+	with, err := model.Plan(s.plain().Config, caps, use)
+	if err != nil || s.Config.Dtype != model.F32 {
+		return with.Total(), err
+	}
+	use.Engine = nil
+	without, err := model.Plan(s.Config, caps, use)
+	return with.Total() - without.Total(), err
+}
+
 // engine is the capacity that a batch of a shape needs.
 func (s Shape) engine(batch int) *model.EngineOptions {
 	return &model.EngineOptions{Sequences: batch, Context: s.Prompt + s.New}
 }
 
-// decode measures one batch size, both ways in turns.
-func decode(m *model.Model, s Shape, n int) (Result, error) {
-	f := freeOrder{dev: m.Device(), rows: n, faster: map[string]bool{}}
+// decode measures one batch size with two models in turns; if they are one, with a free
+// order of sums the second time.
+func decode(models [2]*model.Model, s Shape, n int) (Result, error) {
+	f := freeOrder{dev: models[0].Device(), rows: n, faster: map[string]bool{}}
 	var runs []func() error
-	for _, edit := range []func([]gpu.Op) []gpu.Op{nil, f.edit} {
+	for i, m := range models {
 		options := s.engine(n)
-		options.Edit = edit
+		if i > 0 && m == models[0] {
+			options.Edit = f.edit
+		}
 		e, err := m.NewEngine(*options)
 		if err != nil {
 			return Result{}, err
@@ -83,13 +131,15 @@ func decode(m *model.Model, s Shape, n int) (Result, error) {
 	for i := range ratios {
 		ratios[i] = (free[i] - first) / (exact[i] - first)
 	}
-	r := result(m.Device(), "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/(median(exact)-first), "tok/s")
+	r := result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/(median(exact)-first), "tok/s")
 	// The two medians may come from different moments of a busy machine. The ratios are
 	// each of one turn.
 	r.Ratio, r.Turns = median(ratios), len(ratios)
-	r.Baseline, r.BaselineValue = "free order of sums", r.Value/r.Ratio
+	r.Baseline, r.BaselineValue = "float32", r.Value/r.Ratio
 	r.RatioLow, r.RatioHigh = quantile(ratios, 0.25), quantile(ratios, 0.75)
-	r.Detail = f.detail()
+	if models[0] == models[1] {
+		r.Baseline, r.Detail = "free order of sums", f.detail()
+	}
 	return r, nil
 }
 

@@ -49,7 +49,7 @@ func TestSkips(t *testing.T) {
 	} {
 		var got Result
 		b := Bench{Device: sized{device(t), c.memory}, Limits: c.limits, Longest: c.longest, Emit: func(r Result) { got = r }}
-		skipped, err := b.skips("train", "case", qwen, 3, qwen.update(), model.Use{Positions: 128, TrainRows: 256})
+		skipped, err := b.skips("train", "case", qwen, needs{times: 3, work: qwen.update(), use: model.Use{Positions: 128, TrainRows: 256}})
 		if err != nil || skipped != (c.want != "") || (got.Skipped == "") == skipped || !strings.HasSuffix(got.Skipped, c.want) {
 			t.Errorf("%v, %v: %v, %q, %v, want %q", c.longest, c.limits, skipped, got.Skipped, err, c.want)
 		}

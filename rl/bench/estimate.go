@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -13,30 +15,74 @@ import (
 type Bench struct {
 	Device  gpu.Device
 	Limits  Limits
+	Dtype   model.Dtype   // how matrices are kept; "": as float32
+	Only    string        // cases that do not contain it are left out without a word; "": none is
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
 }
 
-// matrices is the number of weights that a token is multiplied with: without norms,
-// biases, and the lookup of the embedding.
-func (s Shape) matrices() float64 {
-	c := s.Config
-	layer := c.Width*(c.Heads+2*c.KVHeads)*c.HeadDim + c.Heads*c.HeadDim*c.Width + 3*c.Width*c.MLP
-	return float64(c.Layers*layer + c.Vocab*c.Width)
+// numberBytes is what a number of a matrix takes in each storage: blocks of 32 have a
+// float32 beside them.
+var numberBytes = map[model.Dtype]float64{model.F32: 4, model.BF16: 2, model.Q8: 1 + 4.0/32, model.Q4: 0.5 + 4.0/32}
+
+// kept is a shape in the storage of the benchmark, which its name tells unless it is float32.
+func (b Bench) kept(s Shape) Shape {
+	if s.Config.Dtype = cmp.Or(b.Dtype, model.F32); s.Config.Dtype != model.F32 {
+		s.Name += ", " + string(b.Dtype)
+	}
+	return s
 }
 
-// update is the work of an update in f32: three products of each weight and token; each
-// weight is read by two of them, and its gradient, moments and itself are read and written
-// by the third and by AdamW, which reads the gradient once more for the norm.
+// leaves tells whether a case is none of those that are asked for.
+func (b Bench) leaves(what string) bool { return !strings.Contains(what, b.Only) }
+
+// weights are the numbers of weights that a token is multiplied with, of the blocks and of
+// the vocabulary: without norms, biases, and the lookup of the embedding.
+func (s Shape) weights() (blocks, vocabulary float64) {
+	c := s.Config
+	layer := c.Width*(c.Heads+2*c.KVHeads)*c.HeadDim + c.Heads*c.HeadDim*c.Width + 3*c.Width*c.MLP
+	return float64(c.Layers * layer), float64(c.Vocab * c.Width)
+}
+
+// matrices is the number of both.
+func (s Shape) matrices() float64 {
+	blocks, vocabulary := s.weights()
+	return blocks + vocabulary
+}
+
+// weightBytes is what reading each of them once moves. The vocabulary's tables beside
+// matrices in blocks are bf16.
+func (s Shape) weightBytes() float64 {
+	blocks, vocabulary := s.weights()
+	d, table := cmp.Or(s.Config.Dtype, model.F32), model.F32
+	if d != model.F32 {
+		table = model.BF16
+	}
+	return blocks*numberBytes[d] + vocabulary*numberBytes[table]
+}
+
+// update is the work of an update: three products of each weight and token; each weight is
+// read by two of them, as it is kept, and in float32 its gradient, moments and itself are read
+// and written by the third and by AdamW, which reads the gradient once more for the norm.
 func (s Shape) update() work {
 	tokens := float64(s.TrainSeqs * s.TrainTokens)
-	return work{flops: 6 * s.matrices() * tokens, bytes: 4 * (2 + 2 + 2 + 6) * s.matrices()}
+	return work{flops: 6 * s.matrices() * tokens, bytes: s.updateBytes()}
+}
+
+func (s Shape) updateBytes() float64 { return 2*s.weightBytes() + 4*(2+2+6)*s.matrices() }
+
+// prefill is the work of reading a prompt, each pair of tokens with two products of a head's
+// width, and of the logits of its last token.
+func (s Shape) prefill() work {
+	g := grouped{config: s.Config, prompt: s.Prompt}
+	blocks, vocabulary := s.weights()
+	return work{flops: 2*blocks*float64(s.Prompt) + 2*vocabulary + 2*g.pairFlops(), bytes: s.weightBytes()}
 }
 
 // round is the work of one token of each sequence of a batch, and bytes of keys and values
 // left out: each weight is read once.
 func (s Shape) round(batch int) work {
-	return work{flops: 2 * s.matrices() * float64(batch), bytes: 4 * s.matrices()}
+	return work{flops: 2 * s.matrices() * float64(batch), bytes: s.weightBytes()}
 }
 
 // What an estimate takes for granted: the share of its limits that a device reaches in a
@@ -46,17 +92,33 @@ const (
 	fresh   = 60e-9
 )
 
-// skips emits why a measurement is left out, if it is: times so much work takes too long,
-// or the device has too little memory.
-func (b Bench) skips(name, what string, s Shape, times float64, w work, use model.Use) (bool, error) {
+// needs is what a measurement takes.
+type needs struct {
+	times float64 // that the work is done
+	work  work
+	use   model.Use
+	more  int // bytes of memory beside those of use
+}
+
+// skips tells whether a measurement is left out, and emits why: it takes too long, the device
+// has too little memory, or what it trains cannot be changed. Nothing is emitted of a case that
+// nobody asked for.
+func (b Bench) skips(name, what string, s Shape, n needs) (bool, error) {
+	if b.leaves(what) {
+		return true, nil
+	}
 	skip := func(why string) (bool, error) {
 		r := result(b.Device, name, what, 0, "")
 		r.Skipped = why
 		b.Emit(r)
 		return true, nil
 	}
-	plan, err := model.Plan(s.Config, b.Device.Caps(), use)
+	if s.Config.Dtype.Blocked() && n.use.TrainRows > 0 {
+		return skip(fmt.Sprintf("matrices in %s cannot be updated", s.Config.Dtype))
+	}
+	plan, err := model.Plan(s.Config, b.Device.Caps(), n.use)
 	if err == nil {
+		plan.Add("beside it", n.more, "")
 		err = plan.Fits(b.Device.Caps())
 	}
 	if errors.Is(err, gpu.ErrOutOfMemory) {
@@ -65,8 +127,8 @@ func (b Bench) skips(name, what string, s Shape, times float64, w work, use mode
 	if err != nil {
 		return false, err
 	}
-	_, sec := b.Limits.bound(total{work: w})
-	estimate := times*sec/reached + fresh*s.matrices()
+	_, sec := b.Limits.bound(total{work: n.work})
+	estimate := n.times*sec/reached + fresh*s.matrices()
 	if b.Longest > 0 && estimate > b.Longest.Seconds() {
 		return skip(fmt.Sprintf("about %.0f s by an estimate, more than %.0f s", estimate, b.Longest.Seconds()))
 	}

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 
-	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 )
 
@@ -35,28 +34,55 @@ func groups() []grouped {
 }
 
 // Groups measures updates on a group of completions that share the computation of their
-// prompt, and in turns the same with each completion for itself. small leaves out the
-// cases that take minutes on a CPU.
-func Groups(dev gpu.Device, small bool, emit func(Result)) error {
-	all := groups()
-	if small {
-		all = all[:len(all)-2]
-	}
-	for _, g := range all {
-		if err := g.measure(dev, emit); err != nil {
+// prompt, and in turns the same with each completion for itself.
+func Groups(b Bench) error {
+	for _, g := range groups() {
+		if err := g.measure(b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g grouped) measure(dev gpu.Device, emit func(Result)) error {
-	m, err := model.New(dev, g.config, 1, g.prompt+g.completion)
+// shape is what the group is computed with.
+func (g grouped) shape() Shape { return Shape{Name: g.name, Config: g.config} }
+
+// rows are those of the trainer's batches: a prompt and what follows it once, and of each
+// completion all but the last token. pairs are those of a row and one that it sees.
+func (g grouped) rows() float64 {
+	return float64(g.prompt + g.group*(g.completion-1))
+}
+
+func (g grouped) pairs() float64 {
+	p, c, n := float64(g.prompt), float64(g.completion), float64(g.group)
+	return p*p/2 + n*(c*p+c*c/2)
+}
+
+// apart is one completion for itself.
+func (g grouped) apart() grouped {
+	g.group = 1
+	return g
+}
+
+const groupTurns = 2
+
+func (g grouped) measure(b Bench) error {
+	s := b.kept(g.shape())
+	g.config, g.name = s.Config, s.Name
+	n := float64(g.group)
+	what := fmt.Sprintf("%s, %d + %d tokens, group of %d", g.name, g.prompt, g.completion, g.group)
+	rows := max(8192, model.GroupRows(g.prompt, g.completion, g.group))
+	both := g.learning().add(g.apart().learning().times(n))
+	use := model.Use{Positions: g.prompt + g.completion, TrainRows: rows}
+	if skipped, err := b.skips("groups", what, s, needs{times: groupTurns + 0.5, work: both, use: use}); skipped || err != nil {
+		return err
+	}
+	m, err := model.New(b.Device, g.config, 1, g.prompt+g.completion)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	t, err := m.NewTrainer(max(8192, model.GroupRows(g.prompt, g.completion, g.group)))
+	t, err := m.NewTrainer(rows)
 	if err != nil {
 		return err
 	}
@@ -67,17 +93,39 @@ func (g grouped) measure(dev gpu.Device, emit func(Result)) error {
 	if err := update(1)(); err != nil { // pipelines are made at their first use
 		return err
 	}
-	times, err := inTurns(2, 0, update(1), update(0))
+	times, err := inTurns(groupTurns, 0, update(1), update(0))
 	if err != nil {
 		return err
 	}
 	shared, apart := quantile(times[0], 0), quantile(times[1], 0)
-	p, c, n := float64(g.prompt), float64(g.completion), float64(g.group)
-	r := result(dev, "groups", fmt.Sprintf("%s, %d + %d tokens, group of %d", g.name, g.prompt, g.completion, g.group), shared, "s")
+	r := result(b.Device, "groups", what, shared, "s")
 	r.Baseline, r.BaselineValue, r.Ratio = "computed separately", apart, shared/apart
-	r.Detail = fmt.Sprintf("share of the rows computed %.3f, of the pairs of tokens %.3f", (p+n*(c-1))/(n*(p+c-1)), (p*p/2+n*(c*p+c*c/2))/(n*(p+c)*(p+c)/2))
-	emit(r)
+	r.Detail = fmt.Sprintf("share of the rows computed %.3f, of the pairs of tokens %.3f", g.rows()/(n*g.apart().rows()), g.pairs()/(n*g.apart().pairs()))
+	b.Emit(r)
 	return nil
+}
+
+// learning is the work of an update on the group. Each row has three products with each
+// weight of the blocks, each predicted token four with the vocabulary, as its logits are made
+// again in the backward pass, and each pair nine products of a head's width (attentionWork).
+func (g grouped) learning() work {
+	blocks, vocabulary := g.shape().weights()
+	predicted := float64(g.group * g.completion)
+	return work{flops: 6*blocks*g.rows() + 8*vocabulary*predicted + 9*g.pairFlops(), bytes: g.shape().updateBytes()}
+}
+
+// sampling is the work of drawing the group: the same rows and pairs forward, with all weights
+// read for each token.
+func (g grouped) sampling() work {
+	blocks, vocabulary := g.shape().weights()
+	predicted := float64(g.group * g.completion)
+	return work{flops: 2*blocks*g.rows() + 2*vocabulary*predicted + 2*g.pairFlops(), bytes: float64(g.completion) * g.shape().weightBytes()}
+}
+
+// pairFlops is one product of head width for each pair, in all layers.
+func (g grouped) pairFlops() float64 {
+	c := g.config
+	return 2 * g.pairs() * float64(c.Layers*c.Heads*c.HeadDim)
 }
 
 // update is one update on the group, as a group of the trainer's with a number, or as

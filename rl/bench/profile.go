@@ -108,6 +108,7 @@ func (p *profiler) measure(run func() error) (map[string]*total, error) {
 // Profile measures where the time of a shape's update, of its prompts and of its decoding
 // goes: a result for each kernel, the longest first, with what bounds it.
 func Profile(b Bench, s Shape) error {
+	s = b.kept(s)
 	p := &profiler{Device: b.Device}
 	show := func(what string, totals map[string]*total) { b.emitTotals(s.Name+", "+what, totals) }
 	n := slices.Max(s.Decode)
@@ -121,7 +122,7 @@ func Profile(b Bench, s Shape) error {
 		{"update", 2, s.update(), model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}, profileUpdate},
 		{"sampling", 2 * (2*s.Prompt + s.New), s.round(n), model.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}, profileSampling},
 	} {
-		skipped, err := b.skips("profile", s.Name+", "+part.what, s, float64(part.times), part.work, part.use)
+		skipped, err := b.skips("profile", s.Name+", "+part.what, s, needs{times: float64(part.times), work: part.work, use: part.use})
 		if err == nil && !skipped {
 			err = part.run(p, s, show)
 		}
@@ -152,7 +153,7 @@ func profileUpdate(p *profiler, s Shape, show func(string, map[string]*total)) e
 // profileSampling takes the largest batch. The first token of each sequence comes out of
 // its prompt; what more tokens take longer is decoding.
 func profileSampling(p *profiler, s Shape, show func(string, map[string]*total)) error {
-	m, err := model.New(p, s.Config, 1, s.Prompt+s.New)
+	m, err := s.random(p)
 	if err != nil {
 		return err
 	}

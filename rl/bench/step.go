@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -17,13 +16,19 @@ import (
 // stepRepeats is how many steps Step runs after one to warm up.
 const stepRepeats = 6
 
+// trlSteps are the seconds that TRL takes for a step of a preset's size, see againstTRL.
+var trlSteps = map[string]float64{"countdown-tiny": 0.33}
+
 // Step measures whole reinforcement learning steps of a preset: the best of several, with
 // its phases. from is the Hugging Face folder of a model to start from, or "": random
 // weights, and rollouts of full length.
-func Step(ctx context.Context, dev gpu.Device, preset, from string, emit func(Result)) error {
+func Step(ctx context.Context, b Bench, preset, from string) error {
 	var set []string
 	if from != "" {
 		set = append(set, "model.path="+from)
+	}
+	if b.Dtype != "" {
+		set = append(set, "model.dtype="+string(b.Dtype))
 	}
 	r, err := recipe.Load(preset, set)
 	if err != nil {
@@ -47,7 +52,15 @@ func Step(ctx context.Context, dev gpu.Device, preset, from string, emit func(Re
 	if index < 0 {
 		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
 	}
-	c, err := cast.Open(r, from, dev)
+	st := &r.Stages[index]
+	what := fmt.Sprintf("%s, %d prompts x %d samples x %d tokens, %d updates", preset, st.PromptsPerStep, st.GroupSize, st.Sampling.MaxCompletionTokens, st.UpdatesPerRollout)
+	if from != "" {
+		what += ", from " + from
+	}
+	if b.leaves(what) {
+		return nil
+	}
+	c, err := cast.Open(r, from, b.Device)
 	if err != nil {
 		return err
 	}
@@ -78,8 +91,9 @@ func Step(ctx context.Context, dev gpu.Device, preset, from string, emit func(Re
 			shortest, phases = rollout+learning, map[string]float64{"rollout": rollout, "train": learning}
 		}
 	}
-	st, caps := &r.Stages[index], dev.Caps()
-	emit(Result{Bench: "step", Device: caps.Name, Tier: string(caps.Tier), Value: shortest, Unit: "s", Phases: phases,
-		Case: fmt.Sprintf("%s, %d prompts x %d samples x %d tokens, %d updates", preset, st.PromptsPerStep, st.GroupSize, st.Sampling.MaxCompletionTokens, st.UpdatesPerRollout)})
+	out := result(b.Device, "step", what, shortest, "s")
+	out.Phases = phases
+	out.againstTRL(trlSteps[preset])
+	b.Emit(out)
 	return nil
 }

@@ -14,87 +14,153 @@ import (
 type rlStep struct {
 	grouped
 	prompts int
+	trl     float64 // seconds that TRL takes, see againstTRL; 0: it was not measured
 }
 
-// rlSteps are those that TRL 1.16 was measured with on torch on two cores (1.9 s and
-// 10.5 s), and one group with long texts for each shape.
+// rlSteps are those that TRL was measured with, and one group with long texts for each shape.
 func rlSteps() []rlStep {
 	list := []rlStep{
-		{grouped{"0.86M", groups()[7].config, 8, 24, 8}, 64},
-		{grouped{"25M", Shapes()[1].Config, 8, 32, 8}, 8},
+		{grouped{"0.86M", groups()[7].config, 8, 24, 8}, 64, 1.9},
+		{grouped{"25M", Shapes()[1].Config, 8, 32, 8}, 8, 10.5},
 	}
 	for _, s := range Shapes() {
 		s.Config.MaxPositions = 2048
-		list = append(list, rlStep{grouped{s.Name, s.Config, 200, 200, 8}, 1})
+		list = append(list, rlStep{grouped{s.Name, s.Config, 200, 200, 8}, 1, 0})
 	}
 	return list
+}
+
+// againstTRL compares a result with the seconds that TRL 1.16 on torch 2.13 took for a step
+// of the same size, float32, on two cores of an AMD EPYC. It ran on its own, not in turns with
+// this (RATIONALE.md#where-others-stand).
+func (r *Result) againstTRL(seconds float64) {
+	if seconds > 0 {
+		r.Baseline, r.BaselineValue, r.Ratio = "TRL 1.16 on torch", seconds, r.Value/seconds
+		r.Detail = "measured on another machine, with two cores of an AMD EPYC"
+	}
 }
 
 // Steps measures steps with random weights: the best of several, with its phases.
 func Steps(b Bench) error {
 	for _, s := range rlSteps() {
-		if err := s.measure(b); err != nil {
+		r, err := s.measure(b, "step")
+		if err != nil {
 			return err
+		}
+		if r != nil {
+			r.againstTRL(s.trl)
+			b.Emit(*r)
 		}
 	}
 	return nil
 }
 
-// rows is how many the trainer holds at once.
-func (s rlStep) rows() int { return max(2048, model.GroupRows(s.prompt, s.completion, s.group)) }
+// growthSteps vary one size of a step at a time. All are held against the first.
+func growthSteps() []rlStep {
+	tiny, small, large := groups()[0].config, groups()[7].config, Shapes()[1].Config
+	return []rlStep{
+		{grouped{"0.23M", tiny, 64, 32, 8}, 2, 0},
+		{grouped{"0.23M", tiny, 128, 32, 8}, 2, 0}, {grouped{"0.23M", tiny, 256, 32, 8}, 2, 0}, {grouped{"0.23M", tiny, 512, 32, 8}, 2, 0},
+		{grouped{"0.23M", tiny, 64, 64, 8}, 2, 0}, {grouped{"0.23M", tiny, 64, 128, 8}, 2, 0},
+		{grouped{"0.23M", tiny, 64, 32, 16}, 2, 0}, {grouped{"0.23M", tiny, 64, 32, 32}, 2, 0},
+		{grouped{"0.23M", tiny, 64, 32, 8}, 4, 0}, {grouped{"0.23M", tiny, 64, 32, 8}, 8, 0},
+		{grouped{"0.86M", small, 64, 32, 8}, 2, 0}, {grouped{"25M", large, 64, 32, 8}, 2, 0},
+	}
+}
+
+// Growth measures how the time of a step grows with the lengths of prompts and completions,
+// with the size of groups and their number, and with the model. Beside each is what theory
+// says, counted from the first: as many times its seconds as the limits of the device need
+// for the work of a step.
+func Growth(b Bench) error {
+	var first *Result
+	var least, rows, pairs float64 // of the first
+	for _, s := range growthSteps() {
+		r, err := s.measure(b, "growth")
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		_, sec := b.Limits.bound(total{work: s.kept(b).work()})
+		n := float64(s.prompts)
+		if first == nil {
+			first, least, rows, pairs = r, sec, n*s.rows(), n*s.pairs()
+		} else {
+			r.Baseline, r.BaselineValue = "theory from the first", first.Value*sec/least
+			r.Ratio = r.Value / r.BaselineValue
+			r.Detail = fmt.Sprintf("%.2f times its rows, %.2f times its pairs of tokens", n*s.rows()/rows, n*s.pairs()/pairs)
+		}
+		b.Emit(*r)
+	}
+	return nil
+}
+
+// trainRows is how many the trainer holds at once.
+func (s rlStep) trainRows() int {
+	return max(2048, model.GroupRows(s.prompt, s.completion, s.group))
+}
 
 // options are the capacity that sampling needs.
 func (s rlStep) options() *model.EngineOptions {
 	return &model.EngineOptions{Sequences: s.prompts * s.group, Context: s.prompt + s.completion}
 }
 
-// work is that of a round for each token, of the prompts, and of an update.
-func (s rlStep) work() work {
-	n := Shape{Config: s.config}.matrices()
-	rows := float64(s.prompts * (s.prompt + s.group*(s.completion-1)))
-	return work{flops: (2 + 6) * n * rows, bytes: 4 * n * float64(s.completion+12)}
+// kept is the step in the storage of a benchmark.
+func (s rlStep) kept(b Bench) rlStep {
+	shape := b.kept(s.shape())
+	s.config, s.name = shape.Config, shape.Name
+	return s
 }
 
-func (s rlStep) measure(b Bench) error {
+// work is that of all groups. Weights are read for all of them at once.
+func (s rlStep) work() work {
+	sampling, learning := s.sampling(), s.learning()
+	return work{flops: float64(s.prompts) * (sampling.flops + learning.flops), bytes: sampling.bytes + learning.bytes}
+}
+
+// measure is the best of several steps; nil if it is skipped.
+func (s rlStep) measure(b Bench, name string) (*Result, error) {
 	const repeats = 3 // the first one compiles
+	s = s.kept(b)
 	what := fmt.Sprintf("%s, %d prompts of %d tokens x %d samples x %d tokens", s.name, s.prompts, s.prompt, s.group, s.completion)
-	use := model.Use{Positions: s.prompt + s.completion, TrainRows: s.rows(), Engine: s.options()}
-	if skipped, err := b.skips("step", what, Shape{Config: s.config}, repeats, s.work(), use); skipped || err != nil {
-		return err
+	use := model.Use{Positions: s.prompt + s.completion, TrainRows: s.trainRows(), Engine: s.options()}
+	if skipped, err := b.skips(name, what, s.shape(), needs{times: repeats, work: s.work(), use: use}); skipped || err != nil {
+		return nil, err
 	}
 	m, err := model.New(b.Device, s.config, 1, s.prompt+s.completion)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer m.Close()
 	e, err := m.NewEngine(*s.options())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer e.Close()
-	t, err := m.NewTrainer(s.rows())
+	t, err := m.NewTrainer(s.trainRows())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer t.Close()
-	r := result(b.Device, "step", what, math.Inf(1), "s")
+	r := result(b.Device, name, what, math.Inf(1), "s")
 	for range repeats {
 		began := time.Now()
 		seqs, err := s.rollout(e)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rollout := time.Since(began).Seconds()
 		if err := s.learn(t, seqs); err != nil {
-			return err
+			return nil, err
 		}
 		if sec := time.Since(began).Seconds(); sec < r.Value {
 			r.Value, r.Phases = sec, map[string]float64{"rollout": rollout, "train": sec - rollout}
 		}
 	}
 	r.Rate = b.rate(s.work(), r.Value)
-	b.Emit(r)
-	return nil
+	return &r, nil
 }
 
 // rollout samples the groups, numbered from 1.

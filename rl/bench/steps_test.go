@@ -2,27 +2,191 @@ package bench
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/model"
 )
 
 // TestStep: a step samples completions of full length, learns from all of them, and tells
 // its phases.
 func TestStep(t *testing.T) {
-	s := rlStep{grouped{"small", shape().Config, 5, 3, 2}, 2}
-	var got []Result
-	if err := s.measure(Bench{Device: device(t), Limits: limits(), Emit: func(r Result) { got = append(got, r) }}); err != nil {
+	s := rlStep{grouped{"small", shape().Config, 5, 3, 2}, 2, 0}
+	r, err := s.measure(Bench{Device: device(t), Limits: limits()}, "step")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 1 || got[0].Case != "small, 2 prompts of 5 tokens x 2 samples x 3 tokens" || got[0].Unit != "s" || got[0].Value <= 0 || got[0].Rate == nil {
-		t.Fatalf("results %+v", got)
+	if r.Case != "small, 2 prompts of 5 tokens x 2 samples x 3 tokens" || r.Unit != "s" || r.Value <= 0 || r.Rate == nil {
+		t.Fatalf("result %+v", r)
 	}
-	p := got[0].Phases
-	if p["rollout"] <= 0 || p["train"] <= 0 || math.Abs(p["rollout"]+p["train"]-got[0].Value) > 0x1p-50*got[0].Value {
-		t.Errorf("phases %v of %g s", p, got[0].Value)
+	p := r.Phases
+	if p["rollout"] <= 0 || p["train"] <= 0 || math.Abs(p["rollout"]+p["train"]-r.Value) > 0x1p-50*r.Value {
+		t.Errorf("phases %v of %g s", p, r.Value)
 	}
-	// 2 prompts of 5 rows, and 2 rows of each of 4 completions: their last token is not read.
-	n := Shape{Config: s.config}.matrices()
-	if want := (work{8 * n * 18, 4 * n * 15}); s.work() != want {
-		t.Errorf("work %v, want %v", s.work(), want)
+}
+
+// TestWorkOfSteps counts by hand. The model has one layer of width 32, 3 heads of 32, an MLP
+// of 64 and 53 tokens: 32*96*3 + 96*32 + 3*32*64 = 18432 weights in the block, 1696 in the
+// vocabulary's table.
+func TestWorkOfSteps(t *testing.T) {
+	s := rlStep{grouped{"small", shape().Config, 4, 3, 2}, 5, 0}
+	blocks, vocabulary := s.shape().weights()
+	if blocks != 18432 || vocabulary != 1696 {
+		t.Fatalf("%g and %g weights", blocks, vocabulary)
+	}
+	// 4 rows of the prompt, 2 of each completion, whose last token is not read; 6 predicted
+	// tokens. 4*4/2 pairs in the prompt, 3*4 + 3*3/2 for each completion.
+	const rows, predicted, pairs = 8, 6, 8 + 2*16.5
+	want := work{
+		flops: 5 * (8*blocks*rows + 10*vocabulary*predicted + 11*2*pairs*96),
+		bytes: 4 * (blocks + vocabulary) * (3 + 2 + 10),
+	}
+	if got := s.work(); got != want {
+		t.Errorf("work %v, want %v", got, want)
+	}
+	p := s.shape()
+	p.Prompt = 4
+	if got := p.prefill().flops; got != 2*blocks*4+2*vocabulary+4*8*96 {
+		t.Errorf("reading a prompt: %g operations", got)
+	}
+	if g := s.apart(); g.rows() != 6 || g.pairs() != 8+16.5 {
+		t.Errorf("apart %v rows, %v pairs", g.rows(), g.pairs())
+	}
+}
+
+// TestWeightBytes: bf16 halves what a round reads; in blocks of 32 numbers are a byte, or half
+// of one, and an eighth of a byte for their factor, and the vocabulary's table is bf16.
+func TestWeightBytes(t *testing.T) {
+	for dtype, want := range map[model.Dtype]float64{
+		"": 4 * (18432 + 1696), model.F32: 4 * (18432 + 1696), model.BF16: 2 * (18432 + 1696),
+		model.Q8: 18432*1.125 + 2*1696, model.Q4: 18432*0.625 + 2*1696,
+	} {
+		if s := (Bench{Dtype: dtype}).kept(shape()); s.weightBytes() != want || s.round(7).bytes != want {
+			t.Errorf("%q: %g bytes, want %g", dtype, s.weightBytes(), want)
+		}
+	}
+}
+
+// TestKept: each benchmark of models runs in each storage, says which, and skips what cannot
+// be trained.
+func TestKept(t *testing.T) {
+	s := shape()
+	s.TrainSeqs, s.TrainTokens, s.TrainRepeats = 2, 4, 1
+	g := grouped{"small", s.Config, 5, 3, 2}
+	for _, dtype := range []model.Dtype{model.BF16, model.Q4} {
+		b := Bench{Device: device(t), Limits: limits(), Dtype: dtype}
+		for name, run := range map[string]func(Bench) error{
+			"decode":  func(b Bench) error { return Decode(b, s) },
+			"train":   func(b Bench) error { return Train(b, s) },
+			"prefill": func(b Bench) error { return Prefill(b, s) },
+			"groups":  g.measure,
+			"step": func(b Bench) error {
+				r, err := rlStep{g, 2, 0}.measure(b, "step")
+				if r != nil {
+					b.Emit(*r)
+				}
+				return err
+			},
+		} {
+			if name == "decode" && dtype != model.Q4 {
+				continue // it takes seconds, and decodes in blocks as in bf16
+			}
+			var got []Result
+			b.Emit = func(r Result) { got = append(got, r) }
+			if err := run(b); err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 1 || !strings.HasPrefix(got[0].Case, "small, "+string(dtype)) {
+				t.Fatalf("%s, %s: %+v", name, dtype, got)
+			}
+			if skipped := got[0].Skipped != ""; skipped != (dtype.Blocked() && name != "decode" && name != "prefill") || !skipped && got[0].Value <= 0 {
+				t.Errorf("%s, %s: %+v", name, dtype, got[0])
+			}
+			if name == "decode" && got[0].Baseline != "float32" {
+				t.Errorf("decoding in %s is compared with %q", dtype, got[0].Baseline)
+			}
+		}
+	}
+}
+
+// TestOnly: of the cases those alone are measured that contain a text, without a word about
+// the others.
+func TestOnly(t *testing.T) {
+	s := shape()
+	var got []string
+	b := Bench{Device: device(t), Limits: limits(), Only: "2 x 4", Emit: func(r Result) { got = append(got, r.Case) }}
+	for s.TrainSeqs, s.TrainTokens = 1, 4; s.TrainSeqs < 3; s.TrainSeqs++ {
+		if err := Train(b, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(got) != 1 || got[0] != "small, 2 x 4 tokens" {
+		t.Errorf("measured %q", got)
+	}
+}
+
+// TestAgainstTRL: the ratio is to TRL's seconds, with the machine, and absent where none are
+// known.
+func TestAgainstTRL(t *testing.T) {
+	r := Result{Value: 3}
+	if r.againstTRL(0); r.Baseline != "" || r.Ratio != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r.againstTRL(1.5); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Detail, "another machine") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestSecondEngine: decoding is planned with the memory of both sides.
+func TestSecondEngine(t *testing.T) {
+	s, caps := shape().plain(), device(t).Caps()
+	use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(2)}
+	plan := func(s Shape, use model.Use) int {
+		p, err := model.Plan(s.Config, caps, use)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Total()
+	}
+	model16 := Bench{Dtype: model.BF16}.kept(s)
+	for name, c := range map[string]struct {
+		s    Shape
+		want int
+	}{
+		"an engine":          {s, plan(s, use) - plan(s, model.Use{Positions: use.Positions})},
+		"a model in float32": {model16, plan(s, use)},
+	} {
+		if got, err := c.s.otherSide(caps, use); err != nil || got != c.want || got <= 0 {
+			t.Errorf("%s: %d bytes, %v, want %d", name, got, err, c.want)
+		}
+	}
+	tight := plan(s, use) + 1000 // room for one engine and no other
+	var got []Result
+	b := Bench{Device: sized{device(t), tight}, Limits: limits(), Emit: func(r Result) { got = append(got, r) }}
+	if err := Decode(b, s); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || !strings.Contains(got[0].Skipped, "of memory") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestGrowthSteps: each differs from the first in one size, and both ways of counting grow.
+func TestGrowthSteps(t *testing.T) {
+	all := growthSteps()
+	first := all[0]
+	for _, s := range all[1:] {
+		changed := 0
+		for _, differs := range []bool{s.prompt != first.prompt, s.completion != first.completion, s.group != first.group, s.prompts != first.prompts, s.name != first.name} {
+			if differs {
+				changed++
+			}
+		}
+		if changed != 1 {
+			t.Errorf("%+v differs from the first in %d sizes", s, changed)
+		}
+		if w := s.work(); w.flops <= first.work().flops || w.bytes < first.work().bytes {
+			t.Errorf("%+v: work %v, the first has %v", s, w, first.work())
+		}
 	}
 }

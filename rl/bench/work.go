@@ -14,6 +14,8 @@ type work struct{ flops, bytes float64 }
 
 func (w work) add(other work) work { return work{w.flops + other.flops, w.bytes + other.bytes} }
 
+func (w work) times(n float64) work { return work{n * w.flops, n * w.bytes} }
+
 // workOf counts the work of an op. What is read by index is counted as far as its size
 // follows from the parameters, and the keys and values of attention by the lists that the
 // device holds at present. Operations of kernels that only pass over their operands are

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -12,11 +13,14 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/bench"
 	"github.com/rlzero/rlzero/rl/terminal"
 )
 
-const benchNames = "matmul|decode|train|groups|step|profile|all"
+var benchDtypes = []string{string(model.F32), string(model.BF16), string(model.Q8), string(model.Q4)}
+
+const benchNames = "matmul|decode|prefill|train|groups|step|growth|profile|all"
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
@@ -24,19 +28,24 @@ func benchCommand() *cli.Command {
 		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
 decode   tokens per second of sampling, for models of 0.23, 25, 135 and 494 million
          parameters, compared with kernels that may choose their order of sums by the
-         batch: the cost of log-probs that do not depend on the batch
+         batch: the cost of log-probs that do not depend on the batch; with --dtype
+         compared with float32
+prefill  tokens per second of reading a prompt of 512 tokens, for the same models
 train    tokens per second of training, for the same models
 groups   seconds of an update on completions of one prompt, compared with computing each
          completion separately, over lengths, group sizes and models
 step     seconds of one whole RL step of a preset (--preset), with its phases; without
-         --preset and --from of other models too, with random weights
+         --preset and --from of other models too, with random weights. Where TRL was
+         measured with a step of that size, on another machine, the line says so
+growth   seconds of such a step over lengths, group sizes, numbers of prompts and models,
+         compared with what theory makes of the first of them
 profile  milliseconds of each kernel in an update, in prompts and in decoding
-all      all of these but profile; groups as with --small
+all      all of these but growth and profile
 
 The two sides of a comparison are measured in turns. decode prints medians and the
 quartiles of the ratio, the others the best of several repetitions.
 
-decode, train and profile tell how close they are to what bounds them: arithmetic, memory
+decode, prefill, train, step and profile tell how close they are to what bounds them: arithmetic, memory
 or launches of kernels. These limits are what the device reaches with its own kernels: its
 fastest square product, a sum of long arrays, an empty dispatch, so a share may be above 1.
 --gflops and --gb-s take them from a data sheet instead. Bytes count each operand once. A
@@ -45,6 +54,8 @@ measurement that would take more than --longest by these limits is skipped.
 Examples:
    rlzero bench matmul --json
    rlzero bench step --preset countdown-short
+   rlzero bench step --from runs/demo/checkpoints/step-001050
+   rlzero bench decode --dtype q4_0 --only 25M
    rlzero bench profile --small`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
@@ -52,7 +63,9 @@ Examples:
 			&cli.Float64Flag{Name: "gflops", Usage: "the device's limit in float32 arithmetic, from its data sheet", DefaultText: "measured"},
 			&cli.Float64Flag{Name: "gb-s", Usage: "the device's limit in memory traffic, gigabytes a second, from its data sheet", DefaultText: "measured"},
 			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
-			&cli.BoolFlag{Name: "small", Usage: "take the smallest model alone, and leave out the groups that take minutes on a CPU"}},
+			&cli.StringFlag{Name: "only", Usage: "measure the cases alone whose text contains this, such as 25M"},
+			&cli.StringFlag{Name: "dtype", Usage: "keep the matrices as one of " + strings.Join(benchDtypes, ", ") + "; what trains skips the last two", DefaultText: "f32, and a model of --from as it was trained"},
+			&cli.BoolFlag{Name: "small", Usage: "take the smallest model alone, and of step the preset"}},
 		Action: runBench,
 	}
 }
@@ -74,10 +87,10 @@ func runBench(c *cli.Context) error {
 		}
 		unwritten = cmp.Or(unwritten, err)
 	}
-	runs := benchRuns(c, args[0] == "all", emit)
+	runs := benchRuns(c, emit)
 	names := []string{args[0]}
 	if args[0] == "all" {
-		names = []string{"matmul", "decode", "train", "groups", "step"}
+		names = []string{"matmul", "decode", "prefill", "train", "groups", "step"}
 	}
 	for _, name := range names {
 		if runs[name] == nil {
@@ -86,6 +99,9 @@ func runBench(c *cli.Context) error {
 	}
 	if err := recipeCatalogue.checkFile(c.String("preset")); err != nil {
 		return err
+	}
+	if d := c.String("dtype"); d != "" && !slices.Contains(benchDtypes, d) {
+		return badChoice("dtype", d, benchDtypes...)
 	}
 	dev, err := openDevice(c)
 	if err != nil {
@@ -101,26 +117,25 @@ func runBench(c *cli.Context) error {
 }
 
 // benchRuns are the benchmarks by name.
-func benchRuns(c *cli.Context, all bool, emit func(bench.Result)) map[string]func(gpu.Device) error {
+func benchRuns(c *cli.Context, emit func(bench.Result)) map[string]func(gpu.Device) error {
 	small := c.Bool("small")
 	shapes := bench.Shapes()
 	if small {
 		shapes = shapes[:1]
 	}
-	b := bench.Bench{Longest: c.Duration("longest"), Emit: emit} // of the models
-	measured := func(d gpu.Device, run func() error) (err error) {
-		if b.Device == nil {
-			b.Device = d
+	b := bench.Bench{Longest: c.Duration("longest"), Dtype: model.Dtype(c.String("dtype")), Only: c.String("only"), Emit: emit}
+	measured := func(d gpu.Device, run func(bench.Bench) error) (err error) {
+		if b.Device = d; b.Limits == (bench.Limits{}) {
 			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})
 		}
 		if err != nil {
 			return err
 		}
-		return run()
+		return run(b)
 	}
 	each := func(run func(bench.Bench, bench.Shape) error) func(gpu.Device) error {
 		return func(d gpu.Device) error {
-			return measured(d, func() error {
+			return measured(d, func(b bench.Bench) error {
 				for _, s := range shapes {
 					if err := run(b, s); err != nil {
 						return err
@@ -131,16 +146,19 @@ func benchRuns(c *cli.Context, all bool, emit func(bench.Result)) map[string]fun
 		}
 	}
 	return map[string]func(gpu.Device) error{
-		"matmul": func(d gpu.Device) error { return bench.Matmul(d, emit) },
-		"decode": each(bench.Decode),
-		"train":  each(bench.Train),
-		"groups": func(d gpu.Device) error { return bench.Groups(d, small || all, emit) },
+		"matmul":  func(d gpu.Device) error { return bench.Matmul(d, emit) },
+		"decode":  each(bench.Decode),
+		"prefill": each(bench.Prefill),
+		"train":   each(bench.Train),
+		"groups":  func(d gpu.Device) error { return measured(d, bench.Groups) },
+		"growth":  func(d gpu.Device) error { return measured(d, bench.Growth) },
 		"step": func(d gpu.Device) error {
-			err := bench.Step(c.Context, d, c.String("preset"), c.String("from"), emit)
+			b.Device = d
+			err := bench.Step(c.Context, b, c.String("preset"), c.String("from"))
 			if err != nil || small || c.IsSet("preset") || c.IsSet("from") {
 				return err
 			}
-			return measured(d, func() error { return bench.Steps(b) })
+			return measured(d, bench.Steps)
 		},
 		"profile": each(bench.Profile),
 	}

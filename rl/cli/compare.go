@@ -33,9 +33,10 @@ func compareCommand() *cli.Command {
 		Description: `Runs every recipe with every seed and prints accuracy, pass@k, length, entropy, KL and
 tokens to a threshold: mean, spread over seeds, and the gain over the first recipe with
 its 95 % interval on the same seeds and held-out problems. Writes compare.html with
-curves and compare.json beside the run folders in --out.
+curves, compare.md for a text, and compare.json beside the run folders in --out.
 
 A recipe is a preset's name or a file, and may be followed by changes after semicolons.
+NAME = in front is what it is called in tables and folders.
 The stages before the first that learns from rewards are run once, with the first
 recipe, and are the start of all runs. The recipes must therefore have the same such
 stages, the same model and the same task. Each run ends once it has sampled --budget
@@ -46,6 +47,7 @@ Call an interrupted comparison again to continue it: it ends in the same bytes.
 Examples:
    rlzero compare countdown-tiny countdown-shaped
    rlzero compare --seeds 5 --out runs/clip countdown-tiny "countdown-tiny; stage.rl.algorithm.clip_high=0.28"
+   rlzero compare countdown-tiny "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"
    rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml`,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "runs of each recipe, with the seeds 1, 2, 3 ..."},
@@ -123,14 +125,23 @@ func compareRecipes(c *cli.Context) error {
 func (t *contest) enter(args, sets []string) error {
 	for i, arg := range args {
 		parts := strings.Split(arg, ";")
-		a := contestant{source: strings.TrimSpace(parts[0]), label: strings.TrimSpace(parts[0])}
-		if strings.HasSuffix(a.label, ".toml") {
-			a.label = strings.TrimSuffix(filepath.Base(a.label), ".toml")
+		label, source, named := strings.Cut(parts[0], "=")
+		if !named {
+			source = label
+			if strings.HasSuffix(source, ".toml") {
+				label = strings.TrimSuffix(filepath.Base(source), ".toml")
+			}
+		}
+		a := contestant{source: strings.TrimSpace(source), label: strings.TrimSpace(label)}
+		if named && a.label == "" {
+			return usagef("%q has no name in front of =", arg)
 		}
 		for _, change := range parts[1:] {
-			if change = strings.TrimSpace(change); change != "" {
-				a.sets = append(a.sets, change)
-				path, value, _ := strings.Cut(change, "=")
+			if change = strings.TrimSpace(change); change == "" {
+				continue
+			}
+			a.sets = append(a.sets, change)
+			if path, value, _ := strings.Cut(change, "="); !named {
 				a.label += " " + path[strings.LastIndex(path, ".")+1:] + "=" + value
 			}
 		}
@@ -282,7 +293,10 @@ func (t *contest) tell(c *cli.Context, result *compare.Comparison) error {
 		return err
 	}
 	text = append(text, '\n')
-	err = errors.Join(store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), text), store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), html))
+	err = errors.Join(
+		store.Write(store.OS(), filepath.Join(t.dir, "compare.json"), text),
+		store.Write(store.OS(), filepath.Join(t.dir, "compare.md"), []byte(result.Document())),
+		store.Write(store.OS(), filepath.Join(t.dir, "compare.html"), html))
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ Examples:
    rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
    rlzero train --resume --run runs/longer  continues a run with its own recipe
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
+   rlzero train --replay runs/fleet --run runs/again
    rlzero train countdown-tiny --workers nats          prints how to start a worker
 
 --workers lets other devices draw completions; the run has the same bytes as without. It
@@ -53,6 +54,10 @@ With lag = 1 in an rl stage workers draw while the run learns, and the longer of
 counts: rlzero recipes show countdown-lag. --dry-run tells what a lag means, and whether the
 loss corrects for it.
 
+order = "arrival" beside a lag takes groups as they come: a slow worker holds up nobody, and
+which step got what stands in schedule.jsonl. --replay RUN repeats such a run to the byte, with
+RUN's recipe, on one device of the same kind or on many.
+
 local:... are devices of this machine. nats:HOST:PORT listens for workers of other
 machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
 loopback at a free port. nats://HOST:PORT is a NATS server that is there; /NAME after it
@@ -65,6 +70,7 @@ tells several runs apart. rlzero worker --help shows all steps.
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
 			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
+			&cli.StringFlag{Name: "replay", Usage: "repeat the run in the folder `RUN`, whose groups came in the order of arrival, by its schedule.jsonl"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
@@ -95,7 +101,7 @@ func train(c *cli.Context) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Device: dev, Show: show, Version: Version, Report: reportOf}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Replay: c.String("replay"), Device: dev, Show: show, Version: Version, Report: reportOf}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err
@@ -179,10 +185,19 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 			return nil, "", fmt.Errorf("%w: %s is not a run folder: it has no %s", lines.ErrInput, dir, recipe.File)
 		}
 	}
+	again := c.String("replay")
+	if c.IsSet("replay") {
+		if err := checkRun(again); err != nil {
+			return nil, "", err
+		}
+	}
 	var name string
-	if c.Bool("resume") && c.NArg() == 0 {
-		name = filepath.Join(dir, "recipe.toml")
-	} else {
+	switch {
+	case c.Bool("resume") && c.NArg() == 0:
+		name = filepath.Join(dir, recipe.File)
+	case again != "" && c.NArg() == 0:
+		name = filepath.Join(again, recipe.File)
+	default:
 		args, err := positional(c, "RECIPE")
 		if err != nil {
 			return nil, "", err

@@ -182,12 +182,23 @@ type noting struct {
 
 func (n noting) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	out, err := n.Fleet.Sample(ctx, requests)
+	n.tell()
+	return out, err
+}
+
+func (n noting) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
+	out, err := n.Fleet.Pick(ctx, requests, first, count, since)
+	n.tell()
+	return out, err
+}
+
+func (n noting) tell() {
 	for {
 		select {
 		case text := <-n.w.notes:
 			n.w.options.Note(text)
 		default:
-			return out, err
+			return
 		}
 	}
 }

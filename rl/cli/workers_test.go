@@ -59,6 +59,33 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// TestReplay: a run that took groups as they came is repeated by its folder alone; another has no
+// schedule.
+func TestReplay(t *testing.T) {
+	var dirs []string
+	do := func(want int, text string, args ...string) {
+		t.Helper()
+		dirs = append(dirs, filepath.Join(t.TempDir(), "run"))
+		code, _, stderr := rlzero(t, append([]string{"train", "--device", "ref", "--run", dirs[len(dirs)-1]}, args...)...)
+		if code != want || !strings.Contains(stderr, text) {
+			t.Fatalf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+	sets := []string{"countdown-short", "--workers", "local:2", "--set", "stage.rl.lag=1"}
+	for _, set := range tinyRun {
+		sets = append(sets, "--set", strings.Replace(set, "steps=2", "steps=5", 1))
+	}
+	do(0, "order = \"arrival\": step t learns from the first 3 groups that are there of those of steps t-1 to t+1", append(sets, "--set", "stage.rl.order=arrival")...)
+	do(0, "repeating run "+dirs[0]+" by its schedule, to step 5", "--replay", dirs[0])
+	if logsOf(t, dirs[1]) != logsOf(t, dirs[0]) {
+		t.Error("the run that is repeated has other bytes")
+	}
+	do(exitUsage, "this is not the recipe of the run", "--replay", dirs[0], "--set", "stage.rl.steps=4")
+	do(0, "lag = 1: step t learns", sets...)
+	do(exitUsage, "has no schedule to repeat it by", "--replay", dirs[len(dirs)-1])
+	do(exitUsage, "there is no such folder", "--replay", "nosuch")
+}
+
 func TestWorkersUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--workers is \"3\"; accepted: local:N":                      {"--workers", "3"},

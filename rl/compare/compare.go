@@ -27,6 +27,7 @@ type Row struct {
 	Name, Unit string
 	Share      bool // 0..1, told in percent
 	Arms       []Figure
+	Start      *Figure // of the weights that all begin with, before the first step; nil: not measured
 }
 
 // Comparison is what the arms came to.
@@ -77,12 +78,12 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 		}
 	}
 	c := &Comparison{Arms: arms, Threshold: threshold}
-	c.problemRow("accuracy", func(t *Trial) []float64 { return t.shares(1) })
+	c.problemRow("accuracy", func(p []Outcome) []float64 { return shares(p, 1) })
 	if graded(arms) {
-		c.problemRow("score", (*Trial).scores)
+		c.problemRow("score", scores)
 	}
 	for k := 2; k <= most(arms); k *= 2 {
-		c.problemRow(fmt.Sprintf("pass@%d", k), func(t *Trial) []float64 { return t.shares(k) })
+		c.problemRow(fmt.Sprintf("pass@%d", k), func(p []Outcome) []float64 { return shares(p, k) })
 	}
 	for _, m := range trained {
 		c.seedRow(Row{Name: m.name, Unit: m.unit}, func(t *Trial) float64 { return t.closing(m.metric) })
@@ -93,7 +94,7 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	if c.Threshold > 0 {
 		c.seedRow(Row{Name: fmt.Sprintf("tokens to %.1f %%", 100*c.Threshold), Unit: "tokens"}, func(t *Trial) float64 { return t.reach(c.Threshold) })
 	}
-	c.seedRow(Row{Name: "tokens sampled", Unit: "tokens"}, func(t *Trial) float64 { return t.Tokens[len(t.Tokens)-1] })
+	c.seedRow(Row{Name: sampledRow, Unit: "tokens"}, func(t *Trial) float64 { return t.Tokens[len(t.Tokens)-1] })
 	for _, d := range charts {
 		if chart := c.chart(Chart{Metric: d.metric, Title: d.title, Unit: d.unit, Share: d.share}); len(chart.Grid) > 0 {
 			c.Charts = append(c.Charts, chart)
@@ -101,6 +102,9 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 	}
 	return c, nil
 }
+
+// sampledRow is the row of what the budget is about.
+const sampledRow = "tokens sampled"
 
 // most is the number of samples that every problem has.
 func most(arms []Arm) int {
@@ -125,14 +129,20 @@ func graded(arms []Arm) bool {
 }
 
 // problemRow adds a figure that each held-out problem has.
-func (c *Comparison) problemRow(name string, of func(*Trial) []float64) {
-	row := Row{Name: name, Share: true}
+func (c *Comparison) problemRow(name string, of func([]Outcome) []float64) {
+	row := Row{Name: name, Share: true, Start: &Figure{}}
+	for _, t := range c.Arms[0].Trials {
+		row.Start.Seeds = append(row.Start.Seeds, Mean(finite(of(t.Before))).Mean)
+	}
+	if row.Start.summarise(); math.IsNaN(row.Start.Mean) {
+		row.Start = nil
+	}
 	var first [][]float64
 	for i, a := range c.Arms {
 		var values [][]float64
 		var f Figure
 		for _, t := range a.Trials {
-			v := of(t)
+			v := of(t.Problems)
 			values = append(values, v)
 			f.Seeds = append(f.Seeds, Mean(finite(v)).Mean)
 		}

@@ -17,6 +17,7 @@ func trial(seed uint64, accuracies []float64, right ...int) *Trial {
 	t := &Trial{Seed: seed, Tokens: []float64{100, 200, 300, 400}, Curves: map[string]Curve{
 		"rollout/length_mean": {[]float64{100, 200, 300, 400}, []float64{9, 8, 7, 6 + float64(seed)}},
 		"reward/mean":         {[]float64{100, 200, 300, 400}, []float64{0, 0.25, 0.5, 0.75}},
+		"policy/kl_ref":       {[]float64{100, 200, 300, 400}, []float64{0, 0.5, 0.5, 0.125 * float64(seed)}},
 	}}
 	for i, y := range accuracies {
 		t.add(accuracy, float64(100*i), y)
@@ -25,6 +26,19 @@ func trial(seed uint64, accuracies []float64, right ...int) *Trial {
 		t.Problems = append(t.Problems, Outcome{Scored: 4, Right: n, Score: float64(n)})
 	}
 	return t
+}
+
+// begun adds what the start came to to trials: with the first seed 1 of 4 samples of each
+// problem, with the second 3.
+func begun(arms []Arm) []Arm {
+	for _, a := range arms {
+		for i, t := range a.Trials {
+			for range t.Problems {
+				t.Before = append(t.Before, Outcome{Scored: 4, Right: 1 + 2*i, Score: 1})
+			}
+		}
+	}
+	return arms
 }
 
 func twoArms() []Arm {
@@ -49,6 +63,19 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if rowNamed(t, c, "accuracy").Start != nil {
+		t.Error("a start that nothing measured has a figure")
+	}
+	begun, err := New(begun(twoArms()), math.NaN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := rowNamed(t, begun, "accuracy").Start; !near(f.Mean, 0.5) || !near(f.Seeds[0], 0.25) || !near(f.Seeds[1], 0.75) || !near(f.Spread, math.Sqrt(0.125)) {
+		t.Errorf("%+v", f)
+	}
+	if f := rowNamed(t, begun, "pass@2").Start; !near(f.Seeds[0], 0.5) || f.Seeds[1] != 1 || rowNamed(t, begun, "length").Start != nil {
+		t.Errorf("%+v", f)
+	}
 	if c.Threshold != 0.45 {
 		t.Errorf("threshold %v", c.Threshold)
 	}
@@ -62,6 +89,9 @@ func TestFigures(t *testing.T) {
 	}
 	// The last tenth of four steps is the last one.
 	if f := rowNamed(t, c, "length").Arms; f[0].Mean != 7.5 || f[1].Gain.Mean != 0 {
+		t.Errorf("%+v", f)
+	}
+	if f := rowNamed(t, c, "KL to the reference").Arms; f[0].Mean != 0.1875 || !slices.Equal(f[1].Seeds, []float64{0.125, 0.25}) || f[1].Gain.Mean != 0 {
 		t.Errorf("%+v", f)
 	}
 	// 0.45 lies on the lines from 200 to 300, 100 to 200, 0 to 100; one run never gets there.
@@ -87,7 +117,7 @@ func TestFigures(t *testing.T) {
 // TestTold: the table, the JSON object and the page have the same figures, and are the
 // same each time.
 func TestTold(t *testing.T) {
-	c, err := New(twoArms(), 0.45)
+	c, err := New(begun(twoArms()), 0.45)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +127,7 @@ func TestTold(t *testing.T) {
 	}
 	for _, want := range []string{
 		"RECIPE MEAN SPREAD AGAINST PLAIN 95 % INTERVAL", "accuracy (%) plain 50.0 0.0", "new 75.0 0.0 +25.0 +25.0 to +25.0",
-		"new 90 (1 of 2 seeds) – -190", "tokens sampled plain 400 0",
+		"(at the start) 50.0 35.4", "new 90 (1 of 2 seeds) – -190", "tokens sampled plain 400 0",
 	} {
 		if !slices.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, c.Table())
@@ -116,6 +146,7 @@ func TestTold(t *testing.T) {
 		}
 		Figures []struct {
 			Name    string
+			Start   *struct{ Mean float64 }
 			Recipes []struct {
 				Mean, Spread *float64
 				Seeds        []*float64
@@ -129,6 +160,9 @@ func TestTold(t *testing.T) {
 	if d := read.Charts[0]; d.Metric != "eval/pass@1" || len(d.Tokens) != places || len(d.Recipes) != 2 || len(d.Recipes[1].High) != places || *d.Recipes[0].Mean[0] != 0 {
 		t.Errorf("charts: %s", text)
 	}
+	if f := read.Figures; f[0].Start == nil || !near(f[0].Start.Mean, 0.5) || f[len(f)-1].Start != nil {
+		t.Errorf("start: %s", text)
+	}
 	last := read.Figures[len(read.Figures)-2].Recipes
 	if !slices.Equal(read.Seeds, []uint64{1, 2}) || last[0].Gain != nil || *last[1].Mean != 90 || last[1].Seeds[1] != nil || *last[1].Gain.Mean != -190 || last[1].Gain.Low != nil {
 		t.Errorf("%s", text)
@@ -136,6 +170,55 @@ func TestTold(t *testing.T) {
 	again, err := c.MarshalJSON()
 	if err != nil || string(again) != string(text) {
 		t.Error("the comparison is another one the second time")
+	}
+}
+
+// TestDocument: an arm is a line with the figures of the table, and a line of each chart,
+// whose heights are the same for all arms.
+func TestDocument(t *testing.T) {
+	arms := begun(twoArms())
+	arms[1].Name = "new|"
+	c, err := New(arms, 0.45)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.Document()
+	for _, want := range []string{
+		"| recipe | accuracy (%) | pass@4 (%) | length (tokens) | KL to the reference (nats per token) | tokens to 45.0 % |\n| --- | --- |",
+		"\n| plain | 50.0 ± 0.0 | 100.0 ± 0.0 | 7.5 ± 0.7 | 0.188 ± 0.088 | 230 ± 71 |\n",
+		"\n| new\\| | 75.0 ± 0.0 (**+25.0 to +25.0**) | 100.0 ± 0.0 (0.0 to 0.0) |",
+		"\n| (at the start) | 50.0 ± 35.4 | 100.0 ± 0.0 |  |  |  |\n\n", "90 (1 of 2 seeds)", "over 2 seeds on 3 held-out problems",
+		"```text\nAccuracy on held-out problems (%), after 0 to 400 sampled tokens\nplain       0.0 ▁", "█ 50.0\nnew|        0.0 ▁", " 50.0\n```\n",
+		"Length (tokens), after 100 to 400 sampled tokens\nplain     9.0", "Reward (mean), ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the document lacks %q:\n%s", want, got)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if name, rest, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && (name == "plain" || name == "new|") {
+			if n := strings.IndexFunc(rest, func(r rune) bool { return r >= '▁' && r <= '█' }); n < 0 || len([]rune(strings.Trim(rest, " 0123456789."))) != places {
+				t.Errorf("%q has not %d places", line, places)
+			}
+		}
+	}
+	if c.Document() != got {
+		t.Error("the document is another one the second time")
+	}
+	arms = twoArms() // nothing differs, and 16 samples
+	for _, a := range arms {
+		for _, trial := range a.Trials {
+			trial.Curves = map[string]Curve{"reward/mean": {[]float64{100, 400}, []float64{1, 1}}}
+			for i := range trial.Problems {
+				trial.Problems[i] = Outcome{Scored: 16, Right: 4, Score: 4}
+			}
+		}
+	}
+	if c, err = New(arms, 0.45); err != nil {
+		t.Fatal(err)
+	}
+	if got = c.Document(); !strings.Contains(got, "| accuracy (%) | pass@8 (%) | pass@16 (%) |") || !strings.Contains(got, "plain     1.000 "+strings.Repeat("▁", places)+" 1.000\n") {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -172,19 +255,20 @@ func TestRead(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		metrics += fmt.Sprintf(`{"step":%d,"stage":"rl","rollout/tokens":%d,"reward/mean":null,"policy/entropy":%d}`, step, 10*step, step) + "\n"
 	}
+	metrics = strings.Replace(metrics, `"rollout/tokens":20`, `"rollout/tokens":9,"rollout/refused_tokens":7,"rollout/extra_tokens":4`, 1)
 	write("metrics.jsonl", metrics+`{"step":3,"stage":"rl","eval/pass@1":0.5,"eval/problems":2}`+"\n")
 	write("heldout.jsonl", `{"step":0,"problems":[]}`+"\n"+`{"step":3,"problems":[{"scored":4,"right":2,"score":2},{"scored":0,"right":0,"score":0}]}`+"\n")
 	got, err := Read(dir, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.Tokens, []float64{10, 30, 60}) || got.Seed != 7 || len(got.Problems) != 2 {
+	if !slices.Equal(got.Tokens, []float64{10, 30, 60}) || got.Seed != 7 || len(got.Problems) != 2 || got.Before == nil || len(got.Before) != 0 {
 		t.Errorf("%+v", got)
 	}
 	if c := got.Curves[accuracy]; !slices.Equal(c.X, []float64{0, 60}) || !slices.Equal(c.Y, []float64{0.125, 0.5}) {
 		t.Errorf("accuracy %+v", c)
 	}
-	if len(got.Curves["reward/mean"].X) != 0 || got.closing("policy/entropy") != 3 || !math.IsNaN(got.scores()[1]) {
+	if len(got.Curves["reward/mean"].X) != 0 || got.closing("policy/entropy") != 3 || !math.IsNaN(scores(got.Problems)[1]) {
 		t.Errorf("%+v", got.Curves)
 	}
 	write("heldout.jsonl", "{\n")

@@ -3,7 +3,7 @@
 // more than chance.
 //
 //	run folders ── Read ──> Trial (one seed) ──┐
-//	                                           ├─> New ──> Comparison ── Table, JSON
+//	                                           ├─> New ──> Comparison ── Table, Document, JSON
 //	names of recipes, threshold ───────────────┘
 //
 // # Intervals

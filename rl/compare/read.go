@@ -21,6 +21,7 @@ type Trial struct {
 	Tokens   []float64        // [step] sampled up to the end of the step
 	Curves   map[string]Curve // by metric
 	Problems []Outcome        // of the held-out problems at the end, in their order
+	Before   []Outcome        // of the same before the first step; nil: not measured
 	Prompts  []string         // of the first of them, as far as the run has recorded them
 }
 
@@ -49,14 +50,13 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		if _, ok := p.Values[accuracy]; ok {
 			evaluated = p
 		}
-		tokens, ok := p.Values["rollout/tokens"]
-		if !ok {
+		if _, ok := p.Values["rollout/tokens"]; !ok {
 			continue
 		}
 		if len(t.Tokens) == 0 && measured { // the accuracy before the first step is that at 0 tokens
 			t.Curves[accuracy] = Curve{[]float64{0}, []float64{before}}
 		}
-		sampled += tokens
+		sampled += p.Values.Sampled()
 		t.Tokens = append(t.Tokens, sampled)
 		for name, v := range p.Values {
 			t.add(name, sampled, v)
@@ -85,18 +85,26 @@ func (t *Trial) add(name string, x, y float64) {
 	t.Curves[name] = Curve{append(c.X, x), append(c.Y, y)}
 }
 
-// readProblems takes the last line of a run's log of held-out problems.
+// readProblems takes the first and the last line of a run's log of held-out problems: the first
+// if it is from before the first step.
 func (t *Trial) readProblems(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	all := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	var line struct{ Problems []Outcome }
-	if err := json.Unmarshal(all[len(all)-1], &line); err != nil {
-		return fmt.Errorf("%s: line %d: %w", file, len(all), err)
+	for _, n := range []int{0, len(all) - 1} {
+		var line struct {
+			Step     int
+			Problems []Outcome
+		}
+		if err := json.Unmarshal(all[n], &line); err != nil {
+			return fmt.Errorf("%s: line %d: %w", file, n+1, err)
+		}
+		if t.Problems = line.Problems; n == 0 && line.Step == 0 {
+			t.Before = line.Problems
+		}
 	}
-	t.Problems = line.Problems
 	return nil
 }
 
@@ -128,18 +136,18 @@ func (t *Trial) readPrompts(file string, evaluated metrics.Point) error {
 
 // shares are the chance of each held-out problem that one of k samples is right, 0..1;
 // NaN where fewer than k were scored.
-func (t *Trial) shares(k int) []float64 {
-	out := make([]float64, len(t.Problems))
-	for i, p := range t.Problems {
+func shares(problems []Outcome, k int) []float64 {
+	out := make([]float64, len(problems))
+	for i, p := range problems {
 		out[i] = stats.PassAtK(p.Scored, p.Right, k)
 	}
 	return out
 }
 
-// scores are the mean scores of the held-out problems; NaN where none was scored.
-func (t *Trial) scores() []float64 {
-	out := make([]float64, len(t.Problems))
-	for i, p := range t.Problems {
+// scores are the mean scores of held-out problems; NaN where none was scored.
+func scores(problems []Outcome) []float64 {
+	out := make([]float64, len(problems))
+	for i, p := range problems {
 		out[i] = p.Score / float64(p.Scored)
 	}
 	return out

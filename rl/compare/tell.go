@@ -15,62 +15,84 @@ type line struct {
 	First, Sure                                bool // of its figure; the interval is to one side of 0
 }
 
-// lines are the figures, arm by arm. Shares are in percent, and their gains in
-// percentage points.
-func (c *Comparison) lines() []line {
+// format is how values of a row are written: shares in percent.
+func (r *Row) format() (scale float64, digits int) {
+	switch {
+	case r.Share:
+		return 100, 1
+	case strings.HasPrefix(r.Name, "tokens"):
+		return 1, 0
+	case r.Unit == "tokens":
+		return 1, 1
+	}
+	return 1, 3
+}
+
+// title is the name of a row with its unit.
+func (r *Row) title() string {
+	switch {
+	case r.Share:
+		return r.Name + " (%)"
+	case r.Unit != "" && !strings.HasPrefix(r.Name, r.Unit):
+		return r.Name + " (" + r.Unit + ")"
+	}
+	return r.Name
+}
+
+// text is a value with so many digits, and plus before it if it is above 0.
+func text(v float64, digits int, plus string) string {
+	written := strconv.FormatFloat(v, 'f', digits, 64)
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case strings.Trim(written, "-0.") == "":
+		return strings.TrimPrefix(written, "-")
+	case v > 0:
+		return plus + written
+	}
+	return written
+}
+
+// lines are the figures of a row, arm by arm, and then that of the start, if it has one; gains of shares are in percentage points.
+func (c *Comparison) lines(row *Row) []line {
 	var out []line
-	for _, row := range c.Rows {
-		scale, digits, name := 1.0, 3, row.Name
-		if row.Share {
-			scale, digits, name = 100, 1, name+" (%)"
-		} else if strings.HasPrefix(name, "tokens") {
-			digits = 0
-		} else if row.Unit == "tokens" {
-			digits = 1
+	scale, digits := row.format()
+	write := func(v float64, plus string) string { return text(scale*v, digits, plus) }
+	for i, f := range row.Arms {
+		l := line{Figure: row.title(), Arm: c.Arms[i].Name, First: i == 0, Mean: write(f.Mean, ""), Spread: write(f.Spread, "")}
+		if missing := len(f.Seeds) - len(finite(f.Seeds)); missing > 0 && missing < len(f.Seeds) {
+			l.Mean += fmt.Sprintf(" (%d of %d seeds)", len(f.Seeds)-missing, len(f.Seeds))
 		}
-		if row.Unit != "" && !strings.HasPrefix(name, row.Unit) {
-			name += " (" + row.Unit + ")"
+		if i > 0 {
+			l.Gain, l.Low, l.High, l.Sure = write(f.Gain.Mean, "+"), write(f.Gain.Low, "+"), write(f.Gain.High, "+"), f.Gain.Excludes(0)
 		}
-		write := func(v float64, plus string) string {
-			text := strconv.FormatFloat(scale*v, 'f', digits, 64)
-			switch {
-			case math.IsNaN(v):
-				return "–"
-			case strings.Trim(text, "-0.") == "":
-				return strings.TrimPrefix(text, "-")
-			case v > 0:
-				return plus + text
-			}
-			return text
-		}
-		for i, f := range row.Arms {
-			l := line{Figure: name, Arm: c.Arms[i].Name, First: i == 0, Mean: write(f.Mean, ""), Spread: write(f.Spread, "")}
-			if missing := len(f.Seeds) - len(finite(f.Seeds)); missing > 0 && missing < len(f.Seeds) {
-				l.Mean += fmt.Sprintf(" (%d of %d seeds)", len(f.Seeds)-missing, len(f.Seeds))
-			}
-			if i > 0 {
-				l.Gain, l.Low, l.High, l.Sure = write(f.Gain.Mean, "+"), write(f.Gain.Low, "+"), write(f.Gain.High, "+"), f.Gain.Excludes(0)
-			}
-			out = append(out, l)
-		}
+		out = append(out, l)
+	}
+	if s := row.Start; s != nil {
+		out = append(out, line{Figure: row.title(), Arm: atStart, Mean: write(s.Mean, ""), Spread: write(s.Spread, "")})
 	}
 	return out
 }
+
+// atStart stands where the name of an arm does.
+const atStart = "(at the start)"
 
 // Table is the comparison for a terminal.
 func (c *Comparison) Table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "\tRECIPE\tMEAN\tSPREAD\tAGAINST %s\t95 %% INTERVAL\n", strings.ToUpper(c.Arms[0].Name))
-	for _, l := range c.lines() {
-		name, interval := "", ""
-		if l.First {
-			name = l.Figure
+	for _, row := range c.Rows {
+		for _, l := range c.lines(&row) {
+			name, interval := "", ""
+			if l.First {
+				name = l.Figure
+			}
+			if l.Low != "" && l.Low != "–" {
+				interval = l.Low + " to " + l.High
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", name, l.Arm, l.Mean, l.Spread, l.Gain, interval)
 		}
-		if l.Low != "" && l.Low != "–" {
-			interval = l.Low + " to " + l.High
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", name, l.Arm, l.Mean, l.Spread, l.Gain, interval)
 	}
 	_ = w.Flush() // into memory
 	var out strings.Builder
@@ -99,6 +121,7 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 		Unit  string `json:"unit,omitempty"`
 		Share bool   `json:"share,omitempty"`
 		Arms  []arm  `json:"recipes"`
+		Start *arm   `json:"start,omitempty"` // of the weights that all begin with
 	}
 	type band struct { // [place]
 		Mean []*float64 `json:"mean"`
@@ -125,11 +148,19 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 	}
 	for _, r := range c.Rows {
 		figures := row{Name: r.Name, Unit: r.Unit, Share: r.Share}
-		for i, f := range r.Arms {
-			a := arm{Recipe: c.Arms[i].Name, Mean: number(f.Mean), Spread: number(f.Spread)}
+		told := func(name string, f Figure) arm {
+			a := arm{Recipe: name, Mean: number(f.Mean), Spread: number(f.Spread)}
 			for _, v := range f.Seeds {
 				a.Seeds = append(a.Seeds, number(v))
 			}
+			return a
+		}
+		if r.Start != nil {
+			start := told(atStart, *r.Start)
+			figures.Start = &start
+		}
+		for i, f := range r.Arms {
+			a := told(c.Arms[i].Name, f)
 			if i > 0 {
 				a.Gain = &gain{number(f.Gain.Mean), number(f.Gain.Low), number(f.Gain.High)}
 			}

@@ -81,7 +81,7 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	all, err := sittingsOf(d.run, d.recipe, state)
+	all, err := sittingsOf(d.run, dir, d.recipe, state)
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -91,6 +91,27 @@ func TestDrawsLagged(t *testing.T) {
 	}
 }
 
+// TestDrawsArrived: groups that came as they were drawn are held against the weights that the
+// schedule names, and a schedule that names others is found.
+func TestDrawsArrived(t *testing.T) {
+	dir := drawnRun(t, "stage.rl.lag=1", "stage.rl.algorithm.weight=tis", "stage.rl.order=arrival")
+	r := draws(t, dir)
+	var names []string
+	for _, c := range r.Checks {
+		names = append(names, c.Name)
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+	}
+	if want := []string{"this device", "prompts of step 9", "prompts of step 10", "evaluation after warm-up", "prompts of step 11", "evaluation after rl"}; !r.OK || !slices.Equal(names, want) {
+		t.Errorf("checks %q, want %q", names, want)
+	}
+	edit(t, filepath.Join(dir, "schedule.jsonl"), `"prompt":0`, `"prompt":9`)
+	if r := draws(t, dir); r.OK || r.Failed() != 1 || r.Checks[0].Name != "prompts of step 9" {
+		t.Errorf("%+v", r.Checks)
+	}
+}
+
 // TestDraws: what a run recorded is what is drawn again: the steps of all checkpoints,
 // and the evaluations after both stages. What was changed in a log is named with its
 // line, and a damaged checkpoint is left out.

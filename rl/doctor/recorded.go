@@ -3,10 +3,12 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -44,8 +46,8 @@ type sitting struct {
 }
 
 // sittingsOf are those that were drawn with the weights of a checkpoint.
-func sittingsOf(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
-	out, err := steps(dir, r, s)
+func sittingsOf(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, error) {
+	out, err := steps(dir, checkpoint, r, s)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func sittingsOf(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 // steps are the steps of training that were drawn with the weights of a checkpoint: the next
 // one, or the one that a lag puts in its place. The first weights of a stage draw those before
 // that too.
-func steps(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
+func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 	var out []sitting
 	drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1)
 	if err != nil || len(drawn) == 0 {
@@ -83,6 +85,9 @@ func steps(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 	step, first := s.At.Step, st.Lag
 	if index != s.At.Stage { // the stages between them are skipped
 		step = 0
+	}
+	if st.Arrives() {
+		return arrived(dir, checkpoint, index, st, s.At.Total, step)
 	}
 	if step == 0 {
 		first = 0
@@ -99,6 +104,51 @@ func steps(dir string, r *recipe.Recipe, s run.State) ([]sitting, error) {
 		out = append(out, sitting{
 			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: "completions.jsonl", lines: drawn, each: st.RL.GroupSize,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
+		})
+	}
+	return out, nil
+}
+
+// arrived are the groups that the weights of a checkpoint drew for a stage with order = "arrival",
+// by the step whose prompts they have. After total steps, done of them of the stage, they are
+// learned from in the next 2 lag + 1.
+func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done int) ([]sitting, error) {
+	version, err := cast.SavedVersion(checkpoint)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	file := filepath.Join(dir, train.ScheduleFile)
+	f, err := files.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	defer f.Close()
+	schedule, err := train.ReadSchedule(file, f)
+	if err != nil {
+		return nil, err
+	}
+	by := map[int][]logged{} // step whose prompts they have
+	for step := total + 1; step <= total+1+2*st.Lag; step++ {
+		drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), step)
+		if err != nil {
+			return nil, err
+		}
+		groups := schedule.Groups(step)
+		for _, l := range drawn {
+			if l.Group < 0 || l.Group >= len(groups) {
+				return nil, fmt.Errorf("%w: completions.jsonl: line %d: %s has no group %d of step %d", lines.ErrInput, l.line, train.ScheduleFile, l.Group, step)
+			}
+			if g := groups[l.Group]; g.Version == version {
+				l.Group = g.Prompt
+				by[g.Step] = append(by[g.Step], l)
+			}
+		}
+	}
+	var out []sitting
+	for _, step := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, sitting{
+			name: fmt.Sprintf("prompts of step %d", step), log: "completions.jsonl", lines: by[step], each: st.RL.GroupSize,
+			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step - 1 - total + done},
 		})
 	}
 	return out, nil

@@ -16,7 +16,7 @@ import (
 )
 
 // preset is the recipe that the runs are cut from.
-const preset = "countdown-short"
+const preset = "countdown-tiny"
 
 // brief cuts everything that the checks do not look at.
 var brief = []string{

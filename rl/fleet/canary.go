@@ -47,7 +47,7 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 	for _, r := range requests { // each has room for so many
 		first.Params.MaxTokens = min(first.Params.MaxTokens, r.Params.MaxTokens, canaryTokens)
 	}
-	j := &job{item: Item{Weights: f.policy.Weights, Seed: f.trainer.Seed(first.Key), Params: first.Params}}
+	j := &job{version: f.version, weights: f.policy.Data, item: Item{Weights: f.policy.Weights, Seed: f.trainer.Seed(first.Key), Params: first.Params}}
 	for i, r := range requests {
 		key := first.Key
 		key.Stream = canaryStream + uint32(i)
@@ -117,7 +117,7 @@ func (f *Fleet) know(ctx context.Context, worker string, c class) error {
 // these has to be right, and by earlier ones it cannot be checked any more.
 func (f *Fleet) doubt(ctx context.Context, t *table, worker string) error {
 	for _, j := range t.jobs {
-		if j.done == nil || j.by != worker || j.checked {
+		if j.done == nil || j.by != worker || j.checked || j.version != f.version {
 			continue
 		}
 		right, err := f.compute(ctx, j, j.done)

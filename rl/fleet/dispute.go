@@ -24,7 +24,7 @@ type Dispute struct {
 func (f *Fleet) malformed(j *job, d Delivery, err error) Dispute {
 	out := Dispute{Worker: d.Worker, Why: fmt.Sprintf("its result is malformed: %v", err), Weights: f.policy.Data, Answer: d.Result}
 	if j != nil {
-		out.Item = j.item
+		out.Item, out.Weights = j.item, j.weights
 	}
 	return out
 }
@@ -33,7 +33,7 @@ func (f *Fleet) malformed(j *job, d Delivery, err error) Dispute {
 func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dispute {
 	id := j.item.ID()
 	a, b := Result{id, was}, Result{id, right}
-	return Dispute{Worker: worker, Item: j.item, Weights: f.policy.Data, Answer: a.Encode(), Right: b.Encode(),
+	return Dispute{Worker: worker, Item: j.item, Weights: j.weights, Answer: a.Encode(), Right: b.Encode(),
 		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has other weights or another arithmetic", id, a.Differs(b))}
 }
 
@@ -94,7 +94,7 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 		return err
 	}
 	for _, j := range t.jobs {
-		if j.done != nil && j.by == d.Worker && !j.checked {
+		if j.done != nil && j.by == d.Worker && !j.checked && j.version == f.version {
 			if err := f.check(ctx, t, j); err != nil {
 				return err
 			}

@@ -53,6 +53,14 @@
 // Sample that follows takes what has come. In between, the weights stay what they are, so checks
 // and a trainer that computes items itself are the same with and without.
 //
+// Where the run takes groups as they come, Pick gives out what there is, as soon as there is
+// enough. What is still open when the weights change is offered again by the new ones, and the
+// answer that comes first is used: also one by old weights, as a worker goes on with what it has
+// in its hands. The trainer has old weights no more, so such an answer is used in mode Exact only,
+// of workers whose bits are equal. What the key chooses for a check is drawn here while the
+// weights are there, and a late answer is compared with that; where it is wrong, the run goes back
+// to before the first answer of that worker that nobody checked.
+//
 // # Carriers
 //
 // A carrier moves encoded items, results and weights: it has a [TrainerSide] and a

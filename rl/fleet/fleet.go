@@ -94,6 +94,8 @@ type Fleet struct {
 	unlike  map[string]map[Digest]bool // items about which workers judged otherwise than this machine
 	told    map[string]int             // what Remember was told last; nil: it is to be told
 	begun   *table                     // handed out by Begin, for the Sample that follows; nil: nothing is
+	loose   *table                     // handed out by Pick, by the weights of now and earlier ones
+	backlog []Delivery                 // for the next Pick, that came while the run waited for something else
 	deaf    int                        // workers of the last call, if none of them answered
 	gaps    []time.Duration
 	counts  Counts
@@ -105,7 +107,7 @@ var _ rollout.Early = (*Fleet)(nil)
 func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1,
+	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1, loose: &table{byID: map[Digest]*job{}},
 		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
@@ -138,7 +140,7 @@ func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
 	if err := f.announce(ctx, requests); err != nil {
 		return err
 	}
-	f.begun = f.cut(requests)
+	f.begun = f.cut(requests, max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots()))))
 	return f.offer(ctx, f.begun)
 }
 
@@ -213,10 +215,10 @@ func (f *Fleet) announce(ctx context.Context, requests []rollout.Request) error 
 	return f.carrier.Announce(ctx, f.policy.clone())
 }
 
-// offer gives all open items to the workers.
+// offer gives all open items by the weights of now to the workers.
 func (f *Fleet) offer(ctx context.Context, t *table) error {
 	for _, j := range t.jobs {
-		if j.done != nil {
+		if j.done != nil || j.version != f.version {
 			continue
 		}
 		if err := f.carrier.Offer(ctx, j.data); err != nil {

@@ -239,7 +239,7 @@ func TestCatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := uint32(0); i < 600 && f.counts.Refused == 0; i++ {
-			table := f.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}})
+			table := f.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}}, 1)
 			j := table.jobs[0]
 			right, _ := tr.Sample(t.Context(), j.requests)
 			if rng.IntN(10) == 0 {

@@ -18,6 +18,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		j = f.canary
 	}
 	if err == nil && j == nil { // of an earlier call
+		if f.loose.byID[id] != nil && len(f.backlog) < 2*len(f.loose.jobs) {
+			f.backlog = append(f.backlog, d)
+			return false, nil
+		}
 		if f.earlier[id] {
 			return false, f.missed(ctx, d)
 		}
@@ -38,6 +42,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	if j == f.canary {
 		return true, f.classify(ctx, t, d, r)
 	}
+	if j.done == nil && j.version != f.version && f.drafts(d) { // nobody can check it any more
+		f.counts.Dropped++
+		return false, nil
+	}
 	if j.done != nil {
 		f.counts.Duplicates++
 		return false, f.duplicate(ctx, t, j, d, r)
@@ -48,8 +56,12 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	f.drawn(j, r)
 	t.settle(j, r.Completions, d.Worker, false)
-	if !f.audited(r.Item) {
-		first(f.since, d.Worker, f.version)
+	late := j.version != f.version // and not one that is checked: those are drawn here in time
+	if late {
+		first(f.trusted, d.Worker, j.version)
+	}
+	if late || !f.audited(r.Item) {
+		first(f.since, d.Worker, j.version)
 		return true, nil
 	}
 	return true, f.check(ctx, t, j)
@@ -59,7 +71,7 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 func (f *Fleet) drawn(j *job, r Result) {
 	for k, group := range r.Completions {
 		for i := range group {
-			group[i].Drawn = j.requests[k].Drawn(f.trainer.Role, f.version, i)
+			group[i].Drawn = j.requests[k].Drawn(f.trainer.Role, j.version, i)
 		}
 	}
 }
@@ -114,7 +126,7 @@ func (f *Fleet) check(ctx context.Context, t *table, j *job) error {
 // duplicate compares a second result of an item with the first: equal inputs give equal
 // bytes, so one that differs proves that one of the two workers is wrong.
 func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, d Delivery, r Result) error {
-	if f.drafts(d) || sameAll(j.done, r.Completions) {
+	if f.drafts(d) || sameAll(j.done, r.Completions) || j.version != f.version && !j.checked {
 		return nil
 	}
 	if !j.checked {

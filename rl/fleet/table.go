@@ -12,6 +12,8 @@ type job struct {
 	item     Item
 	data     []byte // the item, encoded
 	requests []rollout.Request
+	version  int                 // of the weights
+	weights  []byte              // as workers load them
 	done     [][]rollout.Segment // nil: open
 	by       string              // worker; "": the trainer
 	checked  bool
@@ -24,10 +26,10 @@ type table struct {
 	open int
 }
 
-// cut makes items of consecutive requests that are drawn alike.
-func (f *Fleet) cut(requests []rollout.Request) *table {
+// cut makes items of consecutive requests that are drawn alike, at most size in one.
+func (f *Fleet) cut(requests []rollout.Request, size int) *table {
 	t := &table{byID: map[Digest]*job{}}
-	size, tokens := max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots()))), 0
+	tokens := 0
 	for _, r := range requests {
 		seed := f.trainer.Seed(r.Key)
 		var j *job
@@ -35,7 +37,7 @@ func (f *Fleet) cut(requests []rollout.Request) *table {
 			j = t.jobs[n-1]
 		}
 		if j == nil || len(j.requests) == size || tokens+len(r.Prompt) > itemTokens || !j.item.Params.Equal(r.Params) || j.item.Seed != seed {
-			j = &job{item: Item{Weights: f.policy.Weights, Seed: seed, Params: r.Params}}
+			j = &job{version: f.version, weights: f.policy.Data, item: Item{Weights: f.policy.Weights, Seed: seed, Params: r.Params}}
 			t.jobs = append(t.jobs, j)
 			tokens = 0
 		}

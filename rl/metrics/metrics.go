@@ -15,6 +15,12 @@ import (
 // Row is what was measured, by name.
 type Row map[string]float64
 
+// Sampled are the tokens that a step has sampled: besides those of its completions, those of
+// groups that were refused and of completions that were replaced. 0 in a step that samples none.
+func (r Row) Sampled() float64 {
+	return r["rollout/tokens"] + r["rollout/refused_tokens"] + r["rollout/extra_tokens"]
+}
+
 // Writer writes rows as JSON lines.
 type Writer struct {
 	append func(v any) error

@@ -3,8 +3,12 @@ package page
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
@@ -98,4 +102,59 @@ func BenchmarkCurves(b *testing.B) {
 		total += shown
 	}
 	b.ReportMetric(total/float64(b.N), "page-ms/op")
+}
+
+// BenchmarkStep measures how long it takes until a step that a run has written is shown
+// on an open page, ms.
+func BenchmarkStep(b *testing.B) {
+	root := b.TempDir()
+	step := 10
+	made(b, filepath.Join(root, "live"), "live", "task", 1, step, 0.7)
+	page := browser.Start(b)
+	page.View(1280, 900, false)
+	page.Open(served(b, root)+"#/run/live/now", fmt.Sprintf("document.querySelector('.facts')?.innerText.includes('rl %d of')", step))
+	for b.Loop() {
+		step++
+		made(b, filepath.Join(root, "live"), "live", "task", 1, step, 0.7)
+		page.Wait(fmt.Sprintf("document.querySelector('.facts').innerText.includes('rl %d of')", step))
+	}
+}
+
+// BenchmarkMemory is the most memory that the process of rlzero page has held, MiB, after
+// searches in a million completions. Linux alone tells it.
+func BenchmarkMemory(b *testing.B) {
+	o := million(b)
+	program := filepath.Join(b.TempDir(), "rlzero")
+	if out, err := exec.Command("go", "build", "-o", program, "../..").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	for b.Loop() {
+		cmd := exec.Command(program, "page", "--listen", "127.0.0.1:0", o.dir)
+		said, err := cmd.StderrPipe()
+		must(b, err)
+		must(b, cmd.Start())
+		b.Cleanup(func() { cmd.Process.Kill() })
+		line, err := bufio.NewReader(said).ReadString('\n')
+		must(b, err)
+		at := strings.TrimSpace(strings.TrimPrefix(line, "page"))
+		for _, query := range []string{"verdict=wrong", "q=zebra", "q=-7%3D", "q=%5B2468%5D%7B3%7D&regexp=1"} {
+			answer, err := http.Get(at + "run/run/search.json?" + query)
+			must(b, err)
+			n, err := io.Copy(io.Discard, answer.Body)
+			must(b, err)
+			must(b, answer.Body.Close())
+			if answer.StatusCode != http.StatusOK || n == 0 {
+				b.Fatalf("%s: status %d, %d bytes", query, answer.StatusCode, n)
+			}
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		must(b, err)
+		var kib float64
+		_, rest, _ := strings.Cut(string(status), "VmHWM:")
+		_, err = fmt.Sscan(rest, &kib)
+		must(b, err)
+		b.ReportMetric(kib/1024, "MiB")
+		must(b, cmd.Process.Kill())
+		cmd.Wait() // killed
+	}
 }

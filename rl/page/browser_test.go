@@ -255,7 +255,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // TestLive: steps that are written while the page is open are shown, and a run that was
-// set back by a resume too.
+// set back by a resume too; of one that is deleted the page keeps what it has read.
 func TestLive(t *testing.T) {
 	root := shown(t)
 	b := browser.Start(t)
@@ -269,6 +269,12 @@ func TestLive(t *testing.T) {
 	made(t, filepath.Join(root, "new"), "new", "task", 1, 5, 0.7)
 	b.Eval("location.hash = '#/'", nil)
 	b.Wait("document.querySelector('main').innerText.includes('new')")
+	// A run that is deleted, or moved, while it is open.
+	b.Eval("location.hash = '#/run/live/now'", nil)
+	b.Wait("document.querySelector('.facts')?.innerText.includes('rl 20 of 60')")
+	must(t, os.Rename(filepath.Join(root, "live"), filepath.Join(t.TempDir(), "live")))
+	b.Wait("document.querySelector('main [role=alert]')?.innerText.includes('it was deleted or moved')")
+	b.Wait("document.querySelector('.facts').innerText.includes('rl 20 of 60')")
 	quiet(t, b, "the live page")
 }
 
@@ -408,6 +414,7 @@ func TestContest(t *testing.T) {
 	must(t, err)
 	told := runs.against(runs.byID("sums-1"), runs.byID("random"), compare.Read)
 	told = []byte(strings.ReplaceAll(string(told), `"recipe":"sums-1"`, `"recipe":"</script><img src=x onerror=alert(1)>"`))
+	told = []byte(strings.Replace(string(told), `{"name":"accuracy","share":true,`, `{"name":"accuracy","share":true,"start":{"recipe":"(at the start)","mean":0.25,"spread":0.01,"seeds":[0.24,0.26]},`, 1))
 	data, err := Contest(told, []string{"a <note>"})
 	must(t, err)
 	b := opened(t, data, "window.shownHash != null")
@@ -423,10 +430,20 @@ func TestContest(t *testing.T) {
 			}
 		}
 	}
-	for _, says := range []string{"</script><img src=x onerror=alert(1)>", "a <note>", "Accuracy on held-out problems", "2 seeds of each recipe"} {
+	for _, says := range []string{"</script><img src=x onerror=alert(1)>", "a <note>", "Accuracy on held-out problems", "2 seeds of each recipe", "(at the start)"} {
 		if got := text(b, "main"); !strings.Contains(got, says) {
 			t.Errorf("the page does not say %q: %s", says, got)
 		}
+	}
+	var drawn []struct{ Lines, Bands int }
+	b.Eval(`[...document.querySelectorAll("main figure svg.chart")].map((s) => ({Lines: s.querySelectorAll("path.line:not([d=''])").length, Bands: s.querySelectorAll("path.band:not([d=''])").length}))`, &drawn)
+	for i, c := range drawn {
+		if c.Lines != 2 || c.Bands != 2 {
+			t.Errorf("chart %d has the lines of %d recipes and %d bands, want 2 of each", i, c.Lines, c.Bands)
+		}
+	}
+	if len(drawn) < 3 {
+		t.Errorf("%d charts", len(drawn))
 	}
 	quiet(t, b, "the comparison")
 }

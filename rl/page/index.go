@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"regexp/syntax"
@@ -118,13 +119,17 @@ func verdictOf(line []byte) int {
 }
 
 // stepsFrom brings the index of completions.jsonl or tokens.jsonl up to date and returns
-// its entries from one on, which may be the last one known: it may have grown.
+// its entries from one on, which may be the last one known: it may have grown. A file that
+// is not there has none.
 func (o *run) stepsFrom(file string, from int) ([]Step, error) {
 	x := &o.completions
 	if file == "tokens.jsonl" {
 		x = &o.tokens
 	}
 	f, info, err := o.open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Step{}, nil // not yet, or no longer: the page learns of it a moment later
+	}
 	if err != nil {
 		return nil, err
 	}

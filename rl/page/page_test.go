@@ -110,7 +110,7 @@ func TestFiles(t *testing.T) {
 	for path, want := range map[string]int{
 		"/": 200, "/assets/base.js": 200, "/assets/page.css": 200, "/runs.json": 200, "/metrics.json": 200,
 		"/run/run/secret.txt": 404, "/run/run/..%2Fsecret.txt": 404, "/run/run/tokens.jsonl": 404, "/run/other/metrics.jsonl": 404,
-		"/assets/..%2Fhandler.go": 404, "/assets/uplot": 404, "/nothing": 404, "/run/run/steps.json": 404, "/run/run/search.json?limit=x": 400,
+		"/assets/..%2Fhandler.go": 404, "/assets/uplot": 404, "/nothing": 404, "/run/run/steps.json": 200, "/run/other/steps.json": 404, "/run/run/search.json?limit=x": 400,
 	} {
 		if r := get(t, h, path); r.StatusCode != want {
 			t.Errorf("%s: status %d, want %d: %s", path, r.StatusCode, want, body(t, r))

@@ -42,7 +42,7 @@ type Run struct {
 	ID    string           `json:"id"` // a part of addresses
 	Dir   string           `json:"dir"`
 	Group string           `json:"group"` // equal for runs that differ in their seed alone
-	State string           `json:"state"` // finished, running or stopped; in a file finished or unfinished
+	State string           `json:"state"` // finished, running, stopped or gone; in a file finished or unfinished
 	Files map[string]int64 `json:"files"` // bytes
 }
 
@@ -147,7 +147,8 @@ func (r *Runs) byID(id string) *run {
 // than most steps take.
 const fresh = time.Minute
 
-// describe looks at the files of a run. One that is gone has none.
+// describe looks at the files of a run. One whose folder was deleted or moved is gone: it
+// had a recipe when it was found.
 func (o *run) describe() Run {
 	d := Run{ID: o.id, Dir: o.dir, Group: o.group, State: "stopped", Files: map[string]int64{}}
 	for _, name := range Files {
@@ -162,6 +163,9 @@ func (o *run) describe() Run {
 	}
 	if _, done := d.Files["receipt.json"]; done {
 		d.State = "finished"
+	}
+	if len(d.Files) == 0 {
+		d.State = "gone"
 	}
 	return d
 }

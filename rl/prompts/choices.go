@@ -108,7 +108,7 @@ func Label(row verify.Problem) (good, there bool, err error) {
 // row begin with is then the prompt.
 func (r *Renderer) side(row verify.Problem, key string, text *string, messages []chat.Message) (chat.Lesson, error) {
 	if text != nil {
-		return r.Shown(row, *text)
+		return r.Shown(row, "", *text)
 	}
 	if r.format == nil {
 		return chat.Lesson{}, errNoTemplate

@@ -117,8 +117,11 @@ func (r *Renderer) Prompt(row verify.Problem) ([]int, error) {
 
 // Asked are the token ids of a problem whose question is put in another way: a text with
 // members of its row in braces, {question} and {answer} among them. Of a conversation it takes
-// the place of the user's last message.
+// the place of the user's last message. "" is the question as it is.
 func (r *Renderer) Asked(row verify.Problem, text string) ([]int, error) {
+	if text == "" {
+		return r.Prompt(row)
+	}
 	pieces, err := parseTemplate(text)
 	if err != nil {
 		return nil, err
@@ -216,10 +219,10 @@ func value(row verify.Problem, key string) (any, error) {
 	return v, nil
 }
 
-// Shown is a problem with a completion to imitate: the prompt, and the completion's
+// Shown is a problem, asked as by [Renderer.Asked], with a completion to imitate: the prompt, and the completion's
 // tokens with the end of the turn, which are learned.
-func (r *Renderer) Shown(row verify.Problem, completion string) (chat.Lesson, error) {
-	prompt, err := r.Prompt(row)
+func (r *Renderer) Shown(row verify.Problem, asked, completion string) (chat.Lesson, error) {
+	prompt, err := r.Asked(row, asked)
 	if err != nil {
 		return chat.Lesson{}, err
 	}
@@ -239,7 +242,7 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 		return chat.Lesson{}, err
 	}
 	if text != nil {
-		return r.Shown(row, *text)
+		return r.Shown(row, "", *text)
 	}
 	if _, there := row.Metadata[messagesKey]; !there {
 		return chat.Lesson{}, fmt.Errorf(`%w: the row has no "messages" and no "completion"; %s`, chat.ErrNothing, beside(row))

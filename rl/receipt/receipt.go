@@ -65,6 +65,9 @@ type Hash struct {
 // logs are the logs that equal runs write alike.
 var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"}
 
+// scheduleFile says which groups each step of a run took, where these came as they were drawn.
+const scheduleFile = "schedule.jsonl"
+
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.
 func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c gpu.Caps, program string) (*Receipt, error) {
@@ -77,7 +80,11 @@ func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c
 	if r.Data, err = dataHash(task, heldOut); err != nil {
 		return nil, err
 	}
-	for _, name := range logs {
+	names := slices.Clone(logs)
+	if _, err := os.Stat(filepath.Join(dir, scheduleFile)); err == nil { // not every run has one
+		names = append(names, scheduleFile)
+	}
+	for _, name := range names {
 		sum, err := fileHash(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err

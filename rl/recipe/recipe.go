@@ -203,6 +203,8 @@ type SFT struct {
 	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"largest number of steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
+	Show         string  `toml:"show" about:"teach what a hint is, for a later second_chance.show: the question of some demonstrations, with members of the row in braces, such as \"{answer} {question}\"; what stands behind it is right; \"\": no hints"`
+	ShowShare    float64 `toml:"show_share" range:"[0,1]" about:"with show: share of the demonstrations that have the hint"`
 }
 
 // RL are the keys of a reinforcement learning stage.
@@ -213,6 +215,7 @@ type RL struct {
 	GroupSize         int               `toml:"group_size" range:"[1,65536]" unit:"completions" about:"completions of each prompt"`
 	UpdatesPerRollout int               `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" about:"updates of the weights in a step, each on its share of the prompts"`
 	Lag               int               `toml:"lag" range:"[0,64]" unit:"steps" about:"how many steps later completions are learned from than they could be: step t learns from those of the policy after step t-1-lag, at first of the one that begins. From 1 on workers draw while the run learns. Curriculum, states and what is known of prompts are those of the time of drawing; weight = \"tis\" corrects the loss"`
+	Order             string            `toml:"order" choice:"drawn,arrival" about:"which groups a step with a lag learns from. drawn: its own. arrival: the first prompts_per_step that are there of those that are drawn and not learned from, so that none waits for a slow worker; a group comes at most lag steps before or after its own step, and schedule.jsonl says which came when: train --replay repeats the run by it. Without workers the two are the same"`
 	EMADecay          float64           `toml:"ema_decay" range:"[0,1)" about:"what the moving average of the policy's weights keeps of itself at each update, for formulas that read ema; it begins as the policy does"`
 	Reward            string            `toml:"reward" about:"formula that gives the reward of a completion; rlzero formulas explains the language"`
 	Verifiers         []reward.Verifier `toml:"verifier" about:"verifiers that the reward can name, besides the task's own"`
@@ -279,7 +282,7 @@ func stageDefaults(kind string) Stage {
 	adamW := Optimizer{Betas: [2]float64{0.9, 0.99}, Eps: 1e-8, ClipNorm: 1}
 	switch kind {
 	case KindSFT:
-		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRShare: 0.1}
+		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRShare: 0.1, ShowShare: 0.25}
 		s.CheckpointEvery = 100
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.WeightDecay = 3e-3, 20, 0.01
@@ -291,7 +294,7 @@ func stageDefaults(kind string) Stage {
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.curve = 1e-6, 10, curveOf("linear")
 		s.Algorithm = Algorithm{Preset: "dpo"}
 	case KindRL:
-		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, EMADecay: 0.99, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
+		s.RL = RL{Steps: 100, PromptsPerStep: 32, GroupSize: 8, UpdatesPerRollout: 1, Order: "drawn", EMADecay: 0.99, Reward: "task", MaxNotScored: 0.5, EvalEvery: 10, EvalProblems: 128, SampleEvery: 10, TokenEvery: 10}
 		s.CheckpointEvery = 10
 		s.Optimizer = adamW
 		s.Optimizer.LR, s.Optimizer.WarmupSteps, s.Optimizer.curve = 1e-6, 5, curveOf("constant")

@@ -132,6 +132,9 @@ func TestRoundTrip(t *testing.T) {
 				}
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++ // estimators compare at least two
+				if s.Order = "drawn"; s.Lag > 0 && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
+					s.Order = "arrival"
+				}
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)
 				s.EvalProblems = 1 + r.IntN(base.Task.EvalProblems)
 				// Formulas of the example have the example's bounds.
@@ -326,6 +329,8 @@ var faults = []struct{ name, old, new, want string }{
 	{"value for a table", "[stage.algorithm]", "algorithm = \"grpo\"\n[stage.sampling]", "FILE:35:1: stage.rl.algorithm = \"grpo\" is a string; accepted: a table [stage.algorithm]"},
 	{"more problems than there are", "eval_problems = 50", "eval_problems = 101", "FILE:34:1: stage.rl.eval_problems = 101 is out of range; accepted: at most task.eval_problems = 100"},
 	{"more updates than prompts", "updates_per_rollout = 2", "updates_per_rollout = 33", "FILE:33:1: stage.rl.updates_per_rollout = 33 is out of range; accepted: at most prompts_per_step = 32, as each update takes whole groups"},
+	{"arrival without a lag", "updates_per_rollout = 2", "updates_per_rollout = 2\norder = \"arrival\"", "FILE:34:1: stage.rl.order = \"arrival\" needs a lag of 1 or more: with lag = 0 a step can learn from no groups but its own"},
+	{"arrival with a refill", "[stage.algorithm]", "order = \"arrival\"\nlag = 1\nrefill = {tries = 2}\n[stage.algorithm]", "FILE:35:1: stage.rl.order = \"arrival\" does not go with [stage.refill]: accepted with order = \"drawn\""},
 	{"a group of one", "group_size = 8", "group_size = 1", "FILE:31:1: stage.rl.group_size = 1 is out of range; accepted: at least 2, as the advantage compares the completions of one prompt: alone, each has the advantage 0"},
 	{"equal names", `name = "rl"`, `name = "warm-up"`, `FILE:29:1: two stages are called "warm-up": give each a name = "..." of its own`},
 	{"number as a name", `name = "rl"`, `name = "1"`, `FILE:29:1: stage name "1" is not accepted; accepted: letters, digits, - and _, but not a number alone`},

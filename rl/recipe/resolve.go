@@ -272,6 +272,9 @@ func (d decoder) teaching(r *Recipe) {
 		case st.Kind == KindSFT && !r.Task.FromData():
 			p := at.With("kind")
 			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, use one of the tasks %s, or give rows with task.data", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
+		case st.Kind == KindSFT && st.SFT.Show != "":
+			p := at.With("show")
+			d.Fail(p, "%s is about demonstrations of a task, and rows of task.data are imitated as they are: put the hint into the rows", d.Name(p))
 		case (st.Kind == KindSFT || st.Kind == KindPreference) && st.SFT.MaxTokens == 0:
 			p := at.With("max_tokens")
 			d.Fail(p, "%s is missing: the rows of task.data have no fixed length", d.Name(p))
@@ -333,6 +336,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if known {
 		d.before(s, r, at)
 		d.again(s, at)
+		d.arrival(s, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

@@ -39,12 +39,18 @@ type Sampler interface {
 	Sample(ctx context.Context, requests []Request) ([][]Segment, error)
 }
 
-// Early is a Sampler that can begin before anybody waits for it.
+// Early is a Sampler that can begin before anybody waits for it, and need not wait for all that
+// it is asked for.
 type Early interface {
 	Sampler
 	// Begin hands out requests for which Sample is called next, by the weights of now. It
 	// waits for nobody. Sample gives the same completions without it.
 	Begin(ctx context.Context, requests []Request) error
+	// Pick draws completions of at least count of the requests, among them all of the first
+	// ones, and is nil for the others. These go on being drawn; a later call asks for them
+	// again. What it then returns of them may be drawn by the weights of any call since,
+	// but not by those before version since: Drawn.Version tells.
+	Pick(ctx context.Context, requests []Request, first, count, since int) ([][]Segment, error)
 }
 
 // Renderer writes a problem as the token ids that a model reads, and tells the text of those
@@ -126,12 +132,24 @@ func requestsOf(starts []Start, n int, params Params, key random.Key) []Request 
 	return requests
 }
 
+// Requests are what Collect asks the sampler for, and what they begin behind.
+func (c *Collector) Requests(problems []verify.Problem, n int, params Params, key random.Key) ([]Start, []Request, error) {
+	starts, err := c.starts(problems)
+	return starts, requestsOf(starts, n, params, key), err
+}
+
 // From samples n completions behind each start and judges them, as Collect does.
 func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
 	drawn, err := c.Sampler.Sample(ctx, requestsOf(starts, n, params, key))
 	if err != nil {
 		return nil, err
 	}
+	return c.Judged(ctx, starts, drawn, besides...)
+}
+
+// Judged are the groups of completions that a sampler drew behind starts, judged as Collect
+// does.
+func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segment, besides ...verify.Verifier) ([]Group, error) {
 	groups := make([]Group, len(starts))
 	for i, start := range starts {
 		g := Group{Problem: start.Problem, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: start.Prompt}}}

@@ -20,6 +20,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
@@ -110,7 +111,8 @@ const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1,
 // model that knows the form of answers and is right now and then. It then puts back, one at a
 // time, the keys of the stages and the parts and numbers of their methods that differ from the
 // recipe that it begins from: the weights must differ after one of the steps, or the key does
-// nothing. Nothing is evaluated or written, and the first difference ends a run.
+// nothing. Nothing is evaluated or written, and the first difference ends a run. In all of these
+// steps sampler and trainer must agree to the bit (acting.exact).
 func TestActs(t *testing.T) {
 	dev, err := gpu.Open("ref")
 	must(t, err)
@@ -135,6 +137,7 @@ func TestActs(t *testing.T) {
 				t.Error("it says nothing that its base does not")
 			}
 			want := a.course(nil)
+			a.compares(full)
 			if !controlled[p.Field] && !slices.Equal(want, a.course(nil)) {
 				t.Fatal("two equal courses differ: no difference shows that a key acts")
 			}
@@ -234,6 +237,27 @@ type acting struct {
 	name  string
 	sets  []string
 	first map[string][]rollout.Segment // what the model of the start has drawn, by request
+
+	compared float64 // tokens whose log-probs sampler and trainer both computed
+}
+
+// exact holds that policy/mismatch_kl is exactly 0, and no token's log-prob another one, over
+// the tokens that a step's own policy drew: for whatever the recipe samples, filters or weighs.
+func (a *acting) exact(row metrics.Row) {
+	a.t.Helper()
+	a.compared += row["policy/compared"]
+	if row["policy/mismatch_kl"] != 0 || row["policy/equal"] != row["policy/compared"] {
+		a.t.Errorf("sampler and trainer differ: mismatch_kl %g, %g of %g log-probs are equal", row["policy/mismatch_kl"], row["policy/equal"], row["policy/compared"])
+	}
+}
+
+// compares is an error if a recipe that learns from what it draws has compared nothing.
+func (a *acting) compares(r *recipe.Recipe) {
+	a.t.Helper()
+	learns := slices.ContainsFunc(r.Stages, func(st recipe.Stage) bool { return st.Kind == recipe.KindRL && !st.Skip })
+	if learns && a.compared == 0 {
+		a.t.Error("no log-prob of the sampler was compared with the trainer's")
+	}
 }
 
 // remembered is a sampler that draws no more than once, with the weights of the start, what a
@@ -333,10 +357,12 @@ func (a *acting) course(other []string, sets ...string) []string {
 		must(a.t, err)
 		must(a.t, r.parts.Cast.Begin())
 		for ; ; at.Step, at.Total = at.Step+1, at.Total+1 {
-			if _, err := stage.Step(a.t.Context(), at); errors.Is(err, io.EOF) {
+			event, err := stage.Step(a.t.Context(), at)
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			must(a.t, err)
+			a.exact(event.Metrics)
 			collector.Sampler = own
 			n := len(course)
 			if course = append(course, a.hash(r.parts.Cast.Policy)); n < len(other) && course[n] != other[n] {

@@ -35,6 +35,17 @@ func (g *gain) Begin(ctx context.Context, requests []rollout.Request) error {
 	return nil
 }
 
+// Pick implements rollout.Early. The groups of the first step are the first in their order.
+func (g *gain) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
+	if workers, can := g.workers.(rollout.Early); can && g.told {
+		return workers.Pick(ctx, requests, first, count, since)
+	}
+	out := make([][]rollout.Segment, len(requests))
+	drawn, err := g.Sample(ctx, requests[:max(first, count)])
+	copy(out, drawn)
+	return out, err
+}
+
 // Sample implements rollout.Sampler.
 func (g *gain) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	key := requests[0].Key

@@ -247,6 +247,10 @@ func (e early) Begin(_ context.Context, requests []rollout.Request) error {
 	return nil
 }
 
+func (e early) Pick(ctx context.Context, requests []rollout.Request, _, _, _ int) ([][]rollout.Segment, error) {
+	return e.Sample(ctx, requests)
+}
+
 func (e early) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	e.told("sample", requests[0].Key)
 	return e.Sampler.Sample(ctx, requests)

@@ -26,12 +26,17 @@ type logs struct {
 	heldOut     *store.Log // scores of all held-out problems
 	tokens      *store.Log
 	alerts      *store.Log
+	schedule    *store.Log // nil: no stage has order = "arrival"
 	open        []*store.Log
 }
 
-func openLogs(run *store.Run) (*logs, error) {
+func openLogs(run *store.Run, schedule bool) (*logs, error) {
 	l := &logs{}
-	for _, name := range []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"} {
+	names := []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"}
+	if schedule {
+		names = append(names, train.ScheduleFile)
+	}
+	for _, name := range names {
 		log, err := run.Log(name)
 		if err != nil {
 			return l, err
@@ -40,6 +45,9 @@ func openLogs(run *store.Run) (*logs, error) {
 	}
 	l.metrics, l.timing = metrics.NewWriter(l.open[0].Append), metrics.NewWriter(l.open[1].Append)
 	l.completions, l.evaluations, l.heldOut, l.tokens, l.alerts = l.open[2], l.open[3], l.open[4], l.open[5], l.open[6]
+	if schedule {
+		l.schedule = l.open[7]
+	}
 	return l, nil
 }
 
@@ -47,7 +55,7 @@ func openLogs(run *store.Run) (*logs, error) {
 func (l *logs) on(e event) error {
 	switch e.Kind {
 	case stepped:
-		return errors.Join(l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
+		return errors.Join(l.writeSchedule(e), l.writeCompletions(e), l.metrics.Append(e.At.Total, e.Stage, e.Metrics), l.timing.Append(e.At.Total, e.Stage, e.Timing))
 	case refused:
 		return l.writeCompletions(e)
 	case measured:
@@ -90,6 +98,14 @@ type completionLine struct {
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
 
 	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
+}
+
+// writeSchedule records which groups a step learned from, if that was not said by its number.
+func (l *logs) writeSchedule(e event) error {
+	if e.Arrived == nil {
+		return nil
+	}
+	return l.schedule.Append(train.ScheduleLine{Step: e.At.Total, Stage: e.Stage, Groups: e.Arrived})
 }
 
 // writeCompletions records the completions of a step.

@@ -22,7 +22,7 @@ func openedLogs(t *testing.T, fsys store.FS) (*logs, *store.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLogs(folder)
+	l, err := openLogs(folder, false)
 	if err != nil {
 		t.Fatal(err)
 	}

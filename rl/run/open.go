@@ -67,6 +67,9 @@ func (r *run) prepare(o Options) error {
 		return err
 	}
 	r.parts.Notes = append(r.parts.Notes, train.Lagging(full)...)
+	if o.Workers == nil && o.Replay == "" && full.Arrives() {
+		r.parts.Notes = append(r.parts.Notes, "order = \"arrival\" changes nothing without --workers: one device draws groups in their order")
+	}
 	if o.Workers != nil {
 		note := func(text string) { r.display.show.Line("%s", text) }
 		workers, err := o.Workers(full, r.parts.Cast, note)
@@ -84,6 +87,9 @@ func (r *run) prepare(o Options) error {
 
 // openFolder creates the run folder with the text of its recipe, or continues it.
 func (r *run) openFolder(o Options, text []byte) error {
+	if err := r.schedule(o); err != nil {
+		return err
+	}
 	if o.Resume {
 		return r.continueFolder(o)
 	}
@@ -101,6 +107,31 @@ func (r *run) openFolder(o Options, text []byte) error {
 		return err
 	}
 	return r.start(origin)
+}
+
+// schedule reads which groups the steps take: of the run that is repeated, or of this one as far
+// as it got, so that steps that are done again take the same.
+func (r *run) schedule(o Options) error {
+	dir := o.Replay
+	if dir == "" && o.Resume {
+		dir = o.Dir
+	}
+	if dir == "" || !r.parts.Recipe.Arrives() {
+		return nil
+	}
+	name := filepath.Join(dir, train.ScheduleFile)
+	f, err := files.Open(name)
+	if errors.Is(err, os.ErrNotExist) && o.Replay == "" { // it was killed before its first step
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	defer f.Close()
+	if r.parts.Schedule, err = train.ReadSchedule(name, f); err == nil && o.Replay != "" {
+		r.parts.Notes = append(r.parts.Notes, fmt.Sprintf("repeating run %s by its schedule, to step %d", dir, r.parts.Schedule.Last()))
+	}
+	return err
 }
 
 // continueFolder continues the run in a folder from its newest whole checkpoint, or
@@ -193,7 +224,7 @@ func (r *run) observe(o Options) error {
 	r.folder.Keep(r.parts.Recipe.Checkpoint.Keep)
 	r.display = newDisplay(o.Show)
 	var err error
-	r.logs, err = openLogs(r.folder)
+	r.logs, err = openLogs(r.folder, r.parts.Recipe.Arrives())
 	if err != nil {
 		return err
 	}
@@ -287,6 +318,18 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 			"to continue with the run's own recipe: rlzero train --resume --run %s; for another recipe from its weights on, start a new run with --set model.path=%[1]s", terminal.ShellWord(dir))
 	}
 	return nil
+}
+
+// repeats refuses to repeat a run that has no schedule, or that has another recipe.
+func repeats(r *recipe.Recipe, dir string) error {
+	if err := sameRecipe(r, dir); err != nil {
+		return err
+	}
+	if r.Arrives() {
+		return nil
+	}
+	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by: no stage of its recipe has order = \"arrival\"", lines.ErrInput, dir),
+		"its recipe alone repeats it: rlzero train %s", terminal.ShellWord(filepath.Join(dir, recipe.File)))
 }
 
 // batchingKeys say how work is cut. They change no byte of what a run computes, so they

@@ -29,12 +29,10 @@ func plainGo(t *testing.T) gpu.Device {
 // receiptRecipe is of a few steps.
 func receiptRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("countdown-short", append([]string{
+	return shortRecipe(t, append([]string{
 		"task.eval_problems=2", "task.eval_samples=2", "stage.warm-up.skip=true", "stage.rl.steps=2",
 		"stage.rl.prompts_per_step=2", "stage.rl.group_size=4", "stage.rl.eval_every=0", "stage.rl.checkpoint_every=1", "stage.rl.reward=random",
-	}, overrides...))
-	must(t, err)
-	return r
+	}, overrides...)...)
 }
 
 // receiptRun is a finished run of a few steps with its receipt.

@@ -28,6 +28,7 @@ type Options struct {
 	Opened  *resolve.Opened // the recipe, with what it names
 	Dir     string          // run folder
 	Resume  bool            // continue the run in Dir
+	Replay  string          // run folder whose schedule the steps follow as far as it goes; "": none
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
 	Version string    // of the program, for the record
@@ -60,6 +61,11 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	began := time.Now()
 	if o.Resume {
 		if err := sameRecipe(o.Opened.Recipe, o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if o.Replay != "" {
+		if err := repeats(o.Opened.Recipe, o.Replay); err != nil {
 			return nil, err
 		}
 	}
@@ -118,9 +124,7 @@ func (r *run) steps(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.At.Step++
 		r.state.At.Total++
-		for _, sampled := range []string{"rollout/tokens", "rollout/refused_tokens", "rollout/extra_tokens"} {
-			r.state.Sampled += int(e.Metrics[sampled])
-		}
+		r.state.Sampled += int(e.Metrics.Sampled())
 		if err := r.tell(event{Kind: stepped, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: e}); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ import (
 // each rollout, a temperature other than 1, evaluations during a stage, and
 // rewards that are not all 0 though the model solves nothing.
 var smallRun = []string{
-	"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
+	"model.layers=2", "model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64",
 	"task.eval_problems=6", "task.eval_samples=4", "checkpoint.keep=1000",
 	"stage.warm-up.batch_size=6", "stage.warm-up.hold_steps=5", "stage.warm-up.test_every=2", "stage.warm-up.decay_steps=3", "stage.warm-up.checkpoint_every=2",
 	"stage.rl.steps=4", "stage.rl.prompts_per_step=5", "stage.rl.group_size=4", "stage.rl.updates_per_rollout=2", "stage.rl.reward=random",
@@ -54,9 +54,12 @@ func first(t *testing.T) gpu.Device {
 	return gputest.Devices(t)[0]
 }
 
+// shortRecipe is countdown-short with longer problems: prompts of 7 tokens and completions
+// of up to 14.
 func shortRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("countdown-short", overrides)
+	four := []string{"task.settings.numbers=4", "task.settings.max_number=22", "task.settings.max_total=45"}
+	r, err := recipe.Load("countdown-short", append(four, overrides...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ Right: the completion ends, and its text ends in "=" and the right number. The w
 not checked.
 
 Demonstrations: each sign is misread with probability careless (if the total stays in
-range); the additions are correct.
+range); the additions are correct. With probability brief the first steps are left out,
+as in 14-3=11: each number of them that leaves a step is as likely.
 
 ` + describeSettings(defaultChainSum()),
 		New: func() Task { return defaultChainSum() },
@@ -59,6 +60,7 @@ type chainSum struct {
 	MaxNumber int     `toml:"max_number" range:"[1,999]" about:"largest term"`
 	MaxTotal  int     `toml:"max_total" range:"[1,9999]" about:"largest total; at least 2 max_number - 1"`
 	Careless  float64 `toml:"careless" range:"[0,1]" about:"probability of misreading a sign in a demonstration"`
+	Brief     float64 `toml:"brief" range:"[0,1]" about:"probability that a demonstration leaves out its first steps"`
 }
 
 var _ Demonstrator = (*chainSum)(nil)
@@ -117,9 +119,12 @@ func (c *chainSum) Demonstration(r *random.Rand, row verify.Problem) (string, er
 	if err != nil {
 		return "", err
 	}
-	total := terms[0]
+	total, out := terms[0], 0 // steps that are left out
+	if c.Brief > 0 && len(terms) > 2 && r.Chance(c.Brief) {
+		out = r.Between(1, len(terms)-2)
+	}
 	text := strconv.AppendInt(nil, int64(total), 10)
-	for _, term := range terms[1:] {
+	for i, term := range terms[1:] {
 		if c.inRange(total-term) && r.Chance(c.Careless) {
 			term = -term
 		}
@@ -134,7 +139,11 @@ func (c *chainSum) Demonstration(r *random.Rand, row verify.Problem) (string, er
 			op = '-'
 		}
 		total += term
-		text = appendStep(text, op, term, total)
+		if i < out {
+			text = strconv.AppendInt(text[:0], int64(total), 10)
+		} else {
+			text = appendStep(text, op, term, total)
+		}
 	}
 	return string(text), nil
 }
@@ -156,7 +165,8 @@ func (c *chainSum) Verify(row verify.Problem, completion string, ended bool) ver
 	return verify.JudgeLastTotal(completion, row.Answer)
 }
 
-// Valid implements [Demonstrator]: the terms stand in their order, with any signs.
+// Valid implements [Demonstrator]: the terms stand in their order, with any signs. Where
+// demonstrations leave out first steps, so may the completion.
 func (c *chainSum) Valid(row verify.Problem, completion string, ended bool) bool {
 	terms, err := chainTerms(row)
 	if err != nil || !ended {
@@ -166,7 +176,11 @@ func (c *chainSum) Valid(row verify.Problem, completion string, ended bool) bool
 	if err != nil || working.Check() != nil {
 		return false
 	}
-	return slices.EqualFunc(working.Numbers(), terms, func(n int64, term int) bool { return n == int64(max(term, -term)) })
+	numbers := working.Numbers()
+	if out := len(terms) - len(numbers); c.Brief > 0 && 0 < out && out < len(terms)-1 {
+		numbers, terms = numbers[1:], terms[out+1:] // the first is a total
+	}
+	return slices.EqualFunc(numbers, terms, func(n int64, term int) bool { return n == int64(max(term, -term)) })
 }
 
 // Vocabulary implements [Demonstrator].

@@ -153,3 +153,33 @@ func TestChainSumVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestBriefDemonstrations: half of them leave out one step or two of three, and end as the
+// whole working does; the form is accepted, and by a task that has none such it is not.
+func TestBriefDemonstrations(t *testing.T) {
+	const n = 4000
+	brief, whole := &chainSum{Terms: 4, MaxNumber: 20, MaxTotal: 40, Brief: 0.5}, chainSumTiny()
+	steps := map[int]int{}
+	for i := range uint64(n) {
+		r := random.At(7, 0, i)
+		row := brief.Draw(r, Train)
+		text, err := brief.Demonstration(r, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := strings.Count(text, "=")
+		steps[k]++
+		if v := brief.Verify(row, text, true); v.Verdict != verify.Right || !brief.Valid(row, text, true) || whole.Valid(row, text, true) != (k == 3) {
+			t.Fatalf("%s %s: %+v", row.Question, text, v)
+		}
+		if brief.Valid(row, "1+"+text, true) || brief.Valid(row, row.Answer, true) {
+			t.Fatalf("%s: a sum that is not true, or no step at all, has the form", row.Question)
+		}
+	}
+	for k, share := range map[int]float64{3: 0.5, 2: 0.25, 1: 0.25} {
+		// Five standard deviations of a binomial share.
+		if got := float64(steps[k]) / n; math.Abs(got-share) > 5*math.Sqrt(share*(1-share)/n) {
+			t.Errorf("%d steps: a share of %v, want %v", k, got, share)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (promp
 	if why != "" {
 		return nil, nil, fail(key, errors.New(why))
 	}
-	lesson, err := r.Shown(problem, text)
+	lesson, err := r.Shown(problem, "", text)
 	if err != nil {
 		return nil, nil, fail(key, err)
 	}

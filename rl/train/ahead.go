@@ -36,6 +36,7 @@ type rolls struct {
 	tokens  float64
 	err     error
 	refused *openStep // that has too few scores
+	arrived []Arrived // groups of the step, with order = "arrival"
 }
 
 // event is that of a Step at a position which failed.
@@ -129,25 +130,46 @@ func (s *reinforcement) finish(ctx context.Context, r *rolls) error {
 	return nil
 }
 
+// versionOf is of the weights that drew a completion of the step.
+func (o *openStep) versionOf(c *Completion) int {
+	if leaf := &c.From.Segments[c.Path().Leaf]; leaf.Author == rollout.Policy {
+		return leaf.Drawn.Version
+	}
+	return o.version
+}
+
+// meanVersion is that of the completions of the step.
+func (o *openStep) meanVersion() float64 {
+	sum := 0
+	for i := range o.cs {
+		sum += o.versionOf(&o.cs[i])
+	}
+	return float64(sum) / float64(len(o.cs))
+}
+
 // overtake notes in the completions of a step by how many updates the policy has changed since
 // it drew them, and what it makes of them now.
 func (s *reinforcement) overtake(o *openStep) error {
-	age := s.Cast.Policy.Version() - o.version
-	if age == 0 {
-		return nil
-	}
+	now := s.Cast.Policy.Version()
 	var which []*Completion
-	for i := range o.cs {
-		which = append(which, &o.cs[i])
-	}
-	if len(s.method.Method.State) > 0 { // see sampled
-		for i := range o.refused {
-			which = append(which, &o.refused[i])
+	add := func(cs []Completion) {
+		for i := range cs {
+			if c := &cs[i]; o.versionOf(c) < now {
+				c.Origin.Age = now - o.versionOf(c)
+				which = append(which, c)
+			}
 		}
+	}
+	add(o.cs)
+	if len(s.method.Method.State) > 0 { // see sampled
+		add(o.refused)
+	}
+	if which == nil {
+		return nil
 	}
 	stats, err := s.Cast.Policy.Forward(viewsOf(which))
 	for i := range stats {
-		which[i].Origin.Age, which[i].Origin.Start = age, &Start{stats[i].Logprob, stats[i].Entropy}
+		which[i].Origin.Start = &Start{stats[i].Logprob, stats[i].Entropy}
 	}
 	return err
 }
@@ -168,7 +190,11 @@ func Lagging(r *recipe.Recipe) []string {
 			}
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("stage %s: lag = %d: step t learns from completions of the policy after step t-%d; workers draw them while the first gradient of a step is computed, so the longer of the two counts and not their sum", st.Name, st.Lag, st.Lag+1))
+		if st.Arrives() {
+			notes = append(notes, fmt.Sprintf("stage %[1]s: lag = %[2]d, order = \"arrival\": step t learns from the first %[3]d groups that are there of those of steps t-%[2]d to t+%[2]d, drawn up to %[4]d steps ago; it waits for those of step t-%[2]d alone. %[5]s says which it took", st.Name, st.Lag, st.RL.PromptsPerStep, 2*st.Lag, ScheduleFile))
+		} else {
+			notes = append(notes, fmt.Sprintf("stage %s: lag = %d: step t learns from completions of the policy after step t-%d; workers draw them while the first gradient of a step is computed, so the longer of the two counts and not their sum", st.Name, st.Lag, st.Lag+1))
+		}
 		if err == nil && !method.Corrects() {
 			notes = append(notes, fmt.Sprintf("warning: stage %s: the loss does not read old, the log-prob by the weights that drew: nothing corrects the lag. A clipped ratio does not, as ratios are to start; weight = \"tis\" in [stage.algorithm] does", st.Name))
 		}

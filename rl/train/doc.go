@@ -23,6 +23,18 @@
 // computed, and the longer of the two counts. A stage that ends by max_sampled_tokens
 // leaves open steps unused.
 //
+// With order = "arrival" (arrival.go) steps are asked for as far ahead, but step t learns from the
+// first prompts_per_step groups that are there of those that are asked for: of the steps t-k to t+k,
+// the oldest first. It waits for the groups of step t-k, so that none comes more than k
+// steps after its own step, and for no others once there are enough. A group is drawn by the
+// weights of now, or by those of when it was first asked for, or by any between: at most 2k steps
+// lie between its drawing and its learning. Its reward is that of the step that learns from
+// it; its prompt and the numbers it is drawn by are those of its own step. Which groups a step took, and by which
+// weights they were drawn, is its line of schedule.jsonl. Given the [Schedule] a run is the same on
+// one machine and on many, and one that is resumed follows its own as far as it got. So that
+// this can be done from each checkpoint, what no worker has answered by then is drawn by later
+// weights.
+//
 // Package run drives stages through [Stage] and knows no kind. A new kind is a row of
 // kinds in stage.go.
 //

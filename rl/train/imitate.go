@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
@@ -17,6 +18,7 @@ import (
 	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -153,7 +155,7 @@ func (s *imitation) rate(step int) float64 {
 // demonstrations are the n sequences of a step of a stage. refuse returns an error for a
 // problem that must not be trained on.
 func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(...verify.Problem) error, renderer *prompts.Renderer, stage, step, n int) ([]Completion, error) {
-	cs, demonstrator := make([]Completion, n), recipe.Task.Demonstrator()
+	cs, demonstrator, st := make([]Completion, n), recipe.Task.Demonstrator(), &recipe.Stages[stage]
 	for i := range cs {
 		r := random.At(recipe.Seed, random.Stream(random.Draw, stage), uint64(step)*uint64(n)+uint64(i))
 		row := source.Draw(r)
@@ -161,20 +163,35 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 			return nil, err
 		}
 		text, err := demonstrator.Demonstration(r, row)
+		asked := "" // as it is
+		if st.SFT.Show != "" && r.Chance(st.SFT.ShowShare) {
+			asked = st.SFT.Show
+			for n := 1; n < rightTries && err == nil && demonstrator.Verify(row, text, true).Verdict != verify.Right; n++ {
+				text, err = demonstrator.Demonstration(r, row)
+			}
+		}
 		if err == nil {
-			cs[i], err = demonstrated(renderer, row, text)
+			cs[i], err = demonstrated(renderer, row, asked, text)
 			cs[i].Group = i
 		}
+		if most := recipe.Task.MaxPromptTokens; err == nil && asked != "" && cs[i].View.Spans[0].From > most {
+			err = hint.With(fmt.Errorf("prompt %s: with the hint of show it has %d tokens; accepted: at most task.max_prompt_tokens = %d", terminal.Quote(row.Question), cs[i].View.Spans[0].From, most), "raise task.max_prompt_tokens")
+		}
 		if err != nil {
-			return nil, fmt.Errorf("stage %s: %w", recipe.Stages[stage].Name, err)
+			return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 		}
 	}
 	return cs, nil
 }
 
-// demonstrated is a problem with the completion that is to be learned.
-func demonstrated(renderer *prompts.Renderer, row verify.Problem, completion string) (Completion, error) {
-	lesson, err := renderer.Shown(row, completion)
+// rightTries is how many demonstrations of a problem with a hint are drawn until one is right:
+// where one in eight is, as in countdown without aim, 2 in 10,000 hints stand before a wrong one.
+const rightTries = 64
+
+// demonstrated is a problem, asked in another way unless that is "", with the completion that
+// is to be learned.
+func demonstrated(renderer *prompts.Renderer, row verify.Problem, asked, completion string) (Completion, error) {
+	lesson, err := renderer.Shown(row, asked, completion)
 	if err != nil {
 		return Completion{}, &rollout.PromptError{Prompt: row.Question, Err: err}
 	}

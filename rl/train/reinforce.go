@@ -27,6 +27,7 @@ type reinforcement struct {
 	before  before
 	replay  replay
 	open    []*openStep // the next to learn from first
+	pool    pool        // with order = "arrival"
 	told    string      // the reason for not scoring that was told last
 }
 
@@ -58,6 +59,7 @@ func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
 	if err == nil {
 		s.replay.save(files)
 		s.saveAhead(files)
+		s.savePool(files)
 	}
 	return files, err
 }
@@ -68,6 +70,9 @@ func (s *reinforcement) Load(dir string) error {
 		return err
 	}
 	if err := s.loadAhead(dir); err != nil {
+		return err
+	}
+	if err := s.loadPool(dir); err != nil {
 		return err
 	}
 	return s.learner.Load(dir)
@@ -85,7 +90,11 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	}
 	began, r := time.Now(), &rolls{}
 	s.ageReplay()
-	if err := s.fill(ctx, at, r); err != nil {
+	draw := s.fill
+	if s.before.whole.Arrives() {
+		draw = s.arrive
+	}
+	if err := draw(ctx, at, r); err != nil {
 		return r.event(at), err
 	}
 	o := s.open[0]
@@ -102,7 +111,7 @@ func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
 	s.open = s.open[1:]
-	e.Completions = o.cs
+	e.Completions, e.Arrived = o.cs, r.arrived
 	e.Timing = r.rate(time.Since(began))
 	s.notes(at, e)
 	if every, done := s.stage.EvalEvery, at.Step+1; every > 0 && done%every == 0 && done < s.stage.RL.Steps {
@@ -187,7 +196,7 @@ func (s *reinforcement) learn(o *openStep, between func() error) (*Event, error)
 	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = h.LR, 0, 0
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(groupsOf(cs))
 	var done updates
-	behind := 0
+	behind := 0.0
 	for part, parts := 0, s.stage.RL.UpdatesPerRollout; part < parts; part++ {
 		b, err := s.deal(step, cs, order[part*len(order)/parts:(part+1)*len(order)/parts])
 		if err != nil {
@@ -202,7 +211,7 @@ func (s *reinforcement) learn(o *openStep, between func() error) (*Event, error)
 			return nil, err
 		}
 		done = append(done, m)
-		behind += version - o.version
+		behind += float64(version) - o.meanVersion()
 		if err := s.move(b.u.Table, cs, b.u.Rows, true); err != nil {
 			return nil, err
 		}
@@ -217,7 +226,7 @@ func (s *reinforcement) learn(o *openStep, between func() error) (*Event, error)
 	}
 	done.into(e.Metrics)
 	if behind > 0 {
-		e.Metrics["policy/lag_effective"] = float64(behind) / float64(len(done))
+		e.Metrics["policy/lag_effective"] = behind / float64(len(done))
 	}
 	copy(all.cs, cs)
 	if err := s.keepForReplay(step, all.cs, o.version); err != nil {

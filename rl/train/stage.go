@@ -38,17 +38,19 @@ type Event struct {
 	Ahead       int          // steps from this one to theirs, where nothing can be learnt from them: with lag they are drawn before
 	Tokens      int          // trained
 	Notes       []string     // lines for people
+	Arrived     []Arrived    // groups of the step, where the order is that of their arrival
 }
 
 // Parts are what stages are made of.
 type Parts struct {
-	Recipe  *recipe.Recipe
-	Source  prompts.Source
-	Prompts *prompts.Renderer
-	Cast    *cast.Cast
-	HeldOut *HeldOut
-	Record  *Record
-	Notes   []string // for people, about the data and the recipe
+	Recipe   *recipe.Recipe
+	Source   prompts.Source
+	Prompts  *prompts.Renderer
+	Cast     *cast.Cast
+	HeldOut  *HeldOut
+	Record   *Record
+	Notes    []string  // for people, about the data and the recipe
+	Schedule *Schedule // that steps with order = "arrival" follow as far as it goes; nil: none
 }
 
 // kinds has a row for every kind of stage. index is the stage's place in the recipe.

@@ -14,7 +14,7 @@ func TestMatching(t *testing.T) {
 	renderer := stageOn(t, "sft", rowsOf(t, pairs...), "").(*imitation).Prompts
 	var cs []Completion
 	for _, said := range []string{"<think>one\ntwo é</think> three", "nothing to find", "", "été\n\n<think>x</think>"} {
-		c, err := demonstrated(renderer, verify.Problem{Question: "?"}, said)
+		c, err := demonstrated(renderer, verify.Problem{Question: "?"}, "", said)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,8 +31,12 @@ func alertsOf(t *testing.T, name string) []Alert {
 // were made.
 func TestHealthyRuns(t *testing.T) {
 	for _, name := range []string{
-		"countdown-blind-1", "countdown-blind-2", "countdown-blind-3", "countdown-tiny",
-		"chain-sum-grpo-1", "chain-sum-raft", "chain-sum-reinforce",
+		"countdown-blind-1", "countdown-blind-2", "countdown-blind-3",
+		"countdown-blind-raft-1", "countdown-blind-raft-2", "countdown-blind-raft-3",
+		"countdown-tiny-1", "countdown-tiny-2", "countdown-tiny-3",
+		"countdown-tiny-raft-1", "countdown-tiny-raft-2", "countdown-tiny-raft-3",
+		"chain-sum-grpo-1", "chain-sum-grpo-2", "chain-sum-grpo-3",
+		"chain-sum-raft-1", "chain-sum-raft-2", "chain-sum-raft-3", "chain-sum-reinforce",
 	} {
 		for _, a := range alertsOf(t, name) {
 			if a.Level != Info {

@@ -36,7 +36,7 @@ var rules = []rule{
 		"Read the completions that are paid and wrong, and run rlzero audit RUN", rewardWithoutAccuracy},
 	{"paid_template", Warning, "different problems are paid for answers of one pattern",
 		"Read the completions that are paid, and run rlzero audit RUN", paidTemplate},
-	{"entropy_collapse", Warning, "the policy has stopped exploring, and held-out accuracy stands still",
+	{"entropy_collapse", Warning, "the policy has stopped exploring before it learned, or has lost what it had learned",
 		"Lower the learning rate, raise clip_high, or leave out the problems that are always solved", entropyCollapse},
 	{"length", Warning, "completions change their length without earning more",
 		"Put the length into the reward (rlzero formulas explains overlong), or change max_completion_tokens", length},
@@ -46,6 +46,8 @@ var rules = []rule{
 		"Lower the learning rate, or make fewer updates per rollout", stepTooBig},
 	{"nothing_to_learn", Warning, "in almost every group all rewards are equal: most of the sampling is wasted",
 		"Choose problems of another difficulty, or sample larger groups", nothingToLearn},
+	{"converged", Info, "the policy answers alike every time and keeps what it has learned: further steps will teach it little",
+		"Nothing has to be done. Stop here, or go on with harder problems", converged},
 	{"diversity", Info, "the model is right more often and has fewer ways to be right: it will gain less from further sampling",
 		"Nothing has to be done. A higher clip_high or an entropy bonus keeps more variety", diversity},
 }
@@ -151,7 +153,8 @@ func paidTemplate(h *history) (facts, bool) {
 	return f, true
 }
 
-func entropyCollapse(h *history) (facts, bool) {
+// alike says whether the policy has stopped exploring, and against what.
+func alike(h *history) (facts, bool) {
 	const left, uniform, back = 0.2, 0.6, 3 // of the entropy; of the groups; evaluations
 	now, ok := h.last("policy/entropy", window)
 	before, ok2 := h.begin("policy/entropy", window)
@@ -165,7 +168,38 @@ func entropyCollapse(h *history) (facts, bool) {
 		return facts{}, false
 	}
 	return facts{fmt.Sprintf("entropy fell from %s to %s nats, and rewards are equal in %s of the groups", figure(before.mean), figure(now.mean), share(groups.mean)),
-		fmt.Sprintf("held-out accuracy is %s and was %s three evaluations ago", share(last.pass), share(then.pass))}, true
+		fmt.Sprintf("held-out accuracy is %s, was %s three evaluations ago and %s when the stage began", share(last.pass), share(then.pass), share(h.evals[h.first].pass))}, true
+}
+
+// kept says whether held-out accuracy has risen since the stage began, beyond both
+// intervals, and is not below that of any evaluation in between by as much.
+func kept(h *history) bool {
+	n := len(h.evals)
+	if n <= h.first+1 {
+		return false
+	}
+	last := h.evals[n-1]
+	for _, e := range h.evals[h.first+1 : n-1] {
+		if last.high < e.low {
+			return false
+		}
+	}
+	return last.low > h.evals[h.first].high
+}
+
+// A policy that has learned has little entropy too: the demo ends at 0.04 nats. So the
+// warning is for one that has lost its entropy for nothing.
+func entropyCollapse(h *history) (facts, bool) {
+	f, ok := alike(h)
+	return f, ok && !kept(h)
+}
+
+func converged(h *history) (facts, bool) {
+	if f, ok := alike(h); ok && kept(h) {
+		return f, true
+	}
+	f, ok := wasted(h)
+	return f, ok && (kept(h) || solved(h))
 }
 
 func length(h *history) (facts, bool) {
@@ -226,12 +260,15 @@ func stepTooBig(h *history) (facts, bool) {
 	return facts{}, false
 }
 
-func nothingToLearn(h *history) (facts, bool) {
-	const uniform = 0.8
+// almostAll is the share of groups, or of completions, that the rules call almost all.
+const almostAll = 0.8
+
+// wasted says whether almost all groups have equal rewards, and against what.
+func wasted(h *history) (facts, bool) {
 	groups, ok := h.last("groups/uniform_share", 2*window)
 	reward, ok2 := h.last("reward/mean", window)
 	v := h.steps["reward/mean"]
-	if !ok || !ok2 || groups.mean <= uniform {
+	if !ok || !ok2 || groups.mean <= almostAll {
 		return facts{}, false
 	}
 	before := over(v[len(v)-2*window : len(v)-window])
@@ -240,6 +277,18 @@ func nothingToLearn(h *history) (facts, bool) {
 	}
 	return facts{fmt.Sprintf("rewards are equal in %s of the groups of the last %d steps", share(groups.mean), 2*window),
 		fmt.Sprintf("the mean reward went from %s to %s meanwhile", figure(before.mean), figure(reward.mean))}, true
+}
+
+// solved says whether almost all completions are right.
+func solved(h *history) bool {
+	right, ok := h.last("rollout/right_share", window)
+	return ok && right.mean > almostAll
+}
+
+// Equal rewards at the end of what was learned are no fault of the problems.
+func nothingToLearn(h *history) (facts, bool) {
+	f, ok := wasted(h)
+	return f, ok && !kept(h) && !solved(h)
 }
 
 func diversity(h *history) (facts, bool) {

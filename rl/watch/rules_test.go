@@ -59,7 +59,7 @@ func steady(changes row) row {
 // TestRules: each rule is raised once where both of its facts hold, and not where one is
 // missing. Beside it, no rule but those named may be raised.
 func TestRules(t *testing.T) {
-	before := measured(0.3, 0.9, 0.05)
+	before, learned := measured(0.3, 0.9, 0.05), measured(0.6, 0.9, 0.05)
 	pair := func(n int, from, to row) []row { return steps(n, steady(from), steady(to)) }
 	evals := func(rows []row, after ...row) []row { return slices.Concat([]row{before}, rows, after) }
 	for _, c := range []struct {
@@ -81,6 +81,8 @@ func TestRules(t *testing.T) {
 		{"a pattern of right answers", pair(60, nil, row{"reward/mean": 0.8, "rollout/right_share": 0.8, "reward/template_share": 0.6}), nil},
 		{"collapse", evals(pair(60, nil, row{"policy/entropy": 0.1, "groups/uniform_share": 0.7}), before, before, before), []string{"entropy_collapse"}},
 		{"certain and better", evals(pair(60, nil, row{"policy/entropy": 0.1, "groups/uniform_share": 0.7}), before, before, measured(0.31, 0.9, 0.05)), nil},
+		{"certain, and learned before", evals(pair(60, nil, row{"policy/entropy": 0.1, "groups/uniform_share": 0.7}), learned, learned, learned, learned), []string{"converged"}},
+		{"certain, learned and lost it", evals(pair(60, nil, row{"policy/entropy": 0.1, "groups/uniform_share": 0.7}), learned, learned, learned, before), []string{"entropy_collapse"}},
 		{"longer", pair(60, nil, row{"rollout/length_mean": 20}), []string{"length"}},
 		{"longer and paid more", pair(60, nil, row{"rollout/length_mean": 20, "reward/mean": 0.8, "rollout/right_share": 0.8}), nil},
 		{"shorter", pair(60, nil, row{"rollout/length_mean": 4}), []string{"length"}},
@@ -92,6 +94,8 @@ func TestRules(t *testing.T) {
 		{"a spike and worse", append(pair(120, nil, row{"reward/mean": 0.4}), steady(row{"policy/grad_norm": 11, "reward/mean": 0.4})), []string{"step_too_big"}},
 		{"a spike", append(pair(120, nil, nil), steady(row{"policy/grad_norm": 11})), nil},
 		{"equal rewards", pair(60, nil, row{"groups/uniform_share": 0.9}), []string{"nothing_to_learn"}},
+		{"equal rewards, almost all right", pair(60, nil, row{"groups/uniform_share": 0.9, "rollout/right_share": 0.9}), []string{"converged"}},
+		{"equal rewards, after learning", slices.Concat([]row{before}, pair(60, nil, nil), []row{learned}, pair(60, row{"groups/uniform_share": 0.9}, row{"groups/uniform_share": 0.9})), []string{"converged"}},
 		{"less variety", evals(pair(30, nil, nil), measured(0.6, 0.7, 0.05)), []string{"diversity"}},
 		{"worse at both", evals(pair(30, nil, nil), measured(0.2, 0.7, 0.05)), nil},
 	} {

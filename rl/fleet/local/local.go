@@ -21,7 +21,7 @@ type Workers struct {
 	fleet   *fleet.Fleet
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	failed  chan string // notes of workers that ended, until Sample passes them on
+	failed  chan string // notes of workers that ended, until Sample or Pick passes them on
 	note    func(string)
 }
 
@@ -72,12 +72,25 @@ func (w *Workers) Begin(ctx context.Context, requests []rollout.Request) error {
 // Sample implements [rollout.Sampler].
 func (w *Workers) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	out, err := w.fleet.Sample(ctx, requests)
+	w.tell()
+	return out, err
+}
+
+// Pick implements [rollout.Early].
+func (w *Workers) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
+	out, err := w.fleet.Pick(ctx, requests, first, count, since)
+	w.tell()
+	return out, err
+}
+
+// tell passes on what workers that ended have left.
+func (w *Workers) tell() {
 	for {
 		select {
 		case text := <-w.failed:
 			w.note(text)
 		default:
-			return out, err
+			return
 		}
 	}
 }

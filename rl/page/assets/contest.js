@@ -8,7 +8,7 @@ R.screens.push({
     el.append(R.h("h1", {}, names.join(", ")),
       R.h("p", { class: "lead" }, `${n} ${n === 1 ? "seed" : "seeds"} of each recipe, ${told.problems} held-out problems, the same for all. Gains are against ${names[0]} on the same seeds and problems.`),
       R.region("Figures", R.h("table", { class: "figures" }, R.h("thead", {}, R.h("tr", {}, ["figure", "recipe", "mean", "spread", "gain", "95 % interval"].map((t, i) => R.h("th", { scope: "col", class: i > 1 ? "num" : null }, t)))),
-        R.h("tbody", {}, told.figures.map((f) => f.recipes.map((a, i) => contestRow(f, a, i)))))),
+        R.h("tbody", {}, told.figures.map((f) => [...f.recipes, ...(f.start ? [f.start] : [])].map((a, i) => contestRow(f, a, i)))))),
       R.h("p", { class: "note" }, "Spread is the standard deviation over seeds. Bold: the interval does not contain 0."),
       R.h("section", {}, R.h("h2", {}, "Curves"), R.h("p", { class: "note" }, "Means over seeds; bands are their 95 % intervals. Charts end where the shortest run does."),
         R.h("div", { class: "grid wide" }, told.charts.map((c) => R.chart({ title: c.title, unit: c.unit + "; x: tokens sampled", along: "tokens sampled", share: c.share, lines: c.recipes.map((a, i) => ({ label: R.clip(names[i], 28), cls: "s" + (i % 8), x: c.tokens, y: a.mean, lo: a.low.some(R.finite) ? a.low : null, hi: a.high, band: true })) })).filter(Boolean))),

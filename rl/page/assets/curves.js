@@ -46,7 +46,7 @@ function horizontal(r, axis, m) {
   const rows = axis === "tokens" ? r.rows : r.timing;
   for (const row of rows) {
     const v = row.v;
-    total += axis === "tokens" ? v["rollout/tokens"] || 0 : (v["time/rollout_s"] || 0) + (v["time/train_s"] || 0) + (v["time/eval_s"] || 0);
+    total += axis === "tokens" ? (v["rollout/tokens"] || 0) + (v["rollout/refused_tokens"] || 0) + (v["rollout/extra_tokens"] || 0) : (v["time/rollout_s"] || 0) + (v["time/train_s"] || 0) + (v["time/eval_s"] || 0);
     sum.set(row.step, total);
   }
   return (s) => (sum.has(s) ? sum.get(s) : null);

@@ -21,6 +21,7 @@ R.show = async function () {
   }
   try { await screen.show(fresh, run, at.params); } catch (e) { fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + e.message)); }
   if (mine !== showing) return; // another was asked for meanwhile
+  if (run && run.state === "gone") fresh.prepend(R.h("p", { class: "alert", role: "alert" }, "The folder of this run is gone: it was deleted or moved. The page shows what it had read before."));
   main.replaceChildren(fresh);
   document.title = (run ? run.id + " · " : "") + screen.title + " · rlzero";
   if (place) restore(place);

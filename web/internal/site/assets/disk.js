@@ -3,14 +3,18 @@
 // file of the browser's private file system (https://fs.spec.whatwg.org). A change is a
 // record; what was recorded before an fsync is on the disk when that returns, in order, so
 // a closed tab is to a run what a killed process is. Only what lies below KEPT is recorded.
+// What models hold is in the records alone, and is read from there: it is large, and written
+// once.
 "use strict";
 
-const KEPT = /^\/(runs|models)(\/|$)/;
+const KEPT = /^\/(runs|models)(\/|$)/, LARGE = /^\/models\//;
 const FLAG = { O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_EXCL: 128, O_TRUNC: 512, O_APPEND: 1024, O_DIRECTORY: 65536 };
 const HEAD = 12;          // bytes before a record: lengths of its text and its data, and their sum
 const PENDING = 1 << 18;  // bytes of records that wait to be written together
 const LATEST = 200;       // milliseconds after which they are written anyway
 const GARBAGE = 64 << 20; // bytes of overwritten records from which the file is written anew
+const PART = 4 << 20;     // bytes of a record of a large file, at most
+const WINDOW = 1 << 20;   // bytes that are read of a file of records at a time
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
@@ -29,11 +33,12 @@ function sum(bytes, from) {
   for (let i = 0; i < bytes.length; i++) h = Math.imul(h ^ bytes[i], 0x01000193);
   return h >>> 0;
 }
-const sumOf = (text, data) => sum(data, sum(text, 0x811c9dc5));
+const START = 0x811c9dc5;
 
 class Tree {
   constructor(record) {
-    this.record = record; // is told every change below KEPT: (what, data)
+    this.record = record; // is told every change below KEPT: (what, data, part)
+    this.journal = null;  // holds the parts
     this.next = 1;
     this.nodes = new Map(); // files by their number, as records name them
     this.root = this.folder();
@@ -74,6 +79,8 @@ class Tree {
     const { parent, name } = this.find(path);
     const node = this.file(ino);
     node.kept = KEPT.test(clean(path));
+    // What a large file holds, later parts over earlier ones: {from, size, at}, at in the journal.
+    node.parts = this.journal && LARGE.test(clean(path)) ? [] : null;
     parent.names.set(name, node);
     parent.time = Date.now();
     this.note(path, { o: "new", p: clean(path), i: node.ino });
@@ -104,19 +111,44 @@ class Tree {
     this.note(to, { o: "mv", p: clean(from), t: clean(to) });
   }
   resize(node, size) {
-    this.reserve(node, size);
-    if (size > node.size) node.data.fill(0, node.size, size);
+    if (node.parts) node.parts = node.parts.filter((p) => p.from < size).map((p) => ({ ...p, size: Math.min(p.size, size - p.from) }));
+    else {
+      this.reserve(node, size);
+      if (size > node.size) node.data.fill(0, node.size, size);
+    }
     node.size = size;
     node.time = Date.now();
     if (node.kept) this.record({ o: "cut", i: node.ino, n: size });
   }
   write(node, at, bytes) {
+    if (node.parts) {
+      for (let i = 0; i < bytes.length; i += PART) {
+        const some = bytes.subarray(i, i + PART), part = { from: at + i, size: some.length, at: 0 };
+        this.place(node, part);
+        this.record({ o: "put", i: node.ino, n: part.from }, some, part);
+      }
+      return;
+    }
     this.reserve(node, at + bytes.length);
     if (at > node.size) node.data.fill(0, node.size, at);
     node.data.set(bytes, at);
     node.size = Math.max(node.size, at + bytes.length);
     node.time = Date.now();
     if (node.kept) this.record({ o: "put", i: node.ino, n: at }, bytes);
+  }
+  place(node, part) {
+    node.parts.push(part);
+    node.size = Math.max(node.size, part.from + part.size);
+    node.time = Date.now();
+  }
+  // read fills out with what a file holds from a place on; out ends within the file.
+  read(node, from, out) {
+    if (!node.parts) { out.set(node.data.subarray(from, from + out.length)); return; }
+    out.fill(0);
+    for (const p of node.parts) {
+      const low = Math.max(from, p.from), high = Math.min(from + out.length, p.from + p.size);
+      if (low < high) this.journal.load(p.at + low - p.from, out.subarray(low - from, high - from));
+    }
   }
   reserve(node, size) {
     if (size <= node.data.length) return;
@@ -126,15 +158,16 @@ class Tree {
   }
   note(path, what) { if (KEPT.test(clean(path))) this.record(what); }
 
-  // apply does what a record says.
-  apply(r, data) {
+  // apply does what a record says, whose data lies in the journal.
+  apply(r, at, size) {
+    const node = this.nodes.get(r.i);
     switch (r.o) {
       case "dir": return this.mkdir(r.p);
       case "new": return this.create(r.p, r.i);
       case "rm": return this.remove(r.p, r.d);
       case "mv": return this.rename(r.p, r.t);
-      case "cut": return this.nodes.has(r.i) ? this.resize(this.nodes.get(r.i), r.n) : undefined;
-      case "put": return this.nodes.has(r.i) ? this.write(this.nodes.get(r.i), r.n, data) : undefined;
+      case "cut": return node && this.resize(node, r.n);
+      case "put": return node && (node.parts ? this.place(node, { from: r.n, size, at }) : this.write(node, r.n, this.journal.load(at, new Uint8Array(size))));
     }
   }
   // bytes is how much its kept files hold.
@@ -143,18 +176,27 @@ class Tree {
     for (const node of this.nodes.values()) if (node.kept) n += node.size;
     return n;
   }
-  // each tells the records that make the tree.
+  // each tells the records that make the tree: (what, data, part). The parts are new ones;
+  // it returns them by their files.
   each(tell) {
+    const moved = new Map();
+    const file = (node) => {
+      if (!node.parts) { if (node.size) tell({ o: "put", i: node.ino, n: 0 }, node.data.subarray(0, node.size)); return; }
+      moved.set(node, node.parts.map((p) => ({ ...p })));
+      for (const p of moved.get(node)) tell({ o: "put", i: node.ino, n: p.from }, this.journal.load(p.at, new Uint8Array(p.size)), p);
+      tell({ o: "cut", i: node.ino, n: node.size }); // the end may be in no part
+    };
     const walk = (path, node) => {
       if (!node.names) {
         tell({ o: "new", p: path, i: node.ino });
-        if (node.size) tell({ o: "put", i: node.ino, n: 0 }, node.data.subarray(0, node.size));
+        file(node);
         return;
       }
       if (path) tell({ o: "dir", p: path });
       for (const [name, n] of node.names) if (KEPT.test(path + "/" + name)) walk(path + "/" + name, n);
     };
     walk("", this.root);
+    return moved;
   }
 }
 
@@ -174,10 +216,12 @@ class Log {
     this.handle = handle; this.size = size;
     this.pending = []; this.waiting = 0;
   }
-  add(what, data) {
+  // add takes a record; where its data will lie is noted in part.at.
+  add(what, data, part) {
     const text = encoder.encode(JSON.stringify(what)), bytes = data || new Uint8Array(0);
+    if (part) part.at = this.size + this.waiting + HEAD + text.length;
     const record = new Uint8Array(HEAD + text.length + bytes.length), view = new DataView(record.buffer);
-    view.setUint32(0, text.length); view.setUint32(4, bytes.length); view.setUint32(8, sumOf(text, bytes));
+    view.setUint32(0, text.length); view.setUint32(4, bytes.length); view.setUint32(8, sum(bytes, sum(text, START)));
     record.set(text, HEAD);
     record.set(bytes, HEAD + text.length);
     this.pending.push(record);
@@ -213,11 +257,17 @@ class Journal {
     const found = this.handles.map((handle) => ({ handle, ...parse(handle) })).filter((f) => f.live).sort((a, b) => b.generation - a.generation)[0];
     if (!found) return;
     this.log = new Log(found.handle, found.end); this.generation = found.generation;
-    for (const [what, data] of found.records) apply(what, data);
+    for (const { what, at, size } of found.records) apply(what, at, size);
     found.handle.truncate(found.end); // a record that was cut short
   }
-  add(what, data) {
-    this.log.add(what, data);
+  // load fills out with what lies at a place of the records.
+  load(at, out) {
+    if (at + out.length > this.log.size) this.log.push();
+    if (this.log.handle.read(out, { at }) < out.length) throw failed("EIO", "the browser's file is shorter than it was");
+    return out;
+  }
+  add(what, data, part) {
+    this.log.add(what, data, part);
     if (!this.timer) this.timer = setTimeout(() => { this.timer = 0; try { this.log.push(); } catch { /* told by the next fsync */ } }, LATEST);
   }
   sync() { this.log.sync(); }
@@ -228,10 +278,11 @@ class Journal {
   tidy(tree) {
     if (this.log.size <= this.due) return false;
     const old = this.log.handle, log = new Log(this.handles.find((h) => h !== old), 0);
+    let moved;
     try {
       log.handle.truncate(0);
       log.add({ o: "begin", n: this.generation + 1 });
-      tree.each((what, data) => log.add(what, data));
+      moved = tree.each((what, data, part) => log.add(what, data, part));
       log.add({ o: "live" });
       log.sync();
     } catch {
@@ -240,25 +291,38 @@ class Journal {
       return false;
     }
     this.log = log; this.generation++;
+    for (const [node, parts] of moved) node.parts = parts;
     this.due = 2 * log.size + GARBAGE;
     try { old.truncate(0); } catch { /* it is the older one */ }
     return true;
   }
 }
 
-// parse reads the records of a file, up to one that is not whole.
+// parse reads the records of a file, up to one that is not whole: what they say, and where
+// their data lies.
 function parse(handle) {
-  const all = new Uint8Array(handle.getSize()), view = new DataView(all.buffer), records = [];
-  handle.read(all, { at: 0 });
+  const length = handle.getSize(), window = new Uint8Array(Math.min(length, WINDOW)), records = [];
+  let first = 0, past = 0; // of what is in the window
+  const bytes = (at, n) => { // at most a window of them
+    if (at < first || at + n > past) {
+      first = at; past = Math.min(length, at + window.length);
+      handle.read(window.subarray(0, past - first), { at });
+    }
+    return window.subarray(at - first, at - first + n);
+  };
   let end = 0, generation = -1, live = false;
-  while (end + HEAD <= all.length) {
-    const text = all.subarray(end + HEAD, end + HEAD + view.getUint32(end)), from = end + HEAD + view.getUint32(end);
-    const data = all.subarray(from, from + view.getUint32(end + 4)), next = from + view.getUint32(end + 4);
-    if (next > all.length || !text.length || sumOf(text, data) !== view.getUint32(end + 8)) break;
-    const what = JSON.parse(decoder.decode(text));
+  while (end + HEAD <= length) {
+    const head = bytes(end, HEAD), view = new DataView(head.buffer, head.byteOffset), [words, size, want] = [0, 4, 8].map((i) => view.getUint32(i));
+    const at = end + HEAD + words, next = at + size;
+    if (next > length || !words || words > WINDOW) break;
+    const text = bytes(end + HEAD, words), said = decoder.decode(text);
+    let h = sum(text, START);
+    for (let i = at; i < next; i += WINDOW) h = sum(bytes(i, Math.min(WINDOW, next - i)), h);
+    if (h !== want) break;
+    const what = JSON.parse(said);
     if (what.o === "begin") generation = what.n;
     else if (what.o === "live") live = true;
-    else records.push([what, data]);
+    else records.push({ what, at, size });
     end = next;
   }
   return { end, generation, live: live && generation >= 0, records };
@@ -268,13 +332,13 @@ function parse(handle) {
 // means that nothing outlives the page. It fails with EBUSY while another page has it.
 async function openDisk() {
   let journal = null, replaying = true;
-  const tree = new Tree((what, data) => { if (journal && !replaying) journal.add(what, data); });
+  const tree = new Tree((what, data, part) => { if (journal && !replaying) journal.add(what, data, part); });
   const handles = await openHandles();
   if (handles) {
-    journal = new Journal(handles);
-    journal.read((what, data) => { try { tree.apply(what, data); } catch { /* of a file that is gone */ } });
+    journal = tree.journal = new Journal(handles);
+    journal.read((what, at, size) => { try { tree.apply(what, at, size); } catch { /* of a file that is gone */ } });
     if (journal.generation) journal.due = 2 * tree.bytes() + GARBAGE;
-    if (!journal.tidy(tree) && !journal.generation) journal = null; // no room for a first record
+    if (!journal.tidy(tree) && !journal.generation) journal = tree.journal = null; // no room for a first record
   }
   replaying = false;
   for (const path of ["/runs", "/models", "/tmp"]) if (!tree.find(path).node) tree.mkdir(path);
@@ -338,10 +402,10 @@ function fileSystem(disk, out) {
     readlink() { throw failed("EINVAL"); }, link() { throw failed("ENOSYS"); }, symlink() { throw failed("ENOSYS"); },
     read(fd, buffer, offset, length, position) {
       const f = of(fd), from = position == null ? f.at : position, node = regular(f.node);
-      const part = node.data.subarray(from, Math.min(node.size, from + length));
-      buffer.set(part, offset);
-      if (position == null) f.at += part.length;
-      return part.length;
+      const n = Math.max(0, Math.min(node.size - from, length));
+      tree.read(node, from, buffer.subarray(offset, offset + n));
+      if (position == null) f.at += n;
+      return n;
     },
     write(fd, buffer, offset, length, position) {
       const bytes = buffer.subarray(offset, offset + length);

@@ -1,0 +1,47 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestRounded: numbers of rows up to 8 stay, others become the next multiple of 8.
+func TestRounded(t *testing.T) {
+	for n := range 100 {
+		if got := rounded(n); n <= 8 && got != n || n > 8 && (got%8 != 0 || got < n || got >= n+8) {
+			t.Errorf("%d becomes %d", n, got)
+		}
+	}
+}
+
+// TestFewPrograms: while the numbers of completions and of their branches fall, the programs
+// of steps have multiples of 8 rows and draws, or fewer than 8, and the completions are those
+// of an engine that takes two at a time.
+func TestFewPrograms(t *testing.T) {
+	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	var reqs []Request
+	for i, p := range prompts(10, 9) {
+		reqs = append(reqs, Request{Prompt: p, N: 2, MaxTokens: 2 + 3*i, Stream: uint32(2 * i), Sampling: Sampling{Temperature: 0.8, Seed: 3}, Ends: []int{}})
+	}
+	e := engineOf(t, m, EngineOptions{Sequences: 20, Context: draftContext, Guides: true})
+	equalAll(t, "without a guide", all(t, e, reqs), all(t, engineOf(t, m, EngineOptions{Sequences: 2, Context: draftContext}), reqs))
+	for i := range reqs {
+		reqs[i].Guide = thirds{}
+	}
+	equalAll(t, "with one", all(t, e, reqs), all(t, engineOf(t, m, EngineOptions{Sequences: 2, Context: draftContext, Guides: true}), reqs))
+	var rows []int
+	for _, key := range e.progs.keys {
+		var T, R int
+		if n, err := fmt.Sscanf(key, "step %d %d", &T, &R); n != 2 || err != nil {
+			t.Fatalf("program %q: %v", key, err)
+		}
+		if T != rounded(T) || R != rounded(R) {
+			t.Errorf("program %q", key)
+		}
+		rows = append(rows, T)
+	}
+	if !slices.Contains(rows, 16) || !slices.Contains(rows, 2) {
+		t.Errorf("steps of %v rows: none was filled up, or none was short", rows)
+	}
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/browser"
+)
+
+// BenchmarkPageBeside is how much slower a run trains while its page is shown: the time of
+// its RL steps with the page open in a browser on the same machine, divided by that without
+// a page. Pairs of runs in turns; the figure is the median of their ratios. It needs a
+// machine with nothing else to do: go test -run '^$' -bench PageBeside -benchtime 5x .
+func BenchmarkPageBeside(b *testing.B) {
+	program := buildProgram(b)
+	window := browser.Start(b)
+	window.View(1280, 900, false)
+	var ratios []float64
+	for b.Loop() {
+		alone := trained(b, program, nil)
+		ratios = append(ratios, trained(b, program, window)/alone)
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "ratio")
+	b.ReportMetric(ratios[0], "least")
+	b.ReportMetric(ratios[len(ratios)-1], "most")
+}
+
+// trained is the time, s, of the RL steps of a run but for the first two, with its page in
+// a browser or without one.
+func trained(b *testing.B, program program, window *browser.Browser) float64 {
+	dir := filepath.Join(b.TempDir(), "run")
+	args := []string{"train", "--run", dir, "countdown-tiny", "--set", "stage.warm-up.skip=true", "--set", "stage.rl.reward=random",
+		"--set", "stage.rl.steps=60", "--set", "task.eval_problems=64"}
+	if window != nil {
+		args = append(args, "--page", "--listen", "127.0.0.1:0")
+	}
+	p := program.run(b, args...)
+	if window != nil {
+		if !p.until(func() bool { return address.MatchString(p.shown()) }) {
+			b.Fatalf("no address is printed:\n%s", p.shown())
+		}
+		window.Open(address.FindString(p.shown()), "window.shownHash != null")
+	}
+	if code := p.wait(); code != 0 {
+		b.Fatalf("exit code %d:\n%s", code, p.shown())
+	}
+	return stepSeconds(b, dir)
+}
+
+var address = regexp.MustCompile(`http://[0-9.:]+/\S*`)
+
+// stepSeconds sums what the steps of a run took, evaluations apart.
+func stepSeconds(b *testing.B, dir string) float64 {
+	data, err := os.ReadFile(filepath.Join(dir, "timing.jsonl"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	sum := 0.0
+	for line := range bytes.Lines(data) {
+		var row struct {
+			Step    int
+			Rollout float64 `json:"time/rollout_s"`
+			Train   float64 `json:"time/train_s"`
+		}
+		if err := json.Unmarshal(line, &row); err != nil {
+			b.Fatal(err)
+		}
+		if row.Step > 2 {
+			sum += row.Rollout + row.Train
+		}
+	}
+	return sum
+}

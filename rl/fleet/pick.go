@@ -1,0 +1,226 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// pick is a call of Pick. Its table has an item for each group and each weights by which it
+// was offered.
+type pick struct {
+	*table
+	at    map[random.Key]int // place of the requests
+	first int
+	count int
+}
+
+// Pick implements [rollout.Early]. What is open when the weights change is offered by the new
+// ones, and what workers draw by the old ones is used if it comes first. That can only be
+// checked while the weights are there, so what the key chooses for a check is drawn here before
+// the call ends, and what a worker answers later is compared with that. As drafts are checked by the
+// weights, those by old ones are of no use.
+func (f *Fleet) Pick(ctx context.Context, requests []rollout.Request, first, count, since int) ([][]rollout.Segment, error) {
+	if len(requests) == 0 {
+		return nil, nil
+	}
+	if err := f.announce(ctx, requests); err != nil {
+		return nil, err
+	}
+	p := &pick{table: f.loose, at: map[random.Key]int{}, first: first, count: count}
+	for i, r := range requests {
+		p.at[r.Key] = i
+	}
+	p.drop(func(j *job) bool {
+		_, wanted := p.at[j.requests[0].Key]
+		return j.done == nil && (!wanted || j.version < since)
+	})
+	if err := f.ask(ctx, p, requests); err != nil {
+		return nil, err
+	}
+	if err := f.await(ctx, p); err != nil {
+		return nil, err
+	}
+	for _, j := range slices.Clone(p.jobs) {
+		if f.opt.Mode == Exact && j.done == nil && j.version == f.version && f.audited(digestOf(j.data)) {
+			f.counts.Audited++
+			if err := f.computeHere(ctx, p.table, j); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f.hand(p)
+}
+
+// answers are the completions of the requests that there are; rest is how many more of the
+// first ones are waited for, or of all, whichever is more.
+func (p *pick) answers() (out [][]rollout.Segment, rest int) {
+	out = make([][]rollout.Segment, len(p.at))
+	have := 0
+	for _, j := range p.jobs {
+		if at, wanted := p.at[j.requests[0].Key]; wanted && j.done != nil && out[at] == nil {
+			out[at] = j.done[0]
+			have++
+		}
+	}
+	for _, group := range out[:p.first] {
+		if group == nil {
+			rest++
+		}
+	}
+	return out, max(rest, p.count-have)
+}
+
+// drop forgets items.
+func (t *table) drop(which func(*job) bool) {
+	t.jobs = slices.DeleteFunc(t.jobs, func(j *job) bool {
+		gone := which(j)
+		if gone {
+			delete(t.byID, digestOf(j.data))
+		}
+		return gone
+	})
+}
+
+// ask offers what has not been offered by the weights of now. Workers take first what was
+// offered first, so as many of the oldest as there are workers are likely in their hands: they
+// come last.
+func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) error {
+	var again, fresh []rollout.Request
+	asked := map[random.Key]int{} // version
+	for _, j := range p.jobs {
+		if j.done == nil {
+			asked[j.requests[0].Key] = j.version
+		}
+	}
+	for _, j := range p.jobs {
+		if r := j.requests[0]; j.done == nil && j.version == asked[r.Key] && j.version != f.version {
+			again = append(again, r)
+		}
+	}
+	for _, r := range requests {
+		if _, old := asked[r.Key]; !old {
+			fresh = append(fresh, r)
+		}
+	}
+	held := min(f.opt.Slots(), len(again))
+	next := f.cut(slices.Concat(again[held:], fresh, again[:held]), 1)
+	p.jobs = append(p.jobs, next.jobs...)
+	maps.Copy(p.byID, next.byID)
+	return f.offer(ctx, next)
+}
+
+// await hears workers until there is enough, and then what else has come.
+func (f *Fleet) await(ctx context.Context, p *pick) error {
+	heard, alone := false, false
+	for round := 0; ; {
+		_, rest := p.answers()
+		if rest <= 0 || f.opt.Slots() <= max(f.deaf, len(f.policy.Refused)) {
+			round = hedges // nobody is waited for
+		}
+		d, ok, err := f.nextOf(ctx, round)
+		if err != nil {
+			return err
+		}
+		if ok {
+			took, err := f.receive(ctx, p.table, d)
+			if err != nil {
+				return err
+			}
+			if took {
+				heard, round, f.deaf = true, 0, 0
+			}
+			continue
+		}
+		switch {
+		case rest <= 0:
+			if alone && !heard {
+				f.deaf = f.opt.Slots()
+			}
+			return nil
+		case round < hedges:
+			round++
+			f.counts.Hedged += rest
+			err = f.offer(ctx, p.table)
+		default:
+			alone = true
+			err = f.computeHere(ctx, p.table, p.last())
+			f.counts.Here++
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// nextOf is next, after what came while the run waited for something else.
+func (f *Fleet) nextOf(ctx context.Context, round int) (d Delivery, ok bool, err error) {
+	if len(f.backlog) > 0 {
+		d, f.backlog = f.backlog[0], f.backlog[1:]
+		return d, true, nil
+	}
+	return f.next(ctx, round)
+}
+
+// last is the item that the trainer draws: of the oldest groups that are enough the last one,
+// as workers take the first.
+func (p *pick) last() *job {
+	out, rest := p.answers()
+	if lacking := slices.IndexFunc(out[:p.first], func(group []rollout.Segment) bool { return group == nil }); lacking >= 0 {
+		out, rest = out[:p.first], p.first
+	}
+	last := -1
+	for at, group := range out {
+		if group == nil && rest > 0 {
+			last = at
+			rest--
+		}
+	}
+	for _, j := range slices.Backward(p.jobs) { // by the weights of now
+		if at, wanted := p.at[j.requests[0].Key]; wanted && at == last {
+			return j
+		}
+	}
+	return nil
+}
+
+// computeHere draws an item here.
+func (f *Fleet) computeHere(ctx context.Context, t *table, j *job) error {
+	right, err := f.compute(ctx, j, nil)
+	if err == nil {
+		t.settle(j, right, "", true)
+	}
+	return err
+}
+
+// hand gives out what has come. What was drawn here is kept as long as items of its weights are
+// open, for answers of workers that come later.
+func (f *Fleet) hand(p *pick) ([][]rollout.Segment, error) {
+	out, _ := p.answers()
+	oldest := f.version + 1
+	var closed []Digest
+	p.drop(func(j *job) bool {
+		at, wanted := p.at[j.requests[0].Key]
+		switch {
+		case j.done == nil && wanted && out[at] != nil: // by other weights
+			closed = append(closed, digestOf(j.data))
+			return true
+		case j.done == nil:
+			oldest = min(oldest, j.version)
+			return false
+		case j.by == "":
+			return false
+		}
+		if j.version == f.version {
+			f.given = append(f.given, j)
+		}
+		closed = append(closed, digestOf(j.data))
+		return true
+	})
+	p.drop(func(j *job) bool { return j.done != nil && j.version < oldest })
+	f.carrier.Withdraw(closed)
+	return out, f.remember()
+}

@@ -1,0 +1,83 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/rlzero/rlzero/rl/lines"
+)
+
+// ScheduleFile is the log of a run folder that says which groups each step learned from, of
+// stages with order = "arrival".
+const ScheduleFile = "schedule.jsonl"
+
+// Arrived is a group that a step learned from.
+type Arrived struct {
+	Step    int `json:"step"`    // whose prompt it has: of the run, from 1 on
+	Prompt  int `json:"prompt"`  // its place there, from 0 on
+	Version int `json:"version"` // of the weights that drew it: updates since the run began
+}
+
+// ScheduleLine is a line of ScheduleFile: the groups of a step, in the order of the step.
+type ScheduleLine struct {
+	Step   int       `json:"step"`
+	Stage  string    `json:"stage"`
+	Groups []Arrived `json:"groups"`
+}
+
+// Schedule is what such a file says.
+type Schedule struct {
+	name  string
+	steps map[int][]Arrived
+	by    map[[2]int]int // version of the weights, by step and prompt
+	last  int            // step
+}
+
+// ReadSchedule reads a schedule; name is for errors. A last line that was cut short, as by a kill,
+// is passed over.
+func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
+	s := &Schedule{name: name, steps: map[int][]Arrived{}, by: map[[2]int]int{}}
+	var cut error
+	err := lines.Each(name, in, func(_ int, raw []byte) error {
+		if cut != nil {
+			return cut
+		}
+		var l ScheduleLine
+		if err := json.Unmarshal(raw, &l); err != nil {
+			cut = fmt.Errorf("%w: %w", lines.ErrInput, err)
+			return nil
+		}
+		return s.add(l)
+	})
+	return s, err
+}
+
+func (s *Schedule) add(l ScheduleLine) error {
+	if l.Step <= s.last {
+		return fmt.Errorf("%w: step %d stands behind step %d; accepted: steps from 1 on, ascending", lines.ErrInput, l.Step, s.last)
+	}
+	if len(l.Groups) == 0 {
+		return fmt.Errorf("%w: step %d has no groups", lines.ErrInput, l.Step)
+	}
+	for _, g := range l.Groups {
+		at := [2]int{g.Step, g.Prompt}
+		if _, twice := s.by[at]; twice {
+			return fmt.Errorf("%w: step %d has prompt %d of step %d, which an earlier line has too", lines.ErrInput, l.Step, g.Prompt, g.Step)
+		}
+		s.by[at] = g.Version
+	}
+	s.steps[l.Step], s.last = l.Groups, l.Step
+	return nil
+}
+
+// Last is the last step that the schedule has; 0: it has none.
+func (s *Schedule) Last() int { return s.last }
+
+// Groups are those of a step of the run; nil: the schedule ends before.
+func (s *Schedule) Groups(step int) []Arrived {
+	if s == nil {
+		return nil
+	}
+	return s.steps[step]
+}

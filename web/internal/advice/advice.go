@@ -1,0 +1,40 @@
+// Package advice says in the page's words what errors and hints say in those of the command
+// line: a button for a flag, a line of the recipe for --set.
+//
+// Other packages write their hints once, for a terminal (internal/hint). A rule here is about
+// a form of words; the test reads the texts of all that the page is built from, and fails
+// where one would still name a flag or a command.
+package advice
+
+import "regexp"
+
+// rules are applied one after the other.
+var rules = []struct {
+	words *regexp.Regexp
+	page  string
+}{
+	{regexp.MustCompile(`start the command again, a training run with --resume`), "press Continue"},
+	{regexp.MustCompile(`rlzero train --resume --run \S+`), "press Continue"},
+	{regexp.MustCompile(`continue (that run )?with --resume`), "press Continue"},
+	{regexp.MustCompile(`[,;] (or )?choose another (device with --device( \([^)]*\))?|folder with --run)`), ""},
+	{regexp.MustCompile(`choose another folder with --run`), "load this page again"},
+	{regexp.MustCompile(`or name that model, and this folder with --adapter`), "or drop the files of both together"},
+	// Two changes of one line.
+	{regexp.MustCompile(`(=\S+) --set `), "$1 and --set "},
+	{regexp.MustCompile(`--set ([^\s=]+)=(\S+)`), "$1 = $2"},
+	{regexp.MustCompile(`--set `), "a change of the recipe, "},
+	// Lists that the page does not have.
+	{regexp.MustCompile(`see rlzero [a-z]+; or give`), "name a procedural task, or give"},
+	{regexp.MustCompile(` ?\(rlzero [^)]*\)`), ""},
+	{regexp.MustCompile(`,? ?see rlzero [a-z]+`), ""},
+	{regexp.MustCompile(`[;:]? ?rlzero [a-z]+( (lists?|explains) [^.;]*|$)`), ""},
+}
+
+// OnPage is a text of an error or a hint for readers of the page; "" where nothing of it is
+// for them.
+func OnPage(text string) string {
+	for _, r := range rules {
+		text = r.words.ReplaceAllString(text, r.page)
+	}
+	return text
+}

@@ -1,0 +1,114 @@
+package advice
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestOnPage(t *testing.T) {
+	for text, want := range map[string]string{
+		"free some space, then continue with --resume": "free some space, then press Continue",
+		"any of these lines makes it fit, the cheapest first:\n   --set sampler_sequences=32\n   --set sampler_sequences=1 --set stage.rl.group_size=4": "any of these lines makes it fit, the cheapest first:\n   sampler_sequences = 32\n   sampler_sequences = 1 and stage.rl.group_size = 4",
+		"update the driver, or choose another device with --device":                                                                                     "update the driver",
+		"continue that run with --resume, or choose another folder with --run":                                                                          "press Continue",
+		"--set stage.rl.reward=tusk: unknown name":                                                                                                      "stage.rl.reward = tusk: unknown name",
+		"task.name = \"x\" is not known; did you mean gcd? (rlzero tasks lists them all)":                                                               "task.name = \"x\" is not known; did you mean gcd?",
+		"unknown recipe \"x\"; rlzero recipes lists them all":                                                                                           "unknown recipe \"x\"",
+		"rlzero devices lists the devices":                                                                                                              "",
+		"give name = \"NAME\", see rlzero tasks, or data = \"FILE\"":                                                                                    "give name = \"NAME\", or data = \"FILE\"",
+		"resume with the version of rlzero that wrote it":                                                                                               "resume with the version of rlzero that wrote it",
+	} {
+		if got := OnPage(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// elsewhere are files whose errors the page cannot meet, and why.
+var elsewhere = map[string]string{
+	"gpu/inspect.go":          "rlzero inspect kernels",
+	"rl/doctor/draws.go":      "rlzero doctor --draws",
+	"rl/doctor/receipt.go":    "rlzero receipt",
+	"rl/eval/model.go":        "rlzero eval",
+	"rl/settings/document.go": "changes by --set, of which the page makes one that is always right",
+	"verify/grade.go":         "rlzero grade",
+}
+
+// telling are functions whose texts become errors or hints.
+var telling = regexp.MustCompile(`^(With|Errorf|New|[fF]ail|DidYouMean|Unknown)$`)
+
+// terminal is what only a command line has.
+var terminal = regexp.MustCompile(`(^|[ (])--[a-z]|rlzero (train|resume|sample|eval|recipes|tasks|verifiers|algorithms|formulas|devices|doctor|receipt|audit|fit|bench|inspect)\b`)
+
+// TestNoFlags: of all that the page is built from, no error and no hint names a flag or a
+// command once it is on the page.
+func TestNoFlags(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}`, "./web")
+	list.Dir, list.Env = filepath.Join("..", "..", ".."), append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(list.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := 0
+	for dir := range strings.FieldsSeq(string(out)) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := token.NewFileSet()
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(set, file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, _ := filepath.Rel(root, file)
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || !telling.MatchString(called(call)) {
+					return true
+				}
+				for _, arg := range call.Args {
+					literal, ok := arg.(*ast.BasicLit)
+					if !ok || literal.Kind != token.STRING {
+						continue
+					}
+					text, _ := strconv.Unquote(literal.Value) // it has been parsed
+					texts++
+					if elsewhere[filepath.ToSlash(name)] == "" && terminal.MatchString(OnPage(text)) {
+						t.Errorf("%s:%d: on the page it says %q: add a rule, or a reason why it is not met there", name, set.Position(literal.Pos()).Line, OnPage(text))
+					}
+				}
+				return true
+			})
+		}
+	}
+	if texts < 1000 {
+		t.Errorf("only %d texts were found", texts)
+	}
+}
+
+// called is the name of the function of a call.
+func called(c *ast.CallExpr) string {
+	switch f := c.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}
