@@ -43,12 +43,18 @@ func TestKill(t *testing.T) {
 	}
 	program := buildProgram(t)
 	want, length := program.undisturbed(t)
-	killed(t, program, kills-kills/2, rng, want, length)
+	killed(t, program, kills-2*(kills/4), rng, want, length)
 	t.Run("lag", func(t *testing.T) { // open steps are a part of the checkpoints
 		late := program
 		late.sets = []string{"stage.rl.lag=3", "stage.rl.algorithm.weight=tis"}
 		want, length := late.undisturbed(t)
-		killed(t, late, kills/2, rng, want, length)
+		killed(t, late, kills/4, rng, want, length)
+	})
+	t.Run("critic and average", func(t *testing.T) { // tensors of trainer/ that no model has
+		ppo := program
+		ppo.sets = []string{"stage.rl.algorithm.preset=ppo", "stage.rl.algorithm.penalty=kl_k3 + 0.1*square(logp - ema)", "stage.rl.ema_decay=0.5", "stage.rl.optimizer.rule=amsgrad"}
+		want, length := ppo.undisturbed(t)
+		killed(t, ppo, max(1, kills/4), rng, want, length)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "interrupted")

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,50 +15,17 @@ import (
 	"github.com/rlzero/rlzero/internal/fixtures"
 )
 
-// fixture reads a file of the losses folder.
-func fixture[C any](t *testing.T, name string) []C {
+// lossCases runs check on the cases of losses/FILE.json that are in scope, on every device.
+func lossCases[C any](t *testing.T, file string, check func(c C, t *testing.T, dev gpu.Device) error) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(fixtures.Dir(t, "losses"), name+".json"))
-	must(t, err)
-	var file struct{ Cases []C }
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatalf("losses/%s.json: %v", name, err)
-	}
-	return file.Cases
-}
-
-// scope counts the cases of a fixture file for the report.
-type scope struct {
-	matched, failed int
-	outside         map[string]int // by reason
-}
-
-// add counts one case, which is out of scope for a reason or was checked.
-func (s *scope) add(t *testing.T, name, reason string, check func() error) {
-	t.Helper()
-	if reason != "" {
-		if s.outside == nil {
-			s.outside = map[string]int{}
-		}
-		s.outside[reason]++
-		return
-	}
-	if err := check(); err != nil {
-		t.Errorf("%s: %v", name, err)
-		s.failed++
-		return
-	}
-	s.matched++
-}
-
-func (s *scope) report(t *testing.T, file string) {
-	t.Helper()
-	total := 0
-	for _, reason := range slices.Sorted(maps.Keys(s.outside)) {
-		t.Logf("out of scope: %d: %s", s.outside[reason], reason)
-		total += s.outside[reason]
-	}
-	fixtures.Report(t, "losses/"+file, s.matched, s.failed, total)
+	dir := fixtures.Dir(t, "losses")
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		fixtures.Losses(t, dir, file, func(t *testing.T, _ *fixtures.LossFile, raw *fixtures.Case) {
+			var c C
+			raw.Decode(t, &c)
+			must(t, check(c, t, dev))
+		})
+	})
 }
 
 // floatOr reads "inf" and "-inf" too.
@@ -89,19 +53,6 @@ type filterCase struct {
 	}
 }
 
-// filterScope tells why a case is not sample_filter's business, "" if it is.
-func (c filterCase) filterScope() string {
-	for _, name := range slices.Sorted(maps.Keys(c.Hyper)) {
-		if !slices.Contains([]string{"temperature", "top_k", "top_p", "min_p"}, name) {
-			return name + " is no filter of the kernel"
-		}
-	}
-	if k := int(c.Hyper["top_k"]); k > 0 && len(c.Out.Kept) > k {
-		return "transformers' top-k keeps all that tie with the k-th, the kernel keeps k"
-	}
-	return ""
-}
-
 // sampling is the case's row of rowp.
 func (c filterCase) sampling() oracle.Sampling {
 	get := func(name string, off float64) float64 {
@@ -118,16 +69,7 @@ func (c filterCase) sampling() oracle.Sampling {
 	}
 }
 
-func TestSamplingFilterFixtures(t *testing.T) {
-	cases := fixture[filterCase](t, "sampling_filters")
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		var s scope
-		for _, c := range cases {
-			s.add(t, c.Name, c.filterScope(), func() error { return c.check(t, dev) })
-		}
-		s.report(t, "sampling_filters")
-	})
-}
+func TestSamplingFilterFixtures(t *testing.T) { lossCases(t, "sampling_filters", filterCase.check) }
 
 // check filters the logits on the device and compares the softmax of what
 // stays.
@@ -180,214 +122,6 @@ func softmax(logits []float32, invTemp float32) (p []float64, fraction float64) 
 	return p, math.Expm1(oracle.Tolerance(4, largest))
 }
 
-// The tolerance of fixtures/losses/README.md for optimizers in float32, which
-// is what the kernels are; the float64 trajectories are held to it as well.
-const (
-	optimizerRel = 3e-6
-	optimizerAbs = 2e-6
-)
-
-func nearOptimizer(got, want float64) bool {
-	return math.Abs(got-want) <= optimizerAbs+optimizerRel*math.Abs(want)
-}
-
-type optimizerCase struct {
-	Name  string
-	Hyper struct {
-		LR, Clip          float64
-		LRs               []float64 // by step, in place of LR
-		Betas             []float64
-		Eps               *float64
-		WeightDecay       *float64 `json:"weight_decay"`
-		AMSGrad, Maximize bool
-		MaxNorm           float64 `json:"max_norm"`
-		NormType          any     `json:"norm_type"`
-	}
-	In struct {
-		Params0 json.RawMessage
-		Grads   json.RawMessage // by step; of clip, by tensor
-	}
-	Out struct {
-		Params    json.RawMessage // by step
-		Grads     json.RawMessage
-		Mean      json.RawMessage `json:"final_exp_avg"`
-		Square    json.RawMessage `json:"final_exp_avg_sq"`
-		TotalNorm float64         `json:"total_norm"`
-		GradNorms []float64       `json:"grad_norms"`
-	}
-}
-
-// flat decodes numbers in lists of any depth, in order.
-func flat(t *testing.T, raw json.RawMessage) []float64 {
-	t.Helper()
-	var value any
-	must(t, json.Unmarshal(raw, &value))
-	var out []float64
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case float64:
-			out = append(out, v)
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		default:
-			t.Fatalf("%v is neither a number nor a list", v)
-		}
-	}
-	walk(value)
-	return out
-}
-
-// optimizerScope tells why a case is not the kernels' business, "" if it is.
-func (c optimizerCase) optimizerScope() string {
-	switch family, _, _ := strings.Cut(c.Name, "/"); {
-	case family != "adamw" && family != "clip":
-		return family + " is no kernel"
-	case c.Hyper.AMSGrad:
-		return "amsgrad is no option of adamw"
-	case c.Hyper.Maximize:
-		return "maximize is no option of adamw"
-	case family == "clip" && c.Hyper.NormType != 2.0:
-		return "grad_clip takes the 2-norm"
-	}
-	return ""
-}
-
-func TestOptimizerFixtures(t *testing.T) {
-	cases := fixture[optimizerCase](t, "optimizers")
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		var s scope
-		for _, c := range cases {
-			check := c.checkAdamW
-			if strings.HasPrefix(c.Name, "clip/") {
-				check = c.checkClip
-			}
-			s.add(t, c.Name, c.optimizerScope(), func() error { return check(t, dev) })
-		}
-		s.report(t, "optimizers")
-	})
-}
-
-// optimizer is one flat tensor under AdamW with clipping, as the trainer
-// records it: one program that runs once for each step.
-type optimizer struct {
-	n                 int
-	p, g, m, v        gpu.Buffer
-	part, ctl         gpu.Buffer
-	program           gpu.Program
-	beta1, beta2, eps float64
-}
-
-func newOptimizer(t *testing.T, dev gpu.Device, n int, beta1, beta2, eps, maxNorm float64) *optimizer {
-	t.Helper()
-	o := &optimizer{n: n, beta1: beta1, beta2: beta2, eps: eps}
-	wide := (n + 7) / 8 * 8
-	for _, b := range []*gpu.Buffer{&o.p, &o.g, &o.m, &o.v} {
-		*b = floats(t, dev, repeat(0, wide)...)
-	}
-	o.part, o.ctl = floats(t, dev, 0), floats(t, dev, repeat(0, 8)...)
-	words := func(n uint32, x ...float64) []uint32 {
-		out := []uint32{n}
-		for _, v := range x {
-			out = append(out, oracle.Word(float32(v)))
-		}
-		return out
-	}
-	views := func(b ...gpu.Buffer) (list []gpu.View) {
-		for _, buffer := range b {
-			list = append(list, whole(buffer))
-		}
-		return list
-	}
-	o.program = record(t, dev,
-		gpu.Op{Kernel: "grad_sumsq", Bind: views(o.g, o.part), Params: []uint32{uint32(wide), 0}, Size: [3]int{1}},
-		gpu.Op{Kernel: "grad_clip", Bind: views(o.part, o.ctl), Params: words(1, maxNorm), Size: [3]int{1}},
-		gpu.Op{Kernel: "adamw", Bind: views(o.p, o.g, o.m, o.v, o.ctl), Params: append(words(uint32(wide), beta1, beta2, eps), 1), Size: [3]int{wide}},
-	)
-	return o
-}
-
-// step runs step t, counted from 1, and returns the norm of the gradient.
-func (o *optimizer) step(t *testing.T, dev gpu.Device, step int, lr, weightDecay float64, grad []float64) float64 {
-	t.Helper()
-	bias := func(beta float64) float64 { return 1 / (1 - math.Pow(beta, float64(step))) }
-	write(t, o.g, 0, grad)
-	write(t, o.ctl, 8, []float64{lr, weightDecay, bias(o.beta1), math.Sqrt(bias(o.beta2)), 1 - o.beta1, 1 - o.beta2})
-	must(t, dev.Submit(o.program))
-	return float64(contents(t, o.ctl)[1])
-}
-
-// write rounds x and writes it.
-func write(t *testing.T, b gpu.Buffer, offset int, x []float64) {
-	t.Helper()
-	var rounded []float32
-	for _, v := range x {
-		rounded = append(rounded, float32(v))
-	}
-	must(t, b.Write(offset, oracle.Bytes(rounded)))
-}
-
-// near compares a buffer's first elements.
-func near(what string, got []float32, want []float64) error {
-	for i, w := range want {
-		if !nearOptimizer(float64(got[i]), w) {
-			return fmt.Errorf("%s: element %d is %v, want %v", what, i, got[i], w)
-		}
-	}
-	return nil
-}
-
-func (c optimizerCase) checkAdamW(t *testing.T, dev gpu.Device) error {
-	t.Helper()
-	h := c.Hyper
-	// The defaults of torch.optim.AdamW.
-	beta1, beta2, eps, decay := 0.9, 0.999, 1e-8, 1e-2
-	if len(h.Betas) == 2 {
-		beta1, beta2 = h.Betas[0], h.Betas[1]
-	}
-	if h.Eps != nil {
-		eps = *h.Eps
-	}
-	if h.WeightDecay != nil {
-		decay = *h.WeightDecay
-	}
-	start, grads, params := flat(t, c.In.Params0), flat(t, c.In.Grads), flat(t, c.Out.Params)
-	n := len(start)
-	o := newOptimizer(t, dev, n, beta1, beta2, eps, h.Clip)
-	write(t, o.p, 0, start)
-	for i := range len(grads) / n {
-		lr := h.LR
-		if len(h.LRs) > 0 {
-			lr = h.LRs[i]
-		}
-		norm := o.step(t, dev, i+1, lr, decay, grads[i*n:][:n])
-		if len(c.Out.GradNorms) > 0 && !nearOptimizer(norm, c.Out.GradNorms[i]) {
-			return fmt.Errorf("step %d: norm is %v, want %v", i+1, norm, c.Out.GradNorms[i])
-		}
-		if err := near(fmt.Sprintf("params after step %d", i+1), contents(t, o.p), params[i*n:][:n]); err != nil {
-			return err
-		}
-	}
-	if err := near("exp_avg", contents(t, o.m), flat(t, c.Out.Mean)); err != nil {
-		return err
-	}
-	return near("exp_avg_sq", contents(t, o.v), flat(t, c.Out.Square))
-}
-
-func (c optimizerCase) checkClip(t *testing.T, dev gpu.Device) error {
-	t.Helper()
-	grad, want := flat(t, c.In.Grads), flat(t, c.Out.Grads)
-	o := newOptimizer(t, dev, len(grad), 0, 0, 1, c.Hyper.MaxNorm)
-	norm := o.step(t, dev, 1, 0, 0, grad)
-	if !nearOptimizer(norm, c.Out.TotalNorm) {
-		return fmt.Errorf("norm is %v, want %v", norm, c.Out.TotalNorm)
-	}
-	// With beta1 = 0 the first moment is the clipped gradient itself.
-	return near("clipped gradient", contents(t, o.m), want)
-}
-
 type logitsCase struct {
 	Name  string
 	Hyper struct{ Temperature float64 }
@@ -406,24 +140,11 @@ type logitsCase struct {
 }
 
 // TestLogitsFixtures: log-prob, entropy and their gradient as the trainers' own code has them.
-func TestLogitsFixtures(t *testing.T) {
-	cases := fixture[logitsCase](t, "logits")
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		var s scope
-		for _, c := range cases {
-			reason := ""
-			if strings.HasPrefix(c.Name, "generalized_jsd/") {
-				reason = "no stage compares two distributions over the whole vocabulary"
-			}
-			s.add(t, c.Name, reason, func() error { return c.check(dev) })
-		}
-		s.report(t, "logits")
-	})
-}
+func TestLogitsFixtures(t *testing.T) { lossCases(t, "logits", logitsCase.check) }
 
 // check holds the oracle against the figures, which both have in float64, and then the device
 // against the figures within the oracle's bounds.
-func (c logitsCase) check(dev gpu.Device) error {
+func (c logitsCase) check(_ *testing.T, dev gpu.Device) error {
 	forward, backward := oracle.Vocab(c.In.Logits, c.In.Tokens, c.Hyper.Temperature, c.In.DLogp, c.In.DEntropy)
 	said, grads := forward.Want[3].([]oracle.Value), backward.Want[0].([]oracle.Value)
 	const rel, abs = 1e-9, 1e-12 // of the fixture file

@@ -35,7 +35,7 @@ func TestAverage(t *testing.T) {
 				want := flat(t, a.Tensors())
 				for range 2 {
 					twoPasses(t, tr, seqs)
-					if _, err := tr.Step(AdamW{LR: 1.0 / 64, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
+					if _, err := tr.Step(Optimizer{LR: 1.0 / 64, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
 						t.Fatal(err)
 					}
 					if err := a.Follow(share); err != nil {

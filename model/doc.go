@@ -1,5 +1,5 @@
 // Package model holds decoder language models on a device: reading and writing
-// Hugging Face folders and GGUF files, the forward and backward pass, sampling, and AdamW.
+// Hugging Face folders and GGUF files, the forward and backward pass, sampling, and optimizers.
 //
 //	ids ─ embed ─ x ─┬─ rmsnorm ─ qkv ─ qk-norm, rope ─ attention ─ o ─(+)─┬─ rmsnorm ─ gate,up ─ swiglu ─ down ─(+)─ … ─ rmsnorm ─ head ─ logits
 //	                 └─────────────────────────────────────────────────┘   └──────────────────────────────────┘

@@ -8,38 +8,36 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 )
 
-// AdamW are the settings of one update (Loshchilov and Hutter 2019,
-// arXiv 1711.05101, in PyTorch's form). Norm factors are not decayed.
-type AdamW struct {
-	LR          float64 // of this update
-	ValueLR     float64 // of this update of the value head, if there is one
-	Beta1       float64
-	Beta2       float64
-	Eps         float64
-	WeightDecay float64
-	ClipNorm    float64 // global gradient norm; 0: no clipping
-}
-
 // sumBlock is the number of gradient elements in one partial sum of squares, as
-// the kernel grad_sumsq fixes it.
+// the kernels grad_sumsq and grad_abs fix it.
 const sumBlock = 4096
 
 // trained are parameters with all that an update of them takes.
 type trained struct {
 	*tensors
-	values      arena    // not its own
-	grads, m, v arena    // gradient and its moments
-	ctl         gpu.View // [8], see kernel adamw
+	values arena    // not its own
+	grads  arena    // gradient
+	kept   []arena  // what the rule keeps, see momentNames
+	ctl    gpu.View // [8], see kernel adamw
 }
+
+// momentNames are what stands before the names of the parameters in those of what rules keep:
+// the momentum of SGD or the first moment, the second moment, and the largest second moment.
+var momentNames = [...]string{"m.", "v.", "x."}
 
 // allocateUpdate makes gradients and moments, all zeros.
 func (t *Trainer) allocateUpdate() (err error) {
 	n := 0
 	for _, s := range t.trained {
-		for i, a := range []*arena{&s.grads, &s.m, &s.v} {
-			if *a, err = s.newArena(t.m.dev, []string{"gradient", "first moment", "second moment"}[i], chunk.whole); err != nil {
+		if s.grads, err = s.newArena(t.m.dev, "gradient", chunk.whole); err != nil {
+			return err
+		}
+		for i := range t.moments {
+			a, err := s.newArena(t.m.dev, []string{"first moment", "second moment", "largest second moment"}[i], chunk.whole)
+			if err != nil {
 				return err
 			}
+			s.kept = append(s.kept, a)
 		}
 		for _, c := range s.chunks {
 			n += (c.size/4 + sumBlock - 1) / sumBlock
@@ -52,16 +50,20 @@ func (t *Trainer) allocateUpdate() (err error) {
 
 func (s *trained) free() {
 	s.grads.free()
-	s.m.free()
-	s.v.free()
+	for _, a := range s.kept {
+		a.free()
+	}
 }
 
 // Step clips the gradient, updates the parameters and clears the gradient. It
 // returns the gradient's norm before clipping. A gradient that is not finite
 // changes nothing but is cleared, and gives ErrNotFinite.
-func (t *Trainer) Step(h AdamW) (norm float64, err error) {
+func (t *Trainer) Step(o Optimizer) (norm float64, err error) {
+	if have := t.moments; o.Rule.moments() > have {
+		return 0, fmt.Errorf("the trainer keeps %d moments, and %s takes %d: open it with Optimizes", have, o.Rule, o.Rule.moments())
+	}
 	t.rows = 0
-	norm, err = t.gradNorm(h.ClipNorm)
+	norm, err = t.gradNorm(o)
 	if err != nil {
 		return 0, err
 	}
@@ -69,17 +71,16 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 		return norm, errors.Join(ErrNotFinite, t.ZeroGrad())
 	}
 	t.updates++
-	bc1, bc2 := 1-math.Pow(h.Beta1, float64(t.updates)), 1-math.Pow(h.Beta2, float64(t.updates))
 	for i, s := range t.trained {
-		ctl := []float32{float32([]float64{h.LR, h.ValueLR}[i]), float32(h.WeightDecay), float32(1 / bc1), float32(1 / math.Sqrt(bc2)), float32(1 - h.Beta1), float32(1 - h.Beta2)}
+		ctl := o.controls(t.updates, []float64{o.LR, o.ValueLR}[i])
 		if err := s.ctl.Buffer.Write(s.ctl.Offset+8, f32Bytes(ctl)); err != nil {
 			return 0, err
 		}
 	}
-	key := fmt.Sprintf("adamw %v %v %v", h.Beta1, h.Beta2, h.Eps)
+	key := fmt.Sprintf("update %s %v %v %v %v %v", o.Rule, o.Beta1, o.Beta2, o.Eps, o.Momentum, o.Nesterov)
 	err = t.progs.run(key, func(r *recorder) {
 		for _, s := range t.trained {
-			s.recordUpdate(r, h)
+			s.recordUpdate(r, o)
 		}
 		if t.m.adapter == nil {
 			t.m.params.recordRound(r)
@@ -92,34 +93,33 @@ func (t *Trainer) Step(h AdamW) (norm float64, err error) {
 	return norm, t.m.dev.Wait()
 }
 
-func (s *trained) recordUpdate(r *recorder, h AdamW) {
+func (s *trained) recordUpdate(r *recorder, o Optimizer) {
 	for i, c := range s.chunks {
-		decay, n := 0, c.size/4
-		if c.decay {
-			decay = 1
-		}
 		view := func(a arena) gpu.View { return gpu.View{Buffer: a[i], Size: c.size} }
-		r.op("adamw", n, 1, []gpu.View{view(s.values), view(s.grads), view(s.m), view(s.v), s.ctl},
-			u(n), f(h.Beta1), f(h.Beta2), f(h.Eps), u(decay))
+		var kept []gpu.View
+		for _, a := range s.kept {
+			kept = append(kept, view(a))
+		}
+		o.record(r, c.size/4, view(s.values), view(s.grads), kept, s.ctl, c.decay)
 	}
 }
 
 // gradNorm folds the lookup's gradient in, and leaves norm and clip factor in
 // every ctl.
-func (t *Trainer) gradNorm(clip float64) (float64, error) {
-	err := t.progs.run(fmt.Sprintf("gradient norm %v", clip), func(r *recorder) {
+func (t *Trainer) gradNorm(o Optimizer) (float64, error) {
+	err := t.progs.run(fmt.Sprintf("gradient norm %s %v", o.ClipBy, o.ClipNorm), func(r *recorder) {
 		t.recordFold(r)
 		part := 0
 		for _, s := range t.trained {
 			for i, c := range s.chunks {
 				n := c.size / 4
 				segments := (n + sumBlock - 1) / sumBlock
-				r.op("grad_sumsq", segments, 1, []gpu.View{{Buffer: s.grads[i], Size: c.size}, t.part}, u(n), u(part))
+				o.recordNorm(r, n, segments, gpu.View{Buffer: s.grads[i], Size: c.size}, t.part, part)
 				part += segments
 			}
 		}
 		for _, s := range t.trained {
-			r.op("grad_clip", 1, 1, []gpu.View{t.part, s.ctl}, u(part), f(clip))
+			o.recordClip(r, part, t.part, s.ctl)
 		}
 	})
 	if err != nil {
@@ -153,11 +153,13 @@ func (t *Trainer) recordZero(r *recorder) {
 	}
 }
 
-// OptimizerState lists the moments, named m.* and v.* after the parameters,
-// and the number of updates so far.
+// OptimizerState lists the moments, named after the parameters behind m., v. and x., and the
+// number of updates so far.
 func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
 	for _, s := range t.trained {
-		tensors = append(tensors, append(s.named(s.m, "m."), s.named(s.v, "v.")...)...)
+		for i, a := range s.kept {
+			tensors = append(tensors, s.named(a, momentNames[i])...)
+		}
 	}
 	return tensors, t.updates
 }
@@ -165,8 +167,8 @@ func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
 // SetOptimizerState restores what OptimizerState gave.
 func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 	for _, s := range t.trained {
-		for prefix, a := range map[string]arena{"m.": s.m, "v.": s.v} {
-			if err := s.fill(a, prefix, ts); err != nil {
+		for i, a := range s.kept {
+			if err := s.fill(a, momentNames[i], ts); err != nil {
 				return fmt.Errorf("optimizer state: %w", err)
 			}
 		}
@@ -183,7 +185,7 @@ func (l *tensors) fill(to arena, prefix string, ts *TensorSet) error {
 // ResetOptimizer forgets the moments: a stage begins with a fresh state.
 func (t *Trainer) ResetOptimizer() error {
 	for _, s := range t.trained {
-		for _, a := range []arena{s.m, s.v} {
+		for _, a := range s.kept {
 			for i, c := range s.chunks {
 				if err := a[i].Write(0, make([]byte, c.size)); err != nil {
 					return err

@@ -19,6 +19,7 @@ type Use struct {
 	Recompute bool           // the trainer makes activations again, see [Recompute]
 	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
 	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
+	Optimizes []Rule         // by which the trainer will step, see [Optimizes]; none: AdamW
 	ValueHead bool           // the trainer has one, see [ValueHead]
 	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
 	Average   bool           // a moving average of what is trained and a scorer for it
@@ -63,13 +64,14 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 			lookup = l.lookupBytes()
 		}
 		plan.Add("gradient", update+lookup, "f32")
-		plan.Add("optimizer state", 2*update, "AdamW, 2 x f32")
+		moments := momentsOf(use.Optimizes)
+		plan.Add("optimizer state", moments*update, fmt.Sprintf("moments, %d x f32", moments))
 		l.planActivations(&plan, use, caps)
 		if use.ValueHead {
 			p, h := &pool{}, newValueHead(l.dims, caps.MaxBinding)
 			h.space(p, use.TrainRows)
 			join(&plan, p)
-			plan.Add("value head", 4*h.bytes(chunk.whole)+p.bytes, "f32, with gradient and optimizer state")
+			plan.Add("value head", (2+moments)*h.bytes(chunk.whole)+p.bytes, "f32, with gradient and optimizer state")
 		}
 	}
 	if use.Reference {

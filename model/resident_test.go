@@ -195,7 +195,7 @@ func (w workload) run(dev gpu.Device) error {
 		return out, nil
 	})
 	if err == nil {
-		_, err = tr.Step(AdamW{LR: 1e-5, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+		_, err = tr.Step(Optimizer{LR: 1e-5, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func TestAccumulate(t *testing.T) {
 	if rows := tr.Rows(); rows != 80 { // of two passes
 		t.Errorf("%d rows, want 80", rows)
 	}
-	if _, err := tr.Step(AdamW{}); err != nil || tr.Rows() != 0 {
+	if _, err := tr.Step(Optimizer{}); err != nil || tr.Rows() != 0 {
 		t.Errorf("%d rows after a step, %v", tr.Rows(), err)
 	}
 	err = tr.Accumulate(seqs, func(int, []TokenStats) ([]TokenWeights, error) { return nil, nil })

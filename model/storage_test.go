@@ -250,7 +250,7 @@ func TestStepRoundsAgain(t *testing.T) {
 		if err := tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return -1, 0, 0 })); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tr.Step(AdamW{LR: 1.0 / 1024, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
+		if _, err := tr.Step(Optimizer{LR: 1.0 / 1024, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
 			t.Fatal(err)
 		}
 		after := completions(t, m)

@@ -49,6 +49,7 @@ type Trainer struct {
 	grads   *gradients
 	progs   *programs
 	part    gpu.View // partial sums of the gradient's squares
+	moments int      // arrays that the rule of the updates keeps, see [Optimizes]
 	updates int      // of the optimizer so far
 
 	rows     int     // since the last Step
@@ -69,7 +70,7 @@ func (m *Model) NewTrainer(rows int, options ...TrainerOption) (*Trainer, error)
 	if m.frozen && m.adapter == nil {
 		return nil, errFrozen
 	}
-	t := &Trainer{m: m, keep: keptAll, pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
+	t := &Trainer{m: m, keep: keptAll, moments: AdamW.moments(), pool: &pool{dev: m.dev, label: "trainer"}, progs: newPrograms(m.dev, 32)}
 	t.trained = []*trained{{tensors: &m.layout.tensors, values: m.params.arena}}
 	if m.adapter != nil {
 		t.trained[0] = &trained{tensors: &m.adapter.tensors, values: m.adapter.values}

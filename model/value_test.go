@@ -117,7 +117,7 @@ func TestValueLearns(t *testing.T) {
 	update := func(tr *Trainer, lr, valueLR float64) {
 		t.Helper()
 		twoPasses(t, tr, seqs)
-		if _, err := tr.Step(AdamW{LR: lr, ValueLR: valueLR, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
+		if _, err := tr.Step(Optimizer{LR: lr, ValueLR: valueLR, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -120,7 +120,11 @@ func filter[F real](logits []F, rowp []uint32) []int {
 		return 0
 	})
 	if topK > 0 {
-		order = order[:min(topK, len(order))]
+		k := min(topK, len(order))
+		for k < len(order) && logits[order[k]] == logits[order[k-1]] {
+			k++
+		}
+		order = order[:k]
 	}
 	weight := func(i int) float64 { // against the likeliest token's
 		return math.Exp((float64(logits[order[i]]) - float64(logits[order[0]])) * invTemp)

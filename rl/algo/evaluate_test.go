@@ -48,12 +48,21 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestForks: a segment begins at the tokens of the highest entropy, here the third of six.
+func TestForks(t *testing.T) {
+	got := ask(t, `{"parameters": {"fork_share": 0.2}, "formulas": {"segments": "forks", "advantage": "own*segment_sum(old)", "loss": "token_mean(-A*logp)"}, "group": [0],
+		"token": {"logp": [[-1, -1, -1, -1, -1, -1]], "old": [[-1, -1, -1, -1, -1, -1]], "old_entropy": [[0.1, 0.2, 1.5, 0.1, 0.3, 0.1]]}}`)
+	data, err := json.Marshal(got.Parts["advantage"])
+	if want := "[[-2,-2,-4,-4,-4,-4]]"; err != nil || string(data) != want {
+		t.Errorf("%s, %v; want %s", data, err, want)
+	}
+}
+
 func TestQuestionFaults(t *testing.T) {
 	for question, want := range map[string]string{
 		`{"formula": {}}`:     `unknown field "formula"; accepted: one object with the keys formulas or preset`,
 		`{"preset": "gprpo"}`: `preset "gprpo" is not known; accepted: a_star_po`,
 		`{"preset": "aot"}`:   "there is no preset aot: AOT sorts the margins of the batch",
-		`{"preset": "rae"}`:   `there is no preset rae: take another preset and write advantage = "reward - baseline"`,
 		`{"preset": "grpo", "group": [0, 0], "completion": {"reward": [1, 0]}, "token": {"logp": [[-1], [-2]]}}`:                    "there is no column token.old: the loss reads start, which is old where it is not given",
 		`{"group": [0], "token": {"logp": [[-1]], "old": [[-1, -2]]}}`:                                                              "token.old has 2 values for completion 1, token.logp has 1",
 		`{"group": [0, 0], "token": {"logp": [[-1]]}}`:                                                                              "token.logp has 1 rows for 2 completions in group",

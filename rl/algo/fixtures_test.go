@@ -4,35 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
 )
 
 // goldenFile is one file of the fixture set "losses"; its README has the schema.
-type goldenFile struct {
-	Defaults  hyper
-	Tolerance struct {
-		Rel, Abs float64
-		Rel32    float64 `json:"metrics_rel"`
-	}
-	Batches map[string]map[string]json.RawMessage
-	Cases   []*golden
-}
+type goldenFile fixtures.LossFile
 
 type golden struct {
-	Name, Note string
-	Hyper      hyper
-	Batch      string
-	In         map[string]json.RawMessage
-	Out        map[string]json.RawMessage
+	*fixtures.Case
+	Hyper hyper
 }
-
-// family is the first part of the name.
-func (g *golden) family() string { return strings.Split(g.Name, "/")[0] }
 
 type hyper map[string]any
 
@@ -102,49 +85,13 @@ func matrix(t *testing.T, from map[string]json.RawMessage, key string) [][]float
 	return out
 }
 
-// inputs are the batch's fields with those of the case over them.
-func (f *goldenFile) inputs(g *golden) map[string]json.RawMessage {
-	all := map[string]json.RawMessage{}
-	for k, v := range f.Batches[g.Batch] {
-		all[k] = v
-	}
-	for k, v := range g.In {
-		all[k] = v
-	}
-	return all
-}
-
-// runBut leaves out the cases for which outside gives a reason.
-func runBut(t *testing.T, file string, outside func(f *goldenFile, g *golden) string, check func(t *testing.T, f *goldenFile, g *golden)) {
+// formulasOf runs the cases of a file that are in scope on the committed selection and on all.
+func formulasOf(t *testing.T, file string, check func(t *testing.T, f *goldenFile, g *golden)) {
+	t.Helper()
 	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
-		data, err := os.ReadFile(filepath.Join(dir, file+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var f goldenFile
-		if err := json.Unmarshal(data, &f); err != nil {
-			t.Fatal(err)
-		}
-		matched, failed, out := 0, 0, 0
-		for _, g := range f.Cases {
-			merged := hyper{}
-			for _, from := range []hyper{f.Defaults, g.Hyper} {
-				for k, v := range from {
-					merged[k] = v
-				}
-			}
-			g.Hyper = merged
-			if outside(&f, g) != "" {
-				out++
-				continue
-			}
-			if t.Run(g.Name, func(t *testing.T) { check(t, &f, g) }) {
-				matched++
-			} else {
-				failed++
-			}
-		}
-		fixtures.Report(t, "losses/"+file, matched, failed, out)
+		fixtures.Losses(t, dir, file, func(t *testing.T, f *fixtures.LossFile, c *fixtures.Case) {
+			check(t, (*goldenFile)(f), &golden{c, c.Hyper})
+		})
 	})
 }
 

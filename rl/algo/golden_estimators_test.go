@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/rlzero/rlzero/rl/formula"
 )
 
 func TestFormulasOtherAdvantages(t *testing.T) {
 	formulasOf(t, "other_advantages", func(t *testing.T, f *goldenFile, g *golden) {
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		if strings.Contains(g.Note, "1e-7") {
 			f = f.wider(1e-7, f.Tolerance.Abs) // as the note says
 		}
@@ -62,16 +60,10 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 	p, f := m.Parameters, m.Formulas
 	// NeMo-RL's choice of baseline and deviation, for a reward x.
 	nemo := func(x string) string {
-		form := map[[2]bool]string{
-			{false, false}: "%[1]s - group_mean(%[1]s)",
-			{true, false}:  "%[1]s - default(group_others_mean(%[1]s), %[1]s)",
-			{false, true}:  "if(group_std(%[1]s) > 0, (%[1]s - group_mean(%[1]s))/(group_std(%[1]s) + std_eps), %[1]s - group_mean(%[1]s))",
-			{true, true}:   "if(default(group_others_std(%[1]s), 0) > 0, (%[1]s - group_others_mean(%[1]s))/(group_others_std(%[1]s) + std_eps), %[1]s - default(group_others_mean(%[1]s), %[1]s))",
-		}[[2]bool{h.has("leave_one_out"), h.has("normalize")}]
 		if h.has("normalize") {
 			p["std_eps"] = h.num("std_eps")
 		}
-		return fmt.Sprintf(form, x)
+		return map[[2]bool]string{{false, false}: "nemo_centred", {true, false}: "nemo_others", {false, true}: "nemo_scaled", {true, true}: "nemo_others_scaled"}[[2]bool{h.has("leave_one_out"), h.has("normalize")}] + "(" + x + ")"
 	}
 	switch h.str("estimator") {
 	case "nemo_grpo":
@@ -84,14 +76,13 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 			terms = append(terms, fmt.Sprintf("%v*(%s)", h["weights"].([]any)[k], nemo(name)))
 		}
 		f["scores"] = strings.Join(terms, " + ")
-		f[advantagePart] = "if(batch_std(scores) > 0, (scores - batch_mean(scores))/batch_std(scores), scores - batch_mean(scores))"
+		f[advantagePart] = "nemo_whiten(scores)"
 	case "nemo_reinforce_plus_plus":
-		f["base"] = "reward"
 		if h.has("minus_baseline") {
-			f["base"] = "reward - group_mean(reward)"
+			f["base"] = "centred"
 		}
 		p["beta"] = h.num("kl_coef")
-		f[advantagePart] = "token_whiten_n(base - beta*(old - ref))"
+		f[advantagePart] = "token_whiten_n(kl_pay)"
 	case "maxrl":
 		f[advantagePart] = "maxrl"
 	case "maxrl_skyrl":
@@ -101,40 +92,30 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 			s.completions(name, value[row](s.t, in, name))
 		}
 		p["by_output"], p["by_input"], p["by_turns"] = h.num("num_output_tokens_weight"), h.num("num_input_tokens_weight"), h.num("num_turns_weight")
-		f["input_tokens"] = "total_tokens - output_tokens"
-		f["beyond(x)"] = "if(group_mean(x) > 0, x/group_mean(x) - 1, 0)"
-		f[advantagePart] = "dr_grpo - by_output*beyond(output_tokens) - by_input*beyond(input_tokens) - by_turns*beyond(turns)"
+		f["prime_cost"] = "by_output*of_most(output_tokens) + by_input*of_most(total_tokens - output_tokens) + by_turns*of_most(turns)"
+		f[advantagePart] = "prime_length"
 	case "bnpo":
 		if f[advantagePart] = "bnpo"; h.has("alpha") {
-			p["alpha"], p["beta"] = h.num("alpha"), h.num("beta")
-			f[advantagePart] = "(reward - group_mean(reward))*beta_weight(group_mean(reward), alpha, beta)"
+			f[advantagePart] = fmt.Sprintf("bnpo_at(%v, %v)", h.num("alpha"), h.num("beta"))
 		}
 	}
 }
 
-// rae follows the baseline of each agent, a state whose next value is a formula;
-// prime-rl moves it after every completion.
+// rae follows the average of each agent, the state of the preset. A step of one completion moves it
+// as prime-rl does, after every completion.
 func rae(t *testing.T, f *goldenFile, g *golden) {
-	in := f.inputs(g)
-	agents, want := value[[]string](t, in, "agents"), value[row](t, g.Out, "advantages")
-	baselines := map[string]float64{}
-	for i, reward := range value[row](t, in, "rewards") {
+	agents, want := value[[]string](t, g.In, "agents"), value[row](t, g.Out, "advantages")
+	m := known(t, "rae", map[string]float64{"rae_decay": g.Hyper.num("decay")}, map[string]string{"loss": "0"})
+	m.State["baseline"] = State{By: "row.agent", Next: m.State["baseline"].Next}
+	var states States
+	for i, reward := range value[row](t, g.In, "rewards") {
 		s := newStep(t, f, [][]float64{{1}}, nil)
 		s.completions("reward", []float64{reward})
-		s.add("baseline", formula.Column{Level: formula.Run, V: []float64{baselines[agents[i]]}})
-		m := Method{Parameters: map[string]float64{"decay": g.Hyper.num("decay")}, Formulas: map[string]string{advantagePart: "reward - baseline", "following": "decay*baseline + (1 - decay)*batch_mean(reward)", "loss": "0"}}
-		a, err := m.Compile(s.facts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := a.Step(s.table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.tokens("logp", [][]float64{{-1}})
+		v := s.moved(m, &states, []string{agents[i]}, false)
 		f.same(t, "advantage", v.Advantage.V[0], want[i])
-		baselines[agents[i]] = v.Parts["following"].V[0]
 	}
 	for name, b := range value[map[string]float64](t, g.Out, "baselines") {
-		f.same(t, "baseline of "+name, baselines[name], b)
+		f.same(t, "baseline of "+name, states.Values["baseline"][name].Value, b)
 	}
 }

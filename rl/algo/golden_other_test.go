@@ -2,7 +2,6 @@ package algo
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ func TestFormulasOtherLosses(t *testing.T) {
 		if strings.Contains(g.Note, "float32") {
 			f = f.wider(1e-5, 1e-6) // the file's float32_inside
 		}
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		mask := matrix(t, in, "mask")
 		if in["sample_mask"] != nil {
 			for i, keep := range value[row](t, in, "sample_mask") {
@@ -55,19 +54,19 @@ func TestFormulasOtherLosses(t *testing.T) {
 		case strings.HasPrefix(kind, "prime"):
 			s.prime(g, in)
 		case strings.HasPrefix(kind, "open_instruct"):
-			s.sameUpdate(g, openInstructMethod(h), nil)
+			s.sameUpdate(g, openInstructMethod(t, h), nil)
 		case strings.HasPrefix(kind, "nemo"):
 			s.completions("reward", value[row](t, in, "rewards"))
-			s.sameUpdate(g, nemoMethod(h), nil)
+			s.sameUpdate(g, nemoMethod(t, h), nil)
 		case kind == "slime_kl":
 			s.slimeKL(g)
 		case strings.HasPrefix(kind, "slime"):
-			s.sameUpdate(g, slimeMethod(h), nil)
+			s.sameUpdate(g, slimeMethod(t, h), nil)
 		case kind == "openrlhf":
-			m, metrics := openRLHFMethod(h)
+			m, metrics := openRLHFMethod(t, h)
 			s.sameUpdate(g, m, metrics)
 		case strings.HasPrefix(kind, "skyrl"):
-			s.sameUpdate(g, skyRLMethod(h, len(mask)), nil)
+			s.sameUpdate(g, skyRLMethod(t, h), nil)
 		default:
 			s.sameUpdate(g, plainLoss(h), nil)
 		}
@@ -107,120 +106,92 @@ func (s *step) prime(g *golden, in map[string]json.RawMessage) {
 		return
 	}
 	weights := value[map[string]json.RawMessage](s.t, in, "weights")
-	for _, name := range []string{"rl", "ce", "ref_kl"} {
-		s.tokens(name, matrix(s.t, weights, name))
+	for theirs, ours := range map[string]string{"rl": "rl_share", "ce": "ce_share", "ref_kl": "ref_share"} {
+		s.tokens(ours, matrix(s.t, weights, theirs))
 	}
 	p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
-	p["rl_scale"], p["ce_scale"], p["kl_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
-	m := surrogate("rl*dppo_prime", "token_sum(policy)/rl_scale + token_sum(-logp*ce)/ce_scale + token_sum(distil*ref_kl)/kl_scale", p)
-	// The step toward the reference as advantage, masked on the low side alone.
-	m.Formulas["distil"] = "stop(k1)*exp(logp - old)*(exp(logp) - exp(old) >= -move_low) + kl_tau*square(logp - old)"
-	s.sameUpdate(g, m, nil)
+	p["rl_scale"], p["ce_scale"], p["ref_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
+	s.sameUpdate(g, known(s.t, "prime", p, map[string]string{"keep": "true", "loss": "prime_mixed"}), nil)
 }
 
 // openInstructMethod is open-instruct's loss with its correction of the sampler.
-func openInstructMethod(h hyper) Method {
-	p, f := map[string]float64{"beta": h.num("beta")}, map[string]string{}
-	if f["policy"] = "ppo_clip"; strings.HasSuffix(h.str("loss_type"), "cispo") {
+func openInstructMethod(t *testing.T, h hyper) Method {
+	p, f := map[string]float64{"beta": h.num("beta")}, map[string]string{"weight": "1"}
+	if strings.HasSuffix(h.str("loss_type"), "cispo") {
 		f["policy"], p["ratio_high"] = "cispo", 1+h.num("clip_higher")
 	} else {
 		p["clip_low"], p["clip_high"] = h.num("clip_lower"), h.num("clip_higher")
 	}
-	kl := map[float64]string{0: "k1", 1: "k2", 2: "k3", 3: "k1*ratio"}[h.num("kl_estimator")]
-	f["penalty"] = "beta*(" + kl + ")"
-	f["loss"] = "token_mean(weight*policy + penalty)"
-	if !h.has("use_rho_correction") {
-		return Method{Parameters: p, Formulas: f}
-	}
-	p["is_low"], p["is_high"] = h.num("rho_clamp_lower_bound"), h.num("rho_clamp_upper_bound")
-	f["weight"] = "tis"
-	low, high := h.num("rho_mask_lower_bound"), h.num("rho_mask_upper_bound")
-	if low != 0 || high != 0 {
-		p["mask_low"], p["mask_high"] = low, high
-		u := "exp(start - old)"
-		if h.has("rho_mask_sequence_level") {
-			f["tis"], u = "clip(exp(mean(start - old)), is_low, is_high)", "exp(mean(start - old))"
-		}
-		f["weight"] = fmt.Sprintf("u = %s; tis*(u >= mask_low and u <= mask_high)", u)
-		if h.has("rho_mask_tv_divergence") {
-			delete(p, "mask_low")
-			v := "abs(exp(start) - exp(old))/2"
-			if h.has("rho_mask_sequence_level") {
-				v = "mean(" + v + ")"
-			}
-			f["weight"] = fmt.Sprintf("tis*(%s <= mask_high)", v)
+	f["penalty"] = map[float64]string{0: "kl_k1", 1: "kl_k2", 2: "kl_k3", 3: "kl_k1_ratio"}[h.num("kl_estimator")]
+	if h.has("use_rho_correction") {
+		f["weight"] = "tis"
+		p["is_low"], p["is_high"] = h.num("rho_clamp_lower_bound"), h.num("rho_clamp_upper_bound")
+		low, high := h.num("rho_mask_lower_bound"), h.num("rho_mask_upper_bound")
+		switch {
+		case low == 0 && high == 0:
+		case h.has("rho_mask_tv_divergence"):
+			f["weight"], p["mask_high"] = "tis_moved", high
+		case h.has("rho_mask_sequence_level"):
+			f["weight"], p["mask_low"], p["mask_high"] = "tis_sequence_masked", low, high
+		default:
+			f["weight"], p["mask_low"], p["mask_high"] = "tis_masked", low, high
 		}
 	}
-	return Method{Parameters: p, Formulas: f}
+	return known(t, "open_instruct", p, f)
 }
 
 // nemoMethod is NeMo-RL's ClippedPGLossFn.
-func nemoMethod(h hyper) Method {
-	p := map[string]float64{"clip_low": h.or("ratio_clip_min", 0.2), "clip_high": h.or("ratio_clip_max", 0.2), "dual_cap": h.or("ratio_clip_c", math.Inf(1)),
-		"beta": h.or("reference_policy_kl_penalty", 0.01), "token_count": h.num("global_valid_toks"), "rows": h.num("global_valid_seqs")}
-	f := map[string]string{"policy": "dual_clip"}
+func nemoMethod(t *testing.T, h hyper) Method {
+	p, f := map[string]float64{"beta": h.or("reference_policy_kl_penalty", 0.01)}, map[string]string{"loss": "nemo_tokens"}
+	low, high := h.or("ratio_clip_min", 0.2), h.or("ratio_clip_max", 0.2)
 	sequence := h.has("sequence_level_importance_ratios")
 	switch {
 	case h.has("force_on_policy_ratio"):
-		f["ratio"] = "exp(logp - stop(logp))"
+		f["ratio"] = "on_policy_ratio"
 	case sequence:
-		f["ratio"] = "exp(sum(log_ratio)/(tokens + 1e-8))"
+		f["ratio"] = "nemo_ratio"
 	}
 	switch {
 	case h.has("disable_ppo_ratio"):
 		f["policy"] = "reinforce"
 	case h.has("use_cispo"):
-		f["policy"], p["ratio_low"], p["ratio_high"] = "cispo", 1-p["clip_low"], 1+p["clip_high"]
-	}
-	if f["policy"] != "dual_clip" {
-		delete(p, "clip_low")
-		delete(p, "clip_high")
-		delete(p, "dual_cap")
+		f["policy"], p["ratio_low"], p["ratio_high"] = "cispo", 1-low, 1+high
+	default:
+		p["clip_low"], p["clip_high"], p["dual_cap"] = low, high, h.or("ratio_clip_c", math.Inf(1))
 	}
 	if h.has("use_importance_sampling_correction") {
-		u := "exp(start - old)"
-		if sequence {
-			u = "exp(sum(start - old))"
-		}
-		bounds := func() {
-			p["is_low"], p["is_high"] = h.or("truncated_importance_sampling_ratio_min", 0), h.num("truncated_importance_sampling_ratio")
-		}
+		p["is_low"], p["is_high"] = h.or("truncated_importance_sampling_ratio_min", 0), h.or("truncated_importance_sampling_ratio", math.Inf(1))
 		switch kind := h.str("truncated_importance_sampling_type"); {
 		case kind == "seq-mask-tis":
-			f["weight"] = "g = exp(mean(start - old)); " + u + "*(g >= is_low and g <= is_high)"
-			bounds()
+			f["weight"] = "geometric_mask"
 		case kind == "icepop":
-			f["weight"] = "u = " + u + "; u*(u >= is_low and u <= is_high)"
-			bounds()
-		case h.has("truncated_importance_sampling_ratio"):
-			f["weight"] = "clip(" + u + ", is_low, is_high)"
-			bounds()
+			f["weight"] = "icepop"
+		case sequence:
+			f["weight"] = "tis_sequence"
 		default:
-			f["weight"] = u
+			f["weight"] = "tis"
 		}
 	}
-	estimate := map[string]string{"k1": "k1", "k2": "k2", "": "k3_clamped", "k3": "k3_clamped"}[h.str("reference_policy_kl_type")]
-	f["penalty"] = "exp(logp - stop(logp))*" + estimate
-	if h.has("use_on_policy_kl_approximation") {
-		f["penalty"] = "exp(logp - old)*" + estimate
+	if kind := h.str("reference_policy_kl_type"); kind == "k1" || kind == "k2" {
+		f["penalty"] = "kl_nemo_" + kind
 	}
-	f["loss"] = "token_sum(weight*policy)/(token_count + 1e-8) + beta*token_sum(penalty)/(token_count + 1e-8)"
+	if h.has("use_on_policy_kl_approximation") {
+		f["penalty"] = "kl_nemo_rollout"
+	}
 	if level, ok := h["token_level_loss"].(bool); ok && !level {
-		f["loss"] = "token_sum(weight*policy/(tokens + 1e-8))/(rows + 1e-8) + beta*token_sum(penalty/(tokens + 1e-8))/(rows + 1e-8)"
-		delete(p, "token_count")
+		f["loss"], p["row_count"] = "nemo_sequences", h.num("global_valid_seqs")
 	} else {
-		delete(p, "rows")
+		p["token_count"] = h.num("global_valid_toks")
 	}
 	if h.has("positive_example_nll_weight") {
-		p["nll"] = h.num("positive_example_nll_weight")
-		f["loss"] += " - nll*token_sum(logp, right(reward))/(batch_token_count(right(reward)) + 1e-8)"
+		p["right_nll"] = h.num("positive_example_nll_weight")
 	}
-	return Method{Parameters: p, Formulas: f}
+	return known(t, "nemo_rl", p, f)
 }
 
 // slimeMethod is slime's policy loss.
-func slimeMethod(h hyper) Method {
-	p, f := map[string]float64{}, map[string]string{"loss": "seq_mean(weight*policy)"}
+func slimeMethod(t *testing.T, h hyper) Method {
+	p, f := map[string]float64{}, map[string]string{}
 	clip := func() { p["clip_low"], p["clip_high"] = h.num("eps_clip"), h.num("eps_clip_high") }
 	switch h.str("loss_type") {
 	case "slime_cispo":
@@ -232,7 +203,7 @@ func slimeMethod(h hyper) Method {
 		}
 		clip()
 	default:
-		if f["policy"] = "ppo_clip"; h.has("eps_clip_c") {
+		if h.has("eps_clip_c") {
 			f["policy"], p["dual_cap"] = "dual_clip", h.num("eps_clip_c")
 		}
 		clip()
@@ -243,24 +214,23 @@ func slimeMethod(h hyper) Method {
 		p["is_low"], p["is_high"] = h.num("tis_clip_low"), h.num("tis_clip")
 	}
 	if h.has("opsm_delta") {
-		f["off_policy"] = "A >= 0 or mean(start - logp) <= off_policy_bound"
-		weights = append(weights, "off_policy")
+		weights = append(weights, "opsm_slime")
 		p["off_policy_bound"] = h.num("opsm_delta")
 	}
 	if len(weights) > 0 {
 		f["weight"] = strings.Join(weights, "*")
 	}
-	return Method{Parameters: p, Formulas: f}
+	return known(t, "slime", p, f)
 }
 
 func (s *step) slimeKL(g *golden) {
 	s.t.Helper()
 	h := g.Hyper
-	estimate := map[string]string{"k1": "k1", "k2": "k2", "k3": "k3", "low_var_kl": "clip(k3, -10, 10)"}[h.str("kind")]
+	estimate := map[string]string{"k1": "k1", "k2": "k2", "k3": "k3", "low_var_kl": "k3_low_var"}[h.str("kind")]
 	if h.has("importance_ratio") {
 		estimate = "ratio*" + estimate
 		if h.str("kind") == "low_var_kl" {
-			estimate = "clip(ratio*k3, -10, 10)"
+			estimate = "k3_low_var_ratio"
 		}
 	}
 	u := s.update(surrogate(estimate, "token_sum(policy)", nil))
@@ -280,9 +250,8 @@ func (s *step) slimeKL(g *golden) {
 }
 
 // openRLHFMethod is OpenRLHF's PolicyLoss.
-func openRLHFMethod(h hyper) (m Method, metrics map[string]string) {
-	p := map[string]float64{"clip_low": h.or("clip_eps_low", 0.2), "clip_high": h.or("clip_eps_high", 0.2)}
-	f := map[string]string{"policy": "ppo_clip"}
+func openRLHFMethod(t *testing.T, h hyper) (m Method, metrics map[string]string) {
+	p, f := map[string]float64{"clip_low": h.or("clip_eps_low", 0.2), "clip_high": h.or("clip_eps_high", 0.2)}, map[string]string{"loss": "verl_tokens"}
 	metrics = map[string]string{"clip_ratio": "policy/clip_fraction", "ppo_kl": "policy/update_kl"}
 	sequence := h.str("policy_loss_type") == "gspo"
 	if sequence {
@@ -294,50 +263,40 @@ func openRLHFMethod(h hyper) (m Method, metrics map[string]string) {
 	}
 	if h.has("enable_vllm_is_correction") {
 		kind := h.str("vllm_is_correction_type")
-		if kind == "" {
-			kind = "tis"
-		}
-		f["weight"] = map[string]string{"tis": "tis", "icepop": "icepop", "seq-mask-tis": "geometric_mask"}[kind]
+		f["weight"] = map[string]string{"": "tis", "tis": "tis", "icepop": "icepop", "seq-mask-tis": "geometric_mask"}[kind]
 		p["is_low"], p["is_high"] = 0.5, 5
 		if bounds, ok := h["vllm_is_truncated_threshold"].([]any); ok {
 			p["is_low"], p["is_high"] = bounds[0].(float64), bounds[1].(float64)
 		}
-		if sequence {
-			f["weight"] = "g = exp(mean(start - old)); g*(g >= is_low and g <= is_high)"
-		}
 		metrics = nil
 	}
-	p["processes"] = h.or("dp_size", 1)
-	f["loss"] = "token_mean(weight*policy)"
 	if level, ok := h["token_level_loss"].(bool); ok && !level || sequence {
-		f["loss"] = "token_sum(weight*policy/(tokens + 1e-8))/batch_count(tokens > 0)"
+		f["loss"] = "verl_sequences"
 	}
-	if h.has("batch_num_tokens") {
-		if p["token_count"] = h.num("batch_num_tokens"); f["loss"] == "token_mean(weight*policy)" {
-			f["loss"] = "token_sum(weight*policy)*processes/token_count"
-		}
+	counted(h, p, f["loss"])
+	return known(t, "openrlhf", p, f), metrics
+}
+
+// counted are the counts of all processes, where a case has them, for a loss that reads them.
+func counted(h hyper, p map[string]float64, loss string) {
+	p["processes"] = h.or("dp_size", 1)
+	name, key := "row_count", "global_batch_size"
+	if loss == "verl_tokens" {
+		name, key = "token_count", "batch_num_tokens"
 	}
-	if h.has("global_batch_size") {
-		if p["rows"] = h.num("global_batch_size"); strings.HasSuffix(f["loss"], "> 0)") {
-			f["loss"] = "token_sum(weight*policy/(tokens + 1e-8))*processes/rows"
-		}
+	if h.has(key) && loss != "verl_token_sum" {
+		p[name] = h.num(key)
 	}
-	for _, name := range []string{"processes", "token_count", "rows"} {
-		if !strings.Contains(f["loss"], name) {
-			delete(p, name)
-		}
-	}
-	return Method{Parameters: p, Formulas: f}, metrics
 }
 
 // skyRLMethod is SkyRL's losses; its reduction is folded into the advantages, and the
 // loss a sum.
-func skyRLMethod(h hyper, rows int) Method {
+func skyRLMethod(t *testing.T, h hyper) Method {
 	p, f := map[string]float64{}, map[string]string{}
 	clip := func() { p["clip_low"], p["clip_high"] = h.or("eps_clip_low", 0.2), h.or("eps_clip_high", 0.2) }
 	switch h.str("loss_type") {
 	case "skyrl_regular":
-		if f["policy"] = "ppo_clip"; h.str("policy_loss_type") == "dual_clip" {
+		if h.str("policy_loss_type") == "dual_clip" {
 			f["policy"], p["dual_cap"] = "dual_clip", h.num("clip_ratio_c")
 		}
 		clip()
@@ -359,18 +318,17 @@ func skyRLMethod(h hyper, rows int) Method {
 			p["tau_neg"] = h.num("tau_neg")
 		}
 	case "skyrl_rollout_is":
-		f["policy"], f["ratio"] = "-stop(ratio*(ratio >= 1 - clip_low and ratio <= 1 + clip_high))*A*logp", "exp(logp - old)"
+		f["policy"] = "rollout_is_band"
 		clip()
 	case "skyrl_dppo":
-		f["policy"] = "-A*ratio*(A == 0 or tv_near)"
+		f["policy"] = "dppo_tv_ratio"
 		if h.str("dppo_type") == "binary_kl" {
-			f["policy"] = "-A*ratio*(A == 0 or kl_near)"
+			f["policy"] = "dppo_kl_ratio"
 		}
-		f["ratio"] = "exp(logp - old)"
 		p["move_low"], p["move_high"] = h.num("delta_low"), h.num("delta_high")
 	}
 	if h.str("anchor") == "rollout" {
-		f["ratio"] = "exp(logp - old)"
+		f["ratio"] = "rollout_ratio"
 	}
 	skyRLWeight(h, p, f)
 	x := "weight*policy"
@@ -388,37 +346,35 @@ func skyRLMethod(h hyper, rows int) Method {
 	default:
 		f["loss"], p["max_length"] = "fixed_length("+x+", max_length)", h.num("max_seq_len")
 	}
-	return Method{Parameters: p, Formulas: f}
+	return known(t, "skyrl", p, f)
 }
 
 // skyRLWeight is its corrections of the sampler and masks.
 func skyRLWeight(h hyper, p map[string]float64, f map[string]string) {
 	var weights []string
-	bound := func(name, key string) string {
-		p[name] = h.num(key)
-		return name
+	add := func(part string, numbers map[string]string) {
+		weights = append(weights, part)
+		for name, key := range numbers {
+			p[name] = h.num(key)
+		}
 	}
 	switch h.str("off_tis_ratio_type") {
 	case "token":
-		weights = append(weights, "min(exp(start - old), "+bound("tis_cap", "off_token_tis_ratio_clip_high")+")")
+		add("tis", map[string]string{"is_high": "off_token_tis_ratio_clip_high"})
 	case "sequence":
-		weights = append(weights, "min(exp(sum(start - old)), "+bound("tis_cap", "off_sequence_tis_ratio_clip_high")+")")
-	}
-	inside := func(x, low, high string) {
-		weights = append(weights, fmt.Sprintf("(%[1]s >= %[2]s and %[1]s <= %[3]s)", x, low, high))
+		add("tis_sequence", map[string]string{"is_high": "off_sequence_tis_ratio_clip_high"})
 	}
 	switch h.str("off_sequence_mask_metric") {
 	case "geometric":
-		inside("exp(mean(start - old))", bound("geo_low", "off_geo_mask_low"), bound("geo_high", "off_geo_mask_high"))
+		add("geometric_near", map[string]string{"geometric_low": "off_geo_mask_low", "geometric_high": "off_geo_mask_high"})
 	case "product":
-		inside("exp(sum(start - old))", bound("product_low", "off_product_mask_low"), bound("product_high", "off_product_mask_high"))
+		add("product_near", map[string]string{"product_low": "off_product_mask_low", "product_high": "off_product_mask_high"})
 	}
 	if h.has("off_outlier_token_is_threshold_low") {
-		low, high := bound("outlier_low", "off_outlier_token_is_threshold_low"), bound("outlier_high", "off_outlier_token_is_threshold_high")
-		weights = append(weights, fmt.Sprintf("(default(lowest(exp(start - old)) >= %s and highest(exp(start - old)) <= %s, true))", low, high))
+		add("outlier_near", map[string]string{"outlier_low": "off_outlier_token_is_threshold_low", "outlier_high": "off_outlier_token_is_threshold_high"})
 	}
 	if h.has("off_token_mask_is_threshold_low") {
-		inside("exp(start - old)", bound("token_low", "off_token_mask_is_threshold_low"), bound("token_high", "off_token_mask_is_threshold_high"))
+		add("token_near", map[string]string{"near_low": "off_token_mask_is_threshold_low", "near_high": "off_token_mask_is_threshold_high"})
 	}
 	if len(weights) > 0 {
 		f["weight"] = strings.Join(weights, "*")

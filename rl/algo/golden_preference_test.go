@@ -50,7 +50,7 @@ func TestFormulasPreference(t *testing.T) {
 		if strings.Contains(g.Note, "float32") {
 			f = f.wider(1e-5, 1e-6) // the file's float32_inside
 		}
-		switch g.family() {
+		switch g.Family() {
 		case "kto":
 			kto(t, f, g)
 			return
@@ -61,24 +61,20 @@ func TestFormulasPreference(t *testing.T) {
 			crossEntropy(t, f, g)
 			return
 		}
-		s := pairs(t, f, f.Batches[g.Batch])
+		s := pairs(t, f, g.In)
 		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{}}
 		h := g.Hyper
-		switch g.family() {
+		switch g.Family() {
 		case "dpo":
 			s.dpo(h, &m)
 		case "cpo":
-			cpo(h, &m)
+			m = cpo(t, h)
 		default:
 			m = known(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil)
 		}
-		m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*plain, best)", "my/rejected": "batch_mean(beta*plain, not best)", "my/accuracy": "prompts_mean(group_at(plain, best) > group_at(plain, not best))",
-			"my/margin": "prompts_mean(beta*apart(plain))", "my/chosen_nats": "batch_mean(nats, best)", "my/rejected_nats": "batch_mean(nats, not best)"}
-		if g.family() == "cpo" {
-			m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*score, best)", "my/rejected": "batch_mean(beta*score, not best)"}
-		}
-		if g.family() == "orpo" {
-			m.Metrics = nil
+		if g.Family() == "dpo" {
+			m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*plain, best)", "my/rejected": "batch_mean(beta*plain, not best)", "my/accuracy": "prompts_mean(group_at(plain, best) > group_at(plain, not best))",
+				"my/margin": "prompts_mean(beta*apart(plain))", "my/chosen_nats": "batch_mean(nats, best)", "my/rejected_nats": "batch_mean(nats, not best)"}
 		}
 		g.Out["dlogp"] = mustJSON(t, append(value[[]row](t, g.Out, "dlogp_chosen"), value[[]row](t, g.Out, "dlogp_rejected")...))
 		s.sameUpdate(g, m, map[string]string{"rewards/chosen": "my/chosen", "rewards/rejected": "my/rejected", "rewards/accuracies": "my/accuracy", "rewards/margins": "my/margin",
@@ -133,40 +129,29 @@ func (s *step) dpo(h hyper, m *Method) {
 }
 
 // cpo is TRL's CPOTrainer.
-func cpo(h hyper, m *Method) {
-	p, f := m.Parameters, m.Formulas
-	p["beta"] = h.num("beta")
-	score := "sum(logp)"
+func cpo(t *testing.T, h hyper) Method {
+	p := map[string]float64{"beta": h.num("beta"), "cpo_alpha": h.num("cpo_alpha")}
+	f := map[string]string{"pair": map[string]string{"simpo": "simpo", "sigmoid": "cpo", "hinge": "cpo_hinge", "ipo": "cpo_ipo"}[h.str("loss_type")]}
+	score, sum := "sum_score", "sum(logp)"
 	if h.str("sequence_logp") == "mean" {
-		score = "mean(logp)"
+		score, sum = "mean_score", "mean(logp)"
 	}
 	if h.num("alphapo_alpha") != 0 {
-		score, p["alphapo_alpha"] = "alphapo("+score+")", h.num("alphapo_alpha")
+		f[score], p["alphapo_alpha"] = "alphapo("+sum+")", h.num("alphapo_alpha")
 	}
-	f["score"] = score
-	x := "beta*apart(score)"
-	switch h.str("loss_type") {
-	case "simpo":
+	if f["pair"] == "simpo" {
 		p["margin"] = h.num("simpo_gamma")
-		x += " - margin"
-		fallthrough
-	case "sigmoid":
+	}
+	if f["pair"] == "simpo" || f["pair"] == "cpo" {
 		p["smooth"] = h.num("label_smoothing")
-		f["pair"] = fmt.Sprintf("-(1 - smooth)*log_sigmoid(%[1]s) - smooth*log_sigmoid(-(%[1]s))", x)
-	case "hinge":
-		f["pair"] = "max(0, 1 - beta*apart(score))"
-	case "ipo":
-		f["pair"] = "square(apart(score) - 1/(2*beta))"
 	}
-	f["loss"] = "prompt_mean(pair)"
-	if h.num("cpo_alpha") != 0 {
-		p["cpo_alpha"] = h.num("cpo_alpha")
-		f["loss"] += " + cpo_alpha*token_mean(-logp, best)"
-	}
+	m := known(t, "cpo", p, f)
+	m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*" + score + ", best)", "my/rejected": "batch_mean(beta*" + score + ", not best)"}
+	return m
 }
 
 func kto(t *testing.T, f *goldenFile, g *golden) {
-	h, in := g.Hyper, f.inputs(g)
+	h, in := g.Hyper, g.In
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	s.tokens("logp", matrix(t, in, "logp"))
 	s.tokens("ref", matrix(t, in, "ref_logp"))
@@ -192,7 +177,7 @@ func kto(t *testing.T, f *goldenFile, g *golden) {
 }
 
 func sft(t *testing.T, f *goldenFile, g *golden) {
-	h, in := g.Hyper, f.inputs(g)
+	h, in := g.Hyper, g.In
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	s.tokens("logp", matrix(t, in, "logp"))
 	m := known(t, map[string]string{"nll": "sft", "dft": "dft"}[h.str("loss_type")], nil, nil)
@@ -205,7 +190,7 @@ func sft(t *testing.T, f *goldenFile, g *golden) {
 // crossEntropy is sft from logits: the loss's derivative by the log-prob goes on
 // to the logits as 1 - p of the label and -p of the others.
 func crossEntropy(t *testing.T, f *goldenFile, g *golden) {
-	in := f.inputs(g)
+	in := g.In
 	logits, labels := matrix(t, in, "logits"), value[[]int](t, in, "labels")
 	var logp, mask []float64
 	all := make([][]float64, len(logits))

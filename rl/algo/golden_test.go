@@ -48,7 +48,7 @@ func newStep(t *testing.T, f *goldenFile, mask [][]float64, groups []int) *step 
 // lossStep is the step of a case of the loss files.
 func lossStep(t *testing.T, f *goldenFile, g *golden) (*step, map[string]json.RawMessage) {
 	t.Helper()
-	in := f.inputs(g)
+	in := g.In
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	s.tokens("logp", matrix(t, in, "logp"))
 	if in["ref_logp"] != nil {

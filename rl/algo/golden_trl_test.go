@@ -228,7 +228,7 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 func TestFormulasTRLAdvantages(t *testing.T) {
 	formulasOf(t, "trl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
-		in := f.inputs(g)
+		in := g.In
 		rewards := matrix(t, in, "rewards")
 		weights := value[row](t, map[string]json.RawMessage{"w": mustJSON(t, h["reward_weights"])}, "w")
 		var groups []int
@@ -407,8 +407,11 @@ func (s *step) samePart(u *Update, name string, want [][]float64) {
 // adaptiveEntropy follows TRL's controller: a state whose next value is a formula.
 func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
-	batches := value[[]map[string]json.RawMessage](t, f.inputs(g), "micro_batches")
-	coef, per := h.num("start"), int(h.num("gradient_accumulation_steps"))
+	batches := value[[]map[string]json.RawMessage](t, g.In, "micro_batches")
+	m := known(t, "adaptive_entropy", map[string]float64{"entropy_target": h.num("target"), "entropy_move": h.num("delta"), "entropy_least": h.num("min"), "entropy_most": h.num("max")}, nil)
+	m.State["entropy_coef"] = State{Start: h.num("start"), Next: m.State["entropy_coef"].Next}
+	per := int(h.num("gradient_accumulation_steps"))
+	var states States
 	for i, want := range value[[]map[string]json.RawMessage](t, g.Out, "steps") {
 		var mask, entropy [][]float64
 		for _, b := range batches[i*per : (i+1)*per] {
@@ -416,22 +419,19 @@ func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
 		}
 		s := newStep(t, f, mask, nil)
 		s.tokens("entropy", entropy)
-		s.add("coef", formula.Column{Level: formula.Run, V: []float64{coef}})
-		u := s.update(Method{Parameters: map[string]float64{"target": h.num("target"), "move": h.num("delta"), "least": h.num("min"), "most": h.num("max")},
-			Formulas: map[string]string{"loss": "token_mean(entropy)", "following": "clip(coef + if(batch_token_mean(entropy) < target, move, -move), least, most)"}})
-		c, err := u.Part("following")
-		if err != nil {
-			t.Fatal(err)
+		for _, name := range []string{"logp", "start"} {
+			s.tokens(name, mask)
 		}
-		coef = c.V[0]
-		f.same(t, "entropy_coef", coef, value[float64](t, want, "entropy_coef"))
+		s.completions("A", ones(len(mask)))
+		s.moved(m, &states, nil, true)
+		f.same(t, "entropy_coef", states.Values["entropy_coef"][""].Value, value[float64](t, want, "entropy_coef"))
 	}
 }
 
 // maskTruncated holds the tokens that a filter leaves: keep is TRL's option, and
 // whether a completion was cut off is told by its last token.
 func maskTruncated(t *testing.T, f *goldenFile, g *golden) {
-	h, in := g.Hyper, f.inputs(g)
+	h, in := g.Hyper, g.In
 	want := matrix(t, g.Out, "loss_mask")
 	tools := matrix(t, in, "tool_mask")
 	var mask [][]float64

@@ -11,31 +11,14 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// verlLoss is an aggregation mode of verl over x: rows without tokens are left
-// out, 1e-8 is added to the length of a row, and counts may be those of all
-// processes.
-func verlLoss(h hyper, x string, width int, p map[string]float64) string {
-	p["processes"] = h.or("dp_size", 1)
-	rows := "batch_count(tokens > 0)*processes"
-	if h.has("global_batch_size") && strings.HasPrefix(h.str("agg"), "seq") {
-		p["rows"], rows = h.num("global_batch_size"), "rows"
+// verlLoss is an aggregation mode of verl by name, with the counts of all processes.
+func verlLoss(h hyper, width int, p map[string]float64) string {
+	name := map[string]string{"token-mean": "verl_tokens", "token-sum": "verl_token_sum", "seq-mean-token-sum": "verl_sums", "seq-mean-token-mean": "verl_sequences"}[h.str("agg")]
+	if name == "" {
+		name, p["length_scale"] = "verl_fixed", h.or("loss_scale_factor", float64(width))
 	}
-	switch h.str("agg") {
-	case "token-mean":
-		tokens := "batch_token_count(true)*processes"
-		if h.has("batch_num_tokens") {
-			p["token_count"], tokens = h.num("batch_num_tokens"), "token_count"
-		}
-		return fmt.Sprintf("token_sum(%s)*processes/(%s)", x, tokens)
-	case "token-sum":
-		return fmt.Sprintf("token_sum(%s)*processes", x)
-	case "seq-mean-token-sum":
-		return fmt.Sprintf("token_sum(%s)*processes/(%s)", x, rows)
-	case "seq-mean-token-mean":
-		return fmt.Sprintf("token_sum((%s)/(tokens + 1e-8))*processes/(%s)", x, rows)
-	}
-	p["max_length"] = h.or("loss_scale_factor", float64(width))
-	return fmt.Sprintf("token_sum(%s)*processes/(%s)/max_length", x, rows)
+	counted(h, p, name)
+	return name
 }
 
 // verlMethod is a loss of verl as a method, with its names of the metrics.
@@ -46,10 +29,10 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 	near := func() {
 		p["move_low"], p["move_high"], p["dppo_cap"] = h.num("clip_ratio_low"), h.num("clip_ratio_high"), h.num("clip_ratio_c")
 	}
-	f["log_ratio"] = "clip(logp - start, -20, 20)"
+	plain := func() { f["log_ratio"] = "logp - start" }
 	switch h.str("loss_mode") {
 	case "vanilla":
-		f["policy"], p["dual_cap"] = "dual_clip", h.num("clip_ratio_c")
+		p["dual_cap"] = h.num("clip_ratio_c")
 		clip()
 		metrics["actor/pg_clipfrac_lower"] = "policy/dual_clip_share"
 	case "dppo_tv", "dppo_kl":
@@ -57,7 +40,7 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 		near()
 	case "gspo":
 		f["policy"] = "gspo_verl"
-		delete(f, "log_ratio")
+		plain()
 		clip()
 	case "sapo":
 		f["policy"], p["tau_pos"], p["tau_neg"] = "sapo", h.num("tau_pos"), h.num("tau_neg")
@@ -69,10 +52,10 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 		f["policy"], p["ratio_low"], p["ratio_high"] = "cispo", 1-h.num("clip_ratio_low"), 1+h.num("clip_ratio_high")
 	case "dro":
 		f["policy"], p["beta"] = "dro", h.num("dro_beta")
-		delete(f, "log_ratio")
+		plain()
 	case "kl_cov":
 		f["policy"], p["kl_share"], p["cov_coef"] = "kl_cov", h.num("kl_cov_ratio"), h.num("ppo_kl_coef")
-		delete(f, "log_ratio")
+		plain()
 		metrics["actor/ppo_kl"] = "policy/abs_log_ratio"
 	case "clip_cov":
 		f["policy"], p["cov_share"], p["cov_low"], p["cov_high"] = "clip_cov", h.num("clip_cov_ratio"), h.num("clip_cov_lb"), h.num("clip_cov_ub")
@@ -80,25 +63,20 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 	case "geo_mean":
 		f["policy"] = "gmpo_verl"
 		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_high_share", "policy/clip_low_share"
-		delete(f, "log_ratio")
+		plain()
 		clip()
 	}
-	x := "policy"
 	if h.has("is_weights") {
-		if f["weight"] = "is_weights"; h.str("loss_mode") == "geo_mean" {
-			f["weight"] = "exp(sum(log(is_weights))/(tokens + 1e-8))"
-		}
-		x = "weight*policy"
+		f["weight"] = "is_weights"
 	}
-	f["loss"] = verlLoss(h, x, width, p)
-	if h.str("loss_mode") == "geo_mean" {
-		f["loss"] = "seq_mean(" + x + ")"
-		delete(p, "processes")
-		for _, name := range []string{"rows", "token_count", "max_length"} {
-			delete(p, name)
-		}
+	if h.str("loss_mode") != "geo_mean" {
+		f["loss"] = verlLoss(h, width, p)
+		return known(t, "verl", p, f), metrics
 	}
-	return known(t, "grpo", p, f), metrics
+	if f["loss"] = "seq_mean(weight*policy)"; h.has("is_weights") {
+		f["weight"] = "geometric_weight(is_weights)"
+	}
+	return known(t, "verl", p, f), metrics
 }
 
 func TestFormulasVerlPolicyLosses(t *testing.T) {
@@ -161,57 +139,45 @@ func (s *step) verlBypass(g *golden, start [][]float64) {
 	h := g.Hyper
 	s.tokens("start", start)
 	c := hyper(h["rollout_correction"].(map[string]any))
-	p, f := map[string]float64{}, map[string]string{}
-	x := "policy"
+	p, f := map[string]float64{}, map[string]string{"log_ratio": "cut_rollout_log_ratio"}
 	metrics := map[string]string{"actor/ppo_kl": "policy/update_kl"}
 	if c.str("loss_type") == "reinforce" {
 		f["policy"] = "reinforce"
 		if c.has("rollout_is") {
-			f["weight"], x = verlWeight(c, p), "weight*policy"
+			f["weight"] = verlWeight(c, p)
 		}
 	} else {
-		f["log_ratio"] = "clip(logp - old, -20, 20)"
-		f["policy"], p["dual_cap"], p["clip_low"], p["clip_high"] = "dual_clip", h.num("clip_ratio_c"), h.num("clip_ratio_low"), h.num("clip_ratio_high")
+		p["dual_cap"], p["clip_low"], p["clip_high"] = h.num("clip_ratio_c"), h.num("clip_ratio_low"), h.num("clip_ratio_high")
 		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_fraction", "policy/dual_clip_share"
 	}
 	if c.has("rollout_rs") {
 		f[keepPart] = verlKeep(c)
 	}
-	f["loss"] = "token_mean(" + x + ")"
 	if h.str("agg") == "seq-mean-token-sum" {
-		f["loss"] = "seq_sum(" + x + ", own)"
+		f["loss"] = "seq_sum(weight*policy, own)"
 	}
-	if c.str("loss_type") == "reinforce" {
-		f["log_ratio"] = "clip(logp - old, -20, 20)"
-	}
-	s.sameUpdate(g, known(s.t, "grpo", p, f), metrics)
+	s.sameUpdate(g, known(s.t, "verl", p, f), metrics)
 }
 
-// verlWeight is verl's correction of the sampler: a number is a cap, "a_b" are
-// bounds outside of which the weight is 0.
+// verlWeight is the name of verl's correction of the sampler: a number is a cap, "a_b" are bounds
+// outside of which the weight is 0.
 func verlWeight(h hyper, p map[string]float64) string {
-	u := "exp(clip(start - old, -20, 20))"
-	mean := "batch_token_sum(w)/(batch_token_count(true) + 1e-8)" // verl's mean of tokens
+	names, normalised := [2]string{"tis_verl", "icepop_verl"}, "normalised_verl(%s)"
 	if h.str("rollout_is") == "sequence" {
-		u, mean = "exp(clip(sum(start - old), -20, 20))", "batch_mean(w*tokens/(tokens + 1e-8), tokens > 0)"
+		names, normalised = [2]string{"tis_sequence_verl", "sequence_mask_verl"}, "normalised_sequence_verl(%s)"
 	}
-	weight := "min(" + u + ", is_high)"
-	if text := h.str("rollout_is_threshold"); strings.Contains(text, "_") {
-		low, high, _ := strings.Cut(text, "_")
+	name := names[0]
+	if low, high, two := strings.Cut(h.str("rollout_is_threshold"), "_"); two {
+		name = names[1]
 		p["is_low"], _ = strconv.ParseFloat(low, 64)
 		p["is_high"], _ = strconv.ParseFloat(high, 64)
-		weight = fmt.Sprintf("u = %s; u*(u >= is_low and u <= is_high)", u)
 	} else {
 		p["is_high"] = h.num("rollout_is_threshold")
 	}
 	if h.has("rollout_is_batch_normalize") {
-		weight = strings.Replace(weight, "u*(", "w = u*(", 1)
-		if !strings.Contains(weight, "w = ") {
-			weight = "w = " + weight
-		}
-		weight += "; w/(" + mean + ")"
+		return fmt.Sprintf(normalised, name)
 	}
-	return weight
+	return name
 }
 
 // verlKeep is verl's rejection: several of level and estimator, each with bounds.
@@ -222,18 +188,16 @@ func verlKeep(h hyper) string {
 		bound := bounds[min(i, len(bounds)-1)]
 		at := strings.LastIndex(option, "_")
 		level, kind := option[:at], option[at+1:]
-		const x = "clip(start - old, -20, 20)"
-		k := map[string]string{"k1": x, "k2": "square(" + x + ")/2", "k3": "(expm1(" + x + ") - " + x + ")"}[kind]
-		k = fmt.Sprintf(map[string]string{"token": "%s", "seq_sum": "sum(%s)", "seq_mean": "mean(%s)", "seq_max": "highest(%s)"}[level], k)
+		gap := fmt.Sprintf(map[string]string{"token": "%s", "seq_sum": "sum(%s)", "seq_mean": "mean(%s)", "seq_max": "highest(%s)"}[level], "gap_"+kind)
 		if kind != "k1" {
-			all = append(all, fmt.Sprintf("default(%s <= %s, true)", k, bound))
+			all = append(all, fmt.Sprintf("at_most(%s, %s)", gap, bound))
 			continue
 		}
 		low, high, two := strings.Cut(bound, "_")
 		if !two {
 			low, high = "1/"+low, low
 		}
-		all = append(all, fmt.Sprintf("default(near_k1(%s, %s, %s), true)", k, low, high))
+		all = append(all, fmt.Sprintf("between_k1(%s, %s, %s)", gap, low, high))
 	}
 	return strings.Join(all, " and ")
 }
@@ -241,7 +205,7 @@ func verlKeep(h hyper) string {
 func TestFormulasVerlRolloutCorrection(t *testing.T) {
 	formulasOf(t, "verl_rollout_correction", func(t *testing.T, f *goldenFile, g *golden) {
 		h := g.Hyper
-		in := f.inputs(g)
+		in := g.In
 		s := newStep(t, f, matrix(t, in, "mask"), nil)
 		s.tokens("start", matrix(t, in, "old_logp"))
 		s.tokens("old", matrix(t, in, "sampler_logp"))
@@ -271,7 +235,7 @@ func TestFormulasVerlRolloutCorrection(t *testing.T) {
 
 func TestFormulasVerlMisc(t *testing.T) {
 	formulasOf(t, "verl_misc", func(t *testing.T, f *goldenFile, g *golden) {
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		if h.str("op") == "kl_controller" {
 			klController(t, f, g)
 			return
@@ -317,8 +281,8 @@ func TestFormulasVerlMisc(t *testing.T) {
 			}
 			return
 		}
-		parts["loss"] = verlLoss(h, "policy", len(s.mask[0]), p)
-		m := Method{Parameters: p, Formulas: parts}
+		parts["loss"] = verlLoss(h, len(s.mask[0]), p)
+		m := Method{}.With(p, parts, nil)
 		if h.str("op") != "value" {
 			s.sameUpdate(g, m, nil)
 			return
@@ -362,27 +326,60 @@ func (s *step) verlWhiten(g *golden, in map[string]json.RawMessage) {
 	}
 }
 
-// klController follows verl's adaptive KL: a state whose next value is a formula.
+// klController follows verl's adaptive KL: the state of the preset.
 func klController(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
-	coef, want := h.num("init"), value[row](t, g.Out, "coef")
-	for i, kl := range value[row](t, f.inputs(g), "kl") {
-		s := newStep(t, f, [][]float64{{1}}, nil)
-		s.add("coef", formula.Column{Level: formula.Run, V: []float64{coef}})
-		s.add("kl", formula.Column{Level: formula.Run, V: []float64{kl}})
-		u := s.update(Method{Parameters: map[string]float64{"target": h.num("target"), "horizon": h.num("horizon"), "n_steps": h.num("n_steps")},
-			Formulas: map[string]string{"loss": "coef*(1 + clip(kl/target - 1, -0.2, 0.2)*n_steps/horizon)"}})
-		var err error
-		if coef, _, err = u.Loss(); err != nil {
-			t.Fatal(err)
+	m := known(t, "adaptive_kl", map[string]float64{"kl_target": h.num("target"), "kl_horizon": h.num("horizon"), "kl_count": h.num("n_steps")}, map[string]string{"kl_seen": "kl"})
+	m.State["kl_coef"] = State{Start: h.num("init"), Next: m.State["kl_coef"].Next}
+	want := value[row](t, g.Out, "coef")
+	var states States
+	for i, kl := range value[row](t, g.In, "kl") {
+		s := newStep(t, f, [][]float64{{1, 1}}, nil)
+		for _, name := range []string{"logp", "old", "start", "ref"} {
+			s.tokens(name, [][]float64{{-1, -2}})
 		}
-		f.same(t, "coef", coef, want[i])
+		s.completions("reward", []float64{1})
+		s.add("kl", formula.Column{Level: formula.Run, V: []float64{kl}})
+		s.moved(m, &states, nil, false)
+		f.same(t, "kl_coef", states.Values["kl_coef"][""].Value, want[i])
 	}
+}
+
+// moved takes the step and moves the states of a method, by what reads values of now or by the
+// others; keys are those of its groups. It returns the values of the step.
+func (s *step) moved(m Method, states *States, keys []string, now bool) *StepValues {
+	s.t.Helper()
+	a, err := m.Compile(s.facts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	of := func(string) []string { return keys }
+	for name, c := range states.Columns(a, of) {
+		if err := s.table.Add(name, c); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	v, err := a.Step(s.table)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	table := v.Table
+	if now {
+		u, err := v.Update(nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		table = u.Table
+	}
+	if err := states.Move(a, table, of, now); err != nil {
+		s.t.Fatal(err)
+	}
+	return v
 }
 
 func TestFormulasVerlAdvantages(t *testing.T) {
 	formulasOf(t, "verl_advantages", func(t *testing.T, f *goldenFile, g *golden) {
-		h, in := g.Hyper, f.inputs(g)
+		h, in := g.Hyper, g.In
 		groups := value[[]int](t, in, "groups")
 		s := newStep(t, f, matrix(t, in, "mask"), groups)
 		pay := matrix(t, in, "rewards")
@@ -551,7 +548,7 @@ func (s *step) sameVerl(g *golden, m Method, reward []float64, groups []int) {
 // verlEntropy takes the entropies of logits, and the loss's derivative by them on
 // to the logits: dH/dlogit = -p*(log p + H).
 func verlEntropy(t *testing.T, f *goldenFile, g *golden) {
-	in := f.inputs(g)
+	in := g.In
 	logits := value[[][]row](t, in, "logits")
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	entropy, logp := make([][]float64, len(logits)), make([][][]float64, len(logits))
@@ -573,7 +570,8 @@ func verlEntropy(t *testing.T, f *goldenFile, g *golden) {
 	f.sameMatrix(t, "token_entropy", entropy, matrix(t, g.Out, "token_entropy"))
 	s.tokens("entropy", entropy)
 	p := map[string]float64{}
-	u := s.update(Method{Parameters: p, Formulas: map[string]string{"loss": verlLoss(g.Hyper, "entropy", len(s.mask[0]), p)}})
+	parts := map[string]string{"policy": "entropy", "loss": verlLoss(g.Hyper, len(s.mask[0]), p)}
+	u := s.update(Method{}.With(p, parts, nil))
 	loss, slopes, err := u.Loss()
 	if err != nil {
 		t.Fatal(err)

@@ -76,6 +76,56 @@ func TestAdvantageIdentities(t *testing.T) {
 	}
 }
 
+// TestPresetIdentities: presets that a paper says are equal at some point have equal gradients there.
+func TestPresetIdentities(t *testing.T) {
+	same := map[string]string{"advantage": "dr_grpo", "loss": "seq_mean(weight*policy + penalty)"}
+	for name, c := range map[string]struct {
+		tokens int
+		moved  float64
+		a, b   Method
+	}{
+		"RLOO is 4/3 of mean-centred in groups of 4": {3, 1, known(t, "rloo", nil, nil), known(t, "rloo", nil, map[string]string{"advantage": "4/3*dr_grpo"})},
+		"GSPO at one token is PPO": {1, 1, known(t, "gspo", map[string]float64{"clip_low": 0.2, "clip_high": 0.2}, nil),
+			known(t, "grpo", map[string]float64{"clip_low": 0.2, "clip_high": 0.2}, nil)},
+		"the clip at ratio 1 is REINFORCE": {3, 0, known(t, "grpo", nil, same), known(t, "reinforce", nil, same)},
+		"CISPO at ratio 1 is REINFORCE":    {3, 0, known(t, "cispo", nil, same), known(t, "reinforce", nil, same)},
+	} {
+		step := func(m Method) []float64 {
+			return slopesOf(t, plainStep(t, rand.New(rand.NewPCG(8, 8)), c.tokens, c.moved), m)
+		}
+		x, y := step(c.a), step(c.b)
+		for i := range x {
+			if math.Abs(x[i]-y[i]) > roundings(12) {
+				t.Errorf("%s: the gradient of token %d is %v and %v", name, i, x[i], y[i])
+			}
+		}
+	}
+	// Two prompts whose rates are so far apart that the beta density fitted to them is (1, 1).
+	far := func(m Method) []float64 {
+		s := newStep(t, &goldenFile{}, [][]float64{ones(2), ones(2), ones(2), ones(2)}, []int{0, 0, 1, 1})
+		for _, name := range []string{"logp", "old", "start"} {
+			s.tokens(name, [][]float64{{-1, -2}, {-3, -1}, {-2, -2}, {-1, -1}})
+		}
+		s.completions("reward", []float64{0, 0.2, 1, 0.8})
+		return slopesOf(t, s, m)
+	}
+	plain := map[string]string{"advantage": "dr_grpo", "loss": "token_mean(weight*policy + penalty)"}
+	for i, x := range far(known(t, "bnpo", nil, nil)) {
+		if y := far(known(t, "reinforce", nil, plain))[i]; math.Abs(x-y) > roundings(12) || y == 0 {
+			t.Errorf("bnpo at (1, 1): the gradient of token %d is %v, that of REINFORCE with a baseline %v", i, x, y)
+		}
+	}
+}
+
+func slopesOf(t *testing.T, s *step, m Method) []float64 {
+	t.Helper()
+	_, slopes, err := s.update(m).Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slopes["logp"].V
+}
+
 // TestLonePrompt: BNPO fits nothing to a single prompt, so its density is 1.
 func TestLonePrompt(t *testing.T) {
 	s := newStep(t, &goldenFile{}, [][]float64{ones(2), ones(2), ones(2), ones(2)}, []int{0, 0, 0, 0})

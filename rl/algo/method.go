@@ -35,10 +35,10 @@ type Method struct {
 }
 
 // LibraryPart is a named formula that others may use: an advantage, a surrogate,
-// a KL form, a correction, a filter, a preference loss.
+// a KL form, a correction, a filter, a normaliser, a preference loss.
 type LibraryPart struct {
 	Name       string             `toml:"-"` // with its arguments, if it takes any
-	Kind       string             `toml:"-"` // the part that it is meant for: advantage, policy, penalty, weight, keep, preference or ready
+	Kind       string             `toml:"-"` // the part that it is meant for: advantage, policy, penalty, weight, keep, loss, preference or ready
 	Formula    string             `toml:"formula"`
 	Paper      string             `toml:"paper"`
 	Differs    string             `toml:"differs"`
@@ -105,7 +105,6 @@ func Library() []LibraryPart { return slices.Clone(presetTexts().library) }
 // absentMethods are methods of other trainers that are no preset, with what to write.
 var absentMethods = map[string]string{
 	"aot": "AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair",
-	"rae": `take another preset and write advantage = "reward - baseline", with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`,
 }
 
 // ErrUnknownMethod is of a name that neither presets nor, as far as is known, other trainers have.
@@ -121,13 +120,13 @@ func LoadMethod(name string) (Method, error) {
 	if !ok {
 		return Method{}, fmt.Errorf("preset %q %w; accepted: %s", name, ErrUnknownMethod, strings.Join(MethodNames(), ", "))
 	}
-	m.Parameters, m.Formulas, m.Metrics = merged(m.Parameters, nil), merged(m.Formulas, nil), merged(m.Metrics, nil)
+	m.Parameters, m.Formulas, m.Metrics, m.State = merged(m.Parameters, nil), merged(m.Formulas, nil), merged(m.Metrics, nil), merged(m.State, nil)
 	return m, nil
 }
 
 // With is the method with some parameters, formulas and metrics put in place of its own
 // or beside them. A formula may take the place of a parameter and a number that of a
-// formula.
+// formula, a named one too.
 func (m Method) With(parameters map[string]float64, formulas, metrics map[string]string) Method {
 	m.Formulas = merged(m.Formulas, formulas)
 	m.Metrics = merged(m.Metrics, metrics)
@@ -135,7 +134,8 @@ func (m Method) With(parameters map[string]float64, formulas, metrics map[string
 	own := map[string]float64{}
 	for name, value := range parameters {
 		_, part := m.Formulas[name]
-		if _, trainers := defaultParts[name]; part || trainers {
+		_, trainers := defaultParts[name]
+		if part || trainers || slices.ContainsFunc(presetTexts().library, func(p LibraryPart) bool { return p.Name == name }) {
 			m.Formulas[name] = strconv.FormatFloat(value, 'g', -1, 64)
 			continue
 		}

@@ -56,7 +56,8 @@ func TestLibrary(t *testing.T) {
 		case call:
 			m.Formulas["extra"] = map[string]string{
 				"standard": "standard(reward)", "whiten": "whiten(reward)", "token_whiten": "token_whiten(old)", "token_whiten_n": "token_whiten_n(old)", "token_whiten_verl": "token_whiten_verl(old)",
-				"beta_weight": "beta_weight(reward, 1, 1)", "batch_normalised": "batch_normalised(old)", "near_k1": "near_k1(old, 0.5, 2)", "apart": "apart(reward)", "canon": "canon(reward > 0.5)", "alphapo": "alphapo(reward)",
+				"beta_weight": "beta_weight(reward, 1, 1)", "batch_normalised": "batch_normalised(old)", "near_k1": "near_k1(old, 0.5, 2)", "apart": "apart(reward)", "canon": "canon(reward > 0.5)", "alphapo": "alphapo(reward)", "of_most": "of_most(tokens)", "nemo_centred": "nemo_centred(reward)", "nemo_scaled": "nemo_scaled(reward)", "nemo_others": "nemo_others(reward)", "nemo_others_scaled": "nemo_others_scaled(reward)",
+				"nemo_whiten": "nemo_whiten(reward)", "bnpo_at": "bnpo_at(1, 1)", "normalised_verl": "normalised_verl(old)", "normalised_sequence_verl": "normalised_sequence_verl(mean(old))", "geometric_weight": "geometric_weight(exp(old))", "at_most": "at_most(old, 0)", "between_k1": "between_k1(old, 0.5, 2)",
 			}[name]
 		case p.Kind == "preference" || p.Kind == "ready":
 			m.Formulas["extra"] = p.Name

@@ -161,6 +161,6 @@ func update(t *model.Trainer, seqs []model.Sequence, weight func(sequence int) f
 	if err != nil {
 		return err
 	}
-	_, err = t.Step(model.AdamW{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+	_, err = t.Step(model.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 	return err
 }

@@ -257,7 +257,7 @@ func updater(dev gpu.Device, s Shape) (trainer, func() error, error) {
 			err = t.Backward(weights)
 		}
 		if err == nil {
-			_, err = t.Step(model.AdamW{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+			_, err = t.Step(model.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 		}
 		return errors.Join(err, dev.Wait())
 	}, nil

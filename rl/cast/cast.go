@@ -57,7 +57,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 		return err
 	}
 	p.fresh = c.Folder == ""
-	var options []model.TrainerOption
+	options := []model.TrainerOption{model.Optimizes(s.optimizes...)}
 	if r.Recompute {
 		options = append(options, model.Recompute)
 	}

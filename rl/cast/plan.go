@@ -22,6 +22,7 @@ const ProbeProblems = 128
 type sizes struct {
 	positions int // longest sequence, tokens
 	trainRows int // rows of one batch of the trainer
+	optimizes []model.Rule
 	engine    model.EngineOptions
 }
 
@@ -31,6 +32,9 @@ func sizesOf(r *recipe.Recipe) sizes {
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
+		if st.Kind != recipe.KindEval {
+			s.optimizes = append(s.optimizes, model.Rule(st.Optimizer.Rule))
+		}
 		switch st.Kind {
 		case recipe.KindSFT, recipe.KindPreference:
 			longest = max(longest, st.SFT.MaxTokens)
@@ -103,7 +107,7 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
-	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter,
+	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes,
 		ValueHead: b.roles["value head"], Average: b.roles["average"], Reference: b.roles["reference"], Engine: &s.engine})
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)

@@ -69,7 +69,7 @@ func (p *Policy) Rows() int { return p.rows }
 
 // Update changes the weights by the gradient, which it clears, and returns the
 // gradient's norm.
-func (p *Policy) Update(h model.AdamW) (norm float64, err error) {
+func (p *Policy) Update(h model.Optimizer) (norm float64, err error) {
 	p.rows = p.trainer.Rows()
 	if norm, err = p.trainer.Step(h); err == nil {
 		p.version++

@@ -10,6 +10,7 @@ import (
 // Text is a text and the tokens that it stands behind.
 type Text struct {
 	Behind []int
+	IDs    []int // of the text; nil: those of Text
 	Text   string
 	Lack   string // why there is no text; "" where there is
 }
@@ -20,8 +21,8 @@ type Scored struct {
 	Why      string    // there are none; "" where there are
 }
 
-// ScoreOf computes the log-probs of the tokens of texts, in their order: by the policy as it is now ("policy"), by the reference ("ref") or by the average
-// of the policy ("ema"). A text that no model can score has none, and a reason: it is
+// ScoreOf computes the log-probs of the tokens of texts, in their order: by the policy as it is
+// now ("policy"), by the reference ("ref") or by the average of the policy ("ema"). A text that no model can score has none, and a reason: it is
 // not there, has no tokens, or is too long.
 func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 	out := make([]Scored, len(texts))
@@ -29,7 +30,10 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 	seen := map[string]int{} // equal questions are asked once
 	place := make([]int, len(texts))
 	for i, t := range texts {
-		ids, err := c.Tokenizer().Encode(t.Text)
+		ids, err := t.IDs, error(nil)
+		if ids == nil {
+			ids, err = c.Tokenizer().Encode(t.Text)
+		}
 		why := &out[i].Why
 		switch n := len(t.Behind) + len(ids); {
 		case t.Lack != "":

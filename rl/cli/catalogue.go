@@ -22,15 +22,16 @@ type catalogue struct {
 	command string // "tasks"
 	kind    string // "task"
 	names   func() []string
-	entry   func(name string) string // the name of the entry for other spellings; nil: there are none
+	entries func(name string) []string // the names of the entries for other spellings; nil: there are none
+	without func(name string) error    // why a thing that is known has no entry; nil: there is none such
 }
 
 var (
 	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
-	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entry: recipeOf}
+	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entries: recipesOf, without: waiting}
 	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames}
-	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entry: metricEntry}
+	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entries: metricEntry}
 
 	// Where a task is asked for, a recipe may be given, whose task is meant.
 	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), presets.Names()...) }}
@@ -43,6 +44,11 @@ func (k catalogue) check(name string) error {
 	known := k.names()
 	if slices.Contains(known, name) {
 		return nil
+	}
+	if k.without != nil {
+		if err := k.without(name); err != nil {
+			return err
+		}
 	}
 	return usage(hint.Unknown(k.kind, name, known, "rlzero "+k.command))
 }
@@ -81,14 +87,19 @@ func (k catalogue) lister(usage, example string, list func(*cli.Context) error, 
 				if err != nil {
 					return err
 				}
-				name := args[0]
-				if k.entry != nil {
-					name = k.entry(name)
+				names := args
+				if k.entries != nil {
+					names = k.entries(args[0])
 				}
-				if err := k.check(name); err != nil {
-					return err
+				for _, name := range names {
+					if err := k.check(name); err != nil {
+						return err
+					}
+					if err := show(c, name); err != nil {
+						return err
+					}
 				}
-				return show(c, name)
+				return nil
 			},
 		}},
 	}
@@ -127,22 +138,26 @@ func taskNames() []string {
 	return names
 }
 
-// recipeOf is the recipe of a system for its id, the first if it has several.
-func recipeOf(name string) string {
+// recipesOf are the recipes of a system for its id.
+func recipesOf(name string) []string {
+	var all []string
 	for _, p := range presets.All() {
 		if slices.Contains(p.Systems, name) {
-			return p.Name
+			all = append(all, p.Name)
 		}
 	}
-	return name
+	if all == nil {
+		return []string{name}
+	}
+	return all
 }
 
 // metricEntry is eval/pass@K for eval/pass@8.
-func metricEntry(name string) string {
+func metricEntry(name string) []string {
 	if m, ok := metrics.Find(name); ok {
-		return m.Name
+		return []string{m.Name}
 	}
-	return name
+	return []string{name}
 }
 
 func metricNames() []string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,13 +13,15 @@ import (
 )
 
 const recipesHelp = `Lists the recipes of the program: examples to start from, then published systems in
-miniature, by what they are about. With a text, those that have all of its words in
-their name, what they say of themselves, their paper, or the names and ids of their
-systems. Systems without a recipe are listed with what it waits for.
+miniature, by what they are about (their field). With the name of a field, what each of
+its recipes does. With another text, those that have all of its words in their name, what
+they say of themselves, their paper, or the names and ids of their systems; systems
+without a recipe are listed with the reason.
 
 Examples:
    rlzero recipes
    rlzero recipes length
+   rlzero recipes entropy bonus
    rlzero recipes 001-001
    rlzero recipes show countdown-tiny
    rlzero recipes show 001-001`
@@ -32,12 +35,16 @@ func recipesCommand() *cli.Command {
 				Text string `json:"text"`
 			}{entryOf(p), p.Text})
 		}
-		_, err := fmt.Fprint(c.App.Writer, p.Text)
+		text := p.Text
+		if name != c.Args().First() { // of a system, which may have several
+			text = "# " + name + "\n" + text
+		}
+		_, err := fmt.Fprint(c.App.Writer, text)
 		return err
 	}
 	list := func(c *cli.Context) error { return listRecipes(c, c.Args().Slice()) }
 	command := recipeCatalogue.lister("list or search the built-in recipes, show one, list the keys of recipes", "countdown-tiny", list, show)
-	command.ArgsUsage = "[TEXT | show NAME | keys]"
+	command.ArgsUsage = "[FIELD | TEXT | show NAME | keys]"
 	command.Description = recipesHelp
 	command.Subcommands = append(command.Subcommands, &cli.Command{
 		Name: searchCommand, Usage: "list the recipes that have a text", ArgsUsage: "TEXT", Description: recipesHelp, Flags: []cli.Flag{jsonFlag}, Action: list,
@@ -66,8 +73,15 @@ func listRecipes(c *cli.Context, words []string) error {
 	for _, s := range presets.Systems() {
 		called[s.ID] = s.Name
 	}
+	all := presets.All()
+	field := func(p presets.Preset) bool { return len(words) == 1 && p.Field == words[0] }
+	if slices.ContainsFunc(all, field) {
+		all, words = slices.DeleteFunc(slices.Clone(all), func(p presets.Preset) bool { return !field(p) }), nil
+	} else if len(words) == 0 && !c.Bool("json") {
+		return printFields(c.App.Writer, all)
+	}
 	var found []presets.Preset
-	for _, p := range presets.All() {
+	for _, p := range all {
 		text := []string{p.Name, p.Field, p.About, p.Paper}
 		for _, id := range p.Systems {
 			text = append(text, id, called[id])
@@ -108,6 +122,40 @@ func hasAll(text string, words []string) bool {
 		}
 	}
 	return true
+}
+
+// waiting tells why a published system has no recipe; nil: it has one, or is not known.
+func waiting(id string) error {
+	for _, s := range presets.Systems() {
+		if s.ID == id && s.Waits != "" {
+			return usagef("system %s, %s, has no recipe; the reason: %s", s.ID, s.Name, s.Waits)
+		}
+	}
+	return nil
+}
+
+// printFields lists the examples with what they are about, and the names of the others by field.
+func printFields(w io.Writer, all []presets.Preset) error {
+	examples := slices.IndexFunc(all, func(p presets.Preset) bool { return p.Field != "" })
+	if err := printRecipes(w, all[:examples], nil); err != nil {
+		return err
+	}
+	const width = 100
+	var out strings.Builder
+	column := 0
+	for i, p := range all[examples:] {
+		if i == 0 || p.Field != all[examples+i-1].Field {
+			fmt.Fprintf(&out, "\npublished systems: %s", p.Field)
+			column = width
+		}
+		if column += len(p.Name) + 1; column > width {
+			out.WriteString("\n  ")
+			column = len(p.Name) + 3
+		}
+		out.WriteString(" " + p.Name)
+	}
+	_, err := fmt.Fprintf(w, "%s\nrlzero recipes FIELD or TEXT says what they do: rlzero recipes %s\n", strings.TrimPrefix(out.String(), "\n"), all[examples].Field)
+	return err
 }
 
 func printRecipes(w io.Writer, found []presets.Preset, waiting []presets.System) error {

@@ -14,6 +14,6 @@ var absent = map[string]string{
 	"jsd":              "whole distributions are not kept; k1, k2 and k3 judge by the drawn token",
 	"batch_place":      "nothing sorts the values of a batch; group_rank orders those of a group",
 	"aot":              "nothing sorts the margins of the batch, as AOT asks; the losses of preference look at each pair",
-	"rae":              `write reward - baseline, with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`,
+	"rae":              `write preset = "rae", with by = "row.NAME" in its state baseline for a column that names the role`,
 	"writer":           "one policy writes all completions of a stage",
 }

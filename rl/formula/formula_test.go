@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 		"jsd(logp, 0.5)":               "there is no jsd: whole distributions are not kept; k1, k2 and k3 judge by the drawn token",
 		"batch_place(reward)":          "there is no batch_place: nothing sorts the values of a batch; group_rank orders",
 		"aot":                          "there is no aot: nothing sorts the margins",
-		"rae":                          "there is no rae: write reward - baseline, with a state",
+		"rae":                          "there is no rae: write preset = \"rae\"",
 		"group_quantile(reward, logp)": "takes a constant",
 	} {
 		_, err := Compile(Text{Parts: map[string]string{"f": text}}, d.facts)

@@ -9,6 +9,46 @@ import (
 	"github.com/rlzero/rlzero/rl/settings"
 )
 
+// rule is how a step is made of the gradient: those of torch.optim, as package model has them.
+type rule struct {
+	Rule      string     `toml:"rule" choice:"adamw,adam,amsgrad,sgd" about:"how a step is made of the gradient: adamw (arXiv 1711.05101); adam (arXiv 1412.6980), whose weight_decay is a part of the gradient; amsgrad (arXiv 1904.09237), AdamW by the largest second moment so far, in half as much memory again; sgd, in half the memory, at learning rates far above those of adamw"`
+	Betas     [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
+	Eps       float64    `toml:"eps" range:"(0,1)" about:"added to the root of the second moment"`
+	Momentum  float64    `toml:"momentum" range:"[0,1)" about:"what a step of sgd keeps of the one before"`
+	Dampening float64    `toml:"dampening" range:"[0,1]" about:"what the gradient's share in the momentum is below 1, after the first step"`
+	Nesterov  bool       `toml:"nesterov" about:"sgd takes the gradient and the momentum that it leads to"`
+}
+
+// ruledBy are the rules that a key changes.
+var ruledBy = map[string][]string{
+	"betas":     {"adamw", "adam", "amsgrad"},
+	"eps":       {"adamw", "adam", "amsgrad"},
+	"momentum":  {"sgd"},
+	"dampening": {"sgd"},
+	"nesterov":  {"sgd"},
+}
+
+// ruled checks that every key of the optimizer's rule does something.
+func (d decoder) ruled(s *Stage, given map[string]any, at settings.Path) {
+	o, p := &s.Optimizer, at.With("optimizer")
+	table, _ := given["optimizer"].(map[string]any)
+	plain := stageDefaults(s.Kind).Optimizer.rule
+	for i, f := range settings.Fields(&o.rule) {
+		by, at := ruledBy[f.Key], p.With(f.Key)
+		if _, there := table[f.Key]; there && by != nil && !slices.Contains(by, o.Rule) && f.Value() != settings.Fields(&plain)[i].Value() {
+			d.Fail(at, "%s = %s would do nothing: it goes with rule = %s, and rule is %q", d.Name(at), f.Text(), strings.Join(by, ", "), o.Rule)
+		}
+	}
+	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
+		at := p.With("nesterov")
+		d.Fail(at, "%s = true needs momentum above 0 and dampening 0; they are %v and %v", d.Name(at), o.Momentum, o.Dampening)
+	}
+	if o.Dampening != 0 && o.Momentum == 0 {
+		at := p.With("dampening")
+		d.Fail(at, "%s = %v would do nothing: momentum is 0", d.Name(at), o.Dampening)
+	}
+}
+
 // curve is how the learning rate goes on after the warm-up: the schedules of transformers'
 // get_scheduler, as package schedule has them.
 type curve struct {

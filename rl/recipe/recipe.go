@@ -177,7 +177,7 @@ type Stage struct {
 	SFT             `in:"sft"`
 	RL              `in:"rl"`
 	CheckpointEvery int       `toml:"checkpoint_every" in:"sft,preference,rl" range:"[0,inf)" unit:"steps" about:"steps between two checkpoints; 0: only at the end of the stage"`
-	Optimizer       Optimizer `toml:"optimizer" in:"sft,preference,rl" about:"AdamW (arXiv 1711.05101) with clipping of the global gradient norm"`
+	Optimizer       Optimizer `toml:"optimizer" in:"sft,preference,rl" about:"how the weights follow the gradient: AdamW (arXiv 1711.05101) or another rule, with clipping of the global gradient norm"`
 	Sampling        Sampling  `toml:"sampling" in:"rl" about:"how completions are sampled"`
 	Refill          struct {
 		Tries int `toml:"tries" range:"[0,64]" about:"how often a step draws other problems in place of groups that the formula keep refuses; refused groups are then not part of the step. 0: never, and they stay in its statistics"`
@@ -229,7 +229,7 @@ type RL struct {
 // Sampling says how completions are drawn.
 type Sampling struct {
 	Temperature         float64 `toml:"temperature" range:"(0,100]" about:"divides the logits, in sampler and trainer alike"`
-	TopK                int     `toml:"top_k" range:"[0,inf)" unit:"tokens" about:"sample from the k most likely tokens; 0: off"`
+	TopK                int     `toml:"top_k" range:"[0,inf)" unit:"tokens" about:"sample from the k most likely tokens and those as likely as the k-th; 0: off"`
 	TopP                float64 `toml:"top_p" range:"(0,1]" about:"sample from the most likely tokens whose probabilities sum to this; 1: off"`
 	MinP                float64 `toml:"min_p" range:"[0,1)" about:"sample from the tokens that are at least min_p times as likely as the most likely one; 0: off"`
 	MaxCompletionTokens int     `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens" about:"longest completion, with its end token; default: the length of the task's answers, if they have one"`
@@ -253,16 +253,15 @@ func (r *Recipe) Stops(st *Stage) Sampling {
 	return Sampling{}
 }
 
-// Optimizer is AdamW (arXiv 1711.05101) with clipping of the global gradient
-// norm.
+// Optimizer is how the weights follow the gradient, with clipping of its norm.
 type Optimizer struct {
-	LR          float64    `toml:"lr" range:"[0,10]" about:"learning rate"`
-	ValueLR     float64    `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
-	WarmupSteps int        `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
-	Betas       [2]float64 `toml:"betas" range:"[0,1)" about:"decay of the first and of the second moment"`
-	Eps         float64    `toml:"eps" range:"(0,1)" about:"added to the root of the second moment"`
-	WeightDecay float64    `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only"`
-	ClipNorm    float64    `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
+	rule
+	LR          float64 `toml:"lr" range:"[0,10]" about:"learning rate"`
+	ValueLR     float64 `toml:"value_lr" in:"rl" range:"[0,10]" about:"learning rate of the value head, for methods that read value; it follows the same schedule; 0: lr"`
+	WarmupSteps int     `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
+	WeightDecay float64 `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only; with rule = adam or sgd it is a part of the gradient"`
+	ClipNorm    float64 `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
+	ClipBy      string  `toml:"clip_by" choice:"l2,l1,largest" about:"the norm that clip_norm is of and optim/grad_norm shows: the root of the sum of squares, the sum without signs, or the largest element"`
 	curve       `in:"preference,rl"`
 }
 
@@ -279,7 +278,7 @@ func defaults() Recipe {
 // kinds stay zero.
 func stageDefaults(kind string) Stage {
 	s := Stage{Kind: kind, Name: kind}
-	adamW := Optimizer{Betas: [2]float64{0.9, 0.99}, Eps: 1e-8, ClipNorm: 1}
+	adamW := Optimizer{rule: rule{Rule: "adamw", Betas: [2]float64{0.9, 0.99}, Eps: 1e-8}, ClipNorm: 1, ClipBy: "l2"}
 	switch kind {
 	case KindSFT:
 		s.SFT = SFT{BatchSize: 32, UntilValid: 0.5, TestEvery: 50, HoldSteps: 1500, DecaySteps: 500, FinalLRShare: 0.1, ShowShare: 0.25}

@@ -111,6 +111,8 @@ func TestRoundTrip(t *testing.T) {
 			scramble(r, s, s.Kind)
 			if s.Kind != KindEval {
 				scramble(r, &s.Optimizer, s.Kind)
+				s.Optimizer.rule = stageDefaults(s.Kind).Optimizer.rule // whose keys go together
+				s.Optimizer.Rule, s.Optimizer.Betas[1] = "amsgrad", r.Float64()
 			}
 			s.Name = fmt.Sprintf("s-%d", i)
 			if s.Kind == KindRL {
@@ -276,7 +278,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"kind", `kind = "sft"`, `kind = "sfd"`, `FILE:23:1: stage.warm-up.kind = "sfd" is not known; did you mean sft? (accepted: sft, preference, rl, eval)`},
 	{"no kind", `kind = "sft"`, ``, "FILE:21:3: stage 0 has no kind; accepted: sft, preference, rl, eval"},
 	{"preset", `preset = "grpo"`, `preset = "gpro"`, `FILE:36:1: stage.rl.algorithm.preset = "gpro" is not known; did you mean grpo? (accepted: ` + strings.Join(algo.MethodNames(), ", ") + ")"},
-	{"preset of another trainer", `preset = "grpo"`, `preset = "rae"`, `FILE:36:1: stage.rl.algorithm.preset: there is no preset rae: take another preset and write advantage = "reward - baseline", with a state baseline by = "row.NAME" for the role and next = "0.95*baseline + 0.05*batch_mean(reward)"`},
+	{"preset of another trainer", `preset = "grpo"`, `preset = "aot"`, `FILE:36:1: stage.rl.algorithm.preset: there is no preset aot: AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair`},
 	{"task", `name = "countdown"`, `name = "countdwn"`, `FILE:15:1: task.name = "countdwn" is not known; did you mean countdown? (rlzero tasks lists them all)`},
 	{"formula", "token_mean(weight*policy)", "token_mean(weight*polcy)", "FILE:38:1: stage.rl.algorithm.loss: column 19: unknown name polcy; did you mean policy?"},
 	{"formula of the preset", "clip_high = 0.28", "dynamic = \"reward\"\nkeep = \"dynamic\"", "FILE:38:1: stage.rl.algorithm.keep: a number where a condition is wanted; write a comparison, such as group_std(reward) > 0"},
@@ -484,6 +486,28 @@ func TestScheduleKeys(t *testing.T) {
 		_, err := Load("countdown-tiny", []string{"stage.rl.steps=6", "stage.rl.optimizer={warmup_steps = 2, " + set + "}"})
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", set, err, want)
+		}
+	}
+}
+
+// TestOptimizerRules: a key of another rule than the one in force is refused.
+func TestOptimizerRules(t *testing.T) {
+	for set, want := range map[string]string{
+		`rule = "sgd", momentum = 0.9, nesterov = true`: "",
+		`rule = "amsgrad", betas = [0.9, 0.95]`:         "",
+		`rule = "adam", clip_by = "largest"`:            "",
+		`rule = "sgd", eps = 1e-6`:                      `optimizer.eps = 1e-06 would do nothing: it goes with rule = adamw, adam, amsgrad, and rule is "sgd"`,
+		`momentum = 0.9`:                                `optimizer.momentum = 0.9 would do nothing: it goes with rule = sgd, and rule is "adamw"`,
+		`rule = "sgd", nesterov = true`:                 "nesterov = true needs momentum above 0 and dampening 0; they are 0 and 0",
+		`rule = "sgd", dampening = 0.1`:                 "dampening = 0.1 would do nothing: momentum is 0",
+		`rule = "muon"`:                                 "rule",
+		`clip_by = "l3"`:                                "clip_by",
+	} {
+		for _, stage := range []string{"warm-up", "rl"} {
+			_, err := Load("countdown-tiny", []string{"stage." + stage + ".optimizer={" + set + "}"})
+			if want == "" && err != nil || want != "" && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s of %s: %v, want %s", set, stage, err, want)
+			}
 		}
 	}
 }

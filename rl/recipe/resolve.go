@@ -327,6 +327,9 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if s.Kind != KindEval && known || t["algorithm"] != nil {
 		d.algorithm(s, t, at)
 	}
+	if d.Failed() == before && s.Kind != KindEval {
+		d.ruled(s, t, at)
+	}
 	if d.Failed() == before && (s.Kind == KindRL || s.Kind == KindPreference) {
 		d.rate(s, t, at)
 	}

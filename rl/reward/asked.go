@@ -11,13 +11,13 @@ import (
 )
 
 // Ask is what a formula wants of a model: the log-probs of a text's tokens behind each
-// completion or its prompt, as one number.
+// completion or its prompt, or of the completion's own without its prompt, as one number.
 type Ask struct {
 	Column string // of the answer in [Completion.Asked]
-	After  string // "prompt" or "completion"
+	After  string // "prompt", "completion", or "nothing": the completion's tokens behind an end token
 	Model  string // "policy", "ref" or "ema"
 	text   string // in quotes, or row.NAME
-	of     func(logprobs []float64) float64
+	of     func(texts [][]float64) []float64
 }
 
 // Answer is what a model said about a completion.
@@ -34,21 +34,77 @@ var scores = []fact{
 		"perplexity of the reference answer as a reward: NOVER, arXiv 2505.16022"),
 	score("mean_probability_of", "", "the mean of the probabilities of the text's tokens, which one unlikely token does not make small, as it does their product exp(score_of(...)). Costs a forward pass",
 		"RLPR, arXiv 2506.18254, equation 3"),
+	score("telling_score_of", "nats", "the mean log-prob of the text's tokens, each weighted by how far its log-prob differs between the completions of the prompt (standard deviation at its place): tokens that are as likely behind every completion tell nothing. Costs a forward pass",
+		"R3 of DRO, arXiv 2506.13351"),
+	{formula.Fact{Name: "score_alone", Level: formula.Completion, Unit: "nats", Takes: []formula.Argument{asked},
+		Meaning: "mean log-prob of the completion's own tokens without its prompt, behind an end token alone: exp(score_alone(policy) - mean(old)) is how many times likelier a token is without the prompt. Costs a forward pass",
+		Source:  "self-aligned reward: SAR, arXiv 2509.05489"}, answers},
 }
 
-// folds make the number of a fact of the log-probs of a text's tokens, of which there is at
-// least one.
-var folds = map[string]func(logprobs []float64) float64{
-	"score_of":      sum,
-	"mean_score_of": func(logprobs []float64) float64 { return sum(logprobs) / float64(len(logprobs)) },
-	"mean_probability_of": func(logprobs []float64) float64 {
+// asked is the model that is asked.
+var asked = formula.Argument{Name: "model", Names: []string{"policy", "ref", "ema"}}
+
+// folds make the numbers of a fact of the log-probs of texts' tokens, of which each text has at
+// least one. The texts are those of the completions of one prompt.
+var folds = map[string]func(texts [][]float64) []float64{
+	"score_of":      each(sum),
+	"mean_score_of": each(average),
+	"mean_probability_of": each(func(logprobs []float64) float64 {
 		total := 0.0
 		for _, x := range logprobs {
 			total += math.Exp(x)
 		}
 		return total / float64(len(logprobs))
-	},
+	}),
+	"telling_score_of": telling,
+	"score_alone":      each(average),
 }
+
+// each makes a number of each text.
+func each(of func(logprobs []float64) float64) func(texts [][]float64) []float64 {
+	return func(texts [][]float64) []float64 {
+		out := make([]float64, len(texts))
+		for i, logprobs := range texts {
+			out[i] = of(logprobs)
+		}
+		return out
+	}
+}
+
+// telling is the mean of each text's log-probs, weighted by their standard deviation at that
+// place over the texts; where there is none, the plain mean.
+func telling(texts [][]float64) []float64 {
+	longest := 0
+	for _, logprobs := range texts {
+		longest = max(longest, len(logprobs))
+	}
+	weights := make([]float64, longest)
+	for place := range weights {
+		var here []float64
+		for _, logprobs := range texts {
+			if place < len(logprobs) {
+				here = append(here, logprobs[place])
+			}
+		}
+		m, squares := average(here), 0.0
+		for _, x := range here {
+			squares += (x - m) * (x - m)
+		}
+		weights[place] = math.Sqrt(squares / max(1, float64(len(here)-1)))
+	}
+	return each(func(logprobs []float64) float64 {
+		total, all := 0.0, 0.0
+		for place, x := range logprobs {
+			total, all = total+weights[place]*x, all+weights[place]
+		}
+		if all == 0 {
+			return average(logprobs)
+		}
+		return total / all
+	})(texts)
+}
+
+func average(v []float64) float64 { return sum(v) / float64(len(v)) }
 
 func sum(v []float64) float64 {
 	total := 0.0
@@ -59,25 +115,25 @@ func sum(v []float64) float64 {
 }
 
 func score(name, unit, meaning, source string) fact {
-	return fact{
-		formula.Fact{Name: name, Level: formula.Completion, Unit: unit, Meaning: meaning, Source: source,
-			Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, {Name: "model", Names: []string{"policy", "ref", "ema"}}}},
-		func(b *batch, call formula.Call) formula.Column {
-			out := b.column()
-			for i := range out.V {
-				answer, asked := b.Completions[i].Asked[call.Column()]
-				switch {
-				case !asked:
-					unscore(out, i, call.Fact+": no model was asked")
-				case answer.Why != "":
-					unscore(out, i, call.Fact+": "+answer.Why)
-				default:
-					out.V[i] = answer.Value
-				}
-			}
-			return out
-		},
+	return fact{formula.Fact{Name: name, Level: formula.Completion, Unit: unit, Meaning: meaning, Source: source,
+		Takes: []formula.Argument{{Name: "text", Text: true}, {Name: "after", Names: []string{"prompt", "completion"}}, asked}}, answers}
+}
+
+// answers is the column of what a model said.
+func answers(b *batch, call formula.Call) formula.Column {
+	out := b.column()
+	for i := range out.V {
+		answer, known := b.Completions[i].Asked[call.Column()]
+		switch {
+		case !known:
+			unscore(out, i, call.Fact+": no model was asked")
+		case answer.Why != "":
+			unscore(out, i, call.Fact+": "+answer.Why)
+		default:
+			out.V[i] = answer.Value
+		}
 	}
+	return out
 }
 
 // Asks lists what models are asked for before [Program.Score].
@@ -101,17 +157,22 @@ func asksOf(p *formula.Program) []Ask {
 	var out []Ask
 	for _, c := range p.Calls() {
 		if slices.ContainsFunc(scores, func(f fact) bool { return f.Name == c.Fact }) {
-			out = append(out, Ask{Column: c.Column(), text: c.Arguments[0], After: c.Arguments[1], Model: c.Arguments[2], of: folds[c.Fact]})
+			ask := Ask{Column: c.Column(), Model: c.Arguments[len(c.Arguments)-1], After: "nothing", of: folds[c.Fact]}
+			if len(c.Arguments) > 1 {
+				ask.text, ask.After = c.Arguments[0], c.Arguments[1]
+			}
+			out = append(out, ask)
 		}
 	}
 	return out
 }
 
-// Of is the number that the formula reads, of the log-probs of the text's tokens, nats, of
-// which there is at least one.
-func (a Ask) Of(logprobs []float64) float64 { return a.of(logprobs) }
+// Of are the numbers that the formula reads, of the log-probs of texts' tokens, nats: one text
+// for each completion of a prompt that has one, with at least one token.
+func (a Ask) Of(texts [][]float64) []float64 { return a.of(texts) }
 
-// Text is the text whose log-prob is asked for; why says why a row has none.
+// Text is the text whose log-prob is asked for, where it is not the completion; why says why a
+// row has none.
 func (a Ask) Text(row verify.Problem) (text, why string) {
 	if key, ok := strings.CutPrefix(a.text, "row."); ok {
 		return row.Text(key)

@@ -217,9 +217,21 @@ func TestAsked(t *testing.T) {
 		t.Errorf("%+v, error %v", s, err)
 	}
 	for text, want := range map[string]float64{"score_of": -3, "mean_score_of": -1.5, "mean_probability_of": (math.Exp(-1) + math.Exp(-2)) / 2} {
-		if got := AsksOf(text+"(row.answer, prompt, ref)", nil); len(got) != 1 || got[0].Of([]float64{-1, -2}) != want {
+		if got := AsksOf(text+"(row.answer, prompt, ref)", nil); len(got) != 1 || got[0].Of([][]float64{{-1, -2}})[0] != want {
 			t.Errorf("%s: %+v, want %v", text, got, want)
 		}
+	}
+	// The first place is as likely behind both completions: it does not count. Where no place tells
+	// anything, the mean of all does.
+	tells := AsksOf("telling_score_of(row.answer, completion, policy)", nil)[0]
+	if got := tells.Of([][]float64{{-1, -2}, {-1, -4}}); !sameAll(got, []float64{-2, -4}) {
+		t.Errorf("telling_score_of: %v", got)
+	}
+	if got := tells.Of([][]float64{{-1, -2}, {-1, -2}}); !sameAll(got, []float64{-1.5, -1.5}) {
+		t.Errorf("telling_score_of of equal ones: %v", got)
+	}
+	if got := AsksOf("score_alone(ref)", nil); len(got) != 1 || got[0].After != "nothing" || got[0].Model != "ref" || got[0].Of([][]float64{{-1, -2}})[0] != -1.5 {
+		t.Errorf("score_alone: %+v", got)
 	}
 	if got := AsksOf("if(right(form), score_of(row.answer, prompt, ref), 0)", form); len(got) != 1 || got[0].Model != "ref" {
 		t.Errorf("%+v", got)

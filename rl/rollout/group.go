@@ -51,7 +51,7 @@ type Drawn struct {
 // Params say how tokens are drawn.
 type Params struct {
 	Temperature float64 // divides the logits; 0: the most likely token
-	TopK        int     // the k most likely tokens; 0: off
+	TopK        int     // the k most likely tokens and those as likely as the k-th; 0: off
 	TopP        float64 // the most likely tokens with this probability together; 0 or 1: off
 	MinP        float64 // tokens at least this share as likely as the likeliest; 0: off
 	MaxTokens   int     // new tokens at most

@@ -1,17 +1,13 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,13 +17,11 @@ import (
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/metrics"
-	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/settings"
-	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/rl/train"
 	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )
@@ -42,54 +36,45 @@ var setByTest = []string{
 }
 
 const (
-	ratioIsOne = "one update of a rollout has the ratio 1: the clipped ratio has the gradient of the log-prob"
+	noRatio    = "one update of a rollout has the ratio 1: the clipped ratio has the gradient of the log-prob"
 	rareRatio  = "a ratio beyond 3 does not come in two steps"
 	allBelow   = "no advantage is above 0"
 	groupsOf4  = "the rates of groups of 4 are multiples of a quarter"
 	oneToken   = "an answer of the test's task is one token, which has no beginning to give"
 	later      = "it acts after the tenth step"
-	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
-	oneDomain  = "the test's task has one domain"
-	noPair     = "a group without a pair has no loss in any case"
+	imitated   = "a step of imitation at the test's rate leaves no group with a signal"
+	firstVote  = "there are votes from the second step on, in which the policy is still the reference"
+	slowLevel  = "two steps hardly move the level"
 	noWords    = "the tiny model writes no words: rewards are equal"
+	fourth     = "it acts from the fourth step on"
+	noneSolved = "two steps solve none of the hardest problems: no advantage differs from 0"
+	noPair     = "a group without a pair has no loss in any case"
 )
 
 // doesNotAct says why a key of a recipe makes no difference here, in one of its stages at
 // least. Listed keys are tried as well: one that acts, or that is not changed, has to go.
 var doesNotAct = map[string]string{
-	"rloo algorithm.policy":                      ratioIsOne,
-	"reinforce-moving-baseline algorithm.policy": ratioIsOne,
-	"refalign algorithm.policy":                  ratioIsOne,
-	"greedy-rollout-baseline algorithm.policy":   ratioIsOne,
+	"rloo algorithm.policy":                      noRatio,
+	"reinforce-moving-baseline algorithm.policy": noRatio,
+	"refalign algorithm.policy":                  noRatio,
+	"greedy-rollout-baseline algorithm.policy":   noRatio,
 	"dler algorithm.policy":                      rareRatio,
 	"da-dler algorithm.policy":                   rareRatio,
 	"negative-only algorithm.clip_high":          allBelow,
 	"nsr algorithm.clip_high":                    allBelow,
 	"balanced-filtering algorithm.rate_low":      groupsOf4,
-	"one-shot-rlvr algorithm.clip_high":          ratioIsOne,
-	"parallel-r1 algorithm.clip_high":            ratioIsOne,
-	"bleuberi algorithm.clip_high":               ratioIsOne,
 	"laser-d algorithm.state.easy":               "no group of the second step is right that often",
 	"remix replay.max_age":                       "two steps make no group that old",
 	"remix replay.size":                          "two steps do not fill the store",
 	"empo algorithm.keep":                        groupsOf4,
 	"rubicon algorithm.keep":                     "graded rewards leave no group uniform",
-	"rlcr algorithm.clip_high":                   noWords,
-	"reasoning-patterns algorithm.clip_high":     noWords,
-	"guru reward":                                oneDomain,
-	"guru algorithm.clip_high":                   ratioIsOne,
-	"one-domain reward":                          oneDomain,
-	"one-domain algorithm.clip_high":             ratioIsOne,
-	"acereason reward":                           oneDomain,
-	"acereason algorithm.clip_high":              ratioIsOne,
-	"synlogic algorithm.state.level":             "two steps move the level by less than a term",
+	"synlogic algorithm.state.level":             slowLevel,
 	"drive algorithm.clip_high":                  noneSolved,
 	"crew-dpo algorithm.keep":                    noPair,
 	"agent-rlvr algorithm.keep":                  noPair,
 	"light-if algorithm.policy":                  rareRatio,
 	"ppo-plus-plus second_chance":                oneToken,
 	"ppo-plus-plus numbers.prefix_share":         oneToken,
-	"ssrl algorithm.clip_high":                   ratioIsOne,
 	"ghpo second_chance":                         oneToken,
 	"ghpo numbers.prefix_share":                  oneToken,
 	"sparkle second_chance":                      oneToken,
@@ -98,10 +83,26 @@ var doesNotAct = map[string]string{
 	"drpo algorithm.prefer":                      "two steps bring no group with two right answers of different lengths",
 	"rlpr algorithm.keep":                        later,
 	"rlpr algorithm.state.spread":                later,
+	"b-star algorithm.balance":                   fourth,
+	"b-star algorithm.state.cool":                fourth,
+	"b-star algorithm.state.plain":               fourth,
+	"b-star algorithm.state.hot":                 fourth,
+	"soft-verdict algorithm.policy":              noRatio,
+	"clpo second_chance":                         oneToken,
+	"sasr algorithm.state.now":                   imitated,
+	"int algorithm.clip_high":                    "the first stage imitates, without a ratio",
+	"raif algorithm.clip_high":                   noRatio,
+	"rlcr algorithm.keep":                        noWords,
+	"sasr algorithm.clip_high":                   imitated,
+	"trapo algorithm.state.earlier":              "two steps make no two visits before the last one",
+	"co-reward algorithm.penalty":                firstVote,
+	"co-reward algorithm.beta":                   firstVote,
+	"gain-rl algorithm.state.level":              slowLevel,
+	"self-certainty reward":                      "the value that it names is read by the metrics alone",
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -177,59 +178,6 @@ func (a *acting) acts(want []string, c change) bool {
 	})
 }
 
-// warmModel is the checkpoint of a tiny model that knows answers of several lengths, half of
-// them right.
-func warmModel(t *testing.T, dev gpu.Device) string {
-	t.Helper()
-	train := func(r *recipe.Recipe, err error) string {
-		must(t, err)
-		sum, err := Train(t.Context(), Options{Opened: opened(t, r), Dir: t.TempDir(), Device: dev, Show: &bytes.Buffer{}})
-		must(t, err)
-		return sum.Checkpoint
-	}
-	words := train(recipe.Load("chain-sum-tiny", []string{easyTask, "model.layers=1", "model.width=24", "model.heads=1", "model.head_dim=24", "model.mlp=48",
-		"stage.rl.skip=true", "stage.warm-up.batch_size=1", "stage.warm-up.hold_steps=1", "stage.warm-up.decay_steps=1", "stage.warm-up.checkpoint_every=0"}))
-	easy, err := recipe.Load("chain-sum-tiny", []string{easyTask})
-	must(t, err)
-	family := easy.Task.Demonstrator()
-	var rows strings.Builder
-	draw := random.At(1, random.Stream(random.Draw, 0), 0)
-	for range 512 {
-		row := family.Draw(draw, tasks.Train)
-		working, err := family.Demonstration(draw, row)
-		must(t, err)
-		working = working[4*draw.Between(0, 3):] // without the first steps
-		line, err := json.Marshal(map[string]string{"question": row.Question, "completion": working})
-		must(t, err)
-		rows.Write(append(line, '\n'))
-	}
-	data := filepath.Join(t.TempDir(), "rows.jsonl")
-	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
-	return train(recipe.Parse("warm.toml", "[model]\npath = "+strconv.Quote(words)+"\n[task]\ndata = "+strconv.Quote(data)+`
-[[stage]]
-kind = "sft"
-batch_size = 16
-max_tokens = 40
-hold_steps = 250
-decay_steps = 20
-test_every = 1000
-checkpoint_every = 0
-optimizer = {lr = 1e-2}
-`, nil))
-}
-
-// rowsOfAll is a file of rows with what the recipes that learn from rows read.
-func rowsOfAll(t *testing.T) string {
-	t.Helper()
-	var rows strings.Builder
-	for i := range 32 {
-		fmt.Fprintf(&rows, `{"prompt":"say %[1]d","completion":"%[4]s","chosen":"%[4]s","rejected":"no","reward":%[2]v,"value":0.5,"right":%[3]d}`+"\n", i, float64(i%5)/4, i%2, strings.Repeat("7", 1+i%4))
-	}
-	data := filepath.Join(t.TempDir(), "rows.jsonl")
-	must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
-	return data
-}
-
 // acting is a recipe that is made small.
 type acting struct {
 	t     *testing.T
@@ -293,6 +241,9 @@ func (m *remembered) Sample(ctx context.Context, requests []rollout.Request) ([]
 // small makes two steps of every stage that the recipe changes, and leaves out the others.
 func (a *acting) small(full *recipe.Recipe, start, rows string) {
 	a.sets = []string{easyTask, "model={path = " + strconv.Quote(start) + "}", "micro_batch_tokens=2048", "sampler_sequences=128"}
+	if full.Task.FromData() {
+		a.sets[0] = "task={verifier = \"task:chain_sum\", eval_problems = 1, eval_samples = 1, max_prompt_tokens = 24, data = " + strconv.Quote(easyRows(a.t)) + "}"
+	}
 	if !full.Samples() {
 		a.sets = []string{"task={held_out = 0.2, data = " + strconv.Quote(rows) + "}", "model={path = " + strconv.Quote(chatModel(a.t)) + "}"}
 	}
@@ -319,10 +270,13 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 		if st.Numbers.MaxCompletionTokens != "" {
 			set(`numbers.max_completion_tokens="8"`)
 		}
+		if st.Numbers.GroupSize != "" {
+			set(`numbers.group_size="3"`)
+		}
 		if st.SecondChance.Rows != "" { // whether or not some group fails as a whole
 			set("second_chance.when=group_min(reward) < 1")
 		}
-		if st.Curriculum.Weight != "" || st.Curriculum.Order != "" {
+		if st.Lists() && !full.Task.FromData() {
 			set("curriculum.pool=48") // the task has 54
 		}
 		set("steps=2")
@@ -410,7 +364,7 @@ func (a *acting) changes(own, below []map[string]any) []change {
 			continue
 		}
 		method := below[j]["algorithm"].(map[string]any)
-		one := a.method(at+".algorithm", st["algorithm"].(map[string]any), method)
+		one := a.method(at+".algorithm", st["algorithm"].(map[string]any), method, ratioIsOne(st))
 		for _, c := range a.keys(at, "", st, below[j]) {
 			if !a.loads(c.sets[0]) { // the method reads what the key gives
 				c.beside = []string{at + ".algorithm=" + tomlOf(method)}
@@ -468,9 +422,17 @@ func (a *acting) loads(set string) bool {
 // method does not say.
 var partDefaults = map[string]string{"keep": "true", "advantage": "", "policy": "", "weight": "1", "penalty": "0", "loss": "token_mean(weight*policy + penalty)"}
 
+// ratioIsOne tells whether all that a stage learns from is drawn with the weights that it is
+// learned with: no clip of the ratio then makes a difference.
+func ratioIsOne(st map[string]any) bool {
+	chance, _ := st["second_chance"].(map[string]any)
+	replay, _ := st["replay"].(map[string]any)
+	return fmt.Sprint(st["updates_per_rollout"], st["lag"]) == "1 0" && textOr(chance["when"], "") == "" && textOr(replay["store"], "") == ""
+}
+
 // method puts back parts, numbers and states of a method. Where a part does not go with the
 // rest, as with a loss of its own kind, the whole method is put back once.
-func (a *acting) method(at string, own, base map[string]any) []change {
+func (a *acting) method(at string, own, base map[string]any, ratioIsOne bool) []change {
 	var all []change
 	whole := false
 	for _, part := range slices.Sorted(maps.Keys(partDefaults)) {
@@ -504,7 +466,7 @@ func (a *acting) method(at string, own, base map[string]any) []change {
 		if !known {
 			its, known = defaults[name]
 		}
-		if !number || known && value == its {
+		if !number || known && value == its || ratioIsOne && (name == "clip_low" || name == "clip_high") {
 			continue
 		}
 		// Where two bounds are too near to tell apart in two steps, the number has to act at 0. A

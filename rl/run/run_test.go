@@ -49,7 +49,7 @@ func tester(*testing.T) gpu.Device { return refdev.New() }
 
 // first is the device of runs that are about bits: the first one, plain Go if there is no
 // other.
-func first(t *testing.T) gpu.Device {
+func first(t testing.TB) gpu.Device {
 	t.Helper()
 	return gputest.Devices(t)[0]
 }
@@ -67,7 +67,7 @@ func shortRecipe(t *testing.T, overrides ...string) *recipe.Recipe {
 }
 
 // opened opens what a recipe names.
-func opened(t *testing.T, r *recipe.Recipe) *resolve.Opened {
+func opened(t testing.TB, r *recipe.Recipe) *resolve.Opened {
 	t.Helper()
 	o, err := resolve.Open(r)
 	if err != nil {
@@ -174,13 +174,13 @@ func firstDifference(got, want string) string {
 }
 
 // metricRows are the lines of metrics.jsonl that have a metric.
-func metricRows(t *testing.T, dir, name string) []map[string]any {
+func metricRows(t testing.TB, dir, name string) []map[string]any {
 	t.Helper()
 	return slices.DeleteFunc(linesOf(t, filepath.Join(dir, "metrics.jsonl")), func(row map[string]any) bool { _, there := row[name]; return !there })
 }
 
 // linesOf are the objects of a file of JSON lines.
-func linesOf(t *testing.T, file string) []map[string]any {
+func linesOf(t testing.TB, file string) []map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {

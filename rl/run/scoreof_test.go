@@ -13,7 +13,7 @@ import (
 // run that is cut comes to the same bytes.
 func TestScoreOf(t *testing.T) {
 	set := append(slices.Clone(smallRun), "stage.rl.algorithm.penalty=0*beta",
-		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; f = score_of("+7", completion, policy); g = mean_score_of("+7", completion, policy); h = mean_probability_of("+7", completion, policy); a - b + 0.01*c + d`)
+		`stage.rl.reward=a = score_of("7", prompt, policy); b = score_of("7", prompt, ref); c = score_of("7", completion, policy); d = self_certainty; e = -low_entropy; f = score_of("+7", completion, policy); g = mean_score_of("+7", completion, policy); h = mean_probability_of("+7", completion, policy); i = telling_score_of("+7", completion, policy); j = score_alone(policy); k = score_alone(ref); m = mean(old); a - b + 0.01*c + d`)
 	dir := t.TempDir()
 	trainIn(t, dir, false, set...)
 	first, moved := 0, 0
@@ -34,6 +34,14 @@ func TestScoreOf(t *testing.T) {
 		// Probabilities below 1 have a mean above the root of their product.
 		if h, g := terms["h"], terms["g"]; h == nil || !(h.(float64) >= math.Exp(g.(float64)) && h.(float64) < 1) {
 			t.Errorf("two tokens have the mean probability %v, and the mean log-prob %v", h, g)
+		}
+		// What tells of two tokens is between them, whose log-probs have the sum f.
+		if i, f := terms["i"], terms["f"]; i == nil || !(i.(float64) < 0 && i.(float64) >= f.(float64)) {
+			t.Errorf("two tokens have the log-prob %v, and what tells of them %v", f, i)
+		}
+		j, k, m := terms["j"], terms["k"], terms["m"]
+		if j == nil || k == nil || j == m || line["step"] == float64(smallRunSteps-3) && j != k {
+			t.Errorf("log-prob %v with the prompt, %v without, %v by the reference", m, j, k)
 		}
 		switch {
 		case !(a < 0 && b < 0 && c < 0):

@@ -213,6 +213,26 @@ func TestSecondChance(t *testing.T) {
 	}
 }
 
+// TestHintedIsNotStored: a group some of whose completions were shown a hint is not stored for a
+// replay, since what its old says depends on a prompt that is not trained; without a hint the same
+// groups are.
+func TestHintedIsNotStored(t *testing.T) {
+	for when, stores := range map[string]bool{"group_max(task) < 1": false, "group_max(task) > 1": true} {
+		dir := resumed(t, "task.max_prompt_tokens=12", "stage.rl.reward=random", `stage.rl.second_chance={show = "{target} {question}", when = "`+when+`"}`,
+			`stage.rl.replay={store = "group_std(reward) > 0", share = 0.5, max_age = 2, size = 3}`,
+			`stage.rl.algorithm.metrics={"my/hinted" = "batch_count(hinted)", "my/replayed" = "batch_count(replayed)"}`)
+		hinted, replayed, stored := 0.0, 0.0, 0.0
+		for _, row := range metricRows(t, dir, "my/hinted") {
+			hinted += row["my/hinted"].(float64)
+			replayed += row["my/replayed"].(float64)
+			stored += row["rollout/stored_groups"].(float64)
+		}
+		if stored > 0 != stores || replayed > 0 != stores || hinted > 0 == stores {
+			t.Errorf("hints where %s: %v hinted completions, %v replayed ones, %v stored groups over the steps", when, hinted, replayed, stored)
+		}
+	}
+}
+
 // TestReplay: stored groups take part in later steps with their own old, start is what the
 // policy makes of them now, their advantages stay, and something else is learnt.
 func TestReplay(t *testing.T) {

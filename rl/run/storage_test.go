@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,6 +133,57 @@ func exactRun(t *testing.T, dev gpu.Device, sets []string) string {
 		sameRun(t, runFiles(t, dir), want)
 	}
 	return base
+}
+
+// TestOptimizerRulesRun: a run by another rule is as exact as one by AdamW, what the rule keeps is
+// in its checkpoints, and no two rules or norms come to the same weights.
+func TestOptimizerRulesRun(t *testing.T) {
+	seen := map[string]string{}
+	for name, c := range map[string]struct {
+		exact bool
+		sets  []string
+		kept  []string // before the names of tensors
+	}{
+		"adamw":    {false, nil, []string{"m.", "v."}},
+		"adam":     {false, []string{"rule=adam", "weight_decay=0.1"}, []string{"m.", "v."}},
+		"amsgrad":  {true, []string{"rule=amsgrad", "clip_by=largest", "clip_norm=1e-3"}, []string{"m.", "v.", "x."}},
+		"sgd":      {false, []string{"rule=sgd", "lr=0.1"}, []string{"m."}},
+		"by l1":    {false, []string{"rule=sgd", "lr=0.1", "clip_by=l1"}, []string{"m."}},
+		"momentum": {true, []string{"rule=sgd", "lr=0.1", "momentum=0.9", "nesterov=true"}, []string{"m."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets := slices.Clone(smallRun)
+			for _, stage := range []string{"warm-up", "rl"} {
+				for _, set := range c.sets {
+					sets = append(sets, "stage."+stage+".optimizer."+set)
+				}
+			}
+			base := t.TempDir()
+			if c.exact {
+				base = exactRun(t, tester(t), sets)
+			} else {
+				trainIn(t, base, false, sets...)
+			}
+			folder, _, err := store.FindModel(base)
+			must(t, err)
+			moments, err := model.OpenTensorFile(filepath.Join(folder, "trainer", "optimizer.safetensors"))
+			must(t, err)
+			defer moments.Close()
+			kept := map[string]bool{}
+			for _, name := range moments.Names() {
+				kept[name[:2]] = true
+			}
+			if got := slices.Sorted(maps.Keys(kept)); !slices.Equal(got, c.kept) {
+				t.Errorf("the checkpoint keeps %v, want %v", got, c.kept)
+			}
+			weights, err := os.ReadFile(filepath.Join(folder, "model.safetensors"))
+			must(t, err)
+			if other := seen[string(weights)]; other != "" {
+				t.Errorf("the same weights as with %s", other)
+			}
+			seen[string(weights)] = name
+		})
+	}
 }
 
 // recomputed makes activations again in the backward pass where the run does not, and keeps

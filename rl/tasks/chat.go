@@ -39,3 +39,8 @@ func (c *chainSum) instruction() string {
 	return `Work out the sum. Answer with a running total and nothing else: each step has its result, without spaces. ` +
 		`For "12+7-5-3:" the answer is 12+7=19-5=14-3=11`
 }
+
+func (c *composition) instruction() string {
+	return `Each capital is a function on strings of letters; a dot changes nothing. Apply them, the one next to the letters first. ` +
+		`Answer with the results and nothing else, with = between them, one for each capital or dot.`
+}

@@ -10,8 +10,8 @@
 //
 // # Families
 //
-// countdown and chain_sum are [Demonstrator]s: a fixed vocabulary and demonstrations
-// for a model from random weights. All others are generated families in words,
+// countdown, chain_sum and composition are [Demonstrator]s: a fixed vocabulary and
+// demonstrations for a model from random weights. All others are generated families in words,
 // under the names and with the settings of reasoning-gym where it has them
 // (github.com/open-thought/reasoning-gym), in questions of our own; words and
 // names are made up, so that no list is needed. Each is one call of generate: a

@@ -42,6 +42,9 @@ func someTasks() map[string]Demonstrator {
 		"countdown-large": &Countdown{Numbers: 8, MaxNumber: 999, MaxTotal: 9999, Aimed: 0.5},
 		"chain-sum-small": &chainSum{Terms: 2, MaxNumber: 9, MaxTotal: 17, Careless: 1},
 		"chain-sum-large": &chainSum{Terms: 8, MaxNumber: 999, MaxTotal: 1997, Careless: 0.5},
+		"composition":     defaultComposition(),
+		"composed-small":  &composition{Letters: 2, MinDepth: 1, MaxDepth: 1},
+		"composed-large":  &composition{Letters: 16, MinDepth: 3, MaxDepth: 8, ShownDepth: 8},
 	}
 }
 

@@ -221,6 +221,10 @@ func (s *imitation) probe(ctx context.Context, step int) (float64, error) {
 	return s.HeldOut.ValidShare(groups), nil
 }
 
-func adamW(o recipe.Optimizer, lr float64) model.AdamW {
-	return model.AdamW{LR: lr, Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm}
+// optimizer are the settings of an update with a learning rate.
+func optimizer(o recipe.Optimizer, lr float64) model.Optimizer {
+	return model.Optimizer{
+		Rule: model.Rule(o.Rule), LR: lr, Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov,
+		WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm, ClipBy: model.Norm(o.ClipBy),
+	}
 }

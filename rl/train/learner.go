@@ -58,7 +58,7 @@ func (s *learner) once(at Position, cs []Completion, lr float64) (batch, measure
 	if b.u == nil {
 		return b, measured{}, s.move(step.Table, cs, nil, false)
 	}
-	m, err := s.update(step, b, false, adamW(s.stage.Optimizer, lr), nil)
+	m, err := s.update(step, b, false, optimizer(s.stage.Optimizer, lr), nil)
 	if err != nil {
 		return b, m, err
 	}

@@ -191,7 +191,7 @@ func (s *reinforcement) learn(o *openStep, between func() error) (*Event, error)
 		return nil, err
 	}
 	maps.Copy(e.Metrics, row)
-	h := adamW(s.stage.Optimizer, s.stage.LearningRate(at.Step))
+	h := optimizer(s.stage.Optimizer, s.stage.LearningRate(at.Step))
 	h.ValueLR = s.stage.ValueLearningRate(at.Step)
 	e.Metrics["optim/lr"], e.Metrics["optim/tokens"], e.Metrics["optim/rows"] = h.LR, 0, 0
 	order := random.At(s.Recipe.Seed, random.Stream(random.Order, s.index), uint64(at.Step)).Shuffled(groupsOf(cs))

@@ -62,34 +62,59 @@ func (s *reinforcement) ask(cs []reward.Completion) error {
 	for _, a := range s.program.Asks() {
 		var texts []cast.Text
 		for i := range cs {
-			var t cast.Text
-			t.Text, t.Lack = a.Text(cs[i].Row)
-			switch v := cs[i].View; {
-			case a.After == "prompt":
-				t.Behind = v.IDs[:v.Prompt()]
-			case v.Stop == rollout.EOS:
-				t.Behind = v.IDs[:len(v.IDs)-1]
-			default:
-				t.Behind = v.IDs
-			}
-			texts = append(texts, t)
+			texts = append(texts, s.asked(a, &cs[i]))
 		}
 		scored, err := s.Cast.ScoreOf(a.Model, texts)
 		if err != nil {
 			return err
 		}
+		var groups [][]int // completions with log-probs, by prompt
+		place := map[int]int{}
 		for i, t := range scored {
 			if cs[i].Asked == nil {
 				cs[i].Asked = map[string]reward.Answer{}
 			}
-			answer := reward.Answer{Why: t.Why}
-			if t.Why == "" {
-				answer.Value = a.Of(t.Logprobs)
+			cs[i].Asked[a.Column] = reward.Answer{Why: t.Why}
+			if t.Why != "" {
+				continue
 			}
-			cs[i].Asked[a.Column] = answer
+			at, seen := place[cs[i].Group]
+			if !seen {
+				at = len(groups)
+				place[cs[i].Group] = at
+				groups = append(groups, nil)
+			}
+			groups[at] = append(groups[at], i)
+		}
+		for _, group := range groups {
+			logprobs := make([][]float64, len(group))
+			for k, i := range group {
+				logprobs[k] = scored[i].Logprobs
+			}
+			for k, x := range a.Of(logprobs) {
+				cs[group[k]].Asked[a.Column] = reward.Answer{Value: x}
+			}
 		}
 	}
 	return nil
+}
+
+// asked is the text that the reward asks about, and what it stands behind.
+func (s *reinforcement) asked(a reward.Ask, c *reward.Completion) cast.Text {
+	v := c.View
+	if a.After == "nothing" {
+		return cast.Text{Behind: s.Cast.Policy.Model.Config.EOS[:1], IDs: v.IDs[v.Prompt():]}
+	}
+	var t cast.Text
+	switch t.Text, t.Lack = a.Text(c.Row); {
+	case a.After == "prompt":
+		t.Behind = v.IDs[:v.Prompt()]
+	case v.Stop == rollout.EOS:
+		t.Behind = v.IDs[:len(v.IDs)-1]
+	default:
+		t.Behind = v.IDs
+	}
+	return t
 }
 
 func mean(v []float64) float64 {

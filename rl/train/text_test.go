@@ -2,9 +2,11 @@ package train
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -60,6 +62,39 @@ func TestMatching(t *testing.T) {
 		}
 		if at != len(inside.V) || at != len(begins.V) {
 			t.Errorf("%d and %d values for %d tokens", len(inside.V), len(begins.V), at)
+		}
+	}
+}
+
+// TestCuts: the named cuts of completions, lines and sentences, begin where a reader would say.
+func TestCuts(t *testing.T) {
+	const said = "One is 1.5 e.g. here. Two is!\nThree?  Four\n\nFive"
+	renderer := stageOn(t, "sft", rowsOf(t, pairs...), "").(*imitation).Prompts
+	c, err := demonstrated(renderer, verify.Problem{Question: "?"}, "", said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := drawn{learner: &learner{Parts: Parts{Prompts: renderer}}, cs: []Completion{c}}
+	for name, want := range map[string][]string{
+		"lines":     {"One is 1.5 e.g. here. Two is!\n", "Three?  Four\n", "\n", "Five"},
+		"sentences": {"One is 1.5 e.g. ", "here. ", "Two is!\n", "Three?  ", "Four\n\n", "Five"},
+	} {
+		parts := algo.Library()
+		formula := parts[slices.IndexFunc(parts, func(p algo.LibraryPart) bool { return p.Name == name })].Formula
+		pattern := strings.TrimSuffix(strings.TrimPrefix(formula, "begins('"), "')")
+		begins, err := x.matching("begins", pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for k, piece := range renderer.Pieces(c.View.Drawn()) {
+			if begins.V[k] > 0 || got == nil {
+				got = append(got, "")
+			}
+			got[len(got)-1] += piece
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

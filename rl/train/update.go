@@ -63,7 +63,7 @@ func (b batch) views() []rollout.View {
 // update is one change of the weights. first says that none came before it in the step,
 // so that the trainer computes what the sampler recorded. between is called when the gradient
 // is there and the weights are still what they were; nil: nothing is.
-func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.AdamW, between func() error) (measured, error) {
+func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.Optimizer, between func() error) (measured, error) {
 	m, err := b.backward(step, first)
 	if err == nil && between != nil {
 		err = between()

@@ -63,12 +63,12 @@ func sampleFilterCases(d *data) []Case {
 	return append(cases, d.tiedLogits())
 }
 
-// tiedLogits has equal logits at the border: the lower index stays.
+// tiedLogits has equal logits at the border: of top-k all stay, of top-p those of lower index.
 func (d *data) tiedLogits() Case {
 	logits := []float32{1, 3, 1, 3, 1, 3, 1, 1, 1, 1, 3, 0, 0, 0, 0, 0}
-	c := d.newCase("ties", words(2, 16, 16), slices.Concat(logits, logits), []uint32(nil), unwritten(32))
+	c := d.newCase("ties", words(3, 16, 16), slices.Concat(logits, logits, logits), []uint32(nil), unwritten(48))
 	// Of the four 3s, each has a share of 0.22: three of them reach 0.6.
-	list := []Sampling{{InvTemp: 1, TopK: 6, TopP: 1}, {InvTemp: 1, TopP: 0.6}}
+	list := []Sampling{{InvTemp: 1, TopK: 6, TopP: 1}, {InvTemp: 1, TopP: 0.6}, {InvTemp: 1, TopK: 2, TopP: 0.6}}
 	var rowp []uint32
 	var want []float32
 	for _, p := range list {
@@ -94,7 +94,8 @@ func ranked(logits []float32, p Sampling) (order []int, weight []float64) {
 		return 1
 	})
 	if p.TopK > 0 {
-		order = order[:min(int(p.TopK), len(order))]
+		last := logits[order[min(int(p.TopK), len(order))-1]]
+		order = slices.DeleteFunc(order, func(j int) bool { return logits[j] < last })
 	}
 	for _, j := range order {
 		weight = append(weight, math.Exp(float64(p.InvTemp)*(float64(logits[j])-float64(logits[order[0]]))))

@@ -1,10 +1,7 @@
 package schedule
 
 import (
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,7 +9,6 @@ import (
 )
 
 type golden struct {
-	Name  string
 	Hyper struct {
 		Schedule   string
 		Warmup     int      `json:"num_warmup_steps"`
@@ -30,14 +26,6 @@ type golden struct {
 		MinRatio   float64 `json:"min_lr_ratio"`
 	}
 	Out struct{ Multiplier []float64 }
-}
-
-// outOfScope is the reason why a case of transformers has no counterpart here.
-func (g golden) outOfScope() string {
-	if g.Hyper.Schedule == "cosine_warmup_with_min_lr" {
-		return "a second convention for warm-up (from a rate of its own, counted from 1)"
-	}
-	return ""
 }
 
 func (g golden) schedule() Schedule {
@@ -68,41 +56,20 @@ func (g golden) schedule() Schedule {
 
 func TestTransformers(t *testing.T) {
 	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
-		data, err := os.ReadFile(filepath.Join(dir, "schedules.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file struct {
-			Tolerance struct{ Rel, Abs float64 }
-			Cases     []golden
-		}
-		if err := json.Unmarshal(data, &file); err != nil {
-			t.Fatal(err)
-		}
-		matched, failed, out := 0, 0, 0
-		for _, g := range file.Cases {
-			if g.outOfScope() != "" {
-				out++
-				continue
+		fixtures.Losses(t, dir, "schedules", func(t *testing.T, f *fixtures.LossFile, c *fixtures.Case) {
+			var g golden
+			c.Decode(t, &g)
+			s := g.schedule()
+			if err := s.Validate(); err != nil {
+				t.Fatal(err)
 			}
-			if t.Run(g.Name, func(t *testing.T) {
-				s := g.schedule()
-				if err := s.Validate(); err != nil {
-					t.Fatal(err)
+			for step, want := range g.Out.Multiplier {
+				got := s.At(step)
+				if math.IsNaN(got) || math.Abs(got-want) > f.Tolerance.Abs+f.Tolerance.Rel*math.Abs(want) {
+					t.Errorf("%+v at step %d = %.17g, want %.17g", s, step, got, want)
 				}
-				for step, want := range g.Out.Multiplier {
-					got := s.At(step)
-					if math.IsNaN(got) || math.Abs(got-want) > file.Tolerance.Abs+file.Tolerance.Rel*math.Abs(want) {
-						t.Errorf("%+v at step %d = %.17g, want %.17g", s, step, got, want)
-					}
-				}
-			}) {
-				matched++
-			} else {
-				failed++
 			}
-		}
-		fixtures.Report(t, "losses/schedules", matched, failed, out)
+		})
 	})
 }
 

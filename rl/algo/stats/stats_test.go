@@ -1,10 +1,7 @@
 package stats
 
 import (
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -12,7 +9,6 @@ import (
 )
 
 type golden struct {
-	Name  string
 	Hyper struct {
 		Op      string
 		N, C, K int
@@ -34,32 +30,16 @@ type golden struct {
 
 func TestGolden(t *testing.T) {
 	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
-		data, err := os.ReadFile(filepath.Join(dir, "statistics.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file struct {
-			Tolerance struct{ Rel, Abs float64 }
-			Cases     []golden
-		}
-		if err := json.Unmarshal(data, &file); err != nil {
-			t.Fatal(err)
-		}
-		same := func(t *testing.T, what string, got, want float64) {
-			t.Helper()
-			if math.IsNaN(got) || math.Abs(got-want) > file.Tolerance.Abs+file.Tolerance.Rel*math.Abs(want) {
-				t.Errorf("%s = %.17g, want %.17g", what, got, want)
-			}
-		}
-		matched, failed := 0, 0
-		for _, g := range file.Cases {
-			if t.Run(g.Name, func(t *testing.T) { g.check(t, same) }) {
-				matched++
-			} else {
-				failed++
-			}
-		}
-		fixtures.Report(t, "losses/statistics", matched, failed, 0)
+		fixtures.Losses(t, dir, "statistics", func(t *testing.T, f *fixtures.LossFile, c *fixtures.Case) {
+			var g golden
+			c.Decode(t, &g)
+			g.check(t, func(t *testing.T, what string, got, want float64) {
+				t.Helper()
+				if math.IsNaN(got) || math.Abs(got-want) > f.Tolerance.Abs+f.Tolerance.Rel*math.Abs(want) {
+					t.Errorf("%s = %.17g, want %.17g", what, got, want)
+				}
+			})
+		})
 	})
 }
 

@@ -2,8 +2,8 @@
 //
 //	NAME.toml          an example: a whole recipe to start from
 //	FIELD/NAME.toml    a published system in miniature: what it changes of an example (base)
-//	systems.tsv        the published systems, one a line: id, name, and what its recipe waits for,
-//	                   empty once a recipe names the id
+//	systems.tsv        the published systems, one a line: id, name, and what its recipe waits for
+//	                   that recipes cannot say, empty once a recipe names the id
 //
 // A field is what a system is about: loss, reward, length, curriculum and so on. The recipe of
 // a system says in its head what is the paper's, what is scaled down and what to expect.

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
+)
+
+// TestRecipes: the list names every recipe in lines that fit a terminal, a field lists what its
+// recipes do, and the id of a system finds its recipes, or why there is none.
+func TestRecipes(t *testing.T) {
+	code, list, _ := rlzero(t, "recipes")
+	if n := strings.Count(list, "\n"); code != 0 || n > 80 {
+		t.Errorf("exit code %d, %d lines", code, n)
+	}
+	_, names, _ := strings.Cut(list, "published systems")
+	for line := range strings.Lines(names) {
+		if len(line) > 101 {
+			t.Errorf("a line of %d characters: %q", len(line), line)
+		}
+	}
+	length := 0
+	for _, p := range presets.All() {
+		if !strings.Contains(list, " "+p.Name) {
+			t.Errorf("%s is not in the list", p.Name)
+		}
+		if p.Field == "length" {
+			length++
+		}
+	}
+	if _, some, _ := rlzero(t, "recipes", "length"); strings.Count(some, "\n") != length+1 {
+		t.Errorf("the field length has %d recipes: %s", length, some)
+	}
+	if code, text, _ := rlzero(t, "recipes", "show", "001-001"); code != 0 || !strings.HasPrefix(text, "# raft-plus-plus\n") || !strings.Contains(text, "\n# raft\n# From") || !strings.Contains(text, "\n# reinforce-rej\n") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if code, _, stderr := rlzero(t, "recipes", "show", "004-081"); code != exitUsage || !strings.Contains(stderr, "system 004-081, RAST, has no recipe; the reason: several models in one run: ") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := rlzero(t, "recipes", "show", "009-999"); code != exitUsage || !strings.Contains(stderr, `unknown recipe "009-999"`) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestEveryDryRun: every recipe can be run as it is written, given a model and rows where it asks
+// for those of one's own; the plan has a size.
+func TestEveryDryRun(t *testing.T) {
+	model := fixtures.ChatModel(t)
+	config := filepath.Join(model, "config.json")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longer := strings.Replace(string(text), `"max_position_embeddings": 512`, `"max_position_embeddings": 4096`, 1)
+	if err := os.WriteFile(config, []byte(longer), 0o644); err != nil || longer == string(text) {
+		t.Fatalf("%v; %s", err, text)
+	}
+	data := map[string]string{} // by the verifier that judges it
+	for _, p := range presets.All() {
+		r, err := recipe.Load(p.Name, nil)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		args := []string{"train", p.Name, "--dry-run", "--json", "--device", "ref"}
+		if r.Model.Path != "" {
+			args = append(args, "--set", "model.path="+model, "--set", "model.dtype=f32")
+			if by := r.Task.Verifier; r.Task.FromData() {
+				if data[by] == "" {
+					data[by] = ownRows(t, cmp.Or(ownAnswers[by], "#"))
+				}
+				args = append(args, "--set", "task.data="+data[by])
+			}
+		}
+		code, out, stderr := rlzero(t, args...)
+		var plan struct{ Total int64 }
+		if err := json.Unmarshal([]byte(out), &plan); code != 0 || err != nil || plan.Total <= 0 {
+			t.Errorf("%s: exit code %d, %v, %d bytes: %s", p.Name, code, err, plan.Total, stderr)
+		}
+	}
+}
+
+// ownAnswers are answers that verifiers can judge; # is the number of the row, which is the answer
+// for all others.
+var ownAnswers = map[string]string{"sql": "SELECT #", "ordering": "a, b, #", "multiple_choice": "A"}
+
+// ownRows is a data set with the columns that the recipes for data of one's own read.
+func ownRows(t *testing.T, answer string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for split, first := range map[string]int{"train": 0, "test": 64} {
+		var rows strings.Builder
+		for i := range 64 {
+			n := first + i
+			row := map[string]any{"question": fmt.Sprint("say ", n), "answer": strings.ReplaceAll(answer, "#", fmt.Sprint(n)), "schema": "CREATE TABLE t(a INT)", "direct": fmt.Sprint("say at once ", n),
+				"completion": fmt.Sprint(n), "chosen": fmt.Sprint(n), "rejected": "no", "domain": []string{"math", "code"}[n%2],
+				"reward": 0.5, "value": 0.4, "right": 1, "pair": n / 2, "phrase": n % 2, "middle": n % 2, "critique": n % 2, "opening": n % 2, "values": n % 2, "yes": "yes", "no": "no"}
+			line, err := json.Marshal(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows.Write(append(line, '\n'))
+		}
+		if err := os.WriteFile(filepath.Join(dir, split+".jsonl"), []byte(rows.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
