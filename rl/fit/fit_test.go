@@ -202,7 +202,7 @@ func step(t *testing.T, dev *gputest.Paper, cell Cell, folder string) error {
 		return weights, nil
 	})
 	if err == nil {
-		_, err = c.Policy.Update(model.AdamW{LR: 1, Beta1: 0.5, Beta2: 0.5, Eps: 1, ClipNorm: 1})
+		_, err = c.Policy.Update(model.Optimizer{Rule: model.AdamW, LR: 1, Beta1: 0.5, Beta2: 0.5, Eps: 1, ClipNorm: 1})
 	}
 	return err
 }
