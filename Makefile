@@ -41,7 +41,7 @@ test-webgpu:
 # Linux alone: a second Vulkan implementation, and the Khronos validation layer. The long
 # form has a newer Mesa too. .ci/drivers says which.
 test-drivers: build
-	@.ci/needs tests
+	@.ci/needs drivers
 	.ci/drivers
 
 # WebGPU in a headless Chromium. .ci/browser says which tests.

@@ -53,5 +53,8 @@
 // # Environment
 //
 //	RLZERO_DEVICE  the device that Open("") opens; "auto" when unset
-//	RLZERO_TIER    T0, T1 or TL instead of the tier that the device would get
+//	RLZERO_TIER    T0, T1, T2, T2x8 or TL instead of the tier that the device would get
+//
+// T2 and T2x8 are tested when a device is opened (matrix.go), and refused with
+// ErrUnsupported if matrix cores give an element other bits in other places.
 package gpu

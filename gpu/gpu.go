@@ -1,6 +1,10 @@
 package gpu
 
-import "time"
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+)
 
 // Device is one compute device. It runs named kernels (see package shaders)
 // over buffers. A Device is used from one goroutine at a time; NewBuffer,
@@ -84,13 +88,42 @@ const (
 // device; sampler and trainer always share it.
 type Tier string
 
-// The tiers in use. What each is for: RATIONALE.md#why-four-tiers.
+// The tiers in use. What each is for: RATIONALE.md#why-these-tiers.
 const (
 	TierLanes Tier = "TL"  // CPU devices with 8-lane subgroups (lavapipe)
 	TierBase  Tier = "T0"  // any device at WebGPU's default limits
 	TierWide  Tier = "T1"  // GPUs with 32 KiB of workgroup memory; the bits of T0
 	TierRef   Tier = "ref" // plain Go
+
+	// Matrix cores, for products; T1 elsewhere. Bits of their own, and only if asked for.
+	TierMatrix  Tier = "T2"   // blocks of 16 x 16 x 16
+	TierMatrix8 Tier = "T2x8" // blocks of 8 x 8 x 8 (lavapipe, for tests)
 )
+
+// Matrices tells whether products are done by matrix cores.
+func (t Tier) Matrices() bool { return t == TierMatrix || t == TierMatrix8 }
+
+// Numerics names the order of operations in the kernels of a device, and how they round:
+// "2", "2-mma16". Where it differs, bits do.
+type Numerics string
+
+// MarshalJSON writes a name that is a number as a number.
+func (n Numerics) MarshalJSON() ([]byte, error) {
+	if _, err := strconv.Atoi(string(n)); err == nil {
+		return []byte(n), nil
+	}
+	return json.Marshal(string(n))
+}
+
+// UnmarshalJSON reads either.
+func (n *Numerics) UnmarshalJSON(data []byte) error {
+	var number int
+	if json.Unmarshal(data, &number) == nil {
+		*n = Numerics(strconv.Itoa(number))
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(n))
+}
 
 // Caps describes a device.
 type Caps struct {
@@ -105,6 +138,6 @@ type Caps struct {
 	Subgroup      int // lanes
 	Int64         bool
 	Unified       bool // host and device share memory
-	Numerics      int  // version of the order of operations in the kernels
-	MaxLoop       int  // loop iterations after which the driver ends a shader without a word; 0: none
+	Numerics      Numerics
+	MaxLoop       int // loop iterations after which the driver ends a shader without a word; 0: none
 }

@@ -75,8 +75,9 @@ func List() ([]Info, error) {
 //	"vulkan:1"  device 1 of that backend, as listed
 //	"ref"       the plain-Go device
 //
-// It fails with ErrDeviceName when the name is none of these, and with
-// ErrNoDevice when there is no such device.
+// It fails with ErrDeviceName when the name is none of these, with ErrNoDevice when there
+// is no such device, and with ErrUnsupported if the matrix cores that a tier was asked for
+// fail their test.
 func Open(spec string) (Device, error) { return open(registered(), named(spec)) }
 
 // named is the name that Open goes by.
@@ -96,7 +97,14 @@ func open(backends []Backend, spec string) (Device, error) {
 	if !info.Usable {
 		return nil, fmt.Errorf("%w: %s (%s): %s", ErrNoDevice, info.ID, info.Name, info.Reason)
 	}
-	return backend.Open(index)
+	dev, err := backend.Open(index)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMatrices(dev); err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	return dev, nil
 }
 
 // find is the device of a name, with its backend and its index there. One that is named

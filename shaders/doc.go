@@ -24,6 +24,7 @@
 //	                Given twice, it serves what is within either
 //	limit=PARAM:n   the variant cannot take more of this parameter
 //	use=NAME        the {{define}} to run; "KERNEL TIER" where not given
+//	lanes=n         the lanes of the subgroups that the variant must get; read as {{.lanes}}
 //	NAME=integer    a number that the body reads as {{.NAME}}
 //
 // The first declared variant of a kernel and tier whose bounds admit an extent
@@ -56,11 +57,13 @@
 // backward attention and column sums whose loads are 16 bytes wide and whose tiles follow
 // the extent. Its sums have the
 // order of T0, so its bits are those of T0, whose shaders it takes for all other
-// kernels; gpu's TestWideTierKeepsBits compares them.
+// kernels; gpu's TestWideTierKeepsBits compares them. T2 is for matrix cores of
+// 16 x 16 x 16, T2x8 for those of 8 x 8 x 8 (Mesa lavapipe, for tests): the products of
+// matmul_t2.wgsl, with an arithmetic of their own that its head defines, and T1 elsewhere.
 //
 // # Numbers
 //
-// All arithmetic is f32; bf16 and blocks of 32 small numbers with a factor are ways to
+// All arithmetic but that of matrix cores is f32; bf16 and blocks of 32 small numbers with a factor are ways to
 // store operands, several in a u32, unpacked by shifts where they are loaded, in kernels
 // with the order of those of f32. No device needs 8- or 16-bit types for it. Every sum is
 // one chain or one fixed tree that does not depend on the variant, on the batch or on who
@@ -68,7 +71,7 @@
 // The generator marks every other float operation NoContraction, so that a
 // driver may not fuse what the source does not. lavapipe computes fma(a, b, c)
 // as a*b rounded, then added; GPUs round once. NumericsVersion names this set
-// of orders and is stored in checkpoints.
+// of orders, Numerics adds to it for matrix cores, and checkpoints store it.
 //
 // # Caveats
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 )
 
@@ -14,6 +15,19 @@ import (
 // Version 2: the gradient through a vocabulary table that is cut into slabs is one
 // chain over all of them, as of a table in one piece.
 const NumericsVersion = 2
+
+// Numerics is the version of a tier: "2", or for the matrix cores of T2 and T2x8, whose
+// products round and add in their own ways, "2-mma16" and "2-mma8". No run mixes two.
+func Numerics(tier string) string {
+	version := strconv.Itoa(NumericsVersion)
+	switch tier {
+	case "T2":
+		version += "-mma16"
+	case "T2x8":
+		version += "-mma8"
+	}
+	return version
+}
 
 // maxGroupsX is the largest number of workgroups along x of a linear variant;
 // the rest goes to y. Vulkan and WebGPU guarantee 65535.
@@ -29,11 +43,12 @@ var manifest []byte
 type Variant struct {
 	ID      string // "matmul_nt.TL.rows16", also the file name in spv/
 	Kernel  string
-	Tier    string   // "TL", "T0" or "T1", see package doc
+	Tier    string   // one of Tiers, see package doc
 	Tile    [3]int   // extent of Op.Size done by one workgroup
 	Linear  bool     // workgroups along x may be spread over y
 	MaxSize [][3]int // largest extents served; 0 is no bound
 	Limits  []Limit  // what Check holds dispatches to
+	Lanes   int      // of the subgroups that it must get; 0: any
 
 	file  string         // template file
 	body  string         // {{define}} in it
@@ -90,12 +105,18 @@ func All() ([]Variant, error) {
 // Choose tries them. It is empty when there are none. T1 has shaders of its own
 // where T0 is slow on a GPU, and takes those of T0 elsewhere.
 func Variants(kernel, tier string) []Variant {
-	list := own(kernel, tier)
-	if len(list) == 0 && tier == "T1" {
-		return own(kernel, "T0")
+	for {
+		list := own(kernel, tier)
+		below, ok := below[tier]
+		if len(list) > 0 || !ok {
+			return list
+		}
+		tier = below
 	}
-	return list
 }
+
+// below is the tier whose shaders another takes for kernels that it has none of.
+var below = map[string]string{"T1": "T0", "T2": "T1", "T2x8": "T1"}
 
 // own returns the variants that are declared for a tier.
 func own(kernel, tier string) []Variant {

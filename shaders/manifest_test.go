@@ -223,7 +223,7 @@ func TestDeclarations(t *testing.T) {
 		"add":                               "a.wgsl:1: a variant line has a kernel and a tier",
 		"sub TL":                            `unknown kernel "sub"`,
 		"sub* TL":                           `unknown kernel "sub"`,
-		"add T7":                            `unknown tier "T7"; accepted: TL, T0, T1`,
+		"add T7":                            `unknown tier "T7"; accepted: TL, T0, T1, T2, T2x8`,
 		"add TL tile=0":                     "tile=0: 0 is less than 1",
 		"add TL tile=1,1,1,1":               "4 numbers, at most 3",
 		"add TL limit=K:9":                  `limit=K:9: "K" is no u32 parameter of add`,

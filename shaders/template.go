@@ -116,6 +116,9 @@ func (v *Variant) set(word string) error {
 	default:
 		v.names[key], err = strconv.Atoi(value)
 	}
+	if key == "lanes" {
+		v.Lanes = v.names[key]
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", word, err)
 	}
@@ -154,7 +157,7 @@ func parseExtent(text string, least int, extent *[3]int) error {
 }
 
 // Tiers returns the tiers that have shaders.
-func Tiers() []string { return []string{"TL", "T0", "T1"} }
+func Tiers() []string { return []string{"TL", "T0", "T1", "T2", "T2x8"} }
 
 // dialect is what differs between the texts that one template makes.
 type dialect struct {

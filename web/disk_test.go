@@ -40,13 +40,9 @@ const first = (path) => { const b = of(1, 0); call("read", call("open", path, 0)
 await start();
 `
 
-// TestDisk: without room to write its records anew, the disk keeps what an fsync has
-// acknowledged, opens, and tries again later; whatever the browser throws has a code.
-func TestDisk(t *testing.T) {
-	b := browser.Start(t)
-	b.Open("about:blank", "true")
-	for _, c := range []struct{ name, script, want string }{
-		{"no room to tidy", `
+// diskCases are scripts over the disk, and the JSON that they return.
+var diskCases = []struct{ name, script, want string }{
+	{"no room to tidy", `
 const model = call("open", "/models/m", OPEN), log = call("open", "/runs/l", OPEN), done = [];
 call("write", model, of(10 * MB, 7), 0, 10 * MB, 0);
 room.bytes = 72 * MB;
@@ -59,8 +55,8 @@ for (let i = 61; i <= 160; i++) { call("write", again, of(MB, i), 0, MB, 0); cal
 const shrunk = files[0].size + files[1].size < before;
 await start();
 return [...new Set(done), ...kept, before > 69 * MB, shrunk, first("/models/m"), first("/runs/l")];`,
-			`[null,7,60,true,true,7,160]`},
-		{"garbage in one session, no room later", `
+		`[null,7,60,true,true,7,160]`},
+	{"garbage in one session, no room later", `
 const log = call("open", "/runs/l", OPEN);
 room.bytes = 66 * MB;
 call("write", log, of(3 * MB, 1), 0, 3 * MB, 0);
@@ -72,23 +68,23 @@ room.bytes = Infinity;
 codes.push(call("fsync", log) == null);
 await start();
 return [n, ...codes, first("/runs/l")];`,
-			`[62,"ENOSPC","ENOSPC",true,99]`},
-		{"a full disk opens", `
+		`[62,"ENOSPC","ENOSPC",true,99]`},
+	{"a full disk opens", `
 const f = call("open", "/models/m", OPEN);
 call("write", f, of(10 * MB, 7), 0, 10 * MB, 0);
 call("fsync", f);
 room.bytes = files[0].size + files[1].size;
 await start();
 return [first("/models/m"), disk.journal !== null];`,
-			`[7,true]`},
-		{"no room for a first record", `
+		`[7,true]`},
+	{"no room for a first record", `
 files[0].size = files[1].size = 0;
 room.bytes = 0;
 await start();
 const f = call("open", "/runs/f", OPEN);
 return [disk.journal, call("write", f, of(1, 5), 0, 1, 0), call("fsync", f) == null, first("/runs/f")];`,
-			`[null,1,true,5]`},
-		{"models stay on the disk", `
+		`[null,1,true,5]`},
+	{"models stay on the disk", `
 // A byte of the model is a function of its place, also behind overwriting, cutting and growing.
 const at = (i) => i % 251, model = Uint8Array.from({ length: 9 * MB + 5 }, (_, i) => at(i));
 const f = call("open", "/models/m", OPEN), log = call("open", "/runs/l", OPEN), found = [];
@@ -120,8 +116,8 @@ await start();
 found.push(room.most <= MB); // is read at a time
 look();
 return found;`,
-			`[[true,0,0],[true,0,0],true,[true,0,0],true,[true,0,0]]`},
-		{"codes", `
+		`[[true,0,0],[true,0,0],true,[true,0,0],true,[true,0,0]]`},
+	{"codes", `
 const f = call("open", "/runs/f", OPEN), codes = [call("ftruncate", f, 2 ** 50)];
 room.broken = true;
 codes.push(call("fsync", f));
@@ -129,8 +125,16 @@ room.broken = false;
 room.bytes = 0;
 codes.push(call("write", f, of(MB, 1), 0, MB, 0), call("open", "/none", 0));
 return codes;`,
-			`["ENOSPC","EIO","ENOSPC","ENOENT"]`},
-	} {
+		`["ENOSPC","EIO","ENOSPC","ENOENT"]`},
+}
+
+// TestDisk: without room to write its records anew, the disk keeps what an fsync has
+// acknowledged, opens, and tries again later; whatever the browser throws has a code; what
+// models hold is read from the records.
+func TestDisk(t *testing.T) {
+	b := browser.Start(t)
+	b.Open("about:blank", "true")
+	for _, c := range diskCases {
 		var got string
 		b.Eval("(async () => {\n"+asset(t, "disk.js")+handles+"return JSON.stringify(await (async () => {"+c.script+"})());\n})()", &got)
 		if got != c.want {

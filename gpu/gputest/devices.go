@@ -138,6 +138,43 @@ func EachWide(t *testing.T, test func(t *testing.T, base, wide gpu.Device)) {
 	}
 }
 
+// EachMatrix runs a test on every device that has matrix cores, in the tier of those. It
+// fails if RLZERO_WANT_TIER names a tier that no device has.
+func EachMatrix(t *testing.T, test func(t *testing.T, dev gpu.Device)) {
+	t.Helper()
+	if only := os.Getenv("RLZERO_ONLY_BACKEND"); only != "" && only != "vulkan" {
+		return
+	}
+	want, missing := os.Getenv("RLZERO_WANT_TIER"), ""
+	for _, tier := range []gpu.Tier{gpu.TierMatrix, gpu.TierMatrix8} {
+		restore := override("RLZERO_TIER", string(tier))
+		infos, err := gpu.List()
+		for _, info := range infos {
+			if info.Tier != tier || !info.Usable {
+				missing += fmt.Sprintf("%s: %s\n", info.ID, info.Reason)
+				continue
+			}
+			dev, err := gpu.Open(info.ID)
+			if err != nil {
+				t.Errorf("%s: %v", info.ID, err)
+				continue
+			}
+			want = strings.TrimPrefix(want, string(tier))
+			t.Run(Name(dev), func(t *testing.T) {
+				defer dev.Close()
+				test(t, dev)
+			})
+		}
+		restore()
+		if err != nil {
+			missing += err.Error() + "\n"
+		}
+	}
+	if want != "" {
+		t.Errorf("RLZERO_WANT_TIER=%s, but no device has it:\n%s", os.Getenv("RLZERO_WANT_TIER"), missing)
+	}
+}
+
 // override sets an environment variable and returns what undoes it.
 func override(name, value string) func() {
 	old, had := os.LookupEnv(name)

@@ -63,7 +63,7 @@ func (d *Device) Caps() gpu.Caps {
 		Subgroup:      1,
 		Int64:         true,
 		Unified:       true,
-		Numerics:      shaders.NumericsVersion,
+		Numerics:      gpu.Numerics(shaders.Numerics(string(gpu.TierRef))),
 	}
 }
 

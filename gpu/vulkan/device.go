@@ -110,7 +110,7 @@ func newDevice(instance *vk.Instance, index int) (*Device, error) {
 	if err := conclude(); err != nil {
 		return nil, err
 	}
-	if d.vk, err = instance.NewDevice(index, uint32(d.traits.family), false); err != nil {
+	if d.vk, err = instance.NewDevice(index, uint32(d.traits.family), vk.Want{Matrices: d.traits.caps.Tier.Matrices()}); err != nil {
 		return nil, err
 	}
 	err = d.excludeMemory()

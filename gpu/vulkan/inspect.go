@@ -30,7 +30,7 @@ func Inspect(index int) ([]gpu.Compiled, error) {
 		}
 	}
 	if err == nil {
-		d.vk, err = instance.NewDevice(index, uint32(d.traits.family), true)
+		d.vk, err = instance.NewDevice(index, uint32(d.traits.family), vk.Want{Matrices: matrixTier(d.properties) != "", Statistics: true})
 	}
 	if err != nil {
 		instance.Destroy()

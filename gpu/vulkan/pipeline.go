@@ -90,7 +90,7 @@ func (d *Device) compile(v shaders.Variant, l layout) (vk.Pipeline, error) {
 		return 0, err
 	}
 	defer d.vk.DestroyShaderModule(module)
-	p, r := d.vk.CreateComputePipeline(module, "main", l.pipeline)
+	p, r := d.vk.CreateComputePipeline(module, "main", l.pipeline, v.Lanes)
 	return p, checkResult(r, "vkCreateComputePipelines", "shader "+v.ID)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/vk"
 )
 
 // product is c = a b^T of 8 by 8 matrices with the kernel that every tier has
@@ -93,7 +94,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestMissingBarrier leaves out the barriers of a chain. It is no test by itself: where the
+// TestMissingBarrier leaves out the barrier of a chain, in a program and between two
+// submissions. It is no test by itself: where the
 // validation layer is there, .ci/drivers holds that the layer sees it.
 func TestMissingBarrier(t *testing.T) {
 	if os.Getenv("RLZERO_TEST_MISSING_BARRIER") == "" {
@@ -106,13 +108,34 @@ func TestMissingBarrier(t *testing.T) {
 		t.Fatal("the second product reads what the first writes, and waits for nothing")
 	}
 	p.dispatches[1].barrier = false
-	commands, err := d.recordCommands("without barriers", p.write)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.submit(p, commands); err != nil {
-		t.Fatal(err)
-	}
+	t.Run("program", func(t *testing.T) {
+		commands, err := d.recordCommands("without barriers", p.write)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.submit(p, commands); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// Between two submissions, which recordCommands puts barriers around.
+	t.Run("submissions", func(t *testing.T) {
+		for i := range p.dispatches {
+			commands, r := d.vk.AllocateCommandBuffer(d.commands)
+			if r == vk.Success {
+				r = d.vk.Begin(commands)
+			}
+			p.writeDispatch(commands, i)
+			if r == vk.Success {
+				r = d.vk.End(commands)
+			}
+			if r != vk.Success {
+				t.Fatal(r)
+			}
+			if err := d.submit(p, commands); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 func TestTimestamps(t *testing.T) {

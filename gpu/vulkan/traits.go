@@ -4,6 +4,7 @@ package vulkan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -34,6 +35,27 @@ type traits struct {
 	unusable    string
 }
 
+// matrixBlocks are the tiers of matrix cores: the side of a block, and the lanes of a
+// subgroup.
+var matrixBlocks = []struct {
+	tier         gpu.Tier
+	block, lanes uint32
+}{{gpu.TierMatrix, 16, 32}, {gpu.TierMatrix8, 8, 8}}
+
+// matrixNeeds says what these tiers need.
+const matrixNeeds = "VK_KHR_cooperative_matrix with blocks of 16 x 16 x 16 (T2x8: 8 x 8 x 8) of f16 that are added in f32, subgroups of 32 lanes (8), and 32 KiB of workgroup memory"
+
+// matrixTier is the tier of matrix cores that a device can take, "" for none.
+func matrixTier(p vk.Properties) gpu.Tier {
+	for _, b := range matrixBlocks {
+		m := p.Matrices
+		if slices.Contains(m.Blocks, b.block) && m.MinSubgroup <= b.lanes && b.lanes <= m.MaxSubgroup && p.MaxSharedMemory >= wideSharedMemory {
+			return b.tier
+		}
+	}
+	return ""
+}
+
 // conclude decides how a device is used. memory is the system's that a CPU device
 // may take (0: unknown), tier the override of RLZERO_TIER ("": none).
 func conclude(index int, p vk.Properties, memory int, tier string) traits {
@@ -46,7 +68,6 @@ func conclude(index int, p vk.Properties, memory int, tier string) traits {
 		MaxAllocation: int(min(p.MaxAllocation, 1<<62)),
 		Subgroup:      int(p.SubgroupSize),
 		Int64:         p.Int64,
-		Numerics:      shaders.NumericsVersion,
 	}}
 	if t.caps.Kind == gpu.CPU {
 		t.caps.MaxLoop = host.LlvmpipeLoop
@@ -76,6 +97,7 @@ func conclude(index int, p vk.Properties, memory int, tier string) traits {
 	if t.caps.Tier, err = chooseTier(p, tier); err != nil && t.unusable == "" {
 		t.unusable = err.Error()
 	}
+	t.caps.Numerics = gpu.Numerics(shaders.Numerics(string(t.caps.Tier)))
 	return t
 }
 
@@ -120,8 +142,13 @@ func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
 			return gpu.TierLanes, nil
 		}
 		return "", fmt.Errorf("RLZERO_TIER=TL needs subgroups of 8 lanes with shuffle, and 64-bit integers; this device has subgroups of %d: unset RLZERO_TIER, or set it to T0", p.SubgroupSize)
+	case gpu.TierMatrix, gpu.TierMatrix8:
+		if t := matrixTier(p); t == gpu.Tier(override) {
+			return t, nil
+		}
+		return "", fmt.Errorf("RLZERO_TIER=%s needs %s, which the driver does not report: unset RLZERO_TIER, or set it to T1", override, matrixNeeds)
 	default:
-		return "", fmt.Errorf("unknown tier RLZERO_TIER=%s; accepted: T0, T1, TL", override)
+		return "", fmt.Errorf("unknown tier RLZERO_TIER=%s; accepted: T0, T1, T2, T2x8, TL", override)
 	}
 }
 

@@ -105,6 +105,11 @@ func TestConcludeUnusable(t *testing.T) {
 
 func TestChooseTier(t *testing.T) {
 	narrow, noInt64, noShuffle, small := lavapipe(), lavapipe(), lavapipe(), discrete()
+	cores, wideCores, smallCores, cores8 := discrete(), discrete(), discrete(), lavapipe()
+	cores.Matrices = vk.Matrices{Blocks: []uint32{16}, MinSubgroup: 32, MaxSubgroup: 64}
+	wideCores.Matrices = vk.Matrices{Blocks: []uint32{16}, MinSubgroup: 64, MaxSubgroup: 64}
+	cores8.Matrices = vk.Matrices{Blocks: []uint32{8}, MinSubgroup: 8, MaxSubgroup: 8}
+	smallCores.Matrices, smallCores.MaxSharedMemory = cores.Matrices, 16<<10
 	narrow.SubgroupSize, noInt64.Int64, noShuffle.SubgroupOperations, small.MaxSharedMemory = 4, false, 0xf, 16<<10
 	for _, c := range []struct {
 		name     string
@@ -127,6 +132,15 @@ func TestChooseTier(t *testing.T) {
 		{"16 KiB of workgroup memory", small, "T1", ""},
 		{"lavapipe", lavapipe(), "T1", gpu.TierWide},
 		{"discrete", discrete(), "TL", ""},
+		{"matrix cores", cores, "", gpu.TierWide}, // only if asked for
+		{"matrix cores", cores, "T2", gpu.TierMatrix},
+		{"matrix cores", cores, "T2x8", ""},
+		{"no matrix cores", discrete(), "T2", ""},
+		{"matrix cores of 64 lanes", wideCores, "T2", ""},
+		{"matrix cores, 16 KiB of workgroup memory", smallCores, "T2", ""},
+		{"newer lavapipe", cores8, "", gpu.TierLanes},
+		{"newer lavapipe", cores8, "T2x8", gpu.TierMatrix8},
+		{"newer lavapipe", cores8, "T2", ""},
 	} {
 		got, err := chooseTier(c.p, c.override)
 		if got != c.want || (err == nil) != (c.want != "") {

@@ -55,7 +55,7 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 		MaxAllocation: a.Limits.Buffer &^ 3,
 		Subgroup:      1, // kernels may not assume more
 		Unified:       a.Type != wgpu.Discrete,
-		Numerics:      shaders.NumericsVersion,
+		Numerics:      gpu.Numerics(shaders.Numerics(string(gpu.TierBase))), // and of T1
 	}
 	t.caps.Memory = memorySize(a.Limits.Buffer, t.caps.Kind, memory)
 	if t.caps.Kind == gpu.CPU {

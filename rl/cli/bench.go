@@ -57,7 +57,7 @@ Examples:
    rlzero bench step --from runs/demo/checkpoints/step-001050
    rlzero bench decode --dtype q4_0 --only 25M
    rlzero bench profile --small`,
-		Flags: []cli.Flag{jsonFlag, deviceFlag,
+		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
 			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
 			&cli.StringFlag{Name: "from", Usage: "Hugging Face folder of the model that the benchmark step starts from, such as a checkpoint; default: random weights, and completions of full length"},
 			&cli.Float64Flag{Name: "gflops", Usage: "the device's limit in float32 arithmetic, from its data sheet", DefaultText: "measured"},

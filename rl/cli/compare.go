@@ -55,7 +55,7 @@ Examples:
 			&cli.Float64Flag{Name: "threshold", Usage: "count the tokens up to this accuracy, from 0 to 1", DefaultText: "0.9 of what the first recipe reaches"},
 			&cli.StringFlag{Name: "out", Value: "compare", Usage: "folder for the runs and the comparison"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of all recipes: `PATH=VALUE` (repeatable)"},
-			jsonFlag, deviceFlag,
+			jsonFlag, deviceFlag, tierFlag,
 		},
 		Action: compareRecipes,
 	}

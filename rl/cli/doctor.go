@@ -31,7 +31,7 @@ The exit code is 1 when a check failed, 3 when there is no device.
 --json prints one object: {"ok":true,"device":{...},"numerics":2,
 "checks":[{"name":"...","ok":true,"detail":"..."}]}. A failed check has "advice" too;
 "left_out" names what was not checked, and why.`,
-		Flags: []cli.Flag{deviceFlag, jsonFlag,
+		Flags: []cli.Flag{deviceFlag, tierFlag, jsonFlag,
 			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs, and compare bits over fewer prompts"},
 			&cli.StringFlag{Name: "draws", Usage: "check the completions of the run in the folder `RUN`"},
 		},

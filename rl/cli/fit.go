@@ -43,7 +43,7 @@ Example: what does a machine with 16 GB train of a model with half a billion par
 "sampling_tokens_per_s":...,"training_tokens_per_s":...}],"start":{"context":...},
 "speed_spread":...}, in bytes; speed_spread is the distance of the quartiles of a measurement
 as a share of its median, of the one that varied most.`,
-		Flags:  []cli.Flag{jsonFlag, deviceFlag},
+		Flags:  []cli.Flag{jsonFlag, deviceFlag, tierFlag},
 		Action: runFit,
 	}
 }

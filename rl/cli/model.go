@@ -95,7 +95,7 @@ Examples:
 			systemFlag, varFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as its text contains this (repeatable)"},
-			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
+			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: sample,
 	}
 }
@@ -244,7 +244,7 @@ Example:
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
 			systemFlag, varFlag,
-			adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
+			adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "MODEL")
@@ -299,7 +299,7 @@ Examples:
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of samples of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
-			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag),
+			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: evaluate,
 	}
 }

@@ -24,7 +24,7 @@ The exit code is 1 when a hash differs.
 --json prints one object, like that of rlzero doctor, and "repeatable":
 {"ok":true,"device":{...},"numerics":2,"checks":[{"name":"...","ok":true,"detail":"..."}],
 "repeatable":true}`,
-		Flags:  []cli.Flag{deviceFlag, jsonFlag},
+		Flags:  []cli.Flag{deviceFlag, tierFlag, jsonFlag},
 		Action: receipt,
 	}
 }

@@ -64,7 +64,7 @@ Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
 			&cli.IntFlag{Name: "queue", Value: 256, Usage: "number of requests that wait or are answered at once"},
 			&cli.BoolFlag{Name: "lenient", Usage: "pass over keys that are not known, and name them in the header X-Rlzero-Ignored"},
 			&cli.StringSliceFlag{Name: adapterFlag.Name, Usage: "serve MODEL with the LoRA adapter of a PEFT folder, too, as the model NAME (`NAME=FOLDER`, repeatable)"},
-			systemFlag, varFlag, dtypeFlag, kvDtypeFlag, deviceFlag,
+			systemFlag, varFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: serveModel,
 	}

@@ -76,7 +76,7 @@ tells several runs apart. rlzero worker --help shows all steps.
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; prints the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
-			deviceFlag,
+			deviceFlag, tierFlag,
 		}, workerFlags...),
 		Action: train,
 	}

@@ -63,7 +63,7 @@ Exit code 1 there: it is not what the trainer drew.
 
 Exit code 4: the trainer does not let this machine in, refuses it, or it cannot take
 part; the reason is printed.`,
-		Flags: []cli.Flag{deviceFlag, keyFlag, caFlag,
+		Flags: []cli.Flag{deviceFlag, tierFlag, keyFlag, caFlag,
 			&cli.StringFlag{Name: "for", Usage: "`WORK` that is offered: draft, verify or draft,verify", Value: "draft"},
 			&cli.StringFlag{Name: "model", Usage: "`DIR` of the model whose adapter is trained"},
 			&cli.StringFlag{Name: "item", Usage: "compute `FILE`, a disputed item of a run, compare the answers, and stop"},
@@ -153,7 +153,7 @@ const system = runtime.GOOS + "/" + runtime.GOARCH
 // cardOf is what this machine says of itself.
 func cardOf(caps gpu.Caps) bus.Card {
 	return bus.Card{Release: Version, System: system, Device: caps.Name,
-		Arithmetic: fmt.Sprintf("%s, %s, tier %s, numerics %d", caps.Name, caps.Driver, caps.Tier, caps.Numerics)}
+		Arithmetic: fmt.Sprintf("%s, %s, tier %s, numerics %s", caps.Name, caps.Driver, caps.Tier, caps.Numerics)}
 }
 
 // work takes part in a run.

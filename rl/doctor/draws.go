@@ -120,7 +120,7 @@ func (d *redraw) compareDevice(made run.State) {
 	here := run.NewState(d.dev.Caps())
 	detail := "the device of the run: same name, driver, tier and numerics version"
 	if made.Device != here.Device || made.Numerics != here.Numerics {
-		detail = fmt.Sprintf("not the device of the run (%s, numerics version %d): a token may differ where two are nearly as likely", made.Device, made.Numerics)
+		detail = fmt.Sprintf("not the device of the run (%s, numerics version %s): a token may differ where two are nearly as likely", made.Device, made.Numerics)
 	}
 	d.report.add(thisDevice, detail, nil, "")
 }

@@ -10,7 +10,7 @@ import (
 
 // checkKernel holds a kernel against the oracle.
 func checkKernel(dev gpu.Device, name string) (string, error) {
-	cases := oracle.Cases(name)
+	cases := oracle.For(dev, name)
 	if len(cases) == 0 {
 		return "", errors.New("the oracle has no case for this kernel")
 	}

@@ -32,12 +32,12 @@ type Device struct {
 
 // Report is the output of "rlzero doctor --json".
 type Report struct {
-	OK       bool     `json:"ok"`
-	Version  string   `json:"version"` // of the program
-	Device   *Device  `json:"device"`  // null: none was opened
-	Numerics int      `json:"numerics"`
-	Checks   []Check  `json:"checks"` // failed ones first
-	LeftOut  []string `json:"left_out,omitempty"`
+	OK       bool         `json:"ok"`
+	Version  string       `json:"version"` // of the program
+	Device   *Device      `json:"device"`  // null: none was opened
+	Numerics gpu.Numerics `json:"numerics"`
+	Checks   []Check      `json:"checks"` // failed ones first
+	LeftOut  []string     `json:"left_out,omitempty"`
 
 	// Of a receipt only: whether this device and program would repeat the run.
 	Repeatable *bool `json:"repeatable,omitempty"`

@@ -130,6 +130,6 @@ func (r *Receipt) Repeatable(c gpu.Caps) error {
 	differ("device", r.Device, c.Name)
 	differ("driver", r.Driver, c.Driver)
 	differ("tier", r.Tier, string(c.Tier))
-	differ("numerics version", fmt.Sprint(r.Numerics), fmt.Sprint(c.Numerics))
+	differ("numerics version", string(r.Numerics), string(c.Numerics))
 	return errors.Join(errs...)
 }

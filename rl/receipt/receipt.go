@@ -36,18 +36,18 @@ const version = 3
 // are equal byte for byte. (A run that was interrupted has one checkpoint more,
 // that of the step after which it was.) Hashes are SHA-256 in hexadecimal.
 type Receipt struct {
-	Version     int     `json:"version"` // of this format
-	Program     string  `json:"program"` // version of rlzero
-	Device      string  `json:"device"`
-	Driver      string  `json:"driver"`
-	Tier        string  `json:"tier"`
-	Numerics    int     `json:"numerics"`
-	Formulas    int     `json:"formulas"` // version of their language; the formulas themselves are in the recipe
-	Recipe      string  `json:"recipe"`   // hash of recipe.toml, which also holds the text of scripts
-	Data        string  `json:"data"`     // hash of the task, its settings and the held-out problems
-	Model       *Origin `json:"model"`    // null: random weights
-	Logs        []Hash  `json:"logs"`
-	Checkpoints []Hash  `json:"checkpoints"` // hash of each one's manifest, oldest first
+	Version     int          `json:"version"` // of this format
+	Program     string       `json:"program"` // version of rlzero
+	Device      string       `json:"device"`
+	Driver      string       `json:"driver"`
+	Tier        string       `json:"tier"`
+	Numerics    gpu.Numerics `json:"numerics"`
+	Formulas    int          `json:"formulas"` // version of their language; the formulas themselves are in the recipe
+	Recipe      string       `json:"recipe"`   // hash of recipe.toml, which also holds the text of scripts
+	Data        string       `json:"data"`     // hash of the task, its settings and the held-out problems
+	Model       *Origin      `json:"model"`    // null: random weights
+	Logs        []Hash       `json:"logs"`
+	Checkpoints []Hash       `json:"checkpoints"` // hash of each one's manifest, oldest first
 }
 
 // Origin is the model that a run started from, as it was then.

@@ -84,7 +84,7 @@ func TestReceipt(t *testing.T) {
 		"device":           func(c *gpu.Caps) { c.Name = "another" },
 		"driver":           func(c *gpu.Caps) { c.Driver = "another" },
 		"tier":             func(c *gpu.Caps) { c.Tier = gpu.TierBase },
-		"numerics version": func(c *gpu.Caps) { c.Numerics++ },
+		"numerics version": func(c *gpu.Caps) { c.Numerics += "-mma16" },
 	} {
 		other := caps
 		change(&other)

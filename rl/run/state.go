@@ -20,7 +20,7 @@ import (
 // State is where a run stands, and what it was begun with. Keepers save the rest.
 type State struct {
 	Version  int             `json:"version"`  // of the format of checkpoints
-	Numerics int             `json:"numerics"` // order of operations in the kernels
+	Numerics gpu.Numerics    `json:"numerics"` // order of operations in the kernels
 	Formulas int             `json:"formulas"` // version of their language
 	Device   string          `json:"device"`   // name, driver and tier: bits are equal on the same one only
 	Recipe   string          `json:"recipe"`   // identity of recipe.toml
@@ -71,7 +71,7 @@ func (s *State) continues(want State, checkpoint, runDir string) error {
 		return hint.With(fmt.Errorf("%w: checkpoint %s has format %d, but this program writes format %d", lines.ErrInput, checkpoint, s.Version, want.Version),
 			"resume with the version of rlzero that wrote it, or %s", afresh)
 	case s.Numerics != want.Numerics:
-		return hint.With(fmt.Errorf("%w: checkpoint %s was made with numerics version %d, but this program has version %d: %s", lines.ErrInput, checkpoint, s.Numerics, want.Numerics, otherBytes), "%s", afresh)
+		return hint.With(fmt.Errorf("%w: checkpoint %s was made with numerics version %s, but this device and tier have version %s: %s", lines.ErrInput, checkpoint, s.Numerics, want.Numerics, otherBytes), "%s", afresh)
 	case s.Formulas != want.Formulas:
 		return hint.With(fmt.Errorf("%w: checkpoint %s was made with version %d of the language of formulas, but this program has version %d: %s", lines.ErrInput, checkpoint, s.Formulas, want.Formulas, otherBytes), "%s", afresh)
 	case s.Device != want.Device:

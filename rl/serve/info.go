@@ -7,26 +7,27 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 )
 
 // fingerprint names what an answer is a function of, besides the request.
 func fingerprint(m *model.Model, weights string) string {
 	c := m.Device().Caps()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s\nnumerics %d\n%s\n%s\n%s", weights, m.Config.Dtype, m.Config.KVDtype, c.Numerics, c.Tier, c.Name, c.Driver))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s\nnumerics %s\n%s\n%s\n%s", weights, m.Config.Dtype, m.Config.KVDtype, c.Numerics, c.Tier, c.Name, c.Driver))
 	return fmt.Sprintf("fp_%x", sum[:8])
 }
 
 // modelCard is a model as it is listed.
 type modelCard struct {
-	ID       string `json:"id"`
-	Object   string `json:"object"`
-	Created  int64  `json:"created"`
-	Owner    string `json:"owned_by"`
-	Weights  string `json:"weights"` // digest
-	Numerics int    `json:"numerics"`
-	Context  int    `json:"max_model_len"`
-	Print    string `json:"system_fingerprint"`
+	ID       string       `json:"id"`
+	Object   string       `json:"object"`
+	Created  int64        `json:"created"`
+	Owner    string       `json:"owned_by"`
+	Weights  string       `json:"weights"` // digest
+	Numerics gpu.Numerics `json:"numerics"`
+	Context  int          `json:"max_model_len"`
+	Print    string       `json:"system_fingerprint"`
 }
 
 func (s *Server) card(one *served) modelCard {

@@ -23,6 +23,9 @@ func Cases(kernel string) []Case {
 // rows makes the cases of each kernel when they are first asked for.
 var rows = map[string]func() []Case{}
 
+// matrixRows makes the same cases with the bounds of matrix cores.
+var matrixRows = map[string]func() []Case{}
+
 func init() {
 	for name, make := range map[string]func(*data) []Case{
 		"embed":                  embedCases,
@@ -93,6 +96,11 @@ func init() {
 		"matmul_nn_acc_q4_0":      nnAccCases,
 	} {
 		rows[name] = sync.OnceValue(func() []Case { return make(newData(name)) })
+		matrixRows[name] = sync.OnceValue(func() []Case {
+			d := newData(name)
+			d.cores = true
+			return make(d)
+		})
 	}
 }
 
@@ -100,6 +108,7 @@ func init() {
 type data struct {
 	*rand.Rand
 	kernel string
+	cores  bool // bounds are those of matrix cores
 }
 
 // newData seeds the stream by the kernel's name, so that adding a kernel does
@@ -107,7 +116,7 @@ type data struct {
 func newData(kernel string) *data {
 	h := fnv.New64a()
 	h.Write([]byte(kernel))
-	return &data{rand.New(rand.NewPCG(h.Sum64(), 0)), kernel}
+	return &data{Rand: rand.New(rand.NewPCG(h.Sum64(), 0)), kernel: kernel}
 }
 
 // newCase is a case without Want: one nil for each binding. Numbers for a binding

@@ -67,11 +67,15 @@ func (p product) output(ldc int, inside func(int) float32) []float32 {
 }
 
 // fromZero is a chain that starts from 0.
-func fromZero(_ int, x, y []Value) Value { return Dot(x, y) }
+func (d *data) fromZero(_ int, x, y []Value) Value { return d.dot(x, y) }
 
-// continuing is a chain that starts from what is there: one more term, times 1.
-func continuing(before []float32) finish {
+// continuing is a chain that starts from what is there: one more term, times 1. Matrix
+// cores add what is there to their sum.
+func (d *data) continuing(before []float32) finish {
 	return func(at int, x, y []Value) Value {
+		if d.cores {
+			return Add(Exact(before[at]), d.dot(x, y))
+		}
 		return Dot(append([]Value{Exact(before[at])}, x...), append([]Value{Exact(1)}, y...))
 	}
 }
@@ -86,7 +90,7 @@ func ntCases(d *data) []Case {
 		b, bound := d.matrix(p.n * ld)
 		nan := unwritten(1)[0]
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, bound, p.output(ldc, func(int) float32 { return nan }))
-		c.Want[len(c.Want)-1] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, fromZero)
+		c.Want[len(c.Want)-1] = p.sums(operand{d.left(a, ld, p.k), ld, 1}, operand{d.right(b), ld, 1}, ldc, d.fromZero)
 		cases = append(cases, c)
 	}
 	return cases
@@ -103,8 +107,8 @@ func ntResidualCases(d *data) []Case {
 		r := d.normal(p.m*ldc, 1)
 		nan := unwritten(1)[0]
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, ld, ld, ldc), a, bound, r, p.output(ldc, func(int) float32 { return nan }))
-		c.Want[len(c.Want)-1] = p.sums(operand{values(a), ld, 1}, operand{values(b), ld, 1}, ldc, func(at int, x, y []Value) Value {
-			return Add(Exact(r[at]), Dot(x, y))
+		c.Want[len(c.Want)-1] = p.sums(operand{d.left(a, ld, p.k), ld, 1}, operand{d.right(b), ld, 1}, ldc, func(at int, x, y []Value) Value {
+			return Add(Exact(r[at]), d.dot(x, y))
 		})
 		cases = append(cases, c)
 	}
@@ -113,11 +117,11 @@ func ntResidualCases(d *data) []Case {
 
 func nnCases(d *data) []Case {
 	nan := unwritten(1)[0]
-	return d.nn(func(int) float32 { return nan }, func([]float32) finish { return fromZero })
+	return d.nn(func(int) float32 { return nan }, func([]float32) finish { return d.fromZero })
 }
 
 func nnAccCases(d *data) []Case {
-	return d.nn(func(int) float32 { return float32(d.NormFloat64()) }, continuing)
+	return d.nn(func(int) float32 { return float32(d.NormFloat64()) }, d.continuing)
 }
 
 func (d *data) nn(inside func(int) float32, element func(before []float32) finish) []Case {
@@ -128,7 +132,7 @@ func (d *data) nn(inside func(int) float32, element func(before []float32) finis
 		b, bound := d.matrix(p.k * ldb)
 		before := p.output(ldb, inside)
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, bound, before)
-		c.Want[len(c.Want)-1] = p.sums(operand{values(a), lda, 1}, operand{values(b), 1, ldb}, ldb, element(before))
+		c.Want[len(c.Want)-1] = p.sums(operand{d.left(a, lda, p.k), lda, 1}, operand{d.right(b), 1, ldb}, ldb, element(before))
 		cases = append(cases, c)
 	}
 	return cases
@@ -141,7 +145,7 @@ func tnAccCases(d *data) []Case {
 		a, b := d.normal(p.k*lda, 1), d.normal(p.k*ldb, 1)
 		before := p.output(ldb, func(int) float32 { return float32(d.NormFloat64()) })
 		c := d.newCase(p.name(), words(p.m, p.n, p.k, lda, ldb, ldb), a, b, before)
-		c.Want[2] = p.sums(operand{values(a), 1, lda}, operand{values(b), 1, ldb}, ldb, continuing(before))
+		c.Want[2] = p.sums(operand{values(a), 1, lda}, operand{values(b), 1, ldb}, ldb, d.continuing(before))
 		cases = append(cases, c)
 	}
 	return cases

@@ -63,20 +63,28 @@ type Device struct {
 	executableStatistics uintptr
 }
 
+// Want is what a device is to have beside what every one has.
+type Want struct {
+	Matrices   bool // matrix cores, which Properties.Matrices tells of
+	Statistics bool // of pipelines, if there are any: drivers may compile more slowly with them
+}
+
 // NewDevice makes a device of physical device i with one queue of the family.
 // The only features it enables are 64-bit integers, if there are any, what a driver
-// that lacks parts of Vulkan insists on, and, if they are wanted and there are any,
-// statistics of pipelines: drivers may compile more slowly with them.
-func (in *Instance) NewDevice(i int, family uint32, statistics bool) (*Device, error) {
+// that lacks parts of Vulkan insists on, and what is wanted.
+func (in *Instance) NewDevice(i int, family uint32, want Want) (*Device, error) {
 	physical := in.physicalDevices[i]
 	available := in.deviceExtensions(physical)
-	d := &Device{Statistics: statistics && hasExtension(available, extExecutables)}
+	d := &Device{Statistics: want.Statistics && hasExtension(available, extExecutables)}
 	var extensions []string
 	if hasExtension(available, extPortableDevice) {
 		extensions = append(extensions, extPortableDevice)
 	}
 	if d.Statistics {
 		extensions = append(extensions, extExecutables)
+	}
+	if want.Matrices {
+		extensions = append(extensions, extMatrix, extSubgroupSize)
 	}
 	var supported, enabled [featureCount]uint32
 	invoke(in.features, physical, uintptr(unsafe.Pointer(&supported)))
@@ -100,6 +108,16 @@ func (in *Instance) NewDevice(i int, family uint32, statistics bool) (*Device, e
 	}
 	if d.Statistics {
 		info.pNext = pinned(&pin, &executableFeatures{header: header{sType: typeExecutableFeatures}, info: 1})
+	}
+	if want.Matrices {
+		all, chain := matrixChain(&pin)
+		for _, f := range chain {
+			f.first = 1
+			if f.sType == typeSubgroupSizeFeatures {
+				f.other = 1
+			}
+		}
+		chain[0].pNext, info.pNext = info.pNext, all.pNext
 	}
 	if r := invoke(in.createDevice, physical, uintptr(unsafe.Pointer(&info)), 0, uintptr(unsafe.Pointer(&d.handle))); r != Success {
 		return nil, fmt.Errorf("vkCreateDevice: %s", r)
@@ -273,9 +291,10 @@ func (d *Device) DestroyPipelineLayout(l PipelineLayout) {
 	invoke(d.destroyPipelineLayout, d.handle, uintptr(l), 0)
 }
 
-// CreateComputePipeline compiles the entry point of a module. Several goroutines
-// may do so at once.
-func (d *Device) CreateComputePipeline(m ShaderModule, entry string, l PipelineLayout) (p Pipeline, r Result) {
+// CreateComputePipeline compiles the entry point of a module, for subgroups of so many
+// lanes if the number is not 0, which wants a device with matrices. Several goroutines may
+// do so at once.
+func (d *Device) CreateComputePipeline(m ShaderModule, entry string, l PipelineLayout, lanes int) (p Pipeline, r Result) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	info := computePipelineCreateInfo{
@@ -291,6 +310,10 @@ func (d *Device) CreateComputePipeline(m ShaderModule, entry string, l PipelineL
 	}
 	if d.Statistics {
 		info.flags = captureStatistics
+	}
+	if lanes > 0 {
+		info.stage.flags = requireFullSubgroup
+		info.stage.pNext = pinned(&pin, &subgroupSizeInfo{header: header{sType: typeSubgroupSizeInfo}, size: uint32(lanes)})
 	}
 	r = invoke(d.createComputePipelines, d.handle, 0, 1, uintptr(unsafe.Pointer(&info)), 0, uintptr(unsafe.Pointer(&p)))
 	return p, r

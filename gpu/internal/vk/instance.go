@@ -26,6 +26,7 @@ type Instance struct {
 	enumerate       uintptr
 	properties      uintptr
 	features        uintptr
+	features2       uintptr
 	memory          uintptr
 	queueFamilies   uintptr
 	extensions      uintptr
@@ -57,6 +58,7 @@ func NewInstance(application string) (*Instance, error) {
 		{&in.enumerate, "vkEnumeratePhysicalDevices"},
 		{&in.properties, "vkGetPhysicalDeviceProperties2"},
 		{&in.features, "vkGetPhysicalDeviceFeatures"},
+		{&in.features2, "vkGetPhysicalDeviceFeatures2"},
 		{&in.memory, "vkGetPhysicalDeviceMemoryProperties2"},
 		{&in.queueFamilies, "vkGetPhysicalDeviceQueueFamilyProperties"},
 		{&in.extensions, "vkEnumerateDeviceExtensionProperties"},
@@ -138,6 +140,7 @@ type Properties struct {
 	SubgroupStages     uint32
 	SubgroupOperations uint32
 	Int64              bool
+	Matrices           Matrices
 	Heaps              []MemoryHeap
 	MemoryTypes        []MemoryType
 	QueueFamilies      []QueueFamily
@@ -182,6 +185,7 @@ func (in *Instance) Properties(i int) Properties {
 		SubgroupOperations: subgroup.operations,
 		Int64:              features[featureShaderInt64] != 0,
 		QueueFamilies:      families[:familyCount],
+		Matrices:           in.matrices(device, all.apiVersion),
 	}
 	if name := goString(driver.name[:]); name != "" {
 		p.Driver = name + " " + goString(driver.info[:])

@@ -44,17 +44,25 @@ const (
 	typeCommandBufferAllocateInfo     = 40
 	typeCommandBufferBeginInfo        = 42
 	typeMemoryBarrier                 = 46
+	typeFeatures2                     = 1000059000
 	typeProperties2                   = 1000059001
 	typeMemoryProperties2             = 1000059006
 	typeSubgroupProperties            = 1000094000
 	typeMaintenance3Properties        = 1000168000
+	typeFloat16Features               = 1000082000
 	typeDriverProperties              = 1000196000
+	typeMemoryModelFeatures           = 1000211000
+	typeSubgroupSizeProperties        = 1000225000
+	typeSubgroupSizeInfo              = 1000225001
+	typeSubgroupSizeFeatures          = 1000225002
 	typeMemoryBudgetProperties        = 1000237000
 	typeExecutableFeatures            = 1000269000
 	typePipelineInfo                  = 1000269001
 	typeExecutableProperties          = 1000269002
 	typeExecutableInfo                = 1000269003
 	typeExecutableStatistic           = 1000269004
+	typeMatrixFeatures                = 1000506000
+	typeMatrixProperties              = 1000506001
 )
 
 // PhysicalDeviceType is VkPhysicalDeviceType.
@@ -126,6 +134,7 @@ const (
 	enumeratePortable   = 0x1  // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
 	poolResetCommand    = 0x2  // VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT
 	useSimultaneous     = 0x4  // VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+	requireFullSubgroup = 0x2  // VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
 	captureStatistics   = 0x40 // VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
 	queryResult64       = 0x1
 	queryResultWait     = 0x2
@@ -133,6 +142,8 @@ const (
 	extPortableDevice   = "VK_KHR_portability_subset"
 	extMemoryBudget     = "VK_EXT_memory_budget"
 	extExecutables      = "VK_KHR_pipeline_executable_properties"
+	extMatrix           = "VK_KHR_cooperative_matrix"
+	extSubgroupSize     = "VK_EXT_subgroup_size_control"
 )
 
 // header starts every extensible structure.

@@ -160,7 +160,8 @@ func compile(temp, id, text string) ([]byte, error) {
 	}
 	m.Clean()
 	code := m.Bytes()
-	if _, err := exec.LookPath("spirv-val"); err != nil {
+	// Debian 12's validator is older than matrices; .ci/drivers validates those by a layer.
+	if _, err := exec.LookPath("spirv-val"); err != nil || strings.Contains(text, "enable wgpu_cooperative_matrix;") {
 		return code, nil
 	}
 	if err := os.WriteFile(module, code, 0o600); err != nil {

@@ -1,13 +1,16 @@
 package spirv
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 const (
 	magic       = 0x07230203
 	headerWords = 5
+	boundWord   = 3 // of the header: all ids are below it
 )
 
 // Opcodes.
@@ -19,13 +22,20 @@ const (
 	opMemberName          = 6
 	opString              = 7
 	opLine                = 8
+	opExtension           = 10
+	opMemoryModel         = 14
 	opCapability          = 17
+	opTypeArray           = 28
+	opTypeRuntimeArray    = 29
+	opTypeStruct          = 30
+	opTypePointer         = 32
 	opConstant            = 43
 	opConstantComposite   = 44
 	opConstantNull        = 46
 	opVariable            = 59
 	opLoad                = 61
 	opStore               = 62
+	opAccessChain         = 65
 	opDecorate            = 71
 	opCompositeConstruct  = 80
 	opCompositeExtract    = 81
@@ -47,11 +57,25 @@ const (
 	opControlBarrier      = 224
 	opNoLine              = 317
 	opModuleProcessed     = 330
+	opMatrixLoad          = 4457
+	opMatrixStore         = 4458
+	storageUniform        = 2
 	storageWorkgroup      = 4
 	storageFunction       = 7
+	storagePush           = 9
+	storageBuffer         = 12
+	arrayStride           = 6
 	noContraction         = 42
-	capStorageInputOutput = 4436 // StorageInputOutput16: naga declares it with f16, lavapipe lacks it
+	modelVulkan           = 3
+	nonPrivate            = 0x20   // a memory operand
+	visible               = 0x6000 // semantics: MakeAvailable and MakeVisible
+	capStorageBuffer16    = 4433   // these three naga declares with f16, which no binding has; lavapipe lacks the last
+	capUniform16          = 4434
+	capStorageInputOutput = 4436
 )
+
+// extension16 is what these capabilities are in.
+const extension16 = "SPV_KHR_16bit_storage"
 
 type instruction []uint32
 
@@ -106,15 +130,18 @@ func (m *Module) Bytes() []byte {
 	return data
 }
 
-// Clean applies all edits: it removes debug text, the unused capability, the
-// zero-filling of workgroup memory and the loop counters, then what only they
-// used, and forbids contraction.
+// Clean applies all edits: it removes debug text, the unused capabilities, the
+// strides of arrays that have no layout, the zero-filling of workgroup memory and the
+// loop counters, then what only they used, forbids contraction, and lets a workgroup
+// see its memory under the Vulkan memory model.
 func (m *Module) Clean() {
 	m.removeDebug()
+	m.removeStrides()
 	m.removeZeroFill()
 	m.removeLoopBounds()
 	m.removeUnused()
 	m.forbidContraction()
+	m.shareMemory()
 }
 
 // filter keeps the instructions for which keep is true.
@@ -134,10 +161,50 @@ func (m *Module) removeDebug() {
 		case opSourceContinued, opSource, opSourceExtension, opName, opMemberName, opString, opLine, opNoLine, opModuleProcessed:
 			return false
 		case opCapability:
-			return x[1] != capStorageInputOutput
+			return x[1] != capStorageBuffer16 && x[1] != capUniform16 && x[1] != capStorageInputOutput
+		case opExtension:
+			return text(x[1:]) != extension16
 		}
 		return true
 	})
+}
+
+// text is a literal string: bytes up to a zero.
+func text(words []uint32) string {
+	var data []byte
+	for _, w := range words {
+		data = binary.LittleEndian.AppendUint32(data, w)
+	}
+	name, _, _ := bytes.Cut(data, []byte{0})
+	return string(name)
+}
+
+// removeStrides removes the strides of arrays that lie in no buffer: SPIR-V allows a
+// layout where it is needed alone (the validation layer's
+// VUID-StandaloneSpirv-None-10684).
+func (m *Module) removeStrides() {
+	parts := map[uint32][]uint32{} // types by the type they are part of
+	laid := map[uint32]bool{}      // types that need a layout
+	var need func(t uint32)
+	need = func(t uint32) {
+		laid[t] = true
+		for _, part := range parts[t] {
+			need(part)
+		}
+	}
+	for _, x := range m.code {
+		switch x.op() {
+		case opTypeArray, opTypeRuntimeArray:
+			parts[x[1]] = x[2:3]
+		case opTypeStruct:
+			parts[x[1]] = x[2:]
+		case opTypePointer:
+			if c := x[2]; c == storageUniform || c == storagePush || c == storageBuffer {
+				need(x[3])
+			}
+		}
+	}
+	m.filter(func(x instruction) bool { return x.op() != opDecorate || x[2] != arrayStride || laid[x[1]] })
 }
 
 // removeZeroFill removes the start of an entry point in which one invocation
@@ -263,4 +330,55 @@ func (m *Module) forbidContraction() {
 	code := append([]instruction{}, m.code[:last+1]...)
 	code = append(code, marks...)
 	m.code = append(code, m.code[last+1:]...)
+}
+
+// shareMemory says, in a module of the Vulkan memory model, that what an invocation
+// stores in workgroup memory is seen by the others behind a barrier. naga writes barriers
+// and accesses as for the other model, where that goes without saying.
+func (m *Module) shareMemory() {
+	class, shared := map[uint32]uint32{}, map[uint32]bool{} // storage class by pointer type; pointers
+	wider := map[uint32]uint32{}                            // semantics of barriers, and what takes their place
+	vulkan, bound := false, m.header[boundWord]
+	for _, x := range m.code {
+		switch x.op() {
+		case opMemoryModel:
+			vulkan = x[2] == modelVulkan
+		case opTypePointer:
+			class[x[1]] = x[2]
+		case opVariable, opAccessChain:
+			shared[x[2]] = class[x[1]] == storageWorkgroup
+		case opControlBarrier:
+			if _, ok := wider[x[3]]; !ok {
+				wider[x[3]] = bound
+				bound++
+			}
+		}
+	}
+	if !vulkan {
+		return
+	}
+	m.header[boundWord] = bound
+	// operand adds the memory operand to an instruction whose pointer is word at.
+	operand := func(x instruction, at int) instruction {
+		if !shared[x[at]] {
+			return x
+		}
+		return encode(x.op(), append(slices.Clone(x[1:]), nonPrivate)...)
+	}
+	code := m.code
+	m.code = nil
+	for _, x := range code {
+		switch x.op() {
+		case opLoad, opMatrixLoad:
+			x = operand(x, 3)
+		case opStore, opMatrixStore:
+			x = operand(x, 1)
+		case opControlBarrier:
+			x = encode(opControlBarrier, x[1], x[2], wider[x[3]])
+		}
+		m.code = append(m.code, x)
+		if x.op() == opConstant && wider[x[2]] != 0 {
+			m.code = append(m.code, encode(opConstant, x[1], wider[x[2]], x[3]|visible))
+		}
+	}
 }

@@ -3,6 +3,7 @@ package spirv
 import (
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -47,11 +48,15 @@ func expect(t *testing.T, got, want []instruction) {
 func TestDebugAndCapability(t *testing.T) {
 	expect(t, clean(
 		encode(opCapability, 1),
+		encode(opCapability, capStorageBuffer16),
+		encode(opCapability, capUniform16),
 		encode(opCapability, capStorageInputOutput),
+		encode(opExtension, 0x5f565053, 0x5f52484b, 0x69623631, 0x74735f74, 0x6761726f, 0x65), // SPV_KHR_16bit_storage
+		encode(opExtension, 0x5f565053, 0x5f52484b, 0x78),                                     // SPV_KHR_x
 		encode(opSource, 0, 0),
 		encode(opName, 5, 0x61),
 		encode(opReturn),
-	), []instruction{encode(opCapability, 1), encode(opReturn)})
+	), []instruction{encode(opCapability, 1), encode(opExtension, 0x5f565053, 0x5f52484b, 0x78), encode(opReturn)})
 }
 
 func TestContraction(t *testing.T) {
@@ -110,4 +115,45 @@ func TestLoopBounds(t *testing.T) {
 		encode(opStore, counter, 24),
 		encode(opReturn))
 	expect(t, clean(code...), append(kept, encode(opLoopMerge, exit, 33, 0), encode(opBranch, body), encode(opLabel, body), encode(opReturn)))
+}
+
+// TestStrides: only what lies in a buffer keeps its stride, in a structure too.
+func TestStrides(t *testing.T) {
+	const row, rows, local, wrapped = 20, 21, 22, 23
+	stride := func(id uint32) instruction { return encode(opDecorate, id, arrayStride, 4) }
+	types := []instruction{
+		encode(opTypeArray, row, 5, 6), encode(opTypeArray, rows, row, 6), encode(opTypeStruct, wrapped, rows),
+		encode(opTypeArray, local, 5, 6), encode(opTypePointer, 30, storageBuffer, wrapped), encode(opTypePointer, 31, storageWorkgroup, local),
+	}
+	expect(t, clean(slices.Concat([]instruction{stride(row), stride(local), stride(rows)}, types)...), slices.Concat([]instruction{stride(row), stride(rows)}, types))
+}
+
+// TestMemoryModel: under the Vulkan memory model accesses of workgroup memory and
+// barriers say that others see what is stored; under the other one nothing changes.
+func TestMemoryModel(t *testing.T) {
+	const number, shared, own, semantics = 5, 20, 21, 7
+	code := func(model uint32) []instruction {
+		return []instruction{
+			encode(opMemoryModel, 0, model),
+			encode(opTypePointer, 30, storageWorkgroup, number), encode(opTypePointer, 31, storageBuffer, number),
+			encode(opConstant, 1, semantics, 264),
+			encode(opVariable, 30, shared, storageWorkgroup), encode(opVariable, 31, own, storageBuffer),
+			encode(opAccessChain, 30, 40, shared, 2), encode(opAccessChain, 31, 41, own, 2),
+			encode(opLoad, number, 42, 40), encode(opStore, 41, 42), encode(opStore, 40, 42),
+			encode(opControlBarrier, 2, 2, semantics),
+			encode(opMatrixLoad, 8, 43, 40, 0, 9), encode(opMatrixStore, 40, 43, 0, 9),
+		}
+	}
+	expect(t, clean(code(1)...), code(1))
+	m := &Module{header: header, code: code(modelVulkan)}
+	m.Clean()
+	want := code(modelVulkan)
+	want[8], want[10] = encode(opLoad, number, 42, 40, nonPrivate), encode(opStore, 40, 42, nonPrivate)
+	want[11] = encode(opControlBarrier, 2, 2, 100)
+	want[12], want[13] = encode(opMatrixLoad, 8, 43, 40, 0, 9, nonPrivate), encode(opMatrixStore, 40, 43, 0, 9, nonPrivate)
+	want = slices.Insert(want, 4, encode(opConstant, 1, 100, 264|visible))
+	expect(t, m.code, want)
+	if m.header[boundWord] != 101 {
+		t.Errorf("ids are below %d, want 101", m.header[boundWord])
+	}
 }
