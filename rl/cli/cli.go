@@ -243,11 +243,9 @@ func code(err error) int {
 // Flags that several commands have.
 var (
 	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or one that rlzero devices lists, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
-	tierFlag   = &cli.StringFlag{Name: "tier", Usage: "kernels in place of those that the device would get: T0, T1, T2 (matrix cores; other bits), TL", EnvVars: []string{"RLZERO_TIER"},
-		// Backends read the variable, those of a worker's further devices too.
-		Action: func(_ *cli.Context, tier string) error { return os.Setenv("RLZERO_TIER", tier) }}
-	jsonFlag = &cli.BoolFlag{Name: "json", Usage: "write JSON, for programs"}
-	inFlag   = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
+	tierFlag   = &cli.StringFlag{Name: "tier", Usage: "kernels in place of those that the device would get, as $RLZERO_TIER: T0, T1, T2 (matrix cores; other bits), TL"}
+	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "write JSON, for programs"}
+	inFlag     = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
 	// Of lines, which may name their own.
 	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier of lines that name none; rlzero verifiers lists them"}
 )
@@ -298,8 +296,16 @@ func printJSON(c *cli.Context, v any) error {
 	return enc.Encode(v)
 }
 
-// openDevice opens the device of --device.
-func openDevice(c *cli.Context) (gpu.Device, error) { return gpu.Open(c.String("device")) }
+// openDevice opens the device of --device in the tier of --tier. Backends read the tier in
+// the environment, for devices that are opened later too.
+func openDevice(c *cli.Context) (gpu.Device, error) {
+	if tier := c.String("tier"); tier != "" {
+		if err := os.Setenv("RLZERO_TIER", tier); err != nil {
+			return nil, err
+		}
+	}
+	return gpu.Open(c.String("device"))
+}
 
 func warn(c *cli.Context, warnings []string) {
 	for _, w := range warnings {

@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkFormulas takes steps of the demo's recipe without its warm-up, and evaluates its method
-// on as many tokens by itself: advantages, loss, derivatives and metrics, read anew each time. It
-// reports both and the share of the formulas in a step.
+// on as many tokens by itself: advantages, loss, derivatives and metrics. It reports both
+// and the share of the formulas in a step.
 func BenchmarkFormulas(b *testing.B) {
 	sets := []string{"stage.warm-up.skip=true", "stage.rl.steps=3", "stage.rl.eval_every=0", "stage.rl.eval_problems=1", "task.eval_problems=8", "task.eval_samples=1", "stage.rl.checkpoint_every=0"}
 	dev, dir := first(b), b.TempDir()
@@ -45,11 +45,7 @@ func BenchmarkFormulas(b *testing.B) {
 		b.StopTimer()
 		t := table()
 		b.StartTimer()
-		compiled, err := stage.Compiled()
-		if err != nil {
-			b.Fatal(err)
-		}
-		evaluate(b, compiled, t)
+		evaluate(b, a, t)
 	}
 	formulas := b.Elapsed().Seconds() / float64(b.N)
 	b.ReportMetric(1e3*step, "ms/step")
