@@ -38,7 +38,7 @@ var layers = []layer{
 	{folder: "rl/cli", imports: "gpu internal/* model model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint model rl/* shaders verify", tests: "gpu/gputest internal/fixtures", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/bench", imports: "gpu model rl/cast rl/lines rl/prompts rl/recipe rl/resolve rl/train shaders", tests: "gpu/gputest"},
-	{folder: "rl/fit", imports: "gpu model rl/bench rl/cast rl/recipe", tests: "gpu/refdev internal/fixtures"},
+	{folder: "rl/fit", imports: "gpu model rl/bench rl/cast rl/recipe", tests: "gpu/gputest gpu/refdev internal/fixtures rl/rollout"},
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
@@ -60,7 +60,7 @@ var layers = []layer{
 	{folder: "rl/resolve", imports: "internal/files internal/hint rl/chat rl/prompts rl/recipe rl/reward rl/settings verify", tests: "rl/rollout"},
 	{folder: "rl/recipe", imports: "internal/files rl/algo rl/algo/schedule rl/formula rl/recipe/presets rl/reward rl/settings rl/tasks verify", tests: "verify/program"},
 	{folder: "rl/recipe/presets", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures"},
+	{folder: "rl/prompts", imports: "internal/hint model/text model/text/template rl/chat rl/lines rl/random rl/table rl/tasks rl/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 	{folder: "rl/chat", imports: "internal/hint model/text model/text/template rl/lines rl/terminal", tests: "internal/fixtures"},
 	{folder: "rl/reward", imports: "internal/worker rl/formula rl/rollout verify", modules: "go.starlark.net"},
 	{folder: "rl/tasks", imports: "internal/hint rl/random rl/settings verify", tests: "internal/fixtures"},
@@ -111,7 +111,7 @@ var layers = []layer{
 	{folder: "gpu/internal/check", imports: "gpu shaders"},
 	{folder: "gpu/internal/host", modules: "golang.org/x/sys"},
 	{folder: "gpu/internal/vk", modules: "github.com/ebitengine/purego golang.org/x/sys"},
-	{folder: "gpu/gputest", imports: "gpu gpu/gputest/oracle gpu/refdev gpu/vulkan gpu/webgpu shaders"},
+	{folder: "gpu/gputest", imports: "gpu gpu/gputest/oracle gpu/internal/check gpu/refdev gpu/vulkan gpu/webgpu shaders"},
 	{folder: "gpu/gputest/oracle", imports: "gpu gpu/internal/check gpu/refdev shaders"},
 
 	{folder: "shaders"},

@@ -3,10 +3,8 @@ package model
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
@@ -46,50 +44,6 @@ func TestCutBits(t *testing.T) {
 	}
 }
 
-// paper is a device without memory that computes nothing, and refuses what a real one of its
-// limits refuses.
-type paper struct {
-	caps  gpu.Caps
-	bound int // bytes of the largest view so far
-}
-
-type paperBuffer int
-
-func (p *paper) Caps() gpu.Caps         { return p.caps }
-func (*paper) Prepare([]string) error   { return nil }
-func (*paper) Submit(gpu.Program) error { return nil }
-func (*paper) Wait() error              { return nil }
-func (*paper) Close() error             { return nil }
-
-func (*paper) Timestamps(gpu.Program) ([]time.Duration, error) { return nil, nil }
-
-func (p *paper) NewBuffer(label string, size int) (gpu.Buffer, error) {
-	if size > p.caps.MaxAllocation {
-		return nil, fmt.Errorf("%s: %d bytes", label, size)
-	}
-	return paperBuffer(size), nil
-}
-
-func (p *paper) Record(label string, ops []gpu.Op) (gpu.Program, error) {
-	for _, op := range ops {
-		for i, v := range op.Bind {
-			size := v.Size
-			if size == 0 {
-				size = v.Buffer.Size() - v.Offset
-			}
-			if p.bound = max(p.bound, size); size > p.caps.MaxBinding || v.Offset+size > v.Buffer.Size() || v.Offset%256 != 0 {
-				return nil, fmt.Errorf("%s: %s: binding %d has %d bytes from %d on", label, op.Kernel, i, size, v.Offset)
-			}
-		}
-	}
-	return paperBuffer(0), nil
-}
-
-func (b paperBuffer) Size() int             { return int(b) }
-func (paperBuffer) Write(int, []byte) error { return nil }
-func (paperBuffer) Read(int, []byte) error  { return nil }
-func (paperBuffer) Free()                   {}
-
 // TestPlannedWithinBindings: what the plan says fits is recorded without a view that is
 // larger than a binding of lavapipe, at the sizes of lora-math and in the widths of published
 // models; and what does not fit is refused by the plan.
@@ -100,21 +54,23 @@ func TestPlannedWithinBindings(t *testing.T) {
 		name                                       string
 		family                                     string
 		width, heads, kv, headDim, mlp, vocabulary int
+		dtype                                      Dtype
 	}{ // https://huggingface.co: config.json of each
-		{"SmolLM2-135M", "llama", 576, 9, 3, 64, 1536, 49152},
-		{"Qwen2.5-0.5B", "qwen2", 896, 14, 2, 64, 4864, 151936},
-		{"Llama-3.2-1B", "llama", 2048, 32, 8, 64, 8192, 128256},
-		{"Gemma-3-1B", "gemma3_text", 1152, 4, 1, 256, 6912, 262144},
-		{"Qwen3-0.6B", "qwen3", 1024, 16, 8, 128, 3072, 151936},
+		{"SmolLM2-135M", "llama", 576, 9, 3, 64, 1536, 49152, ""},
+		{"Qwen2.5-0.5B", "qwen2", 896, 14, 2, 64, 4864, 151936, ""},
+		{"Llama-3.2-1B", "llama", 2048, 32, 8, 64, 8192, 128256, ""},
+		{"Gemma-3-1B", "gemma3_text", 1152, 4, 1, 256, 6912, 262144, ""},
+		{"Qwen3-0.6B", "qwen3", 1024, 16, 8, 128, 3072, 151936, ""},
+		{"Qwen2.5-3B", "qwen2", 2048, 16, 2, 128, 11008, 151936, BF16}, // gate and up are 172 MiB as float32
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := Config{Family: c.family, Vocab: c.vocabulary, Width: c.width, Layers: 1, Heads: c.heads, KVHeads: c.kv, HeadDim: c.headDim, MLP: c.mlp,
-				MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02}
-			dev := &paper{caps: gpu.Caps{ID: "paper", Kind: gpu.CPU, Tier: gpu.TierLanes, Memory: 1 << 40, MaxBinding: 128 << 20, MaxAllocation: 1 << 30}}
+				MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02, Dtype: c.dtype}
+			dev := &gputest.Paper{Limits: gpu.Caps{ID: "paper", Kind: gpu.CPU, Tier: gpu.TierLanes, Memory: 1 << 40, MaxBinding: 128 << 20, MaxAllocation: 1 << 30}}
 			engine := EngineOptions{Sequences: 32, Context: 1024, StepRows: 256}
 			use := Use{Positions: 1024, TrainRows: group, Recompute: true, Adapter: &adapter, Reference: true, Engine: &engine}
-			plan, err := Plan(cfg, dev.caps, use)
-			if err = errors.Join(err, plan.Fits(dev.caps)); err != nil {
+			plan, err := Plan(cfg, dev.Limits, use)
+			if err = errors.Join(err, plan.Fits(dev.Limits)); err != nil {
 				t.Fatal(err)
 			}
 			m, err := NewFrozen(dev, cfg, use.Positions)
@@ -133,14 +89,14 @@ func TestPlannedWithinBindings(t *testing.T) {
 			if _, err := engineOf(t, m, engine).Generate(context.Background(), Request{Prompt: make([]int, 512), N: 8, MaxTokens: 2}); err != nil {
 				t.Fatal(err)
 			}
-			if dev.bound < 32<<20 {
-				t.Errorf("no view is larger than %d bytes: nothing was recorded", dev.bound)
+			if dev.Bound < 32<<20 {
+				t.Errorf("no view is larger than %d bytes: nothing was recorded", dev.Bound)
 			}
 
 			engine.Sequences = 1 << 12
-			plan, err = Plan(cfg, dev.caps, use)
+			plan, err = Plan(cfg, dev.Limits, use)
 			if err == nil {
-				err = plan.Fits(dev.caps)
+				err = plan.Fits(dev.Limits)
 			}
 			if !errors.Is(err, gpu.ErrOutOfMemory) || !strings.Contains(err.Error(), "key cache in one piece") {
 				t.Errorf("a cache of 4096 sequences: %v", err)

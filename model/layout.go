@@ -1,12 +1,14 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // dims are the sizes of a model on the device. Every width is padded to a
@@ -130,24 +132,27 @@ func (l *layout) ropes() []ropeKind {
 	return kinds
 }
 
-// fits refuses matrices that are larger than a binding.
-func (l *layout) fits() error {
+// fits refuses matrices that are larger than a binding, of a model that is frozen or trained.
+func (l *layout) fits(frozen bool) error {
 	d := l.dims
 	if l.dtype.Blocked() && (d.ld%blockSize != 0 || d.mlpp%blockSize != 0 || d.heads*d.hdp%blockSize != 0) {
 		return fmt.Errorf("%s keeps %d numbers of a row together: hidden_size %d, intermediate_size %d and the heads' width %d are not all multiples of that",
 			l.dtype, blockSize, d.width, d.mlp, d.heads*d.hd)
 	}
 	for _, m := range []struct {
-		names string
-		rows  int
-	}{{"mlp.gate_proj and up_proj", 2 * d.mlpp}, {"self_attn.q_proj, k_proj and v_proj", d.qkv()}} {
-		kept := F32 // of bf16, what is trained
-		if l.dtype.Blocked() {
-			kept = l.dtype
+		names  string
+		rows   int // of the files
+		padded int
+	}{{"mlp.gate_proj and up_proj", 2 * d.mlp, 2 * d.mlpp}, {"self_attn.q_proj, k_proj and v_proj", (d.heads + 2*d.kv) * d.hd, d.qkv()}} {
+		kept := F32
+		if frozen || l.dtype.Blocked() {
+			kept = cmp.Or(l.dtype, F32)
 		}
-		if bytes := l.with(chunk{storage: kept}, m.rows*d.ld*4).bound(); bytes > l.maxBinding {
-			return fmt.Errorf("%w: %s are one matrix of %d x %d numbers, %d MiB in %s; a binding has at most %d MiB here: take a smaller model, or keep the matrices in q8_0 or q4_0",
-				gpu.ErrUnsupported, m.names, m.rows, d.ld, bytes>>20, kept, l.maxBinding>>20)
+		c := l.with(chunk{storage: kept}, m.padded*d.ld*4)
+		if bytes := c.packed() + c.unpacked(); bytes > l.maxBinding {
+			err := fmt.Errorf("%w: %s are one matrix of %d x %d numbers, %d MiB in %s; a binding has at most %d MiB here",
+				gpu.ErrUnsupported, m.names, m.rows, d.width, bytes>>20, kept, l.maxBinding>>20)
+			return hint.With(err, "train an adapter over matrices in fewer bits (lora.rank, dtype), or take a smaller model")
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,64 +14,164 @@ import (
 	"github.com/rlzero/rlzero/model/text"
 )
 
-// TestLlamaCpp: llama.cpp loads the GGUF files of every family that it can express, reads
-// prompts as the same tokens, and continues them greedily with the same ones.
+// published are fixtures of published models' settings whose vocabulary holds all bytes.
+var published = []string{"llama_smollm2_tied", "llama3_rope_untied", "llama3_rope_headdim_bf16", "qwen2_tied_bf16", "qwen3_tied_f32", "smollm3_f32"}
+
+// expressible are random models of every family as llama.cpp can have them: mistral has no
+// window there, gemma3 has its own pattern and rotations. Their widths are whole blocks.
+func expressible() []Config {
+	base := Config{Vocab: 264, Width: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, MLP: 96,
+		MaxPositions: 512, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, EOS: []int{2}, InitStd: 0.1}
+	var all []Config
+	for _, family := range Families() {
+		c := base
+		c.Family = family
+		switch family {
+		case "mistral":
+			c.TieEmbeddings = false
+		case "qwen3":
+			c.QKNorm = true
+		case "gemma3_text": // the sixth layer sees everything
+			c.Layers, c.QKNorm, c.QueryScalar, c.Window, c.LocalTheta, c.RopeTheta = slidingPattern, true, float64(base.HeadDim), 8, 1e4, 1e6
+		case "smollm3": // the fourth layer does not rotate
+			c.Layers = 4
+		}
+		families[family].fillLayers(&c)
+		all = append(all, c)
+	}
+	return all
+}
+
+// rounding is the largest relative error of a number that llama.cpp rounds in front of a
+// product with a matrix of each type: half of the last place, or of a level of a block of 8
+// bits, of its largest number (ggml-cpu.c: type_traits_cpu, vec_dot_type).
+var rounding = map[string]float64{"f32": 0x1p-24, "f16": 0x1p-11, "bf16": 0x1p-8, "q8_0": 1. / 254, "q4_0": 1. / 254}
+
+// TestLlamaCpp: llama.cpp loads the GGUF files of every family in every type and reads
+// prompts as the same tokens. In f32 it continues them greedily with the same ones, where it
+// can express the model. In other types it rounds what goes into a product too: a token it
+// continues with is then as likely as the most likely one but for these roundings.
 func TestLlamaCpp(t *testing.T) {
-	models := fixtures.Dir(t, "models")
-	for _, name := range []string{"llama_smollm2_tied", "llama3_rope_untied", "llama3_rope_headdim_bf16", "qwen2_tied_bf16", "qwen3_tied_f32", "smollm3_f32"} {
-		t.Run(name, func(t *testing.T) {
-			f := openFolder(t, filepath.Join(models, name))
-			var err error
-			if f.Tokenizer, err = text.ParseTokenizer(byteTokenizer(t)); err != nil {
+	const tokens = 16
+	models, dev := fixtures.Dir(t, "models"), gputest.Devices(t)[0]
+	tokenizer, err := text.ParseTokenizer(byteTokenizer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, files []string
+	write := func(name string, f *Folder, typ GGUFType) {
+		t.Helper()
+		f.Tokenizer = tokenizer
+		file, notes := writeGGUF(t, f, typ)
+		if notes != nil {
+			t.Errorf("%s: notes %q", name, notes)
+		}
+		names, files = append(names, name+"/"+typ.Name), append(files, file)
+	}
+	for _, name := range published {
+		write(name, openFolder(t, filepath.Join(models, name)), GGUFTypes[0])
+	}
+	for _, c := range expressible() {
+		f := folderOf(t, quirk{config: c}.open(t, dev))
+		for _, typ := range GGUFTypes {
+			write("random "+c.Family, f, typ)
+		}
+	}
+	prompts := []string{"the cat and", "Hello, 123 world!", "naïve 漢字"}
+	for i, want := range llamacpp.Continue(t, files, tokens, prompts...) {
+		t.Run(names[i], func(t *testing.T) {
+			m, err := Load(dev, files[i], LoadOptions{})
+			if err != nil {
 				t.Fatal(err)
 			}
-			file, notes := writeGGUF(t, f, GGUFTypes[0])
-			if notes != nil {
-				t.Errorf("notes %q", notes)
+			defer m.Close()
+			for j, prompt := range prompts {
+				if ids, err := m.Tokenizer.Encode(prompt); err != nil || !slices.Equal(ids, want[j].IDs) {
+					t.Errorf("%q has the tokens %v, %v; llama.cpp has %v", prompt, ids, err, want[j].IDs)
+				}
 			}
-			sameContinuations(t, file)
+			if typ := filepath.Base(names[i]); typ == "f32" {
+				sameContinuations(t, m, want, tokens)
+			} else {
+				likelyContinuations(t, m, want, rounding[typ])
+			}
 		})
 	}
 }
 
-// sameContinuations compares greedy continuations of a file with llama.cpp's.
-func sameContinuations(t *testing.T, file string) {
+// folderOf is a model as it is read from files.
+func folderOf(t *testing.T, m *Model) *Folder {
 	t.Helper()
-	const tokens = 16
-	prompts := []string{"the cat and", "Hello, 123 world!", "naïve 漢字"}
-	want := llamacpp.Continue(t, file, tokens, prompts...)
-	m, err := Load(gputest.Devices(t)[0], file, LoadOptions{})
+	var out bytes.Buffer
+	if err := WriteSafetensors(&out, m.Tensors()); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := ReadTensors("test", out.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
-	e, err := m.NewEngine(EngineOptions{Sequences: 1, Context: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	for i, prompt := range prompts {
-		ids, err := m.Tokenizer.Encode(prompt)
-		if err != nil || !slices.Equal(ids, want[i].IDs) {
-			t.Errorf("%q has the tokens %v, %v; llama.cpp has %v", prompt, ids, err, want[i].IDs)
-		}
-		out, err := e.Generate(t.Context(), Request{Prompt: ids, MaxTokens: tokens})
-		if err != nil {
-			t.Fatal(err)
-		}
+	return &Folder{Config: m.Config, Tensors: ts}
+}
+
+// sameContinuations compares greedy continuations with llama.cpp's.
+func sameContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, tokens int) {
+	t.Helper()
+	e := engineOf(t, m, EngineOptions{Sequences: 1, Context: 64})
+	for _, w := range want {
+		out := all(t, e, []Request{{Prompt: w.IDs, MaxTokens: tokens}})[0]
 		got := out[0].IDs
 		if out[0].Stop == "eos" { // llama.cpp leaves the end token out
 			got = got[:len(got)-1]
 		}
-		if !slices.Equal(got, want[i].Out) {
-			t.Errorf("%q continues with %v, llama.cpp with %v", prompt, got, want[i].Out)
+		if !slices.Equal(got, w.Out) {
+			t.Errorf("%v continues with %v, llama.cpp with %v", w.IDs, got, w.Out)
+		}
+	}
+}
+
+// likelyContinuations asks that the tokens of llama.cpp are as likely as the most likely ones
+// up to errors of rounding, of at most u in what goes into each product.
+//
+// A token goes through n products one behind the other, four of each block and the head. Errors
+// of independent roundings, evenly spread within u, have the deviation u/√3 and add up as
+// squares, and RMSNorm keeps the relative error of the whole: so the deviation of a logit is
+// √n·u/√3 of that of the logits among each other, d, and the difference of two has √2 of it.
+// The most likely of some 260 tokens lies about 2.8·d above the mean (the largest of so many
+// normal numbers), which is how d is known here. Ten deviations are allowed: some four come up
+// among all these tokens, and attention adds to the errors where it is sharp.
+func likelyContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, u float64) {
+	t.Helper()
+	e := engineOf(t, m, EngineOptions{Sequences: 1, Context: 64})
+	scorer, err := m.NewScorer(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scorer.Close()
+	share := 10 * math.Sqrt(2*float64(4*m.Config.Layers+1)/3) * u / 2.8
+	for _, w := range want {
+		if len(w.Out) == 0 {
+			t.Errorf("llama.cpp does not continue %v", w.IDs)
+		}
+		ids := slices.Concat(w.IDs, w.Out)
+		var told []Token
+		all(t, e, []Request{{Prompt: ids, ScorePrompt: true, Top: 1, Each: func(_ int, k Token) { told = append(told, k) }}})
+		stats, err := scorer.Score([]Sequence{Predict(ids, len(w.IDs), 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, k := range told[len(w.IDs)-1:] {
+			best := k.Top[0]
+			allowed := share * float64(best.Logprob-stats[0].MeanLogprob[i])
+			if less := float64(best.Logprob - k.Logprob); less > allowed {
+				t.Errorf("%v: token %d is %d, %v nats less likely than %d; rounding explains %v", w.IDs, i, k.ID, less, best.ID, allowed)
+			}
 		}
 	}
 }
 
 // byteTokenizer is a tokenizer.json of single bytes, with Llama 3's pattern. The ids of
 // bytes begin at 3, so that the first ids are control tokens.
-func byteTokenizer(t *testing.T) []byte {
+func byteTokenizer(t testing.TB) []byte {
 	t.Helper()
 	vocab := map[string]int{}
 	next := rune(256)

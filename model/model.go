@@ -175,7 +175,7 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
 	}
 	l := newLayout(cfg, dev.Caps().MaxBinding)
-	if err := l.fits(); err != nil {
+	if err := l.fits(frozen); err != nil {
 		return nil, err
 	}
 	if cfg.Dtype.Blocked() && !frozen {

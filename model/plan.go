@@ -30,7 +30,7 @@ type Use struct {
 func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	var plan gpu.Plan
 	l := newLayout(cfg, caps.MaxBinding)
-	if err := l.fits(); err != nil {
+	if err := l.fits(use.TrainRows == 0 || use.Adapter != nil); err != nil {
 		return plan, err
 	}
 	if cfg.Dtype.Blocked() && use.TrainRows > 0 && use.Adapter == nil {

@@ -12,6 +12,7 @@ type Line struct {
 	Completion string
 	Verifier   string         // name
 	Options    map[string]any // of the verifier; nil: none
+	columns    string         // of the row, for people
 }
 
 // ReadLine reads a line of "rlzero verify --in": a JSON object with the keys
@@ -59,7 +60,7 @@ func ReadLine(line []byte, fallback string) (Line, error) {
 		}
 		in.Options["extract"] = *in.Extract
 	}
-	return Line{Problem: row, Completion: completion, Verifier: name, Options: in.Options}, nil
+	return Line{Problem: row, Completion: completion, Verifier: name, Options: in.Options, columns: columnsOf(line, in.Task)}, nil
 }
 
 // Grade judges a line that ReadLine reads. The error is about the line (not
@@ -74,7 +75,23 @@ func Grade(line []byte, fallback string) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	return v.Verify(l.Problem, l.Completion), nil
+	verdict := v.Verify(l.Problem, l.Completion)
+	if verdict.Verdict == NotScored && Check(v, l.Problem) != nil {
+		verdict.Reason += "; the row has " + l.columns
+	}
+	return verdict, nil
+}
+
+// columnsOf are the [Columns] of a line's task row.
+func columnsOf(line, task []byte) string {
+	var fields map[string]json.RawMessage
+	if task == nil {
+		task = line
+	}
+	if json.Unmarshal(task, &fields) != nil { // null
+		return Columns(nil)
+	}
+	return Columns(fields)
 }
 
 // gradedRow is the line's task row: its "task", or the line without the keys

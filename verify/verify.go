@@ -165,6 +165,23 @@ func (r Problem) Field(name string, dst any) (found bool, err error) {
 	return true, nil
 }
 
+// Columns says which columns a row of a file has, sorted, and which of them are empty: null,
+// an empty list or object, or text without a character. Beside what a row lacks it tells
+// whether that is the column or the value.
+func Columns(row map[string]json.RawMessage) string {
+	if len(row) == 0 {
+		return "no column"
+	}
+	names := slices.Sorted(maps.Keys(row))
+	for i, name := range names {
+		switch strings.TrimSpace(textOf(row[name])) {
+		case "", "[]", "{}":
+			names[i] += " (empty)"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // Text is a text of the problem, as formulas know it by row.NAME: of its metadata, or else
 // its question or answer. why says that there is none.
 func (r Problem) Text(name string) (text, why string) {

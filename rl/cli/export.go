@@ -35,7 +35,8 @@ hf and gguf. The tokenizer and the chat template go along.
 
 --type says how the numbers are stored: f32, f16 or bf16, and in gguf also in blocks of 32
 as q8_0 (8.5 bits a number) or q4_0 (4.5 bits; the embedding and the output head are q8_0).
-f16 holds no numbers above 65504. What llama.cpp cannot be told is said on standard error, and
+f16 holds no numbers above 65504. Ollama recognises the chat templates of published models in
+a GGUF file; for another one, add a TEMPLATE to the Modelfile. What llama.cpp cannot be told is said on standard error, and
 so is what peft writes as the name of the adapter's model: its id on the Hugging Face hub, if
 the adapter's or the model's files tell it.
 
@@ -223,7 +224,9 @@ func (e exporter) gguf(f *model.Folder, name string, kind model.GGUFType) error 
 }
 
 // modelfile tells Ollama about a model: the texts that end a turn, and how it is meant to
-// be sampled. It takes the chat template from the GGUF file.
+// be sampled. It knows published chat templates when it finds them in a GGUF file
+// (detectChatTemplate of server/model.go); a model that has none is given its prompts as they
+// are, as it was trained.
 // https://github.com/ollama/ollama/blob/main/docs/modelfile.md
 func modelfile(f *model.Folder, file string) string {
 	var b strings.Builder
@@ -234,6 +237,13 @@ func modelfile(f *model.Folder, file string) string {
 				fmt.Fprintf(&b, "PARAMETER stop \"%s\"\n", token)
 			}
 		}
+	}
+	template := ""
+	if f.Tokenizer != nil {
+		template, _ = f.Tokenizer.Template() // one that cannot be read has ended the export
+	}
+	if template == "" {
+		b.WriteString("TEMPLATE \"{{ .Prompt }}\"\n")
 	}
 	g := f.Config.Generation
 	for _, p := range []struct {

@@ -28,9 +28,10 @@ completions at once, smaller batches, activations made again), --json names them
 MODEL is a Hugging Face folder, a .gguf file, a run or a checkpoint folder, or a config.json
 alone. Nothing of the model's size is allocated.
 
-The speeds are estimates: one layer of the model's width is measured in each storage, and
-its time is multiplied by what the whole model multiplies for a token. Samples are of a
-group of 8, and updates of contexts of 1,024 tokens.
+The speeds are estimates: one layer of the model's width is measured in each storage in
+turns, and the median of its times is multiplied by what the whole model multiplies for a
+token. Samples are of a group of 8, and updates of contexts of 1,024 tokens. How much the
+measurements varied is printed below the table; on a busy machine all speeds are low.
 
 Example: what does a machine with 16 GB train of a model with half a billion parameters?
 
@@ -39,7 +40,9 @@ Example: what does a machine with 16 GB train of a model with half a billion par
 --json prints one object: {"family":"...","parameters":...,"context":...,"device":"...",
 "memory":...,"recipe":"lora-math","ways":[{"way":"LoRA, q8_0","fits":[{"context":1024,
 "group_size":16,"bytes":...,"set":["model.dtype=q8_0",...]}],"never":"",
-"sampling_tokens_per_s":...,"training_tokens_per_s":...}],"start":{"context":...}}, in bytes.`,
+"sampling_tokens_per_s":...,"training_tokens_per_s":...}],"start":{"context":...},
+"speed_spread":...}, in bytes; speed_spread is the distance of the quartiles of a measurement
+as a share of its median, of the one that varied most.`,
 		Flags:  []cli.Flag{jsonFlag, deviceFlag, tierFlag},
 		Action: runFit,
 	}
@@ -112,7 +115,7 @@ func printFit(c *cli.Context, r *fit.Report, caps gpu.Caps, path string) {
 		}
 		fmt.Fprintf(w, "%9s  %9s tok/s\n", figure(way.Sampling), figure(way.Training))
 	}
-	fmt.Fprintf(w, "\nThe largest group of completions that fits, of at most 64; speeds are estimates from one layer.\n")
+	fmt.Fprintf(w, "\nThe largest group of completions that fits, of at most 64; speeds are estimates from one layer, whose times varied by %.0f %%.\n", 100*r.Spread)
 	if r.Start == nil {
 		fmt.Fprintf(w, "Nothing fits: take a smaller model or a device with more memory.\n")
 		return

@@ -171,7 +171,7 @@ func (p *pipeline) takeOut() {
 	same("the merged model", answers(p.file("hf")))
 	p.run("export", p.file("rl"), "--format", "gguf", "--type", "f32", "--out", p.file("gguf"))
 	var got [][]int
-	for _, c := range llamacpp.Continue(p.t, filepath.Join(p.file("gguf"), "model-f32.gguf"), tokens, texts...) {
+	for _, c := range llamacpp.Continue(p.t, []string{filepath.Join(p.file("gguf"), "model-f32.gguf")}, tokens, texts...)[0] {
 		got = append(got, c.Out)
 	}
 	same("llama.cpp", got)

@@ -53,6 +53,10 @@ type Report struct {
 	Recipe     string `json:"recipe"` // that is planned
 	Ways       []Way  `json:"ways"`
 	Start      *Cell  `json:"start"` // what to begin with; null: nothing fits
+
+	// How much the measurements behind the speeds varied: the largest distance of the quartiles
+	// of one, as a share of its median.
+	Spread float64 `json:"speed_spread"`
 }
 
 // Way is one way to train.
@@ -81,30 +85,36 @@ func Model(dev gpu.Device, c model.Config, path string) (*Report, error) {
 	caps := dev.Caps()
 	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: Recipe}
 	for _, w := range tried {
-		way := Way{Way: w.name, Fits: []Cell{}}
-		at := 0
-		for _, context := range contexts {
-			if context > c.MaxPositions && len(way.Fits) > 0 {
-				break
-			}
-			cell, next, never := largest(c, caps, w.set, path, min(context, c.MaxPositions), at)
-			if never != nil {
-				way.Never = never.Error()
-			}
-			if cell == nil {
-				break
-			}
-			way.Fits, at = append(way.Fits, *cell), next
-		}
-		if way.Never == "" {
-			if err := way.estimate(dev, c, w.set); err != nil {
-				return nil, fmt.Errorf("%s: %w", w.name, err)
-			}
+		fits, never := cells(c, caps, w.set, path)
+		way := Way{Way: w.name, Fits: fits}
+		if never != nil {
+			way.Never = never.Error()
 		}
 		r.Ways = append(r.Ways, way)
 	}
+	if err := r.estimate(dev, c); err != nil {
+		return nil, err
+	}
 	r.Start = start(c, caps, path, r.Ways)
 	return r, nil
+}
+
+// cells are the contexts that fit in one way to train, each with its largest group. never is
+// why the model cannot be trained so at all.
+func cells(c model.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cell, never error) {
+	fits = []Cell{}
+	at := 0
+	for _, context := range contexts {
+		if context > c.MaxPositions && len(fits) > 0 {
+			break
+		}
+		cell, next, err := largest(c, caps, way, path, min(context, c.MaxPositions), at)
+		if cell == nil {
+			return fits, err
+		}
+		fits, at = append(fits, *cell), next
+	}
+	return fits, nil
 }
 
 // largest finds the largest group with which a context fits, from groups[from] on, and
@@ -162,30 +172,48 @@ func start(c model.Config, caps gpu.Caps, path string, ways []Way) *Cell {
 const (
 	trainRows  = 256
 	layerBytes = 32 << 20 // of its matrix as float32
-	slowBytes  = 1 << 20  // on the plain-Go device
+	turns      = 5
+
+	slowBytes = 1 << 18 // on the plain-Go device
+	slowTurns = 3
 )
 
-// estimate measures a layer and fills in the speeds.
-func (w *Way) estimate(dev gpu.Device, c model.Config, set cast.Set) error {
-	r, err := recipe.Load(Recipe, set)
-	if err != nil {
-		return err
-	}
-	most := layerBytes
+// estimate measures a layer in the storage of each way, and fills in the speeds.
+func (r *Report) estimate(dev gpu.Device, c model.Config) error {
+	most, turns := layerBytes, turns
 	if dev.Caps().Kind == gpu.Reference {
-		most = slowBytes
+		most, turns = slowBytes, slowTurns
 	}
 	in := max(32, c.Width/32*32)
 	out := max(32, min(2*c.MLP, most/4/in)/32*32)
-	storage, rank := model.Dtype(r.Model.Dtype), r.Model.LoRA.Rank
-	update, err := bench.Linear(dev, storage, rank, trainRows, out, in)
+	var ways []*Way
+	var layers []bench.Layer // two of each: a step of sampling, and an update
+	for i := range r.Ways {
+		if r.Ways[i].Never != "" {
+			continue
+		}
+		recipe, err := recipe.Load(Recipe, tried[i].set)
+		if err != nil {
+			return err
+		}
+		l := bench.Layer{Storage: model.Dtype(recipe.Model.Dtype), Rank: recipe.Model.LoRA.Rank, Rows: UsualGroup, Out: out, In: in}
+		update := l
+		update.Rows = trainRows
+		ways, layers = append(ways, &r.Ways[i]), append(layers, l, update)
+	}
+	rates, spread, err := bench.Linear(dev, turns, layers...)
 	if err != nil {
 		return err
 	}
-	step, err := bench.Linear(dev, storage, rank, UsualGroup, out, in)
-	if err != nil {
-		return err
+	r.Spread = spread
+	for i, w := range ways {
+		w.speeds(c, rates[2*i], rates[2*i+1])
 	}
+	return nil
+}
+
+// speeds makes speeds of a model of those of a layer.
+func (w *Way) speeds(c model.Config, step, update bench.Rates) {
 	context := min(UsualContext, c.MaxPositions)
 	heads := c.Heads * c.HeadDim
 	blocks := float64(c.Layers * c.Width * (2*heads + 2*c.KVHeads*c.HeadDim + 3*c.MLP))
@@ -195,5 +223,4 @@ func (w *Way) estimate(dev gpu.Device, c model.Config, set cast.Set) error {
 	// The backward pass makes the logits again. Attention has two products forward and five
 	// backward, one of them the scores again.
 	w.Training = 1 / ((blocks+head)*(update.Forward+update.Backward) + head*update.Forward + attention*3.5*update.Forward)
-	return nil
 }

@@ -1,15 +1,23 @@
 package fit
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // with is a device with so much memory.
@@ -53,6 +61,9 @@ func TestModel(t *testing.T) {
 	if dev.most > 2*slowBytes {
 		t.Errorf("a buffer of %d bytes was made", dev.most)
 	}
+	if !(r.Spread >= 0) || math.IsInf(r.Spread, 0) {
+		t.Errorf("the measurements varied by %v", r.Spread)
+	}
 	longest, limited := 0, 0
 	for i, w := range r.Ways {
 		if w.Never != "" || w.Sampling <= 0 || w.Training <= 0 {
@@ -90,4 +101,108 @@ func TestModel(t *testing.T) {
 	if limited == 0 {
 		t.Error("every group fits: this test can show nothing")
 	}
+}
+
+// TestCellsRun: what is said to fit does run: for each cell, models, trainer and sampler are
+// made on a device of those limits, and a step of the largest batches is recorded, in no more
+// memory than was planned. Bindings are small beside what the steps take.
+func TestCellsRun(t *testing.T) {
+	folder, c := blockModel(t)
+	caps := gpu.Caps{ID: "paper", Kind: gpu.Discrete, Tier: gpu.TierBase, Memory: 48 << 20, MaxBinding: 1 << 20, MaxAllocation: 16 << 20}
+	dev := &gputest.Paper{Limits: caps}
+	cut := 0
+	for i, w := range tried {
+		fits, never := cells(c, caps, w.set, folder)
+		if never != nil {
+			t.Errorf("%s: %v", w.name, never)
+		}
+		if len(fits) == 0 {
+			t.Errorf("%s fits in no context", w.name)
+		}
+		for _, cell := range fits {
+			cut += len(cell.Set) - len(tried[i].set)
+			dev.Bound = 0
+			if err := step(t, dev, cell, folder); err != nil {
+				t.Errorf("%s: %+v: %v", w.name, cell, err)
+			}
+			if dev.Taken != 0 {
+				t.Fatalf("%d bytes were not freed", dev.Taken)
+			}
+			if dev.Bound > caps.MaxBinding || dev.Bound < caps.MaxBinding/4 {
+				t.Errorf("%s: %+v: the largest view has %d bytes", w.name, cell, dev.Bound)
+			}
+		}
+	}
+	if cut == 0 {
+		t.Error("nothing had to be changed: this test can show nothing")
+	}
+}
+
+// blockModel is a folder with a small model whose widths are whole blocks, with its config.
+func blockModel(t *testing.T) (folder string, c model.Config) {
+	t.Helper()
+	folder = fixtures.ChatModel(t)
+	c, err := model.ReadConfig(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Width, c.Layers, c.Heads, c.KVHeads, c.HeadDim, c.MLP, c.MaxPositions = 64, 2, 4, 2, 16, 160, 2048
+	m, err := model.New(refdev.New(), c, 1, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var tensors bytes.Buffer
+	config, err := json.Marshal(c)
+	if err == nil {
+		err = model.WriteSafetensors(&tensors, m.Tensors())
+	}
+	for name, data := range map[string][]byte{"config.json": config, "model.safetensors": tensors.Bytes()} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, c
+}
+
+// step makes what a cell's recipe needs, samples a group and learns from it and from
+// sequences of the whole context.
+func step(t *testing.T, dev *gputest.Paper, cell Cell, folder string) error {
+	t.Helper()
+	r, err := recipe.Load(Recipe, append(cast.Set{"model.path=" + folder}, cell.Set...))
+	if err != nil {
+		return err
+	}
+	c, err := cast.Open(r, folder, dev)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if dev.Taken > cell.Bytes+64<<10 { // the few words that the optimizer sums up in
+		return fmt.Errorf("%d bytes are taken and %d planned", dev.Taken, cell.Bytes)
+	}
+	prompt := make([]int, cell.Context/2)
+	if _, err := c.Own.Engine.Generate(t.Context(), model.Request{Prompt: prompt, N: cell.Group, MaxTokens: 2}); err != nil {
+		return err
+	}
+	var views []rollout.View
+	for i := range cell.Group + 2 {
+		v := rollout.View{IDs: make([]int, cell.Context), Spans: []rollout.Span{{From: len(prompt), To: cell.Context}}, Temperature: 1}
+		if i < cell.Group {
+			v.Group = 1
+		}
+		views = append(views, v)
+	}
+	err = c.Policy.Accumulate(views, func(_ int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+		weights := make([]model.TokenWeights, len(stats))
+		for i, s := range stats {
+			weights[i].Logprob = make([]float64, len(s.Logprob))
+		}
+		return weights, nil
+	})
+	if err == nil {
+		_, err = c.Policy.Update(model.Optimizer{Rule: model.AdamW, LR: 1, Beta1: 0.5, Beta2: 0.5, Eps: 1, ClipNorm: 1})
+	}
+	return err
 }

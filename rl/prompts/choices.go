@@ -59,7 +59,7 @@ func (r *Renderer) Choices(row verify.Problem) ([]Choice, error) {
 	case len(missing) == 2:
 		return r.labelled(row)
 	case len(missing) == 1:
-		return nil, fmt.Errorf("%w: the row has no %s", errNoChoice, missing[0])
+		return nil, fmt.Errorf("%w: the row has no %s; %s", errNoChoice, missing[0], beside(row))
 	case slices.Equal(sides[0].IDs, sides[1].IDs):
 		return nil, errSame
 	}
@@ -77,7 +77,7 @@ func (r *Renderer) labelled(row verify.Problem) ([]Choice, error) {
 		return nil, err
 	}
 	if !there || text == nil && messages == nil {
-		return nil, fmt.Errorf(`%w: the row has no "chosen" and "rejected", and no "completion" with a "label"`, errNoChoice)
+		return nil, fmt.Errorf(`%w: the row has no "chosen" and "rejected", and no "completion" with a "label"; %s`, errNoChoice, beside(row))
 	}
 	lesson, err := r.side(row, completionKey, text, messages)
 	c := Choice{Lesson: lesson}

@@ -74,7 +74,7 @@ func TestCheckChoices(t *testing.T) {
 	r := rendererOf(t, "", Style{Form: Auto})
 	_, err = r.Check("f.jsonl", rows, Limits{Choice: 60})
 	for _, want := range []string{
-		file + `: 3 of 8 rows (lines 2, 4, 8): nothing is preferred: the row has no "rejected"`,
+		file + `: 3 of 8 rows (lines 2, 4, 8): nothing is preferred: the row has no "rejected"; beside the prompt it has chosen`,
 		file + ": line 5: chosen and rejected are the same",
 		file + ": line 6: the row has ",
 		file + `: line 7: prompt "U": "label" is "good"; accepted: true, false, 1, 0`,

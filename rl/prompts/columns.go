@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/table"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // Columns say what of a row is the problem. The zero value takes the columns question
@@ -97,7 +98,7 @@ func lookup(row table.Row, column string) (json.RawMessage, error) {
 	for i, name := range path {
 		raw, ok := inner[name]
 		if !ok {
-			return nil, fmt.Errorf("there is no column %q; the row has %s", column, strings.Join(slices.Sorted(maps.Keys(row)), ", "))
+			return nil, fmt.Errorf("there is no column %q; the row has %s", column, verify.Columns(row))
 		}
 		if i == len(path)-1 {
 			return raw, nil

@@ -119,12 +119,12 @@ func (f *file) read(p Part) (sum string, err error) {
 
 // readSplit checks the rows of a split and calls add for each.
 func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) error {
-	return readRows(data, split, columns, func(row verify.Problem) error {
+	return readRows(data, split, columns, func(raw table.Row, row verify.Problem) error {
 		if own, there := row.Metadata["verifier"]; there && f.grader != "" && string(own) != fmt.Sprintf("%q", f.grader) {
 			return fmt.Errorf("the line's verifier is %s, but the task's is %q; accepted: the task's, as a task has one verifier", own, f.grader)
 		}
 		if err := verify.Check(f.verifier, row); err != nil {
-			return fmt.Errorf("the verifier %s cannot judge this line: %w", f.grader, err)
+			return fmt.Errorf("the verifier %s cannot judge this line: %w; the line has %s", f.grader, err, verify.Columns(raw))
 		}
 		if row.ID == "" {
 			row.ID = identity(row)
@@ -274,11 +274,12 @@ func ReadRows(name string, do func(verify.Problem) error) error {
 	if err != nil {
 		return err
 	}
-	return readRows(data, split, columns, do)
+	return readRows(data, split, columns, func(_ table.Row, row verify.Problem) error { return do(row) })
 }
 
-// readRows reads a split of at most maxRowBytes.
-func readRows(data *table.Data, split string, columns *compiled, do func(verify.Problem) error) error {
+// readRows reads a split of at most maxRowBytes: rows as they are in the file, and as the
+// columns make problems of them.
+func readRows(data *table.Data, split string, columns *compiled, do func(table.Row, verify.Problem) error) error {
 	var bytes int64
 	err := data.Each(split, func(n int, raw table.Row) error {
 		line, err := columns.apply(raw)
@@ -289,17 +290,22 @@ func readRows(data *table.Data, split string, columns *compiled, do func(verify.
 			return fmt.Errorf("the rows up to here have more than %d bytes as JSON; accepted: at most that many", int64(maxRowBytes))
 		}
 		row, err := readRow(line)
+		if errors.Is(err, errNoQuestion) {
+			err = fmt.Errorf("%w; it has %s", err, verify.Columns(raw))
+		}
 		if err != nil {
 			return err
 		}
 		row.File, row.Line = data.Name(), n
-		return do(row)
+		return do(raw, row)
 	})
 	if err == nil && bytes == 0 {
 		err = fmt.Errorf("%s has no rows in its split %s", data.Name(), split)
 	}
 	return err
 }
+
+var errNoQuestion = errors.New(`the line has no "question" (or "prompt", or "messages")`)
 
 func readRow(line []byte) (row verify.Problem, err error) {
 	var fields map[string]json.RawMessage
@@ -337,7 +343,7 @@ func readRow(line []byte) (row verify.Problem, err error) {
 		return row, err
 	}
 	if strings.TrimSpace(row.Question) == "" {
-		return row, errors.New(`the line has no "question" (or "prompt", or "messages")`)
+		return row, errNoQuestion
 	}
 	return row, nil
 }

@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/verify"
+	_ "github.com/rlzero/rlzero/verify/instruct" // register themselves
+	_ "github.com/rlzero/rlzero/verify/program"
 )
 
 // writtenFile is a file of problems with these lines.
@@ -49,8 +52,8 @@ func TestOpenFileRefuses(t *testing.T) {
 		`{"prompt":7,"answer":"7"}`:                                 `"prompt" is a number; accepted: a string`,
 		`{"question":{"text":"1 + 1?"},"answer":"2"}`:               `"question" is an object; accepted: a string`,
 		`{"question":true,"answer":"2"}`:                            `"question" is true or false; accepted: a string`,
-		`{"question":null,"answer":"2"}`:                            `the line has no "question" (or "prompt", or "messages")`,
-		`{"question":" ","answer":"2"}`:                             `the line has no "question" (or "prompt", or "messages")`,
+		`{"question":null,"answer":"2"}`:                            `the line has no "question" (or "prompt", or "messages"); it has answer, question (empty)`,
+		`{"answer":"2"}`:                                            `the line has no "question" (or "prompt", or "messages"); it has answer`,
 		`{"question":"?","prompt":["a"],"answer":"2"}`:              `"messages": message 1: found no object`,
 		`{"question":"1 + 1?","answer":"2","verifier":"math"}`:      "a task has one verifier",
 	} {
@@ -66,6 +69,32 @@ func TestOpenFileRefuses(t *testing.T) {
 	}
 	if _, err := Open(whole(writtenFile(t, additions(1)...)), "number", nil); err == nil || !strings.Contains(err.Error(), "at least one of each is needed") {
 		t.Errorf("a single problem: %v", err)
+	}
+}
+
+// TestMissingAndEmpty: whatever the verifier, a column that is not there is told from one that
+// is empty: file, line, and what the line has.
+func TestMissingAndEmpty(t *testing.T) {
+	refused := 0
+	for _, e := range verify.Entries() {
+		v, err := verify.New(e.Name, nil)
+		if err != nil || verify.Check(v, verify.Problem{Question: "?", Metadata: map[string]json.RawMessage{"note": nil}}) == nil {
+			continue // it needs no column, or cannot be made without options
+		}
+		refused++
+		for line, want := range map[string]string{
+			`{"question":"?","note":1}`: "; the line has note, question",
+			`{"question":"?","answer":"","numbers":[],"tests":null,"schema":" "}`: "; the line has answer (empty), numbers (empty), question, schema (empty), tests (empty)",
+		} {
+			file := writtenFile(t, line)
+			_, err := Open(whole(file), e.Name, nil)
+			if err == nil || !strings.HasPrefix(err.Error(), file+": line 1: the verifier "+e.Name+" cannot judge this line: ") || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", e.Name, err, want)
+			}
+		}
+	}
+	if refused < 10 {
+		t.Errorf("%d verifiers need a column", refused)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -244,7 +245,7 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 		return r.Shown(row, "", *text)
 	}
 	if _, there := row.Metadata[messagesKey]; !there {
-		return chat.Lesson{}, errNoLesson
+		return chat.Lesson{}, fmt.Errorf(`%w: the row has no "messages" and no "completion"; %s`, chat.ErrNothing, beside(row))
 	}
 	if r.format == nil {
 		return chat.Lesson{}, errNoTemplate
@@ -257,7 +258,15 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 	return r.format.Lesson(c, 0)
 }
 
-var errNoLesson = fmt.Errorf(`%w: the row has no "messages" and no "completion"`, chat.ErrNothing)
+// beside says what a row has besides its prompt.
+func beside(row verify.Problem) string {
+	columns := map[string]json.RawMessage{}
+	maps.Copy(columns, row.Metadata)
+	if row.Answer != "" {
+		columns["answer"] = json.RawMessage(row.Answer)
+	}
+	return "beside the prompt it has " + verify.Columns(columns)
+}
 
 // completionOf is a completion of a row, as text or as messages; none: both are nil.
 func completionOf(row verify.Problem, key string) (text *string, messages []chat.Message, err error) {

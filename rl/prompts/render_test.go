@@ -158,8 +158,9 @@ func TestLesson(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		`{"prompt":"U"}`:                `nothing is learned from the conversation: the row has no "messages" and no "completion"`,
-		`{"prompt":"U","completion":3}`: `"completion": accepted: text, or a list of messages`,
+		`{"prompt":"U"}`:                   `nothing is learned from the conversation: the row has no "messages" and no "completion"; beside the prompt it has no column`,
+		`{"prompt":"U","completion":null}`: `nothing is learned from the conversation: the row has no "messages" and no "completion"; beside the prompt it has completion (empty)`,
+		`{"prompt":"U","completion":3}`:    `"completion": accepted: text, or a list of messages`,
 	} {
 		if _, err := rendererOf(t, "", Style{Form: Auto}).Lesson(rowOf(t, line)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", line, err)

@@ -41,6 +41,9 @@ func (g *gain) Pick(ctx context.Context, requests []rollout.Request, first, coun
 		return workers.Pick(ctx, requests, first, count, since)
 	}
 	out := make([][]rollout.Segment, len(requests))
+	if max(first, count) == 0 { // a resumed run has enough
+		return out, nil
+	}
 	drawn, err := g.Sample(ctx, requests[:max(first, count)])
 	copy(out, drawn)
 	return out, err

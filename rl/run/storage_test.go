@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -39,15 +40,20 @@ func TestStorageRuns(t *testing.T) {
 		dtype   model.Dtype
 		adapter bool
 	}{
-		"bf16":                                 {device, inBF16, model.BF16, false},
-		"adapter over q8_0":                    {device, inLoRA, model.Q8, true},
-		"adapter over f32, llama":              {inGo, []string{"model.family=llama", "model.lora.rank=2"}, "", true},
-		"bf16, qwen2":                          {inGo, slices.Concat(inBF16, []string{"model.family=qwen2"}), model.BF16, false},
-		"adapter over bf16, smollm3":           {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
-		"adapter over q4_0, gemma3, recompute": {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
+		"bf16":                                    {device, inBF16, model.BF16, false},
+		"adapter over q8_0":                       {device, inLoRA, model.Q8, true},
+		"adapter over f32, llama":                 {inGo, []string{"model.family=llama", "model.lora.rank=2"}, "", true},
+		"bf16, qwen2":                             {inGo, slices.Concat(inBF16, []string{"model.family=qwen2"}), model.BF16, false},
+		"adapter over bf16, smollm3":              {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
+		"adapter over q4_0, gemma3, recompute":    {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
+		"adapter over f32, mistral with a window": {inGo, []string{"model.path=" + windowed(t, 4), "model.lora.rank=2"}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := exactRun(t, c.dev, slices.Concat(smallRun, c.sets))
+			small := smallRun
+			if strings.HasPrefix(c.sets[0], "model.path=") {
+				small = slices.DeleteFunc(slices.Clone(smallRun), func(set string) bool { return strings.HasPrefix(set, "model.") })
+			}
+			base := exactRun(t, c.dev, slices.Concat(small, c.sets))
 			if float32s[c.dev] == runFiles(t, base)["metrics.jsonl"] {
 				t.Error("a run in float32 has the same metrics: nothing was kept otherwise")
 			}
@@ -68,6 +74,29 @@ func TestStorageRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// windowed is a folder with a mistral whose layers see so many tokens.
+func windowed(t *testing.T, tokens int) string {
+	t.Helper()
+	base, dir := t.TempDir(), t.TempDir()
+	trainIn(t, base, false, slices.Concat(quiet, []string{"model.family=mistral"})...)
+	folder, _, err := store.FindModel(base)
+	must(t, err)
+	for _, name := range []string{"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"} {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		must(t, err)
+		if name == "config.json" {
+			data = []byte(strings.Replace(string(data), `"sliding_window": null`, fmt.Sprintf(`"sliding_window": %d`, tokens), 1))
+		}
+		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	}
+	c, err := model.ReadConfig(dir)
+	must(t, err)
+	if c.Window != tokens || slices.Contains(c.Sliding, false) {
+		t.Fatalf("a window of %d in the layers %v", c.Window, c.Sliding)
+	}
+	return dir
 }
 
 // exactRun trains on a device and holds the run to its bits; it returns the run's folder.
