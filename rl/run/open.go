@@ -326,18 +326,6 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 	return nil
 }
 
-// repeats refuses to repeat a run that has no schedule, or that has another recipe.
-func repeats(r *recipe.Recipe, dir string) error {
-	if err := sameRecipe(r, dir); err != nil {
-		return err
-	}
-	if r.Arrives() {
-		return nil
-	}
-	return hint.With(fmt.Errorf("%w: run %s has no schedule to repeat it by: no stage of its recipe has order = \"arrival\"", lines.ErrInput, dir),
-		"its recipe alone repeats it: rlzero train %s", terminal.ShellWord(filepath.Join(dir, recipe.File)))
-}
-
 // batchingKeys say how work is cut. They change no byte of what a run computes, so they
 // may change between two parts of it: on a device with less memory, say. But where a
 // group of completions is cut itself, micro_batch_tokens is a part of the recipe like
