@@ -135,7 +135,11 @@ func train(c *cli.Context) error {
 		err = firstFree(filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405")), start)
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", terminal.ShellWord(dir))
+		again := ""
+		if o.Replay != "" { // without it the run would go its own way behind its last step
+			again = " --replay " + terminal.ShellWord(o.Replay)
+		}
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s%s\n", terminal.ShellWord(dir), again)
 	}
 	if err != nil {
 		return err

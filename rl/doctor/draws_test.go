@@ -106,6 +106,20 @@ func TestDrawsArrived(t *testing.T) {
 	if want := []string{"this device", "prompts of step 9", "prompts of step 10", "evaluation after warm-up", "prompts of step 11", "evaluation after rl"}; !r.OK || !slices.Equal(names, want) {
 		t.Errorf("checks %q, want %q", names, want)
 	}
+	// A run that stops because too little was scored has that behind its last step.
+	log := filepath.Join(dir, "completions.jsonl")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := bytes.SplitAfter(bytes.TrimSpace(text), []byte("\n"))
+	refused := regexp.MustCompile(`"step":\d+`).ReplaceAll(all[len(all)-1], []byte(`"step":12`))
+	if err := os.WriteFile(log, slices.Concat(text, refused, []byte("\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := draws(t, dir); !r.OK || len(r.Checks) != len(names) {
+		t.Errorf("with what was refused: %+v", r.Checks)
+	}
 	edit(t, filepath.Join(dir, "schedule.jsonl"), `"prompt":0`, `"prompt":9`)
 	if r := draws(t, dir); r.OK || r.Failed() != 1 || r.Checks[0].Name != "prompts of step 9" {
 		t.Errorf("%+v", r.Checks)

@@ -134,6 +134,9 @@ func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done in
 			return nil, err
 		}
 		groups := schedule.Groups(step)
+		if step > schedule.Last() { // a run that stopped here has what was not scored
+			break
+		}
 		for _, l := range drawn {
 			if l.Group < 0 || l.Group >= len(groups) {
 				return nil, fmt.Errorf("%w: completions.jsonl: line %d: %s has no group %d of step %d", lines.ErrInput, l.line, train.ScheduleFile, l.Group, step)

@@ -98,8 +98,9 @@ func (t *table) drop(which func(*job) bool) {
 }
 
 // ask makes items by the weights of now and offers them. Workers take first what was offered
-// first, so as many of the oldest as there are workers are likely in their hands: unless they are
-// waited for now, those are offered again with the next weights only.
+// first, so as many of the oldest as there are workers are likely in their hands: those are
+// offered again with the next weights only, if there is enough without them. A draft by old
+// weights is of no use.
 func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) error {
 	newest := map[random.Key]*job{}
 	for _, j := range p.jobs {
@@ -107,22 +108,33 @@ func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) er
 			newest[j.requests[0].Key] = j
 		}
 	}
-	out, _ := p.answers()
-	var offered, kept []rollout.Request
-	for at, r := range requests {
-		switch j := newest[r.Key]; {
-		case out[at] != nil, j != nil && j.version == f.version:
-		case j != nil && j.offered && at >= p.first && len(kept) < f.opt.Slots():
-			kept = append(kept, r)
-		default:
-			offered = append(offered, r)
+	out, rest := p.answers()
+	spare := -rest
+	for _, group := range out {
+		if group == nil {
+			spare++
 		}
 	}
-	for _, next := range []*table{f.cut(offered, 1), f.cut(kept, 1)} {
-		p.jobs = append(p.jobs, next.jobs...)
-		maps.Copy(p.byID, next.byID)
+	held, next := 0, &table{}
+	for at, r := range requests {
+		j := newest[r.Key]
+		if out[at] != nil || j != nil && j.version == f.version && j.offered {
+			continue
+		}
+		hold := f.opt.Mode == Exact && j != nil && j.offered && at >= p.first && held < min(spare, f.opt.Slots())
+		if j == nil || j.version != f.version {
+			one := f.cut([]rollout.Request{r}, 1)
+			j = one.jobs[0]
+			p.jobs = append(p.jobs, j)
+			maps.Copy(p.byID, one.byID)
+		}
+		if hold {
+			held++
+		} else {
+			next.jobs = append(next.jobs, j)
+		}
 	}
-	return f.offer(ctx, &table{jobs: p.jobs[len(p.jobs)-len(offered)-len(kept):][:len(offered)]})
+	return f.offer(ctx, next)
 }
 
 // await hears workers until there is enough, and then what else has come.

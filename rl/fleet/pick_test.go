@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -152,12 +153,52 @@ func TestPick(t *testing.T) {
 	for _, mode := range []Mode{Exact, Draft} {
 		for _, lag := range []int{1, 3} {
 			p := pickOf(t, Options{Mode: mode, Audit: 0.1}, lag, 40, paced(time.Second), paced(time.Second), paced(7*time.Second))
-			if p.err != nil || len(p.notes) > 0 || mode == Exact && p.first == 0 || (p.late > 0) != (mode == Exact) || p.lies != nil || p.counts.Answered == 0 {
+			if p.err != nil || len(p.notes) > 0 || mode == Exact && p.first == 0 || (p.late > 0) != (mode == Exact) || p.lies != nil || p.counts.Answered == 0 || p.counts.Hedged > 0 {
 				t.Errorf("%s, lag %d: %+v", mode, lag, p)
 			}
 		}
 		if p := pickOf(t, Options{Mode: mode}, 2, 10); p.err != nil || p.first > 0 || p.late > 0 || p.lies != nil {
 			t.Errorf("%s, no worker: %+v", mode, p)
+		}
+	}
+}
+
+// TestPickHolds: of what is open when the weights change, as much as workers may have in their hands
+// is offered again later, but nothing that is waited for, and no draft: each has an offer by the
+// weights of now at the second call with them.
+func TestPickHolds(t *testing.T) {
+	for _, c := range []struct {
+		mode         Mode
+		first, count int
+		held         []int // items that are not offered: after new weights, and after none
+	}{
+		{Exact, 0, 2, []int{3, 0}}, {Exact, 4, 4, []int{2, 0}}, {Exact, 0, 5, []int{1, 0}}, {Exact, 0, 6, []int{0, 0}}, {Draft, 0, 2, []int{0, 0}},
+	} {
+		tr := &trainer{}
+		f := New(NewMemory(), tr.asTrainer(), Options{Mode: c.mode, Slots: fixed(3)})
+		defer f.Close()
+		requests := requestsOf(0, 6)
+		p := &pick{table: f.loose, at: map[random.Key]int{}, first: c.first, count: c.count}
+		for i, r := range requests {
+			p.at[r.Key] = i
+		}
+		ask := func() (held int) {
+			if err := errors.Join(f.announce(t.Context(), requests), f.ask(t.Context(), p, requests)); err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range p.jobs {
+				if j.version == f.version && !j.offered {
+					held++
+				}
+			}
+			return held
+		}
+		if n := ask(); n > 0 || len(p.jobs) != 6 {
+			t.Errorf("%+v: %d of %d new items are held", c, n, len(p.jobs))
+		}
+		tr.version++
+		if held := []int{ask(), ask()}; !slices.Equal(held, c.held) || len(p.jobs) != 12 || len(p.byID) != 12 {
+			t.Errorf("%+v: %v are held, of %d items", c, held, len(p.jobs))
 		}
 	}
 }

@@ -94,6 +94,9 @@ func (r *run) openFolder(o Options, text []byte) error {
 		return r.continueFolder(o)
 	}
 	origin, err := r.origin() // what cannot be read leaves no folder behind
+	if o.Replay != "" {
+		origin, err = r.sameOrigin(o.Replay)
+	}
 	if err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func (r *run) continueFolder(o Options) error {
 	}
 	var origin *receipt.Origin
 	if ckpt == nil {
-		if origin, err = r.sameOrigin(); err != nil {
+		if origin, err = r.sameOrigin(o.Dir); err != nil {
 			return err
 		}
 		if err := unsaved(r.parts.Recipe, o.Dir); err != nil {
@@ -268,14 +271,14 @@ func (r *run) start(origin *receipt.Origin) error {
 	return r.folder.WriteFile(originFile, append(text, '\n'))
 }
 
-// sameOrigin refuses to start a run again from another model than it started from:
+// sameOrigin refuses to start the run in a folder again from another model than it started from:
 // model.path may lead to a run that has gone on, or to a folder that was changed.
-func (r *run) sameOrigin() (*receipt.Origin, error) {
+func (r *run) sameOrigin(dir string) (*receipt.Origin, error) {
 	now, err := r.origin()
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(r.folder.Dir(), originFile)
+	file := filepath.Join(dir, originFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) { // it was killed before its first step
 		return now, nil
@@ -284,12 +287,15 @@ func (r *run) sameOrigin() (*receipt.Origin, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &then)
 	}
+	if err == nil && then == nil {
+		err = errors.New("found null; accepted: an object")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", lines.ErrInput, file, err)
 	}
 	if now == nil || !slices.Equal(then.Files, now.Files) {
 		return nil, hint.With(fmt.Errorf("%w: run %s started from the model in %s, which has changed since: the run would not come to the same bytes",
-			lines.ErrInput, r.folder.Dir(), then.Folder), "restore the model, or start a new run in another folder")
+			lines.ErrInput, dir, then.Folder), "restore the model, or start a new run in another folder")
 	}
 	return now, nil
 }

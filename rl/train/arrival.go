@@ -197,6 +197,11 @@ func (s *reinforcement) follow(ctx context.Context, at Position, line []Arrived)
 		}
 		chosen = append(chosen, w)
 	}
+	for _, w := range s.pool.groups {
+		if w.At.Step+s.before.whole.Lag <= at.Step && !slices.Contains(chosen, w) {
+			return nil, fail("leaves prompt %d of step %d, but lag = %d lets none come later", w.Place, w.At.Total+1, s.before.whole.Lag)
+		}
+	}
 	return chosen, nil
 }
 

@@ -33,7 +33,8 @@
 // weights they were drawn, is its line of schedule.jsonl. Given the [Schedule] a run is the same on
 // one machine and on many, and one that is resumed follows its own as far as it got. So that
 // this can be done from each checkpoint, what no worker has answered by then is drawn by later
-// weights.
+// weights. Where max_sampled_tokens ends the stage, groups may have come that no step learned from:
+// the schedule does not name them, and checkpoints shortly before the end differ in that.
 //
 // Package run drives stages through [Stage] and knows no kind. A new kind is a row of
 // kinds in stage.go.

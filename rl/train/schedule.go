@@ -39,7 +39,7 @@ type Schedule struct {
 func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
 	s := &Schedule{name: name, steps: map[int][]Arrived{}, by: map[[2]int]int{}}
 	var cut error
-	err := lines.Each(name, in, func(_ int, raw []byte) error {
+	err := lines.Input(name, in, func(_ int, raw []byte) error {
 		if cut != nil {
 			return cut
 		}

@@ -268,7 +268,7 @@ func wasted(h *history) (facts, bool) {
 	groups, ok := h.last("groups/uniform_share", 2*window)
 	reward, ok2 := h.last("reward/mean", window)
 	v := h.steps["reward/mean"]
-	if !ok || !ok2 || groups.mean <= almostAll {
+	if !ok || !ok2 || len(v) < 2*window || groups.mean <= almostAll { // a step may have no rewards
 		return facts{}, false
 	}
 	before := over(v[len(v)-2*window : len(v)-window])

@@ -96,6 +96,7 @@ func TestRules(t *testing.T) {
 		{"equal rewards", pair(60, nil, row{"groups/uniform_share": 0.9}), []string{"nothing_to_learn"}},
 		{"equal rewards, almost all right", pair(60, nil, row{"groups/uniform_share": 0.9, "rollout/right_share": 0.9}), []string{"converged"}},
 		{"equal rewards, after learning", slices.Concat([]row{before}, pair(60, nil, nil), []row{learned}, pair(60, row{"groups/uniform_share": 0.9}, row{"groups/uniform_share": 0.9})), []string{"converged"}},
+		{"equal rewards, and for some steps none", slices.Concat(slices.Repeat([]row{{"groups/uniform_share": 0.9}}, 10), pair(14, row{"groups/uniform_share": 0.9}, row{"groups/uniform_share": 0.9})), nil},
 		{"less variety", evals(pair(30, nil, nil), measured(0.6, 0.7, 0.05)), []string{"diversity"}},
 		{"worse at both", evals(pair(30, nil, nil), measured(0.2, 0.7, 0.05)), nil},
 	} {
