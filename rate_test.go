@@ -31,9 +31,9 @@ func BenchmarkTwoWorkers(b *testing.B) {
 // all steps but the first two, as the run draws the first itself and the workers join.
 func drawing(b *testing.B, program program, n int) float64 {
 	dir := filepath.Join(b.TempDir(), "run")
-	args := []string{"train", "--run", dir, "--workers", "nats", "--workers-mode", "exact", "--audit", "0", "countdown-short"}
+	args := []string{"train", "--run", dir, "--workers", "nats", "--workers-mode", "exact", "--audit", "0", "countdown-tiny"}
 	for _, set := range []string{"stage.rl.reward=random", "stage.warm-up.skip=true", "stage.rl.steps=5", "stage.rl.eval_every=0", "task.eval_problems=1", "task.eval_samples=1",
-		"stage.rl.prompts_per_step=64", "stage.rl.group_size=16", "stage.rl.updates_per_rollout=1"} {
+		"stage.rl.prompts_per_step=64", "stage.rl.group_size=16", "stage.rl.updates_per_rollout=1", "model.layers=4", "model.width=192", "model.heads=6", "model.mlp=768"} {
 		args = append(args, "--set", set)
 	}
 	trainer := program.run(b, args...)

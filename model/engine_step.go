@@ -92,14 +92,14 @@ func (e *Engine) collect() (*stepRows, error) {
 	return r, nil
 }
 
-// fill rounds up the numbers of rows and of draws. The rows that it adds write their key to a
-// free page, where nobody reads it, and see one key of the first row; without a free page the
-// number of rows stays. The draws repeat the first one.
+// fill rounds up the numbers of rows and of draws. The rows that it adds write their keys to a
+// free page, each to a slot of its own, where nobody reads them, and see one key of the first
+// row; without a free page the number of rows stays. The draws repeat the first one.
 func (e *Engine) fill(r *stepRows) {
 	if free := e.cache.freePages; len(free) > 0 {
 		slot := free[len(free)-1] * pageTokens
-		for range rounded(len(r.ids)) - len(r.ids) {
-			r.ids, r.place, r.keys = append(r.ids, 0), append(r.place, 0, u(slot)), append(r.keys, r.keys[0], 1)
+		for i := range rounded(len(r.ids)) - len(r.ids) { // fewer than a page has
+			r.ids, r.place, r.keys = append(r.ids, 0), append(r.place, 0, u(slot+i)), append(r.keys, r.keys[0], 1)
 		}
 	}
 	mask := len(r.allow) / max(1, len(r.draws))

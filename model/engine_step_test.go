@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +44,22 @@ func TestFewPrograms(t *testing.T) {
 	}
 	if !slices.Contains(rows, 16) || !slices.Contains(rows, 2) {
 		t.Errorf("steps of %v rows: none was filled up, or none was short", rows)
+	}
+}
+
+// TestFullCache: where no page is free a step is not filled up, and the completions are those
+// of an engine with room.
+func TestFullCache(t *testing.T) {
+	const n = 9
+	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	var reqs []Request
+	for i, p := range prompts(n, 9) {
+		reqs = append(reqs, Request{Prompt: p, MaxTokens: 20, Stream: uint32(i), Sampling: Sampling{Temperature: 0.8, Seed: 3}, Ends: []int{}})
+	}
+	// A page for each prompt, and one for each completion.
+	full := engineOf(t, m, EngineOptions{Sequences: n, Context: draftContext, CacheToken: 2 * n * pageTokens})
+	equalAll(t, "full", all(t, full, reqs), all(t, engineOf(t, m, EngineOptions{Sequences: 2, Context: draftContext}), reqs))
+	if !slices.ContainsFunc(full.progs.keys, func(key string) bool { return strings.HasPrefix(key, "step 9 16 ") }) {
+		t.Errorf("programs %q: in no step all pages were taken", full.progs.keys)
 	}
 }

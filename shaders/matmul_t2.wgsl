@@ -9,7 +9,7 @@
 // Arithmetic: operands are f16, sums f32. A row of a is multiplied by the power of two
 // that brings its greatest magnitude into [2^14, 2^15), b by 2^8; both are rounded to 11
 // significant bits, ties to even, what is then below 2^-14 becomes 0, and what f16 cannot
-// hold (in b, 255.97 and more) infinite. So no number is subnormal, which devices may
+// hold (in b, 255.9375 and more) infinite. So no number is subnormal, which devices may
 // treat in their own ways, and gradients of any size keep their 11 bits.
 //
 // Order: sum = MMA(a, b, sum) from 0 over blocks of 16 k ascending (8 in T2x8), the last

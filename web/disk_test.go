@@ -117,6 +117,16 @@ found.push(room.most <= MB); // is read at a time
 look();
 return found;`,
 		`[[true,0,0],[true,0,0],true,[true,0,0],true,[true,0,0]]`},
+	{"a model that is removed while it is read", `
+const f = call("open", "/models/m", OPEN), log = call("open", "/runs/l", OPEN), generation = disk.journal.generation;
+call("write", f, of(1000, 7), 0, 1000, 0);
+call("fsync", f);
+call("unlink", "/models/m");
+const read = () => { const b = of(1, 1); const n = call("read", f, b, 0, 1, 0); return n === 1 ? b[0] : n; };
+const before = read();
+for (let i = 1; i <= 200 && disk.journal.generation === generation; i++) { call("write", log, of(MB, i), 0, MB, 0); call("fsync", log); }
+return [before, read()];`,
+		`[7,"EIO"]`},
 	{"codes", `
 const f = call("open", "/runs/f", OPEN), codes = [call("ftruncate", f, 2 ** 50)];
 room.broken = true;

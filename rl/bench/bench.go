@@ -79,16 +79,20 @@ func median(values []float64) float64 { return quantile(values, 0.5) }
 
 // Matmul measures square f32 products c = a b^T, and the naive kernel beside
 // them.
-func Matmul(dev gpu.Device, emit func(Result)) error {
+func Matmul(b Bench) error {
 	for _, n := range []int{512, 1024} {
-		if err := matmul(dev, n, emit); err != nil {
+		what := fmt.Sprintf("%dx%dx%d f32 NT", n, n, n)
+		if b.leaves(what) {
+			continue
+		}
+		if err := matmul(b.Device, n, what, b.Emit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func matmul(dev gpu.Device, n int, emit func(Result)) error {
+func matmul(dev gpu.Device, n int, what string, emit func(Result)) error {
 	var bufs []gpu.Buffer
 	defer func() {
 		for _, b := range bufs {
@@ -135,7 +139,7 @@ func matmul(dev gpu.Device, n int, emit func(Result)) error {
 		}
 	}
 	flops := 2 * math.Pow(float64(n), 3) / 1e9
-	r := result(dev, "matmul", fmt.Sprintf("%dx%dx%d f32 NT", n, n, n), flops/times["matmul_nt"], "GFLOP/s")
+	r := result(dev, "matmul", what, flops/times["matmul_nt"], "GFLOP/s")
 	r.Baseline, r.BaselineValue = "naive kernel", flops/times["matmul_naive"]
 	r.Ratio = r.Value / r.BaselineValue
 	emit(r)

@@ -123,15 +123,8 @@ func decode(models [2]*model.Model, s Shape, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	// The first token of each sequence comes out of its prompt, which is the same work
-	// both ways.
-	first := median(append(slices.Clone(times[0]), times[2]...))
-	exact, free := times[1], times[3]
-	ratios := make([]float64, len(exact))
-	for i := range ratios {
-		ratios[i] = (free[i] - first) / (exact[i] - first)
-	}
-	r := result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/(median(exact)-first), "tok/s")
+	seconds, ratios := decoding(times, models[0] == models[1])
+	r := result(f.dev, "decode", fmt.Sprintf("%s, batch %d", s.Name, n), float64(n*(s.New-1))/seconds, "tok/s")
 	// The two medians may come from different moments of a busy machine. The ratios are
 	// each of one turn.
 	r.Ratio, r.Turns = median(ratios), len(ratios)
@@ -141,6 +134,22 @@ func decode(models [2]*model.Model, s Shape, n int) (Result, error) {
 		r.Baseline, r.Detail = "free order of sums", f.detail()
 	}
 	return r, nil
+}
+
+// decoding is the time of decoding alone, the median of the first side's turns, and the ratios
+// of the second side to the first, each of one turn. times are those of the first token and of
+// all tokens of the one side, then of the other. The first token of each sequence comes out of
+// its prompt, which is the same work on both sides only if they have one model.
+func decoding(times [][]float64, oneModel bool) (seconds float64, ratios []float64) {
+	first := [2]float64{median(times[0]), median(times[2])}
+	if oneModel {
+		both := median(append(slices.Clone(times[0]), times[2]...))
+		first = [2]float64{both, both}
+	}
+	for i, t := range times[1] {
+		ratios = append(ratios, (times[3][i]-first[1])/(t-first[0]))
+	}
+	return median(times[1]) - first[0], ratios
 }
 
 // detail says what the free order replaced.

@@ -32,6 +32,16 @@ func device(t *testing.T) gpu.Device {
 // limits are those of no device.
 func limits() Limits { return Limits{FLOPS: 1e12, Bytes: 1e10, Launch: 1e-6} }
 
+// TestDecoding: of two models each has its own prompts, which are taken from its own time.
+func TestDecoding(t *testing.T) {
+	if seconds, ratios := decoding([][]float64{{1, 1}, {3, 3}, {5, 5}, {9, 11}}, false); seconds != 2 || !slices.Equal(ratios, []float64{2, 3}) {
+		t.Errorf("two models: %g s, ratios %g", seconds, ratios)
+	}
+	if seconds, ratios := decoding([][]float64{{1, 1}, {3, 3}, {2, 2}, {6, 4}}, true); seconds != 1 || !slices.Equal(ratios, []float64{4, 2}) {
+		t.Errorf("one model: %g s, ratios %g", seconds, ratios)
+	}
+}
+
 // TestSkips: what takes too long, or too much memory, is left out with the reason.
 func TestSkips(t *testing.T) {
 	qwen := Shapes()[3] // 494 million weights

@@ -27,11 +27,27 @@ var numberBytes = map[model.Dtype]float64{model.F32: 4, model.BF16: 2, model.Q8:
 
 // kept is a shape in the storage of the benchmark, which its name tells unless it is float32.
 func (b Bench) kept(s Shape) Shape {
-	if s.Config.Dtype = cmp.Or(b.Dtype, model.F32); s.Config.Dtype != model.F32 {
-		s.Name += ", " + string(b.Dtype)
-	}
+	s.Config.Dtype, s.Name = cmp.Or(b.Dtype, model.F32), b.named(s.Name)
 	return s
 }
+
+// named is the name of a model with the storage of the benchmark.
+func (b Bench) named(name string) string {
+	if cmp.Or(b.Dtype, model.F32) != model.F32 {
+		name += ", " + string(b.Dtype)
+	}
+	return name
+}
+
+// skip emits why a case is left out.
+func (b Bench) skip(name, what, why string) {
+	r := result(b.Device, name, what, 0, "")
+	r.Skipped = why
+	b.Emit(r)
+}
+
+// untrained is why matrices in blocks are left out of what trains them.
+func untrained(d model.Dtype) string { return fmt.Sprintf("matrices in %s cannot be updated", d) }
 
 // leaves tells whether a case is none of those that are asked for.
 func (b Bench) leaves(what string) bool { return !strings.Contains(what, b.Only) }
@@ -108,13 +124,11 @@ func (b Bench) skips(name, what string, s Shape, n needs) (bool, error) {
 		return true, nil
 	}
 	skip := func(why string) (bool, error) {
-		r := result(b.Device, name, what, 0, "")
-		r.Skipped = why
-		b.Emit(r)
+		b.skip(name, what, why)
 		return true, nil
 	}
 	if s.Config.Dtype.Blocked() && n.use.TrainRows > 0 {
-		return skip(fmt.Sprintf("matrices in %s cannot be updated", s.Config.Dtype))
+		return skip(untrained(s.Config.Dtype))
 	}
 	plan, err := model.Plan(s.Config, b.Device.Caps(), n.use)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -16,21 +17,39 @@ import (
 // stepRepeats is how many steps Step runs after one to warm up.
 const stepRepeats = 6
 
-// trlSteps are the seconds that TRL takes for a step of a preset's size, see againstTRL.
-var trlSteps = map[string]float64{"countdown-tiny": 0.33}
+// trlStep is the seconds that TRL takes for a step of a preset with a model, 0 if that was
+// not measured: with the model of countdown-tiny alone, see againstTRL.
+func trlStep(preset string, c model.Config) float64 {
+	size := func(c model.Config) [5]int { return [...]int{c.Layers, c.Width, c.Heads, c.HeadDim, c.MLP} }
+	if preset == "countdown-tiny" && size(c) == size(Shapes()[0].Config) {
+		return 0.33
+	}
+	return 0
+}
+
+// loaded is the recipe of a preset for Step, with the storage of the benchmark; blocked says
+// that its model cannot be trained in that one, which is not asked for then.
+func (b Bench) loaded(preset, from string) (r *recipe.Recipe, blocked bool, err error) {
+	var set []string
+	if from != "" {
+		set = append(set, "model.path="+from)
+	}
+	r, err = recipe.Load(preset, set)
+	if err != nil || b.Dtype == "" {
+		return r, false, err
+	}
+	if b.Dtype.Blocked() && r.Model.LoRA.Rank == 0 {
+		return r, true, nil
+	}
+	r, err = recipe.Load(preset, append(set, "model.dtype="+string(b.Dtype)))
+	return r, false, err
+}
 
 // Step measures whole reinforcement learning steps of a preset: the best of several, with
 // its phases. from is the Hugging Face folder of a model to start from, or "": random
 // weights, and rollouts of full length.
 func Step(ctx context.Context, b Bench, preset, from string) error {
-	var set []string
-	if from != "" {
-		set = append(set, "model.path="+from)
-	}
-	if b.Dtype != "" {
-		set = append(set, "model.dtype="+string(b.Dtype))
-	}
-	r, err := recipe.Load(preset, set)
+	r, blocked, err := b.loaded(preset, from)
 	if err != nil {
 		return err
 	}
@@ -53,11 +72,15 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		return fmt.Errorf("%w: recipe %s has no rl stage", lines.ErrInput, preset)
 	}
 	st := &r.Stages[index]
-	what := fmt.Sprintf("%s, %d prompts x %d samples x %d tokens, %d updates", preset, st.PromptsPerStep, st.GroupSize, st.Sampling.MaxCompletionTokens, st.UpdatesPerRollout)
+	what := fmt.Sprintf("%s, %d prompts x %d samples x %d tokens, %d updates", b.named(preset), st.PromptsPerStep, st.GroupSize, st.Sampling.MaxCompletionTokens, st.UpdatesPerRollout)
 	if from != "" {
 		what += ", from " + from
 	}
 	if b.leaves(what) {
+		return nil
+	}
+	if blocked {
+		b.skip("step", what, untrained(b.Dtype))
 		return nil
 	}
 	c, err := cast.Open(r, from, b.Device)
@@ -93,7 +116,7 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 	}
 	out := result(b.Device, "step", what, shortest, "s")
 	out.Phases = phases
-	out.againstTRL(trlSteps[preset])
+	out.againstTRL(trlStep(preset, c.Policy.Model.Config), c.Policy.Model.Config.Dtype)
 	b.Emit(out)
 	return nil
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -32,9 +33,10 @@ func rlSteps() []rlStep {
 
 // againstTRL compares a result with the seconds that TRL 1.16 on torch 2.13 took for a step
 // of the same size, float32, on two cores of an AMD EPYC. It ran on its own, not in turns with
-// this (RATIONALE.md#where-others-stand).
-func (r *Result) againstTRL(seconds float64) {
-	if seconds > 0 {
+// this (RATIONALE.md#where-others-stand). A step with matrices in another storage has
+// nothing to be compared with.
+func (r *Result) againstTRL(seconds float64, d model.Dtype) {
+	if seconds > 0 && cmp.Or(d, model.F32) == model.F32 {
 		r.Baseline, r.BaselineValue, r.Ratio = "TRL 1.16 on torch", seconds, r.Value/seconds
 		r.Detail = "measured on another machine, with two cores of an AMD EPYC"
 	}
@@ -48,7 +50,7 @@ func Steps(b Bench) error {
 			return err
 		}
 		if r != nil {
-			r.againstTRL(s.trl)
+			r.againstTRL(s.trl, b.Dtype)
 			b.Emit(*r)
 		}
 	}

@@ -123,16 +123,48 @@ func TestOnly(t *testing.T) {
 	if len(got) != 1 || got[0] != "small, 2 x 4 tokens" {
 		t.Errorf("measured %q", got)
 	}
+	got = nil
+	if err := Matmul(b); err != nil || got != nil {
+		t.Errorf("products: %q, %v", got, err)
+	}
+}
+
+// TestTRLStep: TRL's step is that of one preset with its own model.
+func TestTRLStep(t *testing.T) {
+	own, other := Shapes()[0].Config, Shapes()[1].Config
+	own.Vocab++ // nothing beside the blocks
+	if got := trlStep("countdown-tiny", own); got != 0.33 {
+		t.Errorf("%g seconds", got)
+	}
+	if a, b := trlStep("countdown-tiny", other), trlStep("countdown-short", own); a != 0 || b != 0 {
+		t.Errorf("another model: %g seconds, another preset: %g", a, b)
+	}
+}
+
+// TestBlockedStep: the step of a preset that trains its matrices is skipped in blocks, with
+// the storage in its name.
+func TestBlockedStep(t *testing.T) {
+	var got []Result
+	b := Bench{Device: device(t), Dtype: model.Q4, Emit: func(r Result) { got = append(got, r) }}
+	if err := Step(t.Context(), b, "countdown-tiny", ""); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || !strings.HasPrefix(got[0].Case, "countdown-tiny, q4_0, ") || !strings.Contains(got[0].Skipped, "cannot be updated") {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestAgainstTRL: the ratio is to TRL's seconds, with the machine, and absent where none are
 // known.
 func TestAgainstTRL(t *testing.T) {
 	r := Result{Value: 3}
-	if r.againstTRL(0); r.Baseline != "" || r.Ratio != 0 {
+	if r.againstTRL(0, ""); r.Baseline != "" || r.Ratio != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.againstTRL(1.5); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Detail, "another machine") {
+	if r.againstTRL(1.5, model.BF16); r.Baseline != "" || r.Ratio != 0 {
+		t.Errorf("in bf16: %+v", r)
+	}
+	if r.againstTRL(1.5, model.F32); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Detail, "another machine") {
 		t.Errorf("%+v", r)
 	}
 }

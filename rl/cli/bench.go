@@ -146,7 +146,10 @@ func benchRuns(c *cli.Context, emit func(bench.Result)) map[string]func(gpu.Devi
 		}
 	}
 	return map[string]func(gpu.Device) error{
-		"matmul":  func(d gpu.Device) error { return bench.Matmul(d, emit) },
+		"matmul": func(d gpu.Device) error {
+			b.Device = d
+			return bench.Matmul(b)
+		},
 		"decode":  each(bench.Decode),
 		"prefill": each(bench.Prefill),
 		"train":   each(bench.Train),

@@ -297,14 +297,23 @@ func printJSON(c *cli.Context, v any) error {
 }
 
 // openDevice opens the device of --device in the tier of --tier. Backends read the tier in
-// the environment, for devices that are opened later too.
+// the environment, for devices that are opened later too. The plain-Go device does not: it
+// has one tier, and is refused where another is asked for.
 func openDevice(c *cli.Context) (gpu.Device, error) {
-	if tier := c.String("tier"); tier != "" {
+	tier := c.String("tier")
+	if tier != "" {
 		if err := os.Setenv("RLZERO_TIER", tier); err != nil {
 			return nil, err
 		}
 	}
-	return gpu.Open(c.String("device"))
+	dev, err := gpu.Open(c.String("device"))
+	if err != nil {
+		return nil, err
+	}
+	if caps := dev.Caps(); tier != "" && tier != string(caps.Tier) {
+		return nil, errors.Join(badValue("tier", tier, "%s, the one tier of %s", caps.Tier, caps.ID), dev.Close())
+	}
+	return dev, nil
 }
 
 func warn(c *cli.Context, warnings []string) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,4 +116,26 @@ func ownRows(t *testing.T, answer string) string {
 		}
 	}
 	return dir
+}
+
+// TestKeysNameMetrics: where the text of a key names a metric, there is one of that name.
+func TestKeysNameMetrics(t *testing.T) {
+	families, named := map[string]bool{}, 0
+	for _, name := range metricNames() {
+		family, _, _ := strings.Cut(name, "/")
+		families[family] = true
+	}
+	_, keys, _ := rlzero(t, "recipes", "keys")
+	for _, m := range regexp.MustCompile(`\b([a-z]+)/[a-z_0-9@]+`).FindAllStringSubmatch(keys, -1) {
+		if !families[m[1]] {
+			continue
+		}
+		if named++; slices.Contains(metricNames(), metricEntry(m[0])[0]) {
+			continue
+		}
+		t.Errorf("%s is no metric", m[0])
+	}
+	if named == 0 {
+		t.Error("no key names a metric")
+	}
 }

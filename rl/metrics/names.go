@@ -114,7 +114,7 @@ var table = []Metric{
 	{"policy/abs_log_ratio", "nats per token", "mean size of the log-ratio of policy to old policy; only for kl_cov",
 		"Should stay near 0, like policy/update_kl."},
 
-	{"policy/grad_norm", "", "global norm of the gradient before clipping, averaged over the step's updates",
+	{"policy/grad_norm", "", "norm of the whole gradient before clipping, of the kind that optimizer.clip_by names, averaged over the step's updates",
 		"Spikes of ten times the usual value often come before instability."},
 
 	{"value/explained_variance", "", "1 minus the variance of (returns minus values) divided by that of returns, over tokens",

@@ -203,7 +203,7 @@ type SFT struct {
 	HoldSteps    int     `toml:"hold_steps" range:"[1,inf)" unit:"steps" about:"largest number of steps before the learning rate decays"`
 	DecaySteps   int     `toml:"decay_steps" range:"[1,inf)" unit:"steps" about:"steps over which the learning rate decays"`
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" about:"share of the learning rate that is left at the end of the decay"`
-	Show         string  `toml:"show" about:"teach what a hint is, for a later second_chance.show: the question of some demonstrations, with members of the row in braces, such as \"{answer} {question}\"; what stands behind it is right; \"\": no hints"`
+	Show         string  `toml:"show" about:"teach what a hint is, for a later second_chance.show: the question of some demonstrations, with members of the row in braces, such as \"{answer} {question}\"; what stands behind it is right, and a problem none of whose demonstrations is right has no hint; \"\": no hints"`
 	ShowShare    float64 `toml:"show_share" range:"[0,1]" about:"with show: share of the demonstrations that have the hint"`
 }
 
@@ -261,7 +261,7 @@ type Optimizer struct {
 	WarmupSteps int     `toml:"warmup_steps" range:"[0,inf)" unit:"steps" about:"steps over which the learning rate rises linearly; the last of them has the full rate"`
 	WeightDecay float64 `toml:"weight_decay" range:"[0,10]" about:"decay of the weights per step as a factor of the learning rate; matrices only; with rule = adam or sgd it is a part of the gradient"`
 	ClipNorm    float64 `toml:"clip_norm" range:"[0,1e9]" about:"largest norm of the gradient of all weights; 0: no clipping"`
-	ClipBy      string  `toml:"clip_by" choice:"l2,l1,largest" about:"the norm that clip_norm is of and optim/grad_norm shows: the root of the sum of squares, the sum without signs, or the largest element"`
+	ClipBy      string  `toml:"clip_by" choice:"l2,l1,largest" about:"the norm that clip_norm is of and policy/grad_norm shows: the root of the sum of squares, the sum without signs, or the largest element"`
 	curve       `in:"preference,rl"`
 }
 

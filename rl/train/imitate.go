@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -45,7 +46,12 @@ func Readable(r *recipe.Recipe, source prompts.Source, renderer *prompts.Rendere
 			return err
 		}
 		if st := &r.Stages[i]; st.Kind == recipe.KindSFT && !st.Skip && r.Task.Demonstrator() != nil {
-			if _, err := demonstrations(r, source, prompts.HeldOutTexts(nil).Refuse, renderer, i, 0, 1); err != nil {
+			hinted, n := *r, 1
+			if st.SFT.Show != "" { // all of some problems, so that a hint that cannot be is told now
+				hinted.Stages, n = slices.Clone(r.Stages), cast.ProbeProblems
+				hinted.Stages[i].SFT.ShowShare = 1
+			}
+			if _, err := demonstrations(&hinted, source, prompts.HeldOutTexts(nil).Refuse, renderer, i, 0, n); err != nil {
 				return err
 			}
 		}
@@ -164,10 +170,12 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 		}
 		text, err := demonstrator.Demonstration(r, row)
 		asked := "" // as it is
-		if st.SFT.Show != "" && r.Chance(st.SFT.ShowShare) {
-			asked = st.SFT.Show
-			for n := 1; n < rightTries && err == nil && demonstrator.Verify(row, text, true).Verdict != verify.Right; n++ {
-				text, err = demonstrator.Demonstration(r, row)
+		if err == nil && st.SFT.Show != "" && r.Chance(st.SFT.ShowShare) {
+			right := func(text string) bool { return demonstrator.Verify(row, text, true).Verdict == verify.Right }
+			next := func() (string, error) { return demonstrator.Demonstration(r, row) }
+			var found bool
+			if text, found, err = rightOne(text, right, next); found {
+				asked = st.SFT.Show
 			}
 		}
 		if err == nil {
@@ -185,8 +193,24 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 }
 
 // rightTries is how many demonstrations of a problem with a hint are drawn until one is right:
-// where one in eight is, as in countdown without aim, 2 in 10,000 hints stand before a wrong one.
+// where one in eight is, as in countdown without aim, 2 in 10,000 hints are left out.
 const rightTries = 64
+
+// rightOne is the first that is right of a demonstration and the next ones. Where none is, it is
+// the demonstration that was there.
+func rightOne(first string, right func(string) bool, next func() (string, error)) (text string, found bool, err error) {
+	text = first
+	for n := 1; err == nil; n++ {
+		if right(text) {
+			return text, true, nil
+		}
+		if n == rightTries {
+			return first, false, nil
+		}
+		text, err = next()
+	}
+	return "", false, err
+}
 
 // demonstrated is a problem, asked in another way unless that is "", with the completion that
 // is to be learned.

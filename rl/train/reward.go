@@ -103,7 +103,8 @@ func (s *reinforcement) ask(cs []reward.Completion) error {
 func (s *reinforcement) asked(a reward.Ask, c *reward.Completion) cast.Text {
 	v := c.View
 	if a.After == "nothing" {
-		return cast.Text{Behind: s.Cast.Policy.Model.Config.EOS[:1], IDs: v.IDs[v.Prompt():]}
+		ends := s.Cast.Policy.Model.Config.EOS // a model may have none, which ScoreOf tells
+		return cast.Text{Behind: ends[:min(1, len(ends))], IDs: v.IDs[v.Prompt():]}
 	}
 	var t cast.Text
 	switch t.Text, t.Lack = a.Text(c.Row); {

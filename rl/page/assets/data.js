@@ -263,19 +263,23 @@ R.start = async function (changed) {
   R.metrics = await R.source.table();
   await R.reload();
   if (R.inline) return;
-  let timer = 0;
+  let timer = 0, last = -Infinity;
   const dirty = new Set();
   R.events(({ run, file, size }) => {
     const r = R.runs.get(run);
     dirty.add(run);
     if (r && file) r.sizes[file] = size;
-    clearTimeout(timer);
+    if (timer) return;
+    // What belongs together is drawn together, and no oftener than every second: a page beside
+    // a run of four steps a second would take the processor from it.
     timer = setTimeout(async () => {
       const ids = [...dirty];
       dirty.clear();
+      timer = 0;
+      last = performance.now();
       await R.reload(ids);
       changed(ids);
-    }, 150);
+    }, Math.max(150, last + 1000 - performance.now()));
   });
 };
 // reload reads what is new of some runs; of all, if none are named. One begins when the last

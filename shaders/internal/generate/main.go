@@ -160,7 +160,7 @@ func compile(temp, id, text string) ([]byte, error) {
 	}
 	m.Clean()
 	code := m.Bytes()
-	// Debian 12's validator is older than matrices; .ci/drivers validates those by a layer.
+	// Debian 12's validator is older than matrices; .ci/drivers has a newer one for those.
 	if _, err := exec.LookPath("spirv-val"); err != nil || strings.Contains(text, "enable wgpu_cooperative_matrix;") {
 		return code, nil
 	}

@@ -91,6 +91,15 @@ type Module struct {
 	code   []instruction
 }
 
+// least is the number of words of the instructions that the edits look into.
+var least = map[uint32]int{
+	opMemoryModel: 3, opCapability: 2, opTypeArray: 4, opTypeRuntimeArray: 3, opTypeStruct: 2, opTypePointer: 4,
+	opConstant: 4, opConstantComposite: 3, opConstantNull: 3, opVariable: 4, opLoad: 4, opStore: 3, opAccessChain: 4,
+	opDecorate: 3, opCompositeConstruct: 3, opCompositeExtract: 4, opFNegate: 4, opFAdd: 5, opISub: 5, opFSub: 5,
+	opFMul: 5, opFDiv: 5, opVectorTimesScalar: 5, opDot: 5, opAll: 4, opSelect: 6, opIEqual: 5, opSelectionMerge: 3,
+	opBranchConditional: 4, opControlBarrier: 4, opMatrixLoad: 5, opMatrixStore: 4,
+}
+
 // Parse cuts a binary module into instructions.
 func Parse(data []byte) (*Module, error) {
 	if len(data)%4 != 0 || len(data) < 4*headerWords {
@@ -109,7 +118,11 @@ func Parse(data []byte) (*Module, error) {
 		if n == 0 || i+n > len(words) {
 			return nil, fmt.Errorf("instruction at word %d has %d words of %d left", i, n, len(words)-i)
 		}
-		m.code = append(m.code, instruction(words[i:i+n]))
+		x := instruction(words[i : i+n])
+		if n < least[x.op()] {
+			return nil, fmt.Errorf("instruction at word %d, opcode %d, has %d words, needs %d", i, x.op(), n, least[x.op()])
+		}
+		m.code = append(m.code, x)
 		i += n
 	}
 	return m, nil
@@ -187,6 +200,9 @@ func (m *Module) removeStrides() {
 	laid := map[uint32]bool{}      // types that need a layout
 	var need func(t uint32)
 	need = func(t uint32) {
+		if laid[t] {
+			return
+		}
 		laid[t] = true
 		for _, part := range parts[t] {
 			need(part)

@@ -31,6 +31,25 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// FuzzClean: what Parse takes can be cleaned, whatever it says.
+func FuzzClean(f *testing.F) {
+	add := func(code ...instruction) { f.Add((&Module{header: header, code: code}).Bytes()) }
+	add(encode(opCapability, 1), encode(opFAdd, 1, 2, 3, 4), encode(opReturn))
+	add(encode(opTypeStruct, 5, 6), encode(opTypeStruct, 6, 5, 5), encode(opTypePointer, 7, storageBuffer, 5), encode(opDecorate, 5, arrayStride, 4))
+	add(encode(opMemoryModel, 0, modelVulkan), encode(opConstant, 1, 7, 264), encode(opControlBarrier, 2, 2, 7))
+	add(encode(opVariable, 2, 20, storageWorkgroup), encode(opSelectionMerge, 30, 0), encode(opBranchConditional, 25, 31, 30))
+	for op := range uint32(512) {
+		add(encode(op), encode(op, 1), encode(op, 1, 2))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Parse(data)
+		if err != nil {
+			return
+		}
+		m.Clean()
+	})
+}
+
 // clean runs Clean over instructions.
 func clean(code ...instruction) []instruction {
 	m := &Module{header: header, code: code}

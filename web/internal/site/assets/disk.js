@@ -79,7 +79,7 @@ class Tree {
     const { parent, name } = this.find(path);
     const node = this.file(ino);
     node.kept = KEPT.test(clean(path));
-    // What a large file holds, later parts over earlier ones: {from, size, at}, at in the journal.
+    // What a large file holds, later parts over earlier ones: {from, size, at, log}, at in that log.
     node.parts = this.journal && LARGE.test(clean(path)) ? [] : null;
     parent.names.set(name, node);
     parent.time = Date.now();
@@ -147,7 +147,7 @@ class Tree {
     out.fill(0);
     for (const p of node.parts) {
       const low = Math.max(from, p.from), high = Math.min(from + out.length, p.from + p.size);
-      if (low < high) this.journal.load(p.at + low - p.from, out.subarray(low - from, high - from));
+      if (low < high) this.journal.load(p.at + low - p.from, out.subarray(low - from, high - from), p.log);
     }
   }
   reserve(node, size) {
@@ -167,7 +167,7 @@ class Tree {
       case "rm": return this.remove(r.p, r.d);
       case "mv": return this.rename(r.p, r.t);
       case "cut": return node && this.resize(node, r.n);
-      case "put": return node && (node.parts ? this.place(node, { from: r.n, size, at }) : this.write(node, r.n, this.journal.load(at, new Uint8Array(size))));
+      case "put": return node && (node.parts ? this.place(node, { from: r.n, size, at, log: this.journal.log }) : this.write(node, r.n, this.journal.load(at, new Uint8Array(size))));
     }
   }
   // bytes is how much its kept files hold.
@@ -183,7 +183,7 @@ class Tree {
     const file = (node) => {
       if (!node.parts) { if (node.size) tell({ o: "put", i: node.ino, n: 0 }, node.data.subarray(0, node.size)); return; }
       moved.set(node, node.parts.map((p) => ({ ...p })));
-      for (const p of moved.get(node)) tell({ o: "put", i: node.ino, n: p.from }, this.journal.load(p.at, new Uint8Array(p.size)), p);
+      for (const p of moved.get(node)) tell({ o: "put", i: node.ino, n: p.from }, this.journal.load(p.at, new Uint8Array(p.size), p.log), p);
       tell({ o: "cut", i: node.ino, n: node.size }); // the end may be in no part
     };
     const walk = (path, node) => {
@@ -216,10 +216,10 @@ class Log {
     this.handle = handle; this.size = size;
     this.pending = []; this.waiting = 0;
   }
-  // add takes a record; where its data will lie is noted in part.at.
+  // add takes a record; where its data will lie is noted in part.
   add(what, data, part) {
     const text = encoder.encode(JSON.stringify(what)), bytes = data || new Uint8Array(0);
-    if (part) part.at = this.size + this.waiting + HEAD + text.length;
+    if (part) Object.assign(part, { at: this.size + this.waiting + HEAD + text.length, log: this });
     const record = new Uint8Array(HEAD + text.length + bytes.length), view = new DataView(record.buffer);
     view.setUint32(0, text.length); view.setUint32(4, bytes.length); view.setUint32(8, sum(bytes, sum(text, START)));
     record.set(text, HEAD);
@@ -260,8 +260,10 @@ class Journal {
     for (const { what, at, size } of found.records) apply(what, at, size);
     found.handle.truncate(found.end); // a record that was cut short
   }
-  // load fills out with what lies at a place of the records.
-  load(at, out) {
+  // load fills out with what lies at a place of a log. Of a file that was removed while it was
+  // open nothing is left once the records were written anew.
+  load(at, out, log = this.log) {
+    if (log !== this.log) throw failed("EIO", "the file was removed");
     if (at + out.length > this.log.size) this.log.push();
     if (this.log.handle.read(out, { at }) < out.length) throw failed("EIO", "the browser's file is shorter than it was");
     return out;
