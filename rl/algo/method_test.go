@@ -8,9 +8,9 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// everyFact are all facts and the two rewards that gdpo is about.
+// everyFact are all facts and the rewards that gdpo is about.
 func everyFact() []formula.Fact {
-	return append(Facts(), formula.Fact{Name: "first", Level: formula.Completion}, formula.Fact{Name: "second", Level: formula.Completion})
+	return append(Facts(), formula.Fact{Name: "first", Level: formula.Completion}, formula.Fact{Name: "second", Level: formula.Completion}, formula.Fact{Name: "third", Level: formula.Completion})
 }
 
 func TestEveryMethodCompiles(t *testing.T) {
@@ -50,15 +50,19 @@ func TestLibrary(t *testing.T) {
 			}
 			numbers[name] = v
 		}
-		name, _, call := strings.Cut(p.Name, "(")
+		name, arguments, call := strings.Cut(p.Name, "(")
 		m := Method{Formulas: map[string]string{advantagePart: "reward", "policy": "reinforce"}}
 		switch {
 		case call:
-			m.Formulas["extra"] = map[string]string{
-				"standard": "standard(reward)", "whiten": "whiten(reward)", "token_whiten": "token_whiten(old)", "token_whiten_n": "token_whiten_n(old)", "token_whiten_verl": "token_whiten_verl(old)",
-				"beta_weight": "beta_weight(reward, 1, 1)", "batch_normalised": "batch_normalised(old)", "near_k1": "near_k1(old, 0.5, 2)", "apart": "apart(reward)", "canon": "canon(reward > 0.5)", "alphapo": "alphapo(reward)", "of_most": "of_most(tokens)", "nemo_centred": "nemo_centred(reward)", "nemo_scaled": "nemo_scaled(reward)", "nemo_others": "nemo_others(reward)", "nemo_others_scaled": "nemo_others_scaled(reward)",
-				"nemo_whiten": "nemo_whiten(reward)", "bnpo_at": "bnpo_at(1, 1)", "normalised_verl": "normalised_verl(old)", "normalised_sequence_verl": "normalised_sequence_verl(mean(old))", "geometric_weight": "geometric_weight(exp(old))", "at_most": "at_most(old, 0)", "between_k1": "between_k1(old, 0.5, 2)",
-			}[name]
+			values, of := strings.Split(strings.TrimSuffix(arguments, ")"), ","), []string{}
+			for _, v := range values {
+				given, ok := map[string]string{"x": "mean(old)", "u": "exp(old)", "w": "exp(mean(old))", "c": "reward > 0.5", "p": "0.5", "a": "1.5", "b": "2", "low": "0.5", "high": "2", "bound": "0.1"}[strings.TrimSpace(v)]
+				if !ok {
+					t.Errorf("%s: no value for %s", p.Name, v)
+				}
+				of = append(of, given)
+			}
+			m.Formulas["extra"] = name + "(" + strings.Join(of, ", ") + ")"
 		case p.Kind == "preference" || p.Kind == "ready":
 			m.Formulas["extra"] = p.Name
 		default:
