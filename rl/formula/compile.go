@@ -403,8 +403,6 @@ func (c *compiler) call(s *scope, n *node) int {
 		if !slices.Contains(c.order, d.name) {
 			c.order = append(c.order, d.name)
 		}
-		d.state = entered
-		defer func() { d.state = done }()
 		return c.expandPart(s, n, d)
 	}
 	if f, ok := c.fact(n.name); ok && f.Takes != nil {
@@ -459,7 +457,9 @@ func (c *compiler) expandPart(s *scope, n *node, d *part) int {
 	if !c.bind(s, &full, d.params, inner) {
 		return -1
 	}
+	d.state = entered // what it is called with was compiled before: standard(standard(x)) is no recursion
 	result := c.body(d, inner)
+	d.state = done
 	if c.library[d.name] && len(c.faults) > before {
 		first := c.faults[before]
 		c.faults = append(c.faults[:before], errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, first.Text))

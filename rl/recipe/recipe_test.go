@@ -115,6 +115,9 @@ func TestRoundTrip(t *testing.T) {
 				s.Optimizer.Rule, s.Optimizer.Betas[1] = "amsgrad", r.Float64()
 			}
 			s.Name = fmt.Sprintf("s-%d", i)
+			if s.SFT.Show == "" {
+				s.SFT.ShowShare = stageDefaults(s.Kind).ShowShare
+			}
 			if s.Kind == KindRL {
 				m, err := algo.LoadMethod(names[r.IntN(len(names))])
 				if err != nil {
@@ -305,6 +308,7 @@ var faults = []struct{ name, old, new, want string }{
 	{"number above its largest", "[stage.algorithm]", "numbers = {group_size = \"8*step\"}\n[stage.algorithm]", "numbers.group_size is 16; accepted: at most group_size = 8, which has the largest"},
 	{"number that is not whole", "[stage.algorithm]", "numbers = {group_size = \"8/step\"}\n[stage.algorithm]", "numbers.group_size is 1.6; accepted: a whole number from 1 to 65536"},
 	{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
+	{"share of hints without a hint", "batch_size = 32", "show_share = 0.5", "FILE:24:1: stage.warm-up.show_share = 0.5 would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out"},
 	{"second chance without a way", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\"}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when goes with one of show, prefix, rows and again; found 0 of them"},
 	{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
 	{"second chance of completions", "[stage.algorithm]", "second_chance = {when = \"reward == 0\", again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when: one value for each completion where one for each group is wanted"},

@@ -311,6 +311,10 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not a number alone", s.Name)
 	}
+	if s.Kind == KindSFT && s.SFT.Show == "" && s.SFT.ShowShare != stageDefaults(KindSFT).ShowShare { // a resolved recipe has the default
+		p := at.With("show_share")
+		d.Fail(p, "%s = %v would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out", d.Name(p), s.SFT.ShowShare)
+	}
 	known := task.Settings != nil || task.FromData()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {
 		demonstrator := task.Demonstrator()
