@@ -68,6 +68,9 @@ func TestLibrary(t *testing.T) {
 		default:
 			m.Formulas[p.Kind] = p.Name
 		}
+		if _, reads := p.Parameters["beta"]; reads {
+			m.Parameters = map[string]float64{"beta": 0.1}
+		}
 		if _, err := m.Compile(everyFact()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
@@ -91,12 +94,27 @@ func TestMethodFaults(t *testing.T) {
 		{nil, map[string]string{"advantage": "segment_mean(old)"}, "own*(...) is the value of a segment at each of its tokens"},
 		{nil, map[string]string{"segments": "begins('(')"}, "takes a regular expression in quotes; \"(\" is none"},
 		{nil, map[string]string{"policy": "ppo_clipp"}, "unknown name ppo_clipp; did you mean ppo_clip?"},
+		{nil, map[string]string{"keep": "mean(entropy) > 1"}, "cannot read values of now, as entropy is: write old"},
+		{nil, map[string]string{"A": "2*reward"}, "A: other parts read the advantage by this name; write advantage = ..."},
+		{nil, map[string]string{"penalty": "kl_k3"}, "penalty: kl_k3 reads beta, which has no value; write beta = 0.1, or beta = 0 to leave it out"},
+		{nil, map[string]string{"loss": "prompt_mean(dpo)"}, "loss: dpo reads beta, which has no value"},
 		{map[string]float64{"clip_hihg": 0.3}, nil, "clip_hihg: no formula in force reads this parameter"},
 		{nil, map[string]string{"policy": "f = 2; -f*A*lopg"}, "policy: column 13: unknown name lopg; did you mean logp?"},
 	} {
 		_, err := grpo.With(c.parameters, c.formulas, nil).Compile(everyFact())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: %v, want %s", c.parameters, c.formulas, err, c.want)
+		}
+	}
+}
+
+// TestBetaOff: whoever says that beta is 0 means it.
+func TestBetaOff(t *testing.T) {
+	grpo, _ := LoadMethod("grpo")
+	for _, m := range []Method{grpo.With(map[string]float64{"beta": 0}, map[string]string{"penalty": "kl_k3"}, nil),
+		grpo.With(nil, map[string]string{"penalty": "kl_k3", "beta": "linear(0.1, 0, 1, steps)"}, nil)} {
+		if _, err := m.Compile(everyFact()); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -308,6 +308,9 @@ var faults = []struct{ name, old, new, want string }{
 	{"number above its largest", "[stage.algorithm]", "numbers = {group_size = \"8*step\"}\n[stage.algorithm]", "numbers.group_size is 16; accepted: at most group_size = 8, which has the largest"},
 	{"number that is not whole", "[stage.algorithm]", "numbers = {group_size = \"8/step\"}\n[stage.algorithm]", "numbers.group_size is 1.6; accepted: a whole number from 1 to 65536"},
 	{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
+	{"no gradient", "clip_high = 0.28", "clip_high = 0.28\npolicy = \"grpo\"", "FILE:39:1: stage.rl.algorithm.loss: the loss reads none of logp, entropy, uniform_logp and value, so it has no gradient; write one that does, such as policy = \"reinforce\""},
+	{"a reward's verifier that is not there", "group_size = 8", "group_size = 8\nreward = \"task + form\"", "FILE:32:1: stage.rl.reward: column 8: unknown name form; a verifier is declared with [[stage.verifier]], and rlzero formulas lists all else"},
+	{"a curriculum by the reward", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"reward\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name reward; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME"},
 	{"share of hints without a hint", "batch_size = 32", "show_share = 0.5", "FILE:24:1: stage.warm-up.show_share = 0.5 would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out"},
 	{"second chance without a way", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\"}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when goes with one of show, prefix, rows and again; found 0 of them"},
 	{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
@@ -373,7 +376,7 @@ func TestErrors(t *testing.T) {
 func TestAllErrorsAtOnce(t *testing.T) {
 	_, err := Parse("r.toml", "sed = 1\n[model]\npath = 3\n[task]\nname = \"countdown\"\neval_samples = 0\n[[stage]]\nkind = \"rl\"\nstep = 3\n", nil)
 	want := "invalid recipe: r.toml:1:1: unknown key sed; did you mean seed?\n" +
-		"r.toml:3:1: model.path = 3 is a whole number; accepted: a string in quotes\n" +
+		"r.toml:3:1: model.path = 3 is a whole number; accepted: text in quotes\n" +
 		"r.toml:6:1: task.eval_samples = 0 is out of range; accepted: a whole number from 1 to 4096\n" +
 		"r.toml:9:1: unknown key stage.rl.step; did you mean steps?"
 	if err == nil || err.Error() != want {

@@ -62,7 +62,7 @@ func TestExpressionErrors(t *testing.T) {
 		"form = 1; 1":              "form is a fact",
 		"min = 1; 1":               "min is a function",
 		"reward = 1; 1":            "reward is a formula of its own",
-		"a = b; b = 1; a":          "column 5: unknown name b",
+		"a = b; b = 1; a":          "column 5: b has no value here",
 		"a = a; a":                 "column 5: unknown name a",
 		"a = 1":                    `column 6: expected ";", found the end`,
 		"a = 1;":                   "column 7: expected a value (a number, a name, a call or ( )), found the end",
