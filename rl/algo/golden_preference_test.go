@@ -45,7 +45,11 @@ var pairPresets = map[string]string{"sigmoid": "dpo", "robust": "dpo_robust", "h
 	"sppo_hard": "sppo", "apo_zero": "apo_zero", "apo_down": "apo_down", "discopop": "discopop", "bco_pair": "bco_pair"}
 
 // preferenceMetrics are TRL's names of them.
-var preferenceMetrics = map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "rewards/accuracies": "preference/accuracy", "rewards/margins": "preference/margin"}
+var preferenceMetrics = map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "rewards/accuracies": "preference/accuracy", "rewards/margins": "preference/margin",
+	"logps/chosen": "preference/chosen_nats", "logps/rejected": "preference/rejected_nats"}
+
+// withoutReference are those of losses that compare no log-ratios.
+var withoutReference = map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "rewards/accuracies": "preference/accuracy", "rewards/margins": "preference/margin"}
 
 func TestFormulasPreference(t *testing.T) {
 	formulasOf(t, "preference", func(t *testing.T, f *goldenFile, g *golden) {
@@ -69,9 +73,9 @@ func TestFormulasPreference(t *testing.T) {
 		case "dpo":
 			s.sameUpdate(g, dpo(t, h), preferenceMetrics)
 		case "cpo":
-			s.sameUpdate(g, cpo(t, h), preferenceMetrics)
+			s.sameUpdate(g, cpo(t, h), withoutReference)
 		default:
-			s.sameUpdate(g, chosen(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil), preferenceMetrics)
+			s.sameUpdate(g, chosen(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil), withoutReference)
 		}
 	})
 }
@@ -112,7 +116,7 @@ func dpo(t *testing.T, h hyper) Method {
 		p["f_alpha"] = h.num("f_alpha")
 	}
 	if x := h.num("ld_alpha"); !math.IsNaN(x) {
-		p["ld_alpha"], f["log_gain"] = x, "log_gain_shared"
+		p["ld_alpha"], f["log_gain"], f["nats"] = x, "log_gain_shared", "nats_shared"
 	}
 	return chosen(t, preset, p, f)
 }
@@ -149,7 +153,8 @@ func kto(t *testing.T, f *goldenFile, g *golden) {
 		part = "apo_zero_unpaired"
 	}
 	m := chosen(t, "kto", map[string]float64{"beta": h.num("beta"), "kto_good": h.num("desirable_weight"), "kto_bad": h.num("undesirable_weight")}, map[string]string{"policy": part})
-	u := s.sameUpdate(g, m, map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected"})
+	// TRL's margin is between the means of all good and all bad ones; ours is of pairs.
+	u := s.sameUpdate(g, m, map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "logps/chosen": "preference/chosen_nats", "logps/rejected": "preference/rejected_nats"})
 	if part == "kto" {
 		anchor, err := u.Part("kto_anchor")
 		if err != nil {

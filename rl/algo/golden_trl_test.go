@@ -209,8 +209,19 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 		s.completions("v_star", v.V)
 		s.completions("reward", value[row](t, in, "rewards"))
 		m := chosen(t, "a_star_po", map[string]float64{"beta_2": h.num("beta2")}, nil)
-		m.Metrics = map[string]string{"my/implicit_reward": "batch_mean(beta_2*sum(logp - ref))", "my/advantage": "batch_mean(reward - v_star)"}
-		s.sameUpdate(g, m, map[string]string{"implicit_reward": "my/implicit_reward", "advantage": "my/advantage"})
+		u := s.sameUpdate(g, m, nil)
+		metrics := value[map[string]json.RawMessage](t, g.Out, "metrics")
+		for part, theirs := range map[string]string{"implied_reward": "implicit_reward", "above_v_star": "advantage"} {
+			c, err := u.Part(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean := 0.0
+			for _, x := range c.V {
+				mean += x / float64(len(c.V))
+			}
+			f.wider(metricRel, metricAbs).same(t, theirs, mean, value[float64](t, metrics, theirs))
+		}
 	})
 }
 
