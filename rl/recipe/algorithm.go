@@ -217,6 +217,10 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	for _, name := range a.Idle() {
 		if _, own := table[name]; own && !loose(name) {
 			p := at.With(name)
+			if i := slices.IndexFunc(s.facts(), func(f formula.Fact) bool { return f.Name == name }); i >= 0 {
+				d.Fail(p, "%s: %s is a fact (%s), which no formula takes the place of; choose another name", d.Name(p), name, s.facts()[i].Meaning)
+				continue
+			}
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}, ""))
 		}
 	}

@@ -62,6 +62,7 @@ func TestExpressionErrors(t *testing.T) {
 		"form = 1; 1":              "form is a fact",
 		"min = 1; 1":               "min is a function",
 		"reward = 1; 1":            "reward is a formula of its own",
+		"task + polite":            "column 8: unknown name polite; a verifier is declared with [[stage.verifier]], and rlzero formulas lists all else",
 		"a = b; b = 1; a":          "column 5: b has no value here",
 		"a = a; a":                 "column 5: unknown name a",
 		"a = 1":                    `column 6: expected ";", found the end`,
