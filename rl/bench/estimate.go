@@ -19,6 +19,7 @@ type Bench struct {
 	Only    string        // cases that do not contain it are left out without a word; "": none is
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
+	Left    func(what string) // told of each case that Only leaves out; nil: nobody is
 }
 
 // numberBytes is what a number of a matrix takes in each storage: blocks of 32 have a
@@ -50,7 +51,13 @@ func (b Bench) skip(name, what, why string) {
 func untrained(d model.Dtype) string { return fmt.Sprintf("matrices in %s cannot be updated", d) }
 
 // leaves tells whether a case is none of those that are asked for.
-func (b Bench) leaves(what string) bool { return !strings.Contains(what, b.Only) }
+func (b Bench) leaves(what string) bool {
+	out := !strings.Contains(what, b.Only)
+	if out && b.Left != nil {
+		b.Left(what)
+	}
+	return out
+}
 
 // weights are the numbers of weights that a token is multiplied with, of the blocks and of
 // the vocabulary: without norms, biases, and the lookup of the embedding.
