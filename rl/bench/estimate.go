@@ -151,9 +151,17 @@ func (b Bench) skips(name, what string, s Shape, n needs) (bool, error) {
 	_, sec := b.Limits.bound(total{work: n.work})
 	estimate := n.times*sec/reached + fresh*s.matrices()
 	if b.Longest > 0 && estimate > b.Longest.Seconds() {
-		return skip(fmt.Sprintf("about %.0f s by an estimate, more than %.0f s", estimate, b.Longest.Seconds()))
+		return skip(fmt.Sprintf("about %s by an estimate, more than %s", inSeconds(estimate), inSeconds(b.Longest.Seconds())))
 	}
 	return false, nil
+}
+
+// inSeconds is a time for people.
+func inSeconds(x float64) string {
+	if x < 10 {
+		return fmt.Sprintf("%.2g s", x)
+	}
+	return fmt.Sprintf("%.0f s", x)
 }
 
 // rate is what a measurement of so many seconds reaches of the limits.
