@@ -2,8 +2,10 @@ package model
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -61,5 +63,37 @@ func TestFullCache(t *testing.T) {
 	equalAll(t, "full", all(t, full, reqs), all(t, engineOf(t, m, EngineOptions{Sequences: 2, Context: draftContext}), reqs))
 	if !slices.ContainsFunc(full.progs.keys, func(key string) bool { return strings.HasPrefix(key, "step 9 16 ") }) {
 		t.Errorf("programs %q: in no step all pages were taken", full.progs.keys)
+	}
+}
+
+// TestGather: requests that come while the loop gathers are begun in the same step, and it
+// gathers once for each time that there is work after there was none.
+func TestGather(t *testing.T) {
+	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	var e *Engine
+	var more sync.WaitGroup
+	request := func(i int) {
+		r := Request{Prompt: prompts(2, 9)[i], MaxTokens: 5, Sampling: Sampling{Temperature: 1, Seed: uint64(i)}, Ends: []int{}}
+		if _, err := e.Generate(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+	}
+	gathered := 0
+	e = engineOf(t, m, EngineOptions{Sequences: 4, Context: draftContext, Gather: func() {
+		gathered++
+		more.Go(func() { request(1) })
+		for e.State().Waiting < 2 {
+			runtime.Gosched()
+		}
+	}})
+	for turn := 1; turn <= 2; turn++ {
+		request(0)
+		more.Wait()
+		for e.State().Active > 0 { // it is told at the begin of a step that there is none
+			runtime.Gosched()
+		}
+		if s := e.State(); s.Steps != 5*turn || s.Tokens != 10*turn || gathered != turn {
+			t.Errorf("turn %d: %d tokens in %d steps, gathered %d times; want %d, %d and %d", turn, s.Tokens, s.Steps, gathered, 10*turn, 5*turn, turn)
+		}
 	}
 }

@@ -83,6 +83,9 @@ type EngineOptions struct {
 	Draws      int  // tokens drawn in one step at most: what is more than Sequences serves drafts; 0: Sequences
 	Guides     bool // requests may have a Guide, which takes memory
 
+	// Gather, if it is set, is called by the loop when there is work after there was none. It
+	// may wait for requests that are about to come, which are then begun in the same step.
+	Gather func()
 	// Edit, if not nil, replaces the dispatches of a step before they are recorded.
 	// It is there for the benchmark that measures what the one order of sums costs,
 	// never for a run: kernels of another order give other log-probs than the
@@ -307,6 +310,9 @@ func (e *Engine) enqueue(groups ...*group) {
 
 // loop advances all groups until none is left.
 func (e *Engine) loop() {
+	if e.opt.Gather != nil {
+		e.opt.Gather()
+	}
 	for {
 		if ended := e.start(); ended {
 			return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -224,6 +225,16 @@ func digits(individual bool) splitter {
 	}
 }
 
+// decodesApart says whether a decoder has the text of ids behind a whole character not
+// depend on the ids before it: one that turns tokens into bytes and does nothing else.
+func decodesApart(raw json.RawMessage) bool {
+	p, err := parsePart(raw)
+	if err != nil {
+		return false
+	}
+	return p.Type == "ByteLevel" || p.Type == "Sequence" && len(p.Decoders) == 1 && decodesApart(p.Decoders[0])
+}
+
 // parseDecoder also returns what stands between the decoder's strings: without a
 // decoder, tokens are joined by spaces.
 func parseDecoder(raw json.RawMessage) (steps []decodeStep, separator string, err error) {
@@ -281,14 +292,16 @@ func strip(s, cut string, start, stop int) string {
 // decodeByteLevel turns characters of the byte alphabet into bytes; a token with
 // any other character stands for itself.
 func decodeByteLevel(tokens []string) []string {
-	var b []byte
+	var few [64]byte // of a token or two, as a Stream has them decoded
+	b := few[:0]
 	for _, token := range tokens {
-		if raw, ok := alphabetBytes(token); ok {
-			token = raw
+		if more, ok := appendAlphabet(b, token); ok {
+			b = more
+		} else {
+			b = append(b, token...)
 		}
-		b = append(b, token...)
 	}
-	return []string{lossyUTF8(b)}
+	return append(tokens[:0], lossyUTF8(b))
 }
 
 // decodeByteFallback turns runs of tokens such as <0xE2> into characters, and each
@@ -340,25 +353,29 @@ var byteAlphabet = func() (alphabet [256]rune) {
 	return alphabet
 }()
 
-var alphabetByte = func() map[rune]byte {
-	m := map[rune]byte{}
+// alphabetByte is the byte of each character of the alphabet, -1 of others.
+var alphabetByte = func() []int16 {
+	bytes := slices.Repeat([]int16{-1}, int(slices.Max(byteAlphabet[:]))+1)
 	for b, r := range byteAlphabet {
-		m[r] = byte(b)
+		bytes[r] = int16(b)
 	}
-	return m
+	return bytes
 }()
 
 // alphabetBytes is the inverse of the alphabet; not ok if a character lies outside.
 func alphabetBytes(token string) (string, bool) {
-	b := make([]byte, 0, len(token))
+	b, ok := appendAlphabet(nil, token)
+	return string(b), ok
+}
+
+func appendAlphabet(b []byte, token string) ([]byte, bool) {
 	for _, r := range token {
-		c, ok := alphabetByte[r]
-		if !ok {
-			return "", false
+		if int(r) >= len(alphabetByte) || alphabetByte[r] < 0 {
+			return nil, false
 		}
-		b = append(b, c)
+		b = append(b, byte(alphabetByte[r]))
 	}
-	return string(b), true
+	return b, true
 }
 
 // lossyUTF8 replaces each maximal part of an invalid sequence by one U+FFFD, as

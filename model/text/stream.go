@@ -36,7 +36,10 @@ func (s *Stream) Add(id int) string {
 		return ""
 	}
 	out := s.upTo(text, end)
-	if len(s.ids) >= maxWindow {
+	switch {
+	case s.t.apart && s.late == 0: // what follows depends on none of them
+		s.ids, s.given = s.ids[:0], 0
+	case len(s.ids) >= maxWindow:
 		s.cut(len(text) - s.given)
 	}
 	return out

@@ -3,6 +3,7 @@ package text
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,39 @@ func TestStream(t *testing.T) {
 	}
 	if _, parts := streamed(tok, []int{'a', 0xe2, 0x82, 0xac, 'b'}); !slices.Equal(parts, []string{"a", "", "", "€", "b", ""}) {
 		t.Errorf("%q", parts)
+	}
+}
+
+// TestStreamApart: where a decoder allows to forget what was given, the parts of a text are
+// those that they are with what was before.
+func TestStreamApart(t *testing.T) {
+	tok := bytesTokenizer(t, nil, map[string]any{"added_tokens": []map[string]any{{"id": 256, "content": "<é>"}}})
+	if !tok.apart {
+		t.Fatal("a decoder of bytes has its texts not depend on what was before")
+	}
+	kept := *tok
+	kept.apart = false
+	rng := rand.New(rand.NewPCG(1, 2))
+	alphabet := []int{'a', 'b', 0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80, 0xff, 0xc3, 0xa9, 0xef, 0xbf, 0xbd, 256, 9999}
+	for range 2000 {
+		// Of few ids, so that there are long runs without a whole character, too.
+		of := alphabet[rng.IntN(len(alphabet)):]
+		ids := make([]int, 1+rng.IntN(100))
+		for i := range ids {
+			ids[i] = of[rng.IntN(len(of))]
+		}
+		text, parts := streamed(tok, ids)
+		if want := tok.Decode(ids); text != want {
+			t.Fatalf("%x: got %q, want %q", ids, text, want)
+		}
+		if _, want := streamed(&kept, ids); !slices.Equal(parts, want) {
+			t.Fatalf("%x: got %q, want %q", ids, parts, want)
+		}
+	}
+	strip := bytesTokenizer(t, nil, map[string]any{"decoder": map[string]any{"type": "Sequence", "decoders": []any{
+		map[string]any{"type": "ByteLevel"}, map[string]any{"type": "Strip", "content": " ", "start": 1}}}})
+	if text, _ := streamed(strip, []int{'a', 0x20, 'b'}); strip.apart || text != strip.Decode([]int{'a', 0x20, 'b'}) {
+		t.Errorf("a decoder that drops a space in front: %q", text)
 	}
 }
 

@@ -26,6 +26,7 @@ type Tokenizer struct {
 	model     wordModel
 	decode    []decodeStep
 	separator string            // between the decoder's strings
+	apart     bool              // see decodesApart
 	ids       map[string]int    // by token, of model and added tokens
 	tokens    []string          // by id; "" where there is none
 	base      int               // ids of the model's own vocabulary are below it
@@ -77,6 +78,7 @@ func ParseTokenizer(data []byte) (*Tokenizer, error) {
 	if t.decode, t.separator, err = parseDecoder(file.Decoder); err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
+	t.apart = decodesApart(file.Decoder)
 	if t.model, t.ids, err = parseModel(file.Model, bytewise); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}

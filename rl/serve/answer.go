@@ -86,7 +86,7 @@ type top struct {
 // byID names a token that has no text of its own.
 func byID(id int) string { return "token_id:" + strconv.Itoa(id) }
 
-// part is what an event adds to a choice.
+// part is what an event adds to a choice. The lists of a teller's part hold until its next.
 type part struct {
 	choice int // of the answer
 	text   string
@@ -104,6 +104,9 @@ type teller struct {
 	caller  *caller // nil: there is nothing to call
 	before  int     // characters of the prompt, where it is echoed
 	drawn   int
+
+	token  [1]model.Token // those of the last part
+	offset [1]int
 }
 
 func newTeller(q *query, choice int, tok *text.Tokenizer) *teller {
@@ -116,7 +119,8 @@ func newTeller(q *query, choice int, tok *text.Tokenizer) *teller {
 
 // add takes the next token of the completion.
 func (t *teller) add(token model.Token) part {
-	p := part{choice: t.choice, tokens: []model.Token{token}, offset: []int{t.before + t.speaker.runes}}
+	t.token[0], t.offset[0] = token, t.before+t.speaker.runes
+	p := part{choice: t.choice, tokens: t.token[:], offset: t.offset[:]}
 	t.drawn++
 	if !t.q.isEnd(token.ID) {
 		p.text = t.speaker.add(token.ID)

@@ -1,14 +1,20 @@
+//go:build unix
+
 package serve
 
 import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,7 +41,19 @@ func measured(b *testing.B) *Server {
 	if m.Tokenizer, err = text.ReadFolder(fixtures.Selection(b, "chat")); err != nil {
 		b.Fatal(err)
 	}
-	return serving(b, m, func(o *Options) { o.Engine.Sequences, o.Engine.Prefixes = 64, -1 })
+	return serving(b, m, func(o *Options) { o.Engine.Sequences, o.Engine.Prefixes = batch, -1 })
+}
+
+// engineAlone is the engine of a server without the server.
+func engineAlone(b *testing.B, s *Server) *model.Engine {
+	o := s.o.Engine
+	o.Gather = nil
+	e, err := s.m.NewEngine(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(e.Close)
+	return e
 }
 
 const (
@@ -44,56 +62,185 @@ const (
 )
 
 // benchRequest asks for one completion of the benchmark.
-func benchRequest(i int) model.Request {
-	return model.Request{Prompt: []int{65, 66, 67, i}, MaxTokens: newTokens, Sampling: model.Sampling{Temperature: 1, Seed: uint64(i)}}
+func benchRequest(i, tokens int) model.Request {
+	return model.Request{Prompt: []int{65, 66, 67, i}, MaxTokens: tokens, Sampling: model.Sampling{Temperature: 1, Seed: uint64(i)}}
 }
 
-// BenchmarkThroughput: the same 64 completions, from the engine and through HTTP, in turns.
+// BenchmarkThroughput: the same 64 completions at once from the engine alone, as answers
+// and as streams, in turns. The clients are another process (TestClients) with a connection
+// for each, which stays open.
+//
+// "rate" is the engine's rate at that batch: completions as long as the context allows, of
+// which the begin and the end are 2 %. "short" has completions of 64 tokens: what it costs
+// more is that requests come one after the other. Processor time is told beside: what the
+// server takes more than the engine, its kernel's for it included, and that of the clients,
+// which is spent on the same cores.
 func BenchmarkThroughput(b *testing.B) {
 	s := measured(b)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
-	own := func(stream string) time.Duration {
-		began := time.Now()
-		var all sync.WaitGroup
-		for i := range batch {
-			all.Go(func() {
-				if status, text := over(b, server.URL+"/v1/completions", fmt.Sprintf(`{"prompt":[65,66,67,%d],"max_tokens":%d,"seed":%d%s}`, i, newTokens, i, stream)); status != http.StatusOK {
-					b.Error(text)
-				}
-			})
-		}
-		all.Wait()
-		return time.Since(began)
+	for _, one := range []struct {
+		name   string
+		tokens int
+	}{{"rate", 250}, {"short", newTokens}} {
+		b.Run(one.name, func(b *testing.B) { throughput(b, s, server.URL, one.tokens) })
 	}
-	engine := func() time.Duration {
+}
+
+func throughput(b *testing.B, s *Server, address string, tokens int) {
+	c, e := startClients(b, address), engineAlone(b, s)
+	engine := func() {
 		var reqs []model.Request
 		for i := range batch {
-			reqs = append(reqs, benchRequest(i))
+			reqs = append(reqs, benchRequest(i, tokens))
 		}
-		began := time.Now()
-		if _, err := s.engine.GenerateAll(b.Context(), reqs); err != nil {
+		if _, err := e.GenerateAll(b.Context(), reqs); err != nil {
 			b.Fatal(err)
 		}
-		return time.Since(began)
 	}
 	engine()
-	var alone, whole, streams []float64
+	c.ask(tokens, false)
+	var alone, whole, streams turns
 	for b.Loop() {
-		a := engine().Seconds()
-		alone = append(alone, batch*newTokens/a)
-		whole = append(whole, 100*a/own("").Seconds())
-		streams = append(streams, 100*a/own(`,"stream":true`).Seconds())
+		a := alone.take(engine)
+		whole.part = append(whole.part, 100*a/whole.take(func() { whole.clients += c.ask(tokens, false) }))
+		streams.part = append(streams.part, 100*a/streams.take(func() { streams.clients += c.ask(tokens, true) }))
 	}
-	b.ReportMetric(median(whole), "%-of-engine")
-	b.ReportMetric(median(streams), "%-of-engine-streamed")
-	b.ReportMetric(median(alone), "engine-tok/s")
+	n := float64(batch * tokens * len(alone.seconds))
+	more := func(t turns) float64 { return 1e6 * (t.used - alone.used).Seconds() / n }
+	b.ReportMetric(median(whole.part), "%-of-engine")
+	b.ReportMetric(median(streams.part), "%-of-engine-streamed")
+	b.ReportMetric(batch*float64(tokens)/median(alone.seconds), "engine-tok/s")
+	b.ReportMetric(1e6*alone.used.Seconds()/n, "engine-cpu-us/tok")
+	b.ReportMetric(more(whole), "more-cpu-us/tok")
+	b.ReportMetric(more(streams), "more-cpu-us/tok-streamed")
+	b.ReportMetric(1e6*whole.clients.Seconds()/n, "clients-cpu-us/tok")
+	b.ReportMetric(1e6*streams.clients.Seconds()/n, "clients-cpu-us/tok-streamed")
+}
+
+// turns are those of one way to draw.
+type turns struct {
+	seconds []float64     // of each
+	part    []float64     // of the engine's rate, percent
+	used    time.Duration // processor time of this process
+	clients time.Duration // and of theirs
+}
+
+func (t *turns) take(do func()) (seconds float64) {
+	used, began := processor(), time.Now()
+	do()
+	seconds = time.Since(began).Seconds()
+	t.used += processor() - used
+	t.seconds = append(t.seconds, seconds)
+	return seconds
+}
+
+// processor is the processor time of this process, in user and system mode.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // median is the middle one: others use the machine too.
 func median(v []float64) float64 {
-	slices.Sort(v)
+	v = slices.Sorted(slices.Values(v))
 	return v[len(v)/2]
+}
+
+// clients are a process that sends the requests of the benchmark.
+type clients struct {
+	b   *testing.B
+	in  io.Writer
+	out *bufio.Reader
+}
+
+const clientsOf = "RLZERO_BENCH_CLIENTS" // URL of the server
+
+func startClients(b *testing.B, address string) *clients {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestClientsOfBenchmark$")
+	cmd.Env = append(os.Environ(), clientsOf+"="+address)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
+	return &clients{b, in, bufio.NewReader(out)}
+}
+
+// ask has all clients ask at once, waits for their answers and returns the processor time
+// that the clients took for them.
+func (c *clients) ask(tokens int, stream bool) (used time.Duration) {
+	fmt.Fprintln(c.in, tokens, stream)
+	if _, err := fmt.Fscanln(c.out, &used); err != nil {
+		c.b.Fatal(err)
+	}
+	return used
+}
+
+// TestClientsOfBenchmark is the process of the benchmark's clients; as a test it does
+// nothing. They look at no more of an answer than the number of its tokens.
+func TestClientsOfBenchmark(t *testing.T) {
+	address := os.Getenv(clientsOf)
+	if address == "" {
+		return
+	}
+	c := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: batch}}
+	for {
+		var tokens int
+		var stream bool
+		if _, err := fmt.Scanln(&tokens, &stream); err != nil {
+			return
+		}
+		used := processor()
+		var all sync.WaitGroup
+		for i := range batch {
+			all.Go(func() {
+				if err := askOne(&c, address, i, tokens, stream); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if t.Failed() {
+			return
+		}
+		fmt.Println(int64(processor() - used))
+	}
+}
+
+// askOne sends the request of [benchRequest].
+func askOne(c *http.Client, address string, i, tokens int, stream bool) error {
+	body := fmt.Sprintf(`{"prompt":[65,66,67,%d],"max_tokens":%d,"seed":%d}`, i, tokens, i)
+	if stream {
+		body = strings.TrimSuffix(body, "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
+	}
+	answer, err := c.Post(address+"/v1/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if want := fmt.Sprintf(`"completion_tokens":%d`, tokens); !strings.Contains(string(text), want) {
+		return fmt.Errorf("%d tokens were asked for; the answer is %s", tokens, text)
+	}
+	return nil
 }
 
 // BenchmarkFirstToken: how long a client waits for the first token, beyond what the engine
@@ -102,17 +249,18 @@ func BenchmarkFirstToken(b *testing.B) {
 	s := measured(b)
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
+	e := engineAlone(b, s)
 	var alone, served []float64 // ms
 	for i := 0; b.Loop(); i++ {
 		first := make(chan time.Time, newTokens)
-		r := benchRequest(i % 200)
+		r := benchRequest(i%200, newTokens)
 		r.Each = func(int, model.Token) { first <- time.Now() }
 		ctx, cancel := context.WithCancel(b.Context())
 		began := time.Now()
-		go s.engine.Generate(ctx, r)
+		go e.Generate(ctx, r)
 		alone = append(alone, 1e3*(<-first).Sub(began).Seconds())
 		cancel()
-		settles(func() bool { return s.engine.State().Active == 0 })
+		settles(func() bool { return e.State().Active == 0 })
 		began = time.Now()
 		answer, err := http.Post(server.URL+"/v1/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"prompt":[65,66,67,%d],"max_tokens":%d,"stream":true,"return_token_ids":true}`, i%200, newTokens)))
 		if err != nil {

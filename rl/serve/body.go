@@ -2,14 +2,17 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/hint"
@@ -36,7 +39,43 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *fault) {
 	case !utf8.Valid(data):
 		return nil, bad("", "the body is not UTF-8 text")
 	}
+	if half := halfCharacter(data); half != "" {
+		return nil, bad("", "the body has the escape %s without its other half, which is no character; accepted: both halves, or the character itself", half)
+	}
 	return data, nil
+}
+
+// halfCharacter is the first escape of JSON that is a half of a UTF-16 pair and stands
+// alone; "" where there is none. Package json would put U+FFFD in its place.
+func halfCharacter(data []byte) string {
+	const size = len(`\ud800`)
+	for {
+		at := bytes.IndexByte(data, '\\')
+		if at < 0 || at+1 == len(data) {
+			return ""
+		}
+		data = data[at:]
+		c, ok := escaped(data)
+		switch low, _ := escaped(data[min(size, len(data)):]); {
+		case !ok:
+			data = data[2:] // another escape, or no JSON
+		case !utf16.IsSurrogate(c):
+			data = data[size:]
+		case utf16.DecodeRune(c, low) == utf8.RuneError:
+			return string(data[:size])
+		default:
+			data = data[2*size:]
+		}
+	}
+}
+
+// escaped is the character of an escape of four digits at the begin of data, if there is one.
+func escaped(data []byte) (rune, bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	c, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return rune(c), err == nil
 }
 
 // member is a key of a JSON object and its value.
@@ -51,20 +90,20 @@ func members(where string, data []byte) ([]member, *fault) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	open, err := dec.Token()
 	if err != nil {
-		return nil, bad(where, "not JSON: %v", err)
+		return nil, notJSON(where, err)
 	}
 	if open != json.Delim('{') {
-		return nil, bad(where, "found %s; accepted: an object", kindOf(data))
+		return nil, bad(where, "%s is %s; accepted: an object", cmp.Or(where, "the body"), kindOf(data))
 	}
 	var out []member
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return nil, bad(where, "not JSON: %v", err)
+			return nil, notJSON(where, err)
 		}
 		m := member{key: key.(string)}
 		if err := dec.Decode(&m.value); err != nil {
-			return nil, bad(join(where, m.key), "not JSON: %v", err)
+			return nil, notJSON(join(where, m.key), err)
 		}
 		if slices.ContainsFunc(out, func(o member) bool { return o.key == m.key }) {
 			return nil, bad(join(where, m.key), "the key %q is there twice", m.key)
@@ -74,7 +113,7 @@ func members(where string, data []byte) ([]member, *fault) {
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, bad(where, "not JSON: %v", err)
+		return nil, notJSON(where, err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, bad(where, "there is more after the object")
@@ -84,6 +123,13 @@ func members(where string, data []byte) ([]member, *fault) {
 
 const maxMembers = 1000
 
+func notJSON(where string, err error) *fault {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it ends before the object does")
+	}
+	return bad(where, "%s is not JSON: %v", cmp.Or(where, "the body"), err)
+}
+
 func join(where, key string) string {
 	if where == "" {
 		return key
@@ -91,24 +137,40 @@ func join(where, key string) string {
 	return where + "." + key
 }
 
-// kindOf says what a JSON value is.
+// kindOf says what a JSON value is, as far as it fits into a message.
 func kindOf(raw []byte) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return "nothing"
 	}
+	empty := len(raw) > 1 && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 	switch raw[0] {
 	case '{':
+		if empty {
+			return "an empty object"
+		}
 		return "an object"
 	case '[':
+		if empty {
+			return "an empty list"
+		}
 		return "a list"
 	case '"':
-		return "a text"
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return "a text"
+		}
+		if len(text) > maxFound {
+			text = strings.ToValidUTF8(text[:maxFound], "") + "…"
+		}
+		return fmt.Sprintf("the text %q", text)
 	case 't', 'f', 'n':
 		return string(raw[:min(len(raw), 5)])
 	}
-	return "the number " + string(raw[:min(len(raw), 40)])
+	return "the number " + string(raw[:min(len(raw), maxFound)])
 }
+
+const maxFound = 40 // bytes of a value in a message
 
 // isNull says whether a value is null, which counts as absent.
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }

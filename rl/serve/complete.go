@@ -28,6 +28,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) *fa
 	if f != nil {
 		return f
 	}
+	s.coming.Add(1)
 	var q *query
 	s.parsed(func() {
 		if q, f = readQuery(data, chat, s.o.Lenient); f == nil {
@@ -176,13 +177,14 @@ func (t *telling) tokenFacts(c *choice, tokens []model.Token) {
 // whole is an answer in one piece.
 func (s *Server) whole(ctx context.Context, t *telling, drawn *feed) (*answer, *fault) {
 	all := make([]part, len(t.tellers))
+	var events []event
 	for ended := false; !ended; {
 		<-drawn.news // the engine ends what is cancelled
-		events, over, err := drawn.take()
+		var err error
+		events, ended, err = drawn.take(events)
 		if err != nil {
 			return nil, s.failed(ctx, err)
 		}
-		ended = over
 		for _, e := range events {
 			if p, tells := t.hear(e); tells {
 				to := &all[e.choice]

@@ -10,7 +10,7 @@
 // those of rlzero sample and of a training rollout with the same seed and stream. Choice i
 // of an answer draws from stream draw_stream + i. A request without a seed gets one, which
 // the answer tells. The events of a stream are those of the choices, each in order; how
-// they alternate depends on the load.
+// they alternate, and how many are written at once, depends on the load (streamPace).
 //
 // Nothing in a request is ignored. A key is followed or refused, and the refusal names it;
 // a key whose value changes nothing passes. New keys are rows of the tables in query.go,
@@ -33,7 +33,8 @@
 // # Threads
 //
 // A Server's handler may be called by many goroutines. The engine calls back from one
-// goroutine for all requests (feed), which never waits for a client.
+// goroutine for all requests (feed), which never waits for a client. Before it begins on work
+// after there was none, it waits for requests that come together (gather).
 //
 // # Sources
 //

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/rlzero/rlzero/model"
 )
@@ -16,22 +18,35 @@ type event struct {
 
 // feed passes events from the engine's loop to the goroutine that answers. It never
 // blocks the loop: what a slow reader has not taken waits here, and is bounded by what the
-// query asked for.
+// query asked for. The reader is woken no more often than every pace: each time costs
+// processor time, which the engine of a small model on a small machine needs itself. All
+// readers that are due are woken in one go, behind a step of the engine.
 type feed struct {
+	pace  func() time.Duration
 	mu    sync.Mutex
 	queue []event
+	woken time.Time // when the reader was woken last
 	ended bool
 	err   error
 	news  chan struct{} // holds one
 }
 
-func newFeed() *feed { return &feed{news: make(chan struct{}, 1)} }
+func newFeed(pace func() time.Duration) *feed {
+	return &feed{pace: pace, news: make(chan struct{}, 1)}
+}
 
 func (f *feed) tell(e event) {
+	now := time.Now()
 	f.mu.Lock()
 	f.queue = append(f.queue, e)
+	due := now.Sub(f.woken) >= f.pace()
+	if due {
+		f.woken = now
+	}
 	f.mu.Unlock()
-	f.wake()
+	if due {
+		f.wake()
+	}
 }
 
 func (f *feed) wake() {
@@ -48,11 +63,12 @@ func (f *feed) end(err error) {
 	f.wake()
 }
 
-// take returns what is new, and whether that is all.
-func (f *feed) take() (events []event, ended bool, err error) {
+// take returns what is new, and whether that is all. The events that it returned before are
+// overwritten from now on.
+func (f *feed) take(before []event) (events []event, ended bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	events, f.queue = f.queue, nil
+	events, f.queue = f.queue, before[:0]
 	return events, f.ended, f.err
 }
 
@@ -60,7 +76,10 @@ func (f *feed) take() (events []event, ended bool, err error) {
 // stream i, as rlzero sample has it. Completions that do not fit side by side are drawn
 // apart, in the same bits.
 func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
-	f := newFeed()
+	f := newFeed(func() time.Duration { return wholePace })
+	if q.stream {
+		f.pace = s.streamPace
+	}
 	var reqs []model.Request
 	for p := range q.prompts {
 		for first := 0; first < q.n; {
@@ -78,11 +97,30 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 			}
 		}
 	}
+	s.coming.Add(1)
 	s.working.Go(func() {
 		_, err := q.on.engine.GenerateAll(ctx, reqs)
 		f.end(err)
 	})
 	return f, nil
+}
+
+// Requests that come together are begun together: the step of a prompt alone takes nearly
+// the time of one of 64, and the others would wait for it.
+const (
+	apart     = 100 * time.Microsecond // those that come together are not further apart
+	gathering = 2 * time.Millisecond   // at most
+)
+
+// gather waits as long as requests come, for the engine that has just got the first one. It
+// yields and does not sleep: the shortest sleep takes a millisecond.
+func (s *Server) gather() {
+	began := time.Now()
+	for last, seen := began, s.coming.Load(); time.Since(last) < apart && time.Since(began) < gathering; runtime.Gosched() {
+		if n := s.coming.Load(); n != seen {
+			seen, last = n, time.Now()
+		}
+	}
 }
 
 // request asks for the completions of a prompt from the first on.

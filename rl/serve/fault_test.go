@@ -40,10 +40,14 @@ var refusals = []struct {
 	param, code string
 	says        string
 }{
-	{completions, `{`, 400, "", "", "not JSON"},
-	{completions, `[1]`, 400, "", "", "found a list; accepted: an object"},
+	{completions, `{`, 400, "", "", "the body is not JSON: it ends before the object does"},
+	{completions, `{"prompt":"a`, 400, "prompt", "", "prompt is not JSON: it ends before the object does"},
+	{completions, `{"prompt":a}`, 400, "prompt", "", "prompt is not JSON: invalid character 'a'"},
+	{completions, `[1]`, 400, "", "", "the body is a list; accepted: an object"},
 	{completions, `{"prompt":"a"} x`, 400, "", "", "more after the object"},
 	{completions, "{\"prompt\":\"\xff\"}", 400, "", "", "not UTF-8"},
+	{completions, `{"prompt":"a","stop":["\ude00\ud83d"]}`, 400, "", "", `the escape \ude00 without its other half`},
+	{completions, `{"prompt":[]}`, 400, "prompt", "", "prompt is an empty list"},
 	{completions, `{"prompt":"a","prompt":"b"}`, 400, "prompt", "", "twice"},
 	{completions, `{}`, 400, "prompt", "", `there is no "prompt"`},
 	{completions, `{"prompt":""}`, 400, "prompt", "", "no tokens"},
@@ -55,7 +59,7 @@ var refusals = []struct {
 	{completions, `{"prompt":[-1]}`, 400, "prompt", "", "0 to 260"},
 	{completions, `{"prompt":"a","tempreature":1}`, 400, "tempreature", "unsupported_parameter", `did you mean "temperature"?`},
 	{completions, `{"prompt":"a","temperature":-1}`, 400, "temperature", "", "from 0.0001"},
-	{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "", "a text; accepted"},
+	{completions, `{"prompt":"a","temperature":"1"}`, 400, "temperature", "", `is the text "1"; accepted`},
 	{completions, `{"prompt":"a","top_p":0}`, 400, "top_p", "", "above 0"},
 	{completions, `{"prompt":"a","n":0}`, 400, "n", "", "from 1 to 128"},
 	{completions, `{"prompt":"a","n":1.5}`, 400, "n", "", "from 1 to 128"},
@@ -77,8 +81,9 @@ var refusals = []struct {
 	{completions, `{"prompt":"a","model":"other"}`, 404, "model", "model_not_found", `accepted: "tiny"`},
 	{completions, `{"prompt":"a","messages":[]}`, 400, "messages", "unsupported_parameter", "not known here"},
 	{talk, `{}`, 400, "messages", "", `there is no "messages"`},
+	{talk, `{"messages":[{"role":"king","content":"a"}]}`, 400, "messages[0].role", "", `is the text "king"; accepted: "system"`},
 	{talk, `{"messages":[]}`, 400, "messages", "", "a list of messages"},
-	{talk, `{"messages":[null]}`, 400, "messages[0]", "", "found null"},
+	{talk, `{"messages":[null]}`, 400, "messages[0]", "", "messages[0] is null; accepted: an object"},
 	{talk, `{"messages":[{"content":"a"}]}`, 400, "messages[0].role", "", "no role"},
 	{talk, `{"messages":[{"role":"user"}]}`, 400, "messages[0].content", "", "no content"},
 	{talk, `{"messages":[{"role":"robot","content":"a"}]}`, 400, "messages[0].role", "", "accepted: \"system\""},
@@ -247,4 +252,31 @@ func FuzzBody(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHalfCharacter: halves of characters are found where they stand alone, and nowhere else.
+func TestHalfCharacter(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		`\`:                           "",
+		`\u`:                          "",
+		`\ud83`:                       "",
+		`"é😀 \u00e9 \n \ud83d\ude00"`: "",
+		`\\ud83d`:                     "",
+		`\\\ud83d`:                    `\ud83d`,
+		`\ud83d`:                      `\ud83d`,
+		`\ud83d\n`:                    `\ud83d`,
+		`\ud83d\ud83d\ude00`:          `\ud83d`,
+		`\ud83d\ude00\uDE01`:          `\uDE01`,
+		`\ud83d\\ude00`:               `\ud83d`,
+	} {
+		if got := halfCharacter([]byte(text)); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+		// What package json reads has U+FFFD there, and only there.
+		var read string
+		if err := json.Unmarshal([]byte(`"`+strings.Trim(text, `"`)+`"`), &read); err == nil && strings.Contains(read, "\ufffd") != (want != "") {
+			t.Errorf("%s: package json reads %q", text, read)
+		}
+	}
 }

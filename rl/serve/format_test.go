@@ -76,7 +76,7 @@ func TestFormatUnderLoad(t *testing.T) {
 func TestFormatRefused(t *testing.T) {
 	s := plain(t, nil)
 	for format, want := range map[string]string{
-		`"json"`:                 `found a text; accepted: an object`,
+		`"json"`:                 `response_format is the text \"json\"; accepted: an object`,
 		`{}`:                     `has no \"type\"`,
 		`{"type":"xml"}`:         `accepted: \"text\", \"json_object\", \"json_schema\"`,
 		`{"type":"json_schema"}`: `there is no \"response_format.json_schema\"`,

@@ -66,6 +66,8 @@ type Server struct {
 	parsing  chan struct{}   // bodies that are parsed at once: a parsed one takes many times its bytes
 	working  sync.WaitGroup  // calls of the engine
 	inFlight atomic.Int64    // requests for completions
+	streams  atomic.Int64    // of them, those that are streamed
+	coming   atomic.Int64    // grows when a request has arrived, and when it is handed to the engine
 	replies  [6]atomic.Int64 // by class of their status
 	lost     chan error      // the device, once
 }
@@ -89,6 +91,7 @@ func New(m *model.Model, o Options) (*Server, error) {
 		}
 	}
 	s.o.Engine = engineFor(m, o.Engine, 1+len(o.Adapters))
+	s.o.Engine.Gather = s.gather
 	for _, a := range o.Adapters {
 		s.adapters = append(s.adapters, &served{name: a.Name, weights: a.Weights, m: a.Model})
 	}

@@ -279,7 +279,7 @@ func TestToolsRefused(t *testing.T) {
 		return `"tools":[{"type":"function","function":{"name":"f"` + more + `}}]`
 	}
 	for keys, want := range map[string]string{
-		`"tools":{}`: `tools is an object`,
+		`"tools":{}`: `tools is an empty object`,
 		`"tools":[{"type":"function","function":{"name":"a b"}}]`:            `1 to 64 letters`,
 		`"tools":[{"type":"function","function":{"name":"f","nmae":1}}]`:     `did you mean \"name\"?`,
 		f("") + `,"tool_choice":"maybe"`:                                     `accepted: \"none\"`,
