@@ -31,12 +31,13 @@ var (
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
 	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entries: recipesOf, without: waiting}
 	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames, without: noMethod}
+	formulaCatalogue   = catalogue{command: "formulas", kind: "name of formulas", names: formulaNames}
 	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entries: metricEntry}
 
 	// Where a task is asked for, a recipe may be given, whose task is meant.
 	taskOrRecipe = catalogue{command: "tasks", kind: "task", names: func() []string { return append(taskNames(), presets.Names()...) }}
 
-	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue}
+	catalogues = []catalogue{taskCatalogue, verifierCatalogue, recipeCatalogue, metricCatalogue, algorithmCatalogue, formulaCatalogue}
 )
 
 // check is nil for a known name.
@@ -78,30 +79,35 @@ func (k catalogue) lister(usage, example string, list func(*cli.Context) error, 
 		Description: "Examples:\n   rlzero " + k.command + "\n   rlzero " + k.command + " show " + example,
 		Flags:       []cli.Flag{jsonFlag},
 		Action:      list, // arrange lets no arguments through
-		Subcommands: []*cli.Command{{
-			Name: "show", Usage: "show one " + k.kind, ArgsUsage: "NAME",
-			Description: "Example:\n   rlzero " + k.command + " show " + example,
-			Flags:       []cli.Flag{jsonFlag},
-			Action: func(c *cli.Context) error {
-				args, err := positional(c, "NAME")
-				if err != nil {
+		Subcommands: []*cli.Command{k.shower(example, show)},
+	}
+}
+
+// shower is the subcommand that shows one.
+func (k catalogue) shower(example string, show func(c *cli.Context, name string) error) *cli.Command {
+	return &cli.Command{
+		Name: "show", Usage: "show one " + k.kind, ArgsUsage: "NAME",
+		Description: "Example:\n   rlzero " + k.command + " show " + example,
+		Flags:       []cli.Flag{jsonFlag},
+		Action: func(c *cli.Context) error {
+			args, err := positional(c, "NAME")
+			if err != nil {
+				return err
+			}
+			names := args
+			if k.entries != nil {
+				names = k.entries(args[0])
+			}
+			for _, name := range names {
+				if err := k.check(name); err != nil {
 					return err
 				}
-				names := args
-				if k.entries != nil {
-					names = k.entries(args[0])
+				if err := show(c, name); err != nil {
+					return err
 				}
-				for _, name := range names {
-					if err := k.check(name); err != nil {
-						return err
-					}
-					if err := show(c, name); err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-		}},
+			}
+			return nil
+		},
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 func formulasCommand() *cli.Command {
 	return &cli.Command{
-		Name: "formulas", Aliases: []string{"rewards"}, Usage: "explain the language of rewards and methods: facts, functions, named formulas, sources", ArgsUsage: "[eval --in FILE]",
+		Name: "formulas", Aliases: []string{"rewards"}, Usage: "explain the language of rewards and methods: facts, functions, named formulas, sources", ArgsUsage: "[show NAME | eval --in FILE]",
 		Description: `The language of rewards, advantages, losses and filters, with worked examples. A
 reward is the key reward of a stage, which rlzero train RECIPE --dry-run checks:
 
@@ -31,12 +31,13 @@ reward is the key reward of a stage, which rlzero train RECIPE --dry-run checks:
 
 Examples:
    rlzero formulas
+   rlzero formulas show token_mean
    rlzero formulas --json | jq -r 'select(.source) | .usage + "  " + .source'
    rlzero formulas eval --in questions.jsonl`,
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {
-				return usagef("rlzero formulas takes no arguments; to evaluate formulas: rlzero formulas eval --in FILE")
+				return usagef("rlzero formulas takes no arguments; for one name: rlzero formulas show NAME; to evaluate formulas: rlzero formulas eval --in FILE")
 			}
 			if c.Bool("json") {
 				return formulasJSON(c)
@@ -44,7 +45,7 @@ Examples:
 			printFormulas(c.App.Writer)
 			return nil
 		},
-		Subcommands: []*cli.Command{{
+		Subcommands: []*cli.Command{formulaCatalogue.shower("token_mean", showFormula), {
 			Name: "eval", Usage: "evaluate formulas on given columns: one JSON object a line in, one out",
 			Description: `Evaluates formulas on numbers of yours, to compare them with a paper or another
 implementation: value, derivatives by each token, parts, metrics, and whether the loss
@@ -146,7 +147,8 @@ func namedFormulas() []formulaEntry {
 	return out
 }
 
-func formulasJSON(c *cli.Context) error {
+// formulaEntries is the whole manual.
+func formulaEntries() []formulaEntry {
 	var all []formulaEntry
 	for _, v := range vocabularies() {
 		for _, f := range v.facts {
@@ -156,10 +158,61 @@ func formulasJSON(c *cli.Context) error {
 	for _, f := range formula.Functions() {
 		all = append(all, formulaEntry{Kind: "function", Name: f.Name, Usage: f.Usage, Gives: gives(f.Condition()), Meaning: f.Meaning, Formula: f.Formula, Slope: f.Slope, Source: f.Source})
 	}
-	for _, e := range append(all, namedFormulas()...) {
+	return append(all, namedFormulas()...)
+}
+
+func formulasJSON(c *cli.Context) error {
+	for _, e := range formulaEntries() {
 		if err := printJSON(c, e); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// plain is the name without arguments, as people ask for it.
+func (e formulaEntry) plain() string {
+	name, _, _ := strings.Cut(e.Name, "(")
+	return name
+}
+
+func formulaNames() []string {
+	var names []string
+	for _, e := range formulaEntries() {
+		names = append(names, e.plain())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// showFormula prints what has a name: a fact, a function or a named formula, of rewards and of
+// methods there may be one each.
+func showFormula(c *cli.Context, name string) error {
+	for _, e := range formulaEntries() {
+		if e.plain() != name {
+			continue
+		}
+		if c.Bool("json") {
+			if err := printJSON(c, e); err != nil {
+				return err
+			}
+			continue
+		}
+		of := map[string]string{"fact": "fact, one value for each " + e.Level, "function": "function", "part": "named formula"}[e.Kind]
+		if e.Level == formula.Run.String() {
+			of = "fact, one value for the run"
+		}
+		if e.For != "" {
+			of += ", for " + e.For
+		}
+		w := c.App.Writer
+		fmt.Fprintf(w, "%s (%s)\n", e.Usage, of)
+		printUnlessEmpty(w, "   = ", indented(e.Formula, 3))
+		printUnlessEmpty(w, "   ", e.Meaning)
+		printUnlessEmpty(w, "   unit: ", e.Unit)
+		printUnlessEmpty(w, "   derivative: ", e.Slope)
+		printUnlessEmpty(w, "   numbers: ", numbersText(e.Numbers))
+		printUnlessEmpty(w, "   source: ", e.Source)
 	}
 	return nil
 }
@@ -289,7 +342,7 @@ type namedText struct {
 func noMethod(name string) error {
 	for _, p := range algo.Library() {
 		if plain, _, _ := strings.Cut(p.Name, "("); plain == name {
-			return usage(hint.With(fmt.Errorf("%s is a named formula, a part of methods: %s = %s", name, p.Name, strings.TrimSpace(p.Formula)), "rlzero formulas lists them all"))
+			return usage(hint.With(fmt.Errorf("%s is a named formula, a part of methods: %s = %s", name, p.Name, strings.TrimSpace(p.Formula)), "rlzero formulas show %s", name))
 		}
 	}
 	if _, err := algo.LoadMethod(name); err != nil && !errors.Is(err, algo.ErrUnknownMethod) {

@@ -9,6 +9,21 @@ import (
 	"github.com/rlzero/rlzero/rl/reward"
 )
 
+// TestShowFormula: every name of the manual can be asked for, whatever it is.
+func TestShowFormula(t *testing.T) {
+	for name, want := range map[string]string{
+		"tis":        "tis (named formula, for weight)\n   = clip(exp(start - old), is_low, is_high)\n",
+		"apart":      "apart(x) (named formula, for preference)\n",
+		"token_mean": "token_mean(x[, where]) (function)\n",
+		"steps":      "steps (fact, one value for the run)\n",
+		"inside":     "inside(pattern) (fact, one value for each token, for algorithm)\n",
+	} {
+		if code, stdout, stderr := rlzero(t, "formulas", "show", name); code != 0 || !strings.HasPrefix(stdout, want) {
+			t.Errorf("%s: exit code %d, %q%s, want %q", name, code, stdout, stderr, want)
+		}
+	}
+}
+
 // TestOneManual: every fact is listed once, and what rewards and methods share has one
 // text, level and unit.
 func TestOneManual(t *testing.T) {
