@@ -221,6 +221,34 @@ func TestSumsDoNotDependOnPanels(t *testing.T) {
 	})
 }
 
+// TestSumsDoNotDependOnCuts: gradients of weights are one chain over rows wherever they are
+// cut, also between the rows that a shader takes at once.
+func TestSumsDoNotDependOnCuts(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		for _, c := range oracle.Cases("matmul_tn_acc") {
+			k := int(c.Params[2])
+			want := gputest.Run(t, dev, c)[2]
+			for _, rows := range []int{3, 11} {
+				part := c
+				part.Bind = slices.Clone(c.Bind)
+				for lo := 0; lo < k; lo += rows {
+					hi := min(lo+rows, k)
+					part.Params = slices.Clone(c.Params)
+					part.Params[2] = uint32(hi - lo)
+					for i := range 2 {
+						words := reflect.ValueOf(c.Bind[i]).Len() / k // in a row
+						part.Bind[i] = slice(c.Bind[i], lo*words, hi*words)
+					}
+					part.Bind[2] = gputest.Run(t, dev, part)[2]
+				}
+				if oracle.Hash(part.Bind[2]) != oracle.Hash(want) {
+					t.Errorf("%s: cut into parts of %d rows the sums differ", c.Name, rows)
+				}
+			}
+		}
+	})
+}
+
 // TestSameChain: the naive product is defined by the same chain as the tiled
 // one.
 func TestSameChain(t *testing.T) {

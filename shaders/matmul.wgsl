@@ -20,7 +20,7 @@
 // transposed in registers (log2(8) exchanges), so that a lane stores 8 adjacent
 // columns. TL, NN and TN: lane l has the 8 adjacent columns n0+8l; for a narrow NN
 // two teams of 4 lanes have rows of their own. What limits all is the number of
-// loads, so tiles are large enough to spill. NT and NN load 8 values of k of b, then
+// loads, so tiles are large enough to spill. All load 8 values of k of b, then
 // take the rows one by one, so that a row's accumulators stay in registers for 8 k.
 // T0: tiles of a and b in workgroup memory, a rectangle of c in registers.
 //
@@ -62,8 +62,15 @@
 // of 1024 equal; busy Xeon 512x96x5120 0.94, 96x288x5120 0.75, 576x1536x2048 0.81,
 // 1536x576x2048 0.69. Going down the rows where c is large: 1.27.
 //
+// TN by 8 values of k, a row of the tile outside and k inside, lanes of shuffles constant:
+// times of one value of k after the other = 1, in turns, by CPU time, busy Xeon (2 MB of L2,
+// AVX-512): 3072x576x256 0.75, 576x1536x256 0.72, 576x1536x640 0.62, 96x96x5120 0.74,
+// 512x96x5120 0.76, 96x288x5120 0.71, 49152x64x250 0.83; first dispatch, which compiles, 420
+// to 870 ms. 24 rows 0.81 of the first, 16 0.87, 48 0.96. The last K mod 8 rows in an else of
+// that loop and not behind it: lavapipe goes through both branches.
+//
 // lavapipe ends a shader after 65535 loop iterations (package doc); matmul_tn_acc
-// on TL needs 10 for 8 values of k, so K is limited.
+// on TL needs one for 8 values of k and 9 for the last ones, so K is limited.
 //
 // Source: own; the lane scheme answers how llvmpipe executes SSBO loads (Mesa
 // 22.3 src/gallium/auxiliary/gallivm/lp_bld_nir_soa.c, emit_load_mem: a loop
@@ -86,7 +93,7 @@
 //variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
 //variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
 //variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_tn_acc TL tile=64,32 limit=K:52424 use=tn_lanes rows=32 across=8
+//variant matmul_tn_acc TL tile=64,32 limit=K:524272 use=tn_lanes rows=32 across=8
 //variant matmul_nt* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_residual* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
@@ -275,28 +282,38 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 {{end}}{{range $i := seq .rows}}  let old{{$i}} = c[min(m0 + {{$i}}u, pc.M - 1u) * ldc + col];
   var c{{$i}}_lo = even(old{{$i}});
   var c{{$i}}_hi = odd(old{{$i}});
-{{end}}  for (var k = 0u; k < pc.K; k += {{.across}}u) {
-    // Lane q of a team has row k+q of a.
-    let at = min(k + l - team, pc.K - 1u) * lda;
-{{range $r := seq (div .rows 8)}}    let a{{$r}} = a[at + a{{$r}}_at];
-    let a{{$r}}_lo = even(a{{$r}});
-    let a{{$r}}_hi = odd(a{{$r}});
-{{end}}    let last = min({{.across}}u, pc.K - k);
-    for (var q = 0u; q < last; q++) {
-      let owner = team + q;
-      let b = b[(k + q) * ldb + col];
-      let b_lo = even(b);
-      let b_hi = odd(b);
-{{range $i := seq .rows}}      let t{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, owner));
-      c{{$i}}_lo = fma(t{{$i}}, b_lo, c{{$i}}_lo);
-      c{{$i}}_hi = fma(t{{$i}}, b_hi, c{{$i}}_hi);
-{{end}}    }
-  }
+{{end}}  var k = 0u;
+  for (; k + {{.across}}u <= pc.K; k += {{.across}}u) {
+{{template "tn_rows" .}}
+{{range $e := seq .across}}    let b{{$e}} = b[(k + {{$e}}u) * ldb + col];
+    let b{{$e}}_lo = even(b{{$e}});
+    let b{{$e}}_hi = odd(b{{$e}});
+{{end}}{{range $i := seq .rows}}{{range $e := seq $.across}}    let t{{$e}}_{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, team + {{$e}}u));
+    c{{$i}}_lo = fma(t{{$e}}_{{$i}}, b{{$e}}_lo, c{{$i}}_lo);
+    c{{$i}}_hi = fma(t{{$e}}_{{$i}}, b{{$e}}_hi, c{{$i}}_hi);
+{{end}}{{end}}  }
+  // The last rows. Not in an else of the loop: lavapipe goes through that too.
+{{template "tn_rows" .}}
+  for (var q = 0u; q < pc.K - k; q++) {
+    let b = b[(k + q) * ldb + col];
+    let b_lo = even(b);
+    let b_hi = odd(b);
+{{range $i := seq .rows}}    let t{{$i}} = vec4<f32>(subgroupShuffle({{lane (print "a" (div $i 8)) (mod $i 8)}}, team + q));
+    c{{$i}}_lo = fma(t{{$i}}, b_lo, c{{$i}}_lo);
+    c{{$i}}_hi = fma(t{{$i}}, b_hi, c{{$i}}_hi);
+{{end}}  }
   if (n < pc.N / 8u) {
 {{range $i := seq .rows}}    if (m0 + {{$i}}u < pc.M) { c[(m0 + {{$i}}u) * ldc + n] = join(c{{$i}}_lo, c{{$i}}_hi); }
 {{end}}  }
 }
 {{end}}
+
+{{define "tn_rows"}}  // Lane q of a team has row k+q of a.
+  let at = min(k + l - team, pc.K - 1u) * lda;
+{{range $r := seq (div .rows 8)}}  let a{{$r}} = a[at + a{{$r}}_at];
+  let a{{$r}}_lo = even(a{{$r}});
+  let a{{$r}}_hi = odd(a{{$r}});
+{{end}}{{end}}
 
 {{define "tiles"}}
 {{$threads := div (mul .rows .cols) (mul .each .wide)}}{{$across := div .cols .wide}}
