@@ -11,7 +11,7 @@ import (
 )
 
 // grow adds lines to a log of a run.
-func grow(t *testing.T, dir, name, lines string) {
+func grow(t testing.TB, dir, name, lines string) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
