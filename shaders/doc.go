@@ -55,7 +55,9 @@
 // 256 invocations and 16 KiB of workgroup memory, no subgroups, no 64-bit
 // integers. T1 is for GPUs with 32 KiB of workgroup memory: products,
 // backward attention and column sums whose loads are 16 bytes wide and whose tiles follow
-// the extent. Its sums have the
+// the extent alone (RATIONALE.md#why-does-no-device-choose-its-tiles-by-measuring). Operands in
+// 16 bits or in blocks are taken apart as they are loaded, as in T0; subgroups are not used,
+// so there is no tree of lanes whose order a driver could choose. Its sums have the
 // order of T0, so its bits are those of T0, whose shaders it takes for all other
 // kernels; gpu's TestWideTierKeepsBits compares them. T2 is for matrix cores of
 // 16 x 16 x 16, T2x8 for those of 8 x 8 x 8 (Mesa lavapipe, for tests): the products of

@@ -37,14 +37,14 @@ func fetch(p *program, c call) (any, []byte, error) {
 	return map[string]int{"status": status}, append([]byte{}, body...), nil
 }
 
-// watch tells which files of runs have changed, as notes, and does not end.
+// watch tells which runs have changed, as notes, and does not end.
 func watch(p *program, c call) (any, []byte, error) {
-	return nil, nil, p.runs.Watch(context.Background(), func(n page.News) error {
-		if n.Run == "" {
+	return nil, nil, p.runs.Watch(context.Background(), func(changed []page.Run) error {
+		if len(changed) == 0 {
 			return nil
 		}
-		line, err := json.Marshal(n)
-		if err != nil { // two texts and a number always encode
+		line, err := json.Marshal(changed)
+		if err != nil { // texts and numbers always encode
 			panic(err)
 		}
 		_, err = c.Write(line)

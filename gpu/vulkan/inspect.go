@@ -5,6 +5,7 @@ package vulkan
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -30,7 +31,7 @@ func Inspect(index int) ([]gpu.Compiled, error) {
 		}
 	}
 	if err == nil {
-		d.vk, err = instance.NewDevice(index, uint32(d.traits.family), vk.Want{Matrices: matrixTier(d.properties) != "", Statistics: true})
+		d.vk, err = instance.NewDevice(index, uint32(d.traits.family), vk.Want{Matrices: len(matrixTiers(d.properties)) > 0, Statistics: true})
 	}
 	if err != nil {
 		instance.Destroy()
@@ -52,8 +53,9 @@ func (d *Device) inspect() ([]gpu.Compiled, error) {
 		return nil, err
 	}
 	var jobs []job
+	can := offers(d.properties)
 	for _, v := range variants {
-		if _, err := chooseTier(d.properties, v.Tier); err != nil {
+		if !slices.Contains(can, gpu.Tier(v.Tier)) {
 			continue
 		}
 		k, err := d.kernel(v.Kernel)

@@ -5,6 +5,7 @@ package vulkan
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -49,12 +50,13 @@ func TestRADV(t *testing.T) {
 	}
 	// RDNA2, and RDNA3 by the names that later versions of Mesa and Mesa 22 have for it.
 	// What Mesa 22 spills for it is told and no more: it gives a lane 132 registers at
-	// most, where 25.0 takes up to 204 and spills none.
+	// most, where 25.0 takes up to 256 and spills none.
 	for _, names := range [][]string{{"navi21"}, {"navi31", "gfx1100"}} {
 		t.Run(names[0], func(t *testing.T) {
-			name, list := compileRADV(t, names, child, mark)
+			name, out := compileRADV(t, names, child, mark)
+			tabulated(t, map[string]string{"navi21": "RDNA2", "navi31": "RDNA3"}[names[0]], out)
 			var got []string
-			for _, c := range list {
+			for _, c := range out.List {
 				got = append(got, c.Variant)
 				spills, known := c.Figures["spills"]
 				switch {
@@ -75,9 +77,52 @@ func TestRADV(t *testing.T) {
 	}
 }
 
+// compiledByRADV is what a driver tells.
+type compiledByRADV struct {
+	Driver string // with its version
+	List   []gpu.Compiled
+}
+
+// tabulated holds the table of RATIONALE.md against what a driver tells, if it has a column
+// for a card and the driver's version.
+func tabulated(t *testing.T, card string, told compiledByRADV) {
+	text, err := os.ReadFile("../../RATIONALE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| shader | ")
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(table, "\n")
+	column := slices.IndexFunc(strings.Split(lines[0], "|"), func(head string) bool {
+		of, version, found := strings.Cut(strings.TrimSpace(head), ", Mesa ")
+		return found && of == card && strings.Contains(told.Driver, "Mesa "+version+".")
+	})
+	if column < 0 {
+		t.Logf("no column of RATIONALE.md is of %s, %s", card, told.Driver)
+		return
+	}
+	for _, line := range lines[2:] {
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		shader, found := strings.Trim(cells[0], "` "), strings.TrimSpace(cells[column+1])
+		i := slices.IndexFunc(told.List, func(c gpu.Compiled) bool { return c.Variant == shader })
+		if i < 0 {
+			t.Errorf("RATIONALE.md has a row of %s, which is no shader", shader)
+			continue
+		}
+		f := told.List[i].Figures
+		want := fmt.Sprintf("%g, %g", f["registers"], f["occupancy"])
+		if f["spills"] > 0 {
+			want += fmt.Sprintf("; spills %g", f["spills"])
+		}
+		if found != want {
+			t.Errorf("RATIONALE.md says %q of %s on %s, %s; it is %q", found, shader, card, told.Driver, want)
+		}
+	}
+}
+
 // compileRADV asks a process of its own for the first of the names that its driver knows,
 // and returns that name too.
-func compileRADV(t *testing.T, names []string, child, mark string) (string, []gpu.Compiled) {
+func compileRADV(t *testing.T, names []string, child, mark string) (string, compiledByRADV) {
 	var out []byte
 	for _, name := range names {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRADV$", "-test.v")
@@ -88,18 +133,18 @@ func compileRADV(t *testing.T, names []string, child, mark string) (string, []gp
 			if !found {
 				continue
 			}
-			var list []gpu.Compiled
-			if err := json.Unmarshal([]byte(data), &list); err != nil {
+			var told compiledByRADV
+			if err := json.Unmarshal([]byte(data), &told); err != nil {
 				t.Fatal(err)
 			}
-			return name, list
+			return name, told
 		}
 	}
 	if os.Getenv("CI") != "" || bytes.Contains(out, []byte("FAIL")) {
 		t.Fatalf("Mesa's driver for AMD (package mesa-vulkan-drivers) compiled nothing:\n%s", out)
 	}
 	t.Skipf("no driver for AMD (package mesa-vulkan-drivers):\n%s", out)
-	return "", nil
+	return "", compiledByRADV{}
 }
 
 // inspectRADV prints what the driver tells, behind the mark.
@@ -113,7 +158,7 @@ func inspectRADV(t *testing.T, mark string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(list)
+	data, err := json.Marshal(compiledByRADV{infos[i].Driver, list})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/check"
 	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/internal/vk"
 	"github.com/rlzero/rlzero/shaders"
@@ -42,18 +43,17 @@ var matrixBlocks = []struct {
 	block, lanes uint32
 }{{gpu.TierMatrix, 16, 32}, {gpu.TierMatrix8, 8, 8}}
 
-// matrixNeeds says what these tiers need.
-const matrixNeeds = "VK_KHR_cooperative_matrix with blocks of 16 x 16 x 16 (T2x8: 8 x 8 x 8) of f16 that are added in f32, subgroups of 32 lanes (8), and 32 KiB of workgroup memory"
-
-// matrixTier is the tier of matrix cores that a device can take, "" for none.
-func matrixTier(p vk.Properties) gpu.Tier {
+// matrixTiers are the tiers of matrix cores that a device can take: one may have blocks of
+// both sizes.
+func matrixTiers(p vk.Properties) []gpu.Tier {
+	var can []gpu.Tier
 	for _, b := range matrixBlocks {
 		m := p.Matrices
 		if slices.Contains(m.Blocks, b.block) && m.MinSubgroup <= b.lanes && b.lanes <= m.MaxSubgroup && p.MaxSharedMemory >= wideSharedMemory {
-			return b.tier
+			can = append(can, b.tier)
 		}
 	}
-	return ""
+	return can
 }
 
 // conclude decides how a device is used. memory is the system's that a CPU device
@@ -114,42 +114,61 @@ func kindOf(t vk.PhysicalDeviceType) gpu.Kind {
 	}
 }
 
-// chooseTier names the kernels for a device. The lane kernels are written for
-// eight 32-bit lanes that exchange values and move data as 64-bit words. Those of T1
-// are for GPUs; on a CPU they are for tests.
-func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
-	lanes := p.SubgroupSize == 8 && p.Int64 &&
-		p.SubgroupStages&vk.SubgroupStageMask != 0 && p.SubgroupOperations&vk.SubgroupShuffle != 0
-	wide := p.MaxSharedMemory >= wideSharedMemory
-	switch gpu.Tier(override) {
-	case "":
-		if lanes && p.Type == vk.TypeCPU {
-			return gpu.TierLanes, nil
-		}
-		if wide && p.Type != vk.TypeCPU {
-			return gpu.TierWide, nil
-		}
-		return gpu.TierBase, nil
-	case gpu.TierBase:
-		return gpu.TierBase, nil
-	case gpu.TierWide:
-		if wide {
-			return gpu.TierWide, nil
-		}
-		return "", fmt.Errorf("RLZERO_TIER=T1 needs %d bytes of workgroup memory; this device has %d: unset RLZERO_TIER, or set it to T0", wideSharedMemory, p.MaxSharedMemory)
-	case gpu.TierLanes:
-		if lanes {
-			return gpu.TierLanes, nil
-		}
-		return "", fmt.Errorf("RLZERO_TIER=TL needs subgroups of 8 lanes with shuffle, and 64-bit integers; this device has subgroups of %d: unset RLZERO_TIER, or set it to T0", p.SubgroupSize)
-	case gpu.TierMatrix, gpu.TierMatrix8:
-		if t := matrixTier(p); t == gpu.Tier(override) {
-			return t, nil
-		}
-		return "", fmt.Errorf("RLZERO_TIER=%s needs %s, which the driver does not report: unset RLZERO_TIER, or set it to T1", override, matrixNeeds)
-	default:
-		return "", fmt.Errorf("unknown tier RLZERO_TIER=%s; accepted: T0, T1, T2, T2x8, TL", override)
+// tierNeeds are the tiers, and what each needs of a device.
+var tierNeeds = []struct {
+	tier  gpu.Tier
+	needs string
+}{
+	{gpu.TierBase, "WebGPU's default limits"},
+	{gpu.TierWide, "32 KiB of workgroup memory"},
+	{gpu.TierMatrix, "VK_KHR_cooperative_matrix with blocks of 16 x 16 x 16 of f16 that are added in f32, subgroups of 32 lanes, and 32 KiB of workgroup memory"},
+	{gpu.TierMatrix8, "VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, subgroups of 8 lanes, and 32 KiB of workgroup memory"},
+	{gpu.TierLanes, "subgroups of 8 lanes with shuffle, and 64-bit integers"},
+}
+
+// offers are the tiers that a device can take, in the order of tierNeeds. The lane kernels
+// are written for eight 32-bit lanes that exchange values and move data as 64-bit words.
+func offers(p vk.Properties) []gpu.Tier {
+	can := []gpu.Tier{gpu.TierBase}
+	if p.MaxSharedMemory >= wideSharedMemory {
+		can = append(can, gpu.TierWide)
 	}
+	can = append(can, matrixTiers(p)...)
+	if p.SubgroupSize == 8 && p.Int64 &&
+		p.SubgroupStages&vk.SubgroupStageMask != 0 && p.SubgroupOperations&vk.SubgroupShuffle != 0 {
+		can = append(can, gpu.TierLanes)
+	}
+	return can
+}
+
+// chooseTier names the kernels for a device. Those of T1 are for GPUs and those of TL for
+// CPUs; on others they are for tests. Matrix cores have to be asked for.
+func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
+	can := offers(p)
+	if override == "" {
+		usual := gpu.TierWide
+		if p.Type == vk.TypeCPU {
+			usual = gpu.TierLanes
+		}
+		if slices.Contains(can, usual) {
+			return usual, nil
+		}
+		return gpu.TierBase, nil
+	}
+	if slices.Contains(can, gpu.Tier(override)) {
+		return gpu.Tier(override), nil
+	}
+	names, why := make([]string, len(tierNeeds)), ""
+	for i, t := range tierNeeds {
+		names[i] = string(t.tier)
+		if names[i] == override {
+			why = "it needs " + t.needs
+		}
+	}
+	if why == "" {
+		why = "the tiers are " + strings.Join(names, ", ")
+	}
+	return "", check.NoTier(override, why, can...)
 }
 
 // queueFamily chooses a family that computes and does not draw, so as not to

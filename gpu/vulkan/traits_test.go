@@ -105,10 +105,11 @@ func TestConcludeUnusable(t *testing.T) {
 
 func TestChooseTier(t *testing.T) {
 	narrow, noInt64, noShuffle, small := lavapipe(), lavapipe(), lavapipe(), discrete()
-	cores, wideCores, smallCores, cores8 := discrete(), discrete(), discrete(), lavapipe()
+	cores, wideCores, smallCores, cores8, both := discrete(), discrete(), discrete(), lavapipe(), discrete()
 	cores.Matrices = vk.Matrices{Blocks: []uint32{16}, MinSubgroup: 32, MaxSubgroup: 64}
 	wideCores.Matrices = vk.Matrices{Blocks: []uint32{16}, MinSubgroup: 64, MaxSubgroup: 64}
 	cores8.Matrices = vk.Matrices{Blocks: []uint32{8}, MinSubgroup: 8, MaxSubgroup: 8}
+	both.Matrices = vk.Matrices{Blocks: []uint32{8, 16}, MinSubgroup: 8, MaxSubgroup: 32}
 	smallCores.Matrices, smallCores.MaxSharedMemory = cores.Matrices, 16<<10
 	narrow.SubgroupSize, noInt64.Int64, noShuffle.SubgroupOperations, small.MaxSharedMemory = 4, false, 0xf, 16<<10
 	for _, c := range []struct {
@@ -141,13 +142,25 @@ func TestChooseTier(t *testing.T) {
 		{"newer lavapipe", cores8, "", gpu.TierLanes},
 		{"newer lavapipe", cores8, "T2x8", gpu.TierMatrix8},
 		{"newer lavapipe", cores8, "T2", ""},
+		{"matrix cores of two sizes", both, "", gpu.TierWide},
+		{"matrix cores of two sizes", both, "T2", gpu.TierMatrix},
+		{"matrix cores of two sizes", both, "T2x8", gpu.TierMatrix8},
 	} {
 		got, err := chooseTier(c.p, c.override)
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s, RLZERO_TIER=%q: %q, %v; want %q", c.name, c.override, got, err, c.want)
 		}
-		if err != nil && !strings.Contains(err.Error(), "RLZERO_TIER="+c.override) {
-			t.Errorf("%s: the error does not name the variable: %v", c.name, err)
+	}
+	for _, c := range []struct {
+		p          vk.Properties
+		tier, want string
+	}{
+		{small, "T1", `no tier "T1", which --tier or RLZERO_TIER asks for: it needs 32 KiB of workgroup memory; this device offers T0`},
+		{cores, "T2x8", `no tier "T2x8", which --tier or RLZERO_TIER asks for: it needs VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, subgroups of 8 lanes, and 32 KiB of workgroup memory; this device offers T0, T1, T2`},
+		{lavapipe(), "t0", `no tier "t0", which --tier or RLZERO_TIER asks for: the tiers are T0, T1, T2, T2x8, TL; this device offers T0, T1, TL`},
+	} {
+		if _, err := chooseTier(c.p, c.tier); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 }
@@ -155,7 +168,7 @@ func TestChooseTier(t *testing.T) {
 func TestTierOverride(t *testing.T) {
 	openTest(t) // there is a driver
 	t.Setenv("RLZERO_TIER", "T9")
-	if _, err := Open(0); !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), "RLZERO_TIER=T9") {
+	if _, err := Open(0); !errors.Is(err, gpu.ErrNoDevice) || !strings.Contains(err.Error(), `no tier "T9", which --tier or RLZERO_TIER asks for`) {
 		t.Errorf("impossible tier: %v", err)
 	}
 	t.Setenv("RLZERO_TIER", "T0")

@@ -4,9 +4,11 @@ package webgpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/internal/check"
 	"github.com/rlzero/rlzero/gpu/internal/host"
 	"github.com/rlzero/rlzero/gpu/webgpu/internal/wgpu"
 	"github.com/rlzero/rlzero/shaders"
@@ -65,16 +67,16 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 		t.unusable = "lacks " + strings.Join(missing, ", ") + "; update the driver or choose another device"
 		return t
 	}
-	switch gpu.Tier(tier) {
-	case "", gpu.TierBase:
-	case gpu.TierWide:
-		if a.Limits.SharedMemory < wideSharedMemory {
-			t.unusable = fmt.Sprintf("RLZERO_TIER=T1 needs %d bytes of workgroup memory; this device has %d: unset RLZERO_TIER, or set it to T0", wideSharedMemory, a.Limits.SharedMemory)
-			break
-		}
-		t.caps.Tier, t.limits.SharedMemory = gpu.TierWide, wideSharedMemory
-	default:
-		t.unusable = fmt.Sprintf("RLZERO_TIER=%s is not possible: WebGPU has T0 and T1; unset RLZERO_TIER, or set it to one of them", tier)
+	offers := []gpu.Tier{gpu.TierBase}
+	if a.Limits.SharedMemory >= wideSharedMemory {
+		offers = append(offers, gpu.TierWide)
+	}
+	switch asked := gpu.Tier(tier); {
+	case tier == "":
+	case !slices.Contains(offers, asked):
+		t.unusable = check.NoTier(tier, "WebGPU has T0, and T1 where there are 32 KiB of workgroup memory", offers...).Error()
+	case asked == gpu.TierWide:
+		t.caps.Tier, t.limits.SharedMemory = asked, wideSharedMemory
 	}
 	return t
 }

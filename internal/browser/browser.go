@@ -41,6 +41,9 @@ type Browser struct {
 	complaints []string
 }
 
+// domains are the parts of the protocol that tell of the page unasked.
+var domains = []string{"Page", "Runtime", "Log", "Network"}
+
 type reply struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -97,7 +100,7 @@ func Start(t TB, flags ...string) *Browser {
 	var session struct{ SessionID string }
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
 	b.session = session.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+	for _, domain := range domains {
 		b.call(domain+".enable", nil, nil)
 	}
 	return b

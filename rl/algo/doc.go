@@ -26,7 +26,8 @@
 //	weight     a constant, whatever it reads
 //	segments   where a segment of a completion begins; without it each is one segment
 //
-// To add a method: add a file, and compare it with reference figures in the tests.
+// To add a method: add a file, and compare it with reference figures in the tests, which choose
+// presets, parts and numbers and write no formula.
 //
 // # Three times
 //

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,10 +134,7 @@ func (q question) evaluate() (answer, error) {
 	}
 	a, err := m.Compile(c.facts)
 	if err != nil {
-		if q.Token["old"] == nil && q.Token["start"] == nil && slices.Contains(m.text(c.facts).Names(lossPart), "start") {
-			err = errors.New("there is no column token.old: the loss reads start, which is old where it is not given")
-		}
-		return answer{}, err
+		return answer{}, cmp.Or(c.lacks(m), err)
 	}
 	if c.table, err = a.Cut(c.table); err != nil {
 		return answer{}, err
@@ -150,6 +148,24 @@ func (q question) evaluate() (answer, error) {
 		return answer{}, err
 	}
 	return c.answer(a, step, u)
+}
+
+// lacks names the columns that formulas of a method read and the question has not.
+func (c *columns) lacks(m Method) error {
+	text := m.text(c.facts)
+	reads := slices.Concat(text.Names(lossPart), text.Names(advantagePart), text.Names(keepPart))
+	if c.q.Token["old"] == nil && c.q.Token["start"] == nil && slices.Contains(reads, "start") {
+		return errors.New("there is no column token.old: the loss reads start, which is old where it is not given")
+	}
+	var faults []error
+	sections := map[formula.Level]string{formula.Run: "run", formula.Group: "prompt", formula.Completion: "completion", formula.Segment: "segment", formula.Token: "token"}
+	for _, f := range Facts() {
+		made := text.Parts[f.Name] != "" || text.Library[f.Name] != "" || slices.ContainsFunc(c.facts, func(g formula.Fact) bool { return g.Name == f.Name })
+		if !made && slices.Contains(reads, f.Name) {
+			faults = append(faults, fmt.Errorf("there is no column %s.%s, which the formulas read: %s", sections[f.Level], f.Name, f.Meaning))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // build lays out the frame and adds every column.

@@ -64,6 +64,7 @@ func TestQuestionFaults(t *testing.T) {
 		`{"preset": "gprpo"}`: `preset "gprpo" is not known; accepted: a_star_po`,
 		`{"preset": "aot"}`:   "there is no preset aot: AOT sorts the margins of the batch",
 		`{"preset": "grpo", "group": [0, 0], "completion": {"reward": [1, 0]}, "token": {"logp": [[-1], [-2]]}}`:                    "there is no column token.old: the loss reads start, which is old where it is not given",
+		`{"preset": "grpo", "group": [0, 0], "completion": {"rewards": [1, 0]}, "token": {"old": [[-1], [-2]]}}`:                    "there is no column completion.reward, which the formulas read: the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one\nthere is no column token.logp, which the formulas read: log-prob of the token now",
 		`{"group": [0], "token": {"logp": [[-1]], "old": [[-1, -2]]}}`:                                                              "token.old has 2 values for completion 1, token.logp has 1",
 		`{"group": [0, 0], "token": {"logp": [[-1]]}}`:                                                                              "token.logp has 1 rows for 2 completions in group",
 		`{"group": [0, 0], "completion": {"reward": [1]}}`:                                                                          "completion: column reward has 1 values; accepted: 2",

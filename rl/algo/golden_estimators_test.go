@@ -24,12 +24,16 @@ func TestFormulasOtherAdvantages(t *testing.T) {
 				mask = append(mask, []float64{1})
 			}
 		}
+		if h.str("estimator") == "grpo_length_penalty" {
+			for i, n := range value[row](t, in, "output_tokens") {
+				mask[i] = ones(int(n))
+			}
+		}
 		s := newStep(t, f, mask, groups)
 		if in["rewards"] != nil {
 			s.completions("reward", value[row](t, in, "rewards"))
 		}
-		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{"loss": "0"}}
-		s.otherAdvantage(h, in, &m)
+		m := s.otherAdvantage(h, in)
 		if h.str("estimator") == "nemo_reinforce_plus_plus" {
 			s.tokens("old", matrix(t, in, "logp"))
 			s.tokens("ref", matrix(t, in, "ref_logp"))
@@ -56,8 +60,8 @@ func TestFormulasOtherAdvantages(t *testing.T) {
 }
 
 // otherAdvantage is an estimator of NeMo-RL, SkyRL, prime-rl or of a paper.
-func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method) {
-	p, f := m.Parameters, m.Formulas
+func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage) Method {
+	preset, p, f := "", map[string]float64{"loss": 0}, map[string]string{}
 	// NeMo-RL's choice of baseline and deviation, for a reward x.
 	nemo := func(x string) string {
 		if h.has("normalize") {
@@ -69,14 +73,12 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 	case "nemo_grpo":
 		f[advantagePart] = nemo("reward")
 	case "nemo_gdpo":
-		var terms []string
+		preset, p["policy"] = "gdpo", 0
 		for k, rewards := range matrix(s.t, in, "rewards_per_key") {
-			name := fmt.Sprintf("reward_%d", k)
-			s.completions(name, rewards)
-			terms = append(terms, fmt.Sprintf("%v*(%s)", h["weights"].([]any)[k], nemo(name)))
+			s.completions([]string{"first", "second"}[k], rewards)
+			p[fmt.Sprintf("weight_%d", k+1)] = h["weights"].([]any)[k].(float64)
 		}
-		f["scores"] = strings.Join(terms, " + ")
-		f[advantagePart] = "nemo_whiten(scores)"
+		f["standard(x)"], f[advantagePart] = nemo("x"), "nemo_whiten(scores)"
 	case "nemo_reinforce_plus_plus":
 		if h.has("minus_baseline") {
 			f["base"] = "centred"
@@ -88,24 +90,28 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage, m *Method)
 	case "maxrl_skyrl":
 		f[advantagePart] = "maxrl_skyrl"
 	case "grpo_length_penalty":
-		for _, name := range []string{"output_tokens", "total_tokens", "turns"} {
-			s.completions(name, value[row](s.t, in, name))
+		written, all := value[row](s.t, in, "output_tokens"), value[row](s.t, in, "total_tokens")
+		for i := range all {
+			all[i] -= written[i]
 		}
+		s.completions("reward.read", all)
+		s.completions("reward.turns", value[row](s.t, in, "turns"))
 		p["by_output"], p["by_input"], p["by_turns"] = h.num("num_output_tokens_weight"), h.num("num_input_tokens_weight"), h.num("num_turns_weight")
-		f["prime_cost"] = "by_output*of_most(output_tokens) + by_input*of_most(total_tokens - output_tokens) + by_turns*of_most(turns)"
+		f["prime_cost"] = "prime_cost_turns"
 		f[advantagePart] = "prime_length"
 	case "bnpo":
 		if f[advantagePart] = "bnpo"; h.has("alpha") {
 			f[advantagePart] = fmt.Sprintf("bnpo_at(%v, %v)", h.num("alpha"), h.num("beta"))
 		}
 	}
+	return chosen(s.t, preset, p, f)
 }
 
 // rae follows the average of each agent, the state of the preset. A step of one completion moves it
 // as prime-rl does, after every completion.
 func rae(t *testing.T, f *goldenFile, g *golden) {
 	agents, want := value[[]string](t, g.In, "agents"), value[row](t, g.Out, "advantages")
-	m := known(t, "rae", map[string]float64{"rae_decay": g.Hyper.num("decay")}, map[string]string{"loss": "0"})
+	m := chosen(t, "rae", map[string]float64{"rae_decay": g.Hyper.num("decay"), "loss": 0}, nil)
 	m.State["baseline"] = State{By: "row.agent", Next: m.State["baseline"].Next}
 	var states States
 	for i, reward := range value[row](t, g.In, "rewards") {

@@ -7,11 +7,6 @@ import (
 	"testing"
 )
 
-// surrogate is a method of one surrogate and normaliser.
-func surrogate(policy, loss string, p map[string]float64) Method {
-	return Method{Parameters: p, Formulas: map[string]string{"policy": policy, "loss": loss}}
-}
-
 func TestFormulasOtherLosses(t *testing.T) {
 	formulasOf(t, "other_losses", func(t *testing.T, f *goldenFile, g *golden) {
 		if strings.Contains(g.Note, "float32") {
@@ -68,26 +63,30 @@ func TestFormulasOtherLosses(t *testing.T) {
 		case strings.HasPrefix(kind, "skyrl"):
 			s.sameUpdate(g, skyRLMethod(t, h), nil)
 		default:
-			s.sameUpdate(g, plainLoss(h), nil)
+			s.plainLoss(g, in)
 		}
 	})
 }
 
 // plainLoss are losses that the fixtures state as formulas of papers.
-func plainLoss(h hyper) Method {
-	switch h.str("loss_type") {
+func (s *step) plainLoss(g *golden, in map[string]json.RawMessage) {
+	s.t.Helper()
+	h := g.Hyper
+	preset, p, f := h.str("loss_type"), map[string]float64{}, map[string]string{}
+	switch preset {
 	case "topr":
-		return surrogate("topr", "seq_sum(policy)", map[string]float64{"topr_low": h.num("lo"), "topr_high": h.num("hi")})
+		p["topr_low"], p["topr_high"] = h.num("lo"), h.num("hi")
 	case "raft":
-		return surrogate("sft", "token_mean(policy, A > 0)", nil)
+		s.completions("reward", value[row](s.t, in, "advantages"))
+		f["policy"] = "sft"
 	case "w_reinforce":
-		return surrogate("-if(A > 0, right_weight, if(A < 0, -wrong_weight, 0))*logp", "token_mean(policy)", map[string]float64{"right_weight": h.num("lambda"), "wrong_weight": 1})
+		f["policy"], p["right_weight"], p["wrong_weight"] = "signed_reinforce", h.num("lambda"), 1
 	case "log_ratio_clamp":
-		m := surrogate("importance", "token_mean(policy)", map[string]float64{"bound": h.num("c")})
-		m.Formulas["log_ratio"] = "clip(logp - start, -bound, bound)"
-		return m
+		preset, f["policy"], f["log_ratio"], p["log_ratio_bound"] = "reinforce", "importance", "cut_log_ratio", h.num("c")
+	case "unlikelihood":
+		p["unlikely"] = h.num("alpha")
 	}
-	return surrogate("unlikelihood", "token_mean(policy, A != 0)", map[string]float64{"unlikely": h.num("alpha")})
+	s.sameUpdate(g, chosen(s.t, preset, p, f), nil)
 }
 
 // prime are prime-rl's losses, trained against the sampler.
@@ -95,28 +94,32 @@ func (s *step) prime(g *golden, in map[string]json.RawMessage) {
 	s.t.Helper()
 	h := g.Hyper
 	p := map[string]float64{"kl_tau": h.num("kl_tau")}
-	switch h.str("loss_type") {
-	case "prime_dppo_kl":
-		p["move_low"], p["move_high"], p["denominator"] = h.num("dppo_mask_low"), h.num("dppo_mask_high"), h.num("denominator")
-		s.sameUpdate(g, surrogate("dppo_prime", "token_sum(policy)/denominator", p), nil)
-		return
-	case "prime_ipo":
-		p["ipo_threshold"], p["denominator"] = h.num("ipo_threshold"), h.num("denominator")
-		s.sameUpdate(g, surrogate("ipo_mask", "token_sum(policy)/denominator", p), nil)
+	f := map[string]string{"keep": "true", "loss": "verl_tokens"}
+	if kind := h.str("loss_type"); kind != "prime_mixed" {
+		if p["token_count"] = h.num("denominator"); kind == "prime_ipo" {
+			f["policy"], p["ipo_threshold"] = "ipo_mask", h.num("ipo_threshold")
+		} else {
+			p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
+		}
+		s.sameUpdate(g, chosen(s.t, "prime", p, f), nil)
 		return
 	}
+	f["loss"] = "prime_mixed"
 	weights := value[map[string]json.RawMessage](s.t, in, "weights")
 	for theirs, ours := range map[string]string{"rl": "rl_share", "ce": "ce_share", "ref_kl": "ref_share"} {
 		s.tokens(ours, matrix(s.t, weights, theirs))
 	}
 	p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
 	p["rl_scale"], p["ce_scale"], p["ref_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
-	s.sameUpdate(g, known(s.t, "prime", p, map[string]string{"keep": "true", "loss": "prime_mixed"}), nil)
+	s.sameUpdate(g, chosen(s.t, "prime", p, f), nil)
 }
 
 // openInstructMethod is open-instruct's loss with its correction of the sampler.
 func openInstructMethod(t *testing.T, h hyper) Method {
-	p, f := map[string]float64{"beta": h.num("beta")}, map[string]string{"weight": "1"}
+	p, f := map[string]float64{"beta": h.num("beta")}, map[string]string{}
+	if !h.has("use_rho_correction") {
+		p["weight"] = 1
+	}
 	if strings.HasSuffix(h.str("loss_type"), "cispo") {
 		f["policy"], p["ratio_high"] = "cispo", 1+h.num("clip_higher")
 	} else {
@@ -137,7 +140,7 @@ func openInstructMethod(t *testing.T, h hyper) Method {
 			f["weight"], p["mask_low"], p["mask_high"] = "tis_masked", low, high
 		}
 	}
-	return known(t, "open_instruct", p, f)
+	return chosen(t, "open_instruct", p, f)
 }
 
 // nemoMethod is NeMo-RL's ClippedPGLossFn.
@@ -186,7 +189,7 @@ func nemoMethod(t *testing.T, h hyper) Method {
 	if h.has("positive_example_nll_weight") {
 		p["right_nll"] = h.num("positive_example_nll_weight")
 	}
-	return known(t, "nemo_rl", p, f)
+	return chosen(t, "nemo_rl", p, f)
 }
 
 // slimeMethod is slime's policy loss.
@@ -208,37 +211,31 @@ func slimeMethod(t *testing.T, h hyper) Method {
 		}
 		clip()
 	}
-	var weights []string
 	if h.has("tis") {
-		weights = append(weights, h.str("tis"))
+		f["correction"] = h.str("tis")
 		p["is_low"], p["is_high"] = h.num("tis_clip_low"), h.num("tis_clip")
 	}
 	if h.has("opsm_delta") {
-		weights = append(weights, "opsm_slime")
-		p["off_policy_bound"] = h.num("opsm_delta")
+		f["off_policy_mask"], p["off_policy_bound"] = "opsm_slime", h.num("opsm_delta")
 	}
-	if len(weights) > 0 {
-		f["weight"] = strings.Join(weights, "*")
-	}
-	return known(t, "slime", p, f)
+	return chosen(t, "slime", p, f)
 }
 
 func (s *step) slimeKL(g *golden) {
 	s.t.Helper()
 	h := g.Hyper
-	estimate := map[string]string{"k1": "k1", "k2": "k2", "k3": "k3", "low_var_kl": "k3_low_var"}[h.str("kind")]
+	penalty := map[string]string{"k1": "kl_k1", "k2": "kl_k2", "k3": "kl_k3", "low_var_kl": "kl_low_var"}[h.str("kind")]
 	if h.has("importance_ratio") {
-		estimate = "ratio*" + estimate
-		if h.str("kind") == "low_var_kl" {
-			estimate = "k3_low_var_ratio"
+		if penalty += "_ratio"; penalty == "kl_k3_ratio" {
+			penalty = "kl_ratio"
 		}
 	}
-	u := s.update(surrogate(estimate, "token_sum(policy)", nil))
+	u := s.update(chosen(s.t, "slime", map[string]float64{"policy": 0, "advantage": 0, "beta": 1}, map[string]string{"penalty": penalty, "loss": "total_loss"}))
 	_, slopes, err := u.Loss()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.samePart(u, "policy", matrix(s.t, g.Out, "kl"))
+	s.samePart(u, "penalty", matrix(s.t, g.Out, "kl"))
 	got := s.matrixOf(u, slopes["logp"])
 	for i, want := range matrix(s.t, g.Out, "dlogp") {
 		for j := range want {
@@ -274,7 +271,7 @@ func openRLHFMethod(t *testing.T, h hyper) (m Method, metrics map[string]string)
 		f["loss"] = "verl_sequences"
 	}
 	counted(h, p, f["loss"])
-	return known(t, "openrlhf", p, f), metrics
+	return chosen(t, "openrlhf", p, f), metrics
 }
 
 // counted are the counts of all processes, where a case has them, for a loss that reads them.
@@ -331,52 +328,47 @@ func skyRLMethod(t *testing.T, h hyper) Method {
 		f["ratio"] = "rollout_ratio"
 	}
 	skyRLWeight(h, p, f)
-	x := "weight*policy"
 	switch h.str("reduction") {
 	case "token_mean":
-		if f["loss"] = "token_mean(" + x + ")"; h.str("loss_type") == "skyrl_cross_entropy" {
-			f["loss"] = "token_sum(" + x + ")" // no advantage that a reduction could be folded into
+		if f["loss"] = "token_loss"; h.str("loss_type") == "skyrl_cross_entropy" {
+			f["loss"] = "total_loss" // no advantage that a reduction could be folded into
 		}
 	case "token_mean_legacy": // the mean of those of the micro-batches
-		f["loss"] = "prompt_mean(" + x + ")" // each micro-batch is taken for a group
+		f["loss"] = "prompt_loss" // each micro-batch is taken for a group
 	case "sequence_mean":
-		f["loss"] = "seq_mean(" + x + ")"
+		f["loss"] = "completion_loss"
 	case "prompt_mean":
-		f["loss"] = "prompt_mean(" + x + ")"
+		f["loss"] = "prompt_loss"
 	default:
-		f["loss"], p["max_length"] = "fixed_length("+x+", max_length)", h.num("max_seq_len")
+		f["loss"], p["max_tokens"] = "fixed_loss", h.num("max_seq_len")
 	}
-	return known(t, "skyrl", p, f)
+	return chosen(t, "skyrl", p, f)
 }
 
 // skyRLWeight is its corrections of the sampler and masks.
 func skyRLWeight(h hyper, p map[string]float64, f map[string]string) {
-	var weights []string
-	add := func(part string, numbers map[string]string) {
-		weights = append(weights, part)
+	add := func(of, part string, numbers map[string]string) {
+		f[of] = part
 		for name, key := range numbers {
 			p[name] = h.num(key)
 		}
 	}
 	switch h.str("off_tis_ratio_type") {
 	case "token":
-		add("tis", map[string]string{"is_high": "off_token_tis_ratio_clip_high"})
+		add("correction", "tis", map[string]string{"is_high": "off_token_tis_ratio_clip_high"})
 	case "sequence":
-		add("tis_sequence", map[string]string{"is_high": "off_sequence_tis_ratio_clip_high"})
+		add("correction", "tis_sequence", map[string]string{"is_high": "off_sequence_tis_ratio_clip_high"})
 	}
 	switch h.str("off_sequence_mask_metric") {
 	case "geometric":
-		add("geometric_near", map[string]string{"geometric_low": "off_geo_mask_low", "geometric_high": "off_geo_mask_high"})
+		add("completion_mask", "geometric_near", map[string]string{"geometric_low": "off_geo_mask_low", "geometric_high": "off_geo_mask_high"})
 	case "product":
-		add("product_near", map[string]string{"product_low": "off_product_mask_low", "product_high": "off_product_mask_high"})
+		add("completion_mask", "product_near", map[string]string{"product_low": "off_product_mask_low", "product_high": "off_product_mask_high"})
 	}
 	if h.has("off_outlier_token_is_threshold_low") {
-		add("outlier_near", map[string]string{"outlier_low": "off_outlier_token_is_threshold_low", "outlier_high": "off_outlier_token_is_threshold_high"})
+		add("outliers", "outlier_near", map[string]string{"outlier_low": "off_outlier_token_is_threshold_low", "outlier_high": "off_outlier_token_is_threshold_high"})
 	}
 	if h.has("off_token_mask_is_threshold_low") {
-		add("token_near", map[string]string{"near_low": "off_token_mask_is_threshold_low", "near_high": "off_token_mask_is_threshold_high"})
-	}
-	if len(weights) > 0 {
-		f["weight"] = strings.Join(weights, "*")
+		add("token_mask", "token_near", map[string]string{"near_low": "off_token_mask_is_threshold_low", "near_high": "off_token_mask_is_threshold_high"})
 	}
 }

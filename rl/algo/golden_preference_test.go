@@ -2,7 +2,6 @@ package algo
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,9 +40,16 @@ func pairs(t *testing.T, f *goldenFile, batch map[string]json.RawMessage) *step 
 	return s
 }
 
-// pairParts are TRL's names of pair losses.
-var pairParts = map[string]string{"sigmoid": "dpo", "robust": "dpo_robust", "hinge": "slic", "ipo": "ipo", "sigmoid_norm": "dpo_norm", "exo_pair": "exo", "nca_pair": "nca",
+// pairPresets are TRL's names of pair losses.
+var pairPresets = map[string]string{"sigmoid": "dpo", "robust": "dpo_robust", "hinge": "slic", "ipo": "ipo", "sigmoid_norm": "dpo_norm", "exo_pair": "exo", "nca_pair": "nca",
 	"sppo_hard": "sppo", "apo_zero": "apo_zero", "apo_down": "apo_down", "discopop": "discopop", "bco_pair": "bco_pair"}
+
+// preferenceMetrics are TRL's names of them.
+var preferenceMetrics = map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "rewards/accuracies": "preference/accuracy", "rewards/margins": "preference/margin",
+	"logps/chosen": "preference/chosen_nats", "logps/rejected": "preference/rejected_nats"}
+
+// withoutReference are those of losses that compare no log-ratios.
+var withoutReference = map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "rewards/accuracies": "preference/accuracy", "rewards/margins": "preference/margin"}
 
 func TestFormulasPreference(t *testing.T) {
 	formulasOf(t, "preference", func(t *testing.T, f *goldenFile, g *golden) {
@@ -62,59 +68,47 @@ func TestFormulasPreference(t *testing.T) {
 			return
 		}
 		s := pairs(t, f, g.In)
-		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{}}
-		h := g.Hyper
-		switch g.Family() {
-		case "dpo":
-			s.dpo(h, &m)
-		case "cpo":
-			m = cpo(t, h)
-		default:
-			m = known(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil)
-		}
-		if g.Family() == "dpo" {
-			m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*plain, best)", "my/rejected": "batch_mean(beta*plain, not best)", "my/accuracy": "prompts_mean(group_at(plain, best) > group_at(plain, not best))",
-				"my/margin": "prompts_mean(beta*apart(plain))", "my/chosen_nats": "batch_mean(nats, best)", "my/rejected_nats": "batch_mean(nats, not best)"}
-		}
 		g.Out["dlogp"] = mustJSON(t, append(value[[]row](t, g.Out, "dlogp_chosen"), value[[]row](t, g.Out, "dlogp_rejected")...))
-		s.sameUpdate(g, m, map[string]string{"rewards/chosen": "my/chosen", "rewards/rejected": "my/rejected", "rewards/accuracies": "my/accuracy", "rewards/margins": "my/margin",
-			"logps/chosen": "my/chosen_nats", "logps/rejected": "my/rejected_nats"})
+		switch h := g.Hyper; g.Family() {
+		case "dpo":
+			s.sameUpdate(g, dpo(t, h), preferenceMetrics)
+		case "cpo":
+			s.sameUpdate(g, cpo(t, h), withoutReference)
+		default:
+			s.sameUpdate(g, chosen(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil), withoutReference)
+		}
 	})
 }
 
-// dpo is TRL's DPOTrainer: a weighted sum of losses with options on the gain.
-func (s *step) dpo(h hyper, m *Method) {
-	p, f := m.Parameters, m.Formulas
-	p["beta"] = h.num("beta")
-	var terms []string
-	weights, _ := h["loss_weights"].([]any)
-	for i, kind := range h["loss_types"].([]any) {
-		name, part := fmt.Sprintf("pair_%d", i), pairParts[kind.(string)]
-		term := "prompt_mean(" + name + ")"
-		switch {
-		case kind == "sft":
-			term = "token_mean(-logp, best)"
-		case kind == "bco_pair": // the first step
-			f["bco_delta"] = "0"
+// dpo is TRL's DPOTrainer: one loss, or a weighted sum of several, with options on the gain.
+func dpo(t *testing.T, h hyper) Method {
+	p, f := map[string]float64{"beta": h.num("beta")}, map[string]string{}
+	preset := "mpo"
+	kinds := h["loss_types"].([]any)
+	if len(kinds) == 1 && kinds[0] != "sft" {
+		preset = pairPresets[kinds[0].(string)]
+	} else {
+		share := map[any]float64{}
+		weights, given := h["loss_weights"].([]any)
+		for i, kind := range kinds {
+			if share[kind] = 1; given {
+				share[kind] = weights[i].(float64)
+			}
 		}
-		if h.has("label_smoothing") && slices.Contains([]string{"dpo", "dpo_robust", "exo"}, part) {
-			p["smooth"] = h.num("label_smoothing")
-		}
-		if h.has("discopop_tau") {
-			p["discopop_tau"] = h.num("discopop_tau")
-		}
-		if part != "" {
-			f[name] = part
-		}
-		if h.has("use_weighting") {
-			f[name] = "pair_weight*" + part
-		}
-		if weights != nil {
-			term = fmt.Sprintf("%v*%s", weights[i], term)
-		}
-		terms = append(terms, term)
+		p["preference_weight"], p["quality_weight"], p["likelihood_weight"] = share["sigmoid"], share["bco_pair"], share["sft"]
 	}
-	f["plain"], f["nats"] = "sum(logp - ref)", "sum(logp)"
+	if slices.Contains(kinds, any("bco_pair")) {
+		p["bco_delta"] = 0 // of the first step
+	}
+	if h.has("use_weighting") {
+		preset = "wpo"
+	}
+	if h.has("label_smoothing") && slices.Contains([]string{"dpo", "dpo_robust", "exo"}, preset) {
+		p["smooth"] = h.num("label_smoothing")
+	}
+	if h.has("discopop_tau") {
+		p["discopop_tau"] = h.num("discopop_tau")
+	}
 	if h.has("f_divergence") {
 		f["gain"] = map[string]string{"forward_kl": "gain_forward_kl", "js_divergence": "gain_js", "alpha_divergence": "gain_alpha"}[h.str("f_divergence")]
 	}
@@ -122,22 +116,17 @@ func (s *step) dpo(h hyper, m *Method) {
 		p["f_alpha"] = h.num("f_alpha")
 	}
 	if x := h.num("ld_alpha"); !math.IsNaN(x) {
-		p["ld_alpha"] = x
-		f["gain"], f["plain"], f["nats"] = "gain_shared", "gain_shared", "sum(if(position <= group_min(tokens), 1, ld_alpha)*logp)"
+		p["ld_alpha"], f["log_gain"], f["nats"] = x, "log_gain_shared", "nats_shared"
 	}
-	f["loss"] = strings.Join(terms, " + ")
+	return chosen(t, preset, p, f)
 }
 
 // cpo is TRL's CPOTrainer.
 func cpo(t *testing.T, h hyper) Method {
 	p := map[string]float64{"beta": h.num("beta"), "cpo_alpha": h.num("cpo_alpha")}
 	f := map[string]string{"pair": map[string]string{"simpo": "simpo", "sigmoid": "cpo", "hinge": "cpo_hinge", "ipo": "cpo_ipo"}[h.str("loss_type")]}
-	score, sum := "sum_score", "sum(logp)"
-	if h.str("sequence_logp") == "mean" {
-		score, sum = "mean_score", "mean(logp)"
-	}
-	if h.num("alphapo_alpha") != 0 {
-		f[score], p["alphapo_alpha"] = "alphapo("+sum+")", h.num("alphapo_alpha")
+	if of := h.str("sequence_logp"); h.num("alphapo_alpha") != 0 {
+		f[of+"_score"], p["alphapo_alpha"] = "alphapo_"+of, h.num("alphapo_alpha")
 	}
 	if f["pair"] == "simpo" {
 		p["margin"] = h.num("simpo_gamma")
@@ -145,9 +134,7 @@ func cpo(t *testing.T, h hyper) Method {
 	if f["pair"] == "simpo" || f["pair"] == "cpo" {
 		p["smooth"] = h.num("label_smoothing")
 	}
-	m := known(t, "cpo", p, f)
-	m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*" + score + ", best)", "my/rejected": "batch_mean(beta*" + score + ", not best)"}
-	return m
+	return chosen(t, "cpo", p, f)
 }
 
 func kto(t *testing.T, f *goldenFile, g *golden) {
@@ -165,26 +152,28 @@ func kto(t *testing.T, f *goldenFile, g *golden) {
 	if h.str("loss_type") == "apo_zero_unpaired" {
 		part = "apo_zero_unpaired"
 	}
-	m := known(t, "kto", map[string]float64{"beta": h.num("beta"), "kto_good": h.num("desirable_weight"), "kto_bad": h.num("undesirable_weight")}, map[string]string{"policy": part})
-	m.Metrics = map[string]string{"my/chosen": "batch_mean(beta*gain, right(reward))", "my/rejected": "batch_mean(beta*gain, wrong(reward))",
-		"my/chosen_nats": "batch_mean(sum(logp), right(reward))", "my/rejected_nats": "batch_mean(sum(logp), wrong(reward))"}
-	metrics := map[string]string{"rewards/chosen": "my/chosen", "rewards/rejected": "my/rejected", "logps/chosen": "my/chosen_nats", "logps/rejected": "my/rejected_nats"}
+	m := chosen(t, "kto", map[string]float64{"beta": h.num("beta"), "kto_good": h.num("desirable_weight"), "kto_bad": h.num("undesirable_weight")}, map[string]string{"policy": part})
+	// TRL's margin is between the means of all good and all bad ones; ours is of pairs.
+	u := s.sameUpdate(g, m, map[string]string{"rewards/chosen": "preference/chosen", "rewards/rejected": "preference/rejected", "logps/chosen": "preference/chosen_nats", "logps/rejected": "preference/rejected_nats"})
 	if part == "kto" {
-		m.Metrics["my/kl"] = "max(batch_mean(mismatched), 0)"
-		metrics["kl"] = "my/kl"
+		anchor, err := u.Part("kto_anchor")
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics := value[map[string]json.RawMessage](t, g.Out, "metrics")
+		f.same(t, "kto_anchor", anchor.V[0], value[float64](t, metrics, "kl"))
 	}
-	s.sameUpdate(g, m, metrics)
 }
 
 func sft(t *testing.T, f *goldenFile, g *golden) {
 	h, in := g.Hyper, g.In
 	s := newStep(t, f, matrix(t, in, "mask"), nil)
 	s.tokens("logp", matrix(t, in, "logp"))
-	m := known(t, map[string]string{"nll": "sft", "dft": "dft"}[h.str("loss_type")], nil, nil)
+	p, parts := map[string]float64{}, map[string]string{}
 	if h.has("num_items_in_batch") { // tokens of all processes
-		m = m.With(map[string]float64{"items": h.num("num_items_in_batch")}, map[string]string{"loss": "token_sum(weight*policy)/items"}, nil)
+		p["token_count"], parts["loss"] = h.num("num_items_in_batch"), "verl_tokens"
 	}
-	s.sameUpdate(g, m, nil)
+	s.sameUpdate(g, chosen(t, map[string]string{"nll": "sft", "dft": "dft"}[h.str("loss_type")], p, parts), nil)
 }
 
 // crossEntropy is sft from logits: the loss's derivative by the log-prob goes on
@@ -209,7 +198,7 @@ func crossEntropy(t *testing.T, f *goldenFile, g *golden) {
 	}
 	s := newStep(t, f, [][]float64{mask}, nil)
 	s.tokens("logp", [][]float64{logp})
-	u := s.update(known(t, "sft", nil, nil))
+	u := s.update(chosen(t, "sft", nil, nil))
 	loss, slopes, err := u.Loss()
 	if err != nil {
 		t.Fatal(err)

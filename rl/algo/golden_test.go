@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,37 @@ func (f *goldenFile) wider(rel, abs float64) *goldenFile {
 	w := *f
 	w.Tolerance.Rel, w.Tolerance.Abs = rel, abs
 	return &w
+}
+
+// chosen is a preset with parts by name and numbers, as a recipe has them: what golden cases are
+// held against. A formula of the test's own would prove the test. Without a preset it is parts alone.
+func chosen(t *testing.T, name string, parameters map[string]float64, parts map[string]string) Method {
+	t.Helper()
+	for part, text := range parts {
+		if !nameOnly.MatchString(text) {
+			t.Fatalf("%s = %q: accepted here: a named part, called with names and numbers or not, or several with and between", part, text)
+		}
+	}
+	if name == "" {
+		return Method{}.With(parameters, parts, nil)
+	}
+	return known(t, name, parameters, parts)
+}
+
+var nameOnly = func() *regexp.Regexp {
+	const name = `[a-z]\w*`
+	const call = name + `(\((` + name + `|[-\d.e/]+)(, (` + name + `|[-\d.e/]+))*\))?`
+	return regexp.MustCompile("^" + call + "( and " + call + ")*$")
+}()
+
+// TestChosen: formulas are refused where golden cases choose.
+func TestChosen(t *testing.T) {
+	for text, want := range map[string]bool{"tis": true, "normalised_verl(tis_verl)": true, "token_k1(1/1.2, 1.2) and seq_mean_k3(-1e-2)": true,
+		"-A*logp": false, "tis*opsm": false, "seq_mean(weight*policy)": false, "not truncated": false, "reward - 1": false} {
+		if nameOnly.MatchString(text) != want {
+			t.Errorf("%s: accepted is %v", text, !want)
+		}
+	}
 }
 
 // known is a method by name with changes.

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// TRL's loss as a method: GRPO with the named parts that its options are.
+// trlCorrections are TRL's names of corrections of the sampler.
+var trlCorrections = map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}
+
+// trlMethod is TRL's loss: its preset with the named parts that its options are.
 func trlMethod(t *testing.T, h hyper, tokens int) Method {
 	p, f := map[string]float64{}, map[string]string{}
 	sequence := h.str("importance_sampling_level") == "sequence"
@@ -50,37 +52,28 @@ func trlMethod(t *testing.T, h hyper, tokens int) Method {
 			f["penalty"] = "kl_ratio"
 		}
 	}
-	f["loss"] = trlLoss(h, p, tokens)
-	return known(t, "grpo", p, f)
+	trlLoss(h, p, f, tokens)
+	return chosen(t, "trl", p, f)
 }
 
 // trlWeights are the masks and the sampler correction.
 func trlWeights(h hyper, p map[string]float64, f map[string]string) {
-	var weights []string
 	if h.has("is_mode") {
-		part := map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}[h.str("is_mode")]
+		part := trlCorrections[h.str("is_mode")]
 		p["is_low"], p["is_high"] = h.or("is_min", 0), h.or("is_max", math.Inf(1))
-		switch {
-		case h.str("loss_type") != "vespo":
-			weights = append(weights, part)
-		case strings.HasPrefix(h.str("is_mode"), "token"):
-			f["vespo_correction"] = "sum(log(" + part + "))"
-		default:
-			f["vespo_correction"] = "log(" + part + ")"
+		if h.str("loss_type") == "vespo" {
+			f["vespo_correction"] = "vespo_" + part
+		} else {
+			f["correction"] = part
 		}
 	}
 	if h.has("off_policy_mask_threshold") {
-		weights = append(weights, "opsm")
-		p["off_policy_bound"] = h.num("off_policy_mask_threshold")
+		f["off_policy_mask"], p["off_policy_bound"] = "opsm", h.num("off_policy_mask_threshold")
 	}
-	if h.num("top_entropy_quantile") < 1 {
-		if h.str("loss_type") != "gmpo" {
-			weights = append(weights, "focus")
+	if share := h.num("top_entropy_quantile"); share < 1 {
+		if p["focus_share"] = share; h.str("loss_type") != "gmpo" {
+			f["entropy_mask"] = "focus"
 		}
-		p["focus_share"] = h.num("top_entropy_quantile")
-	}
-	if len(weights) > 0 {
-		f["weight"] = strings.Join(weights, "*")
 	}
 }
 
@@ -88,40 +81,31 @@ func trlWeights(h hyper, p map[string]float64, f map[string]string) {
 // micro-batch, which is taken as the whole: gradient accumulation, and for the
 // mean over tokens those of all micro-batches and processes. The entropy bonus is
 // divided by accumulation alone.
-func trlLoss(h hyper, p map[string]float64, tokens int) string {
+func trlLoss(h hyper, p map[string]float64, f map[string]string, tokens int) {
 	accumulation := h.num("gradient_accumulation_steps")
 	if h.str("mode") == "eval" {
 		accumulation = 1
 	}
-	scale, norm := 1/accumulation, ""
-	const x = "weight*policy + penalty"
+	p["share"] = 1 / accumulation
 	switch h.str("loss_type") {
 	case "dapo", "cispo", "vespo":
-		norm = "token_mean(" + x + ")"
 		items := h.or("num_items_in_batch", float64(tokens))
-		if scale = float64(tokens) / items; h.str("mode") != "eval" {
-			scale = float64(tokens) / (items * accumulation / h.num("steps_per_generation"))
+		if p["share"] = float64(tokens) / items; h.str("mode") != "eval" {
+			p["share"] = float64(tokens) / (items * accumulation / h.num("steps_per_generation"))
 		}
 	case "bnpo":
-		norm = "token_mean(" + x + ")"
 	case "dr_grpo":
-		norm, p["max_length"] = "fixed_length("+x+", max_length)", h.num("max_completion_length")
+		f["normalised"], p["max_tokens"] = "fixed_loss", h.num("max_completion_length")
 	case "luspo":
-		norm = "seq_sum(" + x + ")"
+		f["normalised"] = "sum_loss"
 	default:
-		norm = "seq_mean(" + x + ")"
+		f["normalised"] = "completion_loss"
 	}
-	p["share"] = scale
-	loss := "share*" + norm
-	if h.num("entropy_coef") != 0 {
-		p["entropy_coef"] = h.num("entropy_coef") / accumulation
-		where := ""
-		if h.num("top_entropy_quantile") < 1 {
-			where = ", focus"
+	if coef := h.num("entropy_coef"); coef != 0 {
+		if f["bonus"], p["entropy_coef"] = "entropy_bonus", coef/accumulation; h.num("top_entropy_quantile") < 1 {
+			f["bonus"] = "entropy_bonus_focus"
 		}
-		loss += " - entropy_coef*token_mean(entropy" + where + ")"
 	}
-	return loss
 }
 
 func TestFormulasTRLLosses(t *testing.T) {
@@ -177,7 +161,7 @@ func withUnknown(sampler, start [][]float64) [][]float64 {
 // for each token.
 func (s *step) sameCorrection(u *Update, h hyper, want [][]float64) {
 	s.t.Helper()
-	part := map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}[h.str("is_mode")]
+	part := trlCorrections[h.str("is_mode")]
 	c, err := u.Part(part)
 	if err != nil {
 		s.t.Fatal(err)
@@ -202,26 +186,42 @@ func TestFormulasTRLSequenceLosses(t *testing.T) {
 		s, in := lossStep(t, f, g)
 		s.tokens("start", matrix(t, in, "old_logp"))
 		if h.str("loss_type") == "rloo" {
-			m := known(t, "rloo", map[string]float64{"clip_low": h.num("epsilon"), "clip_high": h.num("epsilon_high")}, nil)
+			m := chosen(t, "rloo", map[string]float64{"clip_low": h.num("epsilon"), "clip_high": h.num("epsilon_high")}, nil)
 			s.sameUpdate(g, m, map[string]string{"entropy": "policy/entropy", "clip_ratio/low_mean": "policy/clip_low_share", "clip_ratio/high_mean": "policy/clip_high_share", "clip_ratio/region_mean": "policy/clip_fraction"})
 			return
 		}
-		// v_star is beta_1*log(mean(exp(r/beta_1))) over samples from before the run.
-		samples := matrix(t, in, "value_samples")
-		before := newStep(t, f, samples, nil)
-		before.tokens("sampled", samples)
-		u := before.update(Method{Parameters: map[string]float64{"beta_1": h.num("beta1")}, Formulas: map[string]string{"v": "beta_1*log(mean(exp(sampled/beta_1), true or own))", "loss": "batch_mean(v)"}})
-		v, err := u.Part("v")
+		// v_star is of samples from before the run, a group for each row.
+		var mask [][]float64
+		var groups []int
+		var sampled []float64
+		for i, samples := range matrix(t, in, "value_samples") {
+			for _, x := range samples {
+				mask, groups, sampled = append(mask, []float64{1}), append(groups, i), append(sampled, x)
+			}
+		}
+		before := newStep(t, f, mask, groups)
+		before.completions("reward", sampled)
+		v, err := before.update(chosen(t, "", map[string]float64{"beta_1": h.num("beta1"), "loss": 0}, map[string]string{"part": "v_star"})).Part("part")
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := value[row](t, g.Out, "v_star")
-		f.sameRow(t, "v_star", v.V, want)
+		f.sameRow(t, "v_star", v.V, value[row](t, g.Out, "v_star"))
 		s.completions("v_star", v.V)
 		s.completions("reward", value[row](t, in, "rewards"))
-		m := known(t, "a_star_po", map[string]float64{"beta_2": h.num("beta2")}, nil)
-		m.Metrics = map[string]string{"my/implicit_reward": "batch_mean(beta_2*sum(logp - ref))", "my/advantage": "batch_mean(reward - v_star)"}
-		s.sameUpdate(g, m, map[string]string{"implicit_reward": "my/implicit_reward", "advantage": "my/advantage"})
+		m := chosen(t, "a_star_po", map[string]float64{"beta_2": h.num("beta2")}, nil)
+		u := s.sameUpdate(g, m, nil)
+		metrics := value[map[string]json.RawMessage](t, g.Out, "metrics")
+		for part, theirs := range map[string]string{"implied_reward": "implicit_reward", "above_v_star": "advantage"} {
+			c, err := u.Part(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean := 0.0
+			for _, x := range c.V {
+				mean += x / float64(len(c.V))
+			}
+			f.wider(metricRel, metricAbs).same(t, theirs, mean, value[float64](t, metrics, theirs))
+		}
 	})
 }
 
@@ -243,56 +243,47 @@ func TestFormulasTRLAdvantages(t *testing.T) {
 			}
 		}
 		s := newStep(t, f, mask, groups)
-		var sum, scored []string
-		for k := range weights {
-			name := fmt.Sprintf("reward_%d", k)
+		p, parts := map[string]float64{"loss": 0}, map[string]string{"reward": "three_rewards"}
+		for k, name := range []string{"first", "second", "third"} {
 			column := make([]float64, len(rewards))
 			for i := range rewards {
-				column[i] = rewards[i][k]
+				if column[i] = math.NaN(); k < len(weights) {
+					column[i], p[fmt.Sprintf("weight_%d", k+1)] = rewards[i][k], weights[k]
+				}
 			}
 			s.completions(name, column)
-			sum = append(sum, fmt.Sprintf("%v*default(%s, 0)", weights[k], name))
-			scored = append(scored, "scored("+name+")")
 		}
-		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{
-			"reward": fmt.Sprintf("if(%s, %s, 0*reward_0)", strings.Join(scored, " or "), strings.Join(sum, " + ")), "loss": "0"}}
-		switch {
-		case h.str("estimator") == "grpo":
-			m.Formulas[advantagePart] = map[string]string{"group": "grpo", "batch": "batch_scaled", "none": "dr_grpo"}[h.str("scale_rewards")]
+		preset := ""
+		switch h.str("estimator") {
+		case "grpo":
+			parts[advantagePart] = map[string]string{"group": "grpo", "batch": "batch_scaled", "none": "dr_grpo"}[h.str("scale_rewards")]
 			if h.str("scale_rewards") != "none" {
-				m.Parameters["std_eps"] = h.num("std_eps")
+				p["std_eps"] = h.num("std_eps")
 			}
-		case h.str("estimator") == "gdpo":
-			var scores []string
-			for k := range weights {
-				scores = append(scores, fmt.Sprintf("%v*default(standard(reward_%d), 0)", weights[k], k))
-			}
-			delete(m.Formulas, "reward")
-			m.Formulas["scores"] = fmt.Sprintf("if(%s, %s, 0*reward_0)", strings.Join(scored, " or "), strings.Join(scores, " + "))
-			m.Formulas[advantagePart] = "whiten(scores)"
-			m.Parameters["std_eps"] = h.num("std_eps")
+		case "gdpo":
+			preset, p["policy"], p["std_eps"] = "gdpo", 0, h.num("std_eps")
+			parts = map[string]string{"scores": "gdpo_three"}
 		default:
-			s.trlRLOO(h, in, &m)
+			s.trlRLOO(h, in, p, parts)
 		}
-		s.sameAdvantages(m, value[row](t, g.Out, "advantages"))
+		s.sameAdvantages(chosen(t, preset, p, parts), value[row](t, g.Out, "advantages"))
 	})
 }
 
 // trlRLOO adds the clip of the reward, the KL in it and the whitening.
-func (s *step) trlRLOO(h hyper, in map[string]json.RawMessage, m *Method) {
+func (s *step) trlRLOO(h hyper, in map[string]json.RawMessage, p map[string]float64, f map[string]string) {
 	if bounds, ok := h["reward_clip_range"].([]any); ok {
-		m.Formulas["raw"] = m.Formulas["reward"]
-		m.Formulas["reward"] = fmt.Sprintf("clip(raw, %v, %v)", bounds[0], bounds[1])
+		p["reward_low"], p["reward_high"] = bounds[0].(float64), bounds[1].(float64)
 	}
-	m.Formulas[advantagePart] = "rloo"
+	f[advantagePart] = "rloo"
 	if h.num("beta") != 0 {
-		m.Formulas[advantagePart] = "rloo_kl"
-		m.Parameters["beta"] = h.num("beta")
+		f[advantagePart] = "rloo_kl"
+		p["beta"] = h.num("beta")
 		s.tokens("old", matrix(s.t, in, "old_logp"))
 		s.tokens("ref", matrix(s.t, in, "ref_logp"))
 	}
 	if h.has("normalize_advantages") {
-		m.Formulas[advantagePart] += "_whitened"
+		f[advantagePart] += "_whitened"
 	}
 }
 
@@ -355,30 +346,29 @@ func TestFormulasTRLMasks(t *testing.T) {
 			old = matrix(t, in, "sampler_logp")
 		}
 		s.tokens("old", old)
-		m := Method{Parameters: map[string]float64{}, Formulas: map[string]string{"loss": "token_mean(logp)"}}
+		p, parts := map[string]float64{"loss": 0}, map[string]string{}
 		name, out := "", ""
 		switch h.str("op") {
 		case "vllm_is":
-			name, out = map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}[h.str("mode")], "ratio"
-			m.Parameters["is_low"], m.Parameters["is_high"] = h.or("clip_min", 0), h.or("clip_max", math.Inf(1))
+			name, out = trlCorrections[h.str("mode")], "ratio"
+			p["is_low"], p["is_high"] = h.or("clip_min", 0), h.or("clip_max", math.Inf(1))
 		case "opsm":
 			name, out = "opsm", "keep"
-			m.Parameters["off_policy_bound"] = h.num("threshold")
+			p["off_policy_bound"] = h.num("threshold")
 		case "entropy_mask":
 			name, out = "focus", "keep"
-			m.Parameters["focus_share"] = 1 - h.num("threshold_quantile")
+			p["focus_share"] = 1 - h.num("threshold_quantile")
 		case "vespo_phi":
 			name, out = "vespo_weight", "phi"
-			for _, p := range []string{"k_pos", "k_neg", "lambda_pos", "lambda_neg"} {
-				m.Parameters[p] = h.num(p)
+			for _, number := range []string{"k_pos", "k_neg", "lambda_pos", "lambda_neg"} {
+				p[number] = h.num(number)
 			}
 			if h.has("is") {
-				m.Formulas["vespo_correction"] = "sum(log(tis))"
-				m.Parameters["is_high"] = 2
+				parts["vespo_correction"], p["is_high"] = "vespo_tis", 2
 			}
 		}
-		m.Formulas["part"] = name
-		s.samePart(s.update(m), "part", matrix(t, g.Out, out))
+		parts["part"] = name
+		s.samePart(s.update(chosen(t, "", p, parts)), "part", matrix(t, g.Out, out))
 	})
 }
 
@@ -408,7 +398,7 @@ func (s *step) samePart(u *Update, name string, want [][]float64) {
 func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
 	batches := value[[]map[string]json.RawMessage](t, g.In, "micro_batches")
-	m := known(t, "adaptive_entropy", map[string]float64{"entropy_target": h.num("target"), "entropy_move": h.num("delta"), "entropy_least": h.num("min"), "entropy_most": h.num("max")}, nil)
+	m := chosen(t, "adaptive_entropy", map[string]float64{"entropy_target": h.num("target"), "entropy_move": h.num("delta"), "entropy_least": h.num("min"), "entropy_most": h.num("max")}, nil)
 	m.State["entropy_coef"] = State{Start: h.num("start"), Next: m.State["entropy_coef"].Next}
 	per := int(h.num("gradient_accumulation_steps"))
 	var states States
@@ -453,22 +443,20 @@ func maskTruncated(t *testing.T, f *goldenFile, g *golden) {
 	}
 	s := newStep(t, f, mask, nil)
 	s.add("truncated", formula.Column{Level: formula.Completion, V: truncated})
-	m := Method{Formulas: map[string]string{"loss": "batch_token_count(true)"}}
+	parts := map[string]string{}
 	if h.has("on") {
-		m.Formulas[keepPart] = "not truncated"
+		parts[keepPart] = "not_cut"
 	}
-	u := s.update(m)
-	count, _, err := u.Loss()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.same(t, "num_items_in_batch", count, value[float64](t, g.Out, "num_items_in_batch"))
+	u := s.update(chosen(t, "", map[string]float64{"loss": 0}, parts))
+	left := 0.0
 	for i := range mask {
 		for j := range mask[i] {
 			if !u.Rows[i] {
 				mask[i][j] = 0
 			}
+			left += mask[i][j]
 		}
 	}
+	f.same(t, "num_items_in_batch", left, value[float64](t, g.Out, "num_items_in_batch"))
 	f.sameMatrix(t, "loss_mask", mask, want)
 }

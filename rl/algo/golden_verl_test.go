@@ -29,7 +29,7 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 	near := func() {
 		p["move_low"], p["move_high"], p["dppo_cap"] = h.num("clip_ratio_low"), h.num("clip_ratio_high"), h.num("clip_ratio_c")
 	}
-	plain := func() { f["log_ratio"] = "logp - start" }
+	plain := func() { p["log_ratio_bound"] = math.Inf(1) }
 	switch h.str("loss_mode") {
 	case "vanilla":
 		p["dual_cap"] = h.num("clip_ratio_c")
@@ -71,12 +71,12 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 	}
 	if h.str("loss_mode") != "geo_mean" {
 		f["loss"] = verlLoss(h, width, p)
-		return known(t, "verl", p, f), metrics
+		return chosen(t, "verl", p, f), metrics
 	}
-	if f["loss"] = "seq_mean(weight*policy)"; h.has("is_weights") {
+	if f["loss"] = "completion_loss"; h.has("is_weights") {
 		f["weight"] = "geometric_weight(is_weights)"
 	}
-	return known(t, "verl", p, f), metrics
+	return chosen(t, "verl", p, f), metrics
 }
 
 func TestFormulasVerlPolicyLosses(t *testing.T) {
@@ -154,9 +154,9 @@ func (s *step) verlBypass(g *golden, start [][]float64) {
 		f[keepPart] = verlKeep(c)
 	}
 	if h.str("agg") == "seq-mean-token-sum" {
-		f["loss"] = "seq_sum(weight*policy, own)"
+		f["loss"] = "verl_sums_kept"
 	}
-	s.sameUpdate(g, known(s.t, "verl", p, f), metrics)
+	s.sameUpdate(g, chosen(s.t, "verl", p, f), metrics)
 }
 
 // verlWeight is the name of verl's correction of the sampler: a number is a cap, "a_b" are bounds
@@ -186,18 +186,14 @@ func verlKeep(h hyper) string {
 	bounds := strings.Split(h.str("rollout_rs_threshold"), ",")
 	for i, option := range strings.Split(h.str("rollout_rs"), ",") {
 		bound := bounds[min(i, len(bounds)-1)]
-		at := strings.LastIndex(option, "_")
-		level, kind := option[:at], option[at+1:]
-		gap := fmt.Sprintf(map[string]string{"token": "%s", "seq_sum": "sum(%s)", "seq_mean": "mean(%s)", "seq_max": "highest(%s)"}[level], "gap_"+kind)
-		if kind != "k1" {
-			all = append(all, fmt.Sprintf("at_most(%s, %s)", gap, bound))
-			continue
+		if strings.HasSuffix(option, "k1") {
+			low, high, two := strings.Cut(bound, "_")
+			if !two {
+				low, high = "1/"+low, low
+			}
+			bound = low + ", " + high
 		}
-		low, high, two := strings.Cut(bound, "_")
-		if !two {
-			low, high = "1/"+low, low
-		}
-		all = append(all, fmt.Sprintf("between_k1(%s, %s, %s)", gap, low, high))
+		all = append(all, fmt.Sprintf("%s(%s)", option, bound))
 	}
 	return strings.Join(all, " and ")
 }
@@ -209,15 +205,14 @@ func TestFormulasVerlRolloutCorrection(t *testing.T) {
 		s := newStep(t, f, matrix(t, in, "mask"), nil)
 		s.tokens("start", matrix(t, in, "old_logp"))
 		s.tokens("old", matrix(t, in, "sampler_logp"))
-		p := map[string]float64{}
-		m := Method{Parameters: p, Formulas: map[string]string{"gap": "sampler_gap", "loss": "batch_token_count(true)"}}
+		p, parts := map[string]float64{"loss": 0}, map[string]string{"gap": "sampler_gap"}
 		if h.has("rollout_is") {
-			m.Formulas["weight"] = verlWeight(h, p)
+			parts["weight"] = verlWeight(h, p)
 		}
 		if h.has("rollout_rs") {
-			m.Formulas["refuse"] = verlKeep(h)
+			parts["refuse"] = verlKeep(h)
 		}
-		u := s.update(m)
+		u := s.update(chosen(t, "", p, parts))
 		s.sameMetrics(u, value[map[string]json.RawMessage](t, g.Out, "metrics"), map[string]string{
 			"rollout_corr/kl": "sampler/kl", "rollout_corr/k3_kl": "sampler/k3", "rollout_corr/training_ppl": "sampler/trainer_perplexity", "rollout_corr/training_log_ppl": "sampler/trainer_nats",
 			"rollout_corr/rollout_ppl": "sampler/perplexity", "rollout_corr/rollout_log_ppl": "sampler/nats", "rollout_corr/log_ppl_diff": "sampler/nats_gap",
@@ -264,8 +259,8 @@ func TestFormulasVerlMisc(t *testing.T) {
 			return
 		}
 		if h.str("op") == "kl" {
-			parts["loss"] = "token_sum(policy)"
-			u := s.update(Method{Formulas: parts})
+			parts["loss"] = "total_loss"
+			u := s.update(chosen(t, "", p, parts))
 			s.samePart(u, "policy", matrix(t, g.Out, "kl"))
 			_, slopes, err := u.Loss()
 			if err != nil {
@@ -282,7 +277,7 @@ func TestFormulasVerlMisc(t *testing.T) {
 			return
 		}
 		parts["loss"] = verlLoss(h, len(s.mask[0]), p)
-		m := Method{}.With(p, parts, nil)
+		m := chosen(t, "", p, parts)
 		if h.str("op") != "value" {
 			s.sameUpdate(g, m, nil)
 			return
@@ -302,9 +297,9 @@ func TestFormulasVerlMisc(t *testing.T) {
 // of k2.
 func verlKL(kind string) string {
 	base, straight := strings.CutSuffix(kind, "+")
-	f := map[string]string{"k1": "k1", "kl": "k1", "abs": "abs(k1)", "k2": "k2", "mse": "k2", "k3": "k3_clamped", "low_var_kl": "k3_clamped"}[base]
+	f := map[string]string{"k1": "k1", "kl": "k1", "abs": "k_abs", "k2": "k2", "mse": "k2", "k3": "k3_clamped", "low_var_kl": "k3_clamped"}[base]
 	if straight {
-		return "straight(" + f + ", k2)"
+		return "k2_slope(" + f + ")"
 	}
 	return f
 }
@@ -312,12 +307,12 @@ func verlKL(kind string) string {
 func (s *step) verlWhiten(g *golden, in map[string]json.RawMessage) {
 	s.t.Helper()
 	s.tokens("x", matrix(s.t, in, "x"))
-	u := s.update(Method{Formulas: map[string]string{"number": "batch_token_count(true)", "loss": "batch_token_sum(x)/(number + 1e-8)", "whitened": "token_whiten_verl(x)", "keeping": "whitened + loss",
-		"unbiased": "biased*number/(number - 1)", "biased": "batch_token_sum(square(x - loss))/(number + 1e-8)"}})
+	u := s.update(chosen(s.t, "", map[string]float64{"loss": 0}, map[string]string{"whitened": "token_whiten_verl(x)", "keeping": "token_whiten_verl_kept(x)", "middle": "mean_verl(x)",
+		"unbiased": "variance_verl(x)", "biased": "variance_verl_n(x)"}))
 	for part, out := range map[string]string{"whitened": "whitened", "keeping": "whitened_keep_mean"} {
 		s.samePart(u, part, matrix(s.t, g.Out, out))
 	}
-	for part, out := range map[string]string{"loss": "mean", "unbiased": "var_unbiased", "biased": "var_biased"} {
+	for part, out := range map[string]string{"middle": "mean", "unbiased": "var_unbiased", "biased": "var_biased"} {
 		c, err := u.Part(part)
 		if err != nil {
 			s.t.Fatal(err)
@@ -329,7 +324,7 @@ func (s *step) verlWhiten(g *golden, in map[string]json.RawMessage) {
 // klController follows verl's adaptive KL: the state of the preset.
 func klController(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
-	m := known(t, "adaptive_kl", map[string]float64{"kl_target": h.num("target"), "kl_horizon": h.num("horizon"), "kl_count": h.num("n_steps")}, map[string]string{"kl_seen": "kl"})
+	m := chosen(t, "adaptive_kl", map[string]float64{"kl_target": h.num("target"), "kl_horizon": h.num("horizon"), "kl_count": h.num("n_steps")}, map[string]string{"kl_seen": "kl"})
 	m.State["kl_coef"] = State{Start: h.num("init"), Next: m.State["kl_coef"].Next}
 	want := value[row](t, g.Out, "coef")
 	var states States
@@ -401,7 +396,7 @@ func TestFormulasVerlAdvantages(t *testing.T) {
 		s.tokens("old_value", matrix(t, in, "values"))
 		s.tokens("collision", matrix(t, in, "sum_pi_squared"))
 		s.tokens("is_weights", matrix(t, in, "is_weights"))
-		s.completions("greedy", value[row](t, in, "greedy_rewards"))
+		s.completions("greedy_reward", value[row](t, in, "greedy_rewards"))
 		m := s.verlAdvantage(h, in)
 		if _, refused := g.Out["error"]; refused {
 			s.noAdvantage(m, groups)
@@ -413,8 +408,8 @@ func TestFormulasVerlAdvantages(t *testing.T) {
 
 // verlAdvantage is an estimator of verl as a method.
 func (s *step) verlAdvantage(h hyper, in map[string]json.RawMessage) Method {
-	p, f := map[string]float64{}, map[string]string{"loss": "0", "token_whiten(x)": "token_whiten_verl(x)"}
-	std := h.has("norm_by_std")
+	p, f := map[string]float64{"loss": 0}, map[string]string{"token_whiten(x)": "token_whiten_verl(x)"}
+	preset, std := "", h.has("norm_by_std")
 	switch h.str("estimator") {
 	case "grpo", "grpo_vectorized":
 		f[advantagePart] = map[bool]string{true: "grpo_verl", false: "dr_grpo_verl"}[std]
@@ -432,16 +427,16 @@ func (s *step) verlAdvantage(h hyper, in map[string]json.RawMessage) Method {
 	case "opo":
 		f[advantagePart] = "opo_verl"
 	case "gpg":
-		f[advantagePart] = "dr_grpo_verl*batch_count(true)/batch_count(reward != 0)"
+		f[advantagePart] = "gpg_verl"
 	case "reinforce_plus_plus_baseline":
-		f[advantagePart] = "token_whiten(dr_grpo_verl)"
+		f[advantagePart] = "reinforce_pp_baseline_verl"
 	case "reinforce_plus_plus":
 		f[advantagePart], p["gamma"] = "reinforce_pp", h.num("gamma")
 		if h.has("kl_coef") {
 			p["beta"] = h.num("kl_coef")
 		}
 	case "remax":
-		f[advantagePart], f["greedy_reward"] = "remax_token", "greedy"
+		f[advantagePart] = "remax_token"
 	case "gae":
 		f[advantagePart], p["gamma"], p["lambda"] = "gae_advantage", h.num("gamma"), h.num("lambda")
 	case "optimal_token_baseline", "tir_optimal_token_baseline":
@@ -449,31 +444,26 @@ func (s *step) verlAdvantage(h hyper, in map[string]json.RawMessage) Method {
 			f[advantagePart] = "optimal_token_tail"
 		}
 		if h.has("rollout_is_weights") {
-			f["otb_weight"] = "(1 - 2*exp(old) + collision)*square(is_weights)"
+			f["otb_weight"] = "otb_weight_corrected"
 		}
 	case "gdpo":
+		preset, p["policy"] = "gdpo", 0
 		s.verlGDPO(h, in, p, f)
 	}
-	return Method{Parameters: p, Formulas: f}
+	return chosen(s.t, preset, p, f)
 }
 
 func (s *step) verlGDPO(h hyper, in map[string]json.RawMessage, p map[string]float64, f map[string]string) {
-	var terms []string
-	weights, _ := h["weights"].([]any)
+	weights, given := h["weights"].([]any)
 	for k, rewards := range matrix(s.t, in, "rewards_per_key") {
-		name, weight := fmt.Sprintf("reward_%d", k), 1.0
-		s.completions(name, rewards)
-		if weights != nil {
-			weight = weights[k].(float64)
+		if s.completions([]string{"first", "second"}[k], rewards); given {
+			p[fmt.Sprintf("weight_%d", k+1)] = weights[k].(float64)
 		}
-		score := fmt.Sprintf("if(group_count(true) == 1, %[1]s, %[1]s - group_mean(%[1]s))", name)
-		if h.has("norm_by_std") {
-			score = fmt.Sprintf("(%s)/(if(group_count(true) == 1, 1, group_std(%s)) + std_eps)", score, name)
-			p["std_eps"] = h.num("epsilon")
-		}
-		terms = append(terms, fmt.Sprintf("%v*%s", weight, score))
 	}
-	f[advantagePart] = "token_whiten(" + strings.Join(terms, " + ") + ")"
+	if f["standard(x)"] = "centred_verl(x)"; h.has("norm_by_std") {
+		f["standard(x)"], p["std_eps"] = "standard_verl(x)", h.num("epsilon")
+	}
+	f[advantagePart] = "token_whiten(scores)"
 }
 
 // noAdvantage holds that a lone completion has no value where verl refuses it.
@@ -571,7 +561,7 @@ func verlEntropy(t *testing.T, f *goldenFile, g *golden) {
 	s.tokens("entropy", entropy)
 	p := map[string]float64{}
 	parts := map[string]string{"policy": "entropy", "loss": verlLoss(g.Hyper, len(s.mask[0]), p)}
-	u := s.update(Method{}.With(p, parts, nil))
+	u := s.update(chosen(t, "", p, parts))
 	loss, slopes, err := u.Loss()
 	if err != nil {
 		t.Fatal(err)

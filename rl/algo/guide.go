@@ -19,6 +19,7 @@ may use it by its name, and a recipe may replace it alone. The trainer reads the
    preset = "dapo"            # rlzero algorithms lists them
    clip_high = 0.3            # a number
    weight = "tis"             # a part: a named formula, or one of your own
+   loss = "completion_loss"   # seq_mean(weight*policy + penalty) by its name
 
    segments   where a segment of a completion begins: a condition on tokens such as lines,
               sentences, forks or begins('Step [0-9]+') (each completion is one segment);

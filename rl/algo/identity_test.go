@@ -87,11 +87,25 @@ func TestPresetIdentities(t *testing.T) {
 		"RLOO is 4/3 of mean-centred in groups of 4": {3, 1, known(t, "rloo", nil, nil), known(t, "rloo", nil, map[string]string{"advantage": "4/3*dr_grpo"})},
 		"GSPO at one token is PPO": {1, 1, known(t, "gspo", map[string]float64{"clip_low": 0.2, "clip_high": 0.2}, nil),
 			known(t, "grpo", map[string]float64{"clip_low": 0.2, "clip_high": 0.2}, nil)},
-		"the clip at ratio 1 is REINFORCE": {3, 0, known(t, "grpo", nil, same), known(t, "reinforce", nil, same)},
-		"CISPO at ratio 1 is REINFORCE":    {3, 0, known(t, "cispo", nil, same), known(t, "reinforce", nil, same)},
+		"the clip at ratio 1 is REINFORCE":          {3, 0, known(t, "grpo", nil, same), known(t, "reinforce", nil, same)},
+		"CISPO at ratio 1 is REINFORCE":             {3, 0, known(t, "cispo", nil, same), known(t, "reinforce", nil, same)},
+		"CANON at 0.5 and equal halves is Dr. GRPO": {3, 1, known(t, "canon", map[string]float64{"canon_mu": 0.5}, map[string]string{"measure": "reward"}), known(t, "dr_grpo", nil, nil)},
+		// Its advantages are returns, as those of GAE without a critic.
+		"PPO with lambda 1 and no critic is REINFORCE++": {3, 1, known(t, "ppo", map[string]float64{"lambda": 1, "value_coef": 0}, nil), known(t, "reinforce_pp", map[string]float64{"beta": 0.01}, nil)},
 	} {
 		step := func(m Method) []float64 {
-			return slopesOf(t, plainStep(t, rand.New(rand.NewPCG(8, 8)), c.tokens, c.moved), m)
+			s := plainStep(t, rand.New(rand.NewPCG(8, 8)), c.tokens, c.moved)
+			s.add("max_tokens", formula.Column{Level: formula.Run, V: []float64{512}})
+			n := s.table.Size(formula.Token)
+			for _, name := range []string{"value", "old_value"} { // no critic
+				s.add(name, formula.Column{Level: formula.Token, V: make([]float64, n)})
+			}
+			ref := make([]float64, n)
+			for i := range ref {
+				ref[i] = -1 - float64(i)/float64(n)
+			}
+			s.add("ref", formula.Column{Level: formula.Token, V: ref})
+			return slopesOf(t, s, m)
 		}
 		x, y := step(c.a), step(c.b)
 		for i := range x {

@@ -104,7 +104,11 @@ func Library() []LibraryPart { return slices.Clone(presetTexts().library) }
 
 // absentMethods are methods of other trainers that are no preset, with what to write.
 var absentMethods = map[string]string{
-	"aot": "AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair",
+	"reinforce++":          "write reinforce_pp",
+	"reinforce++_baseline": "write reinforce_pp_baseline",
+	"psr":                  "write w_reinforce with right_weight = 1 and wrong_weight = 0",
+	"nsr":                  "write w_reinforce with right_weight = 0",
+	"aot":                  "AOT sorts the margins of the batch, which no formula does; the preset dpo looks at each pair",
 }
 
 // ErrUnknownMethod is of a name that neither presets nor, as far as is known, other trainers have.
@@ -250,6 +254,9 @@ func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
 	}
 	facts = slices.Concat(facts, m.stateFacts(""))
 	text := m.text(facts)
+	if err := m.unsaid(text, facts); err != nil {
+		return nil, err
+	}
 	program, err := formula.Compile(text, facts)
 	if err != nil {
 		return nil, err
@@ -385,7 +392,7 @@ func (a *Algorithm) check() error {
 		switch {
 		case !ok:
 		case a.program.Now(name):
-			fail(name, "it is computed once, after sampling, and cannot read values of now: write old, old_entropy, old_value for those of sampling, or a weight")
+			fail(name, "it is computed once, after sampling, and cannot read values of now, as %s is: write old, old_entropy, old_value for those of sampling, or a weight", strings.Join(a.readsNow(name), ", "))
 		case level == formula.Segment:
 			fail(name, "one value for each segment; accepted: for each completion or token; own*(...) is the value of a segment at each of its tokens")
 		case name == keepPart && !condition:

@@ -8,9 +8,9 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
-// everyFact are all facts and the two rewards that gdpo is about.
+// everyFact are all facts and the rewards that gdpo is about.
 func everyFact() []formula.Fact {
-	return append(Facts(), formula.Fact{Name: "first", Level: formula.Completion}, formula.Fact{Name: "second", Level: formula.Completion})
+	return append(Facts(), formula.Fact{Name: "first", Level: formula.Completion}, formula.Fact{Name: "second", Level: formula.Completion}, formula.Fact{Name: "third", Level: formula.Completion})
 }
 
 func TestEveryMethodCompiles(t *testing.T) {
@@ -50,19 +50,26 @@ func TestLibrary(t *testing.T) {
 			}
 			numbers[name] = v
 		}
-		name, _, call := strings.Cut(p.Name, "(")
+		name, arguments, call := strings.Cut(p.Name, "(")
 		m := Method{Formulas: map[string]string{advantagePart: "reward", "policy": "reinforce"}}
 		switch {
 		case call:
-			m.Formulas["extra"] = map[string]string{
-				"standard": "standard(reward)", "whiten": "whiten(reward)", "token_whiten": "token_whiten(old)", "token_whiten_n": "token_whiten_n(old)", "token_whiten_verl": "token_whiten_verl(old)",
-				"beta_weight": "beta_weight(reward, 1, 1)", "batch_normalised": "batch_normalised(old)", "near_k1": "near_k1(old, 0.5, 2)", "apart": "apart(reward)", "canon": "canon(reward > 0.5)", "alphapo": "alphapo(reward)", "of_most": "of_most(tokens)", "nemo_centred": "nemo_centred(reward)", "nemo_scaled": "nemo_scaled(reward)", "nemo_others": "nemo_others(reward)", "nemo_others_scaled": "nemo_others_scaled(reward)",
-				"nemo_whiten": "nemo_whiten(reward)", "bnpo_at": "bnpo_at(1, 1)", "normalised_verl": "normalised_verl(old)", "normalised_sequence_verl": "normalised_sequence_verl(mean(old))", "geometric_weight": "geometric_weight(exp(old))", "at_most": "at_most(old, 0)", "between_k1": "between_k1(old, 0.5, 2)",
-			}[name]
+			values, of := strings.Split(strings.TrimSuffix(arguments, ")"), ","), []string{}
+			for _, v := range values {
+				given, ok := map[string]string{"x": "mean(old)", "u": "exp(old)", "w": "exp(mean(old))", "c": "reward > 0.5", "p": "0.5", "a": "1.5", "b": "2", "low": "0.5", "high": "2", "bound": "0.1"}[strings.TrimSpace(v)]
+				if !ok {
+					t.Errorf("%s: no value for %s", p.Name, v)
+				}
+				of = append(of, given)
+			}
+			m.Formulas["extra"] = name + "(" + strings.Join(of, ", ") + ")"
 		case p.Kind == "preference" || p.Kind == "ready":
 			m.Formulas["extra"] = p.Name
 		default:
 			m.Formulas[p.Kind] = p.Name
+		}
+		if _, reads := p.Parameters["beta"]; reads {
+			m.Parameters = map[string]float64{"beta": 0.1}
 		}
 		if _, err := m.Compile(everyFact()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
@@ -87,12 +94,27 @@ func TestMethodFaults(t *testing.T) {
 		{nil, map[string]string{"advantage": "segment_mean(old)"}, "own*(...) is the value of a segment at each of its tokens"},
 		{nil, map[string]string{"segments": "begins('(')"}, "takes a regular expression in quotes; \"(\" is none"},
 		{nil, map[string]string{"policy": "ppo_clipp"}, "unknown name ppo_clipp; did you mean ppo_clip?"},
+		{nil, map[string]string{"keep": "mean(entropy) > 1"}, "cannot read values of now, as entropy is: write old"},
+		{nil, map[string]string{"A": "2*reward"}, "A: other parts read the advantage by this name; write advantage = ..."},
+		{nil, map[string]string{"penalty": "kl_k3"}, "penalty: kl_k3 reads beta, which has no value; write beta = 0.1, or beta = 0 to leave it out"},
+		{nil, map[string]string{"loss": "prompt_mean(dpo)"}, "loss: dpo reads beta, which has no value"},
 		{map[string]float64{"clip_hihg": 0.3}, nil, "clip_hihg: no formula in force reads this parameter"},
 		{nil, map[string]string{"policy": "f = 2; -f*A*lopg"}, "policy: column 13: unknown name lopg; did you mean logp?"},
 	} {
 		_, err := grpo.With(c.parameters, c.formulas, nil).Compile(everyFact())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: %v, want %s", c.parameters, c.formulas, err, c.want)
+		}
+	}
+}
+
+// TestBetaOff: whoever says that beta is 0 means it.
+func TestBetaOff(t *testing.T) {
+	grpo, _ := LoadMethod("grpo")
+	for _, m := range []Method{grpo.With(map[string]float64{"beta": 0}, map[string]string{"penalty": "kl_k3"}, nil),
+		grpo.With(nil, map[string]string{"penalty": "kl_k3", "beta": "linear(0.1, 0, 1, steps)"}, nil)} {
+		if _, err := m.Compile(everyFact()); err != nil {
+			t.Error(err)
 		}
 	}
 }

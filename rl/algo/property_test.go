@@ -167,7 +167,7 @@ func TestPartsAndOrder(t *testing.T) {
 // has none, so methods with such weights are held by package formula and the reference
 // figures.
 func TestDerivatives(t *testing.T) {
-	stopped := []string{"bco_pair", "cispo", "clip_cov", "topr", "vespo", "dft", "areal", "tis", "mis", "nemo_rl"}
+	stopped := []string{"bco_pair", "mpo", "cispo", "clip_cov", "topr", "vespo", "dft", "areal", "tis", "mis", "nemo_rl"}
 	eachTrainable(t, func(t *testing.T, a *Algorithm) {
 		if slices.Contains(stopped, a.Method.Name) {
 			return

@@ -53,6 +53,7 @@ func TestSkips(t *testing.T) {
 	}{
 		// 6*494e6*256 operations, 3 times, at half of 1e9 a second, and 30 s for weights.
 		{time.Minute, Limits{FLOPS: 1e9, Bytes: 1e12}, 1 << 40, "about 4582 s by an estimate, more than 60 s"},
+		{50 * time.Millisecond, Limits{FLOPS: 1e14, Bytes: 1e12}, 1 << 40, "about 30 s by an estimate, more than 0.05 s"},
 		{0, Limits{FLOPS: 1e9, Bytes: 1e12}, 1 << 40, ""},
 		{time.Minute, Limits{FLOPS: 1e14, Bytes: 1e12}, 1 << 40, ""},
 		{time.Minute, Limits{FLOPS: 1e14, Bytes: 1e12}, 1 << 30, " of memory, the device has 1.0 GiB"},

@@ -19,6 +19,7 @@ type Bench struct {
 	Only    string        // cases that do not contain it are left out without a word; "": none is
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
+	Left    func(what string) // told of each case that Only leaves out; nil: nobody is
 }
 
 // numberBytes is what a number of a matrix takes in each storage: blocks of 32 have a
@@ -50,7 +51,13 @@ func (b Bench) skip(name, what, why string) {
 func untrained(d model.Dtype) string { return fmt.Sprintf("matrices in %s cannot be updated", d) }
 
 // leaves tells whether a case is none of those that are asked for.
-func (b Bench) leaves(what string) bool { return !strings.Contains(what, b.Only) }
+func (b Bench) leaves(what string) bool {
+	out := !strings.Contains(what, b.Only)
+	if out && b.Left != nil {
+		b.Left(what)
+	}
+	return out
+}
 
 // weights are the numbers of weights that a token is multiplied with, of the blocks and of
 // the vocabulary: without norms, biases, and the lookup of the embedding.
@@ -144,9 +151,17 @@ func (b Bench) skips(name, what string, s Shape, n needs) (bool, error) {
 	_, sec := b.Limits.bound(total{work: n.work})
 	estimate := n.times*sec/reached + fresh*s.matrices()
 	if b.Longest > 0 && estimate > b.Longest.Seconds() {
-		return skip(fmt.Sprintf("about %.0f s by an estimate, more than %.0f s", estimate, b.Longest.Seconds()))
+		return skip(fmt.Sprintf("about %s by an estimate, more than %s", inSeconds(estimate), inSeconds(b.Longest.Seconds())))
 	}
 	return false, nil
+}
+
+// inSeconds is a time for people.
+func inSeconds(x float64) string {
+	if x < 10 {
+		return fmt.Sprintf("%.2g s", x)
+	}
+	return fmt.Sprintf("%.0f s", x)
 }
 
 // rate is what a measurement of so many seconds reaches of the limits.

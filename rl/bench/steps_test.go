@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,23 +110,24 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestOnly: of the cases those alone are measured that contain a text, without a word about
-// the others.
+// TestOnly: of the cases those alone are measured that contain a text. The others are told
+// apart, each once.
 func TestOnly(t *testing.T) {
 	s := shape()
-	var got []string
-	b := Bench{Device: device(t), Limits: limits(), Only: "2 x 4", Emit: func(r Result) { got = append(got, r.Case) }}
+	var got, left []string
+	b := Bench{Device: device(t), Limits: limits(), Only: "2 x 4", Emit: func(r Result) { got = append(got, r.Case) },
+		Left: func(what string) { left = append(left, what) }}
 	for s.TrainSeqs, s.TrainTokens = 1, 4; s.TrainSeqs < 3; s.TrainSeqs++ {
 		if err := Train(b, s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(got) != 1 || got[0] != "small, 2 x 4 tokens" {
-		t.Errorf("measured %q", got)
+	if !slices.Equal(got, []string{"small, 2 x 4 tokens"}) || !slices.Equal(left, []string{"small, 1 x 4 tokens"}) {
+		t.Errorf("measured %q, left out %q", got, left)
 	}
-	got = nil
-	if err := Matmul(b); err != nil || got != nil {
-		t.Errorf("products: %q, %v", got, err)
+	got, left = nil, nil
+	if err := Matmul(b); err != nil || got != nil || !slices.Equal(left, []string{"512x512x512 f32 NT", "1024x1024x1024 f32 NT"}) {
+		t.Errorf("products: %q, left out %q, %v", got, left, err)
 	}
 }
 

@@ -131,3 +131,21 @@ func TestBindingsPlanned(t *testing.T) {
 		}
 	}
 }
+
+// TestSkippedMoments: a stage that is skipped makes no update, so the plan has no room for what
+// its optimizer would keep.
+func TestSkippedMoments(t *testing.T) {
+	for set, want := range map[string]string{"stage.warm-up.skip=false": "3 x f32", "stage.warm-up.skip=true": "1 x f32"} {
+		r, err := recipe.Load("chain-sum-tiny", Set{set, "stage.warm-up.optimizer.rule=amsgrad", "stage.rl.optimizer.rule=sgd"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Plan(r, "", gpu.Caps{ID: "test", MaxBinding: 1 << 27, MaxAllocation: 1 << 31, Memory: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(fmt.Sprint(plan), want) {
+			t.Errorf("%s: %v, want moments of %s", set, plan, want)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	for i := range r.Stages {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
-		if st.Kind != recipe.KindEval {
+		if st.Kind != recipe.KindEval && !st.Skip {
 			s.optimizes = append(s.optimizes, model.Rule(st.Optimizer.Rule))
 		}
 		switch st.Kind {

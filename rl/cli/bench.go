@@ -76,8 +76,10 @@ func runBench(c *cli.Context) error {
 		return err
 	}
 	var unwritten error
+	told, left := 0, []string{}
 	emit := func(r bench.Result) {
 		var err error
+		told++
 		if c.Bool("json") {
 			err = printJSON(c, r)
 		} else if r.Skipped != "" {
@@ -87,7 +89,7 @@ func runBench(c *cli.Context) error {
 		}
 		unwritten = cmp.Or(unwritten, err)
 	}
-	runs := benchRuns(c, emit)
+	runs := benchRuns(c, bench.Bench{Emit: emit, Left: func(what string) { left = append(left, what) }})
 	names := []string{args[0]}
 	if args[0] == "all" {
 		names = []string{"matmul", "decode", "prefill", "train", "groups", "step"}
@@ -113,17 +115,21 @@ func runBench(c *cli.Context) error {
 			return err
 		}
 	}
+	if told == 0 && len(left) > 0 {
+		err := usagef("--only is %q, which no case of bench %s contains", c.String("only"), args[0])
+		return hint.With(err, "the cases are: %s", strings.Join(left, "; "))
+	}
 	return nil
 }
 
-// benchRuns are the benchmarks by name.
-func benchRuns(c *cli.Context, emit func(bench.Result)) map[string]func(gpu.Device) error {
+// benchRuns are the benchmarks by name, with what b and the flags say.
+func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error {
 	small := c.Bool("small")
 	shapes := bench.Shapes()
 	if small {
 		shapes = shapes[:1]
 	}
-	b := bench.Bench{Longest: c.Duration("longest"), Dtype: model.Dtype(c.String("dtype")), Only: c.String("only"), Emit: emit}
+	b.Longest, b.Dtype, b.Only = c.Duration("longest"), model.Dtype(c.String("dtype")), c.String("only")
 	measured := func(d gpu.Device, run func(bench.Bench) error) (err error) {
 		if b.Device = d; b.Limits == (bench.Limits{}) {
 			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})

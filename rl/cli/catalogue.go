@@ -30,7 +30,7 @@ var (
 	taskCatalogue      = catalogue{command: "tasks", kind: "task", names: taskNames}
 	verifierCatalogue  = catalogue{command: "verifiers", kind: "verifier", names: verifierNames}
 	recipeCatalogue    = catalogue{command: "recipes", kind: "recipe", names: presets.Names, entries: recipesOf, without: waiting}
-	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames}
+	algorithmCatalogue = catalogue{command: "algorithms", kind: "algorithm", names: algo.MethodNames, without: noMethod}
 	metricCatalogue    = catalogue{command: "metrics", kind: "metric", names: metricNames, entries: metricEntry}
 
 	// Where a task is asked for, a recipe may be given, whose task is meant.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/lines"
@@ -281,6 +283,19 @@ type algorithmJSON struct {
 type namedText struct {
 	Name    string `json:"name"`
 	Formula string `json:"formula"`
+}
+
+// noMethod tells of what is no method, though it is known: a named formula, or another trainer's name.
+func noMethod(name string) error {
+	for _, p := range algo.Library() {
+		if plain, _, _ := strings.Cut(p.Name, "("); plain == name {
+			return usage(hint.With(fmt.Errorf("%s is a named formula, a part of methods: %s = %s", name, p.Name, strings.TrimSpace(p.Formula)), "rlzero formulas lists them all"))
+		}
+	}
+	if _, err := algo.LoadMethod(name); err != nil && !errors.Is(err, algo.ErrUnknownMethod) {
+		return usage(err)
+	}
+	return nil
 }
 
 func showAlgorithm(c *cli.Context, name string) error {

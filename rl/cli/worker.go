@@ -153,7 +153,7 @@ const system = runtime.GOOS + "/" + runtime.GOARCH
 // cardOf is what this machine says of itself.
 func cardOf(caps gpu.Caps) bus.Card {
 	return bus.Card{Release: Version, System: system, Device: caps.Name,
-		Arithmetic: fmt.Sprintf("%s, %s, tier %s, numerics %s", caps.Name, caps.Driver, caps.Tier, caps.Numerics)}
+		Arithmetic: fmt.Sprintf("%s, %s, tier %s, numerics %s", caps.Name, caps.Driver, caps.Tier, caps.Numerics), Numerics: string(caps.Numerics)}
 }
 
 // work takes part in a run.
@@ -228,7 +228,7 @@ refused); mode how its completions are used: exact, or as drafts; version by whi
 it drew last.
 
 --json prints one line for each worker: {"worker":"KEY","card":{"release":"...",
-"system":"linux/amd64","device":"...","arithmetic":"...","drafts":true,
+"system":"linux/amd64","device":"...","arithmetic":"...","numerics":"2","drafts":true,
 "verifies":{"code:python":"..."},"lacks":{"code:wasm":"why"}},"class":"same",
 "mode":"exact","version":7,"busy":true,"done":12,"silent":0.5}, silent in seconds.
 Class is "" where it is not known yet, version -1 before a first completion; a worker that

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
@@ -75,6 +76,11 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 			return nil, fmt.Errorf("--workers: %w", err)
 		}
 		w.devices = append(w.devices, dev)
+		if other := dev.Caps(); other.Numerics != own.Numerics {
+			w.close()
+			return nil, hint.With(usagef("--workers: %s computes by numerics version %s (tier %s), and the run's device %s by %s (tier %s): it draws other completions", other.ID, other.Numerics, other.Tier, own.ID, own.Numerics, own.Tier),
+				"name devices of the run's version, or train with another --tier")
+		}
 	}
 	return w, nil
 }

@@ -59,6 +59,46 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// coresBackend has one device, which names the arithmetic of matrix cores.
+type coresBackend struct{}
+
+func (coresBackend) Name() string { return "cores" }
+
+func (coresBackend) List() ([]gpu.Info, error) {
+	return []gpu.Info{{ID: "cores:0", Name: "a device with matrix cores", Kind: gpu.Reference, Usable: true}}, nil
+}
+
+func (coresBackend) Open(int) (gpu.Device, error) {
+	ref, err := gpu.Open("ref")
+	return cores{ref}, err
+}
+
+type cores struct{ gpu.Device }
+
+func (c cores) Caps() gpu.Caps {
+	caps := c.Device.Caps()
+	caps.ID, caps.Numerics = "cores:0", "2-mma16" // its tier would be tried
+	return caps
+}
+
+func init() { gpu.Register(coresBackend{}) }
+
+// TestWorkerOfOtherNumerics: a worker whose completions would be others is refused before the
+// run, in each mode, and not as one that draws wrongly.
+func TestWorkerOfOtherNumerics(t *testing.T) {
+	for _, mode := range []string{"exact", "draft"} {
+		dir := filepath.Join(t.TempDir(), "run")
+		code, _, stderr := rlzero(t, "train", "--device", "ref", "--run", dir, "--workers", "local:ref,cores", "--workers-mode", mode, "countdown-short")
+		want := "--workers: cores:0 computes by numerics version 2-mma16 (tier ref), and the run's device ref:0 by 2 (tier ref): it draws other completions\nrlzero: hint: "
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", mode, code, stderr)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the run has a folder: %v", mode, err)
+		}
+	}
+}
+
 // TestReplay: a run that took groups as they came is repeated by its folder alone; another has no
 // schedule.
 func TestReplay(t *testing.T) {

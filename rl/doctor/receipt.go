@@ -26,7 +26,7 @@ func Receipt(dir string, dev gpu.Device, version string) (*Report, error) {
 			advice = "it has changed since the run read it: restore it, or the run cannot be repeated"
 		}
 		if a.LeftOut != "" {
-			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s (%s)", a.Name, a.LeftOut))
+			r.leave(a.Name, a.LeftOut)
 			continue
 		}
 		r.add(a.Name, fmt.Sprintf("SHA-256 %.16s", a.Hash), a.Err, advice)

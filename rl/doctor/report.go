@@ -65,6 +65,9 @@ func (r *Report) add(name, detail string, err error, advice string) {
 	r.Checks = append(r.Checks, c)
 }
 
+// leave notes a check that is not made.
+func (r *Report) leave(name, why string) { r.LeftOut = append(r.LeftOut, name+" ("+why+")") }
+
 // Failed is the number of checks that failed.
 func (r *Report) Failed() int {
 	n := 0

@@ -28,3 +28,23 @@ func TestReceiptVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftOut: with matrix cores, finite differences alone are left out, and the report says
+// so and why.
+func TestLeftOut(t *testing.T) {
+	for tier, want := range map[gpu.Tier]int{gpu.TierWide: 0, gpu.TierMatrix: 1, gpu.TierMatrix8: 1} {
+		r := newReport("dev")
+		for _, s := range allSteps() {
+			if why := s.leftOut(false, false, false, tier); why != "" {
+				r.leave(s.name, why)
+			}
+		}
+		var out bytes.Buffer
+		if err := r.finish().Print(&out); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "not checked: "); n != want || n > 0 && !strings.Contains(out.String(), "not checked: gradients (finite differences") {
+			t.Errorf("%s: %q", tier, out.String())
+		}
+	}
+}

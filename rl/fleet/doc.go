@@ -23,7 +23,9 @@
 // all workers in mode [Draft], the ids alone are used, as drafts: the trainer checks every
 // draw, replaces the first that is another and samples the rest. The run then has the bytes
 // of one machine whatever the workers are. A worker whose tokens differ has other weights or
-// does not work, and is refused.
+// does not work, and is refused. One of another numerics version, as with matrix cores, differs
+// without being wrong: whoever opens workers or lets them in refuses it before that, with the
+// reason.
 //
 // A worker whose result is wrong is refused: its results are dropped, and the carrier gives
 // it nothing more. What it answered before and nobody checked is checked now if the policy

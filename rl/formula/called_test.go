@@ -115,7 +115,8 @@ func TestDefaults(t *testing.T) {
 		text.Parts = map[string]string{"f": f}
 		return Compile(text, d.facts)
 	}
-	for f, want := range map[string][]float64{"over(4)": {1, 1.5, 1.5}, "over(4, 3)": {0.5, 0.5, 0.5}, "over(4, 3, 4)": {0.25, 0.25, 0.25}} {
+	for f, want := range map[string][]float64{"over(4)": {1, 1.5, 1.5}, "over(4, 3)": {0.5, 0.5, 0.5}, "over(4, 3, 4)": {0.25, 0.25, 0.25},
+		"over(over(4, 0), 1, over(6, 2))": {0.5, 0.5, 0.5}} {
 		p, err := compile(f)
 		if err != nil {
 			t.Fatal(err)
@@ -132,6 +133,10 @@ func TestDefaults(t *testing.T) {
 		if _, err := compile(f); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", f, err, want)
 		}
+	}
+	text.Library = map[string]string{"one(x)": "other(x) + 1", "other(x)": "one(one(x))"}
+	if _, err := compile("one(1)"); err == nil || !strings.Contains(err.Error(), "is defined in terms of itself") {
+		t.Errorf("%v", err)
 	}
 	text.Library = map[string]string{"f(x = 1, y)": "x"}
 	if _, err := compile("1"); err == nil || !strings.Contains(err.Error(), "y has no default, but an argument before it has one") {

@@ -358,6 +358,9 @@ func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
 	if instead := absent[n.name]; instead != "" {
 		return c.fail(s, n.at, "there is no %s: %s", n.name, instead)
 	}
+	if slices.ContainsFunc(s.part.locals, func(l definition) bool { return l.name == n.name && l.at > n.at }) {
+		return c.fail(s, n.at, "%s has no value here: a formula is read from its beginning on; move %s = ... before this place", n.name, n.name)
+	}
 	slices.Sort(known)
 	c.fail(s, n.at, "unknown %s %s", what, n.name)
 	c.faults[len(c.faults)-1].Near = nearest(n.name, known)
@@ -403,8 +406,6 @@ func (c *compiler) call(s *scope, n *node) int {
 		if !slices.Contains(c.order, d.name) {
 			c.order = append(c.order, d.name)
 		}
-		d.state = entered
-		defer func() { d.state = done }()
 		return c.expandPart(s, n, d)
 	}
 	if f, ok := c.fact(n.name); ok && f.Takes != nil {
@@ -459,7 +460,9 @@ func (c *compiler) expandPart(s *scope, n *node, d *part) int {
 	if !c.bind(s, &full, d.params, inner) {
 		return -1
 	}
+	d.state = entered // what it is called with was compiled before: standard(standard(x)) is no recursion
 	result := c.body(d, inner)
+	d.state = done
 	if c.library[d.name] && len(c.faults) > before {
 		first := c.faults[before]
 		c.faults = append(c.faults[:before], errorAt(s.part.name, s.part.text, n.at, "%s: %s", d.usage, first.Text))

@@ -100,7 +100,10 @@ func parse(part, text string) (locals []definition, result *node, err *Error) {
 		locals = append(locals, d)
 	}
 	p.take(";")
-	if p.next.kind != endToken {
+	switch {
+	case p.next.text == "if":
+		p.fail(p.next.at, "if stands before what it chooses from; write if(condition, x, y)")
+	case p.next.kind != endToken:
 		p.fail(p.next.at, "unexpected %s; accepted: an operator, or the end of the formula", p.found())
 	}
 	return locals, result, nil

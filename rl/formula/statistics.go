@@ -59,6 +59,9 @@ func (c *compiler) statistic(s *scope, n *node, sc statScope, name string) int {
 		if k = rest[0]; c.ops[k].level > sc.to {
 			return c.fail(s, n.args[1].at, "%s takes %s here, found %s", n.name, sc.to.each(), c.ops[k].level.each())
 		}
+		if o := &c.ops[k]; name == "quantile" && o.kind == literalOp && !(o.value >= 0 && o.value <= 1) {
+			return c.fail(s, n.args[1].at, "%s of %v; accepted: from 0, the least, to 1, the greatest, such as 0.8", n.name, o.value)
+		}
 		rest = rest[1:]
 	}
 	if len(rest) > 0 {

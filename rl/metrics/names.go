@@ -29,6 +29,10 @@ var table = []Metric{
 		"May fall with preference/rejected, as long as it falls more slowly. A fast fall means that good completions become unlikely too."},
 	{"preference/rejected", "", "implicit reward of the worse completions",
 		"Should fall below preference/chosen."},
+	{"preference/chosen_nats", "nats", "log-prob of the better completions, summed over their tokens; absent where the loss has no reference",
+		"A fall here while preference/margin rises is displacement: the probability goes to neither of the pair (arXiv 2410.08847). The preset mpo, or a smaller rate, holds it."},
+	{"preference/rejected_nats", "nats", "the same of the worse completions",
+		"Falls, as it should; faster than preference/chosen_nats."},
 
 	{"reward/mean", "", "mean reward of the step's scored completions",
 		"Should rise. It is noisy, so judge it over tens of steps."},

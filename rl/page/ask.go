@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"net/url"
 	"strconv"
@@ -174,32 +175,22 @@ func (r *Runs) describe() []Run {
 // pause between two looks at the files.
 const pause = 500 * time.Millisecond
 
-// News is that a file of a run has changed. A run that is new has the file "".
-type News struct {
-	File string `json:"file"`
-	Run  string `json:"run"`
-	Size int64  `json:"size"` // bytes
-}
-
-// Watch tells which files have changed until the context ends or told fails. After each
-// look at the files it tells an empty News.
-func (r *Runs) Watch(ctx context.Context, told func(News) error) error {
-	seen := map[string]map[string]int64{}
+// Watch tells after each look at the files which runs have changed since the look before,
+// if only by their state: all at first, then mostly none. It ends with the context or when
+// told fails.
+func (r *Runs) Watch(ctx context.Context, told func([]Run) error) error {
+	seen := map[string]Run{}
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
-	for first := true; ; first = false {
+	for {
+		var changed []Run
 		for _, d := range r.describe() {
-			for _, n := range changes(d, seen[d.ID]) {
-				if first {
-					continue
-				}
-				if err := told(n); err != nil {
-					return err
-				}
+			if was, known := seen[d.ID]; !known || d.State != was.State || !maps.Equal(d.Files, was.Files) {
+				changed = append(changed, d)
 			}
-			seen[d.ID] = d.Files
+			seen[d.ID] = d
 		}
-		if err := told(News{}); err != nil {
+		if err := told(changed); err != nil {
 			return err
 		}
 		select {
@@ -208,18 +199,4 @@ func (r *Runs) Watch(ctx context.Context, told func(News) error) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// changes of a run since its files had other sizes; nil: it is new.
-func changes(d Run, seen map[string]int64) (list []News) {
-	if seen == nil {
-		list = append(list, News{Run: d.ID})
-	}
-	for _, name := range Files {
-		size, there := d.Files[name]
-		if was, known := seen[name]; there != known || size != was {
-			list = append(list, News{Run: d.ID, File: name, Size: size})
-		}
-	}
-	return list
 }

@@ -312,7 +312,7 @@ func TestReloads(t *testing.T) {
     await new Promise((done) => setTimeout(done, 20)); // so that the second is asked before the first is read
     return answer;
   };
-  await Promise.all([R.reload([run.id]), R.reload([run.id])]);
+  await Promise.all([R.reload(), R.reload()]);
   R.fetch = fetched;
   const both = (name) => [run[name].length, want[name].length];
   return { Rows: both("rows"), Timing: both("timing"), Evaluations: both("evaluations") };

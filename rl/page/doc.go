@@ -19,7 +19,7 @@
 //
 //	GET /runs.json                    runs, with the sizes of their files
 //	GET /metrics.json                 the table of package metrics
-//	GET /events                       text/event-stream: {"run","file","size"}
+//	GET /events                       text/event-stream: runs that have changed, as in runs.json
 //	GET /run/ID/FILE                  a file of a run, by range; those in Files alone
 //	GET /run/ID/steps.json?from=N     the index from its N-th entry on; file=tokens.jsonl: of tokens
 //	GET /run/ID/search.json?q=TEXT    completions that hold a text; see [Query]

@@ -73,15 +73,15 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// events tells a browser which files have changed, until it goes away.
+// events tells a browser which runs have changed, until it goes away.
 func (r *Runs) events(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	fmt.Fprint(w, ": ready\n\n")
-	r.Watch(q.Context(), func(n News) error {
-		if n.Run != "" {
-			line, err := json.Marshal(n)
-			if err != nil { // two texts and a number always encode
+	r.Watch(q.Context(), func(changed []Run) error {
+		if len(changed) > 0 {
+			line, err := json.Marshal(changed)
+			if err != nil { // texts and numbers always encode
 				panic(err)
 			}
 			fmt.Fprintf(w, "data: %s\n\n", line)

@@ -2,9 +2,11 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -36,26 +38,36 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestWatch: a file that has grown is told, and nothing of the files that were there.
+// TestWatch: all runs are told at first, then one whose file has grown, and one that is new.
 func TestWatch(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, "recipe.toml", "")
-	runs, err := Open(dir)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "still"), "recipe.toml", "")
+	write(t, filepath.Join(root, "run"), "recipe.toml", "")
+	runs, err := Open(root)
 	must(t, err)
-	looks, ended := 0, errors.New("enough")
-	err = runs.Watch(t.Context(), func(n News) error {
-		if n == (News{}) {
-			looks++
-			write(t, dir, "metrics.jsonl", "{}\n")
-			return nil
+	var looks [][]string
+	ended := errors.New("enough")
+	err = runs.Watch(t.Context(), func(changed []Run) error {
+		var told []string
+		for _, d := range changed {
+			told = append(told, fmt.Sprintf("%s %s %d", d.ID, d.State, d.Files["metrics.jsonl"]))
 		}
-		if looks != 1 || n != (News{"metrics.jsonl", "run", 3}) {
-			t.Errorf("after look %d: %+v", looks, n)
+		looks = append(looks, told)
+		switch len(looks) {
+		case 1:
+			write(t, filepath.Join(root, "run"), "metrics.jsonl", "{}\n")
+		case 3:
+			write(t, filepath.Join(root, "new"), "recipe.toml", "")
+		case 4:
+			return ended
 		}
-		return ended
+		return nil
 	})
 	if err != ended {
 		t.Errorf("it ends with %v", err)
+	}
+	if want := [][]string{{"run stopped 0", "still stopped 0"}, {"run running 3"}, nil, {"new stopped 0"}}; !reflect.DeepEqual(looks, want) {
+		t.Errorf("it tells %q, want %q", looks, want)
 	}
 }
 

@@ -217,8 +217,21 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	for _, name := range a.Idle() {
 		if _, own := table[name]; own && !loose(name) {
 			p := at.With(name)
+			if i := slices.IndexFunc(s.facts(), func(f formula.Fact) bool { return f.Name == name }); i >= 0 {
+				d.Fail(p, "%s: %s is a fact (%s), which no formula takes the place of; choose another name", d.Name(p), name, s.facts()[i].Meaning)
+				continue
+			}
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}, ""))
 		}
+	}
+	if !a.Learns() {
+		p := at.With("loss")
+		for _, name := range []string{"policy", "preset"} {
+			if _, own := table[p[len(p)-1]]; !own {
+				p = at.With(name)
+			}
+		}
+		d.Fail(p, "%s: the loss reads none of logp, entropy, uniform_logp and value, so it has no gradient; write one that does, such as policy = \"reinforce\"", d.Name(p))
 	}
 	if s.Optimizer.ValueLR > 0 && !slices.Contains(a.Needs(), "value") {
 		p := settings.Path(at[:len(at)-1]).With("optimizer").With("value_lr")

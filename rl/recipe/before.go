@@ -359,5 +359,9 @@ func (d decoder) beforeFaults(err error, at settings.Path) {
 	}
 	p, inside := pathOf(fault.Part, at), *fault
 	inside.Part = ""
-	d.Fail(p, "%s: %v", d.Name(p), &inside)
+	known := ""
+	if inside.Near == "" && strings.HasPrefix(inside.Text, "unknown name") {
+		known = "; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME, prompt_tokens, seen, solved, last_solved, steps_since"
+	}
+	d.Fail(p, "%s: %v%s", d.Name(p), &inside, known)
 }

@@ -115,6 +115,9 @@ func TestRoundTrip(t *testing.T) {
 				s.Optimizer.Rule, s.Optimizer.Betas[1] = "amsgrad", r.Float64()
 			}
 			s.Name = fmt.Sprintf("s-%d", i)
+			if s.SFT.Show == "" {
+				s.SFT.ShowShare = stageDefaults(s.Kind).ShowShare
+			}
 			if s.Kind == KindRL {
 				m, err := algo.LoadMethod(names[r.IntN(len(names))])
 				if err != nil {
@@ -305,6 +308,14 @@ var faults = []struct{ name, old, new, want string }{
 	{"number above its largest", "[stage.algorithm]", "numbers = {group_size = \"8*step\"}\n[stage.algorithm]", "numbers.group_size is 16; accepted: at most group_size = 8, which has the largest"},
 	{"number that is not whole", "[stage.algorithm]", "numbers = {group_size = \"8/step\"}\n[stage.algorithm]", "numbers.group_size is 1.6; accepted: a whole number from 1 to 65536"},
 	{"unknown number", "[stage.algorithm]", "numbers = {lrr = \"1\"}\n[stage.algorithm]", "FILE:35:12: unknown key stage.rl.numbers.lrr; did you mean lr?"},
+	{"table of a stage at the top", "[[stage]]\nname = \"warm-up\"", "[sampling]\ntop_k = 3\n[[stage]]\nname = \"warm-up\"", "FILE:21:2: sampling belongs to a stage: write [stage.sampling] below a [[stage]]"},
+	{"key of a stage at the top", "seed = 1", "seed = 1\nsteps = 3", "FILE:3:1: steps belongs to a stage: write steps = ... below a [[stage]]"},
+	{"no kind beside other stages", "kind = \"rl\"", "", "stage 1 has no kind; accepted: sft, preference, rl, eval; one that changes a stage of base has its name: warm-up"},
+	{"a fact in place of a formula", "clip_high = 0.28", "clip_high = 0.28\nreward = \"2*task\"", "FILE:38:1: stage.rl.algorithm.reward: reward is a fact (the stage's reward; of rows of data 1 for a better or good completion and 0 for a worse or bad one), which no formula takes the place of; choose another name"},
+	{"text without quotes", "preset = \"grpo\"", "preset = grpo", "FILE:36:10: expected value but found \"grpo\" instead; text stands in quotes"},
+	{"no gradient", "clip_high = 0.28", "policy = \"grpo\"", "FILE:38:1: stage.rl.algorithm.loss: the loss reads none of logp, entropy, uniform_logp and value, so it has no gradient; write one that does, such as policy = \"reinforce\""},
+	{"a curriculum by the reward", "[stage.algorithm]", "curriculum = {pool = 9, weight = \"reward\"}\n[stage.algorithm]", "FILE:35:25: stage.rl.curriculum.weight: column 1: unknown name reward; known before sampling: step, steps, progress, chance, states and, of a prompt, row.NAME"},
+	{"share of hints without a hint", "batch_size = 32", "show_share = 0.5", "FILE:24:1: stage.warm-up.show_share = 0.5 would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out"},
 	{"second chance without a way", "[stage.algorithm]", "second_chance = {when = \"group_max(reward) == 0\"}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when goes with one of show, prefix, rows and again; found 0 of them"},
 	{"second chance without a condition", "[stage.algorithm]", "second_chance = {again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.again goes with when"},
 	{"second chance of completions", "[stage.algorithm]", "second_chance = {when = \"reward == 0\", again = 1.2}\n[stage.algorithm]", "FILE:35:18: stage.rl.second_chance.when: one value for each completion where one for each group is wanted"},
@@ -369,7 +380,7 @@ func TestErrors(t *testing.T) {
 func TestAllErrorsAtOnce(t *testing.T) {
 	_, err := Parse("r.toml", "sed = 1\n[model]\npath = 3\n[task]\nname = \"countdown\"\neval_samples = 0\n[[stage]]\nkind = \"rl\"\nstep = 3\n", nil)
 	want := "invalid recipe: r.toml:1:1: unknown key sed; did you mean seed?\n" +
-		"r.toml:3:1: model.path = 3 is a whole number; accepted: a string in quotes\n" +
+		"r.toml:3:1: model.path = 3 is a whole number; accepted: text in quotes\n" +
 		"r.toml:6:1: task.eval_samples = 0 is out of range; accepted: a whole number from 1 to 4096\n" +
 		"r.toml:9:1: unknown key stage.rl.step; did you mean steps?"
 	if err == nil || err.Error() != want {

@@ -26,7 +26,7 @@ type decoder struct {
 // shows.
 func (d decoder) recipe() *Recipe {
 	r := defaults()
-	d.Decode(&r, d.Tree(), nil, "stage", "task", "model")
+	d.Decode(&r, d.Tree(), nil, append(d.misplaced(&r), "stage", "task", "model")...)
 	if r.Base != "" {
 		d.Fail(settings.Path{"base"}, "base = %q: what a recipe begins from cannot be changed by an override", r.Base)
 	}
@@ -35,6 +35,27 @@ func (d decoder) recipe() *Recipe {
 	d.stageList(&r)
 	d.teaching(&r)
 	return &r
+}
+
+// misplaced are the keys of a stage that stand outside of all stages.
+func (d decoder) misplaced(r *Recipe) []string {
+	has := func(fields []settings.Field, key string) bool {
+		return slices.ContainsFunc(fields, func(f settings.Field) bool { return f.Key == key })
+	}
+	var found []string
+	own, ofStage := settings.Fields(r), settings.Fields(&Stage{})
+	for _, key := range slices.Sorted(maps.Keys(d.Tree())) {
+		if has(own, key) || !has(ofStage, key) {
+			continue
+		}
+		form := key + " = ..."
+		if _, table := d.Tree()[key].(map[string]any); table {
+			form = "[stage." + key + "]"
+		}
+		d.Fail(settings.Path{key}, "%s belongs to a stage: write %s below a [[stage]]", key, form)
+		found = append(found, key)
+	}
+	return found
 }
 
 // sub is the table at a key of the tree; nil, with a fault, if it is not there
@@ -213,7 +234,11 @@ func (d decoder) stageList(r *Recipe) {
 		kind, _ := t["kind"].(string)
 		if !slices.Contains(kinds, kind) {
 			if _, there := t["kind"]; !there {
-				d.Fail(at, "stage %d has no kind; accepted: %s", i, strings.Join(kinds, ", "))
+				others := ""
+				if len(names) > 0 {
+					others = "; one that changes a stage of base has its name: " + strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+				}
+				d.Fail(at, "stage %d has no kind; accepted: %s%s", i, strings.Join(kinds, ", "), others)
 				continue
 			}
 			kind = "" // the field's own check reports it
@@ -310,6 +335,10 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not a number alone", s.Name)
+	}
+	if s.Kind == KindSFT && s.SFT.Show == "" && s.SFT.ShowShare != stageDefaults(KindSFT).ShowShare { // a resolved recipe has the default
+		p := at.With("show_share")
+		d.Fail(p, "%s = %v would do nothing without show: add show, such as show = \"{answer} {question}\", or leave show_share out", d.Name(p), s.SFT.ShowShare)
 	}
 	known := task.Settings != nil || task.FromData()
 	if s.Kind == KindRL && s.Sampling.MaxCompletionTokens == 0 && known {

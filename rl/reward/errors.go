@@ -47,5 +47,9 @@ func fromFormula(err error) Errors {
 	if placed.Part == rewardPart {
 		placed.Part = "" // who tells of the error names the key
 	}
-	return Errors{{Verifier: -1, Text: placed.Error()}}
+	text := placed.Error()
+	if placed.Near == "" && strings.HasPrefix(placed.Text, "unknown name") {
+		text += "; a verifier is declared with [[stage.verifier]], and rlzero formulas lists all else"
+	}
+	return Errors{{Verifier: -1, Text: text}}
 }

@@ -46,7 +46,8 @@ func tinyRun(t *testing.T, overrides ...string) (weights []byte, metrics map[str
 func TestEveryMethodTrains(t *testing.T) {
 	beside := map[string][]string{
 		"passk": {"stage.rl.algorithm.pass_k=2"},                // of 4 completions 4 are right or one is not: always the same
-		"otb":   {"stage.rl.algorithm.otb_weight=1 - exp(old)"}, // as the refusal of the method itself says
+		"otb":   {"stage.rl.algorithm.otb_weight=1 - exp(old)"}, // as the method itself says, and the next
+		"wpo":   {"stage.rl.algorithm.pair_weight=stop(exp(group_sum(mean(logp))))"},
 	}
 	still, _ := tinyRun(t, "stage.rl.optimizer.lr=0")
 	for _, name := range algo.MethodNames() {

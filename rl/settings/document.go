@@ -57,7 +57,11 @@ func Parse(file, text string) (*Document, error) {
 	if _, err := toml.Decode(text, &d.tree); err != nil {
 		var parse toml.ParseError
 		if errors.As(err, &parse) {
-			return nil, fmt.Errorf("%s:%d:%d: %s", file, parse.Position.Line, parse.Position.Col, parse.Message)
+			quoted := ""
+			if strings.HasPrefix(parse.Message, "expected value but found") {
+				quoted = "; text stands in quotes"
+			}
+			return nil, fmt.Errorf("%s:%d:%d: %s%s", file, parse.Position.Line, parse.Position.Col, parse.Message, quoted)
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -162,7 +162,7 @@ func (f Field) accepted(t reflect.Type) string {
 		if f.Choice != nil {
 			return "one of " + strings.Join(f.Choice, ", ")
 		}
-		return "a string in quotes"
+		return "text in quotes"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Uint64:

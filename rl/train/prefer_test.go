@@ -285,7 +285,7 @@ func TestKTO(t *testing.T) {
 // two alike.
 func TestPreferenceMethods(t *testing.T) {
 	rows, seen := rowsOf(t, pairs...), map[float64]string{}
-	for _, name := range []string{"apo_down", "apo_zero", "bco_pair", "cpo", "discopop", "dpo", "dpo_robust", "exo", "ipo", "kto", "nca", "orpo", "simpo", "slic", "sppo", "unlikelihood"} {
+	for _, name := range []string{"apo_down", "apo_zero", "bco_pair", "cpo", "discopop", "dpo", "dpo_norm", "dpo_robust", "exo", "ipo", "kto", "mpo", "nca", "orpo", "simpo", "slic", "sppo", "unlikelihood"} {
 		smooth := map[string]string{"dpo_robust": "smooth = 0.1\n", "exo": "smooth = 0.1\n"}[name]
 		s := preferenceOn(t, rows, fmt.Sprintf("[stage.algorithm]\npreset = %q\n%s[stage.optimizer]\nlr = 1e-2\nwarmup_steps = 0\n", name, smooth))
 		var last float64

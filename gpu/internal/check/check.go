@@ -24,6 +24,16 @@ func Kernels(names []string) error {
 	return nil
 }
 
+// NoTier is the error about a tier that a device was asked for and does not have, with the
+// reason and the tiers that it does have.
+func NoTier(asked, why string, offers ...gpu.Tier) error {
+	names := make([]string, len(offers))
+	for i, tier := range offers {
+		names[i] = string(tier)
+	}
+	return fmt.Errorf("no tier %q, which --tier or RLZERO_TIER asks for: %s; this device offers %s", asked, why, strings.Join(names, ", "))
+}
+
 // Ops returns an error that names the first op that breaks its kernel's
 // contract or a limit of the device. live tells whether a buffer was made by
 // the device and not freed.

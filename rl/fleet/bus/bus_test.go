@@ -103,7 +103,7 @@ type site struct {
 	run   *trainer
 }
 
-var card = Card{Release: "1.0", System: "linux/amd64", Device: "paper", Arithmetic: "paper", Drafts: true}
+var card = Card{Release: "1.0", System: "linux/amd64", Device: "paper", Arithmetic: "paper", Numerics: "2", Drafts: true}
 
 // begin opens a hub and serves a run of it.
 func begin(t *testing.T, o Options, mode fleet.Mode) *site {
@@ -364,7 +364,8 @@ func TestUnfit(t *testing.T) {
 	t.Parallel()
 	s := begin(t, Options{Listen: anyPort}, fleet.Exact)
 	for want, change := range map[string]func(*Card){
-		"is rlzero 2.0, and the trainer is rlzero 1.0": func(c *Card) { c.Release = "2.0" },
+		"is rlzero 2.0, and the trainer is rlzero 1.0":                func(c *Card) { c.Release = "2.0" },
+		"computes by numerics version 2-mma16, and the trainer by 2:": func(c *Card) { c.Numerics = "2-mma16" },
 	} {
 		other := card
 		change(&other)

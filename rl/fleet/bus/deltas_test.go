@@ -19,7 +19,7 @@ func TestDeltas(t *testing.T) {
 	s, key, _, _ := guarded(t)
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public()}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true}`)); err != nil {
+	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 0))

@@ -357,6 +357,8 @@ func (h *Hub) unfit(key string, c Card) string {
 		return "this worker can neither draft nor verify: this machine has none of the engines that its verifiers need"
 	case c.Release != own.Release:
 		return fmt.Sprintf("this worker is rlzero %s, and the trainer is rlzero %s: install the trainer's release", c.Release, own.Release)
+	case c.Drafts && c.Numerics != own.Numerics:
+		return fmt.Sprintf("this worker computes by numerics version %s, and the trainer by %s: start one of them with another --tier", c.Numerics, own.Numerics)
 	case h.opt.Mode == fleet.Draft && !c.Drafts:
 		return "this worker only verifies, and this trainer only has drafts drawn: start the trainer with --workers-mode exact"
 	}

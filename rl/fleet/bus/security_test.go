@@ -148,7 +148,7 @@ func TestResults(t *testing.T) {
 	c := &client{nc: nc, place: s.place, name: a.Public()}
 	hello := func() {
 		t.Helper()
-		if _, err := c.ask(t.Context(), verbHello, []byte(`{"release":"1.0","drafts":true}`), replyWait); err != nil {
+		if _, err := c.ask(t.Context(), verbHello, []byte(`{"release":"1.0","numerics":"2","drafts":true}`), replyWait); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestLengths(t *testing.T) {
 	s.Serve(make([]byte, 2*partBytes))
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public()}
-	id, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true,"system":"linux/amd64","arithmetic":"paper"}`))
+	id, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true,"system":"linux/amd64","arithmetic":"paper","numerics":"2"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

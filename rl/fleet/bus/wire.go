@@ -98,6 +98,7 @@ type Card struct {
 	System     string `json:"system"`     // such as linux/amd64
 	Device     string `json:"device"`     // for people
 	Arithmetic string `json:"arithmetic"` // devices with equal texts compute equal bits
+	Numerics   string `json:"numerics"`   // version of the arithmetic: one that drafts has the trainer's
 
 	Drafts   bool              `json:"drafts"`             // it draws completions
 	Verifies map[string]string `json:"verifies,omitempty"` // by verifier, the engine that it judges by, see package verdict

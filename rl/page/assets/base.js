@@ -17,6 +17,24 @@ R.h = function (tag, attributes, ...children) {
 };
 R.svgTags = new Set(["svg", "g", "path", "circle", "rect", "line", "text", "title"]);
 
+// renew makes an element equal to another of its kind, and touches what differs alone: what is
+// focused, opened or selected stays so. Handlers stay those of the element.
+R.renew = function (was, is) {
+  if (is.show) { was.show(is.spec); return; } // a chart
+  if (was.isEqualNode(is)) return;
+  for (const { name, value } of is.attributes) if (was.getAttribute(name) !== value) was.setAttribute(name, value);
+  for (const { name } of [...was.attributes]) if (!is.hasAttribute(name) && name !== "open") was.removeAttribute(name);
+  const old = [...was.childNodes], now = [...is.childNodes];
+  for (const o of old.slice(now.length)) o.remove();
+  now.forEach((n, i) => {
+    const o = old[i];
+    if (!o) was.append(n);
+    else if (o.nodeName !== n.nodeName || !o.show !== !n.show) o.replaceWith(n);
+    else if (n.nodeType === Node.ELEMENT_NODE) R.renew(o, n);
+    else if (o.data !== n.data) o.data = n.data;
+  });
+};
+
 // Marks that would turn the order of a text round are shown as U+FFFD (Unicode TR 9).
 R.plain = (text) => String(text).replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g, "\ufffd");
 R.clip = (text, n) => (text.length > n ? text.slice(0, n) + "…" : text);
@@ -28,9 +46,9 @@ R.number = function (v) {
   if (!R.finite(v)) return "–";
   const a = Math.abs(v);
   if (a !== 0 && (a < 1e-3 || a >= 1e6)) return v.toExponential(1).replace("e+", "e").replace("-", "−");
-  const digits = a >= 100 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : 3;
-  return v.toLocaleString("en", { maximumFractionDigits: digits }).replace("-", "−");
+  return digits[a >= 100 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : 3].format(v).replace("-", "−");
 };
+const digits = [0, 1, 2, 3].map((n) => new Intl.NumberFormat("en", { maximumFractionDigits: n })); // to make one takes longer than to use it
 R.percent = (v) => (R.finite(v) ? (100 * v).toFixed(1) + " %" : "–");
 R.signed = (v, text) => (v > 0 ? "+" : "") + text(v);
 R.seconds = function (s) {

@@ -40,6 +40,9 @@ R.Run = class {
     this.columns = new Map();
   }
 
+  // is: it has been read as it is described.
+  is(d) { return this.state === d.state && JSON.stringify(this.sizes) === JSON.stringify(d.files); }
+
   // refresh reads what is new of the small files.
   async refresh() {
     await Promise.all([
@@ -47,8 +50,8 @@ R.Run = class {
       this.log("timing.jsonl", (o) => addRow(this.timing, o), () => { this.timing = []; }),
       this.log("alerts.jsonl", (o) => this.alerts.push(o), () => { this.alerts = []; }),
       this.log("evaluations.jsonl", (o) => this.evaluations.push(o), () => { this.evaluations = []; }),
-      this.text("recipe.toml").then((t) => { if (t) { this.recipe = t; this.facts = recipeFacts(t); } }),
-      this.text("receipt.json").then((t) => {
+      this.whole("recipe.toml", (t) => { if (t) { this.recipe = t; this.facts = recipeFacts(t); } }),
+      this.whole("receipt.json", (t) => {
         this.receipt = null;
         eachLine(t.replace(/\n/g, " "), (o) => { this.receipt = o; }, () => { this.bad["receipt.json"] = 1; });
       }),
@@ -57,10 +60,13 @@ R.Run = class {
     this.version++;
   }
 
-  async text(file) {
-    if (R.inline) return R.inline.files[this.id][file] || "";
-    if (this.sizes[file] == null) return "";
-    return decoder.decode(await R.source.bytes(this.id, file, 0, null));
+  // whole takes the text of a file that is new, or has another size than when it was read.
+  async whole(file, take) {
+    const size = R.inline ? 1 : this.sizes[file];
+    if (size === this.read[file]) return;
+    const text = size == null ? "" : decoder.decode(await R.source.bytes(this.id, file, 0, null));
+    this.read[file] = size;
+    take(text);
   }
 
   // log parses the new whole lines of a log; a file that became shorter is read anew.
@@ -258,40 +264,53 @@ function recipeFacts(text) {
   return f;
 }
 
-// start loads all runs and follows them; changed is called when something is new.
+// start loads all runs and follows them; changed draws those that are new or have changed.
 R.start = async function (changed) {
   R.metrics = await R.source.table();
   await R.reload();
   if (R.inline) return;
-  let timer = 0, last = -Infinity;
-  const dirty = new Set();
-  R.events(({ run, file, size }) => {
-    const r = R.runs.get(run);
-    dirty.add(run);
-    if (r && file) r.sizes[file] = size;
-    if (timer) return;
-    // What belongs together is drawn together, and no oftener than every second: a page beside
-    // a run of four steps a second would take the processor from it.
-    timer = setTimeout(async () => {
-      const ids = [...dirty];
-      dirty.clear();
+  const news = new Map();
+  let timer = 0, last = -Infinity, took = 0;
+  // What belongs together is drawn together, and then not for a while: a page that followed
+  // each step of a run would take the processor from it. One that nobody sees waits.
+  const follow = () => {
+    const pause = Math.max(PAUSE, Math.min(20 * took, LONGEST));
+    if (!timer && news.size && !document.hidden) timer = setTimeout(draw, Math.max(150, last + pause - performance.now()));
+  };
+  const draw = async () => {
+    const list = [...news.values()];
+    news.clear();
+    last = performance.now();
+    try {
+      await R.take(list);
+      await changed(list.map((d) => d.id));
+      took = performance.now() - last;
+    } finally {
       timer = 0;
-      last = performance.now();
-      await R.reload(ids);
-      changed(ids);
-    }, Math.max(150, last + 1000 - performance.now()));
+      follow();
+    }
+  };
+  R.events((list) => {
+    for (const d of list) if (!R.runs.has(d.id) || !R.runs.get(d.id).is(d)) news.set(d.id, d);
+    follow();
   });
+  document.addEventListener("visibilitychange", follow);
 };
-// reload reads what is new of some runs; of all, if none are named. One begins when the last
-// has ended: two at once would read the same lines.
-let reloading = Promise.resolve();
-R.reload = (ids) => (reloading = reloading.catch(() => {}).then(() => readNew(ids)));
-async function readNew(ids) {
-  for (const d of await R.source.runs()) {
+// From one drawing to the next, ms: a step is seen within two seconds, and a screen that takes
+// long to draw, as the curves of a long run do, is drawn less often.
+const PAUSE = 1750, LONGEST = 5000;
+
+// take reads what is new of runs, as the server describes them. One begins when the last has
+// ended: two at once would read the same lines.
+let taking = Promise.resolve();
+R.take = (list) => (taking = taking.catch(() => {}).then(() => takeNew(list)));
+async function takeNew(list) {
+  for (const d of list) {
     let r = R.runs.get(d.id);
-    if (!r) R.runs.set(d.id, r = new R.Run(d));
-    else if (!ids || ids.includes(d.id)) Object.assign(r, { state: d.state, sizes: d.files });
-    else continue;
+    if (r) Object.assign(r, { state: d.state, sizes: d.files });
+    else R.runs.set(d.id, r = new R.Run(d));
     await r.refresh();
   }
 }
+// reload takes all runs.
+R.reload = async () => R.take(await R.source.runs());

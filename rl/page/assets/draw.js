@@ -5,25 +5,52 @@
 // R.chart is a figure. spec: {title, unit, share, log, height, hero, stack, from, to, along, text, lines, marks}; a line is
 // {label, cls, x, y, stage?, lo?, hi?, dots?, ghost?, band?}. x is steps, or what along says, ascending.
 // A figure that has lines of one value alone says so as a number.
-R.chart = function (spec) {
-  const lines = spec.lines.filter((l) => l.y.some(R.finite));
-  const out = R.h("output", {});
-  const holder = R.h("div", { class: "plot" });
-  const fig = R.h("figure", { class: spec.hero ? "hero" : "" }, R.h("figcaption", {}, R.h(spec.hero ? "h2" : "h3", {}, spec.title), out), holder);
-  if (!lines.length) return null;
-  const logged = spec.log && R.range(lines.flatMap((l) => l.y), spec.share, spec.log).log;
-  const caption = () => { out.textContent = [spec.caption || spec.unit, logged ? "log scale" : ""].filter(Boolean).join(", "); };
-  caption();
-  const draw = () => {
-    const width = holder.clientWidth;
-    if (width > 0) holder.replaceChildren(plot({ ...spec, lines }, width, spec.height || (spec.hero ? Math.min(380, Math.max(240, width * 0.46)) : HEIGHT), out, caption));
+R.chart = function (wanted) {
+  const holder = R.h("div", { class: "plot" }), out = R.h("output", {}), title = R.h(wanted.hero ? "h2" : "h3", {});
+  const fig = R.h("figure", { class: wanted.hero ? "hero" : "" }, R.h("figcaption", {}, title, out), holder);
+  let width = 0, drawing = null, at = null;
+  const say = () => {
+    if (at != null && drawing) { out.replaceChildren(...point(drawing, at)); return; }
+    const logged = fig.spec.log && R.range(fig.spec.lines.flatMap((l) => l.y), fig.spec.share, fig.spec.log).log;
+    reword(out, [fig.spec.caption || fig.spec.unit, logged ? "log scale" : ""].filter(Boolean).join(", "));
   };
-  new ResizeObserver(draw).observe(holder);
+  const draw = () => {
+    if (width > 0) {
+      drawing = plot(fig.spec, width, fig.spec.height || (fig.spec.hero ? Math.min(380, Math.max(240, width * 0.46)) : HEIGHT));
+      holder.replaceChildren(drawing.svg);
+    }
+    say();
+  };
+  fig.fit = (wide) => {
+    if (wide === width) return;
+    width = wide;
+    draw();
+  };
+  // show draws another figure in the place of this one.
+  fig.show = (spec) => {
+    fig.spec = { ...spec, lines: spec.lines.filter((l) => l.y.some(R.finite)) };
+    reword(title, spec.title);
+    draw();
+  };
+  if (!wanted.lines.some((l) => l.y.some(R.finite))) return null;
+  fig.show(wanted);
+  holder.addEventListener("pointermove", (e) => {
+    const { svg, box, from, to } = drawing, r = svg.getBoundingClientRect();
+    at = Math.max(from, Math.min(to, Math.round(from + (((e.clientX - r.left) * (width / r.width) - box.x0) / (box.x1 - box.x0)) * (to - from))));
+    say();
+  });
+  holder.addEventListener("pointerleave", () => { at = null; drawing.svg.lastChild.setAttribute("d", ""); say(); });
+  widths.observe(holder);
   return fig;
 };
+// The observer says how wide charts are: to ask would lay the page out anew for each of them.
+const widths = new ResizeObserver((list) => { for (const { target, contentRect } of list) target.parentElement.fit(contentRect.width); });
+
+// reword says the same text only once: one that is set is laid out again.
+const reword = (e, text) => { if (e.textContent !== text) e.textContent = text; };
 
 // R.plot is the drawing of a figure alone, so many pixels wide: for paper and for files.
-R.plot = (spec, width) => plot(spec, width, HEIGHT, R.h("output", {}), () => {});
+R.plot = (spec, width) => plot(spec, width, HEIGHT).svg;
 
 // R.svgText is a drawing as a file of its own, with the colours that it has here.
 R.svgText = function (svg) {
@@ -34,7 +61,9 @@ R.svgText = function (svg) {
 
 const HEIGHT = 168, GLYPH = 6.6, LINE = 15; // a generous mean width of a 12-pixel digit; the height of a label
 
-function plot(wanted, width, height, out, caption) {
+// plot draws a figure: {svg, spec, box, px, from, to}. The last element of svg is the rule under
+// the pointer.
+function plot(wanted, width, height) {
   const spec = { text: wanted.share ? R.percent : R.number, ...wanted }, { lines, text } = spec;
   const all = lines.flatMap((l) => [l.y, l.lo || [], l.hi || []].flat());
   const y = spec.stack ? R.range([0, 1], true) : R.range(all, spec.share, spec.log);
@@ -60,8 +89,8 @@ function plot(wanted, width, height, out, caption) {
   const drawn = spec.stack ? stack(svg, spec, box, px, py) : curves(svg, spec, box, px, py, from, to);
   const labels = R.spread(drawn.map((d, i) => ({ y: d.labelY + 4, text: ends[i], cls: lines[i].cls })), box.y0 + 6, box.y1 + 3, LINE);
   for (const l of labels) svg.append(R.h("text", { class: "label " + l.cls, x: box.x1 + 9, y: l.y }, l.text));
-  cursor(svg, spec, box, px, from, to, out, caption, drawn, py);
-  return svg;
+  svg.append(R.h("path", { class: "cursor", d: "" }));
+  return { svg, spec, box, px, from, to };
 }
 
 const lastOf = (y) => { for (let i = y.length - 1; i >= 0; i--) if (R.finite(y[i])) return y[i]; return NaN; };
@@ -127,29 +156,16 @@ function stack(svg, spec, box, px, py) {
   });
 }
 
-// cursor shows values under the pointer, and by the arrow keys once the chart has focus.
-function cursor(svg, spec, box, px, from, to, out, caption, drawn, py) {
-  const rule = R.h("path", { class: "cursor", d: "" });
-  svg.append(rule);
-  let at = null;
-  const show = (step) => {
-    at = Math.max(from, Math.min(to, step));
-    const parts = [];
-    let x = null;
-    for (const l of spec.lines) {
-      const i = nearest(l.x, at);
-      if (x == null) x = l.x[i];
-      if (R.finite(l.y[i]) && Math.abs(l.x[i] - at) <= Math.max(1, (to - from) / 40)) parts.push(R.h("b", { class: l.cls }, ` ${l.label || ""} ${spec.text(l.y[i])} `));
-    }
-    rule.setAttribute("d", `M${px(at)} ${box.y0}V${box.y1}`);
-    out.replaceChildren(`${spec.along ? Math.round(at).toLocaleString("en") + " " + spec.along : "step " + Math.round(at).toLocaleString("en")} `, ...parts);
-  };
-  const hide = () => { rule.setAttribute("d", ""); at = null; caption(); };
-  svg.addEventListener("pointermove", (e) => {
-    const r = svg.getBoundingClientRect();
-    show(Math.round(from + (((e.clientX - r.left) * (svg.viewBox.baseVal.width / r.width) - box.x0) / (box.x1 - box.x0)) * (to - from)));
-  });
-  svg.addEventListener("pointerleave", hide);
+// point puts the rule of a drawing at a step and says the values there.
+function point({ svg, spec, box, px, from, to }, at) {
+  svg.lastChild.setAttribute("d", `M${px(at)} ${box.y0}V${box.y1}`);
+  const parts = [];
+  for (const l of spec.lines) {
+    const i = nearest(l.x, at);
+    if (R.finite(l.y[i]) && Math.abs(l.x[i] - at) <= Math.max(1, (to - from) / 40)) parts.push(R.h("b", { class: l.cls }, ` ${l.label || ""} ${spec.text(l.y[i])} `));
+  }
+  const step = Math.round(at).toLocaleString("en");
+  return [spec.along ? `${step} ${spec.along} ` : `step ${step} `, ...parts];
 }
 
 // nearest index of a value in an ascending list.

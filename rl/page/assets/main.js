@@ -16,19 +16,31 @@ R.show = async function () {
   const standing = main.firstElementChild;
   if (place && screen.update && standing && standing.classList.contains(screen.name)) { // what people work in stays where it is
     await screen.update(standing, run, at.params);
+    tellGone(standing, run);
     window.shownHash = location.hash;
     return;
   }
   try { await screen.show(fresh, run, at.params); } catch (e) { fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + e.message)); }
   if (mine !== showing) return; // another was asked for meanwhile
-  if (run && run.state === "gone") fresh.prepend(R.h("p", { class: "alert", role: "alert" }, "The folder of this run is gone: it was deleted or moved. The page shows what it had read before."));
+  tellGone(fresh, run);
   main.replaceChildren(fresh);
   document.title = (run ? run.id + " · " : "") + screen.title + " · rlzero";
   if (place) restore(place);
-  else if (shown) { main.focus({ preventScroll: true }); scrollTo(0, 0); R.say(screen.title + (run ? " of " + run.id : "")); }
+  else {
+    const current = top_.querySelector("nav [aria-current]");
+    if (current) current.parentElement.scrollLeft = current.offsetLeft - 16; // on a narrow screen the tabs scroll
+    if (shown) { main.focus({ preventScroll: true }); scrollTo(0, 0); R.say(screen.title + (run ? " of " + run.id : "")); }
+  }
   shown = location.hash.split("?")[0];
   window.shownHash = location.hash; // for tests: the screen of this address stands
 };
+
+// tellGone says on a screen that the folder of its run is no more, or says it no longer.
+function tellGone(el, run) {
+  const gone = run && run.state === "gone", told = el.querySelector(".gone");
+  if (told && !gone) told.remove();
+  if (gone && !told) el.prepend(R.h("p", { class: "alert gone", role: "alert" }, "The folder of this run is gone: it was deleted or moved. The page shows what it had read before."));
+}
 
 // focused remembers what has the focus, so that a screen that is drawn anew keeps it.
 function focused() {
@@ -49,13 +61,11 @@ function restore(p) {
 function frame(screen, run) {
   const tabs = R.screens.filter((s) => !s.all);
   const bad = run ? run.alerts.filter((a) => a.level !== "info").length : 0;
-  top_.replaceChildren(
+  R.renew(top_, R.h("header", { id: "top" },
     R.h("a", { class: "brand", href: "#/", "aria-current": screen.all ? "page" : null }, "rlzero"),
     ...(run ? [R.h("span", { class: "run" }, run.id, R.h("small", { class: "state " + run.state }, run.state), bad ? R.h("small", { class: "alert" }, "! " + bad) : null),
       R.h("nav", { "aria-label": "screens" }, tabs.map((s, i) => R.h("a", { href: R.href(s.name, run.id), "aria-current": s === screen ? "page" : null, title: "key " + (i + 1) }, s.title)))] : [R.h("span", { class: "run" })]),
-    R.h("button", { type: "button", class: "help", "aria-label": "keys", onclick: help }, "?"));
-  const current = top_.querySelector("nav [aria-current]");
-  if (current) current.parentElement.scrollLeft = current.offsetLeft - 16; // on a narrow screen the tabs scroll
+    R.h("button", { type: "button", class: "help", "aria-label": "keys", onclick: help }, "?")));
 }
 
 // Keys of every screen; those of the screen that is shown come on top.
@@ -93,14 +103,14 @@ function busy() {
 }
 function news() {
   late = busy();
-  if (!late) R.show();
+  return late ? null : R.show();
 }
 const calm = () => setTimeout(() => { if (late) news(); }); // after the click, which comes next
 addEventListener("pointerdown", () => { pressed = true; });
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { pressed = false; calm(); });
 main.addEventListener("focusout", calm);
 
-R.start((ids) => { const id = R.parse().id; if (!id || ids.includes(id)) news(); }).then(() => {
+R.start((ids) => { const id = R.parse().id; return !id || ids.includes(id) ? news() : null; }).then(() => {
   if (!location.hash && R.runs.size === 1) R.go("now", [...R.runs.keys()][0]);
   R.show();
 }).catch((e) => { main.replaceChildren(R.h("p", { class: "alert", role: "alert" }, "The runs cannot be read: " + e.message)); });

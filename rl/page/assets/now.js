@@ -4,16 +4,26 @@
 R.screens.push({
   name: "now", title: "Now",
   show(el, r) {
-    const m = r.main();
-    if (!m) { el.append(R.h("h1", {}, "No step yet"), R.h("p", { class: "note" }, "The run has written no metrics. This page shows them as they come.")); return; }
-    el.append(R.h("section", { class: "headline" }, headline(r, m)), ...[alertList(r)].filter(Boolean), R.h("div", { class: "opening" }, hero(r, m), facts(r, m)));
-    const multiples = smalls(r, m).filter(Boolean);
-    if (multiples.length) el.append(R.h("section", {}, R.h("h2", {}, "What moves"), R.h("div", { class: "grid" }, multiples)));
-    const samples = R.h("section", { id: "samples" });
-    el.append(samples);
-    latest(r, samples);
+    el.append(measured(r), R.h("section", { id: "samples" }));
+    latest(r, el.lastChild);
+  },
+  // update draws what a new step has changed. Texts stay for a while: who reads needs longer than
+  // a step takes.
+  update(el, r) {
+    R.renew(el.querySelector(".measured"), measured(r));
+    const samples = el.querySelector("#samples");
+    if (performance.now() - samples.since > 10_000) latest(r, samples);
   },
 });
+
+// measured is what metrics say.
+function measured(r) {
+  const m = r.main();
+  if (!m) return R.h("div", { class: "measured" }, R.h("h1", {}, "No step yet"), R.h("p", { class: "note" }, "The run has written no metrics. This page shows them as they come."));
+  const multiples = smalls(r, m).filter(Boolean);
+  return R.h("div", { class: "measured" }, R.h("section", { class: "headline" }, headline(r, m)), alertList(r), R.h("div", { class: "opening" }, hero(r, m), facts(r, m)),
+    multiples.length ? R.h("section", {}, R.h("h2", {}, "What moves"), R.h("div", { class: "grid" }, multiples)) : null);
+}
 
 // inStage is a metric over the steps of a stage, counted in it.
 R.inStage = function (r, name, m) {
@@ -112,13 +122,14 @@ function smalls(r, m) {
 
 // latest shows the newest completion of each verdict.
 async function latest(r, el) {
+  el.since = performance.now();
   const steps = await r.steps("completions.jsonl");
   if (!steps.length) return;
   const newest = steps[steps.length - 1];
   const lines = await r.linesOf("completions.jsonl", newest.step);
   const m = r.main();
   const rows = ["right", "graded", "wrong", "not_scored"].map((v) => lines.filter((o) => o.verdict === v).pop()).filter(Boolean);
-  el.append(R.h("h2", {}, "Written in step " + (newest.step - m.after).toLocaleString("en")),
+  el.replaceChildren(R.h("h2", {}, "Written in step " + (newest.step - m.after).toLocaleString("en")),
     R.region("Newest completions", R.h("table", { class: "completions" }, R.h("tbody", {}, rows.map((o) => R.h("tr", {},
       R.h("td", {}, R.verdict(o.verdict), R.h("small", {}, lines.filter((x) => x.verdict === o.verdict).length + " of " + lines.length)),
       R.h("td", {}, R.code(o.prompt, 200)), R.h("td", {}, R.code(o.completion, 300), R.h("p", { class: "reason" }, R.plain(R.clip(o.reason, 200)))),

@@ -1,5 +1,5 @@
 // The program, which is rlzero itself in a worker, in the place of a server: it answers
-// the same requests for the files of its runs, and events tell that they have grown.
+// the same requests for the files of its runs, and events tell which have changed.
 "use strict";
 
 R.program = (() => {
@@ -47,10 +47,11 @@ R.fetch = async (path, options) => {
   const { value, bytes } = await R.program.ask("fetch", { path, range });
   return new Response(value.status === 204 ? null : bytes, { status: value.status });
 };
-R.events = (heard) => { R.program.ask("watch", {}, [], (line) => heard(JSON.parse(line))).catch(() => {}); };
+R.events = (heard) => { R.program.ask("watch", {}, [], (line) => heard(own(JSON.parse(line)))).catch(() => {}); };
 
 // R.jobs are the runs that the program works on: {state, line, device, speed}.
 R.jobs = new Map();
 const listed = R.source.runs;
-R.source.runs = async () => (await listed()).filter((d) => d.files["recipe.toml"] != null)
+const own = (list) => list.filter((d) => d.files["recipe.toml"] != null)
   .map((d) => ({ ...d, state: R.jobs.has(d.id) ? R.jobs.get(d.id).state : d.state === "finished" ? d.state : "stopped" }));
+R.source.runs = async () => own(await listed());

@@ -84,7 +84,7 @@ const start = (() => {
       const { value: id } = await R.program.ask("train", { name: chosen.name, text: editor.value });
       for (;;) {
         if (R.jobs.has(id) && R.jobs.get(id).error) throw new Error(R.jobs.get(id).error);
-        await R.reload([]);
+        await R.reload();
         if (R.runs.has(id)) break;
         await new Promise((r) => setTimeout(r, 100));
       }
@@ -288,9 +288,10 @@ R.program.on((e) => {
 
 // The first screen is that of the runs, below what starts one; every other has the bar.
 for (const s of R.screens) {
-  const show = s.show;
+  const { show, update } = s;
   if (!s.all) {
     s.show = (el, r, params) => { el.append(bar(r)); return show(el, r, params); };
+    if (update) s.update = (el, r, params) => { bar(r); return update(el, r, params); };
     s.keys = { p: ["pause, or go on", () => { const b = document.querySelector(".bar .pace:not([hidden])"); if (b) b.click(); }], ...s.keys };
   }
   else {

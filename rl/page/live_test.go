@@ -1,0 +1,134 @@
+package page
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rlzero/rlzero/internal/browser"
+)
+
+// grow adds lines to a log of a run.
+func grow(t *testing.T, dir, name, lines string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(lines)
+	must(t, err)
+	must(t, f.Close())
+}
+
+// alive is the folder of a run in progress, and a browser that shows it. However slow the
+// machine is, the texts that it shows stand until a test says otherwise.
+func alive(t *testing.T) (string, *browser.Browser) {
+	t.Helper()
+	root := t.TempDir()
+	dir := filepath.Join(root, "live")
+	made(t, dir, "live", "task", 1, 25, 0.7)
+	b := browser.Start(t)
+	b.View(1280, 900, false)
+	b.Open(served(t, root)+"#/run/live/now", "document.querySelector('#samples h2')")
+	b.Eval("document.querySelector('#samples').since = Infinity", nil)
+	return dir, b
+}
+
+// next writes a step of it, and waits until it is shown.
+func next(t *testing.T, b *browser.Browser, dir string, step int) {
+	t.Helper()
+	grow(t, dir, "completions.jsonl", line(step, 0, 0, "1 + 1 >", fmt.Sprint("of step ", step), "right"))
+	grow(t, dir, "metrics.jsonl", fmt.Sprintf(`{"step":%d,"stage":"rl","reward/mean":0.5,"policy/entropy":0.5}`+"\n", step))
+	b.Wait(fmt.Sprintf("document.querySelector('.facts').innerText.includes('rl %d of 60')", step))
+}
+
+// TestStands: a step that comes changes what it is about and nothing else. What a reader has
+// opened stays open, what is under the pointer is still told, and texts stand until they can
+// be read.
+func TestStands(t *testing.T) {
+	dir, b := alive(t)
+	b.Eval(`(() => {
+  const alert = document.querySelector(".alerts details");
+  alert.open = true;
+  alert.querySelector("summary").focus();
+  getSelection().selectAllChildren(document.querySelector(".kicker"));
+  const svg = document.querySelector(".hero svg"), r = svg.getBoundingClientRect();
+  svg.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: r.left + r.width / 2, clientY: r.top + 9 }));
+  window.stood = { alert, svg, brand: document.querySelector(".brand"), samples: document.querySelector("#samples h2"), told: document.querySelector(".hero output").textContent };
+})()`, nil)
+	next(t, b, dir, 26)
+	b.Eval("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))", nil)
+	var got map[string]bool
+	b.Eval(`({
+  "the alert is open": document.querySelector(".alerts details").open,
+  "the alert stands": stood.alert.isConnected,
+  "its summary has the focus": document.activeElement === stood.alert.querySelector("summary"),
+  "the text is selected": getSelection().toString() === document.querySelector(".kicker").textContent,
+  "the tabs stand": stood.brand.isConnected,
+  "the texts stand": stood.samples.isConnected && document.querySelector("#samples").innerText.includes("Written in step 25"),
+  "the curve is drawn anew": !stood.svg.isConnected && document.querySelector(".hero svg").getAttribute("aria-label").includes("to 26:"),
+  "the value under the pointer is told": /^step \d+/.test(stood.told) && document.querySelector(".hero output").textContent === stood.told,
+  "its rule is drawn": document.querySelector(".hero .cursor").getAttribute("d") !== "",
+})`, &got)
+	for what, is := range got {
+		if !is {
+			t.Errorf("it is not so that %s", what)
+		}
+	}
+	b.Eval("document.querySelector('#samples').since = -Infinity", nil) // the time to read has passed
+	next(t, b, dir, 27)
+	b.Wait("document.querySelector('#samples').innerText.includes('of step 27')")
+	quiet(t, b, "the steps")
+}
+
+// TestAsks: for a new step the page asks for what is new of the logs that it shows, and while
+// nobody sees the page, for nothing.
+func TestAsks(t *testing.T) {
+	dir, b := alive(t)
+	b.Eval(`(() => {
+  const fetched = R.fetch;
+  window.asked = [];
+  R.fetch = (path, options) => { asked.push(path); return fetched(path, options); };
+})()`, nil)
+	next(t, b, dir, 26)
+	var asked []string
+	b.Eval("asked.splice(0)", &asked)
+	if want := []string{"run/live/metrics.jsonl"}; !slices.Equal(asked, want) {
+		t.Errorf("for a step the page asks for %q, want %q", asked, want)
+	}
+	hide := "Object.defineProperty(document, 'hidden', { value: %v, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); "
+	b.Eval(fmt.Sprintf(hide, true)+`const heard = new Promise((done) => new EventSource("events").addEventListener("message", (e) => { if (e.data.includes('"metrics.jsonl":' + (R.runs.get("live").sizes["metrics.jsonl"] + 1))) done(); })); 0`, nil)
+	grow(t, dir, "metrics.jsonl", "\n")
+	b.Eval("heard.then(() => new Promise((r) => setTimeout(r, 2 * PAUSE)))", nil)
+	if b.Eval("asked", &asked); len(asked) != 0 {
+		t.Errorf("a page that nobody sees asks for %q", asked)
+	}
+	b.Eval(fmt.Sprintf(hide, false), nil)
+	b.Wait("asked.length > 0")
+	quiet(t, b, "the page that was hidden")
+}
+
+// TestRenew: of random trees, one that is renewed is equal to the other, and what was equal
+// in both before is the same element still.
+func TestRenew(t *testing.T) {
+	b := browser.Start(t)
+	b.Open(served(t, shown(t)), "window.shownHash != null")
+	var wrong []string
+	b.Eval(`(() => {
+  let state = 1;
+  const random = (n) => { state = (state * 48271) % 2147483647; return state % n; }; // Park and Miller, CACM 31 (1988), 1192
+  const tree = (depth) => R.h("div", { class: random(2) ? "a" : null, title: random(2) ? "t" + random(2) : null },
+    Array.from({ length: depth ? random(4) : 0 }, () => (random(3) ? tree(depth - 1) : random(2) ? R.h("b", {}, "b" + random(2)) : "text " + random(2))));
+  const wrong = [];
+  for (let i = 0; i < 500; i++) {
+    const was = tree(4), is = tree(4), first = was.firstChild, same = first && is.firstChild && first.isEqualNode(is.firstChild);
+    const from = was.outerHTML, to = is.cloneNode(true);
+    R.renew(was, is);
+    if (!was.isEqualNode(to) || (same && was.firstChild !== first)) wrong.push(from + " to " + to.outerHTML + " is " + was.outerHTML);
+  }
+  return wrong.slice(0, 3);
+})()`, &wrong)
+	for _, w := range wrong {
+		t.Error(w)
+	}
+}
