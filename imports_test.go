@@ -76,7 +76,7 @@ var layers = []layer{
 	{folder: "rl/watch"},
 	{folder: "rl/compare", imports: "rl/algo/stats rl/lines rl/metrics"},
 	{folder: "rl/web", imports: "internal/hint"},
-	{folder: "rl/serve", imports: "gpu internal/hint model model/grammar model/text model/text/template rl/chat rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer rl/lines rl/random rl/rollout"},
+	{folder: "rl/serve", imports: "gpu internal/hint model model/grammar model/text model/text/template rl/chat rl/lines rl/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer rl/random rl/rollout"},
 	{folder: "rl/page", imports: "internal/files internal/hint rl/compare rl/lines rl/metrics rl/recipe", tests: "internal/browser rl/web"},
 	{folder: "internal/browser"},
 	{folder: "internal/browser/inside", imports: "internal/browser"},

@@ -181,6 +181,7 @@ func (m *Model) NewEngine(opt EngineOptions) (*Engine, error) {
 		e.Close()
 		return nil, e.pool.err
 	}
+	e.observe(0)
 	return e, nil
 }
 

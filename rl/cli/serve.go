@@ -70,6 +70,10 @@ Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
 	}
 }
 
+// Bounds of --cache in tokens: a page for a prompt and one for its completion, and more than
+// any device has room for.
+const leastCache, mostCache = 64, 1 << 28
+
 func serveModel(c *cli.Context) error {
 	args, err := positional(c, "MODEL")
 	if err != nil {
@@ -86,8 +90,10 @@ func serveModel(c *cli.Context) error {
 	if o.Queue, err = intFrom(c, "queue", 1, 1<<16); err != nil {
 		return err
 	}
-	if o.Engine.CacheToken = c.Int("cache"); c.IsSet("cache") && o.Engine.CacheToken < 1 {
-		return badValue("cache", o.Engine.CacheToken, "whole numbers from 1, in tokens")
+	if c.IsSet("cache") {
+		if o.Engine.CacheToken, err = intFrom(c, "cache", leastCache, mostCache); err != nil {
+			return err
+		}
 	}
 	folder, note, err := servedFolder(c, args[0])
 	if err != nil {
@@ -229,7 +235,11 @@ func announce(c *cli.Context, s *serve.Server, door *web.Server, folder, name, n
 		fmt.Fprintf(out, "         %s: with the adapter %s\n", name, dir)
 	}
 	if err := s.Chats(); err != nil {
-		fmt.Fprintf(out, "chat     no: %v\n", err)
+		why, hints := explain(err)
+		fmt.Fprintf(out, "chat     no: %s\n", why)
+		for _, h := range hints {
+			fmt.Fprintf(out, "         %s\n", h)
+		}
 	}
 	fmt.Fprintf(out, "address  %s\n", door.URL())
 	if token := door.Token(); token != "" && !c.IsSet("token-file") {

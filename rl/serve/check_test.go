@@ -179,6 +179,9 @@ func TestUnscaled(t *testing.T) {
 // TestInfo: what is served, and how it fares.
 func TestInfo(t *testing.T) {
 	s := plain(t, nil)
+	if e := s.engine.State(); e.Pages == 0 || e.Used != 0 {
+		t.Errorf("before the first request the engine has %d pages and uses %d", e.Pages, e.Used)
+	}
 	list := got[struct{ Data []modelCard }](t, s, "/v1/models", "")
 	if one := got[modelCard](t, s, "/v1/models/tiny", ""); len(list.Data) != 1 || list.Data[0] != one || one.ID != "tiny" || one.Weights != "digest" || one.Context != 256 || one.Print != s.Fingerprint() {
 		t.Errorf("%+v", list)

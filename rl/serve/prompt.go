@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/chat"
+	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // readPrompts turns the prompt or the messages of a query into token ids, and says how
@@ -175,7 +176,8 @@ func (s *Server) chats(name string) *fault {
 	if s.format != nil {
 		return nil
 	}
-	f := bad(name, "the model answers no messages: %v; /v1/completions continues text", s.noChat)
+	why := strings.TrimPrefix(s.noChat.Error(), lines.ErrInput.Error()+": ")
+	f := bad(name, "the model answers no messages: %s; /v1/completions continues text", why)
 	if errors.Is(s.noChat, text.ErrNoChat) {
 		f.code = "no_chat_template"
 	}

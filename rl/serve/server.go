@@ -85,12 +85,23 @@ func New(m *model.Model, o Options) (*Server, error) {
 	if m.Tokenizer != nil {
 		s.format, s.noChat = chat.New(m.Tokenizer, m.Config.EOS, o.Chat)
 	}
+	if s.noChat != nil && len(o.Chat.Variables) > 0 {
+		return nil, s.noChat // they are for chats
+	}
 	if s.format != nil {
 		if c, ok := s.format.Calls(); ok {
 			s.calls = &c
 		}
 	}
-	s.o.Engine = engineFor(m, o.Engine, 1+len(o.Adapters))
+	if s.o.Engine = engineFor(m, o.Engine, 1+len(o.Adapters)); o.Engine.CacheToken > 0 {
+		plan, err := model.Plan(m.Config, m.Device().Caps(), model.Use{Positions: m.Positions(), Engine: &s.o.Engine})
+		if err == nil {
+			err = plan.Fits(m.Device().Caps())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("a key/value cache of %d tokens: %w", o.Engine.CacheToken, err)
+		}
+	}
 	s.o.Engine.Gather = s.gather
 	for _, a := range o.Adapters {
 		s.adapters = append(s.adapters, &served{name: a.Name, weights: a.Weights, m: a.Model})

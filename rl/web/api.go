@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -45,7 +47,11 @@ func ListenAPI(addr string, a API) (*Server, error) {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		l, err := net.Listen("unix", path)
 		if err != nil {
-			return nil, hint.With(fmt.Errorf("socket %s: %w", path, err), "if no server uses it any more, remove the file")
+			what := "if no server uses it any more, remove the file"
+			if errors.Is(err, fs.ErrNotExist) {
+				what = "make its folder first"
+			}
+			return nil, hint.With(fmt.Errorf("socket %s: %w", path, err), "%s", what)
 		}
 		return &Server{listener: l, token: a.Token, api: &a}, nil
 	}
