@@ -34,6 +34,7 @@ type Trainer struct {
 	Weights func() ([]byte, error)  // as workers load them: equal bytes for equal weights
 	Role    string                  // of the model
 	Vocab   int                     // ids are below
+	AtOnce  int                     // completions that a worker's device draws together; 0: any number is as good
 }
 
 // Options say how a fleet works. They change no byte of a run in mode Draft, and in mode
@@ -63,7 +64,8 @@ const patience = 10 * time.Second
 const hedges = 2
 
 // itemsPerSlot cuts the work of a step finer than workers are many, so that none waits
-// long for the last.
+// long for the last. But an item fills a worker's device, as far as there is enough for all
+// of them: half a batch takes a GPU nearly as long as a whole one.
 const itemsPerSlot = 4
 
 // itemTokens is how many tokens the prompts of an item have at most, unless there is one
@@ -140,8 +142,18 @@ func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
 	if err := f.announce(ctx, requests); err != nil {
 		return err
 	}
-	f.begun = f.cut(requests, max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots()))))
+	f.begun = f.cut(requests, f.size(requests))
 	return f.offer(ctx, f.begun)
+}
+
+// size is how many of a step's requests make an item.
+func (f *Fleet) size(requests []rollout.Request) int {
+	slots, completions := max(1, f.opt.Slots()), 0
+	for _, r := range requests {
+		completions += r.N
+	}
+	items := slots * max(1, min(itemsPerSlot, completions/(slots*max(1, f.trainer.AtOnce))))
+	return max(1, (len(requests)+items-1)/items)
 }
 
 // Sample implements [rollout.Sampler]: the workers draw the completions, and the trainer
@@ -149,6 +161,9 @@ func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
 func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	t := f.begun
 	if f.begun = nil; t == nil || f.version != f.trainer.Version() || !t.answers(requests) {
+		if t != nil { // nobody asks for it any more
+			f.carrier.Withdraw(slices.Collect(maps.Keys(t.byID)))
+		}
 		if err := f.Begin(ctx, requests); err != nil {
 			return nil, err
 		}

@@ -312,7 +312,7 @@ func TestBegin(t *testing.T) {
 		tr.version++
 		begin(requestsOf(102, 8))
 		synctest.Wait()
-		sample(requestsOf(102, 9), 5) // one more than was begun
+		sample(requestsOf(102, 9), 4) // other items than were begun: each worker ends what it has
 		if c := f.Counts(); c.Dropped == 0 || c.Here > 0 || c.Hedged > 0 {
 			t.Errorf("%+v", c)
 		}
@@ -406,6 +406,25 @@ func TestAllRefused(t *testing.T) {
 			t.Errorf("the step takes %v: %v", took, f.Counts())
 		}
 	})
+}
+
+// TestItemSizes: an item fills a worker's device as long as each of them has one, and there are
+// as many for each.
+func TestItemSizes(t *testing.T) {
+	for _, c := range []struct{ requests, n, slots, atOnce, size int }{
+		{64, 16, 1, 256, 16}, {64, 16, 2, 256, 16}, {64, 16, 3, 256, 22}, {64, 16, 8, 256, 8},
+		{64, 16, 2, 0, 8}, {64, 16, 2, 16, 8}, {5, 4, 2, 20, 3}, {2, 1, 8, 0, 1}, {1, 1, 0, 256, 1}, {4096, 16, 2, 256, 512},
+	} {
+		f := New(NewMemory(), Trainer{AtOnce: c.atOnce}, Options{Slots: func() int { return c.slots }})
+		requests := requestsOf(0, c.requests)
+		for i := range requests {
+			requests[i].N = c.n
+		}
+		if size := f.size(requests); size != c.size {
+			t.Errorf("%+v: size %d", c, size)
+		}
+		f.Close()
+	}
 }
 
 // TestCancelled: a cancelled context ends a step that workers do not answer.
