@@ -74,7 +74,7 @@ func filesOf(t *testing.T, with workers, sets ...string) (map[string]string, str
 	return written(t, dir), show.String()
 }
 
-// written are the files of a run but those of times.
+// written are the files of a run but those of times, and the schedule that it repeats.
 func written(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -85,7 +85,7 @@ func written(t *testing.T, dir string) map[string]string {
 		name, _ := filepath.Rel(dir, path)
 		if data, err := os.ReadFile(path); err != nil {
 			return err
-		} else if name != "timing.jsonl" && name != "lock" {
+		} else if name != "timing.jsonl" && name != "lock" && name != "replay.jsonl" {
 			files[name] = string(data)
 		}
 		return nil
