@@ -84,23 +84,24 @@ type Fleet struct {
 	stop    context.CancelFunc
 	arrived chan Delivery
 
-	policy  Policy
-	version int             // of the announced weights; -1: none
-	canary  *job            // of the announced weights
-	earlier map[Digest]bool // ids of all canaries so far
-	key     []byte
-	given   []*job                     // of earlier calls by the announced weights
-	trusted map[string]int             // version of the first weights by which a worker answered what nobody checked
-	since   map[string]int             // the same since its last canary with equal bits
-	judged  []*question                // by workers, and used, by the weights of now
-	unlike  map[string]map[Digest]bool // items about which workers judged otherwise than this machine
-	told    map[string]int             // what Remember was told last; nil: it is to be told
-	begun   *table                     // handed out by Begin, for the Sample that follows; nil: nothing is
-	loose   *table                     // handed out by Pick, by the weights of now and earlier ones
-	backlog []Delivery                 // for the next Pick, that came while the run waited for something else
-	deaf    int                        // workers of the last call, if none of them answered
-	gaps    []time.Duration
-	counts  Counts
+	policy   Policy
+	version  int             // of the announced weights; -1: none
+	canary   *job            // of the announced weights
+	canaries map[Digest]*job // by id, of all weights so far; nil: its answer cannot be judged any more
+	tardy    map[string]int  // version by which a worker's last canary came too late
+	key      []byte
+	given    []*job                     // of earlier calls by the announced weights
+	trusted  map[string]int             // version of the first weights by which a worker answered what nobody checked
+	since    map[string]int             // the same since its last canary with equal bits
+	judged   []*question                // by workers, and used, by the weights of now
+	unlike   map[string]map[Digest]bool // items about which workers judged otherwise than this machine
+	told     map[string]int             // what Remember was told last; nil: it is to be told
+	begun    *table                     // handed out by Begin, for the Sample that follows; nil: nothing is
+	loose    *table                     // handed out by Pick, by the weights of now and earlier ones
+	backlog  []Delivery                 // for the next Pick, that came while the run waited for something else
+	deaf     int                        // workers of the last call, if none of them answered
+	gaps     []time.Duration
+	counts   Counts
 }
 
 var _ rollout.Early = (*Fleet)(nil)
@@ -110,7 +111,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1, loose: &table{byID: map[Digest]*job{}},
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)

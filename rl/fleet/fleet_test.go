@@ -234,7 +234,7 @@ func TestCatch(t *testing.T) {
 	for trial := range uint64(1000) {
 		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
 		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
-			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, earlier: map[Digest]bool{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
 		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
 			t.Fatal(err)
 		}
