@@ -49,6 +49,7 @@ func TestFailures(t *testing.T) {
 		{"wrong token", lying(3, wrongToken), "differs from what is drawn here", ""},
 		{"wrong log-prob", lying(3, wrongLogprob), "a log-prob, an entropy or the end differs", ""},
 		{"wrong entropy", lying(3, wrongEntropy), "a log-prob, an entropy or the end differs", ""},
+		{"chosen completions", choosing, "differs from what is drawn here", ""},
 		{"old weights", old, "differs from what is drawn here: the worker has other weights or another arithmetic", ""},
 		{"cut short", garbling(func(r []byte) []byte { return r[:len(r)-9] }), "malformed", "malformed"},
 		{"huge", garbling(func(r []byte) []byte { return append(r, make([]byte, 1<<20)...) }), "accepted for this item: at most", "accepted for this item: at most"},
