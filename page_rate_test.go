@@ -3,9 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,30 +56,11 @@ func trained(b *testing.B, program program, window *browser.Browser, shown bool)
 	if code := p.wait(); code != 0 {
 		b.Fatalf("exit code %d:\n%s", code, p.shown())
 	}
-	return stepSeconds(b, dir)
-}
-
-var address = regexp.MustCompile(`http://[0-9.:]+/\S*`)
-
-// stepSeconds sums what the steps of a run took, evaluations apart.
-func stepSeconds(b *testing.B, dir string) float64 {
-	data, err := os.ReadFile(filepath.Join(dir, "timing.jsonl"))
-	if err != nil {
-		b.Fatal(err)
-	}
 	sum := 0.0
-	for line := range bytes.Lines(data) {
-		var row struct {
-			Step    int
-			Rollout float64 `json:"time/rollout_s"`
-			Train   float64 `json:"time/train_s"`
-		}
-		if err := json.Unmarshal(line, &row); err != nil {
-			b.Fatal(err)
-		}
-		if row.Step > 2 {
-			sum += row.Rollout + row.Train
-		}
+	for _, t := range stepsOf(b, dir) {
+		sum += t.Rollout + t.Train
 	}
 	return sum
 }
+
+var address = regexp.MustCompile(`http://[0-9.:]+/\S*`)

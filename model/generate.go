@@ -465,6 +465,9 @@ func (e *Engine) stopText(g *group, s *sequence) bool {
 	return false
 }
 
+// Sequences is how many completions the engine draws together.
+func (e *Engine) Sequences() int { return e.opt.Sequences }
+
 // Close frees the engine's device memory. No request may be in flight.
 func (e *Engine) Close() {
 	e.progs.free()

@@ -135,11 +135,7 @@ func train(c *cli.Context) error {
 		err = firstFree(filepath.Join("runs", r.Name+"-"+time.Now().Format("20060102-150405")), start)
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		again := ""
-		if o.Replay != "" { // without it the run would go its own way behind its last step
-			again = " --replay " + terminal.ShellWord(o.Replay)
-		}
-		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s%s\n", terminal.ShellWord(dir), again)
+		fmt.Fprintf(show, "to continue: rlzero train --resume --run %s\n", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return err
@@ -191,6 +187,9 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	}
 	again := c.String("replay")
 	if c.IsSet("replay") {
+		if c.Bool("resume") {
+			return nil, "", hint.With(usagef("--replay is for a new run: one that is continued has the schedule that it repeats, if it repeats one"), "leave it out")
+		}
 		if err := checkRun(again); err != nil {
 			return nil, "", err
 		}

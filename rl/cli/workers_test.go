@@ -124,6 +124,9 @@ func TestReplay(t *testing.T) {
 	do(0, "lag = 1: step t learns", sets...)
 	do(exitUsage, "has no schedule to repeat it by", "--replay", dirs[len(dirs)-1])
 	do(exitUsage, "there is no such folder", "--replay", "nosuch")
+	if code, _, stderr := rlzero(t, "train", "--device", "ref", "--resume", "--run", dirs[1], "--replay", dirs[0]); code != exitUsage || !strings.Contains(stderr, "--replay is for a new run") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
 }
 
 func TestWorkersUsage(t *testing.T) {

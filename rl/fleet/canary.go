@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"math"
 
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -55,15 +56,21 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, key.Stream, 1})
 	}
 	j.data = j.item.Encode()
+	f.retire()
 	f.canary, f.policy.Canary = j, j.data
-	f.earlier[digestOf(j.data)] = true
+	f.canaries[digestOf(j.data)] = j
 }
 
-// classify learns from a worker's answer to the canary how it computes.
-func (f *Fleet) classify(ctx context.Context, t *table, d Delivery, r Result) error {
-	j, worker := f.canary, d.Worker
+// classify learns from a worker's answer to a canary how it computes.
+func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Result) error {
+	worker := d.Worker
 	if !d.Stayed {
 		delete(f.since, worker)
+	}
+	if j == f.canary {
+		delete(f.tardy, worker)
+	} else {
+		f.tardy[worker] = f.version
 	}
 	if j.done == nil {
 		right, err := f.compute(ctx, j, r.Completions)
@@ -94,12 +101,37 @@ func (f *Fleet) classify(ctx context.Context, t *table, d Delivery, r Result) er
 }
 
 // missed hears the answer to a canary of earlier weights, which nobody can judge any more:
-// the worker gets another one.
+// the worker gets another one. Of that the right answer is kept, if late answers are of use.
 func (f *Fleet) missed(ctx context.Context, d Delivery) error {
 	if !d.Stayed {
 		delete(f.since, d.Worker)
 	}
+	f.tardy[d.Worker] = f.version
 	return f.know(ctx, d.Worker, classUnknown)
+}
+
+// foresee draws the canary of now here if a worker may answer it when its weights are gone.
+func (f *Fleet) foresee(ctx context.Context) (err error) {
+	maps.DeleteFunc(f.tardy, func(_ string, last int) bool { return last < f.version-canaryEvery })
+	if f.canary != nil && f.canary.done == nil && len(f.tardy) > 0 {
+		f.canary.done, err = f.compute(ctx, f.canary, nil)
+	}
+	return err
+}
+
+// retire keeps of the canary, whose weights go, what a late answer is judged by, for a while.
+func (f *Fleet) retire() {
+	if c := f.canary; c != nil {
+		if c.weights = nil; c.done == nil {
+			f.canaries[digestOf(c.data)] = nil
+		}
+	}
+	f.canary = nil
+	for id, c := range f.canaries {
+		if c != nil && c.version < f.version-canaryEvery {
+			f.canaries[id] = nil
+		}
+	}
 }
 
 // know notes the class of a worker and tells it, for people.

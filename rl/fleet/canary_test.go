@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -73,6 +75,37 @@ func TestClasses(t *testing.T) {
 }
 
 // TestCanaryTimes: a worker gets a canary when it joins, when it joins again, every 16
+// TestTardy: where answers by earlier weights are of use, a worker that needs longer for its
+// canary than its weights last gets to work all the same, or is refused.
+func TestTardy(t *testing.T) {
+	for _, lies := range []bool{false, true} {
+		var drawn atomic.Int32
+		disputed := func(d Dispute) error {
+			if d.Weights == nil {
+				t.Error("a dispute is kept that nobody can draw again")
+			}
+			return nil
+		}
+		p := pickOf(t, Options{Mode: Exact, Audit: 0.1, Disputed: disputed}, 3, 60, paced(time.Second), paced(time.Second), func(ctx context.Context, c carrier, name string) error {
+			return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+				out, err := p.Sample(ctx, r, seed)
+				if time.Sleep(25 * time.Second); r[0].Key.Stream < canaryStream {
+					drawn.Add(1)
+				}
+				for i := range out {
+					if lies {
+						wrongToken(&out[i][0])
+					}
+				}
+				return out, err
+			}))
+		})
+		if n := drawn.Load(); p.err != nil || p.lies != nil || (n >= 10) == lies || (p.counts.Refused == 1) != lies {
+			t.Errorf("lies %t: it drew %d items: %+v", lies, n, p)
+		}
+	}
+}
+
 // policies, and again if its answer is lost, but not for ever.
 func TestCanaryTimes(t *testing.T) {
 	m := NewMemory()

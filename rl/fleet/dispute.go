@@ -80,7 +80,8 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 	f.policy.Refused[d.Worker] = d.Why
 	f.counts.Refused++
 	f.note("worker %s is refused: %s", d.Worker, d.Why)
-	if f.opt.Disputed != nil && (d.Item.Prompts != nil || d.Asked != nil) {
+	delete(f.tardy, d.Worker)
+	if f.opt.Disputed != nil && (d.Item.Prompts != nil && d.Weights != nil || d.Asked != nil) { // of a canary that came late they are gone
 		if err := f.opt.Disputed(d); err != nil {
 			f.note("the disputed item could not be saved: %v", err)
 		}

@@ -34,6 +34,7 @@ type Trainer struct {
 	Weights func() ([]byte, error)  // as workers load them: equal bytes for equal weights
 	Role    string                  // of the model
 	Vocab   int                     // ids are below
+	AtOnce  int                     // completions that a worker's device draws together; 0: any number is as good
 }
 
 // Options say how a fleet works. They change no byte of a run in mode Draft, and in mode
@@ -63,7 +64,8 @@ const patience = 10 * time.Second
 const hedges = 2
 
 // itemsPerSlot cuts the work of a step finer than workers are many, so that none waits
-// long for the last.
+// long for the last. But an item fills a worker's device, as far as there is enough for all
+// of them: half a batch takes a GPU nearly as long as a whole one.
 const itemsPerSlot = 4
 
 // itemTokens is how many tokens the prompts of an item have at most, unless there is one
@@ -82,23 +84,24 @@ type Fleet struct {
 	stop    context.CancelFunc
 	arrived chan Delivery
 
-	policy  Policy
-	version int             // of the announced weights; -1: none
-	canary  *job            // of the announced weights
-	earlier map[Digest]bool // ids of all canaries so far
-	key     []byte
-	given   []*job                     // of earlier calls by the announced weights
-	trusted map[string]int             // version of the first weights by which a worker answered what nobody checked
-	since   map[string]int             // the same since its last canary with equal bits
-	judged  []*question                // by workers, and used, by the weights of now
-	unlike  map[string]map[Digest]bool // items about which workers judged otherwise than this machine
-	told    map[string]int             // what Remember was told last; nil: it is to be told
-	begun   *table                     // handed out by Begin, for the Sample that follows; nil: nothing is
-	loose   *table                     // handed out by Pick, by the weights of now and earlier ones
-	backlog []Delivery                 // for the next Pick, that came while the run waited for something else
-	deaf    int                        // workers of the last call, if none of them answered
-	gaps    []time.Duration
-	counts  Counts
+	policy   Policy
+	version  int             // of the announced weights; -1: none
+	canary   *job            // of the announced weights
+	canaries map[Digest]*job // by id, of all weights so far; nil: its answer cannot be judged any more
+	tardy    map[string]int  // version by which a worker's last canary came too late
+	key      []byte
+	given    []*job                     // of earlier calls by the announced weights
+	trusted  map[string]int             // version of the first weights by which a worker answered what nobody checked
+	since    map[string]int             // the same since its last canary with equal bits
+	judged   []*question                // by workers, and used, by the weights of now
+	unlike   map[string]map[Digest]bool // items about which workers judged otherwise than this machine
+	told     map[string]int             // what Remember was told last; nil: it is to be told
+	begun    *table                     // handed out by Begin, for the Sample that follows; nil: nothing is
+	loose    *table                     // handed out by Pick, by the weights of now and earlier ones
+	backlog  []Delivery                 // for the next Pick, that came while the run waited for something else
+	deaf     int                        // workers of the last call, if none of them answered
+	gaps     []time.Duration
+	counts   Counts
 }
 
 var _ rollout.Early = (*Fleet)(nil)
@@ -108,7 +111,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1, loose: &table{byID: map[Digest]*job{}},
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, earlier: map[Digest]bool{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)
@@ -140,8 +143,18 @@ func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
 	if err := f.announce(ctx, requests); err != nil {
 		return err
 	}
-	f.begun = f.cut(requests, max(1, len(requests)/(itemsPerSlot*max(1, f.opt.Slots()))))
+	f.begun = f.cut(requests, f.size(requests))
 	return f.offer(ctx, f.begun)
+}
+
+// size is how many of a step's requests make an item.
+func (f *Fleet) size(requests []rollout.Request) int {
+	slots, completions := max(1, f.opt.Slots()), 0
+	for _, r := range requests {
+		completions += r.N
+	}
+	items := slots * max(1, min(itemsPerSlot, completions/(slots*max(1, f.trainer.AtOnce))))
+	return max(1, (len(requests)+items-1)/items)
 }
 
 // Sample implements [rollout.Sampler]: the workers draw the completions, and the trainer
@@ -149,6 +162,9 @@ func (f *Fleet) Begin(ctx context.Context, requests []rollout.Request) error {
 func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rollout.Segment, error) {
 	t := f.begun
 	if f.begun = nil; t == nil || f.version != f.trainer.Version() || !t.answers(requests) {
+		if t != nil { // nobody asks for it any more
+			f.carrier.Withdraw(slices.Collect(maps.Keys(t.byID)))
+		}
 		if err := f.Begin(ctx, requests); err != nil {
 			return nil, err
 		}

@@ -49,6 +49,7 @@ func TestFailures(t *testing.T) {
 		{"wrong token", lying(3, wrongToken), "differs from what is drawn here", ""},
 		{"wrong log-prob", lying(3, wrongLogprob), "a log-prob, an entropy or the end differs", ""},
 		{"wrong entropy", lying(3, wrongEntropy), "a log-prob, an entropy or the end differs", ""},
+		{"chosen completions", choosing, "differs from what is drawn here", ""},
 		{"old weights", old, "differs from what is drawn here: the worker has other weights or another arithmetic", ""},
 		{"cut short", garbling(func(r []byte) []byte { return r[:len(r)-9] }), "malformed", "malformed"},
 		{"huge", garbling(func(r []byte) []byte { return append(r, make([]byte, 1<<20)...) }), "accepted for this item: at most", "accepted for this item: at most"},
@@ -234,7 +235,7 @@ func TestCatch(t *testing.T) {
 	for trial := range uint64(1000) {
 		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
 		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
-			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, earlier: map[Digest]bool{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
 		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +313,7 @@ func TestBegin(t *testing.T) {
 		tr.version++
 		begin(requestsOf(102, 8))
 		synctest.Wait()
-		sample(requestsOf(102, 9), 5) // one more than was begun
+		sample(requestsOf(102, 9), 4) // other items than were begun: each worker ends what it has
 		if c := f.Counts(); c.Dropped == 0 || c.Here > 0 || c.Hedged > 0 {
 			t.Errorf("%+v", c)
 		}
@@ -406,6 +407,25 @@ func TestAllRefused(t *testing.T) {
 			t.Errorf("the step takes %v: %v", took, f.Counts())
 		}
 	})
+}
+
+// TestItemSizes: an item fills a worker's device as long as each of them has one, and there are
+// as many for each.
+func TestItemSizes(t *testing.T) {
+	for _, c := range []struct{ requests, n, slots, atOnce, size int }{
+		{64, 16, 1, 256, 16}, {64, 16, 2, 256, 16}, {64, 16, 3, 256, 22}, {64, 16, 8, 256, 8},
+		{64, 16, 2, 0, 8}, {64, 16, 2, 16, 8}, {5, 4, 2, 20, 3}, {2, 1, 8, 0, 1}, {1, 1, 0, 256, 1}, {4096, 16, 2, 256, 512},
+	} {
+		f := New(NewMemory(), Trainer{AtOnce: c.atOnce}, Options{Slots: func() int { return c.slots }})
+		requests := requestsOf(0, c.requests)
+		for i := range requests {
+			requests[i].N = c.n
+		}
+		if size := f.size(requests); size != c.size {
+			t.Errorf("%+v: size %d", c, size)
+		}
+		f.Close()
+	}
 }
 
 // TestCancelled: a cancelled context ends a step that workers do not answer.

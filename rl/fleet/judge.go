@@ -99,7 +99,8 @@ func (f *Fleet) forget() {
 				first(f.trusted, j.by, f.version)
 			}
 		}
-		f.given, f.canary = nil, nil
+		f.given = nil
+		f.retire()
 	}
 	f.judged = slices.DeleteFunc(f.judged, func(q *question) bool {
 		if q.version != version {

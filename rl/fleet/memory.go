@@ -24,9 +24,10 @@ type Memory struct {
 
 // tested is what became of the canaries of a worker.
 type tested struct {
-	answered int // round of the last answer; 0: none
+	answered int // round whose canary it answered last; 0: none
 	given    int // times, in the round asked
 	asked    int
+	id       Digest // of the canary of that round
 }
 
 // queued is an item that waits for a worker.
@@ -125,6 +126,7 @@ func (m *Memory) canary(worker string) []byte {
 		return nil
 	}
 	s.given++
+	s.id = digestOf(m.policy.Canary)
 	m.tests[worker] = s
 	return m.policy.Canary
 }
@@ -186,8 +188,8 @@ func (m *Memory) Deliver(_ context.Context, worker string, result []byte) error 
 		s := m.tests[worker]
 		stayed := s.answered > 0
 		m.results = append(m.results, Delivery{worker, result, stayed && m.round-s.answered <= canaryEvery, stayed})
-		if err == nil && m.policy.Canary != nil && id == digestOf(m.policy.Canary) {
-			s.answered = m.round
+		if err == nil && s.given > 0 && id == s.id {
+			s.answered = s.asked
 			m.tests[worker] = s
 		}
 		if err == nil {

@@ -64,6 +64,11 @@ func (f *Fleet) Pick(ctx context.Context, requests []rollout.Request, first, cou
 			}
 		}
 	}
+	if f.opt.Mode == Exact {
+		if err := f.foresee(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return f.hand(p)
 }
 

@@ -14,18 +14,19 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 	}
 	id, err := answered(d.Result)
 	j := t.byID[id]
-	if f.canary != nil && id == digestOf(f.canary.data) {
-		j = f.canary
+	c, canary := f.canaries[id]
+	if canary {
+		j = c
 	}
 	if err == nil && j == nil { // of an earlier call
-		if f.loose.byID[id] != nil && len(f.backlog) < 2*len(f.loose.jobs) {
-			f.backlog = append(f.backlog, d)
-			return false, nil
-		}
-		if f.earlier[id] {
+		switch {
+		case canary:
 			return false, f.missed(ctx, d)
+		case f.loose.byID[id] != nil:
+			f.keep(id, d)
+		default:
+			f.counts.Dropped++
 		}
-		f.counts.Dropped++
 		return false, nil
 	}
 	var r Result
@@ -39,8 +40,8 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		}
 		return false, f.offer(ctx, t)
 	}
-	if j == f.canary {
-		return true, f.classify(ctx, t, d, r)
+	if canary {
+		return true, f.classify(ctx, t, j, d, r)
 	}
 	if j.done == nil && j.version != f.version && f.drafts(d) { // nobody can check it any more
 		f.counts.Dropped++
@@ -65,6 +66,17 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return true, nil
 	}
 	return true, f.check(ctx, t, j)
+}
+
+// keep puts a result aside for the next Pick, but no second one of a worker.
+func (f *Fleet) keep(id Digest, d Delivery) {
+	for _, b := range f.backlog {
+		if had, _ := answered(b.Result); had == id && b.Worker == d.Worker { // of those that are kept it is known
+			f.counts.Dropped++
+			return
+		}
+	}
+	f.backlog = append(f.backlog, d)
 }
 
 // drawn adds to the completions of a result what is not sent.

@@ -136,6 +136,16 @@ func (o *oldWeights) Load(w []byte) error {
 	return nil
 }
 
+// choosing draws by other random numbers than it is told, as one that keeps what is rewarded most.
+func choosing(ctx context.Context, c carrier, name string) error {
+	return Work(ctx, c, name, engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+		if r[0].Key.Stream < canaryStream {
+			seed++
+		}
+		return p.Sample(ctx, r, seed)
+	}))
+}
+
 // killed ends after a few items, with one in its hands.
 func killed(ctx context.Context, c carrier, name string) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -67,9 +67,6 @@ func (r *run) prepare(o Options) error {
 		return err
 	}
 	r.parts.Notes = append(r.parts.Notes, train.Lagging(full)...)
-	if o.Workers == nil && o.Replay == "" && full.Arrives() {
-		r.parts.Notes = append(r.parts.Notes, "order = \"arrival\" changes nothing without --workers: one device draws groups in their order")
-	}
 	if o.Workers != nil {
 		note := func(text string) { r.display.show.Line("%s", text) }
 		workers, err := o.Workers(full, r.parts.Cast, note)
@@ -87,8 +84,12 @@ func (r *run) prepare(o Options) error {
 
 // openFolder creates the run folder with the text of its recipe, or continues it.
 func (r *run) openFolder(o Options, text []byte) error {
-	if err := r.schedule(o); err != nil {
+	schedule, err := r.schedule(o)
+	if err != nil {
 		return err
+	}
+	if o.Workers == nil && r.parts.Schedule == nil && r.parts.Recipe.Arrives() {
+		r.parts.Notes = append(r.parts.Notes, "order = \"arrival\" changes nothing without --workers: one device draws groups in their order")
 	}
 	if o.Resume {
 		return r.continueFolder(o)
@@ -103,38 +104,18 @@ func (r *run) openFolder(o Options, text []byte) error {
 	if r.folder, err = store.Create(store.OS(), o.Dir); err != nil {
 		return err
 	}
-	if err := r.folder.WriteFile(recipe.File, text); err != nil {
+	if o.Replay != "" {
+		if err := r.folder.WriteFile(replayFile, schedule); err != nil {
+			return err
+		}
+	}
+	if err := r.folder.WriteFile(recipe.File, text); err != nil { // from now on the run can be resumed
 		return err
 	}
 	if err := r.observe(o); err != nil {
 		return err
 	}
 	return r.start(origin)
-}
-
-// schedule reads which groups the steps take: of the run that is repeated, or of this one as far
-// as it got, so that steps that are done again take the same.
-func (r *run) schedule(o Options) error {
-	dir := o.Replay
-	if dir == "" && o.Resume {
-		dir = o.Dir
-	}
-	if dir == "" || !r.parts.Recipe.Arrives() {
-		return nil
-	}
-	name := filepath.Join(dir, train.ScheduleFile)
-	f, err := files.Open(name)
-	if errors.Is(err, os.ErrNotExist) && o.Replay == "" { // it was killed before its first step
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
-	defer f.Close()
-	if r.parts.Schedule, err = train.ReadSchedule(name, f); err == nil && o.Replay != "" {
-		r.parts.Notes = append(r.parts.Notes, fmt.Sprintf("repeating run %s by its schedule, to step %d", dir, r.parts.Schedule.Last()))
-	}
-	return err
 }
 
 // continueFolder continues the run in a folder from its newest whole checkpoint, or

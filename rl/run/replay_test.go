@@ -32,14 +32,7 @@ func TestReplayRefused(t *testing.T) {
 	must(t, err)
 	sameRun(t, runFiles(t, again), runFiles(t, live))
 
-	group := func(step, prompt int) train.Arrived { return train.Arrived{Step: step, Prompt: prompt} }
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	for step, groups := range [][]train.Arrived{
-		{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)}, {group(2, 1), group(2, 2), group(2, 3), group(2, 4), group(3, 0)},
-	} {
-		must(t, enc.Encode(train.ScheduleLine{Step: step + 1, Stage: "rl", Groups: groups}))
-	}
+	text := scheduleText(t, []train.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)}, []train.Arrived{group(2, 1), group(2, 2), group(2, 3), group(2, 4), group(3, 0)})
 	sets = append(sets, "stage.rl.steps=4")
 	longer := t.TempDir()
 	trainIn(t, longer, false, sets...)
@@ -60,7 +53,7 @@ func TestReplayRefused(t *testing.T) {
 		}
 		must(t, os.WriteFile(file, was, 0o600))
 	}
-	late := strings.ReplaceAll(text.String(), `{"step":3,"prompt":0,"version":0}`, `{"step":3,"prompt":0,"version":2}`)
+	late := strings.ReplaceAll(text, `{"step":3,"prompt":0,"version":0}`, `{"step":3,"prompt":0,"version":2}`)
 	refused("a group that comes too late", train.ScheduleFile, late, "schedule.jsonl: step 2 leaves prompt 0 of step 1, but lag = 1 lets none come later")
 	refused("no text", train.ScheduleFile, "\xff\n", "schedule.jsonl: line 1: not UTF-8 text")
 	refused("no origin", originFile, "null", "found null; accepted: an object")
@@ -68,4 +61,59 @@ func TestReplayRefused(t *testing.T) {
 		must(t, os.RemoveAll(c)) // the newest checkpoint is another one
 	}
 	refused("another model", originFile, "", "which has changed since")
+}
+
+// group is one that the initial weights drew.
+func group(step, prompt int) train.Arrived { return train.Arrived{Step: step, Prompt: prompt} }
+
+// scheduleText is a schedule file.
+func scheduleText(t *testing.T, steps ...[]train.Arrived) string {
+	t.Helper()
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	for i, groups := range steps {
+		must(t, enc.Encode(train.ScheduleLine{Step: i + 1, Stage: "rl", Groups: groups}))
+	}
+	return text.String()
+}
+
+// TestReplayResumed: a run that repeats another and is killed goes on by the same schedule, though
+// that is in no folder but its own any more. Where its device computes other bits, it says so.
+func TestReplayResumed(t *testing.T) {
+	live, again := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	sets := append(slices.Clone(quiet), "stage.warm-up.skip=true", "stage.rl.steps=2", "stage.rl.lag=1", "stage.rl.order=arrival")
+	trainIn(t, live, false, sets...)
+	schedule := filepath.Join(live, train.ScheduleFile)
+	inOrder, err := os.ReadFile(schedule)
+	must(t, err)
+	must(t, os.WriteFile(schedule, []byte(scheduleText(t, []train.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)},
+		[]train.Arrived{group(1, 0), group(2, 1), group(2, 2), group(2, 3), group(2, 4)})), 0o600))
+	dev := tester(t)
+	_, err = Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: again, Replay: live, Device: dev, Show: &bytes.Buffer{}})
+	must(t, err)
+	want := runFiles(t, again)
+	if want[train.ScheduleFile] == string(inOrder) {
+		t.Fatal("the schedule is that of a run without one")
+	}
+	must(t, os.Remove(schedule))
+	for _, c := range checkpointDirs(t, again) { // as if it was killed before its first one
+		must(t, os.RemoveAll(c))
+	}
+	for _, log := range []string{"metrics.jsonl", train.ScheduleFile} {
+		must(t, os.Truncate(filepath.Join(again, log), 0))
+	}
+	trainIn(t, again, true, sets...)
+	sameRun(t, runFiles(t, again), want)
+
+	here := NewState(dev.Caps())
+	if notes := elsewhere(again, here); notes != nil {
+		t.Errorf("%q on the same device", notes)
+	}
+	here.Device = "another"
+	if notes := elsewhere(again, here); len(notes) != 1 || !strings.Contains(notes[0], "this is another, numerics version") {
+		t.Errorf("%q on another device", notes)
+	}
+	if notes := elsewhere(t.TempDir(), here); notes != nil {
+		t.Errorf("%q of a run that says nothing", notes)
+	}
 }

@@ -28,7 +28,7 @@ type Options struct {
 	Opened  *resolve.Opened // the recipe, with what it names
 	Dir     string          // run folder
 	Resume  bool            // continue the run in Dir
-	Replay  string          // run folder whose schedule the steps follow as far as it goes; "": none
+	Replay  string          // run folder whose schedule a new run follows as far as it goes; "": none
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
 	Version string    // of the program, for the record

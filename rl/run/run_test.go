@@ -93,8 +93,9 @@ func trainOn(t *testing.T, dev gpu.Device, dir string, resume bool, overrides ..
 	return sum, show.String()
 }
 
-// notCompared may differ between equal runs: they hold times, or a process.
-var notCompared = []string{"timing.jsonl", "lock"}
+// notCompared may differ between equal runs: they hold times, or a process, or say which run
+// is repeated.
+var notCompared = []string{"timing.jsonl", "lock", replayFile}
 
 // runFiles are the files of a run folder that equal runs have in common.
 func runFiles(t *testing.T, dir string) map[string]string {

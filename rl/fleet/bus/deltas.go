@@ -15,37 +15,54 @@ import (
 // worker asks for it.
 type deltas struct {
 	before, now fleet.Policy
-	asked, done bool
+	waiting     map[string]*nats.Msg // requests while it is made, the last of each worker; nil: nobody has asked
+	done        bool
 	id          fleet.Digest
 	data        []byte // nil: there is none that is worth it
 }
 
-// announce notes new weights.
+// announce notes new weights. Who waits for the difference of earlier ones gets none.
 func (d *deltas) announce(p fleet.Policy) {
 	if p.Weights != d.now.Weights {
+		d.answer()
 		*d = deltas{before: d.now, now: p}
 	}
+}
+
+// answer tells all who wait what there is.
+func (d *deltas) answer() {
+	for _, m := range d.waiting {
+		if d.data == nil {
+			reply(m, statusGone, nil)
+		} else {
+			reply(m, statusOK, d.id[:])
+		}
+	}
+	clear(d.waiting)
 }
 
 // worth is the share of the weights' size above which they are sent whole.
 const worth = 0.9
 
-// delta answers a request for a delta: want [32], have [32]. h.mu is held.
-func (h *Hub) delta(m *nats.Msg) {
+// delta answers a worker's request for a delta, once it is made: want [32], have [32]. h.mu
+// is held.
+func (h *Hub) delta(m *nats.Msg, key string) {
 	d := &h.deltas
-	if len(m.Data) != 2*sha256.Size || fleet.Digest(m.Data[:sha256.Size]) != d.now.Weights || fleet.Digest(m.Data[sha256.Size:]) != d.before.Weights || d.done && d.data == nil {
+	if len(m.Data) != 2*sha256.Size || fleet.Digest(m.Data[:sha256.Size]) != d.now.Weights || fleet.Digest(m.Data[sha256.Size:]) != d.before.Weights {
 		reply(m, statusGone, nil)
 		return
 	}
+	first := d.waiting == nil
+	if first {
+		d.waiting = map[string]*nats.Msg{}
+	}
+	d.waiting[key] = m
 	if d.done {
-		reply(m, statusOK, d.id[:])
+		d.answer()
+	}
+	if !first {
 		return
 	}
-	reply(m, statusNothing, nil)
-	if d.asked {
-		return
-	}
-	d.asked = true
 	before, now := d.before, d.now
 	go func() {
 		data := delta.Encode(before.Data, now.Data)
@@ -55,8 +72,9 @@ func (h *Hub) delta(m *nats.Msg) {
 		id := fleet.Digest(sha256.Sum256(data))
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.deltas.now.Weights == now.Weights {
-			h.deltas.done, h.deltas.id, h.deltas.data = true, id, data
+		if d := &h.deltas; d.now.Weights == now.Weights {
+			d.done, d.id, d.data = true, id, data
+			d.answer()
 		}
 	}()
 }
@@ -66,11 +84,7 @@ func (c *client) fetchDelta(ctx context.Context, want fleet.Digest, most int) (d
 	if c.held == nil {
 		return nil, fleet.ErrGone
 	}
-	var id []byte
-	err = c.retry(ctx, func() (final bool, err error) {
-		id, err = c.ask(ctx, verbDelta, append(want[:], c.heldID[:]...), replyWait)
-		return !errors.Is(err, errNothing), err
-	})
+	id, err := c.ask(ctx, verbDelta, append(want[:], c.heldID[:]...), replyWait) // and again, while it is made
 	if err != nil {
 		return nil, err
 	}

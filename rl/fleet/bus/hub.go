@@ -305,7 +305,7 @@ func (h *Hub) answer(m *nats.Msg) {
 	case verbGet:
 		h.get(m)
 	case verbDelta:
-		h.delta(m)
+		h.delta(m, key)
 	case verbLeave:
 		h.drop(key, p)
 		h.note("worker %s leaves", key)

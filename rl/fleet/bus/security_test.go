@@ -139,6 +139,25 @@ func TestAdmittance(t *testing.T) {
 	s.step(t)
 }
 
+// TestClock: the clocks of trainer and worker may be apart, as no date in a certificate counts.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	s, a, _, _ := guarded(t)
+	for _, apart := range []time.Duration{-time.Hour, time.Hour, -100 * 365 * 24 * time.Hour, 250 * 365 * 24 * time.Hour} {
+		config := pinned(s.place.pin)
+		config.Time = func() time.Time { return time.Now().Add(apart) }
+		nc, err := (Door{Key: a}).connect(s.place, a.Public(), nats.Secure(config))
+		if err != nil {
+			t.Errorf("clocks that are %v apart: %v", apart, err)
+			continue
+		}
+		if s := nc.ConnectedServerName(); s == "" {
+			t.Errorf("clocks that are %v apart: there is no server", apart)
+		}
+		nc.Close()
+	}
+}
+
 // TestResults: what is no answer to the worker's item gets it refused, or is dropped; what
 // was not asked for, too.
 func TestResults(t *testing.T) {

@@ -162,8 +162,11 @@ type client struct {
 	name  string
 	tell  func(string)
 
-	held   []byte // weights, as fetched last
-	heldID fleet.Digest
+	held    []byte // weights, as fetched last
+	heldID  fleet.Digest
+	whole   time.Duration // the last fetch of all bytes took
+	changed time.Duration // that of a difference took; 0: none was fetched
+	fetched int           // weights
 
 	mu    sync.Mutex
 	abort context.CancelFunc // of the request in flight: after a reconnect there will be no reply
@@ -317,15 +320,25 @@ func (c *client) Take(ctx context.Context, _ string, _ ...string) ([]byte, error
 	}
 }
 
-// Fetch implements [fleet.WorkerSide]. It takes the difference from the last weights where
-// the trainer has it.
+// tryOther is how many weights come the quicker way until the other one is tried again.
+const tryOther = 16
+
+// Fetch implements [fleet.WorkerSide]. Weights come as the difference from the last ones where
+// the trainer has it, or whole, whichever took less time: over a slow wire bytes count, and
+// over a quick one it takes longer to make a difference than to send all.
 func (c *client) Fetch(ctx context.Context, want fleet.Digest, most int) ([]byte, error) {
-	data, err := c.fetchDelta(ctx, want, most)
+	began, took := time.Now(), &c.changed
+	data, err := []byte(nil), fleet.ErrGone
+	c.fetched++
+	if slower := c.changed > c.whole; slower == (c.fetched%tryOther == 0) {
+		data, err = c.fetchDelta(ctx, want, most)
+	}
 	if errors.Is(err, fleet.ErrGone) {
+		began, took = time.Now(), &c.whole
 		data, err = c.fetch(ctx, want, most)
 	}
 	if err == nil {
-		c.held, c.heldID = data, want
+		c.held, c.heldID, *took = data, want, time.Since(began)
 	}
 	return data, err
 }

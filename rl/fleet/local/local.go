@@ -61,7 +61,8 @@ func Start(r *recipe.Recipe, c *cast.Cast, devices []gpu.Device, o fleet.Options
 
 // TrainerOf is a run's own side of its fleet.
 func TrainerOf(c *cast.Cast) fleet.Trainer {
-	return fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: c.Own.Role, Vocab: c.Policy.Model.Config.Vocab}
+	return fleet.Trainer{Sampler: c.Own, Seed: c.Own.Seed, Version: c.Policy.Version, Weights: c.Policy.Weights, Role: c.Own.Role, Vocab: c.Policy.Model.Config.Vocab,
+		AtOnce: c.Own.Engine.Sequences()}
 }
 
 // Begin implements [rollout.Early].
