@@ -109,13 +109,13 @@ func (s *Server) streamed(ctx context.Context, w http.ResponseWriter, t *telling
 		select {
 		case <-beat.C:
 			out.added.WriteString(": awake\n\n")
-		case <-late.C: // the engine is busy with others, and what it told last may wait
+		case <-late.C: // what the engine told behind the last waking, of the same step too
 		case <-drawn.news:
 		}
 		var ended bool
 		var err error
 		if told, ended, err = drawn.take(told); len(told) > 0 {
-			late.Reset(slowestPace)
+			late.Reset(min(2*s.streamPace(), slowestPace))
 		}
 		for _, e := range told {
 			if p, tells := t.hear(e); tells && out.part(t, p, begun) != nil {

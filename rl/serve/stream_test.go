@@ -109,6 +109,35 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestSameStep: what the engine tells of a step when the reader has been woken for it, of the
+// other choices of an answer, does not wait for the next step.
+func TestSameStep(t *testing.T) {
+	s := plain(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuery(false)
+		q.on, q.stream, q.n, q.prompts, q.givesIDs = s.served, true, 2, [][]int{{1}}, true
+		f := newFeed(s.streamPace)
+		w := &counted{ResponseRecorder: httptest.NewRecorder()}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.streamed(t.Context(), w, s.newTelling(q, nil), f)
+		}()
+		synctest.Wait()
+		for choice := range 2 {
+			f.tell(event{choice: choice, token: model.Token{ID: 'a'}})
+			synctest.Wait() // the reader was quicker than the engine
+		}
+		time.Sleep(3 * perStream)
+		synctest.Wait()
+		if !slices.Equal(w.written, []int{1, 1}) {
+			t.Errorf("%v tokens are written, want one of each choice", w.written)
+		}
+		f.end(nil)
+		<-done
+	})
+}
+
 // TestGatherEnds: the engine waits for no request where none comes, and not for ever where
 // they do not cease to.
 func TestGatherEnds(t *testing.T) {
