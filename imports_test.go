@@ -190,6 +190,7 @@ var guardedCalls = []struct {
 			{"rl/fleet/fleet.go", "how long workers are waited for: it decides who computes, not what"},
 			{"rl/fleet/bus", "which workers are there, and how long is waited before asking again"},
 			{"rl/fleet/fleet_test.go", "time of a bubble of testing/synctest"},
+			{"rl/fleet/canary_test.go", "time of a bubble of testing/synctest"},
 			{"rl/fleet/pick_test.go", "time of a bubble of testing/synctest"},
 			{"rl/fleet/judge_test.go", "time of a bubble of testing/synctest"},
 			{"rl/fleet/workers_test.go", "time of a bubble of testing/synctest"},

@@ -74,7 +74,6 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestCanaryTimes: a worker gets a canary when it joins, when it joins again, every 16
 // TestTardy: where answers by earlier weights are of use, a worker that needs longer for its
 // canary than its weights last gets to work all the same, or is refused.
 func TestTardy(t *testing.T) {
@@ -106,6 +105,7 @@ func TestTardy(t *testing.T) {
 	}
 }
 
+// TestCanaryTimes: a worker gets a canary when it joins, when it joins again, every 16
 // policies, and again if its answer is lost, but not for ever.
 func TestCanaryTimes(t *testing.T) {
 	m := NewMemory()
