@@ -35,6 +35,19 @@ R.renew = function (was, is) {
   });
 };
 
+// pace draws an element anew, but no sooner than ms after the last time, and not while nobody
+// sees the page: then it waits.
+R.pace = function (el, ms, draw) {
+  clearTimeout(el.timer);
+  const wait = el.since + ms - performance.now(), again = () => R.pace(el, 0, draw);
+  if (wait > 0) el.timer = setTimeout(again, wait);
+  else if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
+  else if (el.isConnected) {
+    el.since = performance.now();
+    draw();
+  }
+};
+
 // Marks that would turn the order of a text round are shown as U+FFFD (Unicode TR 9).
 R.plain = (text) => String(text).replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g, "\ufffd");
 R.clip = (text, n) => (text.length > n ? text.slice(0, n) + "…" : text);

@@ -4,17 +4,27 @@
 R.screens.push({
   name: "now", title: "Now",
   show(el, r) {
-    el.append(measured(r), R.h("section", { id: "samples" }));
-    latest(r, el.lastChild);
+    const parts = [measured(r), R.h("section", { id: "samples" })];
+    el.append(...parts);
+    for (const e of parts) e.since = performance.now();
+    latest(r, parts[1]);
   },
-  // update draws what a new step has changed. Texts stay for a while: who reads needs longer than
-  // a step takes.
+  // update draws what a new step has changed: numbers at once, curves and texts after a while.
+  // Who looks at them needs longer than a step takes, and to draw them takes the processor from
+  // the run.
   update(el, r) {
-    R.renew(el.querySelector(".measured"), measured(r));
-    const samples = el.querySelector("#samples");
-    if (performance.now() - samples.since > 10_000) latest(r, samples);
+    const was = el.querySelector(".measured"), samples = el.querySelector("#samples"), m = r.main();
+    const told = m && was.querySelector(".facts") && was.querySelectorAll(".alerts > *").length === shownAlerts(r).length;
+    if (told) {
+      R.renew(was.querySelector(".headline"), R.h("section", { class: "headline" }, headline(r, m)));
+      R.renew(was.querySelector(".facts"), facts(r, m));
+    }
+    R.pace(was, told ? LOOK : 0, () => R.renew(was, measured(r)));
+    R.pace(samples, LOOK, () => latest(r, samples));
   },
 });
+
+const LOOK = 8_000; // ms
 
 // measured is what metrics say.
 function measured(r) {
@@ -53,10 +63,12 @@ function headline(r, m) {
   return parts;
 }
 
+const shownAlerts = (r) => r.alerts.slice(-6).reverse();
+
 function alertList(r) {
   if (!r.alerts.length) return null;
   const m = r.main();
-  return R.h("section", { class: "alerts", "aria-label": "alerts" }, r.alerts.slice(-6).reverse().map((a) => R.h("details", { class: a.level },
+  return R.h("section", { class: "alerts", "aria-label": "alerts" }, shownAlerts(r).map((a) => R.h("details", { class: a.level },
     R.h("summary", {}, R.h("b", {}, (a.level === "info" ? "i " : "! ") + a.rule.replace(/_/g, " ")), " ", R.h("span", {}, `step ${a.step > m.after ? a.step - m.after : a.step}: ${a.seen}; ${a.against}`)),
     R.h("p", {}, "Why: " + a.why + "."), R.h("p", {}, "What to do: " + a.do.replace("RUN", r.dir)),
     R.h("p", {}, R.h("a", { href: R.href("completions", r.id, { step: a.step, sort: "reward" }) }, "the completions of step " + (a.step - m.after))))));
@@ -122,7 +134,6 @@ function smalls(r, m) {
 
 // latest shows the newest completion of each verdict.
 async function latest(r, el) {
-  el.since = performance.now();
   const steps = await r.steps("completions.jsonl");
   if (!steps.length) return;
   const newest = steps[steps.length - 1];
