@@ -196,6 +196,8 @@ func wrongValue(err error, flags []cli.Flag) error {
 			accepted = "a whole number from 0"
 		case *cli.Float64Flag:
 			accepted = "a number"
+		case *cli.DurationFlag:
+			accepted = "a time with its unit, such as 90s or 5m"
 		}
 	}
 	return fmt.Errorf("--%s is %s; accepted: %s", name, value, accepted)
