@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,16 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 )
+
+// small are the arguments of train for a run of a small model, with that many RL steps.
+func small(dir string, steps int) []string {
+	args := []string{"train", "--run", dir, "countdown-short", "--set", fmt.Sprint("stage.rl.steps=", steps)}
+	for _, set := range []string{"stage.rl.reward=random", "checkpoint.keep=1000", "stage.warm-up.skip=true", "model.width=32", "model.heads=2", "model.head_dim=16",
+		"model.mlp=64", "task.eval_problems=4", "stage.rl.prompts_per_step=4", "stage.rl.group_size=4"} {
+		args = append(args, "--set", set)
+	}
+	return args
+}
 
 // TestDiskFull: a run with a worker over NATS whose disk takes no checkpoint any more stops
 // and says which file; its worker waits, and once there is room again the run goes on from
@@ -26,11 +37,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	program := buildProgram(t)
 	train := func(dir string, more ...string) []string {
-		args := []string{"train", "--run", dir, "countdown-short"}
-		for _, set := range []string{"stage.rl.reward=random", "checkpoint.keep=1000", "stage.rl.checkpoint_every=2", "stage.rl.steps=8", "stage.warm-up.skip=true",
-			"model.width=32", "model.heads=2", "model.head_dim=16", "model.mlp=64", "task.eval_problems=4", "stage.rl.prompts_per_step=4", "stage.rl.group_size=4"} {
-			args = append(args, "--set", set)
-		}
+		args := append(small(dir, 8), "--set", "stage.rl.checkpoint_every=2")
 		return append(args, more...)
 	}
 	base, dir := filepath.Join(t.TempDir(), "undisturbed"), filepath.Join(t.TempDir(), "full")
