@@ -409,6 +409,36 @@ func TestAllRefused(t *testing.T) {
 	})
 }
 
+// TestLongItems: workers that are equally quick answer all at once. However long that takes they
+// are waited for, once a step has shown it.
+func TestLongItems(t *testing.T) {
+	const each = 30 * time.Second // more than the patience with a fleet that has not drawn yet
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{slow: each}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(4)})
+		defer f.Close()
+		for i := range 4 {
+			go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+				if r[0].Key.Stream < canaryStream {
+					time.Sleep(each)
+				}
+				return p.Sample(t.Context(), r, seed)
+			}))
+		}
+		for tr.version = range 6 {
+			began, before := time.Now(), f.Counts()
+			if _, err := f.Sample(t.Context(), requestsOf(tr.version, 4)); err != nil {
+				t.Fatal(err)
+			}
+			if took, c := time.Since(began), f.Counts(); tr.version > 2 && (took != each || c.Hedged > before.Hedged || c.Here > before.Here) {
+				t.Errorf("step %d takes %v, want %v: %+v", tr.version, took, each, c)
+			}
+		}
+		time.Sleep(10 * each) // what workers have in their hands
+	})
+}
+
 // TestItemSizes: an item fills a worker's device as long as each of them has one, and there are
 // as many for each.
 func TestItemSizes(t *testing.T) {
