@@ -73,7 +73,7 @@ func TestDeltaWaits(t *testing.T) {
 	s, key, _, _ := guarded(t)
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public(), held: make([]byte, 1000), heldID: sha256.Sum256(make([]byte, 1000))}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true}`)); err != nil {
+	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
 		t.Fatal(err)
 	}
 	after := append(make([]byte, 999), 1)
@@ -122,7 +122,7 @@ func TestQuickerWay(t *testing.T) {
 	s, key, _, _ := guarded(t)
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public()}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true}`)); err != nil {
+	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
 		t.Fatal(err)
 	}
 	for n, way := range []struct {
