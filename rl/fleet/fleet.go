@@ -89,6 +89,7 @@ type Fleet struct {
 	canary   *job            // of the announced weights
 	canaries map[Digest]*job // by id, of all weights so far; nil: its answer cannot be judged any more
 	tardy    map[string]int  // version by which a worker's last canary came too late
+	tested   map[string]int  // version of the newest canary that a worker has answered
 	key      []byte
 	given    []*job                     // of earlier calls by the announced weights
 	trusted  map[string]int             // version of the first weights by which a worker answered what nobody checked
@@ -113,7 +114,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1, loose: &table{byID: map[Digest]*job{}},
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, tested: map[string]int{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)

@@ -235,7 +235,7 @@ func TestCatch(t *testing.T) {
 	for trial := range uint64(1000) {
 		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
 		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
-			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, tested: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
 		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -436,6 +436,38 @@ func TestLongItems(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * each) // what workers have in their hands
+	})
+}
+
+// TestSwallows: a worker that answers each item with what it said of its canary holds nothing up
+// for ever: that counts once.
+func TestSwallows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1)})
+		defer f.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		go func() {
+			var said []byte
+			for {
+				data, err := m.Take(ctx, "w")
+				if err != nil {
+					return
+				}
+				if item, err := DecodeItem(data); err == nil && item.Prompts[0].Stream >= canaryStream {
+					drawn, _ := tr.Sample(ctx, f.canary.requests)
+					said = Result{item.ID(), drawn}.Encode()
+				}
+				_ = m.Deliver(ctx, "w", said)
+			}
+		}()
+		for tr.version = range 3 {
+			if _, err := f.Sample(ctx, requestsOf(tr.version, 8)); err != nil {
+				t.Fatalf("step %d: %v", tr.version, err)
+			}
+		}
 	})
 }
 
