@@ -249,6 +249,25 @@ func TestSumsDoNotDependOnCuts(t *testing.T) {
 	})
 }
 
+// TestSumsReachTheirLimit: a sum that is as long as a shader's limit lets it be is whole: the
+// last rows are those that a device would leave out that ends loops after so many turns.
+func TestSumsReachTheirLimit(t *testing.T) {
+	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+		for _, v := range shaders.Variants("matmul_tn_acc", string(dev.Caps().Tier)) {
+			for _, l := range v.Limits {
+				ones := slices.Repeat([]float32{1}, 8*l.Max)
+				for k := l.Max - 7; k <= l.Max; k++ { // whatever is left of the rows that are taken at once
+					c := oracle.Case{Kernel: "matmul_tn_acc", Name: fmt.Sprintf("K=%d", k), Params: []uint32{8, 8, uint32(k), 8, 8, 8},
+						Bind: []any{ones[:8*k], ones[:8*k], make([]float32, 64)}}
+					if sums := gputest.Run(t, dev, c)[2].([]float32); slices.Min(sums) != float32(k) || slices.Max(sums) != float32(k) {
+						t.Errorf("%s: sums of %d ones are %v to %v", v.ID, k, slices.Min(sums), slices.Max(sums))
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestSameChain: the naive product is defined by the same chain as the tiled
 // one.
 func TestSameChain(t *testing.T) {

@@ -93,7 +93,7 @@
 //variant matmul_nn_acc* TL r4 tile=64,4 max=0,4 use=nn_lanes rows=4 across=8
 //variant matmul_nn_acc* TL r24 tile=32,24 max=96 use=nn_lanes rows=12 across=4
 //variant matmul_nn_acc* TL r16 tile=64,16 use=nn_lanes rows=16 across=8
-//variant matmul_tn_acc TL tile=64,32 limit=K:524272 use=tn_lanes rows=32 across=8
+//variant matmul_tn_acc TL tile=64,32 limit=K:524208 use=tn_lanes rows=32 across=8
 //variant matmul_nt* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2
 //variant matmul_nt* T0 r64 tile=64,64 use=tiles rows=64 cols=64 each=8 wide=4
 //variant matmul_nt_residual* T0 r8 tile=64,8 max=0,8 use=tiles rows=8 cols=64 each=4 wide=2

@@ -89,6 +89,7 @@ type Fleet struct {
 	canary   *job            // of the announced weights
 	canaries map[Digest]*job // by id, of all weights so far; nil: its answer cannot be judged any more
 	tardy    map[string]int  // version by which a worker's last canary came too late
+	tested   map[string]int  // version of the newest canary that a worker has answered
 	key      []byte
 	given    []*job                     // of earlier calls by the announced weights
 	trusted  map[string]int             // version of the first weights by which a worker answered what nobody checked
@@ -100,7 +101,9 @@ type Fleet struct {
 	loose    *table                     // handed out by Pick, by the weights of now and earlier ones
 	backlog  []Delivery                 // for the next Pick, that came while the run waited for something else
 	deaf     int                        // workers of the last call, if none of them answered
-	gaps     []time.Duration
+	quiet    time.Time                  // since when no worker is heard who is waited for; 0: none is waited for
+	longest  time.Duration              // of the silences of a call
+	silences []time.Duration            // the longest of each of the last calls that waited
 	counts   Counts
 }
 
@@ -111,7 +114,7 @@ func New(c TrainerSide, t Trainer, o Options) *Fleet {
 	o.Patience = cmp.Or(o.Patience, patience)
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{carrier: c, trainer: t, opt: o, stop: stop, arrived: make(chan Delivery, arrivals), version: -1, loose: &table{byID: map[Digest]*job{}},
-		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
+		policy: Policy{Refused: map[string]string{}, Known: map[string]class{}, Mode: o.Mode}, trusted: map[string]int{}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, tested: map[string]int{}, unlike: map[string]map[Digest]bool{}, key: make([]byte, sha256.Size)}
 	rand.Read(f.key) // it never fails
 	maps.Copy(f.policy.Refused, o.Refused)
 	maps.Copy(f.trusted, o.Trusted)
@@ -201,6 +204,7 @@ func (f *Fleet) Sample(ctx context.Context, requests []rollout.Request) ([][]rol
 			return nil, err
 		}
 	}
+	f.remind()
 	f.deaf = 0
 	if !answered {
 		f.deaf = f.opt.Slots()
@@ -249,23 +253,23 @@ func (f *Fleet) offer(ctx context.Context, t *table) error {
 // next waits for a result; ok is false if there is none for longer than is usual, or in
 // the last round at once.
 func (f *Fleet) next(ctx context.Context, round int) (d Delivery, ok bool, err error) {
-	if round >= hedges {
-		select {
-		case d := <-f.arrived:
-			return d, true, nil
-		default:
-			return d, false, ctx.Err()
-		}
+	select {
+	case d := <-f.arrived:
+		f.heard()
+		return d, true, nil
+	default:
 	}
-	began := time.Now()
+	if round >= hedges {
+		return d, false, ctx.Err()
+	}
+	if f.quiet.IsZero() {
+		f.quiet = time.Now()
+	}
 	timer := time.NewTimer(f.opt.Patience + 4*f.usual())
 	defer timer.Stop()
 	select {
 	case d := <-f.arrived:
-		f.gaps = append(f.gaps, time.Since(began))
-		if len(f.gaps) > maxGaps {
-			f.gaps = f.gaps[1:]
-		}
+		f.heard()
 		return d, true, nil
 	case <-timer.C:
 		return d, false, nil
@@ -274,15 +278,36 @@ func (f *Fleet) next(ctx context.Context, round int) (d Delivery, ok bool, err e
 	}
 }
 
-// maxGaps is how many of the last waits tell what is usual.
-const maxGaps = 63
+// heard ends a silence, if there was one.
+func (f *Fleet) heard() {
+	if !f.quiet.IsZero() {
+		f.longest = max(f.longest, time.Since(f.quiet))
+	}
+	f.quiet = time.Time{}
+}
 
-// usual is the median of the last waits for a result.
+// maxSilences is how many calls tell what is usual.
+const maxSilences = 63
+
+// remind keeps the longest silence of a call that has waited for workers.
+func (f *Fleet) remind() {
+	if f.longest > 0 {
+		f.silences = append(f.silences, f.longest)
+	}
+	if len(f.silences) > maxSilences {
+		f.silences = f.silences[1:]
+	}
+	f.quiet, f.longest = time.Time{}, 0
+}
+
+// usual is how long a call is silent at the longest, in the middle of the last calls. The waits
+// themselves tell less: workers that are equally quick answer all at once, so that most of them
+// are short, however long an item takes.
 func (f *Fleet) usual() time.Duration {
-	if len(f.gaps) == 0 {
+	if len(f.silences) == 0 {
 		return 0
 	}
-	return median(f.gaps)
+	return median(f.silences)
 }
 
 // computeOne computes the last open item here: workers take the first ones.

@@ -235,7 +235,7 @@ func TestCatch(t *testing.T) {
 	for trial := range uint64(1000) {
 		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
 		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
-			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, tested: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
 		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -405,6 +405,68 @@ func TestAllRefused(t *testing.T) {
 		}
 		if took := time.Since(began); took != 0 || f.Counts().Refused != 1 {
 			t.Errorf("the step takes %v: %v", took, f.Counts())
+		}
+	})
+}
+
+// TestLongItems: workers that are equally quick answer all at once. However long that takes they
+// are waited for, once a step has shown it.
+func TestLongItems(t *testing.T) {
+	const each = 30 * time.Second // more than the patience with a fleet that has not drawn yet
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{slow: each}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(4)})
+		defer f.Close()
+		for i := range 4 {
+			go Work(t.Context(), m, fmt.Sprint(i), engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
+				if r[0].Key.Stream < canaryStream {
+					time.Sleep(each)
+				}
+				return p.Sample(t.Context(), r, seed)
+			}))
+		}
+		for tr.version = range 6 {
+			began, before := time.Now(), f.Counts()
+			if _, err := f.Sample(t.Context(), requestsOf(tr.version, 4)); err != nil {
+				t.Fatal(err)
+			}
+			if took, c := time.Since(began), f.Counts(); tr.version > 2 && (took != each || c.Hedged > before.Hedged || c.Here > before.Here) {
+				t.Errorf("step %d takes %v, want %v: %+v", tr.version, took, each, c)
+			}
+		}
+		time.Sleep(10 * each) // what workers have in their hands
+	})
+}
+
+// TestSwallows: a worker that answers each item with what it said of its canary holds nothing up
+// for ever: that counts once.
+func TestSwallows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tr := NewMemory(), &trainer{}
+		defer m.Close()
+		f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1)})
+		defer f.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		go func() {
+			var said []byte
+			for {
+				data, err := m.Take(ctx, "w")
+				if err != nil {
+					return
+				}
+				if item, err := DecodeItem(data); err == nil && item.Prompts[0].Stream >= canaryStream {
+					drawn, _ := tr.Sample(ctx, f.canary.requests)
+					said = Result{item.ID(), drawn}.Encode()
+				}
+				_ = m.Deliver(ctx, "w", said)
+			}
+		}()
+		for tr.version = range 3 {
+			if _, err := f.Sample(ctx, requestsOf(tr.version, 8)); err != nil {
+				t.Fatalf("step %d: %v", tr.version, err)
+			}
 		}
 	})
 }

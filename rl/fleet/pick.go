@@ -145,6 +145,7 @@ func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) er
 // await hears workers until there is enough, and then what else has come.
 func (f *Fleet) await(ctx context.Context, p *pick) error {
 	heard, alone := false, false
+	defer f.remind()
 	for round := 0; ; {
 		_, rest := p.answers()
 		if rest <= 0 || f.opt.Slots() <= max(f.deaf, len(f.policy.Refused)) {

@@ -6,7 +6,8 @@ import (
 	"maps"
 )
 
-// receive judges a result. took says that it closed an item, or told a worker's class.
+// receive judges a result. took says that it closed an item, or told a worker's class: once by
+// each canary, as who repeats that holds up what is open.
 func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, err error) {
 	if _, refused := f.policy.Refused[d.Worker]; refused {
 		f.counts.Dropped++
@@ -41,7 +42,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return false, f.offer(ctx, t)
 	}
 	if canary {
-		return true, f.classify(ctx, t, j, d, r)
+		last, before := f.tested[d.Worker]
+		took = !before || last < j.version
+		f.tested[d.Worker] = max(last, j.version)
+		return took, f.classify(ctx, t, j, d, r)
 	}
 	if j.done == nil && j.version != f.version && f.drafts(d) { // nobody can check it any more
 		f.counts.Dropped++

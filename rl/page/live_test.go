@@ -87,6 +87,35 @@ func TestStands(t *testing.T) {
 	quiet(t, b, "the steps")
 }
 
+// TestAlertComes: an alert that was opened stays open when another one comes above it, and the
+// new one is told at once and closed.
+func TestAlertComes(t *testing.T) {
+	dir, b := alive(t)
+	b.Eval("window.stood = document.querySelector('.alerts details'); stood.open = true", nil)
+	grow(t, dir, "alerts.jsonl", `{"step":26,"stage":"rl","rule":"entropy","level":"warning","seen":"the entropy fell","against":"the reward did not rise","why":"it will explore no more","do":"Raise it"}`+"\n")
+	b.Wait("document.querySelectorAll('.alerts details').length === 2")
+	var got []string
+	b.Eval("[...document.querySelectorAll('.alerts details')].map((a) => (a.open ? 'open ' : 'closed ') + a.querySelector('b').textContent + (a === stood ? ', stands' : ''))", &got)
+	if want := []string{"closed ! entropy", "open ! length, stands"}; !slices.Equal(got, want) {
+		t.Errorf("the alerts are %q, want %q", got, want)
+	}
+	quiet(t, b, "an alert")
+}
+
+// TestBeforeMetrics: a run whose first completions are there and its metrics are not yet.
+func TestBeforeMetrics(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "live")
+	made(t, dir, "live", "task", 1, 0, 0)
+	write(t, dir, "completions.jsonl", line(1, 0, 0, "1 + 1 >", "2", "right"))
+	b := browser.Start(t)
+	b.Open(served(t, root)+"#/run/live/now", "document.querySelector('.measured')")
+	b.Eval("latest(R.runs.get('live'), document.querySelector('#samples'))", nil)
+	write(t, dir, "metrics.jsonl", `{"step":1,"stage":"rl","reward/mean":0.5}`+"\n")
+	b.Wait("document.querySelector('.facts')?.innerText.includes('rl 1 of 60')")
+	quiet(t, b, "a run without metrics")
+}
+
 // TestAsks: for a new step the page asks for what is new of the logs that it shows, and while
 // nobody sees the page, for nothing.
 func TestAsks(t *testing.T) {

@@ -34,38 +34,51 @@ func repeats(r *recipe.Recipe, dir string) error {
 }
 
 // schedule reads which groups the steps take: of the run that is repeated, or of this one as far
-// as it got, so that steps that are done again take the same. text is what was read.
+// as it got, so that steps that are done again take the same. text is that of the former.
 func (r *run) schedule(o Options) (text []byte, err error) {
-	var name string
 	switch {
 	case !r.parts.Recipe.Arrives():
 		return nil, nil
 	case o.Replay != "":
-		name = filepath.Join(o.Replay, train.ScheduleFile)
-	case o.Resume:
-		name = filepath.Join(o.Dir, replayFile)
-		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
-			name = filepath.Join(o.Dir, train.ScheduleFile)
+		if r.parts.Schedule, text, err = readSchedule(filepath.Join(o.Replay, train.ScheduleFile)); err != nil {
+			return nil, err
 		}
-	default:
-		return nil, nil
-	}
-	f, err := files.Open(name)
-	if errors.Is(err, os.ErrNotExist) && o.Replay == "" { // it was killed before its first step
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
-	defer f.Close()
-	if text, err = io.ReadAll(f); err != nil {
-		return nil, err
-	}
-	if r.parts.Schedule, err = train.ReadSchedule(name, bytes.NewReader(text)); err == nil && o.Replay != "" {
 		r.parts.Notes = append(r.parts.Notes, fmt.Sprintf("repeating run %s by its schedule, to step %d", o.Replay, r.parts.Schedule.Last()))
 		r.parts.Notes = append(r.parts.Notes, elsewhere(o.Replay, r.want)...)
+		return text, nil
+	case !o.Resume:
+		return nil, nil
 	}
-	return text, err
+	// The longer one begins as the other does: behind the end of what it repeats a run goes on by
+	// what comes first, and has written that.
+	for _, name := range []string{replayFile, train.ScheduleFile} {
+		s, _, err := readSchedule(filepath.Join(o.Dir, name))
+		if errors.Is(err, os.ErrNotExist) { // it repeats none, or was killed before its first step
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.parts.Schedule == nil || s.Last() > r.parts.Schedule.Last() {
+			r.parts.Schedule = s
+		}
+	}
+	return nil, nil
+}
+
+// readSchedule reads a schedule, and its text.
+func readSchedule(name string) (*train.Schedule, []byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := train.ReadSchedule(name, bytes.NewReader(text))
+	return s, text, err
 }
 
 // elsewhere warns where the bytes of a run will not come again, by what its newest checkpoint

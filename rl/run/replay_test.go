@@ -87,7 +87,7 @@ func TestReplayResumed(t *testing.T) {
 	inOrder, err := os.ReadFile(schedule)
 	must(t, err)
 	must(t, os.WriteFile(schedule, []byte(scheduleText(t, []train.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)},
-		[]train.Arrived{group(1, 0), group(2, 1), group(2, 2), group(2, 3), group(2, 4)})), 0o600))
+		[]train.Arrived{group(2, 1), group(1, 0), group(2, 2), group(2, 3), group(2, 4)})), 0o600))
 	dev := tester(t)
 	_, err = Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: again, Replay: live, Device: dev, Show: &bytes.Buffer{}})
 	must(t, err)
@@ -96,14 +96,22 @@ func TestReplayResumed(t *testing.T) {
 		t.Fatal("the schedule is that of a run without one")
 	}
 	must(t, os.Remove(schedule))
-	for _, c := range checkpointDirs(t, again) { // as if it was killed before its first one
-		must(t, os.RemoveAll(c))
+	resumed := func(cleared ...string) {
+		t.Helper()
+		for _, c := range checkpointDirs(t, again) { // as if it was killed before its first one
+			must(t, os.RemoveAll(c))
+		}
+		for _, log := range cleared {
+			must(t, os.Truncate(filepath.Join(again, log), 0))
+		}
+		trainIn(t, again, true, sets...)
+		sameRun(t, runFiles(t, again), want)
 	}
-	for _, log := range []string{"metrics.jsonl", train.ScheduleFile} {
-		must(t, os.Truncate(filepath.Join(again, log), 0))
-	}
-	trainIn(t, again, true, sets...)
-	sameRun(t, runFiles(t, again), want)
+	resumed("metrics.jsonl", train.ScheduleFile)
+	// What it took behind the end of the schedule that it repeats, it takes again.
+	begin, _, _ := strings.Cut(want[train.ScheduleFile], "\n")
+	must(t, os.WriteFile(filepath.Join(again, replayFile), []byte(begin+"\n"), 0o600))
+	resumed("metrics.jsonl")
 
 	here := NewState(dev.Caps())
 	if notes := elsewhere(again, here); notes != nil {

@@ -69,6 +69,9 @@ func (f *feed) take(before []event) (events []event, ended bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	events, f.queue = f.queue, before[:0]
+	if len(events) == 0 {
+		f.woken = time.Time{} // the reader looks for nothing more by itself: the next event wakes it, whatever the pace is by then
+	}
 	return events, f.ended, f.err
 }
 

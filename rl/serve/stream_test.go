@@ -109,6 +109,35 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceGrows: a token that comes when a stream has had nothing for a while is written at
+// once, though so many others have begun meanwhile that their pace would let it wait.
+func TestPaceGrows(t *testing.T) {
+	s := plain(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuery(false)
+		q.on, q.stream, q.prompts, q.givesIDs = s.served, true, [][]int{{1}}, true
+		f := newFeed(s.streamPace)
+		w := &counted{ResponseRecorder: httptest.NewRecorder()}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.streamed(t.Context(), w, s.newTelling(q, nil), f)
+		}()
+		synctest.Wait()
+		f.tell(event{token: model.Token{ID: 'a'}})
+		time.Sleep(5 * perStream)
+		s.streams.Add(50)
+		f.tell(event{token: model.Token{ID: 'a'}})
+		synctest.Wait()
+		if !slices.Equal(w.written, []int{1, 1}) {
+			t.Errorf("%v tokens are written, want each when it came", w.written)
+		}
+		s.streams.Add(-50)
+		f.end(nil)
+		<-done
+	})
+}
+
 // TestSameStep: what the engine tells of a step when the reader has been woken for it, of the
 // other choices of an answer, does not wait for the next step.
 func TestSameStep(t *testing.T) {

@@ -73,7 +73,7 @@ func TestDeltaWaits(t *testing.T) {
 	s, key, _, _ := guarded(t)
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public(), held: make([]byte, 1000), heldID: sha256.Sum256(make([]byte, 1000))}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true}`)); err != nil {
+	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
 		t.Fatal(err)
 	}
 	after := append(make([]byte, 999), 1)
@@ -116,13 +116,45 @@ func TestDeltaWaits(t *testing.T) {
 	}
 }
 
+// TestNotWorth: a worker that waited for a difference that is no shorter than the weights does not
+// wait for the next one.
+func TestNotWorth(t *testing.T) {
+	t.Parallel()
+	s, key, _, _ := guarded(t)
+	nc, _ := raw(t, s, key)
+	c := &client{nc: nc, place: s.place, name: key.Public()}
+	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 0))
+	for n, asks := range []bool{false, true, false, false} { // there is none to the first
+		data := make([]byte, 1000)
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		want := fleet.Digest(sha256.Sum256(data))
+		if err := s.Announce(t.Context(), fleet.Policy{Weights: want, Data: data}); err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			c.whole = 1 // ns: what it waits for the difference is longer
+		}
+		if got, err := c.Fetch(t.Context(), want, len(data)); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d: %d bytes, %v", n, len(got), err)
+		}
+		if asked := s.deltas.waiting != nil; asked != asks {
+			t.Errorf("%d: a difference is asked for: %t", n, asked)
+		}
+	}
+}
+
 // TestQuickerWay: weights come the way that took less time, and each sixteenth the other way.
 func TestQuickerWay(t *testing.T) {
 	t.Parallel()
 	s, key, _, _ := guarded(t)
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public()}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","drafts":true}`)); err != nil {
+	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
 		t.Fatal(err)
 	}
 	for n, way := range []struct {

@@ -333,11 +333,15 @@ func (c *client) Fetch(ctx context.Context, want fleet.Digest, most int) ([]byte
 	if slower := c.changed > c.whole; slower == (c.fetched%tryOther == 0) {
 		data, err = c.fetchDelta(ctx, want, most)
 	}
+	waited := time.Since(began)
 	if errors.Is(err, fleet.ErrGone) {
 		began, took = time.Now(), &c.whole
 		data, err = c.fetch(ctx, want, most)
 	}
 	if err == nil {
+		if took == &c.whole && c.whole > 0 && waited > c.whole { // for a difference that is none, or no shorter than all
+			c.changed = waited + time.Since(began)
+		}
 		c.held, c.heldID, *took = data, want, time.Since(began)
 	}
 	return data, err

@@ -18,13 +18,18 @@ R.h = function (tag, attributes, ...children) {
 R.svgTags = new Set(["svg", "g", "path", "circle", "rect", "line", "text", "title"]);
 
 // renew makes an element equal to another of its kind, and touches what differs alone: what is
-// focused, opened or selected stays so. Handlers stay those of the element.
+// focused, opened or selected stays so. Handlers stay those of the element. Of children with a
+// data-key, which are in one order, those with equal keys are the same.
 R.renew = function (was, is) {
   if (is.show) { was.show(is.spec); return; } // a chart
   if (was.isEqualNode(is)) return;
   for (const { name, value } of is.attributes) if (was.getAttribute(name) !== value) was.setAttribute(name, value);
   for (const { name } of [...was.attributes]) if (!is.hasAttribute(name) && name !== "open") was.removeAttribute(name);
-  const old = [...was.childNodes], now = [...is.childNodes];
+  const now = [...is.childNodes], key = (e) => e.dataset && e.dataset.key;
+  const lacks = (parent, e) => key(e) != null && ![...parent.childNodes].some((o) => key(o) === key(e));
+  for (const o of [...was.childNodes]) if (lacks(is, o)) o.remove();
+  now.forEach((n, i) => { if (lacks(was, n)) was.insertBefore(n, was.childNodes[i] || null); });
+  const old = [...was.childNodes];
   for (const o of old.slice(now.length)) o.remove();
   now.forEach((n, i) => {
     const o = old[i];

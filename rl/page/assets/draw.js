@@ -40,11 +40,11 @@ R.chart = function (wanted) {
     say();
   });
   holder.addEventListener("pointerleave", () => { at = null; drawing.svg.lastChild.setAttribute("d", ""); say(); });
-  widths.observe(holder);
+  // The observer says how wide the chart is: to ask would lay the page out anew for each. It is
+  // the chart's own, so that both go together: one of the page would hold what it has ever seen.
+  new ResizeObserver(([{ contentRect }]) => fig.fit(contentRect.width)).observe(holder);
   return fig;
 };
-// The observer says how wide charts are: to ask would lay the page out anew for each of them.
-const widths = new ResizeObserver((list) => { for (const { target, contentRect } of list) target.parentElement.fit(contentRect.width); });
 
 // reword says the same text only once: one that is set is laid out again.
 const reword = (e, text) => { if (e.textContent !== text) e.textContent = text; };

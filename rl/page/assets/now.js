@@ -14,7 +14,8 @@ R.screens.push({
   // the run.
   update(el, r) {
     const was = el.querySelector(".measured"), samples = el.querySelector("#samples"), m = r.main();
-    const told = m && was.querySelector(".facts") && was.querySelectorAll(".alerts > *").length === shownAlerts(r).length;
+    const first = was.querySelector(".alerts > *"), newest = shownAlerts(r)[0];
+    const told = m && was.querySelector(".facts") && (first ? first.dataset.key : "") === (newest ? keyOf(newest) : "");
     if (told) {
       R.renew(was.querySelector(".headline"), R.h("section", { class: "headline" }, headline(r, m)));
       R.renew(was.querySelector(".facts"), facts(r, m));
@@ -64,11 +65,12 @@ function headline(r, m) {
 }
 
 const shownAlerts = (r) => r.alerts.slice(-6).reverse();
+const keyOf = (a) => a.step + " " + a.rule; // one that was opened is not another when news come above it
 
 function alertList(r) {
   if (!r.alerts.length) return null;
   const m = r.main();
-  return R.h("section", { class: "alerts", "aria-label": "alerts" }, shownAlerts(r).map((a) => R.h("details", { class: a.level },
+  return R.h("section", { class: "alerts", "aria-label": "alerts" }, shownAlerts(r).map((a) => R.h("details", { class: a.level, "data-key": keyOf(a) },
     R.h("summary", {}, R.h("b", {}, (a.level === "info" ? "i " : "! ") + a.rule.replace(/_/g, " ")), " ", R.h("span", {}, `step ${a.step > m.after ? a.step - m.after : a.step}: ${a.seen}; ${a.against}`)),
     R.h("p", {}, "Why: " + a.why + "."), R.h("p", {}, "What to do: " + a.do.replace("RUN", r.dir)),
     R.h("p", {}, R.h("a", { href: R.href("completions", r.id, { step: a.step, sort: "reward" }) }, "the completions of step " + (a.step - m.after))))));
@@ -135,7 +137,7 @@ function smalls(r, m) {
 // latest shows the newest completion of each verdict.
 async function latest(r, el) {
   const steps = await r.steps("completions.jsonl");
-  if (!steps.length) return;
+  if (!steps.length || !r.main()) return; // the texts of a step are written before its metrics
   const newest = steps[steps.length - 1];
   const lines = await r.linesOf("completions.jsonl", newest.step);
   const m = r.main();
