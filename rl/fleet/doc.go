@@ -62,7 +62,8 @@
 // of workers whose bits are equal. What the key chooses for a check is drawn here while the
 // weights are there, and a late answer is compared with that; where it is wrong, the run goes back
 // to before the first answer of that worker that nobody checked.
-// So is the canary, once a worker has answered one too late: it would never get to work.
+// So is the canary, once a worker has answered one too late, where it comes within 16 policies:
+// a worker that is slower yet gets no work.
 //
 // # Carriers
 //

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 )
 
@@ -200,5 +202,22 @@ func TestInfo(t *testing.T) {
 		if !strings.Contains(body, row) {
 			t.Errorf("%q is not in %s", row, body)
 		}
+	}
+}
+
+// TestFits: a cache that has room once has none for that of an adapter.
+func TestFits(t *testing.T) {
+	s := plain(t, nil)
+	caps, o := s.m.Device().Caps(), s.o.Engine
+	plan, err := model.Plan(s.m.Config, caps, model.Use{Positions: s.m.Positions(), Engine: &o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caps.Memory = plan.Total()
+	if err := fits(s.m, caps, o, 1); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	if err := fits(s.m, caps, o, 2); !errors.Is(err, gpu.ErrOutOfMemory) || !strings.Contains(err.Error(), "engines of adapters") {
+		t.Errorf("with an adapter: %v", err)
 	}
 }

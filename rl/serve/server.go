@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/grammar"
 	"github.com/rlzero/rlzero/rl/chat"
@@ -94,11 +95,7 @@ func New(m *model.Model, o Options) (*Server, error) {
 		}
 	}
 	if s.o.Engine = engineFor(m, o.Engine, 1+len(o.Adapters)); o.Engine.CacheToken > 0 {
-		plan, err := model.Plan(m.Config, m.Device().Caps(), model.Use{Positions: m.Positions(), Engine: &s.o.Engine})
-		if err == nil {
-			err = plan.Fits(m.Device().Caps())
-		}
-		if err != nil {
+		if err := fits(m, m.Device().Caps(), s.o.Engine, 1+len(o.Adapters)); err != nil {
 			return nil, fmt.Errorf("a key/value cache of %d tokens: %w", o.Engine.CacheToken, err)
 		}
 	}
@@ -161,6 +158,25 @@ func engineFor(m *model.Model, o model.EngineOptions, models int) model.EngineOp
 		o.Prefixes = o.CacheToken / pageTokens / 2
 	}
 	return o
+}
+
+// fits says whether a device has room for the engines of a model and of its adapters, each
+// with a cache of its own.
+func fits(m *model.Model, caps gpu.Caps, o model.EngineOptions, engines int) error {
+	use := model.Use{Positions: m.Positions()}
+	bare, err := model.Plan(m.Config, caps, use)
+	if err != nil {
+		return err
+	}
+	use.Engine = &o
+	plan, err := model.Plan(m.Config, caps, use)
+	if err != nil {
+		return err
+	}
+	if more := engines - 1; more > 0 {
+		plan.Add("engines of adapters", more*(plan.Total()-bare.Total()), fmt.Sprintf("%d, as large as the first", more))
+	}
+	return plan.Fits(caps)
 }
 
 // Chats says whether the server answers conversations, and if not, why.

@@ -46,7 +46,10 @@ R.pace = function (el, ms, draw) {
   clearTimeout(el.timer);
   const wait = el.since + ms - performance.now(), again = () => R.pace(el, 0, draw);
   if (wait > 0) el.timer = setTimeout(again, wait);
-  else if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
+  else if (document.hidden) {
+    if (!el.waits) document.addEventListener("visibilitychange", () => { el.waits = false; again(); }, { once: true });
+    el.waits = true;
+  }
   else if (el.isConnected) {
     el.since = performance.now();
     draw();

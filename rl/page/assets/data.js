@@ -278,6 +278,8 @@ R.start = async function (changed) {
     if (!timer && news.size && !document.hidden) timer = setTimeout(draw, Math.max(150, last + pause - performance.now()));
   };
   const draw = async () => {
+    timer = document.hidden ? 0 : timer;
+    if (!timer) return;
     const list = [...news.values()];
     news.clear();
     last = performance.now();
@@ -285,6 +287,9 @@ R.start = async function (changed) {
       await R.take(list);
       await changed(list.map((d) => d.id));
       took = performance.now() - last;
+    } catch (e) {
+      for (const d of list) if (!news.has(d.id)) news.set(d.id, d); // it is read again
+      throw e;
     } finally {
       timer = 0;
       follow();
@@ -296,9 +301,9 @@ R.start = async function (changed) {
   });
   document.addEventListener("visibilitychange", follow);
 };
-// From one drawing to the next, ms: a step is seen within two seconds, and a screen that takes
-// long to draw, as the curves of a long run do, is drawn less often.
-const PAUSE = 1750, LONGEST = 5000;
+// From one drawing to the next, ms. The server looks every half second, so a step is seen within
+// two seconds; a screen that takes long to draw, as the curves of a long run do, is drawn less often.
+const PAUSE = 1500, LONGEST = 5000;
 
 // take reads what is new of runs, as the server describes them. One begins when the last has
 // ended: two at once would read the same lines.

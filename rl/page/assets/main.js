@@ -14,13 +14,13 @@ R.show = async function () {
   const place = shown === location.hash.split("?")[0] ? focused() : null;
   frame(screen, run);
   const standing = main.firstElementChild;
-  if (place && screen.update && standing && standing.classList.contains(screen.name)) { // what people work in stays where it is
+  if (place && screen.update && standing && standing.classList.contains(screen.name) && !standing.failed) { // what people work in stays where it is
     await screen.update(standing, run, at.params);
     tellGone(standing, run);
     window.shownHash = location.hash;
     return;
   }
-  try { await screen.show(fresh, run, at.params); } catch (e) { fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + e.message)); }
+  try { await screen.show(fresh, run, at.params); } catch (e) { fresh.failed = true; fresh.append(R.h("p", { class: "alert", role: "alert" }, "This screen cannot be shown: " + e.message)); }
   if (mine !== showing) return; // another was asked for meanwhile
   tellGone(fresh, run);
   main.replaceChildren(fresh);

@@ -25,7 +25,7 @@ R.screens.push({
   },
 });
 
-const LOOK = 8_000; // ms
+const LOOK = 10_000; // ms
 
 // measured is what metrics say.
 function measured(r) {
