@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
@@ -165,5 +166,19 @@ func TestRenew(t *testing.T) {
 })()`, &wrong)
 	for _, w := range wrong {
 		t.Error(w)
+	}
+}
+
+// TestFetchFails: what cannot be fetched is fetched with the next drawing, though nothing new
+// comes.
+func TestFetchFails(t *testing.T) {
+	dir, b := alive(t)
+	b.Eval(`(() => {
+  const fetched = R.fetch;
+  R.fetch = async () => { R.fetch = fetched; throw new Error("a lost fetch"); };
+})()`, nil)
+	next(t, b, dir, 26)
+	if got := b.Complaints(); len(got) != 1 || !strings.Contains(got[0], "a lost fetch") {
+		t.Errorf("the browser says %q", got)
 	}
 }
