@@ -72,7 +72,7 @@ func (h *Hub) delta(m *nats.Msg, key string) {
 		id := fleet.Digest(sha256.Sum256(data))
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if d := &h.deltas; d.now.Weights == now.Weights {
+		if d := &h.deltas; d.before.Weights == before.Weights && d.now.Weights == now.Weights {
 			d.done, d.id, d.data = true, id, data
 			d.answer()
 		}
