@@ -48,7 +48,7 @@ func TestFormat(t *testing.T) {
 		`{"tags":["<a>"]}`:                                      `option tags holds "<a>"`,
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:       "5000 bytes",
 		`{"tags":["` + strings.Repeat(`a","`, 17) + `b"]}`:      "18 names",
-		`{"tags":"think"}`:                                      `tags = "think" is a string; accepted: a list, each a string in quotes`,
+		`{"tags":"think"}`:                                      `tags = "think" is a string; accepted: a list, each text in quotes`,
 		`{"tags":["` + strings.Repeat("a", 100) + `"]}`:         "option tags holds",
 		`{"pattern":"\\p{Greek}","taggs":["a"]}`:                `unknown key taggs; did you mean tags?`,
 		`{"pattern":"(?:(?:(?:a{100}){100}){100}){100}b"}`:      "option pattern",

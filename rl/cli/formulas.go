@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -101,7 +102,25 @@ type formulaEntry struct {
 	Slope   string `json:"derivative,omitempty"` // its conventions
 	Source  string `json:"source,omitempty"`
 
-	Numbers map[string]float64 `json:"numbers,omitempty"` // that a named formula reads, with their defaults
+	Numbers defaults `json:"numbers,omitempty"` // that a named formula reads
+}
+
+// defaults are numbers by name. JSON has no infinity: it is the text "inf" there, or "-inf".
+type defaults map[string]float64
+
+func (d defaults) MarshalJSON() ([]byte, error) {
+	out := map[string]any{}
+	for name, x := range d {
+		switch {
+		case math.IsInf(x, 1):
+			out[name] = "inf"
+		case math.IsInf(x, -1):
+			out[name] = "-inf"
+		default:
+			out[name] = x
+		}
+	}
+	return json.Marshal(out)
 }
 
 func gives(condition bool) string {

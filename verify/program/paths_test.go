@@ -8,13 +8,13 @@ import (
 )
 
 // TestPaths: options that name files are declared, so that a recipe can make them
-// absolute, and are strings.
+// absolute, and are texts.
 func TestPaths(t *testing.T) {
 	declared := 0
 	for _, e := range verify.Entries() {
 		for key := range e.Paths {
 			declared++
-			if _, err := verify.New(e.Name, map[string]any{key: 3}); err == nil || !strings.Contains(err.Error(), key+" = 3 is a whole number; accepted: a string") {
+			if _, err := verify.New(e.Name, map[string]any{key: 3}); err == nil || !strings.Contains(err.Error(), key+" = 3 is a whole number; accepted: text in quotes") {
 				t.Errorf("%s: option %s: %v", e.Name, key, err)
 			}
 		}

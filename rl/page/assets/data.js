@@ -278,8 +278,6 @@ R.start = async function (changed) {
     if (!timer && news.size && !document.hidden) timer = setTimeout(draw, Math.max(150, last + pause - performance.now()));
   };
   const draw = async () => {
-    timer = document.hidden ? 0 : timer;
-    if (!timer) return;
     const list = [...news.values()];
     news.clear();
     last = performance.now();
