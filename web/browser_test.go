@@ -207,6 +207,18 @@ func TestPage(t *testing.T) {
 	if len(refused) > 0 {
 		t.Errorf("recipes that the page offers: %q", refused)
 	}
+	var state string // of a job that ends after the files of its run were described
+	b.Eval(`(() => {
+  R.jobs.set("x", { state: "running" });
+  const [told] = own([{ id: "x", state: "running", files: { "recipe.toml": 1 } }]);
+  R.jobs.set("x", { state: "finished" });
+  const state = told.state;
+  R.jobs.delete("x");
+  return state;
+})()`, &state)
+	if state != "finished" {
+		t.Errorf("what has ended is %q", state)
+	}
 	write(b, strings.Replace(small, "layers = 1", "layers = 0", 1))
 	b.Wait("document.querySelector('#faults').textContent.includes('line 4, column')")
 	write(b, strings.NewReplacer("layers = 1", "layers = 20", "width = 32", "width = 1024", "heads = 2", "heads = 16", "mlp = 64", "mlp = 4096").Replace(small))

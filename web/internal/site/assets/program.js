@@ -53,5 +53,5 @@ R.events = (heard) => { R.program.ask("watch", {}, [], (line) => heard(own(JSON.
 R.jobs = new Map();
 const listed = R.source.runs;
 const own = (list) => list.filter((d) => d.files["recipe.toml"] != null)
-  .map((d) => ({ ...d, state: R.jobs.has(d.id) ? R.jobs.get(d.id).state : d.state === "finished" ? d.state : "stopped" }));
+  .map((d) => ({ ...d, get state() { return R.jobs.has(d.id) ? R.jobs.get(d.id).state : d.state === "finished" ? d.state : "stopped"; } })); // when it is taken: until then a job may end
 R.source.runs = async () => own(await listed());
