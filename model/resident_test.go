@@ -64,7 +64,7 @@ func TestResident(t *testing.T) {
 		return
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("the peak of a process is read from /proc/self/status")
+		t.Skip("Linux is missing: the peak of a process is read from /proc/self/status")
 	}
 	caps := gpu.Caps{}
 	for _, dev := range gputest.Devices(t) {

@@ -48,21 +48,29 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// streaming begins a stream of n choices in a bubble of testing/synctest; end ends it.
+func streaming(t *testing.T, s *Server, n int) (f *feed, w *counted, end func()) {
+	q := newQuery(false)
+	q.on, q.stream, q.n, q.prompts, q.givesIDs = s.served, true, n, [][]int{{1}}, true
+	f, w = newFeed(s.streamPace), &counted{ResponseRecorder: httptest.NewRecorder()}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.streamed(t.Context(), w, s.newTelling(q, nil), f)
+	}()
+	synctest.Wait() // it counts as a stream
+	return f, w, func() {
+		f.end(nil)
+		<-done
+	}
+}
+
 // pulses has tokens of a stream come every 3 ms while others are streamed, and returns how
 // many of them each writing had. The engine says nothing more behind the last one.
 func pulses(t *testing.T, s *Server, others int64, tokens int) (written []int) {
 	synctest.Test(t, func(t *testing.T) {
 		s.streams.Store(others)
-		q := newQuery(false)
-		q.on, q.stream, q.prompts, q.givesIDs = s.served, true, [][]int{{1}}, true
-		f := newFeed(s.streamPace)
-		w := &counted{ResponseRecorder: httptest.NewRecorder()}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			s.streamed(t.Context(), w, s.newTelling(q, nil), f)
-		}()
-		synctest.Wait() // it counts as a stream
+		f, w, end := streaming(t, s, 1)
 		for range tokens {
 			f.tell(event{token: model.Token{ID: 'a'}})
 			time.Sleep(3 * time.Millisecond)
@@ -70,8 +78,7 @@ func pulses(t *testing.T, s *Server, others int64, tokens int) (written []int) {
 		time.Sleep(slowestPace)
 		synctest.Wait()
 		written = slices.Clone(w.written)
-		f.end(nil)
-		<-done
+		end()
 		if !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
 			t.Errorf("the stream ends in %s", w.Body)
 		}
@@ -114,16 +121,7 @@ func TestPace(t *testing.T) {
 func TestPaceGrows(t *testing.T) {
 	s := plain(t, nil)
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuery(false)
-		q.on, q.stream, q.prompts, q.givesIDs = s.served, true, [][]int{{1}}, true
-		f := newFeed(s.streamPace)
-		w := &counted{ResponseRecorder: httptest.NewRecorder()}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			s.streamed(t.Context(), w, s.newTelling(q, nil), f)
-		}()
-		synctest.Wait()
+		f, w, end := streaming(t, s, 1)
 		f.tell(event{token: model.Token{ID: 'a'}})
 		time.Sleep(5 * perStream)
 		s.streams.Add(50)
@@ -133,8 +131,7 @@ func TestPaceGrows(t *testing.T) {
 			t.Errorf("%v tokens are written, want each when it came", w.written)
 		}
 		s.streams.Add(-50)
-		f.end(nil)
-		<-done
+		end()
 	})
 }
 
@@ -143,16 +140,7 @@ func TestPaceGrows(t *testing.T) {
 func TestSameStep(t *testing.T) {
 	s := plain(t, nil)
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuery(false)
-		q.on, q.stream, q.n, q.prompts, q.givesIDs = s.served, true, 2, [][]int{{1}}, true
-		f := newFeed(s.streamPace)
-		w := &counted{ResponseRecorder: httptest.NewRecorder()}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			s.streamed(t.Context(), w, s.newTelling(q, nil), f)
-		}()
-		synctest.Wait()
+		f, w, end := streaming(t, s, 2)
 		for choice := range 2 {
 			f.tell(event{choice: choice, token: model.Token{ID: 'a'}})
 			synctest.Wait() // the reader was quicker than the engine
@@ -162,8 +150,7 @@ func TestSameStep(t *testing.T) {
 		if !slices.Equal(w.written, []int{1, 1}) {
 			t.Errorf("%v tokens are written, want one of each choice", w.written)
 		}
-		f.end(nil)
-		<-done
+		end()
 	})
 }
 

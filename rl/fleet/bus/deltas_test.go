@@ -18,16 +18,23 @@ import (
 	"github.com/rlzero/rlzero/rl/fleet/delta"
 )
 
-// TestDeltas: a worker that has the weights before gets the difference, and one that has
-// none or others the whole; where nearly all has changed both get the whole.
-func TestDeltas(t *testing.T) {
-	t.Parallel()
+// greeted is a trainer, and the connection of a worker that it has let in.
+func greeted(t *testing.T) (*site, *client) {
+	t.Helper()
 	s, key, _, _ := guarded(t)
 	nc, _ := raw(t, s, key)
 	c := &client{nc: nc, place: s.place, name: key.Public()}
 	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
 		t.Fatal(err)
 	}
+	return s, c
+}
+
+// TestDeltas: a worker that has the weights before gets the difference, and one that has
+// none or others the whole; where nearly all has changed both get the whole.
+func TestDeltas(t *testing.T) {
+	t.Parallel()
+	s, c := greeted(t)
 	rng := rand.New(rand.NewPCG(1, 0))
 	values := make([]float32, 1<<16)
 	for version, change := range []struct {
@@ -70,12 +77,8 @@ func TestDeltas(t *testing.T) {
 // and is sent away when the policy has other weights by then.
 func TestDeltaWaits(t *testing.T) {
 	t.Parallel()
-	s, key, _, _ := guarded(t)
-	nc, _ := raw(t, s, key)
-	c := &client{nc: nc, place: s.place, name: key.Public(), held: make([]byte, 1000), heldID: sha256.Sum256(make([]byte, 1000))}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
-		t.Fatal(err)
-	}
+	s, c := greeted(t)
+	c.held, c.heldID = make([]byte, 1000), sha256.Sum256(make([]byte, 1000))
 	after := append(make([]byte, 999), 1)
 	now := fleet.Policy{Weights: sha256.Sum256(after), Data: after}
 	for _, then := range []struct {
@@ -120,12 +123,7 @@ func TestDeltaWaits(t *testing.T) {
 // wait for the next one.
 func TestNotWorth(t *testing.T) {
 	t.Parallel()
-	s, key, _, _ := guarded(t)
-	nc, _ := raw(t, s, key)
-	c := &client{nc: nc, place: s.place, name: key.Public()}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
-		t.Fatal(err)
-	}
+	s, c := greeted(t)
 	rng := rand.New(rand.NewPCG(1, 0))
 	for n, asks := range []bool{false, true, false, false} { // there is none to the first
 		data := make([]byte, 1000)
@@ -151,12 +149,7 @@ func TestNotWorth(t *testing.T) {
 // TestQuickerWay: weights come the way that took less time, and each sixteenth the other way.
 func TestQuickerWay(t *testing.T) {
 	t.Parallel()
-	s, key, _, _ := guarded(t)
-	nc, _ := raw(t, s, key)
-	c := &client{nc: nc, place: s.place, name: key.Public()}
-	if _, err := c.hello(t.Context(), []byte(`{"release":"1.0","numerics":"2","drafts":true}`)); err != nil {
-		t.Fatal(err)
-	}
+	s, c := greeted(t)
 	for n, way := range []struct {
 		changed, whole time.Duration
 		fetched        int
