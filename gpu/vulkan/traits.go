@@ -162,7 +162,7 @@ func chooseTier(p vk.Properties, override string) (gpu.Tier, error) {
 	for i, t := range tierNeeds {
 		names[i] = string(t.tier)
 		if names[i] == override {
-			why = "it needs " + t.needs
+			why = fmt.Sprintf("it needs %s; found: subgroups of %d lanes, %d KiB of workgroup memory", t.needs, p.SubgroupSize, p.MaxSharedMemory>>10)
 		}
 	}
 	if why == "" {

@@ -4,6 +4,7 @@ package vulkan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -150,13 +151,16 @@ func TestChooseTier(t *testing.T) {
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s, RLZERO_TIER=%q: %q, %v; want %q", c.name, c.override, got, err, c.want)
 		}
+		if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("no tier %q, which --tier or RLZERO_TIER asks for", c.override)) {
+			t.Errorf("%s: the error does not name the tier and the variable: %v", c.name, err)
+		}
 	}
 	for _, c := range []struct {
 		p          vk.Properties
 		tier, want string
 	}{
-		{small, "T1", `no tier "T1", which --tier or RLZERO_TIER asks for: it needs 32 KiB of workgroup memory; this device offers T0`},
-		{cores, "T2x8", `no tier "T2x8", which --tier or RLZERO_TIER asks for: it needs VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, subgroups of 8 lanes, and 32 KiB of workgroup memory; this device offers T0, T1, T2`},
+		{small, "T1", `no tier "T1", which --tier or RLZERO_TIER asks for: it needs 32 KiB of workgroup memory; found: subgroups of 32 lanes, 16 KiB of workgroup memory; this device offers T0`},
+		{cores, "T2x8", `no tier "T2x8", which --tier or RLZERO_TIER asks for: it needs VK_KHR_cooperative_matrix with blocks of 8 x 8 x 8 of f16 that are added in f32, subgroups of 8 lanes, and 32 KiB of workgroup memory; found: subgroups of 32 lanes, 32 KiB of workgroup memory; this device offers T0, T1, T2`},
 		{lavapipe(), "t0", `no tier "t0", which --tier or RLZERO_TIER asks for: the tiers are T0, T1, T2, T2x8, TL; this device offers T0, T1, TL`},
 	} {
 		if _, err := chooseTier(c.p, c.tier); err == nil || err.Error() != c.want {

@@ -74,7 +74,7 @@ func conclude(index int, a wgpu.Adapter, memory int, tier string) traits {
 	switch asked := gpu.Tier(tier); {
 	case tier == "":
 	case !slices.Contains(offers, asked):
-		t.unusable = check.NoTier(tier, "WebGPU has T0, and T1 where there are 32 KiB of workgroup memory", offers...).Error()
+		t.unusable = check.NoTier(tier, fmt.Sprintf("WebGPU has T0, and T1 where maxComputeWorkgroupStorageSize is at least %d (has %d)", wideSharedMemory, a.Limits.SharedMemory), offers...).Error()
 	case asked == gpu.TierWide:
 		t.caps.Tier, t.limits.SharedMemory = asked, wideSharedMemory
 	}

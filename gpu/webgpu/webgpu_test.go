@@ -33,7 +33,7 @@ func TestConclude(t *testing.T) {
 		"as is":           {func(*wgpu.Adapter) {}, "", ""},
 		"tier named":      {func(*wgpu.Adapter) {}, "T0", ""},
 		"another tier":    {func(*wgpu.Adapter) {}, "TL", `no tier "TL", which --tier or RLZERO_TIER asks for`},
-		"no room for T1":  {func(a *wgpu.Adapter) { a.Limits.SharedMemory = 16 << 10 }, "T1", "this device offers T0"},
+		"no room for T1":  {func(a *wgpu.Adapter) { a.Limits.SharedMemory = 16 << 10 }, "T1", "at least 32768 (has 16384); this device offers T0"},
 		"few buffers":     {func(a *wgpu.Adapter) { a.Limits.StorageBuffers = 4 }, "", "maxStorageBuffersPerShaderStage of 8 (has 4)"},
 		"small binding":   {func(a *wgpu.Adapter) { a.Limits.Binding = 64 << 20 }, "", "maxStorageBufferBindingSize"},
 		"small groups":    {func(a *wgpu.Adapter) { a.Limits.Invocations = 128 }, "", "maxComputeInvocationsPerWorkgroup of 256 (has 128)"},
