@@ -262,6 +262,7 @@ func TestLive(t *testing.T) {
 	b.View(1280, 900, false)
 	b.Open(served(t, root)+"#/run/live/now", "window.shownHash != null")
 	b.Wait("document.querySelector('.facts').innerText.includes('rl 25 of 60')")
+	b.Wait("document.querySelector('#samples h2')") // fetched: the next line makes their file anew
 	made(t, filepath.Join(root, "live"), "live", "task", 1, 26, 0.7)
 	b.Wait("document.querySelector('.facts').innerText.includes('rl 26 of 60')")
 	made(t, filepath.Join(root, "live"), "live", "task", 1, 20, 0.7)
