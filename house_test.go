@@ -20,11 +20,11 @@ var below = []struct {
 	never   string
 	why     string
 }{
-	{"rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/random",
+	{"rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo internal/random",
 		"rl/store rl/progress", "stages return events; the run writes them down and shows them"},
 	{"rl/run rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/watch model gpu gpu/* verify verify/*",
-		"rl/web rl/page rl/serve rl/fleet/bus", "training opens no socket: the command line alone puts a page or workers of other machines beside it"},
-	{"rl/fleet rl/rollout rl/prompts rl/chat rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/algo/* rl/random rl/lines rl/table rl/table/* rl/metrics rl/store rl/audit verify verify/*",
+		"internal/web rl/page rl/serve rl/fleet/bus", "training opens no socket: the command line alone puts a page or workers of other machines beside it"},
+	{"rl/fleet rl/rollout rl/prompts rl/chat rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/algo/* internal/random internal/lines rl/table rl/table/* rl/metrics rl/store rl/audit verify verify/*",
 		"model gpu", "cast is the lowest package that knows a model"},
 }
 

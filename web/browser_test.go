@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
+	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/rl/page"
-	"github.com/rlzero/rlzero/rl/web"
 )
 
 // folder is what built has made, "" before.

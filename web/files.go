@@ -15,11 +15,11 @@ import (
 	"strings"
 	"syscall/js"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/doctor"
 	"github.com/rlzero/rlzero/rl/infer"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/page"
 	"github.com/rlzero/rlzero/rl/store"
 )

@@ -13,8 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/formula"
-	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Method is an algorithm as text: formulas, the numbers that they name, and what

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 	_ "github.com/rlzero/rlzero/verify/instruct"

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 

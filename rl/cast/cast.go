@@ -4,9 +4,9 @@ import (
 	"io"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
-	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // OpenModel loads a Hugging Face folder onto a device, frozen, with the adapter of a PEFT

@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 

@@ -3,8 +3,8 @@ package cast
 import (
 	"context"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/model/text/template"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 const (

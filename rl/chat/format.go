@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/model/text/template"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // Options say how a template is used. The zero value is fine.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/text/template"
-	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // Roles that have a meaning here. Templates know others, such as "tool".

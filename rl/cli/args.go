@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/internal/terminal"
 )
 
 // arrange puts a command line into the order that the flag package reads: the

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/audit"
-	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 const auditHelp = `Says how far a reward can be trusted. It reads the completions of a run, or a file of

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/bench"
-	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 var benchDtypes = []string{string(model.F32), string(model.BF16), string(model.Q8), string(model.Q4)}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
 	"github.com/rlzero/rlzero/rl/fleet/verdict"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -15,9 +15,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/tfevents"
 	"github.com/rlzero/rlzero/rl/metrics"
-	"github.com/rlzero/rlzero/rl/tfevents"
 )
 
 // exportMetrics writes what a run measured: metrics.jsonl and timing.jsonl, step by step.

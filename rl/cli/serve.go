@@ -12,12 +12,12 @@ import (
 
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/lines"
 	receipts "github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/serve"
 	"github.com/rlzero/rlzero/rl/store"
-	"github.com/rlzero/rlzero/rl/web"
 )
 
 func serveCommand() *cli.Command {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/lines"
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 )
 
 func showCommand() *cli.Command {

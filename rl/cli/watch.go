@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/files"
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	receipts "github.com/rlzero/rlzero/rl/receipt" // receipt is a command
-	"github.com/rlzero/rlzero/rl/terminal"
 	"github.com/rlzero/rlzero/rl/watch"
 )
 

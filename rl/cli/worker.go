@@ -15,11 +15,11 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/fleet/bus"
 	"github.com/rlzero/rlzero/rl/fleet/verdict"
-	"github.com/rlzero/rlzero/rl/lines"
-	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // Arm is a recipe and its runs, one for each seed.

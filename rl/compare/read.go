@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/algo/stats"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/metrics"
 )
 

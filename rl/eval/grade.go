@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/chat"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // ChatOptions say how conversations are written.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // DefaultMaxTokens is how many new tokens there are at most where nothing says

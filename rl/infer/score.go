@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"io"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // scoreRows is the number of tokens that score computes at a time, unless a

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // Tokens writes the token ids of {"text":"..."} lines and their decoding, with the

@@ -8,7 +8,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // Point is a row as it was read.

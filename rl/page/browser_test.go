@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/browser"
+	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/rl/compare"
-	"github.com/rlzero/rlzero/rl/web"
 )
 
 // served is the address of a page that shows the runs of a folder.

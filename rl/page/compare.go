@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/compare"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 

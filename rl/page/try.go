@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // Try serves the folder of such a site, with the policy as a header too: a worker takes its

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/internal/terminal"
 )
 
 // lineEvery is the least time between two plain lines of one stage.

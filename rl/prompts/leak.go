@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 

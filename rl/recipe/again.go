@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
-	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // secondChance are the keys of what becomes of a group that meets a condition. One of Show,

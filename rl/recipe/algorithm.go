@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
-	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Algorithm is the method of a stage as text: a published one by its name, of which the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/settings"
 )
 
 // Arrives says whether a stage learns from groups in the order in which they come.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/settings"
 )
 
 // errFormer marks a recipe with keys of [stage.algorithm] from before methods were

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/reward"
-	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Key describes one key of a recipe.

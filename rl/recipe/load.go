@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
-	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // Load reads a preset by its name, or a file, and applies overrides of the form

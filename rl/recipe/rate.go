@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
-	"github.com/rlzero/rlzero/rl/settings"
 )
 
 // rule is how a step is made of the gradient: those of torch.optim, as package model has them.

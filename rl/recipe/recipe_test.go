@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/algo/schedule"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/reward"
-	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/tasks"
 	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )

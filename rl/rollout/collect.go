@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/lines"
-	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/terminal"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -3,7 +3,7 @@ package rollout
 import (
 	"slices"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
 )
 

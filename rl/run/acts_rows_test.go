@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/tasks"
 )

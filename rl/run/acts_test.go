@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/metrics"
@@ -21,7 +22,6 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
-	"github.com/rlzero/rlzero/rl/settings"
 	"github.com/rlzero/rlzero/rl/train"
 	_ "github.com/rlzero/rlzero/verify/program" // its verifiers, which recipes name
 )

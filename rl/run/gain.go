@@ -6,10 +6,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
-	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // gain lets workers draw completions, but for those of the first training step of this

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/rollout"
-	"github.com/rlzero/rlzero/rl/terminal"
 )
 
 // behind takes a run back where completions that it has used are found wrong: the

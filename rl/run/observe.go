@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/eval"
-	"github.com/rlzero/rlzero/rl/lines"
 	"github.com/rlzero/rlzero/rl/train"
 )
 

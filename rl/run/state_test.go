@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // TestContinues: a checkpoint is refused where its bits would not be reproduced: under

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/model"
-	"github.com/rlzero/rlzero/rl/web"
 )
 
 // parsed parses a body, once few enough others are. A panic, which net/http recovers,

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu/gputest"
-	"github.com/rlzero/rlzero/rl/web"
+	"github.com/rlzero/rlzero/internal/web"
 )
 
 // settles says whether something comes true within a minute: what is waited for takes

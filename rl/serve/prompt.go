@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/chat"
-	"github.com/rlzero/rlzero/rl/lines"
 )
 
 // readPrompts turns the prompt or the messages of a query into token ids, and says how

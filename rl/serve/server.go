@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/grammar"
 	"github.com/rlzero/rlzero/rl/chat"
-	"github.com/rlzero/rlzero/rl/web"
 )
 
 // Adapter is a model more: the same matrices with an adapter ([model.Model.WithAdapter]).

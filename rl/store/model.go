@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // FindModel is the Hugging Face folder or the GGUF file behind a MODEL argument: such a

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/table/parquet"
 )
 

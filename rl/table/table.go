@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/files"
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // Row is a row of a table: JSON values by the names of their columns.

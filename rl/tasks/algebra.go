@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/settings"
 )
 
 // Of two answers one is right for half of the problems at least. Where there are more,

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 )
 
 // A chain of keys that is hidden among others: KeyChain of LoongRL, arXiv 2510.19363, with

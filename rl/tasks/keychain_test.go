@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 )
 
 // TestKeyChain: the sentences, followed from the place of the question, lead to the answer in as

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/settings"
 )
 
 // Setting describes one setting of a task.

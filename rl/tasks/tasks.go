@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/rl/random"
-	"github.com/rlzero/rlzero/rl/settings"
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/verify"
 )
 

@@ -3,7 +3,7 @@ package train
 import (
 	"context"
 
-	"github.com/rlzero/rlzero/rl/random"
+	"github.com/rlzero/rlzero/internal/random"
 )
 
 // gathered is what a step sampled.

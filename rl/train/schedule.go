@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rlzero/rlzero/rl/lines"
+	"github.com/rlzero/rlzero/internal/lines"
 )
 
 // ScheduleFile is the log of a run folder that says which groups each step learned from, of

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/fleet"
-	"github.com/rlzero/rlzero/rl/random"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 

@@ -34,14 +34,14 @@ func TestOnPage(t *testing.T) {
 
 // elsewhere are files whose errors the page cannot meet, and why.
 var elsewhere = map[string]string{
-	"gpu/inspect.go":              "rlzero inspect kernels",
-	"gpu/internal/check/check.go": "--tier, which the page has not",
-	"rl/doctor/draws.go":          "rlzero doctor --draws",
-	"rl/doctor/receipt.go":        "rlzero receipt",
-	"rl/eval/model.go":            "rlzero eval",
-	"rl/run/repeat.go":            "rlzero train --replay",
-	"rl/settings/document.go":     "changes by --set, of which the page makes one that is always right",
-	"verify/grade.go":             "rlzero grade",
+	"gpu/inspect.go":                "rlzero inspect kernels",
+	"gpu/internal/check/check.go":   "--tier, which the page has not",
+	"rl/doctor/draws.go":            "rlzero doctor --draws",
+	"rl/doctor/receipt.go":          "rlzero receipt",
+	"rl/eval/model.go":              "rlzero eval",
+	"rl/run/repeat.go":              "rlzero train --replay",
+	"internal/settings/document.go": "changes by --set, of which the page makes one that is always right",
+	"verify/grade.go":               "rlzero grade",
 }
 
 // telling are functions whose texts become errors or hints.
