@@ -264,8 +264,8 @@ func (e *Engine) readDraws(r *stepRows) ([]Token, error) {
 	for i, d := range r.draws {
 		t := &drawn[i]
 		*t = Token{ID: int(binary.LittleEndian.Uint32(ids[4*i:])), Logprob: stats[4*i], Entropy: stats[4*i+1]}
-		if d.stands() && t.ID >= e.m.Config.Vocab {
-			return nil, fmt.Errorf("the sampler drew token %d of a vocabulary of %d: the logits are not finite", t.ID, e.m.Config.Vocab)
+		if d.stands() && (t.ID >= e.m.Config.Vocab || !finite(t.Logprob) || !finite(t.Entropy)) {
+			return nil, fmt.Errorf("the logits of a token are not finite: the model's weights are damaged, or too large for their arithmetic")
 		}
 		if d.g.req.Top > 0 && d.g.req.Each != nil {
 			r.questions = append(r.questions, question{r.idx[i], u(t.ID), r.invTemp[i], d.g.req.Top, t})
@@ -295,3 +295,5 @@ func (e *Engine) recordDraws(rec *recorder, r *stepRows) {
 		e.m.stats(rec, e.ws, r0, n)
 	})
 }
+
+func finite(x float32) bool { return x-x == 0 }

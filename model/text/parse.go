@@ -22,7 +22,10 @@ import (
 type splitter func(out []string, text string) ([]string, error)
 
 // decodeStep changes the strings that tokens stand for.
-type decodeStep func(tokens []string) []string
+type decodeStep struct {
+	do   func(tokens []string) []string
+	each edit // what it does to each string, where that may make one longer
+}
 
 // tokenizerPart has the keys of all parts that we know.
 type tokenizerPart struct {
@@ -68,28 +71,27 @@ func (p tokenizerPart) unknown(accepted string) error {
 }
 
 // replacement is a Replace part: every occurrence of a fixed string.
-func (p tokenizerPart) replacement() (func(string) string, error) {
+func (p tokenizerPart) replacement() (edit, error) {
 	if p.Pattern.String == nil || *p.Pattern.String == "" {
-		return nil, fmt.Errorf("Replace: accepted: a pattern of the form {\"String\": ...}")
+		return edit{}, fmt.Errorf("Replace: accepted: a pattern of the form {\"String\": ...}")
 	}
-	old, new := *p.Pattern.String, p.Content
-	return func(s string) string { return strings.ReplaceAll(s, old, new) }, nil
+	return replacing(*p.Pattern.String, p.Content), nil
 }
 
-func parseNormalizer(raw json.RawMessage) ([]func(string) string, error) {
+func parseNormalizer(raw json.RawMessage) ([]edit, error) {
 	p, err := parsePart(raw)
 	if err != nil {
 		return nil, err
 	}
 	forms := map[string]unorm.Form{"NFC": unorm.NFC, "NFD": unorm.NFD, "NFKC": unorm.NFKC, "NFKD": unorm.NFKD}
 	if form, ok := forms[p.Type]; ok {
-		return []func(string) string{form.String}, nil
+		return []edit{normalForm(form)}, nil
 	}
 	switch p.Type {
 	case "":
 		return nil, nil
 	case "Sequence":
-		var all []func(string) string
+		var all []edit
 		for _, inner := range p.Normalizers {
 			steps, err := parseNormalizer(inner)
 			if err != nil {
@@ -100,9 +102,9 @@ func parseNormalizer(raw json.RawMessage) ([]func(string) string, error) {
 		return all, nil
 	case "Replace":
 		f, err := p.replacement()
-		return []func(string) string{f}, err
+		return []edit{f}, err
 	case "Prepend":
-		return []func(string) string{func(s string) string { return p.Prepend + s }}, nil
+		return []edit{prepending(p.Prepend)}, nil
 	}
 	return nil, p.unknown("NFC, NFD, NFKC, NFKD, Replace, Prepend, Sequence")
 }
@@ -255,21 +257,21 @@ func parseDecoder(raw json.RawMessage) (steps []decodeStep, separator string, er
 		}
 		return steps, "", nil
 	case "ByteLevel":
-		return []decodeStep{decodeByteLevel}, "", nil
+		return []decodeStep{{do: decodeByteLevel}}, "", nil
 	case "ByteFallback":
-		return []decodeStep{decodeByteFallback}, "", nil
+		return []decodeStep{{do: decodeByteFallback}}, "", nil
 	case "Fuse":
-		return []decodeStep{func(tokens []string) []string { return []string{strings.Join(tokens, "")} }}, "", nil
+		return []decodeStep{{do: func(tokens []string) []string { return []string{strings.Join(tokens, "")} }}}, "", nil
 	case "Replace":
 		f, err := p.replacement()
-		return []decodeStep{each(f)}, "", err
+		return []decodeStep{{each(f.do), f}}, "", err
 	case "Strip":
-		return []decodeStep{each(func(s string) string { return strip(s, p.Content, p.Start, p.Stop) })}, "", nil
+		return []decodeStep{{do: each(func(s string) string { return strip(s, p.Content, p.Start, p.Stop) })}}, "", nil
 	}
 	return nil, "", p.unknown("ByteLevel, ByteFallback, Fuse, Replace, Strip, Sequence")
 }
 
-func each(f func(string) string) decodeStep {
+func each(f func(string) string) func([]string) []string {
 	return func(tokens []string) []string {
 		for i, s := range tokens {
 			tokens[i] = f(s)

@@ -21,7 +21,7 @@ import (
 type Tokenizer struct {
 	added     []addedToken
 	firstByte [256][]int // added tokens that begin with a byte, longest first
-	normalise []func(string) string
+	normalise []edit
 	split     []splitter // applied in turn, each to the pieces of the one before
 	model     wordModel
 	decode    []decodeStep
@@ -68,14 +68,20 @@ func ParseTokenizer(data []byte) (*Tokenizer, error) {
 	}
 	t := &Tokenizer{files: map[string][]byte{tokenizerFile: data}, special: map[int]bool{}}
 	var err error
-	if t.normalise, err = parseNormalizer(file.Normalizer); err != nil {
+	if t.normalise, err = parseNormalizer(file.Normalizer); err == nil {
+		err = bounded(t.normalise)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("normalizer: %w", err)
 	}
 	var bytewise bool
 	if t.split, bytewise, err = parsePreTokenizer(file.PreTokenizer); err != nil {
 		return nil, fmt.Errorf("pre_tokenizer: %w", err)
 	}
-	if t.decode, t.separator, err = parseDecoder(file.Decoder); err != nil {
+	if t.decode, t.separator, err = parseDecoder(file.Decoder); err == nil {
+		err = boundedDecoder(t.decode)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	t.apart = decodesApart(file.Decoder)
@@ -233,7 +239,7 @@ func (t *Tokenizer) appendText(ids []int, text string) ([]int, error) {
 		return ids, nil
 	}
 	for _, f := range t.normalise {
-		text = f(text)
+		text = f.do(text)
 	}
 	pieces := []string{text}
 	for _, f := range t.split {
@@ -265,7 +271,7 @@ func (t *Tokenizer) Decode(ids []int) string {
 		}
 	}
 	for _, step := range t.decode {
-		parts = step(parts)
+		parts = step.do(parts)
 	}
 	return strings.Join(parts, t.separator)
 }

@@ -1,15 +1,21 @@
 package serve
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/gpu/refdev"
+	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/chat"
 )
 
@@ -71,6 +77,8 @@ var refusals = []struct {
 	{completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", "", "0 to 20"},
 	{completions, `{"prompt":"a","max_tokens":0}`, 400, "max_tokens", "", "0 with echo"},
 	{completions, `{"prompt":"a","max_tokens":300}`, 400, "prompt", "context_length_exceeded", "256"},
+	{completions, `{"prompt":"` + strings.Repeat("a", 64*256+1) + `"}`, 400, "prompt", "context_length_exceeded", "16385 bytes, and the context of this server has 256 tokens; accepted: at most 16384 bytes"},
+	{completions, `{"prompt":["a","` + strings.Repeat("a", 64*256+1) + `"]}`, 400, "prompt[1]", "context_length_exceeded", "16385 bytes"},
 	{completions, `{"prompt":"a","logprobs_at":0.5}`, 400, "logprobs_at", "unsupported_parameter", "accepted: 1"},
 	{completions, `{"prompt":"a","suffix":"b"}`, 400, "suffix", "unsupported_parameter", "at its end"},
 	{completions, `{"prompt":"a","presence_penalty":0.5}`, 400, "presence_penalty", "unsupported_parameter", "accepted: 0"},
@@ -101,6 +109,7 @@ var refusals = []struct {
 	{talk, `{` + hello + `,"logprobs":3}`, 400, "logprobs", "", "true, false"},
 	{talk, `{` + hello + `,"max_tokens":3,"max_completion_tokens":4}`, 400, "max_tokens", "", "mean the same"},
 	{talk, `{` + hello + `,"max_tokens":256}`, 400, "messages", "context_length_exceeded", "256"},
+	{talk, `{"messages":[{"role":"system","content":"a"},{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("b", 64*256) + `"}]}]}`, 400, "messages", "context_length_exceeded", "16385 bytes"},
 	{talk, `{` + hello + `,"reasoning_effort":"low"}`, 400, "reasoning_effort", "unsupported_parameter", "not known here"},
 	{"/v1/check", `{"prompt_token_ids":[1],"token_ids":[1]}`, 400, "seed", "", `there is no "seed"`},
 	{"/v1/check", `{"prompt_token_ids":[1],"seed":1}`, 400, "token_ids", "", "at least one"},
@@ -277,6 +286,42 @@ func TestHalfCharacter(t *testing.T) {
 		var read string
 		if err := json.Unmarshal([]byte(`"`+strings.Trim(text, `"`)+`"`), &read); err == nil && strings.Contains(read, "\ufffd") != (want != "") {
 			t.Errorf("%s: package json reads %q", text, read)
+		}
+	}
+}
+
+// TestNotFinite: a model whose logits are not finite answers with a fault, never with tokens.
+// Its final norm is as large as float32 goes, so that the products after it are infinite.
+func TestNotFinite(t *testing.T) {
+	dir := fixtures.ChatModel(t)
+	file := filepath.Join(dir, "model.safetensors")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := data[8 : 8+binary.LittleEndian.Uint64(data)]
+	var tensors map[string]struct {
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(head, &tensors); err != nil {
+		t.Fatal(err)
+	}
+	norm := data[8+len(head):][tensors["model.norm.weight"].Offsets[0]:tensors["model.norm.weight"].Offsets[1]]
+	for i := 0; i < len(norm); i += 4 {
+		binary.LittleEndian.PutUint32(norm[i:], math.Float32bits(math.MaxFloat32))
+	}
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Load(refdev.New(), dir, model.LoadOptions{Positions: 64, Dtype: model.F32, KVDtype: model.F32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	s := serving(t, m, func(o *Options) { o.Engine.Context = 64 })
+	for _, key := range []string{`"temperature":1`, `"temperature":0.5,"top_k":3`, `"logprobs":2`} {
+		if status, body := ask(t, s, "/v1/completions", `{"prompt":[1,2,3],"seed":1,"max_tokens":4,`+key+`}`); status != http.StatusInternalServerError || !strings.Contains(body, "not finite") {
+			t.Errorf("%s: %d %s", key, status, body)
 		}
 	}
 }

@@ -148,11 +148,46 @@ func (s *Server) encode(name, t string) ([]int, *fault) {
 	if s.m.Tokenizer == nil {
 		return nil, bad(name, "%s is text, and the model has no tokenizer; accepted: token ids", name)
 	}
+	if f := s.readable(name, len(t)); f != nil {
+		return nil, f
+	}
 	ids, err := s.m.Tokenizer.Encode(t)
 	if err != nil {
 		return nil, bad(name, "%s: %v", name, err)
 	}
 	return ids, s.promptIDs(name, ids)
+}
+
+// bytesPerToken is how much text a prompt may have for each token of the context. Text in
+// words has 1 to 10 bytes a token; only long runs of one character have more.
+const bytesPerToken = 64
+
+// readable refuses text that would not fit the context before it is tokenized, which takes
+// far more memory and time than to measure it.
+func (s *Server) readable(name string, bytes int) *fault {
+	if most := bytesPerToken * s.o.Engine.Context; bytes > most {
+		f := bad(name, "the text of %s has %d bytes, and the context of this server has %d tokens; accepted: at most %d bytes, %d for each token", name, bytes, s.o.Engine.Context, most, bytesPerToken)
+		f.code = "context_length_exceeded"
+		return f
+	}
+	return nil
+}
+
+// bytes is the length of what a template writes of a turn.
+func (t *turn) bytes() int {
+	n := len(t.Name)
+	switch content := t.Content.(type) {
+	case string:
+		n += len(content)
+	case []textPart:
+		for _, p := range content {
+			n += len(p.Text)
+		}
+	}
+	for _, c := range t.Calls {
+		n += len(c.Function.Name) + len(c.Function.Arguments)
+	}
+	return n
 }
 
 func (s *Server) promptIDs(name string, ids []int) *fault {
@@ -190,10 +225,15 @@ func (s *Server) chatPrompt(value json.RawMessage, name string, tools any) ([]in
 	if f != nil {
 		return nil, f
 	}
+	size := 0
 	for i, t := range turns {
+		size += t.bytes()
 		if s.calls == nil && (t.Role == toolRole || t.Calls != nil) {
 			return nil, unsupported(element(name, i)+".role", "%s", noCalls)
 		}
+	}
+	if f := s.readable(name, size); f != nil {
+		return nil, f
 	}
 	clean, err := json.Marshal(turns)
 	if err != nil {
