@@ -15,6 +15,9 @@ func (r *configReader) layers(f family, c *Config) {
 	if f.localTheta > 0 {
 		c.LocalTheta = r.number("rope_local_base_freq", c.LocalTheta)
 	}
+	if c.Layers < 1 || c.Layers > maxLayers {
+		return // Complete refuses it
+	}
 	probe := configReader{keys: r.keys}
 	if f.noRopeEvery > 0 {
 		c.NoRope = probe.noRope(f, c.Layers)

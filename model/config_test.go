@@ -191,6 +191,18 @@ func TestConfigLayers(t *testing.T) {
 	}
 }
 
+// TestLayersOutOfRange: a number of layers is checked before lists of that length are made.
+func TestLayersOutOfRange(t *testing.T) {
+	for _, family := range Families() {
+		for _, layers := range []string{"-1", "0", "1000000000", "9223372036854775807"} {
+			data := strings.Replace(string(minimal(family, "")), `"num_hidden_layers": 2`, `"num_hidden_layers": `+layers, 1)
+			if _, err := ParseConfig([]byte(data)); err == nil || !strings.Contains(err.Error(), "num_hidden_layers") {
+				t.Errorf("%s, %s layers: %v; want an error that names num_hidden_layers", family, layers, err)
+			}
+		}
+	}
+}
+
 // Windows that published configs carry without using them must not stop a model.
 func TestConfigUnusedWindow(t *testing.T) {
 	for _, more := range []string{

@@ -22,7 +22,7 @@ const (
 	wireStruct = 12
 )
 
-// maxDepth bounds the nesting of structs, which are read by recursion.
+// maxDepth bounds the nesting of structs, lists and maps, which are read by recursion.
 const maxDepth = 64
 
 var errThrift = errors.New("the metadata is damaged")
@@ -113,6 +113,11 @@ func (t *thrift) list(do func(wire byte)) {
 // skip passes over a field's value. Elements of lists are told apart by inList: there a
 // bool has a byte of its own.
 func (t *thrift) skip(wire byte, inList bool) {
+	if t.depth++; t.depth > maxDepth {
+		t.fail()
+		return
+	}
+	defer func() { t.depth-- }()
 	switch wire {
 	case wireTrue, wireFalse:
 		if inList {

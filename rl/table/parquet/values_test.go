@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -102,6 +103,22 @@ func TestTypes(t *testing.T) {
 	} {
 		if got, err := appendJSON(nil, &node{element: c}, value{bytes: []byte{0xff}}); err == nil {
 			t.Errorf("%+v: %s is accepted", c, got)
+		}
+	}
+}
+
+// TestNested: what is nested beyond any real file is damaged metadata, whatever nests.
+func TestNested(t *testing.T) {
+	for name, level := range map[string][]byte{
+		"lists":   {1<<4 | wireList},
+		"sets":    {1<<4 | wireSet},
+		"structs": {1<<4 | wireStruct},
+		"maps":    {1, wireMap<<4 | wireMap},
+	} {
+		first := map[string]byte{"lists": wireList, "sets": wireSet, "structs": wireStruct, "maps": wireMap}[name]
+		d := thrift{data: bytes.Repeat(level, 1<<24)}
+		if d.skip(first, false); d.err == nil {
+			t.Errorf("%s: nested without end, and read", name)
 		}
 	}
 }
