@@ -243,8 +243,17 @@ func TestToolCall(t *testing.T) {
 }
 
 func TestExactOptions(t *testing.T) {
-	checkLines(t, "exact", []judged{
+	checkLines(t, "squad_exact", []judged{
 		{`{"answer":"The Cat","completion":"cat."}`, Right, 0},
+		{`{"answer":"08:06","completion":"0806"}`, Right, 0}, // as SQuAD's own
+		{`{"answer":"cat","completion":"The answer is a cat.","options":{"extract":"announced"}}`, Right, 0},
+		{`{"completion":"cat"}`, NotScored, 0},
+	})
+	checkLines(t, "exact", []judged{
+		{`{"answer":"The Cat","completion":"cat.","options":{"normalize":"squad"}}`, Right, 0},
+		{`{"answer":"The Cat","completion":"cat."}`, Wrong, 0},
+		{`{"answer":"08:06","completion":"0806"}`, Wrong, 0},
+		{`{"answer":"08:06","completion":"\n 08:06 "}`, Right, 0},
 		{`{"answer":"The Cat","completion":" The Cat\n","options":{"normalize":"strip"}}`, Right, 0},
 		{`{"answer":"The Cat","completion":"the cat","options":{"normalize":"strip"}}`, Wrong, 0},
 		{`{"answer":"The Cat","completion":"The Cat ","options":{"normalize":"raw"}}`, Wrong, 0},
@@ -253,6 +262,34 @@ func TestExactOptions(t *testing.T) {
 		{`{"completion":"cat"}`, NotScored, 0},
 		{`{"references":[],"completion":"cat"}`, NotScored, 0},
 	})
+}
+
+func TestJSONEqual(t *testing.T) {
+	const city = `"answer":"{\"city\":\"Oslo\",\"at\":[59.9,10.75],\"n\":1}"`
+	checkLines(t, "json_equal", []judged{
+		{`{` + city + `,"completion":"{\"n\":1.0,\"at\":[59.90,10.75],\"city\":\"Oslo\"}"}`, Right, 0},
+		{`{` + city + `,"completion":"Here it is: {\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\"}. Good?"}`, Right, 0},
+		{`{` + city + `,"completion":"Sets such as {1, 2} and [x] are none. {\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\"}"}`, Right, 0},
+		{`{` + city + `,"completion":"\u0060\u0060\u0060json\n{\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\"}\n\u0060\u0060\u0060"}`, Right, 0},
+		{`{` + city + `,"completion":"{\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\"} or {\"n\":2}"}`, Wrong, 0}, // the last one counts
+		{`{` + city + `,"completion":"{\"n\":1,\"at\":[10.75,59.9],\"city\":\"Oslo\"}"}`, Wrong, 0},
+		{`{` + city + `,"completion":"{\"n\":1,\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\"}"}`, Wrong, 0},
+		{`{` + city + `,"completion":"{\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\",\"more\":null}"}`, Wrong, 0},
+		{`{` + city + `,"completion":"Oslo"}`, Wrong, 0},
+		{`{` + city + `,"completion":"It is {\"n\":1,\"at\":[59.9,10.75],\"city\":\"Oslo\"}","options":{"extract":"none"}}`, Wrong, 0},
+		{`{"answer":"[1, 2]","completion":"the list [1,2]"}`, Right, 0},
+		{`{"answer":"true","completion":"true"}`, Right, 0},
+		{`{"answer":"true","completion":"it is true"}`, Wrong, 0}, // prose has objects and arrays alone
+		{`{"references":["1","2"],"completion":"2"}`, Right, 0},
+		{`{"answer":"Oslo","completion":"Oslo"}`, NotScored, 0},
+		{`{"completion":"1"}`, NotScored, 0},
+	})
+	v := made(t, "json_equal", nil)
+	for _, text := range []string{strings.Repeat("[", 1<<20), strings.Repeat("{[", 1<<19), strings.Repeat(`{"a":`, 1<<17), strings.Repeat("[1]", 1<<18)} {
+		if got := v.Verify(Problem{Answer: "[2]"}, text); got.Verdict != Wrong { // in bounded time
+			t.Errorf("%.10s...: %+v", text, got)
+		}
+	}
 }
 
 // TestEditDistances compares the bit-parallel distances with the plain tables,

@@ -219,7 +219,7 @@ func FuzzAnswers(f *testing.F) {
 		"pattern": made(f, "format", map[string]any{"pattern": "(a+)+b|.*c"}),
 	}
 	texts := map[string]Verifier{}
-	for _, name := range []string{"exact", "f1", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l", "edit_similarity"} {
+	for _, name := range []string{"exact", "squad_exact", "f1", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l", "edit_similarity"} {
 		texts[name] = made(f, name, nil)
 	}
 	texts["exact raw"] = made(f, "exact", map[string]any{"normalize": "raw"})
@@ -227,7 +227,7 @@ func FuzzAnswers(f *testing.F) {
 	texts["bleu char"] = made(f, "bleu", map[string]any{"tokens": "char", "smoothing": "add-k"})
 	texts["indel"] = made(f, "edit_similarity", map[string]any{"distance": "indel"})
 	rows := map[string]Problem{"multiple_choice": {Answer: "B"}, "regex": {Answer: "a+b?|(c|d)*"}}
-	symmetric := map[string]bool{"exact": true, "exact raw": true, "f1": true, "edit_similarity": true, "indel": true, "rouge_l": true}
+	symmetric := map[string]bool{"exact": true, "squad_exact": true, "exact raw": true, "f1": true, "edit_similarity": true, "indel": true, "rouge_l": true}
 	f.Fuzz(func(t *testing.T, reference, completion string) {
 		for name, v := range verifiers {
 			scored(t, name, v, rows[name], completion)

@@ -34,7 +34,10 @@ An equation that begins with a constant has to be true: 8 = 7 does not answer 7.
 7\text{ or anything} and 7\text{ rather 8} do not answer 7.
 Units after a number are dropped unless both sides have one. Then they have to be of
 the same kind and are converted (length, time, mass, volume, speed and other rates, money,
-angles). Degrees are π/180 in sines and against an answer in π. Other words after a
+angles). A noun after the number counts as one: 12 answers 12 apples, and 12 oranges do not.
+A reference that reads as a time, a date, a range or a version (08:06, 2024-01-05, 3-4, 1.2.3)
+is compared part by part. A number that is denied or only a bound (not 42, at most 42) answers
+nothing. Degrees are π/180 in sines and against an answer in π. Other words after a
 number are dropped, except "not" and similar ones. A decimal agrees with an exact value when
 both round to the same number (see precision). What cannot be proven equal within the budget
 is wrong.
@@ -146,9 +149,15 @@ func (v Math) Verify(row Problem, completion string) Verdict {
 	if err != nil {
 		return Abstain("%v", err)
 	}
+	if c := codeOf(row.Answer); c != nil {
+		return v.judgeCode(c, row.Answer, completion)
+	}
 	answer, err := extractMath(completion, v.Extract)
 	if err != nil {
 		return Reject("", "", "%v", err)
+	}
+	if isCode(answer.text) {
+		return Reject(answer.text, answer.rule, "not equal to %s: it reads as a %s", shown(gold.text), codeOf(answer.text).kind)
 	}
 	if answer.unannounced() && endsInQuestion(completion, row.Question) {
 		return Reject(answer.text, answer.rule, "the question is repeated and nothing follows it")
@@ -170,12 +179,28 @@ func (v Math) Verify(row Problem, completion string) Verdict {
 		}
 	}
 	switch {
+	case result.Equal && v.otherThing(row, completion, answer):
+		return Reject(answer.text, answer.rule, "the number is that of %s, and counts something else", shown(row.Answer))
 	case result.Equal:
 		return Accept(answer.text, answer.rule, "equal to %s (%s)", shown(gold.text), result.How)
 	case result.Limit != nil:
 		return Reject(answer.text, answer.rule, "not proven equal to %s: %v", shown(gold.text), result.Limit)
 	}
 	return Reject(answer.text, answer.rule, "not equal to %s", shown(gold.text))
+}
+
+// otherThing says that an answer whose number is right counts something else than the row's.
+func (v Math) otherThing(row Problem, completion string, answer found) bool {
+	reference, text := row.Answer, answer.text
+	if inside, boxed := lastBoxed(reference); boxed {
+		reference = inside
+	}
+	if v.Extract == ExtractLenient { // the words after a number are not in what was read of it
+		if announced, _, err := extractAnswer(completion, ExtractAnnounced); err == nil {
+			text = announced
+		}
+	}
+	return countsOther(reference, text)
 }
 
 // goldAnswer reads a row's answer. Words with a number in them, and formulas that

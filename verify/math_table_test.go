@@ -2,6 +2,7 @@ package verify
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -109,6 +110,50 @@ func TestMathTable(t *testing.T) {
 	for _, c := range slices.Concat(mathDifferent, mathPaid) {
 		if got := v.Verify(Problem{Answer: c.gold}, c.pred); got.Verdict != Wrong {
 			t.Errorf("%q is accepted for %q: %+v", c.pred, c.gold, got)
+		}
+	}
+}
+
+// mathMeans holds answers whose marks or words decide what they mean.
+var mathMeans = []struct {
+	gold, pred string
+	want       bool
+}{
+	// times, dates, ranges, versions: no arithmetic
+	{"08:06", "08:06", true}, {"08:06", "The train leaves at 08:06.", true}, {"08:06", "8:06 am", true}, {"08:06", "4:03", false}, {"08:06", "4/3", false}, {"08:06", "8:06 pm", false},
+	{"2:30 PM", "14:30", true}, {"2:30 PM", "The answer is 2:30 p.m.", true}, {"2:30 PM", "2:30", true}, {"2:30 PM", "2:30 AM", false}, {"12:15 am", "00:15", true}, {"14:30", "7:15", false}, {"14:30", `\boxed{14:30}`, true},
+	{"10:20:30", "10:20:30", true}, {"10:20:30", "5:10:15", false}, {"7:32", "7:32", true}, {"7:32", "14:64", true}, {"1:2", "2:4", true},
+	{"3-4", "3-4", true}, {"3-4", "3 – 4", true}, {"3-4", "-1", false}, {"3-4", "The score was 3-4", true}, {"3-4", "It is not 3-4.", false},
+	{"1.2.3", "1.2.3", true}, {"1.2.3", "v1.2.3", true}, {"1.2.3", "1.2", false}, {"1.2.3", "1.2.30", false},
+	{"2024-01-05", "2024-1-5", true}, {"2024-01-05", "on 2024-01-05", true}, {"2024-01-05", "2018", false}, {"2018", "2024-01-05", false}, {"05/01/2024", "05/01/2024", true}, {"05/01/2024", "5/2024", false}, {"5/2024", "05/01/2024", false},
+	{"1,234", "1234", true}, {"3/4", "0.75", true},
+	// numbers that are denied, or only a bound
+	{"42", "not 42", false}, {"42", "at most 42", false}, {"42", "The answer is not 42", false}, {"42", "The answer is not $42$.", false}, {"42", "The answer is at most $42$.", false}, {"42", "We found $42$, but the answer is not 42.", false},
+	{"42", "<answer>at most 42</answer>", false}, {"42", "It is less than 42.", false}, {"42", "The answer isn't 42.", false}, {"42", "42 is not the answer", false}, {"42", "So it is at least 42", false}, {"42", "Therefore, x is not equal to 42.", false},
+	{"42", "up to 42", false}, {"42", "<42", false}, {"42", "anything but 42", false}, {"42", "The answer is 42 or more.", false}, {"42", "The answer is 42 at most.", false},
+	{"42", "It is not 41. The answer is 42.", true}, {"42", "x is not 0, so x = 42", true}, {"42", "The answer is 42, not 41.", true}, {"42", "There are more than 5 boxes. We get 42", true}, {"at most 42", "at most 42", true},
+	// what is counted
+	{"12 apples", "12", true}, {"12 apples", "12 apple", true}, {"12 apples", "The answer is 12 red apples.", true}, {"12 apples", "12 oranges", false}, {"12 apples", `\boxed{12 \text{ oranges}}`, false}, {"12 apples", "The answer is 12 oranges.", false},
+	{"12 apples", "She has 12 left.", true}, {"12 apples", "The answer is 12 in all.", true}, {"12", "12 apples", true}, {"5 km", "5 apples", false}, {"5 apples", "5 km", false}, {"5 km", "5000 m", true}, {`7\text{ people}`, "7 persons", true}, {"3 children", "3 child", true},
+	{`12\text{ apples}`, `12\text{ pears}`, false}, {"2 boxes", "2 box", true}, {"6 cherries", "6 cherry", true}, {"28%", "28 percent", true},
+}
+
+// TestMathMeans: marks between numbers, words before them and nouns after them count.
+func TestMathMeans(t *testing.T) {
+	v := made(t, "math", nil)
+	for _, c := range mathMeans {
+		if got := v.Verify(Problem{Answer: c.gold}, c.pred); (got.Verdict == Right) != c.want {
+			t.Errorf("%q for %q: %s, %s", c.pred, c.gold, got.Verdict, got.Reason)
+		}
+	}
+}
+
+// TestMathDoubt: a reference that is read as no number says so.
+func TestMathDoubt(t *testing.T) {
+	v := made(t, "math", nil).(Doubter)
+	for answer, want := range map[string]string{"08:06": "time", "3-4": "range", "2024-01-05": "date", "1.2.3": "version", "42": "", "7:32": "", "1.000.000": "", "-3": "", "3 - x": ""} {
+		if got := v.Doubt(Problem{Answer: answer}); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q in it", answer, got, want)
 		}
 	}
 }

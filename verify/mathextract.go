@@ -176,6 +176,9 @@ func announced(text, rule string) (found, bool) {
 		for last+1 < len(segments) && joins(text[segments[last].end:segments[last+1].start]) {
 			last++
 		}
+		if denied(text[:segments[0].start], text[segments[last].end:]) {
+			return asWords(text, rule), true
+		}
 		if f, ok := readSegments(text, segments[:last+1]); ok {
 			f.rule = rule
 			return f, true
@@ -204,8 +207,8 @@ func leading(sentence string) (found, bool) {
 	if m == nil {
 		return found{}, false
 	}
-	if mathans.Hedged(sentence[m[3]:]) {
-		return found{answer: mathans.Words(sentence), text: sentence}, true
+	if after := sentence[m[3]:]; mathans.Hedged(after) || denied("", after) {
+		return asWords(sentence, ""), true
 	}
 	percent := ""
 	if m[4] >= 0 {
@@ -419,6 +422,9 @@ func lastFormula(text string, segments []segment) (found, bool) {
 		for first > 0 && joins(text[segments[first-1].end:segments[first].start]) {
 			first--
 		}
+		if denied(text[:segments[first].start], text[segments[last].end:]) {
+			return asWords(text, "formula"), true
+		}
 		if f, ok := readSegments(text, segments[first:last+1]); ok {
 			return f, true
 		}
@@ -443,6 +449,9 @@ func lastPlainNumber(text string) (found, bool) {
 			continue
 		}
 		before := text[max(0, m[3]-phraseBytes):m[3]]
+		if denied(text[:m[2]], text[m[1]:]) {
+			return asWords(text, "number"), true
+		}
 		if m[4] < 0 {
 			if sum := arithmetic.FindString(before); sum != "" {
 				if answer, err := mathans.Parse(sum); err == nil {

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode"
 )
@@ -14,42 +13,6 @@ Both texts are lower-cased, ASCII punctuation and the words a, an, the are remov
 the rest is split at white space. If neither text has words the score is 1; if only one
 has none it is 0. Source: huggingface/transformers, data/metrics/squad_metrics.py.
 `, squadF1)
-	Register(Entry{
-		Name:    "exact",
-		Summary: "exact match, as is or after SQuAD's normalisation",
-		Doc: `exact: right when the answer is the same text as the row's answer.
-
-` + metricRowDoc + `
-Options
-normalize "squad": compare after lower-casing and removing ASCII punctuation, the words
-          a, an, the and extra white space. "strip": ignore white space around both.
-          "raw": change nothing. Default "squad".
-` + metricExtractDoc + `
-Not scored when the row has neither answer nor references.
-`,
-		New: func(options json.RawMessage) (Verifier, error) {
-			o := struct {
-				metricOptions
-				Normalize string `toml:"normalize"`
-			}{metricOptions{ExtractNone}, "squad"}
-			if err := DecodeOptions(options, &o); err != nil {
-				return nil, err
-			}
-			if err := oneOf("normalize", o.Normalize, "squad", "strip", "raw"); err != nil {
-				return nil, err
-			}
-			normal := map[string]func(string) string{
-				"squad": squadNormal, "strip": strings.TrimSpace, "raw": func(s string) string { return s },
-			}[o.Normalize]
-			same := func(text string, references []string) float64 {
-				if normal(text) == normal(references[0]) {
-					return 1
-				}
-				return 0
-			}
-			return metric{o.Extract, "exact", same, true}, o.validate()
-		},
-	})
 }
 
 // asciiPunctuation is Python's string.punctuation.

@@ -59,7 +59,7 @@ type wantedScore struct {
 
 func (p metricPair) wanted() []wantedScore {
 	all := []wantedScore{
-		{"exact", nil, p.SquadExact}, {"f1", nil, p.SquadF1},
+		{"squad_exact", nil, p.SquadExact}, {"exact", map[string]any{"normalize": "squad"}, p.SquadExact}, {"f1", nil, p.SquadF1},
 		{"edit_similarity", nil, p.LevenshteinSimilarity},
 		{"edit_similarity", map[string]any{"distance": "indel"}, p.IndelSimilarity},
 		{"bleu", nil, p.BleuExp / 100}, {"bleu", map[string]any{"smoothing": "none"}, p.BleuNone / 100},

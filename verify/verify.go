@@ -83,6 +83,13 @@ type Checker interface {
 	Check(row Problem) error
 }
 
+// Doubter is a [Verifier] that may read a row in another way than its author meant.
+type Doubter interface {
+	Verifier
+	// Doubt says how the row is read where that may surprise; "": nothing does.
+	Doubt(row Problem) string
+}
+
 // Check tells whether a verifier can judge completions of a row: rows are checked when a
 // data file is read, so that a run does not find out one by one.
 func Check(v Verifier, row Problem) error {

@@ -94,6 +94,8 @@ var sampleRows = map[string][]string{
 	"edit_similarity":          {`{"question":"Copy: alpha","answer":"alpha beta"}`, `{"question":"Copy: gamma","answer":"gamma delta"}`},
 	"exact":                    {`{"question":"The capital of France?","answer":"Paris"}`, `{"question":"The capital of Italy?","answer":"Rome"}`, `{"question":"What is 7 + 3?","answer":"10"}`},
 	"exact extract=announced":  {`{"question":"The capital of France?","answer":"Paris"}`, `{"question":"The capital of Italy?","answer":"Rome"}`},
+	"squad_exact":              {`{"question":"The capital of France?","answer":"Paris"}`, `{"question":"The capital of Italy?","answer":"Rome"}`},
+	"json_equal":               {`{"question":"The city?","answer":"{\"city\":\"Oslo\"}"}`, `{"question":"The pair?","answer":"[1,2]"}`},
 	"f1":                       {`{"question":"Who wrote it?","answer":"Jane Austen"}`, `{"question":"Who read it?","answer":"Walter Scott"}`},
 	"format":                   {`{"question":"Think, then answer."}`},
 	"gsm8k":                    {`{"question":"Tom has 3 and gets 4. How many?","answer":"3 + 4 = 7\n#### 7"}`, `{"question":"9 of 12 leave. How many stay?","answer":"#### 3"}`},

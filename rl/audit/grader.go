@@ -88,10 +88,10 @@ func ParseGrader(text string) (name string, options map[string]any, err error) {
 //	task:*             the same, an unannounced answer being the last line, or the whole text
 //	countdown          the same, only announced answers counting
 //	math               the other extraction: strict for lenient, lenient for strict
-//	number, exact      math, which also knows other ways to write a value
+//	number, exact, squad_exact   math, which also knows other ways to write a value
 //	gsm8k              the other extraction: flexible for hashes, hashes for flexible
 //	multiple_choice    the same, an unannounced answer being the last line
-//	f1, bleu, chrf, edit_similarity, rouge_*    exact
+//	f1, bleu, chrf, edit_similarity, rouge_*    squad_exact
 //	ifeval:*, ifrlvr:*, ifbench:*, instructions the other mode: loose for strict, strict for loose
 func Second(name string, options map[string]any) (second string, with map[string]any, ok bool) {
 	other := func(key, unset, other string) (string, map[string]any, bool) {
@@ -118,10 +118,10 @@ func Second(name string, options map[string]any) (second string, with map[string
 		return other("extract", verify.ExtractLenient, verify.ExtractStrict)
 	case "gsm8k":
 		return other("extract", "hashes", "flexible")
-	case "number", "exact":
+	case "number", "exact", "squad_exact":
 		return "math", nil, true
 	case "f1", "bleu", "chrf", "edit_similarity", "rouge_1", "rouge_2", "rouge_l":
-		return "exact", nil, true
+		return "squad_exact", nil, true
 	case "ifeval", "ifrlvr", "ifbench", "instructions":
 		return other("mode", "strict", "loose")
 	}

@@ -17,9 +17,9 @@ var verifierGroups = []struct {
 	title string
 	names []string
 }{
-	{"answers", []string{"math", "number", "gsm8k", "multiple_choice", "exact", "countdown", "iou", "ordering"}},
+	{"answers", []string{"math", "number", "gsm8k", "multiple_choice", "exact", "json_equal", "countdown", "iou", "ordering"}},
 	{"formats", []string{"format", "regex", "json_schema", "tool_call"}},
-	{"text metrics", []string{"f1", "edit_similarity", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l"}},
+	{"text metrics", []string{"squad_exact", "f1", "edit_similarity", "bleu", "chrf", "rouge_1", "rouge_2", "rouge_l"}},
 	{"programs", []string{"code:python", "code:javascript", "code:wasm", "sql"}},
 	{"instructions", []string{"instructions", "ifeval:", "ifrlvr:", "ifbench:"}},
 	{"tasks", []string{"task:"}},

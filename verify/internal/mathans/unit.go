@@ -118,3 +118,6 @@ func unitFraction(n *node) unit {
 
 // currencies are the signs of money, in front of a number or behind it.
 var currencies = map[string]string{`\$`: "usd", "€": "eur", "£": "gbp", "¥": "jpy"}
+
+// IsUnit says that words name a unit of measure, money, or a word that multiplies.
+func IsUnit(words string) bool { return unitOf(words).base != "" }
