@@ -42,15 +42,15 @@ var layers = []layer{
 	{folder: "rl"}, // the overview
 
 	// A run, from its loop down.
-	{folder: "rl/run", imports: "gpu internal/files internal/hint internal/lines internal/random internal/settings internal/terminal rl/algo rl/cast rl/eval rl/metrics rl/progress rl/prompts internal/random rl/receipt rl/recipe rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model rl/* verify/program"},
-	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula internal/lines rl/metrics rl/prompts internal/random rl/recipe rl/reward rl/rollout internal/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
-	{folder: "rl/eval", imports: "internal/hint internal/terminal model rl/algo/stats rl/cast rl/infer internal/lines rl/metrics rl/prompts internal/random rl/recipe rl/resolve rl/rollout rl/tasks verify"},
+	{folder: "rl/run", imports: "gpu internal/files internal/hint internal/lines internal/random internal/settings internal/terminal rl/algo rl/cast rl/eval rl/metrics rl/progress rl/prompts internal/random rl/receipt rl/recipe rl/record rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model rl/* verify/program"},
+	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula internal/lines rl/metrics rl/prompts internal/random rl/recipe rl/record rl/reward rl/rollout internal/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
+	{folder: "rl/eval", imports: "internal/hint internal/terminal model rl/algo/stats rl/cast rl/infer internal/lines rl/metrics rl/prompts internal/random rl/recipe rl/record rl/resolve rl/rollout rl/tasks verify"},
 	{folder: "rl/infer", imports: "internal/hint model model/text rl/chat internal/lines", tests: "gpu gpu/refdev"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/recipe rl/rollout", tests: "gpu/gputest internal/random rl/receipt rl/resolve rl/run"},
 	{folder: "rl/fleet/delta", modules: "github.com/klauspost/compress"},
 	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta rl/fleet/verdict", tests: "gpu/gputest internal/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text internal/lines rl/prompts internal/random rl/recipe rl/resolve rl/reward rl/rollout"},
-	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo internal/terminal internal/lines rl/recipe rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
+	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo internal/terminal internal/lines rl/recipe rl/record rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
 	{folder: "rl/audit", imports: "internal/files internal/lines rl/prompts internal/random rl/recipe rl/resolve rl/reward rl/tasks internal/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
@@ -71,6 +71,7 @@ var layers = []layer{
 	{folder: "rl/algo/stats", tests: "internal/fixtures"},
 	{folder: "internal/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint internal/lines"},
+	{folder: "rl/record", imports: "internal/files internal/lines"},
 	{folder: "rl/metrics", imports: "internal/lines"},
 	{folder: "internal/tfevents", modules: "google.golang.org/protobuf"}, // its tests: they read back what it writes
 	{folder: "rl/watch"},

@@ -14,6 +14,7 @@
 //	algo      methods as formulas: advantages, filters, losses
 //	cast      the models of a run, by role; the lowest package that knows package model
 //	fleet     workers that draw the completions of a run, and how they are checked
+//	record    the logs of a run: their lines, writers and readers
 //	train     what one step of each kind of stage does
 //	eval      measures models on held-out problems
 //	run       steps, observers, checkpoints, receipt

@@ -12,6 +12,7 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/train"
@@ -117,7 +118,7 @@ func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done in
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	file := filepath.Join(dir, train.ScheduleFile)
+	file := filepath.Join(dir, record.ScheduleFile)
 	f, err := files.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
@@ -139,7 +140,7 @@ func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done in
 		}
 		for _, l := range drawn {
 			if l.Group < 0 || l.Group >= len(groups) {
-				return nil, fmt.Errorf("%w: completions.jsonl: line %d: %s has no group %d of step %d", lines.ErrInput, l.line, train.ScheduleFile, l.Group, step)
+				return nil, fmt.Errorf("%w: completions.jsonl: line %d: %s has no group %d of step %d", lines.ErrInput, l.line, record.ScheduleFile, l.Group, step)
 			}
 			if g := groups[l.Group]; g.Version == version {
 				l.Group = g.Prompt

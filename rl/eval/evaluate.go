@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/algo/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -151,19 +152,12 @@ func tallyOf(g *rollout.Group) tally {
 	return t
 }
 
-// Outcome is what a problem came to. Completions that were not scored are left out.
-type Outcome struct {
-	Scored int     `json:"scored"` // completions
-	Right  int     `json:"right"`
-	Score  float64 `json:"score"` // sum over them
-}
-
 // Outcomes are those of the problems, in their order.
-func (r *Result) Outcomes() []Outcome {
-	out := make([]Outcome, len(r.Groups))
+func (r *Result) Outcomes() []record.Outcome {
+	out := make([]record.Outcome, len(r.Groups))
 	for i := range r.Groups {
 		t := tallyOf(&r.Groups[i])
-		out[i] = Outcome{t.scored(), t.right, t.sum}
+		out[i] = record.Outcome{Scored: t.scored(), Right: t.right, Score: t.sum}
 	}
 	return out
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -63,10 +64,7 @@ type Hash struct {
 }
 
 // logs are the logs that equal runs write alike.
-var logs = []string{"metrics.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"}
-
-// scheduleFile says which groups each step of a run took, where these came as they were drawn.
-const scheduleFile = "schedule.jsonl"
+var logs = []string{record.MetricsFile, record.CompletionsFile, record.EvaluationsFile, record.HeldOutFile, record.TokensFile, record.AlertsFile}
 
 // Of hashes a finished run: its folder, what it learnt from, the model it began with
 // (nil: random weights), and the device and version of the program that it ran on.
@@ -81,8 +79,8 @@ func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c
 		return nil, err
 	}
 	names := slices.Clone(logs)
-	if _, err := os.Stat(filepath.Join(dir, scheduleFile)); err == nil { // not every run has one
-		names = append(names, scheduleFile)
+	if _, err := os.Stat(filepath.Join(dir, record.ScheduleFile)); err == nil { // not every run has one
+		names = append(names, record.ScheduleFile)
 	}
 	for _, name := range names {
 		sum, err := fileHash(filepath.Join(dir, name))

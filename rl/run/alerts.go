@@ -3,7 +3,7 @@ package run
 import (
 	"errors"
 
-	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/watch"
 )
 
@@ -11,7 +11,7 @@ import (
 // the display.
 type alerts struct {
 	watch   *watch.Watcher
-	log     *store.Log
+	log     record.Writer[watch.Alert]
 	display *display
 }
 

@@ -1,15 +1,16 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/rl/watch"
 )
 
 // evaluationLines is how many held-out problems of an evaluation are shown in
@@ -19,36 +20,42 @@ const evaluationLines = 64
 // logs observes a run and writes what happens to its folder. All of them go back to a
 // checkpoint together, so that none holds a step twice after a resume.
 type logs struct {
-	metrics     *metrics.Writer // metrics.jsonl: equal bytes in equal runs
-	timing      *metrics.Writer // timing.jsonl: wall-clock times
-	completions *store.Log
-	evaluations *store.Log
-	heldOut     *store.Log // scores of all held-out problems
-	tokens      *store.Log
-	alerts      *store.Log
-	schedule    *store.Log // nil: no stage has order = "arrival"
+	metrics     *metrics.Writer // equal bytes in equal runs
+	timing      *metrics.Writer // wall-clock times
+	completions record.Writer[record.Completion]
+	evaluations record.Writer[record.Evaluation]
+	heldOut     record.Writer[record.HeldOut]
+	tokens      record.Writer[record.Tokens]
+	alerts      record.Writer[watch.Alert]
+	schedule    record.Writer[record.Schedule] // of a run that has a stage with order = "arrival"
 	open        []*store.Log
 }
 
 func openLogs(run *store.Run, schedule bool) (*logs, error) {
 	l := &logs{}
-	names := []string{"metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "heldout.jsonl", "tokens.jsonl", "alerts.jsonl"}
-	if schedule {
-		names = append(names, train.ScheduleFile)
-	}
-	for _, name := range names {
+	var failed error
+	open := func(name string) func(v any) error {
+		if failed != nil {
+			return nil
+		}
 		log, err := run.Log(name)
 		if err != nil {
-			return l, err
+			failed = err
+			return nil
 		}
 		l.open = append(l.open, log)
+		return log.Append
 	}
-	l.metrics, l.timing = metrics.NewWriter(l.open[0].Append), metrics.NewWriter(l.open[1].Append)
-	l.completions, l.evaluations, l.heldOut, l.tokens, l.alerts = l.open[2], l.open[3], l.open[4], l.open[5], l.open[6]
+	l.metrics, l.timing = metrics.NewWriter(open(record.MetricsFile)), metrics.NewWriter(open(record.TimingFile))
+	l.completions = record.NewWriter[record.Completion](open(record.CompletionsFile))
+	l.evaluations = record.NewWriter[record.Evaluation](open(record.EvaluationsFile))
+	l.heldOut = record.NewWriter[record.HeldOut](open(record.HeldOutFile))
+	l.tokens = record.NewWriter[record.Tokens](open(record.TokensFile))
+	l.alerts = record.NewWriter[watch.Alert](open(record.AlertsFile))
 	if schedule {
-		l.schedule = l.open[7]
+		l.schedule = record.NewWriter[record.Schedule](open(record.ScheduleFile))
 	}
-	return l, nil
+	return l, failed
 }
 
 // on implements observer.
@@ -77,35 +84,12 @@ func (l *logs) each(do func(*store.Log) error) error {
 	return errors.Join(errs...)
 }
 
-// completionLine is a line of completions.jsonl.
-type completionLine struct {
-	Step       int      `json:"step"`
-	Stage      string   `json:"stage"`
-	PromptID   string   `json:"prompt_id"`
-	Group      int      `json:"group"`
-	Sample     int      `json:"sample"`
-	Prompt     string   `json:"prompt"`
-	Answer     string   `json:"answer,omitempty"` // the reference answer, where the problem has one
-	Completion string   `json:"completion"`
-	Reward     *float64 `json:"reward"`  // what is trained on; null: not scored
-	Verdict    string   `json:"verdict"` // of the task
-	Reason     string   `json:"reason"`
-	Advantage  *float64 `json:"advantage"` // null: has none
-	Tokens     int      `json:"tokens"`    // the end token included
-	Stop       string   `json:"stop"`
-
-	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
-	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
-
-	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
-}
-
 // writeSchedule records which groups a step learned from, if that was not said by its number.
 func (l *logs) writeSchedule(e event) error {
 	if e.Arrived == nil {
 		return nil
 	}
-	return l.schedule.Append(train.ScheduleLine{Step: e.At.Total, Stage: e.Stage, Groups: e.Arrived})
+	return l.schedule.Append(record.Schedule{Step: e.At.Total, Stage: e.Stage, Groups: e.Arrived})
 }
 
 // writeCompletions records the completions of a step.
@@ -118,7 +102,8 @@ func (l *logs) writeCompletions(e event) error {
 	return nil
 }
 
-func lineOf(e event, c *train.Completion) completionLine {
+// lineOf is what the log says of a completion: the one place where it becomes a line.
+func lineOf(e event, c *train.Completion) record.Completion {
 	var terms map[string]*float64 // written in the order of their names
 	for _, t := range c.Terms {
 		if terms == nil {
@@ -127,7 +112,7 @@ func lineOf(e event, c *train.Completion) completionLine {
 		terms[t.Name] = finite(t.Value)
 	}
 	v := c.Verdict()
-	return completionLine{
+	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
 		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Completion: c.Path().Text, Reward: finite(c.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
@@ -144,36 +129,16 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// evaluationLine is a line of evaluations.jsonl.
-type evaluationLine struct {
-	Step       int    `json:"step"`
-	Stage      string `json:"stage"`
-	Prompt     string `json:"prompt"`
-	Completion string `json:"completion"`
-	Verdict    string `json:"verdict"`
-	Reason     string `json:"reason"`
-
-	Context map[string]json.RawMessage `json:"context,omitempty"` // as in completionLine
-}
-
-// heldOutLine is a line of heldout.jsonl: what each held-out problem of an evaluation
-// came to, in their order, which is that of every run with the same task.
-type heldOutLine struct {
-	Step     int            `json:"step"`
-	Stage    string         `json:"stage"`
-	Samples  int            `json:"samples"` // of each problem
-	Problems []eval.Outcome `json:"problems"`
-}
-
 // writeEvaluation records the outcome of every held-out problem, and the first sample
 // of each of the first.
 func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
-	if err := l.heldOut.Append(heldOutLine{step, stage, r.Samples, r.Outcomes()}); err != nil {
+	if err := l.heldOut.Append(record.HeldOut{Step: step, Stage: stage, Samples: r.Samples, Problems: r.Outcomes()}); err != nil {
 		return err
 	}
 	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
 		v := g.Paths[0].Verdict()
-		if err := l.evaluations.Append(evaluationLine{step, stage, g.Problem.Question, g.Paths[0].Text, v.Verdict, v.Reason, prompts.Context(g.Problem)}); err != nil {
+		line := record.Evaluation{Step: step, Stage: stage, Prompt: g.Problem.Question, Completion: g.Paths[0].Text, Verdict: v.Verdict, Reason: v.Reason, Context: prompts.Context(g.Problem)}
+		if err := l.evaluations.Append(line); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 )
@@ -40,7 +41,7 @@ func (r *run) schedule(o Options) (text []byte, err error) {
 	case !r.parts.Recipe.Arrives():
 		return nil, nil
 	case o.Replay != "":
-		if r.parts.Schedule, text, err = readSchedule(filepath.Join(o.Replay, train.ScheduleFile)); err != nil {
+		if r.parts.Schedule, text, err = readSchedule(filepath.Join(o.Replay, record.ScheduleFile)); err != nil {
 			return nil, err
 		}
 		r.parts.Notes = append(r.parts.Notes, fmt.Sprintf("repeating run %s by its schedule, to step %d", o.Replay, r.parts.Schedule.Last()))
@@ -51,7 +52,7 @@ func (r *run) schedule(o Options) (text []byte, err error) {
 	}
 	// The longer one begins as the other does: behind the end of what it repeats a run goes on by
 	// what comes first, and has written that.
-	for _, name := range []string{replayFile, train.ScheduleFile} {
+	for _, name := range []string{replayFile, record.ScheduleFile} {
 		s, _, err := readSchedule(filepath.Join(o.Dir, name))
 		if errors.Is(err, os.ErrNotExist) { // it repeats none, or was killed before its first step
 			continue

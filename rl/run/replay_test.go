@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // TestReplayRefused: a run is repeated by its schedule from the model that it started from. From
@@ -32,7 +32,7 @@ func TestReplayRefused(t *testing.T) {
 	must(t, err)
 	sameRun(t, runFiles(t, again), runFiles(t, live))
 
-	text := scheduleText(t, []train.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)}, []train.Arrived{group(2, 1), group(2, 2), group(2, 3), group(2, 4), group(3, 0)})
+	text := scheduleText(t, []record.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)}, []record.Arrived{group(2, 1), group(2, 2), group(2, 3), group(2, 4), group(3, 0)})
 	sets = append(sets, "stage.rl.steps=4")
 	longer := t.TempDir()
 	trainIn(t, longer, false, sets...)
@@ -54,8 +54,8 @@ func TestReplayRefused(t *testing.T) {
 		must(t, os.WriteFile(file, was, 0o600))
 	}
 	late := strings.ReplaceAll(text, `{"step":3,"prompt":0,"version":0}`, `{"step":3,"prompt":0,"version":2}`)
-	refused("a group that comes too late", train.ScheduleFile, late, "schedule.jsonl: step 2 leaves prompt 0 of step 1, but lag = 1 lets none come later")
-	refused("no text", train.ScheduleFile, "\xff\n", "schedule.jsonl: line 1: not UTF-8 text")
+	refused("a group that comes too late", record.ScheduleFile, late, "schedule.jsonl: step 2 leaves prompt 0 of step 1, but lag = 1 lets none come later")
+	refused("no text", record.ScheduleFile, "\xff\n", "schedule.jsonl: line 1: not UTF-8 text")
 	refused("no origin", originFile, "null", "found null; accepted: an object")
 	for _, c := range checkpointDirs(t, base)[1:] {
 		must(t, os.RemoveAll(c)) // the newest checkpoint is another one
@@ -64,15 +64,15 @@ func TestReplayRefused(t *testing.T) {
 }
 
 // group is one that the initial weights drew.
-func group(step, prompt int) train.Arrived { return train.Arrived{Step: step, Prompt: prompt} }
+func group(step, prompt int) record.Arrived { return record.Arrived{Step: step, Prompt: prompt} }
 
 // scheduleText is a schedule file.
-func scheduleText(t *testing.T, steps ...[]train.Arrived) string {
+func scheduleText(t *testing.T, steps ...[]record.Arrived) string {
 	t.Helper()
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	for i, groups := range steps {
-		must(t, enc.Encode(train.ScheduleLine{Step: i + 1, Stage: "rl", Groups: groups}))
+		must(t, enc.Encode(record.Schedule{Step: i + 1, Stage: "rl", Groups: groups}))
 	}
 	return text.String()
 }
@@ -83,16 +83,16 @@ func TestReplayResumed(t *testing.T) {
 	live, again := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	sets := append(slices.Clone(quiet), "stage.warm-up.skip=true", "stage.rl.steps=2", "stage.rl.lag=1", "stage.rl.order=arrival")
 	trainIn(t, live, false, sets...)
-	schedule := filepath.Join(live, train.ScheduleFile)
+	schedule := filepath.Join(live, record.ScheduleFile)
 	inOrder, err := os.ReadFile(schedule)
 	must(t, err)
-	must(t, os.WriteFile(schedule, []byte(scheduleText(t, []train.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)},
-		[]train.Arrived{group(2, 1), group(1, 0), group(2, 2), group(2, 3), group(2, 4)})), 0o600))
+	must(t, os.WriteFile(schedule, []byte(scheduleText(t, []record.Arrived{group(2, 0), group(1, 1), group(1, 2), group(1, 3), group(1, 4)},
+		[]record.Arrived{group(2, 1), group(1, 0), group(2, 2), group(2, 3), group(2, 4)})), 0o600))
 	dev := tester(t)
 	_, err = Train(t.Context(), Options{Opened: opened(t, shortRecipe(t, sets...)), Dir: again, Replay: live, Device: dev, Show: &bytes.Buffer{}})
 	must(t, err)
 	want := runFiles(t, again)
-	if want[train.ScheduleFile] == string(inOrder) {
+	if want[record.ScheduleFile] == string(inOrder) {
 		t.Fatal("the schedule is that of a run without one")
 	}
 	must(t, os.Remove(schedule))
@@ -107,9 +107,9 @@ func TestReplayResumed(t *testing.T) {
 		trainIn(t, again, true, sets...)
 		sameRun(t, runFiles(t, again), want)
 	}
-	resumed("metrics.jsonl", train.ScheduleFile)
+	resumed("metrics.jsonl", record.ScheduleFile)
 	// What it took behind the end of the schedule that it repeats, it takes again.
-	begin, _, _ := strings.Cut(want[train.ScheduleFile], "\n")
+	begin, _, _ := strings.Cut(want[record.ScheduleFile], "\n")
 	must(t, os.WriteFile(filepath.Join(again, replayFile), []byte(begin+"\n"), 0o600))
 	resumed("metrics.jsonl")
 

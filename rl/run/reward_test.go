@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/train"
 )
@@ -29,13 +30,13 @@ var composed = append(slices.Clone(smallRun),
 	"stage.rl.reward=brief = shortest_right(form > 0.5); task + 0.5*form + 0.25*mine + 0.1*brief + 0.01*group_rank(tokens) + linear(0, 1, 1, 4)*random")
 
 // completionLines are the lines of completions.jsonl.
-func completionLines(t *testing.T, dir string) []completionLine {
+func completionLines(t *testing.T, dir string) []record.Completion {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "completions.jsonl"))
 	must(t, err)
-	var lines []completionLine
+	var lines []record.Completion
 	for raw := range strings.Lines(string(data)) {
-		var line completionLine
+		var line record.Completion
 		must(t, json.Unmarshal([]byte(raw), &line))
 		lines = append(lines, line)
 	}

@@ -4,32 +4,16 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/train"
 )
 
 // tokens observes a run and writes what its steps taught each token to tokens.jsonl,
 // for one step in every token_every.
 type tokens struct {
-	log    *store.Log
+	log    record.Writer[record.Tokens]
 	recipe *recipe.Recipe
 	decode func(ids []int) string
-}
-
-// tokenLine is a line of tokens.jsonl: a completion of completions.jsonl, which has the
-// same step, group and sample, token by token.
-type tokenLine struct {
-	Step    int       `json:"step"`
-	Stage   string    `json:"stage"`
-	Group   int       `json:"group"`
-	Sample  int       `json:"sample"`
-	Prompt  []int     `json:"prompt_ids"`
-	IDs     []int     `json:"ids"`               // [token] that the policy wrote, end token included
-	Text    []string  `json:"text"`              // [token] by itself: a part of a character is U+FFFD
-	Logprob []float32 `json:"logprob"`           // [token] nats, as sampled
-	Entropy []float32 `json:"entropy"`           // [token] nats, of the distribution it was drawn from
-	Weight  []float32 `json:"weight"`            // [token] dLoss/dlogprob; below 0: made more likely; null: left out of the step's updates
-	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight
 }
 
 // on implements observer.
@@ -49,8 +33,8 @@ func (t *tokens) on(e event) error {
 	return nil
 }
 
-func (t *tokens) line(e event, c *train.Completion) tokenLine {
-	l := tokenLine{
+func (t *tokens) line(e event, c *train.Completion) record.Tokens {
+	l := record.Tokens{
 		Step: e.At.Total, Stage: e.Stage, Group: c.Group, Sample: c.Sample,
 		Prompt: c.View.IDs[:c.View.Prompt()], IDs: c.View.Drawn(), Logprob: c.View.Logprob, Entropy: c.View.Entropy,
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -191,7 +192,7 @@ func Lagging(r *recipe.Recipe) []string {
 			continue
 		}
 		if st.Arrives() {
-			notes = append(notes, fmt.Sprintf("stage %[1]s: lag = %[2]d, order = \"arrival\": step t learns from the first %[3]d groups that are there of those of steps t-%[2]d to t+%[2]d, drawn up to %[4]d steps ago; it waits for those of step t-%[2]d alone. %[5]s says which it took", st.Name, st.Lag, st.RL.PromptsPerStep, 2*st.Lag, ScheduleFile))
+			notes = append(notes, fmt.Sprintf("stage %[1]s: lag = %[2]d, order = \"arrival\": step t learns from the first %[3]d groups that are there of those of steps t-%[2]d to t+%[2]d, drawn up to %[4]d steps ago; it waits for those of step t-%[2]d alone. %[5]s says which it took", st.Name, st.Lag, st.RL.PromptsPerStep, 2*st.Lag, record.ScheduleFile))
 		} else {
 			notes = append(notes, fmt.Sprintf("stage %s: lag = %d: step t learns from completions of the policy after step t-%d; workers draw them while the first gradient of a step is computed, so the longer of the two counts and not their sum", st.Name, st.Lag, st.Lag+1))
 		}

@@ -32,7 +32,7 @@ type waiting struct {
 
 // arrived is the group as the schedule names it.
 func (w *waiting) arrived() Arrived {
-	return Arrived{w.At.Total + 1, w.Place, w.Drawn[0].Drawn.Version}
+	return Arrived{Step: w.At.Total + 1, Prompt: w.Place, Version: w.Drawn[0].Drawn.Version}
 }
 
 // arrive asks for what the policy of now has to draw, as fill does, and makes the step at a

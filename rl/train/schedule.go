@@ -6,27 +6,14 @@ import (
 	"io"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
-// ScheduleFile is the log of a run folder that says which groups each step learned from, of
-// stages with order = "arrival".
-const ScheduleFile = "schedule.jsonl"
-
 // Arrived is a group that a step learned from.
-type Arrived struct {
-	Step    int `json:"step"`    // whose prompt it has: of the run, from 1 on
-	Prompt  int `json:"prompt"`  // its place there, from 0 on
-	Version int `json:"version"` // of the weights that drew it: updates since the run began
-}
+type Arrived = record.Arrived
 
-// ScheduleLine is a line of ScheduleFile: the groups of a step, in the order of the step.
-type ScheduleLine struct {
-	Step   int       `json:"step"`
-	Stage  string    `json:"stage"`
-	Groups []Arrived `json:"groups"`
-}
-
-// Schedule is what such a file says.
+// Schedule says which groups each step learned from, of stages with order = "arrival": what
+// the file record.ScheduleFile says.
 type Schedule struct {
 	name  string
 	steps map[int][]Arrived
@@ -43,7 +30,7 @@ func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
 		if cut != nil {
 			return cut
 		}
-		var l ScheduleLine
+		var l record.Schedule
 		if err := json.Unmarshal(raw, &l); err != nil {
 			cut = fmt.Errorf("%w: %w", lines.ErrInput, err)
 			return nil
@@ -53,7 +40,7 @@ func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
 	return s, err
 }
 
-func (s *Schedule) add(l ScheduleLine) error {
+func (s *Schedule) add(l record.Schedule) error {
 	if l.Step <= s.last {
 		return fmt.Errorf("%w: step %d stands behind step %d; accepted: steps from 1 on, ascending", lines.ErrInput, l.Step, s.last)
 	}

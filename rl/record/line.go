@@ -1,0 +1,110 @@
+package record
+
+import "encoding/json"
+
+// Files of a run folder.
+const (
+	MetricsFile     = "metrics.jsonl"
+	TimingFile      = "timing.jsonl"
+	CompletionsFile = "completions.jsonl"
+	EvaluationsFile = "evaluations.jsonl"
+	HeldOutFile     = "heldout.jsonl"
+	TokensFile      = "tokens.jsonl"
+	AlertsFile      = "alerts.jsonl"
+	ScheduleFile    = "schedule.jsonl" // of a run that has a stage with order = "arrival"
+)
+
+// Completion is a line of CompletionsFile: a completion that a step learned from.
+type Completion struct {
+	Step       int      `json:"step"`
+	Stage      string   `json:"stage"`
+	PromptID   string   `json:"prompt_id"`
+	Group      int      `json:"group"`
+	Sample     int      `json:"sample"` // in the group
+	Prompt     string   `json:"prompt"`
+	Answer     string   `json:"answer,omitempty"` // the reference answer, where the problem has one
+	Completion string   `json:"completion"`
+	Reward     *float64 `json:"reward"`  // what is trained on; null: not scored
+	Verdict    string   `json:"verdict"` // of the task
+	Reason     string   `json:"reason"`
+	Advantage  *float64 `json:"advantage"` // null: has none
+	Tokens     int      `json:"tokens"`    // the end token included
+	Stop       string   `json:"stop"`
+
+	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
+	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
+
+	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
+}
+
+// Verdicts are those that a completion can have, in the order of Step.Counts.
+var Verdicts = []string{"right", "wrong", "graded", "not_scored"}
+
+// Tokens is a line of TokensFile: a completion of CompletionsFile, which has the same step,
+// group and sample, token by token.
+type Tokens struct {
+	Step    int       `json:"step"`
+	Stage   string    `json:"stage"`
+	Group   int       `json:"group"`
+	Sample  int       `json:"sample"`
+	Prompt  []int     `json:"prompt_ids"`
+	IDs     []int     `json:"ids"`               // [token] that the policy wrote, end token included
+	Text    []string  `json:"text"`              // [token] by itself: a part of a character is U+FFFD
+	Logprob []float32 `json:"logprob"`           // [token] nats, as sampled
+	Entropy []float32 `json:"entropy"`           // [token] nats, of the distribution it was drawn from
+	Weight  []float32 `json:"weight"`            // [token] dLoss/dlogprob; below 0: made more likely; null: left out of the step's updates
+	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight
+}
+
+// Evaluation is a line of EvaluationsFile: the first sample of one of the first held-out
+// problems.
+type Evaluation struct {
+	Step       int    `json:"step"`
+	Stage      string `json:"stage"`
+	Prompt     string `json:"prompt"`
+	Completion string `json:"completion"`
+	Verdict    string `json:"verdict"`
+	Reason     string `json:"reason"`
+
+	Context map[string]json.RawMessage `json:"context,omitempty"` // as in Completion
+}
+
+// HeldOut is a line of HeldOutFile: what each held-out problem of an evaluation came to, in
+// their order, which is that of every run with the same task.
+type HeldOut struct {
+	Step     int       `json:"step"`
+	Stage    string    `json:"stage"`
+	Samples  int       `json:"samples"` // of each problem
+	Problems []Outcome `json:"problems"`
+}
+
+// Outcome is what a problem came to. Completions that were not scored are left out.
+type Outcome struct {
+	Scored int     `json:"scored"` // completions
+	Right  int     `json:"right"`
+	Score  float64 `json:"score"` // sum over them
+}
+
+// Schedule is a line of ScheduleFile: the groups that a step learned from, in the order of the
+// step.
+type Schedule struct {
+	Step   int       `json:"step"`
+	Stage  string    `json:"stage"`
+	Groups []Arrived `json:"groups"`
+}
+
+// Arrived is a group that a step learned from.
+type Arrived struct {
+	Step    int `json:"step"`    // whose prompt it has: of the run, from 1 on
+	Prompt  int `json:"prompt"`  // its place there, from 0 on
+	Version int `json:"version"` // of the weights that drew it: updates since the run began
+}
+
+// Writer writes the lines of one log.
+type Writer[L any] struct{ append func(v any) error }
+
+// NewWriter writes each line with append, such as the Append of a store.Log.
+func NewWriter[L any](append func(v any) error) Writer[L] { return Writer[L]{append} }
+
+// Append writes a line.
+func (w Writer[L]) Append(line L) error { return w.append(line) }
