@@ -13,22 +13,26 @@ const averageFile = "trainer/ema.safetensors"
 // average is the moving average of the policy's weights, or of its adapter's, over the
 // updates of a stage.
 type average struct {
+	scoring
 	weights *model.Average
-	scorer  *model.Scorer
 }
 
-func openAverage(policy *model.Model, s sizes) (*average, error) {
-	weights, err := policy.NewAverage()
+func openAverage(o opening) (member, error) {
+	weights, err := o.policy.Model.NewAverage()
 	if err != nil {
 		return nil, err
 	}
-	a := &average{weights: weights}
-	if a.scorer, err = weights.NewScorer(s.trainRows); err != nil {
+	scorer, err := weights.NewScorer(o.trainRows)
+	if err != nil {
 		weights.Close()
 		return nil, err
 	}
-	return a, nil
+	return &average{scoring{scorer}, weights}, nil
 }
+
+func (a *average) begin() error { return a.weights.Reset() }
+
+func (a *average) follow(share float64) error { return a.weights.Follow(share) }
 
 // Save implements [Keeper].
 func (a *average) Save() (map[string]func(io.Writer) error, error) {
@@ -41,6 +45,6 @@ func (a *average) Load(dir string) error {
 }
 
 func (a *average) close() {
-	a.scorer.Close()
+	a.scoring.close()
 	a.weights.Close()
 }

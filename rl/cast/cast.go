@@ -2,10 +2,10 @@ package cast
 
 import (
 	"io"
+	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
-	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -13,14 +13,13 @@ import (
 
 // Cast is the models of a run.
 type Cast struct {
-	Policy    *Policy
+	Policy    *Policy         // the member that is trained
 	Sampler   rollout.Sampler // of the policy: Own, or workers that draw the same
 	Own       *Sampler        // on the policy's device
 	Panel     rollout.Panel   // judges completions elsewhere; nil: nobody does
 	Folder    string          // that the policy was read from; "": random weights
-	reference *reference
-	average   *average
-	positions int // of the longest sequence, tokens
+	members   []namedMember   // in the order of the roles, the policy first
+	positions int             // of the longest sequence, tokens
 }
 
 // Keeper has state that a resumed run needs.
@@ -31,14 +30,14 @@ type Keeper interface {
 	Load(dir string) error
 }
 
-// Open makes the models that a recipe needs. folder is the Hugging Face folder behind its
-// model.path; "": random weights. It plans their memory first and refuses what does not
-// fit.
+// Open makes the models that a recipe needs. folder is the Hugging Face folder that its
+// model.path means; "": random weights. It plans their memory first and refuses what does
+// not fit.
 func Open(r *recipe.Recipe, folder string, dev gpu.Device) (*Cast, error) {
 	if _, err := Plan(r, folder, dev.Caps()); err != nil {
 		return nil, err
 	}
-	c := &Cast{Policy: &Policy{}, Folder: folder}
+	c := &Cast{Folder: folder}
 	if err := c.build(r, dev); err != nil {
 		c.Close()
 		return nil, err
@@ -51,121 +50,70 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 	if err != nil {
 		return err
 	}
-	s, p := sizesOf(r), c.Policy
-	c.positions = s.positions
-	if p.Model, err = b.open(r.Seed, c.Folder, dev, s.positions); err != nil {
-		return err
-	}
-	p.fresh = c.Folder == ""
-	options := []model.TrainerOption{model.Optimizes(s.optimizes...)}
-	if r.Recompute {
-		options = append(options, model.Recompute)
-	}
-	if p.valued = b.roles["value head"]; p.valued {
-		options = append(options, model.ValueHead)
-	}
-	if p.trainer, err = p.Model.NewTrainer(s.trainRows, options...); err != nil {
-		return err
-	}
-	c.Own = &Sampler{Role: "policy", Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: p.Version}
-	c.Sampler = c.Own
-	if c.Own.Engine, err = p.Model.NewEngine(s.engine); err != nil {
-		return err
-	}
-	if b.roles["average"] {
-		if c.average, err = openAverage(p.Model, s); err != nil {
+	o := opening{blueprint: b, sizes: sizesOf(r), dev: dev, seed: r.Seed, recompute: r.Recompute}
+	for _, w := range b.wants {
+		o.want = w
+		m, err := roleOf(w.name).open(o)
+		if err != nil {
 			return err
 		}
-	}
-	if b.roles["reference"] {
-		if b.adapter != nil {
-			c.reference, err = adapterOff(p.Model, s)
-		} else {
-			c.reference, err = openReference(dev, b.config, s)
+		c.members = append(c.members, namedMember{w.name, m})
+		if p, ok := m.(*Policy); ok {
+			c.Policy, o.policy = p, p
 		}
 	}
-	return err
-}
-
-// open makes the policy's model as it is before the first update of a run of a seed. One whose adapter is
-// trained is frozen.
-func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int) (*model.Model, error) {
-	seed := func(n int) uint64 { return random.At(run, random.Stream(random.Init, n), 0).Uint64() }
-	var m *model.Model
-	var err error
-	switch {
-	case folder != "":
-		m, err = load(dev, folder, model.LoadOptions{Positions: positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
-	case b.adapter == nil:
-		m, err = model.New(dev, b.config, seed(0), positions)
-	default:
-		if m, err = model.NewFrozen(dev, b.config, positions); err == nil {
-			err = m.Initialize(seed(0))
-		}
-	}
-	if err == nil && b.adapter != nil {
-		err = m.AddAdapter(*b.adapter, seed(1))
-	}
+	engine, err := c.Policy.Model.NewEngine(o.engine)
 	if err != nil {
-		if m != nil {
-			m.Close()
-		}
-		return nil, err
+		return err
 	}
-	m.Tokenizer, m.Config.EOS = b.tokenizer, b.config.EOS
-	return m, nil
+	c.Own = &Sampler{Engine: engine, Role: policyName, Seed: func(k random.Key) uint64 { return k.Seed(r.Seed) }, Version: c.Policy.Version}
+	c.Sampler, c.positions = c.Own, o.positions
+	return nil
 }
 
 // Tokenizer is the policy's.
 func (c *Cast) Tokenizer() *text.Tokenizer { return c.Policy.Model.Tokenizer }
 
-// Begin prepares for a stage: the optimizer forgets, and the average and the reference
-// become what the policy is now, but for a reference that is the policy with its adapter off.
+// Begin prepares the members for a stage: the optimizer forgets, and copies of the policy
+// become what it is now.
 func (c *Cast) Begin() error {
-	if err := c.Policy.trainer.ResetOptimizer(); err != nil {
-		return err
-	}
-	if c.average != nil {
-		if err := c.average.weights.Reset(); err != nil {
+	for _, m := range c.members {
+		if err := m.begin(); err != nil {
 			return err
 		}
-	}
-	if c.reference != nil && c.reference.model != nil {
-		return c.reference.model.CopyFrom(c.Policy.Model)
 	}
 	return nil
 }
 
-// Follow moves the average a share of the way to the policy, if there is one.
+// Follow moves the members that follow the policy a share of the way to it.
 func (c *Cast) Follow(share float64) error {
-	if c.average == nil {
-		return nil
+	for _, m := range c.members {
+		if f, ok := m.member.(follower); ok {
+			if err := f.follow(share); err != nil {
+				return err
+			}
+		}
 	}
-	return c.average.weights.Follow(share)
+	return nil
 }
 
-// Keepers are the models with state that a resumed run needs.
+// Keepers are the members with state that a resumed run needs.
 func (c *Cast) Keepers() []Keeper {
-	keepers := []Keeper{c.Policy}
-	if c.reference != nil && c.reference.model != nil {
-		keepers = append(keepers, c.reference)
-	}
-	if c.average != nil {
-		keepers = append(keepers, c.average)
+	var keepers []Keeper
+	for _, m := range c.members {
+		if k, ok := m.member.(Keeper); ok {
+			keepers = append(keepers, k)
+		}
 	}
 	return keepers
 }
 
 // Close frees the device memory.
 func (c *Cast) Close() {
-	if c.Own != nil && c.Own.Engine != nil {
+	if c.Own != nil {
 		c.Own.Engine.Close()
 	}
-	if c.reference != nil {
-		c.reference.close()
+	for _, m := range slices.Backward(c.members) {
+		m.close()
 	}
-	if c.average != nil {
-		c.average.close()
-	}
-	c.Policy.close()
 }

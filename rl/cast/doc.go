@@ -1,17 +1,27 @@
-// Package cast holds the models of a run, by role, and what they are asked to do.
+// Package cast holds the models of a run, by name, and what they are asked.
 //
-//	role        what it is                                      opened
-//	policy      the model that is trained and samples           always
-//	reference   the policy as it was when the stage began       where a formula reads the fact "ref"
-//	average     the moving average of the policy's weights      where a formula reads the fact "ema"
-//	value head  one more output of the policy's trainer         where a formula reads "value" or "old_value"
+//	recipe ──wants──▶ members, facts, heads ──▶ Plan, Open
+//	                                             │
+//	views of completions ──Supply(fact)──▶ duty ─┴▶ member.score ──▶ a column
 //
-// [Needs] says which facts the stages of a recipe read. A role is opened, and counted
-// by [Plan], if and only if it supplies one of them. A new role is a row of the table
-// of suppliers (suppliers.go) and a place in [Open].
+// A member is a model. Its role is a row of the table in members.go: the name, the memory
+// it takes, how it is opened.
 //
-// The value head is part of the policy's trainer. Checkpoints have it in trainer/, beside
-// the optimizer's state, so a checkpoint is still a folder that other programs open.
+//	member  what it is                                      there is one
+//	policy  the model that is trained and draws             always
+//	ref     the policy as it was when the stage began       where a formula or a reward reads "ref"
+//	ema     the moving average of the policy's weights      where one reads "ema"
+//
+// A duty is a row of the table in duties.go: a fact, the member that is asked for it, and
+// which quantity of its pass the fact is. A quantity may need a value head, which is one
+// more output of a member (today of the policy alone). A second reference is one row in
+// each table; a second fact of a model that is there is one duty.
+//
+// A pure function, wants, finds out what a recipe needs. Planning and opening follow it:
+// a model that nothing reads is neither counted nor opened. Members that have state are
+// Keepers, and those that move with the policy hear of each update by [Cast.Follow].
+// Checkpoints have a value head in trainer/, beside the optimizer's state, so a checkpoint
+// is still a folder that other programs open.
 //
 // The package is the lowest that knows package model: it turns views of package
 // rollout into the trainer's sequences, and the sampler's completions into segments.

@@ -85,8 +85,8 @@ func Divided(r *recipe.Recipe) []string {
 	return notes
 }
 
-// Plan is the device memory that a recipe needs. folder is the Hugging Face folder
-// behind its model.path; "": random weights. A plan that does not fit comes with
+// Plan is the device memory that a recipe needs. folder is the Hugging Face folder that
+// its model.path means; "": random weights. A plan that does not fit comes with
 // gpu.ErrOutOfMemory and a hint at the cheapest changes with which it would.
 func Plan(r *recipe.Recipe, folder string, caps gpu.Caps) (gpu.Plan, error) {
 	b, err := read(r, folder)
@@ -107,8 +107,11 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
-	plan, err := model.Plan(b.config, caps, model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes,
-		ValueHead: b.roles["value head"], Average: b.roles["average"], Reference: b.roles["reference"], Engine: &s.engine})
+	use := model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine}
+	for _, w := range b.wants {
+		roleOf(w.name).count(&use, w)
+	}
+	plan, err := model.Plan(b.config, caps, use)
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}
@@ -121,15 +124,15 @@ type blueprint struct {
 	tokenizer *text.Tokenizer
 	adapter   *model.AdapterConfig // that is trained; nil: the model is
 	folder    string               // of the model; "": random weights
-	roles     map[string]bool      // that the recipe needs besides the policy
+	wants     []want               // what the recipe needs, the policy first
 }
 
 // under is a blueprint with what a recipe says about storage and adapter.
 func (b blueprint) under(r *recipe.Recipe) blueprint {
 	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
 	b.adapter = adapterOf(r, b.folder)
-	if b.roles == nil { // no change of storage or sizes changes them
-		b.roles = roles(r)
+	if b.wants == nil { // no change of storage or sizes changes them
+		b.wants = wants(r)
 	}
 	return b
 }

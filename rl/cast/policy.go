@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -36,6 +38,62 @@ type Policy struct {
 	rows    int  // of the last update
 }
 
+// openPolicy opens the policy as it is before the first update.
+func openPolicy(o opening) (member, error) {
+	p := &Policy{valued: o.head, fresh: o.folder == ""}
+	var err error
+	if p.Model, err = o.blueprint.open(o.seed, o.folder, o.dev, o.positions); err != nil {
+		return nil, err
+	}
+	options := []model.TrainerOption{model.Optimizes(o.optimizes...)}
+	if o.recompute {
+		options = append(options, model.Recompute)
+	}
+	if o.head {
+		options = append(options, model.ValueHead)
+	}
+	if p.trainer, err = p.Model.NewTrainer(o.trainRows, options...); err != nil {
+		p.Model.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// open makes the policy's model as it is before the first update of a run of a seed. One whose adapter is
+// trained is frozen.
+func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int) (*model.Model, error) {
+	seed := func(n int) uint64 { return random.At(run, random.Stream(random.Init, n), 0).Uint64() }
+	var m *model.Model
+	var err error
+	switch {
+	case folder != "":
+		m, err = load(dev, folder, model.LoadOptions{Positions: positions, Dtype: b.config.Dtype, KVDtype: b.config.KVDtype, Frozen: b.adapter != nil})
+	case b.adapter == nil:
+		m, err = model.New(dev, b.config, seed(0), positions)
+	default:
+		if m, err = model.NewFrozen(dev, b.config, positions); err == nil {
+			err = m.Initialize(seed(0))
+		}
+	}
+	if err == nil && b.adapter != nil {
+		err = m.AddAdapter(*b.adapter, seed(1))
+	}
+	if err != nil {
+		if m != nil {
+			m.Close()
+		}
+		return nil, err
+	}
+	m.Tokenizer, m.Config.EOS = b.tokenizer, b.config.EOS
+	return m, nil
+}
+
+// score implements member.
+func (p *Policy) score(views []rollout.View) ([]model.TokenStats, error) { return p.Forward(views) }
+
+// begin implements member: the optimizer forgets.
+func (p *Policy) begin() error { return p.trainer.ResetOptimizer() }
+
 // Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
 // see [model.Trainer.Accumulate].
 func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []model.TokenStats) ([]model.TokenWeights, error)) error {
@@ -46,19 +104,6 @@ func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []
 // gradient, see [model.Trainer.Forward].
 func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
 	return p.trainer.Forward(sequences(views))
-}
-
-// now is a statistic of the tokens that the policy wrote, as it is now.
-func (p *Policy) now(views []rollout.View, of func(model.TokenStats) []float32) ([][]float64, error) {
-	stats, err := p.Forward(views)
-	if err != nil {
-		return nil, err
-	}
-	out := make([][]float64, len(stats))
-	for i, s := range stats {
-		out[i] = Widen(of(s))
-	}
-	return out, nil
 }
 
 // Backward adds the gradient of the views of the last Forward.
@@ -118,9 +163,9 @@ func SavedVersion(dir string) (int, error) {
 }
 
 // Save implements [Keeper]: a Hugging Face folder, and beside it the optimizer's state and
-// the value head, if there is one. Where an
-// adapter is trained it is a PEFT folder, which names the model it belongs to; the
-// model's own weights are there too if no other folder has them.
+// the value head, if there is one. Where an adapter is trained it is a PEFT folder, which
+// names the model it belongs to; the model's own weights are there too if no other folder
+// has them.
 func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	small, err := p.smallFiles()
 	if err != nil {
@@ -208,12 +253,8 @@ func (p *Policy) sameFiles(dir string) error {
 }
 
 func (p *Policy) close() {
-	if p.trainer != nil {
-		p.trainer.Close()
-	}
-	if p.Model != nil {
-		p.Model.Close()
-	}
+	p.trainer.Close()
+	p.Model.Close()
 }
 
 // sequences are views as the trainer takes them.

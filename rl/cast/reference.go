@@ -4,7 +4,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -12,48 +11,33 @@ import (
 // referenceFile holds the reference's weights in a checkpoint.
 const referenceFile = "trainer/reference.safetensors"
 
-// reference is the policy as it was when the stage began or, where an adapter is
-// trained, with the adapter off.
+// reference is a frozen copy of the policy as it was when the stage began.
 type reference struct {
-	model  *model.Model // nil: the policy's own
-	scorer *model.Scorer
+	scoring
+	model  *model.Model
+	policy *model.Model
 }
 
-func openReference(dev gpu.Device, cfg model.Config, s sizes) (*reference, error) {
-	r := &reference{}
-	var err error
-	if r.model, err = model.NewFrozen(dev, cfg, s.positions); err != nil {
-		return nil, err
+// openReference opens the reference. Where an adapter is trained it is the policy with the
+// adapter off, which needs no copy of the weights.
+func openReference(o opening) (member, error) {
+	if o.adapter != nil {
+		scorer, err := o.policy.Model.NewBaseScorer(o.trainRows)
+		return adapterOff{scoring{scorer}}, err
 	}
-	if r.scorer, err = r.model.NewScorer(s.trainRows); err != nil {
-		r.model.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
-// adapterOff is the reference of a policy whose adapter is trained. It needs no copy of
-// the weights.
-func adapterOff(policy *model.Model, s sizes) (*reference, error) {
-	scorer, err := policy.NewBaseScorer(s.trainRows)
+	m, err := model.NewFrozen(o.dev, o.config, o.positions)
 	if err != nil {
 		return nil, err
 	}
-	return &reference{scorer: scorer}, nil
-}
-
-// logprobs are those of the tokens that the policy wrote, by the weights of a scorer.
-func logprobs(s *model.Scorer, views []rollout.View) ([][]float64, error) {
-	stats, err := s.Score(sequences(views))
+	scorer, err := m.NewScorer(o.trainRows)
 	if err != nil {
+		m.Close()
 		return nil, err
 	}
-	out := make([][]float64, len(stats))
-	for i, s := range stats {
-		out[i] = Widen(s.Logprob)
-	}
-	return out, nil
+	return &reference{scoring{scorer}, m, o.policy.Model}, nil
 }
+
+func (r *reference) begin() error { return r.model.CopyFrom(r.policy) }
 
 // Save implements [Keeper].
 func (r *reference) Save() (map[string]func(io.Writer) error, error) {
@@ -66,8 +50,21 @@ func (r *reference) Load(dir string) error {
 }
 
 func (r *reference) close() {
-	r.scorer.Close()
-	if r.model != nil {
-		r.model.Close()
-	}
+	r.scoring.close()
+	r.model.Close()
 }
+
+// adapterOff is the model that the policy's adapter changes. It is frozen, so it has no
+// state and no stage changes it.
+type adapterOff struct{ scoring }
+
+func (adapterOff) begin() error { return nil }
+
+// scoring is a model that is asked through a scorer.
+type scoring struct{ scorer *model.Scorer }
+
+func (s scoring) score(views []rollout.View) ([]model.TokenStats, error) {
+	return s.scorer.Score(sequences(views))
+}
+
+func (s scoring) close() { s.scorer.Close() }

@@ -7,7 +7,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// Text is a text and the tokens that it stands behind.
+// Text is a text and the tokens that it follows.
 type Text struct {
 	Behind []int
 	IDs    []int // of the text; nil: those of Text
@@ -21,9 +21,9 @@ type Scored struct {
 	Why      string    // there are none; "" where there are
 }
 
-// ScoreOf computes the log-probs of the tokens of texts, in their order: by the policy as it is
-// now ("policy"), by the reference ("ref") or by the average of the policy ("ema"). A text that no model can score has none, and a reason: it is
-// not there, has no tokens, or is too long.
+// ScoreOf has the member of a name compute the log-probs of the tokens of texts, in their
+// order. A text that no model can score has none, and a reason: it is not there, has no
+// tokens, or is too long.
 func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 	out := make([]Scored, len(texts))
 	var views []rollout.View
@@ -64,7 +64,7 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 	if len(views) == 0 {
 		return out, nil
 	}
-	rows, err := c.logprobsBy(model, views)
+	rows, err := c.ask(model, logprob, views)
 	if err != nil {
 		return nil, err
 	}
@@ -74,20 +74,4 @@ func (c *Cast) ScoreOf(model string, texts []Text) ([]Scored, error) {
 		}
 	}
 	return out, nil
-}
-
-// logprobsBy are those of the tokens of the spans.
-func (c *Cast) logprobsBy(model string, views []rollout.View) ([][]float64, error) {
-	if model != "policy" {
-		return c.Supply(model, views)
-	}
-	stats, err := c.Policy.Forward(views)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([][]float64, len(stats))
-	for i, s := range stats {
-		rows[i] = Widen(s.Logprob)
-	}
-	return rows, nil
 }

@@ -39,8 +39,8 @@ const (
 	folderBase baseOf = "folder" // a folder that the worker has too
 )
 
-// SpecOf is the spec of a recipe's policy. folder is the Hugging Face folder behind its
-// model.path; "": random weights.
+// SpecOf is the spec of a recipe's policy. folder is the Hugging Face folder that its
+// model.path means; "": random weights.
 func SpecOf(r *recipe.Recipe, folder string) (Spec, error) {
 	b, err := read(r, folder)
 	sizes := sizesOf(r)

@@ -1,0 +1,149 @@
+package cast
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/reward"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// duty is a fact about each token that the policy wrote, and the member that is asked for it.
+type duty struct {
+	fact   string // as losses and rewards name it
+	member string // its name
+	of     quantity
+	less   string // the member whose log-prob is subtracted; "": none
+}
+
+// quantity is a number that one pass of a model has for each token.
+type quantity struct {
+	read func(model.TokenStats) []float32
+	head bool // the model needs a value head for it
+}
+
+var (
+	logprob     = quantity{read: func(s model.TokenStats) []float32 { return s.Logprob }}
+	meanLogprob = quantity{read: func(s model.TokenStats) []float32 { return s.MeanLogprob }}
+	value       = quantity{read: func(s model.TokenStats) []float32 { return s.Value }, head: true}
+)
+
+// duties has a row for each fact that takes a pass of a model. An "old" fact is that of the
+// time of sampling, because it is computed before the first update of a step. The updates
+// themselves read "value", with the rest of their pass.
+var duties = []duty{
+	{fact: "ref", member: referenceName, of: logprob},
+	{fact: "ema", member: averageName, of: logprob},
+	{fact: "old_uniform_logp", member: policyName, of: meanLogprob},
+	{fact: "old_value", member: policyName, of: value},
+	{fact: "value", member: policyName, of: value},
+	{fact: "mismatched", member: policyName, of: logprob, less: referenceName}, // of the views that it is asked for
+}
+
+// want is what a recipe wants of one model of the run.
+type want struct {
+	name  string   // of the member
+	facts []string // that it supplies, alone or with another member
+	texts bool     // rewards have it score texts
+	head  bool     // it needs a value head
+}
+
+// wants lists the models that a recipe needs, in the order of the roles, the policy first.
+// Planning and opening follow this list: what is not in it is neither counted nor opened.
+func wants(r *recipe.Recipe) []want {
+	var reads, scorers []string
+	for i := range r.Stages {
+		reads = append(reads, factsOf(&r.Stages[i])...)
+		for _, a := range asks(&r.Stages[i]) {
+			scorers = append(scorers, a.Model)
+		}
+	}
+	var found []want
+	for _, role := range roles {
+		w := want{name: role.name, texts: slices.Contains(scorers, role.name)}
+		for _, d := range duties {
+			if slices.Contains(reads, d.fact) && (d.member == w.name || d.less == w.name) {
+				w.facts = append(w.facts, d.fact)
+				w.head = w.head || d.member == w.name && d.of.head
+			}
+		}
+		if w.name == policyName || w.texts || len(w.facts) > 0 {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// factsOf lists what the formulas of a stage read.
+func factsOf(st *recipe.Stage) []string {
+	if st.Skip || st.Kind == recipe.KindEval {
+		return nil
+	}
+	reads, err := st.Reads()
+	if err != nil { // a stage that no recipe was read for
+		return nil
+	}
+	return reads
+}
+
+// asks lists the texts that the reward of a stage has models score.
+func asks(st *recipe.Stage) []reward.Ask {
+	if st.Skip || st.Kind != recipe.KindRL {
+		return nil
+	}
+	return reward.AsksOf(st.Reward, st.Verifiers)
+}
+
+// roomForTexts is how many tokens a text that is scored after a completion may have: as
+// many as a prompt.
+func roomForTexts(r *recipe.Recipe) int {
+	for i := range r.Stages {
+		if slices.ContainsFunc(asks(&r.Stages[i]), func(a reward.Ask) bool { return a.After == "completion" }) {
+			return r.Task.MaxPromptTokens
+		}
+	}
+	return 0
+}
+
+// Supply computes a fact of the table of duties: a row for each view, with an entry for
+// each token that the policy wrote.
+func (c *Cast) Supply(fact string, views []rollout.View) ([][]float64, error) {
+	i := slices.IndexFunc(duties, func(d duty) bool { return d.fact == fact })
+	if i < 0 {
+		return nil, fmt.Errorf("no model supplies the fact %q", fact)
+	}
+	d := duties[i]
+	rows, err := c.ask(d.member, d.of, views)
+	if err != nil || d.less == "" {
+		return rows, err
+	}
+	less, err := c.ask(d.less, logprob, views)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range rows {
+		for j := range row {
+			row[j] -= less[i][j]
+		}
+	}
+	return rows, nil
+}
+
+// ask has a member compute a quantity of the tokens that the policy wrote.
+func (c *Cast) ask(name string, of quantity, views []rollout.View) ([][]float64, error) {
+	m, err := c.member(name)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := m.score(views)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float64, len(stats))
+	for i, s := range stats {
+		rows[i] = Widen(of.read(s))
+	}
+	return rows, nil
+}

@@ -1,0 +1,173 @@
+package cast
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// TestWants: what a recipe needs follows from its text alone, a model that nothing reads is
+// not there, and the plan has room for each that is.
+func TestWants(t *testing.T) {
+	policy := want{name: "policy"}
+	for _, c := range []struct {
+		about, stage string
+		want         []want
+		use          model.Use
+	}{
+		{"no model but the policy", ``, []want{policy}, model.Use{}},
+		{"a reference", `
+[stage.algorithm]
+preset = "grpo_kl"`, []want{policy, {name: "ref", facts: []string{"ref"}}}, model.Use{Reference: true}},
+		{"a stage that is skipped", `skip = true
+[stage.algorithm]
+preset = "grpo_kl"`, []want{policy}, model.Use{}},
+		{"a value head, before the updates and within them", `
+[stage.algorithm]
+preset = "ppo"
+pay = "if(final, reward, 0)"`, []want{{name: "policy", facts: []string{"old_value", "value"}, head: true}}, model.Use{ValueHead: true}},
+		{"a head and a reference", `
+[stage.algorithm]
+preset = "ppo"
+pay = "if(final, reward, 0) - 0.01*(old - ref)"`,
+			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", facts: []string{"ref"}}}, model.Use{ValueHead: true, Reference: true}},
+		{"a fact of two models", `
+[stage.algorithm]
+preset = "grpo"
+weight = "1 + 0*mismatched"`,
+			[]want{{name: "policy", facts: []string{"mismatched"}}, {name: "ref", facts: []string{"mismatched"}}}, model.Use{Reference: true}},
+		{"texts of a reward", `reward = "score_of(row.answer, completion, policy) - score_of(row.answer, prompt, ema)"`,
+			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, model.Use{Average: true}},
+		{"all", `reward = "exp(mean_score_of(row.answer, completion, ref))"
+[stage.algorithm]
+preset = "ppo"
+pay = "if(final, reward, 0) - 0.01*(old - ema)"`,
+			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", texts: true}, {name: "ema", facts: []string{"ema"}}},
+			model.Use{ValueHead: true, Reference: true, Average: true}},
+	} {
+		r, err := recipe.Parse("literal", "base = \"chain-sum-tiny\"\n[[stage]]\nname = \"rl\"\n"+c.stage, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.about, err)
+		}
+		got := wants(r)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.about, got, c.want)
+		}
+		var use model.Use
+		for _, w := range got {
+			roleOf(w.name).count(&use, w)
+		}
+		if !reflect.DeepEqual(use, c.use) {
+			t.Errorf("%s: the plan counts %+v, want %+v", c.about, use, c.use)
+		}
+	}
+}
+
+// TestDutiesNamed: each fact is supplied once, by members that there are roles for.
+func TestDutiesNamed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range duties {
+		if seen[d.fact] {
+			t.Errorf("%s is supplied twice", d.fact)
+		}
+		seen[d.fact] = true
+		for _, name := range []string{d.member, d.less} {
+			if name != "" && !slices.ContainsFunc(roles, func(r role) bool { return r.name == name }) {
+				t.Errorf("%s is asked of %s, for which there is no role", d.fact, name)
+			}
+		}
+	}
+}
+
+// spoken is a member that says the same of each token, and keeps what it is told.
+type spoken struct {
+	stats model.TokenStats
+	told  *[]string
+	name  string
+}
+
+func (s *spoken) tell(what string) { *s.told = append(*s.told, s.name+" "+what) }
+
+func (s *spoken) score(views []rollout.View) ([]model.TokenStats, error) {
+	s.tell(fmt.Sprintf("score %d", len(views)))
+	out := make([]model.TokenStats, len(views))
+	for i := range out {
+		out[i] = s.stats
+	}
+	return out, nil
+}
+func (s *spoken) begin() error { s.tell("begin"); return nil }
+func (s *spoken) close()       { s.tell("close") }
+
+// kept is one with state, and moved one that follows the policy.
+type (
+	kept  struct{ *spoken }
+	moved struct{ kept }
+)
+
+func (k kept) Save() (map[string]func(io.Writer) error, error) { return nil, nil }
+func (k kept) Load(string) error                               { return nil }
+func (m moved) follow(share float64) error                     { m.tell(fmt.Sprintf("follow %g", share)); return nil }
+
+// TestMembers: facts are asked of the members that the table of duties names and of no
+// others, and each member lives through a run as what it is.
+func TestMembers(t *testing.T) {
+	var told []string
+	says := func(name string, v float32) *spoken {
+		return &spoken{model.TokenStats{Logprob: []float32{v, 2 * v}, MeanLogprob: []float32{v - 1, v - 1}, Value: []float32{v + 1, v + 1}}, &told, name}
+	}
+	policy, ref, ema := kept{says("policy", -1)}, says("ref", -4), moved{kept{says("ema", -0.5)}}
+	c := &Cast{members: []namedMember{{"policy", policy}, {"ref", ref}, {"ema", ema}}, positions: 8}
+	views := []rollout.View{{}}
+	for fact, want := range map[string]struct {
+		rows  []float64
+		asked string
+	}{
+		"ref":              {[]float64{-4, -8}, "ref score 1"},
+		"ema":              {[]float64{-0.5, -1}, "ema score 1"},
+		"old_uniform_logp": {[]float64{-2, -2}, "policy score 1"},
+		"old_value":        {[]float64{0, 0}, "policy score 1"},
+		"value":            {[]float64{0, 0}, "policy score 1"},
+		"mismatched":       {[]float64{3, 6}, "policy score 1, ref score 1"},
+	} {
+		told = nil
+		rows, err := c.Supply(fact, views)
+		if err != nil || len(rows) != 1 || !slices.Equal(rows[0], want.rows) || strings.Join(told, ", ") != want.asked {
+			t.Errorf("%s: %v (%v), asked %q, want %+v", fact, rows, err, told, want)
+		}
+	}
+	told = nil
+	scored, err := c.ScoreOf("ema", []Text{{Behind: []int{1}, IDs: []int{2, 3}}, {IDs: []int{2}, Lack: "no row"}})
+	if err != nil || !slices.Equal(scored[0].Logprobs, []float64{-0.5, -1}) || scored[1].Why != "no row" || !slices.Equal(told, []string{"ema score 1"}) {
+		t.Errorf("%+v (%v), asked %q", scored, err, told)
+	}
+	if _, err := c.Supply("taste", views); err == nil || !strings.Contains(err.Error(), `"taste"`) {
+		t.Errorf("a fact of no duty: %v", err)
+	}
+	c.members = c.members[:2]
+	if _, err := c.Supply("ema", views); err == nil || !strings.Contains(err.Error(), `"ema"`) {
+		t.Errorf("a fact of a member that is not there: %v", err)
+	}
+	c.members = c.members[:3]
+	if keepers := c.Keepers(); !reflect.DeepEqual(keepers, []Keeper{policy, ema}) {
+		t.Errorf("keepers %v", keepers)
+	}
+	told = nil
+	if err := c.Begin(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Follow(0.25); err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	if want := []string{"policy begin", "ref begin", "ema begin", "ema follow 0.25", "ema close", "ref close", "policy close"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
