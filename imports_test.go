@@ -45,7 +45,7 @@ var layers = []layer{
 	{folder: "rl/run", imports: "gpu internal/files internal/hint internal/lines internal/random internal/settings internal/terminal rl/algo rl/cast rl/eval rl/metrics rl/progress rl/prompts internal/random rl/receipt rl/recipe rl/record rl/resolve rl/rollout rl/store rl/train rl/watch verify", tests: "gpu/gputest gpu/refdev internal/fixtures model rl/* verify/program"},
 	{folder: "rl/train", imports: "internal/hint model rl/algo rl/cast rl/chat rl/eval rl/formula internal/lines rl/metrics rl/prompts internal/random rl/recipe rl/record rl/reward rl/rollout internal/terminal verify", tests: "gpu gpu/refdev internal/fixtures"},
 	{folder: "rl/eval", imports: "internal/hint internal/terminal model rl/algo/stats rl/cast rl/infer internal/lines rl/metrics rl/prompts internal/random rl/recipe rl/record rl/resolve rl/rollout rl/tasks verify"},
-	{folder: "rl/infer", imports: "internal/hint model model/text rl/chat internal/lines", tests: "gpu gpu/refdev"},
+	{folder: "rl/infer", imports: "internal/hint model model/text rl/chat internal/lines", tests: "gpu gpu/refdev internal/fixtures"},
 	{folder: "rl/fleet/local", imports: "gpu internal/hint rl/cast rl/fleet rl/recipe rl/rollout", tests: "gpu/gputest internal/random rl/receipt rl/resolve rl/run"},
 	{folder: "rl/fleet/delta", modules: "github.com/klauspost/compress"},
 	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta rl/fleet/verdict", tests: "gpu/gputest internal/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},

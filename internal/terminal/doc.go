@@ -4,7 +4,8 @@
 //
 //	text ── Line ──> one line, cut: for progress and reports
 //	     ├─ Quote ──> in quotation marks, cut: within a message
-//	     └─ Message ──> the lines of a whole message, each cut
+//	     ├─ Message ──> the lines of a whole message, each cut
+//	     └─ Text ──> all of it: for what a person asked for
 //
 //	Count(n, noun): a number with its noun, 1 problem or 2 problems
 //	ShellWord(text): one word of a command line that can be copied

@@ -34,6 +34,21 @@ func Line(text string, length int) string {
 	return b.String()
 }
 
+// Text is text as it comes, of any length: line ends and tabs stay, nothing is cut.
+func Text(text string) string {
+	var b strings.Builder
+	for text != "" {
+		n := strings.IndexAny(text, "\n\t")
+		if n < 0 {
+			n = len(text)
+		}
+		b.WriteString(Line(text[:n], n))
+		b.WriteString(text[n:min(n+1, len(text))])
+		text = text[min(n+1, len(text)):]
+	}
+	return b.String()
+}
+
 // Quote is text in quotation marks, as Go writes it, cut to what a message has room for.
 func Quote(text string) string {
 	cut, more := firstRunes(text, quoteLength)

@@ -60,10 +60,27 @@ func TestPrintable(t *testing.T) {
 }
 
 // FuzzTerminal: nothing that a terminal acts on comes through, however long the text.
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "",
+		"one\n\n\ttwo":          "one\n\n\ttwo",
+		"\n":                    "\n",
+		"a\x1b[2Jb\nc\u202ed\t": `a\x1b[2Jb` + "\n" + `c\u202ed` + "\t",
+		"é\xff":                 `é\xff`,
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	if long := strings.Repeat("aé\n", 1<<16); Text(long) != long {
+		t.Error("a long text is cut")
+	}
+}
+
 func FuzzTerminal(f *testing.F) {
 	f.Add("\x1b[31mred\u202e\xff\n\t" + strings.Repeat("a", 100))
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, shown := range []string{Line(text, 50), Quote(text), strings.NewReplacer("\n", "", "\t", "").Replace(Message(text))} {
+		for _, shown := range []string{Line(text, 50), Quote(text), strings.NewReplacer("\n", "", "\t", "").Replace(Message(text)), strings.NewReplacer("\n", "", "\t", "").Replace(Text(text))} {
 			if !utf8.ValidString(shown) || !Printable(shown, len(shown)) {
 				t.Errorf("%q is shown as %q", text, shown)
 			}

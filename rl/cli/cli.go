@@ -125,7 +125,7 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// --set stage.rl.optimizer.betas=[0.9,0.95] is one value.
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
-		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), scoreCommand(), verifyCommand(),
+		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), chatCommand(), scoreCommand(), verifyCommand(),
 			workerCommand(), workersCommand(), auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), fitCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
 			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand(), exportCommand()},
 		Action: cli.ShowAppHelp,

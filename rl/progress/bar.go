@@ -13,13 +13,18 @@ import (
 	"golang.org/x/term"
 )
 
+// Live says whether a person sits at the other end of an input or an output.
+func Live(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 // columns is the width of a terminal, 0 if out is none.
 func columns(out io.Writer) int {
-	file, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !Live(out) {
 		return 0
 	}
-	w, _, err := term.GetSize(int(file.Fd()))
+	w, _, err := term.GetSize(int(out.(*os.File).Fd()))
 	if err != nil {
 		return 0
 	}
