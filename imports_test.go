@@ -51,7 +51,7 @@ var layers = []layer{
 	{folder: "rl/fleet/bus", imports: "internal/hint rl/fleet rl/fleet/delta rl/fleet/verdict", tests: "gpu/gputest internal/random rl/rollout", modules: "github.com/nats-io/nats-server/v2 github.com/nats-io/nats.go github.com/nats-io/nkeys"},
 	{folder: "rl/cast", imports: "gpu internal/hint model model/text internal/lines rl/prompts internal/random rl/recipe rl/resolve rl/reward rl/rollout"},
 	{folder: "rl/receipt", imports: "gpu internal/files internal/hint rl/algo internal/terminal internal/lines rl/recipe rl/record rl/resolve rl/store verify", modules: "github.com/BurntSushi/toml"},
-	{folder: "rl/audit", imports: "internal/files internal/lines rl/prompts internal/random rl/recipe rl/resolve rl/reward rl/tasks internal/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
+	{folder: "rl/audit", imports: "internal/lines rl/prompts internal/random rl/recipe rl/record rl/resolve rl/reward rl/tasks internal/terminal verify", tests: "internal/fixtures verify/instruct verify/program"},
 
 	// Of the run, but of no device and no model.
 	{folder: "rl/fleet", imports: "internal/packed rl/fleet/verdict internal/random rl/rollout verify"},
@@ -72,10 +72,10 @@ var layers = []layer{
 	{folder: "internal/random"},
 	{folder: "rl/store", imports: "internal/files internal/hint internal/lines"},
 	{folder: "rl/record", imports: "internal/files internal/lines"},
-	{folder: "rl/metrics", imports: "internal/lines"},
+	{folder: "rl/metrics", imports: "internal/lines rl/record"},
 	{folder: "internal/tfevents", modules: "google.golang.org/protobuf"}, // its tests: they read back what it writes
-	{folder: "rl/watch"},
-	{folder: "rl/compare", imports: "rl/algo/stats internal/lines rl/metrics"},
+	{folder: "rl/watch", tests: "rl/metrics rl/record"},
+	{folder: "rl/compare", imports: "rl/algo/stats internal/lines rl/metrics rl/record"},
 	{folder: "internal/web", imports: "internal/hint"},
 	{folder: "rl/serve", imports: "gpu internal/hint model model/grammar model/text model/text/template rl/chat internal/lines internal/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer internal/random rl/rollout"},
 	{folder: "rl/page", imports: "internal/files internal/hint rl/compare internal/lines rl/metrics rl/recipe", tests: "internal/browser internal/web"},

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
@@ -40,32 +40,21 @@ func Run(dir string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, "completions.jsonl")
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
-	defer f.Close()
 	a, again := New(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
-	err = lines.Input(name, f, func(_ int, raw []byte) error {
-		var line logged
-		const accepted = "a line of completions.jsonl"
-		if err := lines.Decode(raw, &line, accepted); err != nil {
-			return err
-		}
+	err = record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, line record.Completion) error {
 		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
 		row, st, err := again.row(line)
 		if err != nil {
 			a.Lose(where, err.Error())
 			return nil
 		}
-		s := Sample{Where: where, Row: row, Completion: line.Completion, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
+		s := Sample{Where: where, Row: row, Completion: line.Text, Ended: line.Stop == "eos" || line.Stop == "stop", First: pair.first, Second: pair.second, Stored: line.Verdict}
 		if st.RL.Reward == "task" {
 			s.StoredScore = line.Reward
 		}
 		a.Add(s)
 		for _, part := range parts[st.Name] {
-			a.Add(Sample{Where: where, Row: row, Completion: line.Completion, Ended: s.Ended, First: part.first, Second: part.second, Again: true})
+			a.Add(Sample{Where: where, Row: row, Completion: line.Text, Ended: s.Ended, First: part.first, Second: part.second, Again: true})
 		}
 		return nil
 	})
@@ -133,20 +122,6 @@ func runPair(t prompts.Source, demonstrator tasks.Demonstrator, against *Grader)
 	return graderPair{first, &g}, err
 }
 
-// logged is what an audit reads of a line of completions.jsonl.
-type logged struct {
-	Step       int      `json:"step"`
-	Stage      string   `json:"stage"`
-	PromptID   string   `json:"prompt_id"`
-	Group      int      `json:"group"`
-	Sample     int      `json:"sample"`
-	Prompt     string   `json:"prompt"`
-	Completion string   `json:"completion"`
-	Reward     *float64 `json:"reward"`
-	Verdict    string   `json:"verdict"`
-	Stop       string   `json:"stop"`
-}
-
 // redraw draws the problems of a run again.
 type redraw struct {
 	recipe *recipe.Recipe
@@ -158,7 +133,7 @@ type redraw struct {
 }
 
 // row is the problem of a completion, and its stage.
-func (d *redraw) row(line logged) (verify.Problem, *recipe.Stage, error) {
+func (d *redraw) row(line record.Completion) (verify.Problem, *recipe.Stage, error) {
 	i := slices.IndexFunc(d.recipe.Stages, func(st recipe.Stage) bool { return st.Name == line.Stage && st.Kind == recipe.KindRL })
 	if i < 0 {
 		return verify.Problem{}, nil, fmt.Errorf("the recipe has no rl stage %q", line.Stage)

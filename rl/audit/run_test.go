@@ -13,12 +13,13 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/verify"
 )
 
 // writtenRun is a run folder as a device would leave it: the rl stage's problems
 // of the first steps, each answered by its reference and by something else.
-func writtenRun(t *testing.T, preset string, change func(line *logged)) string {
+func writtenRun(t *testing.T, preset string, change func(line *record.Completion)) string {
 	t.Helper()
 	r, err := recipe.Load(preset, []string{"stage.rl.prompts_per_step=4"})
 	if err != nil {
@@ -39,8 +40,8 @@ func writtenRun(t *testing.T, preset string, change func(line *logged)) string {
 		for group, row := range prompts.Step(prompts.Of(r.Task.Settings), r.Seed, random.Stream(random.Draw, stage), step, 4) {
 			for sample, text := range []string{"=" + strings.TrimPrefix(row.Answer, "="), row.Answer, "1+1=2"} {
 				v := r.Task.Settings.Verify(row, text, true)
-				line := logged{Step: 501 + step, Stage: "rl", PromptID: row.ID, Group: group, Sample: sample, Prompt: row.Question,
-					Completion: text, Reward: &v.Score, Verdict: v.Verdict, Stop: "eos"}
+				line := record.Completion{Step: 501 + step, Stage: "rl", PromptID: row.ID, Group: group, Sample: sample, Prompt: row.Question,
+					Text: text, Reward: &v.Score, Verdict: v.Verdict, Stop: "eos"}
 				change(&line)
 				raw, err := json.Marshal(line)
 				if err != nil {
@@ -60,7 +61,7 @@ func writtenRun(t *testing.T, preset string, change func(line *logged)) string {
 // again, and what was changed since is found.
 func TestRun(t *testing.T) {
 	for _, preset := range []string{"countdown-tiny", "chain-sum-tiny"} {
-		r, err := Run(writtenRun(t, preset, func(*logged) {}), Options{Limit: 2})
+		r, err := Run(writtenRun(t, preset, func(*record.Completion) {}), Options{Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +73,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %d disagreements about the form", preset, differ)
 		}
 	}
-	changed := writtenRun(t, "countdown-tiny", func(line *logged) {
+	changed := writtenRun(t, "countdown-tiny", func(line *record.Completion) {
 		switch {
 		case line.Step == 502 && line.Sample == 2:
 			line.Verdict = verify.Right

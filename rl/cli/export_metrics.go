@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -15,9 +14,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/tfevents"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // exportMetrics writes what a run measured: metrics.jsonl and timing.jsonl, step by step.
@@ -30,11 +29,11 @@ func exportMetrics(c *cli.Context, run, format, out string) error {
 	if err := checkRun(run); err != nil {
 		return err
 	}
-	rows, err := metrics.Read(filepath.Join(run, "metrics.jsonl"))
+	rows, err := metrics.Read(filepath.Join(run, record.MetricsFile))
 	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
+		return err
 	}
-	times, err := metrics.Read(filepath.Join(run, "timing.jsonl"))
+	times, err := metrics.Read(filepath.Join(run, record.TimingFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		warn(c, []string{err.Error() + "; the times after it are left out"})
 	}
@@ -45,7 +44,7 @@ func exportMetrics(c *cli.Context, run, format, out string) error {
 		})
 	}
 	// TensorBoard takes files with tfevents in their name; others expect a time and a host
-	// behind it.
+	// after it.
 	return exportInto(c, out, func(e exporter) error {
 		return e.file("events.out.tfevents.0000000000.rlzero", func(w io.Writer) error { return writeEvents(w, points) })
 	})

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -13,10 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 func showCommand() *cli.Command {
@@ -52,39 +49,20 @@ Examples:
 	}
 }
 
-// shownLine is what show reads of completions.jsonl.
-type shownLine struct {
-	Step       int      `json:"step"`
-	Stage      string   `json:"stage"`
-	Group      int      `json:"group"`
-	Sample     int      `json:"sample"`
-	Prompt     string   `json:"prompt"`
-	Answer     string   `json:"answer"`
-	Completion string   `json:"completion"`
-	Reward     *float64 `json:"reward"`
-	Verdict    string   `json:"verdict"`
-	Reason     string   `json:"reason"`
-	Advantage  *float64 `json:"advantage"`
-}
-
-// shownTokens is what show reads of tokens.jsonl.
-type shownTokens struct {
-	Group   int       `json:"group"`
-	Sample  int       `json:"sample"`
-	Text    []string  `json:"text"`
-	Logprob []float64 `json:"logprob"`
-	Weight  []float64 `json:"weight"`
-	Clipped []int     `json:"clipped"`
-}
-
 func show(c *cli.Context, dir string) error {
-	step := c.Int("step")
-	var all []shownLine // of one step
-	err := eachOfStep(filepath.Join(dir, "completions.jsonl"), step, func(l shownLine) {
-		if len(all) > 0 && all[0].Step != l.Step {
-			all = nil
-		}
+	log, err := record.Open(filepath.Join(dir, record.CompletionsFile))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	step, steps := c.Int("step"), log.Steps()
+	if step == 0 && len(steps) > 0 { // the newest
+		step = steps[len(steps)-1].Step
+	}
+	var all []record.Completion
+	err = record.Lines(log, step, record.AllGroups, func(_ int, l record.Completion) error {
 		all = append(all, l)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -99,12 +77,7 @@ func show(c *cli.Context, dir string) error {
 		showGroups(c.App.Writer, all)
 		return nil
 	}
-	var group []shownLine
-	for _, l := range all {
-		if l.Group == c.Int("group") {
-			group = append(group, l)
-		}
-	}
+	group := slices.DeleteFunc(slices.Clone(all), func(l record.Completion) bool { return l.Group != c.Int("group") })
 	if len(group) == 0 {
 		return badValue("group", c.Int("group"), "0 to %d", all[len(all)-1].Group)
 	}
@@ -115,34 +88,9 @@ func show(c *cli.Context, dir string) error {
 	return nil
 }
 
-// eachOfStep calls do for the lines of a step; 0: of every step.
-func eachOfStep[T any](file string, step int, do func(T)) error {
-	in, err := files.Open(file)
-	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
-	defer in.Close()
-	head := fmt.Appendf(nil, `{"step":%d,`, step)
-	err = lines.Each(file, in, func(_ int, line []byte) error {
-		if step != 0 && !bytes.HasPrefix(line, head) || line[len(line)-1] != '}' { // a run in progress is writing it
-			return nil
-		}
-		var l T
-		if err := json.Unmarshal(line, &l); err != nil {
-			return err
-		}
-		do(l)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
-	return nil
-}
-
 const shownWidth = 100 // characters of a text on one line
 
-func showGroups(w io.Writer, all []shownLine) {
+func showGroups(w io.Writer, all []record.Completion) {
 	fmt.Fprintf(w, "step %d of stage %s\n", all[0].Step, all[0].Stage)
 	for len(all) > 0 {
 		n, sum, right := 0, 0.0, 0
@@ -159,21 +107,21 @@ func showGroups(w io.Writer, all []shownLine) {
 	}
 }
 
-func showGroup(w io.Writer, group []shownLine) {
+func showGroup(w io.Writer, group []record.Completion) {
 	showHead(w, group[0])
-	count, order := map[string]int{}, []shownLine{}
+	count, order := map[string]int{}, []record.Completion{}
 	for _, l := range group {
-		if count[l.Completion]++; count[l.Completion] == 1 {
+		if count[l.Text]++; count[l.Text] == 1 {
 			order = append(order, l)
 		}
 	}
 	for _, l := range order {
-		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n       %s: %s\n", count[l.Completion], shownNumber(l.Reward), shownNumber(l.Advantage),
-			terminal.Line(l.Completion, shownWidth), l.Verdict, terminal.Line(l.Reason, shownWidth))
+		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n       %s: %s\n", count[l.Text], shownNumber(l.Reward), shownNumber(l.Advantage),
+			terminal.Line(l.Text, shownWidth), l.Verdict, terminal.Line(l.Reason, shownWidth))
 	}
 }
 
-func showHead(w io.Writer, l shownLine) {
+func showHead(w io.Writer, l record.Completion) {
 	fmt.Fprintf(w, "step %d of stage %s, group %d: %s\n", l.Step, l.Stage, l.Group, terminal.Line(l.Prompt, shownWidth))
 	if l.Answer != "" {
 		fmt.Fprintf(w, "answer: %s\n", terminal.Line(l.Answer, shownWidth))
@@ -187,16 +135,20 @@ func shownNumber(v *float64) string {
 	return fmt.Sprintf("%6.3f", *v)
 }
 
-func showTokens(w io.Writer, dir string, group []shownLine) error {
-	tokens := map[int]shownTokens{} // [sample]
+func showTokens(w io.Writer, dir string, group []record.Completion) error {
+	log, err := record.Open(filepath.Join(dir, record.TokensFile))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	tokens := map[int]record.Tokens{} // [sample]
 	largest := 0.0
-	err := eachOfStep(filepath.Join(dir, "tokens.jsonl"), group[0].Step, func(l shownTokens) {
-		if l.Group == group[0].Group {
-			tokens[l.Sample] = l
-			for _, x := range l.Weight {
-				largest = math.Max(largest, math.Abs(x))
-			}
+	err = record.Lines(log, group[0].Step, group[0].Group, func(_ int, l record.Tokens) error {
+		tokens[l.Sample] = l
+		for _, x := range l.Weight {
+			largest = math.Max(largest, math.Abs(float64(x)))
 		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -222,11 +174,11 @@ func showTokens(w io.Writer, dir string, group []shownLine) error {
 
 // shownToken is a token with a mark and, on a terminal, a colour that say what the step
 // did to it. Its brightness follows the weight, against the largest of the group.
-func shownToken(t shownTokens, i int, text string, largest float64, colour bool) string {
+func shownToken(t record.Tokens, i int, text string, largest float64, colour bool) string {
 	text = terminal.Line(text, shownWidth)
 	weight := 0.0
 	if i < len(t.Weight) {
-		weight = t.Weight[i]
+		weight = float64(t.Weight[i])
 	}
 	mark, hue := "", 0
 	switch {

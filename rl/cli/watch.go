@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +11,9 @@ import (
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/metrics"
 	receipts "github.com/rlzero/rlzero/rl/receipt" // receipt is a command
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/watch"
 )
 
@@ -54,12 +54,13 @@ type watching struct {
 	c        *cli.Context
 	file     string
 	watcher  *watch.Watcher
-	read     int64 // bytes of whole lines
-	bad, all int   // alerts above info; all
+	reader   record.Reader
+	bad, all int // alerts above info; all
 }
 
 func watchRun(c *cli.Context, dir string) error {
-	w := &watching{c: c, file: filepath.Join(dir, "metrics.jsonl"), watcher: watch.New()}
+	file := filepath.Join(dir, record.MetricsFile)
+	w := &watching{c: c, file: file, watcher: watch.New(), reader: record.Reader{Name: file}}
 	if err := w.news(); err != nil {
 		return err
 	}
@@ -99,21 +100,15 @@ func (w *watching) news() error {
 	if err != nil {
 		return err
 	}
-	if info.Size() < w.read {
-		w.watcher, w.read = watch.New(), 0
+	if info.Size() < w.reader.At {
+		w.watcher, w.reader = watch.New(), record.Reader{Name: w.file}
 	}
-	data, err := io.ReadAll(io.NewSectionReader(in, w.read, info.Size()-w.read))
-	if err != nil {
-		return err
-	}
-	whole := bytes.LastIndexByte(data, '\n') + 1 // a run in progress may be writing the rest
-	w.read += int64(whole)
-	err = lines.Each(w.file, bytes.NewReader(data[:whole]), func(_ int, line []byte) error {
-		alerts, err := w.watcher.AddLine(line)
+	err = w.reader.Each(in, info.Size(), func(_ int, line []byte) error {
+		p, err := metrics.Parse(line)
 		if err != nil {
 			return err
 		}
-		return w.tell(alerts)
+		return w.tell(w.watcher.Add(p.Step, p.Stage, p.Values))
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)

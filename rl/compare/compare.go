@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // Arm is a recipe and its runs, one for each seed.
@@ -78,12 +79,12 @@ func New(arms []Arm, threshold float64) (*Comparison, error) {
 		}
 	}
 	c := &Comparison{Arms: arms, Threshold: threshold}
-	c.problemRow("accuracy", func(p []Outcome) []float64 { return shares(p, 1) })
+	c.problemRow("accuracy", func(p []record.Outcome) []float64 { return shares(p, 1) })
 	if graded(arms) {
 		c.problemRow("score", scores)
 	}
 	for k := 2; k <= most(arms); k *= 2 {
-		c.problemRow(fmt.Sprintf("pass@%d", k), func(p []Outcome) []float64 { return shares(p, k) })
+		c.problemRow(fmt.Sprintf("pass@%d", k), func(p []record.Outcome) []float64 { return shares(p, k) })
 	}
 	for _, m := range trained {
 		c.seedRow(Row{Name: m.name, Unit: m.unit}, func(t *Trial) float64 { return t.closing(m.metric) })
@@ -123,13 +124,13 @@ func most(arms []Arm) int {
 func graded(arms []Arm) bool {
 	return slices.ContainsFunc(arms, func(a Arm) bool {
 		return slices.ContainsFunc(a.Trials, func(t *Trial) bool {
-			return slices.ContainsFunc(t.Problems, func(p Outcome) bool { return p.Score != float64(p.Right) })
+			return slices.ContainsFunc(t.Problems, func(p record.Outcome) bool { return p.Score != float64(p.Right) })
 		})
 	})
 }
 
 // problemRow adds a figure that each held-out problem has.
-func (c *Comparison) problemRow(name string, of func([]Outcome) []float64) {
+func (c *Comparison) problemRow(name string, of func([]record.Outcome) []float64) {
 	row := Row{Name: name, Share: true, Start: &Figure{}}
 	for _, t := range c.Arms[0].Trials {
 		row.Start.Seeds = append(row.Start.Seeds, Mean(finite(of(t.Before))).Mean)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // trial is a run of four steps of 100 tokens, evaluated after each, with the outcomes
@@ -23,7 +25,7 @@ func trial(seed uint64, accuracies []float64, right ...int) *Trial {
 		t.add(accuracy, float64(100*i), y)
 	}
 	for _, n := range right {
-		t.Problems = append(t.Problems, Outcome{Scored: 4, Right: n, Score: float64(n)})
+		t.Problems = append(t.Problems, record.Outcome{Scored: 4, Right: n, Score: float64(n)})
 	}
 	return t
 }
@@ -34,7 +36,7 @@ func begun(arms []Arm) []Arm {
 	for _, a := range arms {
 		for i, t := range a.Trials {
 			for range t.Problems {
-				t.Before = append(t.Before, Outcome{Scored: 4, Right: 1 + 2*i, Score: 1})
+				t.Before = append(t.Before, record.Outcome{Scored: 4, Right: 1 + 2*i, Score: 1})
 			}
 		}
 	}
@@ -210,7 +212,7 @@ func TestDocument(t *testing.T) {
 		for _, trial := range a.Trials {
 			trial.Curves = map[string]Curve{"reward/mean": {[]float64{100, 400}, []float64{1, 1}}}
 			for i := range trial.Problems {
-				trial.Problems[i] = Outcome{Scored: 16, Right: 4, Score: 4}
+				trial.Problems[i] = record.Outcome{Scored: 16, Right: 4, Score: 4}
 			}
 		}
 	}

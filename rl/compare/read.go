@@ -1,18 +1,16 @@
 package compare
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/algo/stats"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // Trial is a run of an arm with one seed.
@@ -20,16 +18,9 @@ type Trial struct {
 	Seed     uint64
 	Tokens   []float64        // [step] sampled up to the end of the step
 	Curves   map[string]Curve // by metric
-	Problems []Outcome        // of the held-out problems at the end, in their order
-	Before   []Outcome        // of the same before the first step; nil: not measured
+	Problems []record.Outcome // of the held-out problems at the end, in their order
+	Before   []record.Outcome // of the same before the first step; nil: not measured
 	Prompts  []string         // of the first of them, as far as the run has recorded them
-}
-
-// Outcome is what a held-out problem came to.
-type Outcome struct {
-	Scored int     `json:"scored"` // completions
-	Right  int     `json:"right"`
-	Score  float64 `json:"score"` // sum over them
 }
 
 // Curve is a metric over the tokens sampled. X rises.
@@ -38,20 +29,16 @@ type Curve struct{ X, Y []float64 }
 // Read reads a finished run. The error is lines.ErrInput where the folder is none, or
 // has no stage that learns from rewards.
 func Read(dir string, seed uint64) (*Trial, error) {
-	points, err := metrics.Read(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
 	t := &Trial{Seed: seed, Curves: map[string]Curve{}}
 	sampled := 0.0
 	var evaluated metrics.Point // the newest
-	for _, p := range points {
+	err := metrics.Each(filepath.Join(dir, record.MetricsFile), func(p metrics.Point) error {
 		before, measured := evaluated.Values[accuracy]
 		if _, ok := p.Values[accuracy]; ok {
 			evaluated = p
 		}
 		if _, ok := p.Values["rollout/tokens"]; !ok {
-			continue
+			return nil
 		}
 		if len(t.Tokens) == 0 && measured { // the accuracy before the first step is that at 0 tokens
 			t.Curves[accuracy] = Curve{[]float64{0}, []float64{before}}
@@ -61,15 +48,19 @@ func Read(dir string, seed uint64) (*Trial, error) {
 		for name, v := range p.Values {
 			t.add(name, sampled, v)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(t.Tokens) == 0 {
 		return nil, fmt.Errorf("%w: run %s has no step that learns from rewards", lines.ErrInput, dir)
 	}
-	if err := t.readProblems(filepath.Join(dir, "heldout.jsonl")); err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	if err := t.readProblems(filepath.Join(dir, record.HeldOutFile)); err != nil {
+		return nil, err
 	}
-	if err := t.readPrompts(filepath.Join(dir, "evaluations.jsonl"), evaluated); err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	if err := t.readPrompts(filepath.Join(dir, record.EvaluationsFile), evaluated); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -88,55 +79,38 @@ func (t *Trial) add(name string, x, y float64) {
 // readProblems takes the first and the last line of a run's log of held-out problems: the first
 // if it is from before the first step.
 func (t *Trial) readProblems(file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	all := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	for _, n := range []int{0, len(all) - 1} {
-		var line struct {
-			Step     int
-			Problems []Outcome
-		}
-		if err := json.Unmarshal(all[n], &line); err != nil {
-			return fmt.Errorf("%s: line %d: %w", file, n+1, err)
-		}
-		if t.Problems = line.Problems; n == 0 && line.Step == 0 {
+	read := 0
+	err := record.Each(file, func(_ int, line record.HeldOut) error {
+		if t.Problems = line.Problems; read == 0 && line.Step == 0 {
 			t.Before = line.Problems
 		}
+		read++
+		return nil
+	})
+	if err == nil && read == 0 {
+		err = fmt.Errorf("%w: %s has no line", lines.ErrInput, file)
 	}
-	return nil
+	return err
 }
 
 // readPrompts takes the problems of an evaluation from a run's log of them, which a run may
 // lack.
 func (t *Trial) readPrompts(file string, evaluated metrics.Point) error {
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return lines.Each(file, f, func(_ int, raw []byte) error {
-		var line struct {
-			Step          int
-			Stage, Prompt string
-		}
-		if err := json.Unmarshal(raw, &line); err != nil {
-			return fmt.Errorf("not a JSON object of the expected keys: %w", err)
-		}
+	err := record.Each(file, func(_ int, line record.Evaluation) error {
 		if line.Step == evaluated.Step && line.Stage == evaluated.Stage {
 			t.Prompts = append(t.Prompts, line.Prompt)
 		}
 		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // shares are the chance of each held-out problem that one of k samples is right, 0..1;
 // NaN where fewer than k were scored.
-func shares(problems []Outcome, k int) []float64 {
+func shares(problems []record.Outcome, k int) []float64 {
 	out := make([]float64, len(problems))
 	for i, p := range problems {
 		out[i] = stats.PassAtK(p.Scored, p.Right, k)
@@ -145,7 +119,7 @@ func shares(problems []Outcome, k int) []float64 {
 }
 
 // scores are the mean scores of held-out problems; NaN where none was scored.
-func scores(problems []Outcome) []float64 {
+func scores(problems []record.Outcome) []float64 {
 	out := make([]float64, len(problems))
 	for i, p := range problems {
 		out[i] = p.Score / float64(p.Scored)

@@ -174,11 +174,11 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 // draft is the recorded completion in tokens. A tokenizer may have other tokens for the
 // same text; then the draft is wrong from there on, and the rest is sampled.
 func (l *logged) draft(m *model.Model) []int {
-	ids, err := m.Tokenizer.Encode(l.Completion)
+	ids, err := m.Tokenizer.Encode(l.Text)
 	if err != nil {
 		return nil // special tokens that read as text, say
 	}
-	if l.Stop == nil || *l.Stop == string(rollout.EOS) {
+	if !l.ended || l.Stop == string(rollout.EOS) {
 		ids = append(ids, m.Config.EOS[0])
 	}
 	return ids
@@ -186,22 +186,22 @@ func (l *logged) draft(m *model.Model) []int {
 
 // same says whether a completion is the recorded one.
 func (l *logged) same(s rollout.Segment, t rollout.Renderer) bool {
-	return s.Text(t) == l.Completion && (l.Tokens == nil || *l.Tokens == len(s.IDs)) && (l.Stop == nil || *l.Stop == string(s.Stop))
+	return s.Text(t) == l.Text && (!l.ended || l.Tokens == len(s.IDs) && l.Stop == string(s.Stop))
 }
 
 // difference tells how a completion is another than the recorded one.
 func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Renderer) string {
 	var b strings.Builder
-	if text := s.Text(t); text != l.Completion {
+	if text := s.Text(t); text != l.Text {
 		at := 0
 		for at < min(len(draft), len(s.IDs)) && draft[at] == s.IDs[at] {
 			at++
 		}
-		fmt.Fprintf(&b, "token %d differs: %s is recorded, %s is drawn", at+1, terminal.Quote(l.Completion), terminal.Quote(text))
-	} else if l.Tokens != nil && *l.Tokens != len(s.IDs) {
-		fmt.Fprintf(&b, "%d tokens are recorded, %d drawn", *l.Tokens, len(s.IDs))
+		fmt.Fprintf(&b, "token %d differs: %s is recorded, %s is drawn", at+1, terminal.Quote(l.Text), terminal.Quote(text))
+	} else if l.ended && l.Tokens != len(s.IDs) {
+		fmt.Fprintf(&b, "%d tokens are recorded, %d drawn", l.Tokens, len(s.IDs))
 	} else {
-		fmt.Fprintf(&b, "the end differs: %q is recorded, %q is drawn", *l.Stop, s.Stop)
+		fmt.Fprintf(&b, "the end differs: %q is recorded, %q is drawn", l.Stop, s.Stop)
 	}
 	return b.String()
 }

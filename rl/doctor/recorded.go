@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -18,21 +17,35 @@ import (
 	"github.com/rlzero/rlzero/rl/train"
 )
 
-// logged is what a line of completions.jsonl and one of evaluations.jsonl have in
-// common, and what only the first has.
+// logged is a completion of completions.jsonl or of evaluations.jsonl.
 type logged struct {
-	Step       int     `json:"step"`
-	Stage      string  `json:"stage"`
-	Prompt     string  `json:"prompt"`
-	Completion string  `json:"completion"`
-	Group      int     `json:"group"`
-	Sample     int     `json:"sample"`
-	Tokens     *int    `json:"tokens"` // the end token included
-	Stop       *string `json:"stop"`
+	record.Completion
+	line  int  // of the file
+	ended bool // the log has its tokens and its end, as that of the steps does
+}
 
-	Context map[string]json.RawMessage `json:"context"`
+// stepOf are the completions of a step, which may be none.
+func stepOf(log *record.Log, step int) (out []logged, err error) {
+	err = record.Lines(log, step, record.AllGroups, func(n int, l record.Completion) error {
+		out = append(out, logged{l, n, true})
+		return nil
+	})
+	return out, err
+}
 
-	line int // of the file
+// evaluationsOf are the completions of the evaluations after a step, which may be none.
+func evaluationsOf(file string, step int) (out []logged, err error) {
+	log, err := record.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	err = record.Lines(log, step, record.AllGroups, func(n int, l record.Evaluation) error {
+		c := record.Completion{Step: l.Step, Stage: l.Stage, Prompt: l.Prompt, Text: l.Text, Context: l.Context}
+		out = append(out, logged{c, n, false})
+		return nil
+	})
+	return out, err
 }
 
 // sitting is the completions of a step, or of an evaluation, that are in the logs: they
@@ -52,7 +65,7 @@ func sittingsOf(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sittin
 	if err != nil {
 		return nil, err
 	}
-	measured, err := readLog(filepath.Join(dir, "evaluations.jsonl"), s.At.Total)
+	measured, err := evaluationsOf(filepath.Join(dir, record.EvaluationsFile), s.At.Total)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +76,7 @@ func sittingsOf(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sittin
 		}
 		e, err := evaluation(r, measured[:n])
 		if err != nil {
-			return nil, fmt.Errorf("evaluations.jsonl: %w", err)
+			return nil, fmt.Errorf("%s: %w", record.EvaluationsFile, err)
 		}
 		out, measured = append(out, e), measured[n:]
 	}
@@ -74,28 +87,33 @@ func sittingsOf(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sittin
 // one, or the one that a lag puts in its place. The first weights of a stage draw those before
 // that too.
 func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, error) {
-	var out []sitting
-	drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1)
+	log, err := record.Open(filepath.Join(dir, record.CompletionsFile))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	drawn, err := stepOf(log, s.At.Total+1)
 	if err != nil || len(drawn) == 0 {
 		return nil, err
 	}
 	index, st, err := stageOf(r, drawn[0])
 	if err != nil {
-		return nil, fmt.Errorf("completions.jsonl: %w", err)
+		return nil, fmt.Errorf("%s: %w", record.CompletionsFile, err)
 	}
 	step, first := s.At.Step, st.Lag
 	if index != s.At.Stage { // the stages between them are skipped
 		step = 0
 	}
 	if st.Arrives() {
-		return arrived(dir, checkpoint, index, st, s.At.Total, step)
+		return arrived(dir, checkpoint, log, index, st, s.At.Total, step)
 	}
 	if step == 0 {
 		first = 0
 	}
+	var out []sitting
 	for ahead := first; ahead <= st.Lag; ahead++ {
 		if ahead > 0 {
-			if drawn, err = readLog(filepath.Join(dir, "completions.jsonl"), s.At.Total+1+ahead); err != nil {
+			if drawn, err = stepOf(log, s.At.Total+1+ahead); err != nil {
 				return nil, err
 			}
 		}
@@ -103,7 +121,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 			break
 		}
 		out = append(out, sitting{
-			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: "completions.jsonl", lines: drawn, each: st.RL.GroupSize,
+			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.RL.GroupSize,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}
@@ -113,7 +131,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 // arrived are the groups that the weights of a checkpoint drew for a stage with order = "arrival",
 // by the step whose prompts they have. After total steps, done of them of the stage, they are
 // learned from in the next 2 lag + 1.
-func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done int) ([]sitting, error) {
+func arrived(dir, checkpoint string, log *record.Log, index int, st *recipe.Stage, total, done int) ([]sitting, error) {
 	version, err := cast.SavedVersion(checkpoint)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
@@ -130,7 +148,7 @@ func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done in
 	}
 	by := map[int][]logged{} // step whose prompts they have
 	for step := total + 1; step <= total+1+2*st.Lag; step++ {
-		drawn, err := readLog(filepath.Join(dir, "completions.jsonl"), step)
+		drawn, err := stepOf(log, step)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +158,7 @@ func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done in
 		}
 		for _, l := range drawn {
 			if l.Group < 0 || l.Group >= len(groups) {
-				return nil, fmt.Errorf("%w: completions.jsonl: line %d: %s has no group %d of step %d", lines.ErrInput, l.line, record.ScheduleFile, l.Group, step)
+				return nil, fmt.Errorf("%w: %s: line %d: %s has no group %d of step %d", lines.ErrInput, record.CompletionsFile, l.line, record.ScheduleFile, l.Group, step)
 			}
 			if g := groups[l.Group]; g.Version == version {
 				l.Group = g.Prompt
@@ -151,7 +169,7 @@ func arrived(dir, checkpoint string, index int, st *recipe.Stage, total, done in
 	var out []sitting
 	for _, step := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, sitting{
-			name: fmt.Sprintf("prompts of step %d", step), log: "completions.jsonl", lines: by[step], each: st.RL.GroupSize,
+			name: fmt.Sprintf("prompts of step %d", step), log: record.CompletionsFile, lines: by[step], each: st.RL.GroupSize,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step - 1 - total + done},
 		})
 	}
@@ -174,7 +192,7 @@ func evaluation(r *recipe.Recipe, of []logged) (sitting, error) {
 		key.Step, when = 0, "before"
 	}
 	return sitting{
-		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: "evaluations.jsonl", lines: of, each: r.Task.EvalSamples,
+		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: record.EvaluationsFile, lines: of, each: r.Task.EvalSamples,
 		params: train.EvalParams(r, st), key: key,
 	}, nil
 }
@@ -185,29 +203,4 @@ func stageOf(r *recipe.Recipe, l logged) (int, *recipe.Stage, error) {
 		return 0, nil, fmt.Errorf("%w: line %d: the recipe of the run has no stage %q", lines.ErrInput, l.line, l.Stage)
 	}
 	return i, &r.Stages[i], nil
-}
-
-// readLog reads the lines of a step, which may be none. A last line without its end is
-// passed over: a run in progress is writing it.
-func readLog(file string, step int) ([]logged, error) {
-	in, err := files.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
-	}
-	defer in.Close()
-	var out []logged
-	err = lines.Input(file, in, func(n int, raw []byte) error {
-		if raw[len(raw)-1] != '}' {
-			return nil
-		}
-		l := logged{line: n}
-		if err := json.Unmarshal(raw, &l); err != nil {
-			return fmt.Errorf("%w: not a line of a run's log: %w", lines.ErrInput, err)
-		}
-		if l.Step == step {
-			out = append(out, l)
-		}
-		return nil
-	})
-	return out, err
 }

@@ -1,16 +1,17 @@
 package doctor
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/run"
 )
@@ -58,26 +59,23 @@ func standStill(p *subject) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		return "", err
-	}
 	updates := 0.0
-	for line := range bytes.Lines(data) {
-		var row map[string]any
-		if err := json.Unmarshal(line, &row); err != nil {
-			return "", err
-		}
-		n, _ := row["optim/updates"].(float64)
+	err = metrics.Each(filepath.Join(dir, record.MetricsFile), func(p metrics.Point) error {
+		n := p.Values["optim/updates"] // 0: every group had equal rewards, or it is the evaluation
 		updates += n
-		if n == 0 { // every group had equal rewards, or it is the evaluation
-			continue
-		}
 		for _, s := range still {
-			if got, ok := row[s.name].(float64); !ok || got != s.want {
-				return "", fmt.Errorf("step %v: %s is %v, must be exactly %v", row["step"], s.name, row[s.name], s.want)
+			got, there := p.Values[s.name]
+			if !there {
+				got = math.NaN()
+			}
+			if n != 0 && got != s.want {
+				return fmt.Errorf("step %d: %s is %v, must be exactly %v", p.Step, s.name, got, s.want)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	if updates < steps {
 		return "", fmt.Errorf("only %v updates in %d steps, too few to test anything", updates, steps)

@@ -1,14 +1,15 @@
 package metrics
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"os"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // Point is a row as it was read.
@@ -18,33 +19,57 @@ type Point struct {
 	Values Row // NaN: not measured
 }
 
-// Read reads the whole lines of metrics.jsonl or timing.jsonl: a run in progress may be
-// writing a last one. A second line of a step completes the first, as the evaluation after
-// a stage does. The points before a line that cannot be read come beside the error, which
-// names it.
+// Read reads metrics.jsonl or timing.jsonl as [Each] does. The points before a line that cannot
+// be read come beside the error.
 func Read(file string) ([]Point, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	var out []Point
-	err = lines.Each(file, bytes.NewReader(raw[:bytes.LastIndexByte(raw, '\n')+1]), func(_ int, line []byte) error {
-		p, err := parse(line)
-		if n := len(out); err == nil && n > 0 && out[n-1].Step == p.Step && out[n-1].Stage == p.Stage {
-			for name, v := range p.Values {
-				out[n-1].Values[name] = v
-			}
-		} else if err == nil {
-			out = append(out, p)
-		}
-		return err
+	err := Each(file, func(p Point) error {
+		out = append(out, p)
+		return nil
 	})
 	return out, err
 }
 
-// parse reads {"step":1,"stage":"rl","reward/mean":0.5,...}. A value that is no number is
-// none of a metric.
-func parse(line []byte) (Point, error) {
+// Each calls do for the points of metrics.jsonl or timing.jsonl, in order. A second line of a
+// step completes the first, as the evaluation after a stage does. What cannot be read is
+// lines.ErrInput; do has the points before it.
+func Each(file string, do func(Point) error) error {
+	var last *Point // not told yet: a line may complete it
+	var told error
+	tell := func() error {
+		if p := last; p != nil {
+			last = nil
+			told = do(*p)
+		}
+		return told
+	}
+	unread := false
+	err := record.Raw(file, func(_ int, line []byte) error {
+		p, err := Parse(line)
+		if err != nil {
+			unread = true
+			return err
+		}
+		if last != nil && last.Step == p.Step && last.Stage == p.Stage {
+			maps.Copy(last.Values, p.Values)
+			return nil
+		}
+		err = tell()
+		last = &p
+		return err
+	})
+	if told != nil { // with file and line
+		return err
+	}
+	if unread {
+		err = fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	return cmp.Or(err, tell())
+}
+
+// Parse reads a line: {"step":1,"stage":"rl","reward/mean":0.5,...}. A value that is no number
+// is none of a metric.
+func Parse(line []byte) (Point, error) {
 	var head struct {
 		Step  *int   `json:"step"`
 		Stage string `json:"stage"`

@@ -50,6 +50,7 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"torn", `{"step":5,` + "\n", "metrics.jsonl: line 6: not a JSON object"},
 		{"no step", `{"stage":"rl"}` + "\n", `metrics.jsonl: line 6: no "step"`},
+		{"a list", "[1]\n", "metrics.jsonl: line 6: not a JSON object"},
 		{"text for a step", `{"step":"1"}` + "\n", "metrics.jsonl: line 6: not a JSON object with a whole step"},
 	} {
 		points, err := Read(logFile(t, logText+c.text))

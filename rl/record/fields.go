@@ -22,7 +22,7 @@ func Head(line []byte) (step int, stage string, ok bool) {
 	step, err := strconv.Atoi(string(rest[:comma]))
 	rest, named := bytes.CutPrefix(rest[comma:], []byte(`,"stage":"`))
 	name, rest := upToQuote(rest)
-	if err != nil || !named || len(rest) < 2 || rest[1] != ',' {
+	if err != nil || !named || len(rest) < 2 || rest[1] != ',' && rest[1] != '}' {
 		return 0, "", false
 	}
 	if stage = string(name); bytes.IndexByte(name, '\\') >= 0 && json.Unmarshal(slices.Concat([]byte{'"'}, name, []byte{'"'}), &stage) != nil {

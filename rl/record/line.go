@@ -16,20 +16,20 @@ const (
 
 // Completion is a line of CompletionsFile: a completion that a step learned from.
 type Completion struct {
-	Step       int      `json:"step"`
-	Stage      string   `json:"stage"`
-	PromptID   string   `json:"prompt_id"`
-	Group      int      `json:"group"`
-	Sample     int      `json:"sample"` // in the group
-	Prompt     string   `json:"prompt"`
-	Answer     string   `json:"answer,omitempty"` // the reference answer, where the problem has one
-	Completion string   `json:"completion"`
-	Reward     *float64 `json:"reward"`  // what is trained on; null: not scored
-	Verdict    string   `json:"verdict"` // of the task
-	Reason     string   `json:"reason"`
-	Advantage  *float64 `json:"advantage"` // null: has none
-	Tokens     int      `json:"tokens"`    // the end token included
-	Stop       string   `json:"stop"`
+	Step      int      `json:"step"`
+	Stage     string   `json:"stage"`
+	PromptID  string   `json:"prompt_id"`
+	Group     int      `json:"group"`
+	Sample    int      `json:"sample"` // in the group
+	Prompt    string   `json:"prompt"`
+	Answer    string   `json:"answer,omitempty"` // the reference answer, where the problem has one
+	Text      string   `json:"completion"`
+	Reward    *float64 `json:"reward"`  // what is trained on; null: not scored
+	Verdict   string   `json:"verdict"` // of the task
+	Reason    string   `json:"reason"`
+	Advantage *float64 `json:"advantage"` // null: has none
+	Tokens    int      `json:"tokens"`    // the end token included
+	Stop      string   `json:"stop"`
 
 	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
@@ -59,12 +59,12 @@ type Tokens struct {
 // Evaluation is a line of EvaluationsFile: the first sample of one of the first held-out
 // problems.
 type Evaluation struct {
-	Step       int    `json:"step"`
-	Stage      string `json:"stage"`
-	Prompt     string `json:"prompt"`
-	Completion string `json:"completion"`
-	Verdict    string `json:"verdict"`
-	Reason     string `json:"reason"`
+	Step    int    `json:"step"`
+	Stage   string `json:"stage"`
+	Prompt  string `json:"prompt"`
+	Text    string `json:"completion"`
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason"`
 
 	Context map[string]json.RawMessage `json:"context,omitempty"` // as in Completion
 }

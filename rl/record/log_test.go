@@ -48,7 +48,7 @@ func steps() []any {
 	for step := 1; step <= 3; step++ {
 		for i := range 4 {
 			all = append(all, Completion{Step: step, Stage: "rl", Group: i / 2, Sample: i % 2, Prompt: `a "prompt",`, Verdict: Verdicts[i], Stop: "eos",
-				Completion: fmt.Sprintf(`,"group":%d,"verdict":"right" <&> \`, i)})
+				Text: fmt.Sprintf(`,"group":%d,"verdict":"right" <&> \`, i)})
 		}
 	}
 	return all
@@ -210,7 +210,7 @@ func FuzzFields(f *testing.F) {
 	f.Add("", "", `,"group":7,`, `,"verdict":"right"`, 0, 9)
 	f.Add(`",`, `\"`, "\u2028<>&", "\n", -1, -4)
 	f.Fuzz(func(t *testing.T, stage, id, prompt, text string, group, verdict int) {
-		line := Completion{Step: 7, Stage: stage, PromptID: id, Group: group, Prompt: prompt, Answer: text, Completion: text, Reason: prompt,
+		line := Completion{Step: 7, Stage: stage, PromptID: id, Group: group, Prompt: prompt, Answer: text, Text: text, Reason: prompt,
 			Verdict: append(Verdicts, "other")[uint(verdict)%5]}
 		var out bytes.Buffer
 		enc := json.NewEncoder(&out)
@@ -232,7 +232,7 @@ func FuzzFields(f *testing.F) {
 		for _, x := range []struct {
 			raw  []byte
 			want string
-		}{{p, want.Prompt}, {c, want.Completion}} {
+		}{{p, want.Prompt}, {c, want.Text}} {
 			var got string
 			if err := json.Unmarshal(slices.Concat([]byte{'"'}, x.raw, []byte{'"'}), &got); err != nil || got != x.want {
 				t.Errorf("%s: %q, want %q", raw, got, x.want)

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/watch"
 )
@@ -29,7 +30,4 @@ func (a *alerts) on(e event) error {
 }
 
 // recall implements recaller: what the row raises is in the log already.
-func (a *alerts) recall(line []byte) error {
-	_, err := a.watch.AddLine(line)
-	return err
-}
+func (a *alerts) recall(p metrics.Point) { a.watch.Add(p.Step, p.Stage, p.Values) }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 	"github.com/rlzero/rlzero/rl/watch"
@@ -33,7 +34,9 @@ func TestAlertsAfterResume(t *testing.T) {
 				a = observe()
 				rows := strings.SplitAfter(logged(t, disk, "metrics.jsonl"), "\n")
 				for _, line := range slices.DeleteFunc(rows, func(s string) bool { return s == "" }) {
-					must(t, a.recall([]byte(line)))
+					p, err := metrics.Parse([]byte(line))
+					must(t, err)
+					a.recall(p)
 				}
 			}
 			must(t, l.on(sickRow(step)))

@@ -1,12 +1,12 @@
 package run
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"time"
 
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/progress"
 )
 
@@ -48,18 +48,11 @@ func (d *display) on(e event) error {
 	return nil
 }
 
-// recall takes the held-out accuracy from a line of a run's metrics, if it has one.
-func (d *display) recall(line []byte) error {
-	var row struct {
-		Pass *float64 `json:"eval/pass@1"`
+// recall takes the held-out accuracy from a row of a run's metrics, if it has one.
+func (d *display) recall(p metrics.Point) {
+	if pass, there := p.Values["eval/pass@1"]; there && !math.IsNaN(pass) {
+		d.heldOut = pass
 	}
-	if err := json.Unmarshal(line, &row); err != nil {
-		return err
-	}
-	if row.Pass != nil {
-		d.heldOut = *row.Pass
-	}
-	return nil
 }
 
 func (d *display) notes(e event) {

@@ -142,8 +142,8 @@ func TestUnsaved(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "",
 		`{"step":1,"stage":"warm-up"}` + "\n" + `{"step":2,"stage":"warm-up"}` + "\n" + `{"step":3,"sta`: "",
-		`{"step":2,"stage":"warm-up"}` + "\n" + `{"step":3,"stage":"warm-up"}`:                           "line 2: ",
-		`{"step":1,"stage":"rl"}`: "line 1: ",
+		`{"step":2,"stage":"warm-up"}` + "\n" + `{"step":3,"stage":"warm-up"}` + "\n":                    "line 2: ",
+		`{"step":1,"stage":"rl"}` + "\n": "line 1: ",
 	} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(text), 0o644))

@@ -127,7 +127,7 @@ func TestLagMeaning(t *testing.T) {
 	drawn := func(dir string) (texts map[int]string, prompts map[int][]string) {
 		texts, prompts = map[int]string{}, map[int][]string{}
 		for _, line := range completionLines(t, dir) {
-			texts[line.Step] += line.Prompt + " " + line.Completion + "\n"
+			texts[line.Step] += line.Prompt + " " + line.Text + "\n"
 			prompts[line.Step] = append(prompts[line.Step], line.Prompt)
 		}
 		return texts, prompts

@@ -114,7 +114,7 @@ func lineOf(e event, c *train.Completion) record.Completion {
 	v := c.Verdict()
 	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
-		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Completion: c.Path().Text, Reward: finite(c.Reward),
+		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.NotScored,
 		Context: prompts.Context(c.From.Problem),
@@ -137,7 +137,7 @@ func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
 	}
 	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
 		v := g.Paths[0].Verdict()
-		line := record.Evaluation{Step: step, Stage: stage, Prompt: g.Problem.Question, Completion: g.Paths[0].Text, Verdict: v.Verdict, Reason: v.Reason, Context: prompts.Context(g.Problem)}
+		line := record.Evaluation{Step: step, Stage: stage, Prompt: g.Problem.Question, Text: g.Paths[0].Text, Verdict: v.Verdict, Reason: v.Reason, Context: prompts.Context(g.Problem)}
 		if err := l.evaluations.Append(line); err != nil {
 			return err
 		}

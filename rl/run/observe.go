@@ -1,11 +1,9 @@
 package run
 
 import (
-	"errors"
-
-	"github.com/rlzero/rlzero/internal/files"
-	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/train"
 )
 
@@ -46,24 +44,19 @@ func (r *run) tell(e event) error {
 	return nil
 }
 
-// recaller is an observer that looks back. A run that is resumed gives it the lines of
+// recaller is an observer that looks back. A run that is resumed gives it the rows of
 // metrics.jsonl of the steps that are not done again.
-type recaller interface{ recall(line []byte) error }
+type recaller interface{ recall(metrics.Point) }
 
 // recall brings the observers that look back to where they were.
 func (r *run) recall(file string) error {
-	f, err := files.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return lines.Each(file, f, func(_ int, line []byte) error {
-		var errs []error
+	return record.Raw(file, func(_ int, line []byte) error {
+		p, err := metrics.Parse(line)
 		for _, o := range r.observers {
-			if o, ok := o.(recaller); ok {
-				errs = append(errs, o.recall(line))
+			if o, ok := o.(recaller); ok && err == nil {
+				o.recall(p)
 			}
 		}
-		return errors.Join(errs...)
+		return err
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -168,7 +169,7 @@ func (r *run) continueFolder(o Options) error {
 	if err := r.folder.Rewind(ckpt); err != nil {
 		return err
 	}
-	return r.recall(filepath.Join(o.Dir, "metrics.jsonl"))
+	return r.recall(filepath.Join(o.Dir, record.MetricsFile))
 }
 
 // unsaved refuses to start a run over whose folder of checkpoints is empty, though its metrics
@@ -178,29 +179,19 @@ func unsaved(r *recipe.Recipe, dir string) error {
 	if held, err := os.ReadDir(checkpoints); err == nil && len(held) > 0 { // set aside, or not finished
 		return nil
 	}
-	file, first := filepath.Join(dir, "metrics.jsonl"), &r.Stages[0]
-	f, err := files.Open(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return lines.Each(file, f, func(_ int, line []byte) error {
-		var row struct {
-			Step  int
-			Stage string
-		}
-		if err := json.Unmarshal(line, &row); err != nil { // cut short by a kill
-			return nil
-		}
-		if every := first.CheckpointEvery; row.Stage == first.Name && (every == 0 || row.Step <= every) {
+	file, first := filepath.Join(dir, record.MetricsFile), &r.Stages[0]
+	err := record.Raw(file, func(_ int, line []byte) error {
+		step, stage, ok := record.Head(line)
+		if every := first.CheckpointEvery; !ok || stage == first.Name && (every == 0 || step <= every) {
 			return nil
 		}
 		return hint.With(fmt.Errorf("%w: run %s cannot be continued: its checkpoints are gone. The line is of step %d in stage %s, after the first one was written. Nothing was changed",
-			lines.ErrInput, dir, row.Step, row.Stage), "restore the folder %s, or start a new run in another folder", terminal.ShellWord(checkpoints))
+			lines.ErrInput, dir, step, stage), "restore the folder %s, or start a new run in another folder", terminal.ShellWord(checkpoints))
 	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // observe opens the logs and the display.

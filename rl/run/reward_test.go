@@ -56,18 +56,18 @@ func TestComposedReward(t *testing.T) {
 			t.Fatalf("terms %v", line.Terms)
 		}
 		if (mine == nil) != (line.Reward == nil) || (mine == nil) != (line.NotScored == "mine: a multiple of five") || (mine == nil) != (line.Advantage == nil) {
-			t.Errorf("completion %q: %+v", line.Completion, line)
+			t.Errorf("completion %q: %+v", line.Text, line)
 		}
 		if mine == nil {
 			unscored[line.Step]++
 			continue
 		}
-		if want := float64(len(line.Completion) % 3); *mine != want {
-			t.Errorf("completion %q: mine is %v, want %v", line.Completion, *mine, want)
+		if want := float64(len(line.Text) % 3); *mine != want {
+			t.Errorf("completion %q: mine is %v, want %v", line.Text, *mine, want)
 		}
 		least := *line.Terms["task"] + 0.5**form + 0.25**mine + 0.1**line.Terms["brief"]
 		if *line.Reward < least || *line.Reward > least+1.01+0x1p-40 {
-			t.Errorf("completion %q: reward %v of terms %v", line.Completion, *line.Reward, least)
+			t.Errorf("completion %q: reward %v of terms %v", line.Text, *line.Reward, least)
 		}
 		key := fmt.Sprint(line.Step)
 		sums[key] += *mine

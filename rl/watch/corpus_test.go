@@ -1,27 +1,25 @@
 package watch
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // alertsOf are the alerts of a stored run.
 func alertsOf(t *testing.T, name string) []Alert {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []Alert
 	w := New()
-	for line := range bytes.Lines(data) {
-		alerts, err := w.AddLine(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, alerts...)
+	err := record.Raw(filepath.Join("testdata", name+".jsonl"), func(_ int, line []byte) error {
+		p, err := metrics.Parse(line)
+		out = append(out, w.Add(p.Step, p.Stage, p.Values)...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

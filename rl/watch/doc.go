@@ -26,7 +26,7 @@
 // # Units and caveats
 //
 // Steps count through all stages, from 1, as in metrics.jsonl. Alerts are a function of
-// the rows alone, in their order: a resumed run that has replayed its rows goes on to
+// the rows alone, in their order: a resumed run that has read its rows again goes on to
 // the same alerts. Rules that read held-out accuracy are as slow as its evaluations. A
 // Watcher belongs to one goroutine.
 package watch

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/rlzero/rlzero/rl/metrics"
 )
 
 // row is the row of a step; at wiggles a value by a thousandth, so that means have errors.
@@ -147,20 +149,19 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestAddLine: a line of metrics.jsonl is read as the row that was written, and values
-// that are not finite are none.
-func TestAddLine(t *testing.T) {
+// TestNotFinite: values that are not finite are none, whether they come from a run or from its
+// log.
+func TestNotFinite(t *testing.T) {
 	w := New()
-	if _, err := w.AddLine([]byte(`{"step":1,"stage":"rl","policy/entropy":null,"policy/compared":3,"policy/equal":2,"policy/mismatch_kl":0}`)); err != nil {
+	p, err := metrics.Parse([]byte(`{"step":1,"stage":"rl","policy/entropy":null,"policy/compared":3,"policy/equal":2,"policy/mismatch_kl":0}`))
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.Add(p.Step, p.Stage, p.Values)
 	if _, there := w.h.steps["policy/entropy"]; there {
 		t.Error("null is a value")
 	}
 	if alerts := w.Add(2, "rl", row{"policy/entropy": math.NaN()}); len(alerts) > 0 || len(w.h.steps["policy/entropy"]) > 0 {
 		t.Errorf("NaN is a value: %v", alerts)
-	}
-	if _, err := w.AddLine([]byte(`[1]`)); err == nil {
-		t.Error("a list is a row")
 	}
 }

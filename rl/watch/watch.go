@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -66,29 +65,6 @@ func (w *Watcher) Add(step int, stage string, row map[string]float64) []Alert {
 		}
 	}
 	return out
-}
-
-// AddLine is Add for a line of metrics.jsonl.
-func (w *Watcher) AddLine(line []byte) ([]Alert, error) {
-	var head struct {
-		Step  int    `json:"step"`
-		Stage string `json:"stage"`
-	}
-	var all map[string]any
-	if err := json.Unmarshal(line, &head); err != nil {
-		return nil, fmt.Errorf("not a row of metrics: %w", err)
-	}
-	if err := json.Unmarshal(line, &all); err != nil {
-		return nil, fmt.Errorf("not a row of metrics: %w", err)
-	}
-	delete(all, "step")
-	row := map[string]float64{}
-	for name, v := range all {
-		if x, ok := v.(float64); ok {
-			row[name] = x
-		}
-	}
-	return w.Add(head.Step, head.Stage, row), nil
 }
 
 // history is what the rules look back on.
