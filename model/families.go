@@ -47,10 +47,8 @@ const (
 	windowPattern                   // by layer_types, or in all but every sliding_window_pattern-th; 4096 when absent
 )
 
-// transformers is where the sources of the table below lie.
-const transformers = "https://github.com/huggingface/transformers/blob/v4.57.1/src/transformers/"
-
-// families has one row per model_type of config.json. The rotation is in
+// families has one row per model_type of config.json. Its sources are files of
+// https://github.com/huggingface/transformers/blob/v4.57.1/src/transformers/. The rotation is in
 // modeling_rope_utils.py for all of them, the window in masking_utils.py
 // (sliding_window_overlay).
 var families = map[string]family{

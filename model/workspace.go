@@ -62,20 +62,19 @@ func (p *pool) free() {
 
 // workspace is what a forward pass over at most T rows needs.
 type workspace struct {
-	maxRows  int
-	blocks   []blockActs // shared buffers where nothing is kept for a backward pass
-	last     gpu.View    // [T][ld] residual stream after the last block
-	ids      gpu.View    // [T] u32
-	place    gpu.View    // [T][2] u32: position, slot of its key and value
-	keys     gpu.View    // [T][2] u32: offset into kvidx, number of keys
-	near     gpu.View    // the same in layers with a window, if there are any
-	kvidx    gpu.View    // u32 slots of the keys of each list
-	head     headSpace
-	lora     loraSpace // unused without an adapter
-	plain    bool      // the adapter is off
-	adapter  arena     // read in place of the model's; nil: that is
-	keep     kept
-	embedCap int
+	maxRows int
+	blocks  []blockActs // shared buffers where nothing is kept for a backward pass
+	last    gpu.View    // [T][ld] residual stream after the last block
+	ids     gpu.View    // [T] u32
+	place   gpu.View    // [T][2] u32: position, slot of its key and value
+	keys    gpu.View    // [T][2] u32: offset into kvidx, number of keys
+	near    gpu.View    // the same in layers with a window, if there are any
+	kvidx   gpu.View    // u32 slots of the keys of each list
+	head    headSpace
+	lora    loraSpace // unused without an adapter
+	plain   bool      // the adapter is off
+	adapter arena     // read in place of the model's; nil: that is
+	keep    kept
 }
 
 // headSpace is what the vocabulary part needs for at most R predicted tokens.

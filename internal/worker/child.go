@@ -92,6 +92,27 @@ func memoryInUse() uint64 {
 	return sample[0].Value.Uint64() - sample[1].Value.Uint64()
 }
 
+// allowance is the processor time that a program may use: its limit and, from the moment
+// when it is asked to stop, [graceful] more.
+type allowance struct {
+	until time.Duration // processor time of the process
+	asked bool
+}
+
+// spent says what follows from the processor time of the process: whether the program is
+// now asked to stop, or has gone on too long after that. The grace begins with the asking
+// and not with the limit: on a busy machine the guard may look long after it was met.
+func (a *allowance) spent(used time.Duration) (ask, end bool) {
+	switch {
+	case used < a.until:
+		return false, false
+	case a.asked:
+		return false, true
+	}
+	a.until, a.asked = used+graceful, true
+	return true, false
+}
+
 // Guard calls stop when the process has used limit more processor time, and ends
 // the process when it goes on, or when it is over its limit of memory. The caller
 // calls done when it is through; over says whether the limit of time was met until
@@ -99,29 +120,27 @@ func memoryInUse() uint64 {
 func Guard(limit time.Duration, stop func()) (done func() (over bool)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	met := make(chan bool, 1)
-	until := processorTime() + limit
+	a := allowance{until: processorTime() + limit}
 	go func() {
-		over := false
 		for {
 			if memoryLimit > 0 && memoryInUse() > memoryLimit {
 				os.Exit(exitOverMemory)
 			}
-			left := until - processorTime()
-			if left <= 0 && over {
+			used := processorTime()
+			ask, end := a.spent(used)
+			if end {
 				os.Exit(exitOverTime)
 			}
-			if left <= 0 {
-				over, left = true, graceful
-				until += graceful
+			if ask {
 				stop()
 			}
 			// A program runs on one processor, which cannot use up time faster than
 			// the clock; what the collector uses beside it only makes this late.
-			wait, release := context.WithTimeout(ctx, min(max(left, time.Millisecond), look))
+			wait, release := context.WithTimeout(ctx, min(max(a.until-used, time.Millisecond), look))
 			<-wait.Done()
 			release()
 			if ctx.Err() != nil {
-				met <- over
+				met <- a.asked
 				return
 			}
 		}

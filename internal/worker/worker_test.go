@@ -28,13 +28,17 @@ func obey(o order) Report {
 	served++
 	LimitMemory(256 << 20)
 	var stopped atomic.Bool
-	done := Guard(50*time.Millisecond, func() { stopped.Store(true) })
+	limit := time.Hour // of processor time: what ends for another reason has enough of it
+	if o.Do == "spin" || o.Do == "hang" {
+		limit = 50 * time.Millisecond
+	}
+	done := Guard(limit, func() { stopped.Store(true) })
 	switch o.Do {
 	case "spin": // stops when asked
 		for !stopped.Load() {
 		}
 	case "hang": // does not
-		for {
+		for n := 0; ; n++ {
 		}
 	case "sleep": // uses no processor time
 		select {}
@@ -104,6 +108,27 @@ func TestPool(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// TestGrace: a program that is asked to stop has the whole grace from then on, though the
+// guard may have looked long after the limit.
+func TestGrace(t *testing.T) {
+	const limit, late = time.Second, 9 * time.Second
+	a := allowance{until: limit}
+	for _, c := range []struct {
+		used     time.Duration
+		ask, end bool
+	}{
+		{limit - 1, false, false},
+		{late, true, false},
+		{late + 1, false, false},
+		{late + graceful - 1, false, false},
+		{late + graceful, false, true},
+	} {
+		if ask, end := a.spent(c.used); ask != c.ask || end != c.end {
+			t.Errorf("after %v: asked %v, ended %v; want %v, %v", c.used, ask, end, c.ask, c.end)
+		}
+	}
 }
 
 func TestMessagesAreBounded(t *testing.T) {

@@ -73,7 +73,7 @@ func (p tokenizerPart) unknown(accepted string) error {
 // replacement is a Replace part: every occurrence of a fixed string.
 func (p tokenizerPart) replacement() (edit, error) {
 	if p.Pattern.String == nil || *p.Pattern.String == "" {
-		return edit{}, fmt.Errorf("Replace: accepted: a pattern of the form {\"String\": ...}")
+		return edit{}, fmt.Errorf("a part Replace needs a pattern of the form {\"String\": ...}")
 	}
 	return replacing(*p.Pattern.String, p.Content), nil
 }
@@ -159,7 +159,7 @@ func parseSplit(p tokenizerPart) (splitter, error) {
 		literal := *p.Pattern.String
 		cut = func(text string) ([]span, error) { return literalSpans(literal, text), nil }
 	default:
-		return nil, fmt.Errorf("Split: accepted: a pattern {\"Regex\": ...} or {\"String\": ...}")
+		return nil, fmt.Errorf("a part Split needs a pattern {\"Regex\": ...} or {\"String\": ...}")
 	}
 	switch p.Behavior {
 	case "Isolated": // matches and what lies between them
@@ -190,7 +190,7 @@ func parseSplit(p tokenizerPart) (splitter, error) {
 			return out, err
 		}, nil
 	}
-	return nil, fmt.Errorf("Split: found behavior %q, accepted: Isolated, Removed, MergedWithPrevious", p.Behavior)
+	return nil, fmt.Errorf("a part Split: found behavior %q, accepted: Isolated, Removed, MergedWithPrevious", p.Behavior)
 }
 
 func isolate(cut pattern) splitter {

@@ -522,7 +522,7 @@ func (s *step) sameVerl(g *golden, m Method, reward []float64, groups []int) {
 			if s.mask[i][j] == 0 {
 				continue
 			}
-			got := v.Advantage.V[0]
+			var got float64
 			if got = v.Advantage.V[i%len(v.Advantage.V)]; v.Advantage.Level == formula.Token {
 				got = v.Advantage.V[from+j]
 			}

@@ -189,7 +189,7 @@ func namedNumbers(value starlark.Value) (named map[string]float64, why string) {
 
 // score reads the first value that a script returns.
 func (t scriptTask) score(result starlark.Value, reason string) verify.Verdict {
-	value := math.NaN()
+	var value float64
 	switch r := result.(type) {
 	case starlark.NoneType:
 		return verify.Abstain("%s", or(reason, t.File+" says None"))

@@ -122,14 +122,6 @@ func init() {
 	})
 }
 
-func letterCounts(text string) map[rune]int {
-	n := map[rune]int{}
-	for _, c := range text {
-		n[c]++
-	}
-	return n
-}
-
 func init() {
 	type settings struct {
 		MinNoteLength     int     `toml:"min_note_length" range:"[1,1000]" about:"minimum number of letters of the note"`

@@ -53,7 +53,6 @@ var errPatternSize = errors.New("the pattern's repetitions make it too large")
 
 type compiler struct {
 	program
-	reader *patternReader
 	fickle bool // a reference, or a repetition of what may be empty: no memos
 }
 

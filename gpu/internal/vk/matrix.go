@@ -26,7 +26,9 @@ type features2 struct {
 
 type subgroupSizeProperties struct {
 	header
-	min, max, groups, stages uint32
+	min, max uint32
+	_        uint32 // maxComputeWorkgroupSubgroups
+	stages   uint32
 }
 
 type subgroupSizeInfo struct {

@@ -154,11 +154,11 @@ type header struct {
 
 type applicationInfo struct {
 	header
-	applicationName    unsafe.Pointer
-	applicationVersion uint32
-	engineName         unsafe.Pointer
-	engineVersion      uint32
-	apiVersion         uint32
+	applicationName unsafe.Pointer
+	_               uint32         // applicationVersion
+	_               unsafe.Pointer // engineName
+	_               uint32         // engineVersion
+	apiVersion      uint32
 }
 
 type instanceCreateInfo struct {
@@ -178,7 +178,7 @@ type extensionProperties struct {
 
 type queueCreateInfo struct {
 	header
-	flags      uint32
+	_          uint32 // flags
 	family     uint32
 	count      uint32
 	priorities unsafe.Pointer
@@ -237,21 +237,21 @@ type subgroupProperties struct {
 	size       uint32
 	stages     uint32
 	operations uint32
-	quadInAll  uint32
+	_          uint32 // quadInAll
 }
 
 type maintenance3Properties struct {
 	header
-	maxPerSetDescriptors    uint32
+	_                       uint32 // maxPerSetDescriptors
 	maxMemoryAllocationSize uint64
 }
 
 type driverProperties struct {
 	header
-	driverID    uint32
-	name        [maxNameSize]byte
-	info        [maxNameSize]byte
-	conformance [4]uint8
+	_    uint32 // driverID
+	name [maxNameSize]byte
+	info [maxNameSize]byte
+	_    [4]uint8 // conformance
 }
 
 // MemoryType is VkMemoryType.
@@ -282,7 +282,7 @@ type memoryProperties2 struct {
 type memoryBudgetProperties struct {
 	header
 	budget [maxMemoryHeaps]uint64
-	usage  [maxMemoryHeaps]uint64
+	_      [maxMemoryHeaps]uint64 // usage
 }
 
 // QueueFamily is VkQueueFamilyProperties.
@@ -324,11 +324,11 @@ type shaderModuleCreateInfo struct {
 }
 
 type descriptorSetLayoutBinding struct {
-	binding  uint32
-	kind     uint32
-	count    uint32
-	stages   uint32
-	samplers unsafe.Pointer
+	binding uint32
+	kind    uint32
+	count   uint32
+	stages  uint32
+	_       unsafe.Pointer // samplers
 }
 
 type descriptorSetLayoutCreateInfo struct {
@@ -339,7 +339,9 @@ type descriptorSetLayoutCreateInfo struct {
 }
 
 type pushConstantRange struct {
-	stages, offset, size uint32
+	stages uint32
+	_      uint32 // offset
+	size   uint32
 }
 
 type pipelineLayoutCreateInfo struct {

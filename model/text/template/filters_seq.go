@@ -409,15 +409,16 @@ func mapFilter(r *run, v any, c call) (any, error) {
 // selectFilter is select, reject, selectattr and rejectattr.
 func selectFilter(want, attribute bool) filter {
 	return func(r *run, v any, c call) (any, error) {
-		get, err := r.getter(nil)
+		var name any // of the attribute
 		if attribute {
 			if len(c.args) == 0 {
 				return nil, errors.New("missing parameter for attribute name")
 			}
-			if get, err = r.getter(c.args[0]); err != nil {
-				return nil, err
-			}
-			c.args = c.args[1:]
+			name, c.args = c.args[0], c.args[1:]
+		}
+		get, err := r.getter(name)
+		if err != nil {
+			return nil, err
 		}
 		holds := func(v any) (bool, error) { return truth(v), nil }
 		if len(c.args) > 0 {

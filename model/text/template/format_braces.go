@@ -1,3 +1,5 @@
+//lint:file-ignore ST1005 Python begins the texts of these errors with capitals
+
 package template
 
 import (

@@ -11,7 +11,6 @@ import (
 type parser struct {
 	tokens []token
 	next   int
-	ends   []string          // end tags that are due, the innermost last
 	loops  int               // open for loops of this macro
 	soft   int               // open ifs: an unknown filter or test in them fails when it runs
 	faults []error           // unknown filters and tests elsewhere

@@ -145,15 +145,16 @@ func (i Item) Read(answer []byte) ([]*verify.Verdict, error) {
 	if most := i.MaxAnswer(); len(answer) > most {
 		return nil, fmt.Errorf("it has %d bytes; accepted for this item: at most %d", len(answer), most)
 	}
-	id, ok := Answered(answer)
+	_, ok := Answered(answer)
+	const begin = len(answerMark) + sha256.Size
 	body := len(answer) - sha256.Size
-	if !ok || body < len(answerMark)+len(id) {
+	if !ok || body < begin {
 		return nil, packed.ErrShort
 	}
 	if sum := sha256.Sum256(answer[:body]); !bytes.Equal(sum[:], answer[body:]) {
 		return nil, errors.New("the answer is damaged: its SHA-256 does not match")
 	}
-	r := packed.Reader{Data: answer[len(answerMark)+len(id) : body]}
+	r := packed.Reader{Data: answer[begin:body]}
 	n := r.Count(1)
 	if r.Err == nil && n != i.Len() {
 		return nil, fmt.Errorf("it has %d verdicts; the item asks for %d", n, i.Len())
