@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"maps"
 	"math"
 
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -48,7 +47,7 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 	for _, r := range requests { // each has room for so many
 		first.Params.MaxTokens = min(first.Params.MaxTokens, r.Params.MaxTokens, canaryTokens)
 	}
-	j := &job{version: f.version, weights: f.policy.Data, item: Item{Weights: f.policy.Weights, Seed: f.trainer.Seed(first.Key), Params: first.Params}}
+	j := f.ledger.job(Item{Seed: f.trainer.Seed(first.Key), Params: first.Params})
 	for i, r := range requests {
 		key := first.Key
 		key.Stream = canaryStream + uint32(i)
@@ -56,21 +55,20 @@ func (f *Fleet) newCanary(requests []rollout.Request) {
 		j.item.Prompts = append(j.item.Prompts, Prompt{r.Prompt, key.Stream, 1})
 	}
 	j.data = j.item.Encode()
-	f.retire()
-	f.canary, f.policy.Canary = j, j.data
-	f.canaries[digestOf(j.data)] = j
+	f.trust.test(j)
+	f.ledger.weights.Canary = j.data
 }
 
 // classify learns from a worker's answer to a canary how it computes.
 func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Result) error {
 	worker := d.Worker
 	if !d.Stayed {
-		delete(f.since, worker)
+		delete(f.trust.since, worker)
 	}
-	if j == f.canary {
-		delete(f.tardy, worker)
+	if j == f.trust.canary {
+		delete(f.trust.tardy, worker)
 	} else {
-		f.tardy[worker] = f.version
+		f.trust.tardy[worker] = f.ledger.version
 	}
 	if j.done == nil {
 		right, err := f.compute(ctx, j, r.Completions)
@@ -81,10 +79,10 @@ func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Re
 	}
 	switch {
 	case sameAll(r.Completions, j.done):
-		delete(f.since, worker)
+		delete(f.trust.since, worker)
 		return f.know(ctx, worker, classSame)
 	case nearAll(r.Completions, j.done):
-		was := f.policy.Known[worker]
+		was := f.trust.known[worker]
 		if err := f.know(ctx, worker, classNear); err != nil {
 			return err
 		}
@@ -94,7 +92,7 @@ func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Re
 	default:
 		return f.refuse(ctx, t, f.wrong(j, worker, r.Completions, j.done))
 	}
-	if _, relied := f.since[worker]; relied {
+	if _, relied := f.trust.since[worker]; relied {
 		return f.doubt(ctx, t, worker)
 	}
 	return nil
@@ -104,43 +102,26 @@ func (f *Fleet) classify(ctx context.Context, t *table, j *job, d Delivery, r Re
 // the worker gets another one. Of that the right answer is kept, if late answers are of use.
 func (f *Fleet) missed(ctx context.Context, d Delivery) error {
 	if !d.Stayed {
-		delete(f.since, d.Worker)
+		delete(f.trust.since, d.Worker)
 	}
-	f.tardy[d.Worker] = f.version
+	f.trust.tardy[d.Worker] = f.ledger.version
 	return f.know(ctx, d.Worker, classUnknown)
 }
 
 // foresee draws the canary of now here if a worker may answer it when its weights are gone.
 func (f *Fleet) foresee(ctx context.Context) (err error) {
-	maps.DeleteFunc(f.tardy, func(_ string, last int) bool { return last < f.version-canaryEvery })
-	if f.canary != nil && f.canary.done == nil && len(f.tardy) > 0 {
-		f.canary.done, err = f.compute(ctx, f.canary, nil)
+	if c := f.trust.foreseen(f.ledger.version); c != nil {
+		c.done, err = f.compute(ctx, c, nil)
 	}
 	return err
 }
 
-// retire keeps of the canary, whose weights go, what a late answer is judged by, for a while.
-func (f *Fleet) retire() {
-	if c := f.canary; c != nil {
-		if c.weights = nil; c.done == nil {
-			f.canaries[digestOf(c.data)] = nil
-		}
-	}
-	f.canary = nil
-	for id, c := range f.canaries {
-		if c != nil && c.version < f.version-canaryEvery {
-			f.canaries[id] = nil
-		}
-	}
-}
-
 // know notes the class of a worker and tells it, for people.
 func (f *Fleet) know(ctx context.Context, worker string, c class) error {
-	if f.policy.Known[worker] == c {
+	if !f.trust.know(worker, c) {
 		return nil
 	}
-	f.policy.Known[worker] = c
-	return f.carrier.Announce(ctx, f.policy.clone())
+	return f.publish(ctx)
 }
 
 // doubt looks back at what a worker answered since its last canary, which had equal bits,
@@ -149,7 +130,7 @@ func (f *Fleet) know(ctx context.Context, worker string, c class) error {
 // these has to be right, and by earlier ones it cannot be checked any more.
 func (f *Fleet) doubt(ctx context.Context, t *table, worker string) error {
 	for _, j := range t.jobs {
-		if j.done == nil || j.by != worker || j.checked || j.version != f.version {
+		if j.done == nil || j.by != worker || j.checked || j.version != f.ledger.version {
 			continue
 		}
 		right, err := f.compute(ctx, j, j.done)
@@ -159,9 +140,9 @@ func (f *Fleet) doubt(ctx context.Context, t *table, worker string) error {
 		t.settle(j, right, worker, true)
 	}
 	why := "computes with other bits than at its last canary"
-	since, there := f.since[worker]
-	delete(f.since, worker)
-	if there && since < f.version {
+	since, there := f.trust.since[worker]
+	delete(f.trust.since, worker)
+	if there && since < f.ledger.version {
 		return f.late(worker, why, since)
 	}
 	return f.again(ctx, worker, why)

@@ -22,7 +22,7 @@ type Dispute struct {
 
 // malformed disputes a result that does not answer a job. j is nil if it names none.
 func (f *Fleet) malformed(j *job, d Delivery, err error) Dispute {
-	out := Dispute{Worker: d.Worker, Why: fmt.Sprintf("its result is malformed: %v", err), Weights: f.policy.Data, Answer: d.Result}
+	out := Dispute{Worker: d.Worker, Why: fmt.Sprintf("its result is malformed: %v", err), Weights: f.ledger.weights.Data, Answer: d.Result}
 	if j != nil {
 		out.Item, out.Weights = j.item, j.weights
 	}
@@ -37,65 +37,41 @@ func (f *Fleet) wrong(j *job, worker string, was, right [][]rollout.Segment) Dis
 		Why: fmt.Sprintf("item %v, %s from what is drawn here: the worker has other weights or another arithmetic", id, a.Differs(b))}
 }
 
-// unchecked are the versions of the first weights by which workers answered what nobody
-// checked, with the calls by the announced weights.
-func (f *Fleet) unchecked() map[string]int {
-	out := maps.Clone(f.trusted)
-	for _, j := range f.given {
-		if j.by != "" && !j.checked {
-			first(out, j.by, f.version)
-		}
-	}
-	for _, q := range f.judged {
-		first(out, q.by, q.version)
-	}
-	return out
-}
-
-// first lowers the version of a worker.
-func first(versions map[string]int, worker string, version int) {
-	if since, there := versions[worker]; !there || version < since {
-		versions[worker] = version
-	}
-}
-
 // remember tells what a later part of the run has to know, if that is new. It comes before
 // the run uses what is unchecked.
 func (f *Fleet) remember() error {
-	now := f.unchecked()
-	if f.opt.Remember == nil || f.told != nil && maps.Equal(now, f.told) {
+	now := f.trust.unchecked(&f.ledger)
+	if f.opt.Remember == nil || f.trust.told != nil && maps.Equal(now, f.trust.told) {
 		return nil
 	}
-	f.told = now
-	return f.opt.Remember(now, f.policy.Refused)
+	f.trust.told = now
+	return f.opt.Remember(now, f.trust.refused)
 }
 
 // refuse takes no more from a worker. What it answered in this call is checked and
 // replaced; what the run has already is checked or, where that can no longer be done,
 // not relied on.
 func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
-	if _, refused := f.policy.Refused[d.Worker]; refused {
+	if f.trust.refuses(d.Worker) {
 		return nil
 	}
-	f.policy.Refused[d.Worker] = d.Why
+	f.trust.refuse(d.Worker, d.Why)
 	f.counts.Refused++
 	f.note("worker %s is refused: %s", d.Worker, d.Why)
-	delete(f.tardy, d.Worker)
 	if f.opt.Disputed != nil && (d.Item.Prompts != nil && d.Weights != nil || d.Asked != nil) { // of a canary that came late they are gone
 		if err := f.opt.Disputed(d); err != nil {
 			f.note("the disputed item could not be saved: %v", err)
 		}
 	}
-	f.told = nil
 	err := f.remember()
 	if err == nil {
-		err = f.carrier.Announce(ctx, f.policy.clone())
+		err = f.publish(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	for _, j := range t.jobs {
-		if j.done != nil && j.by == d.Worker && !j.checked && j.version == f.version {
+		if j.done != nil && j.by == d.Worker && !j.checked && j.version == f.ledger.version {
 			if err := f.check(ctx, t, j); err != nil {
 				return err
 			}
@@ -107,8 +83,8 @@ func (f *Fleet) refuse(ctx context.Context, t *table, d Dispute) error {
 // lookBack finds out whether the run relies on what a refused worker answered in earlier
 // calls. The error is a [rollout.LateError].
 func (f *Fleet) lookBack(ctx context.Context, worker string) error {
-	why := "is refused: " + f.policy.Refused[worker]
-	if since, there := f.trusted[worker]; there {
+	why := "is refused: " + f.trust.refused[worker]
+	if since, there := f.trust.trusted[worker]; there {
 		return f.late(worker, why, since)
 	}
 	if err := f.again(ctx, worker, why); err != nil {
@@ -124,7 +100,7 @@ func (f *Fleet) late(worker, why string, since int) error {
 
 // again checks what a worker drew in earlier calls by the weights of now.
 func (f *Fleet) again(ctx context.Context, worker, why string) error {
-	for _, j := range f.given {
+	for _, j := range f.ledger.given {
 		if j.by != worker || j.checked {
 			continue
 		}
@@ -134,7 +110,7 @@ func (f *Fleet) again(ctx context.Context, worker, why string) error {
 			return err
 		}
 		if !sameAll(j.done, right) {
-			return &rollout.LateError{Since: f.version, Err: fmt.Errorf("worker %s %s; another item that it answered, %v, is wrong too, and the run has used it", worker, why, j.item.ID())}
+			return &rollout.LateError{Since: f.ledger.version, Err: fmt.Errorf("worker %s %s; another item that it answered, %v, is wrong too, and the run has used it", worker, why, j.item.ID())}
 		}
 		j.checked = true
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// TestLookBack: a lie that is found makes the run go back behind all that its worker
+// TestLookBack: a lie that is found makes the run go back to before all that its worker
 // answered before and that is wrong, or that nobody can check any more.
 func TestLookBack(t *testing.T) {
 	type step struct {
@@ -40,7 +40,7 @@ func TestLookBack(t *testing.T) {
 			f := New(m, tr.asTrainer(), Options{Mode: Exact, Slots: fixed(1), Disputed: func(d Dispute) error { kept = append(kept, d); return nil }})
 			defer f.Close()
 			if strings.Contains(name, "earlier part") {
-				f.trusted["w"] = 2
+				f.trust.trusted["w"] = 2
 			}
 			lies := false
 			go Work(t.Context(), m, "w", engineFunc(func(r []rollout.Request, seed uint64, p *paper) ([][]rollout.Segment, error) {
@@ -56,7 +56,7 @@ func TestLookBack(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: step %d: %v", name, i-1, err)
 				}
-				tr.version, lies, f.opt.Audit = s.version, s.lies, s.audit
+				tr.version, lies, f.trust.share = s.version, s.lies, s.audit
 				got, err = f.Sample(t.Context(), requestsOf(i, 8))
 			}
 			var late *rollout.LateError
@@ -121,7 +121,7 @@ func TestRemember(t *testing.T) {
 				return out, err
 			}))
 			for i := range 3 {
-				tr.version, f.opt.Audit = version+i, float64(i/2) // all of the third step is checked
+				tr.version, f.trust.share = version+i, float64(i/2) // all of the third step is checked
 				if _, err := f.Sample(t.Context(), requestsOf(i, 8)); err != nil {
 					return err
 				}
@@ -139,7 +139,7 @@ func TestRemember(t *testing.T) {
 		if err := run(3, wrongToken); err != nil { // it is given nothing
 			t.Errorf("a refused worker is back: %v", err)
 		}
-		// A run that went back behind what was trusted draws all of it again.
+		// A run that went back to before what was trusted draws all of it again.
 		trusted, refused = map[string]int{"w": 5}, map[string]string{}
 		if err := run(3, wrongToken); !errors.As(err, &late) || late.Since != 3 {
 			t.Errorf("went back: %v, %v", err, trusted)

@@ -6,6 +6,18 @@
 //	    ^                                        │
 //	segments <── table: first right result <── check <── results
 //
+// # Rooms
+//
+// A [Fleet] is the sampler over three values, each with a file, none with a lock:
+//
+//	ledger      the announced weights, what is handed out by them, and what came of it
+//	dispatcher  how large items are, when they are offered again, how long a silence is usual
+//	trust       who is refused, how each worker computes, what of its answers nobody checked
+//
+// The ledger and trust compute nothing and talk to nobody. The dispatcher alone has the carrier
+// and a clock. What needs the trainer's device, drawing a canary, a check or an item that nobody
+// answers, is the Fleet's.
+//
 // # Items
 //
 // An [Item] is everything that its completions depend on and nothing else; its id is the
@@ -30,7 +42,7 @@
 // A worker whose result is wrong is refused: its results are dropped, and the carrier gives
 // it nothing more. What it answered before and nobody checked is checked now if the policy
 // still has those weights. Otherwise, or where the run has used a wrong one, Sample fails
-// with a [rollout.LateError], and the run goes back behind it. [Dispute] has all that is
+// with a [rollout.LateError], and the run goes back to before it. [Dispute] has all that is
 // needed to draw the item again.
 //
 // # Verdicts
@@ -74,6 +86,7 @@
 //
 // # Threads
 //
-// A Fleet belongs to the goroutine of its run. [Work] runs in one of its own for each
-// worker. A carrier is used by all of them.
+// A Fleet belongs to the goroutine of its run, and so do its three values; one more goroutine
+// hands on what the carrier brings. [Work] runs in one of its own for each worker. A carrier is
+// used by all of them.
 package fleet

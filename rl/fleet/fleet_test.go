@@ -211,9 +211,9 @@ func TestAuditShare(t *testing.T) {
 	for i := range n {
 		var d Digest
 		binary.LittleEndian.PutUint32(d[:], uint32(i))
-		if a.audited(d) {
+		if a.trust.audited(d) {
 			of++
-			if b.audited(d) {
+			if b.trust.audited(d) {
 				both++
 			}
 		}
@@ -234,13 +234,15 @@ func TestCatch(t *testing.T) {
 	caught := 0
 	for trial := range uint64(1000) {
 		tr, rng := &trainer{}, rand.New(rand.NewPCG(trial, 0))
-		f := &Fleet{carrier: NewMemory(), trainer: tr.asTrainer(), opt: Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)}, version: -1,
-			policy: Policy{Refused: map[string]string{}, Known: map[string]class{"w": classSame}}, since: map[string]int{}, canaries: map[Digest]*job{}, tardy: map[string]int{}, tested: map[string]int{}, key: binary.LittleEndian.AppendUint64(nil, trial)}
+		f := New(NewMemory(), tr.asTrainer(), Options{Mode: Exact, Audit: 0.05, Slots: fixed(1)})
+		f.Close() // nothing is heard but what is received here
+		f.trust.key = binary.LittleEndian.AppendUint64(nil, trial)
+		f.trust.know("w", classSame)
 		if err := f.announce(t.Context(), requestsOf(0, 1)); err != nil {
 			t.Fatal(err)
 		}
 		for i := uint32(0); i < 600 && f.counts.Refused == 0; i++ {
-			table := f.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}}, 1)
+			table := f.ledger.cut([]rollout.Request{{Prompt: []int{1}, N: 1, Params: rollout.Params{MaxTokens: 1}, Key: random.Key{Step: int(trial), Stream: i}}}, 1)
 			j := table.jobs[0]
 			right, _ := tr.Sample(t.Context(), j.requests)
 			if rng.IntN(10) == 0 {
@@ -457,7 +459,7 @@ func TestSwallows(t *testing.T) {
 					return
 				}
 				if item, err := DecodeItem(data); err == nil && item.Prompts[0].Stream >= canaryStream {
-					drawn, _ := tr.Sample(ctx, f.canary.requests)
+					drawn, _ := tr.Sample(ctx, f.trust.canary.requests)
 					said = Result{item.ID(), drawn}.Encode()
 				}
 				_ = m.Deliver(ctx, "w", said)
@@ -478,15 +480,14 @@ func TestItemSizes(t *testing.T) {
 		{64, 16, 1, 256, 16}, {64, 16, 2, 256, 16}, {64, 16, 3, 256, 22}, {64, 16, 8, 256, 8},
 		{64, 16, 2, 0, 8}, {64, 16, 2, 16, 8}, {5, 4, 2, 20, 3}, {2, 1, 8, 0, 1}, {1, 1, 0, 256, 1}, {4096, 16, 2, 256, 512},
 	} {
-		f := New(NewMemory(), Trainer{AtOnce: c.atOnce}, Options{Slots: func() int { return c.slots }})
+		p := dispatcher{atOnce: c.atOnce, slots: func() int { return c.slots }}
 		requests := requestsOf(0, c.requests)
 		for i := range requests {
 			requests[i].N = c.n
 		}
-		if size := f.size(requests); size != c.size {
+		if size := p.size(requests); size != c.size {
 			t.Errorf("%+v: size %d", c, size)
 		}
-		f.Close()
 	}
 }
 

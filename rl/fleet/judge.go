@@ -69,7 +69,7 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 		return nil, err
 	}
 	for _, q := range p.all {
-		if _, refused := f.policy.Refused[q.by]; refused && !q.checked {
+		if f.trust.refuses(q.by) && !q.checked {
 			continue
 		}
 		for k, at := range q.places {
@@ -78,7 +78,7 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 			}
 		}
 		if !q.checked {
-			f.judged = append(f.judged, q)
+			f.ledger.judged = append(f.ledger.judged, q)
 		}
 	}
 	for at, v := range p.also {
@@ -93,21 +93,10 @@ func (f *Fleet) Judge(ctx context.Context, questions []verify.Question) ([]*veri
 // their canary: nobody can check these now. The workers are trusted with them.
 func (f *Fleet) forget() {
 	version := f.trainer.Version()
-	if f.version != version {
-		for _, j := range f.given {
-			if j.by != "" && !j.checked {
-				first(f.trusted, j.by, f.version)
-			}
-		}
-		f.given = nil
-		f.retire()
+	if f.ledger.version != version {
+		f.trust.retire(f.ledger.version)
 	}
-	f.judged = slices.DeleteFunc(f.judged, func(q *question) bool {
-		if q.version != version {
-			first(f.trusted, q.by, q.version)
-		}
-		return q.version != version
-	})
+	f.ledger.close(version, func(worker string, version int) { first(f.trust.trusted, worker, version) })
 }
 
 // convene makes items of consecutive questions of one engine that a worker has.
@@ -178,9 +167,9 @@ func sameEngine(a, b verify.Engine) bool {
 // trainer judges too, from the last item on, also what a worker has in its hands: so nobody
 // is waited for.
 func (f *Fleet) hearings(ctx context.Context, p *panel) error {
-	defer func() { f.carrier.Withdraw(slices.Collect(maps.Keys(p.byID))) }()
+	defer func() { f.dispatcher.carrier.Withdraw(slices.Collect(maps.Keys(p.byID))) }()
 	for _, q := range p.all {
-		if err := f.carrier.Offer(ctx, q.data); err != nil {
+		if err := f.dispatcher.carrier.Offer(ctx, q.data); err != nil {
 			return err
 		}
 		f.counts.Offered++
@@ -215,7 +204,7 @@ func (f *Fleet) hearings(ctx context.Context, p *panel) error {
 	}
 	for begin(); p.open > 0; {
 		select {
-		case d := <-f.arrived:
+		case d := <-f.dispatcher.arrived:
 			if err := f.hear(ctx, p, d); err != nil {
 				return err
 			}
@@ -262,14 +251,14 @@ func (p *panel) judgeOne(q *question, k int) *verify.Verdict {
 func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) error {
 	id, err := answered(d.Result)
 	q := p.byID[id]
-	if _, refused := f.policy.Refused[d.Worker]; err != nil || q == nil || refused {
-		_, err := f.receive(ctx, f.outstanding(), d)
+	if err != nil || q == nil || f.trust.refuses(d.Worker) {
+		_, err := f.receive(ctx, f.ledger.outstanding(), d)
 		return err
 	}
 	answer, err := q.item.Read(d.Result)
 	if err != nil {
 		f.counts.Dropped++
-		return f.refuse(ctx, f.outstanding(), Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
+		return f.refuse(ctx, f.ledger.outstanding(), Dispute{Worker: d.Worker, Why: fmt.Sprintf("its answer about verdicts is malformed: %v", err), Asked: q.data, Answer: d.Result})
 	}
 	if q.done != nil {
 		f.counts.Duplicates++
@@ -281,18 +270,10 @@ func (f *Fleet) hear(ctx context.Context, p *panel, d Delivery) error {
 	f.counts.Answered++
 	q.by, q.done = d.Worker, answer
 	p.open--
-	if f.audited(id) {
+	if f.trust.audited(id) {
 		return f.recheck(ctx, p, q, said{d.Worker, answer, d.Result})
 	}
 	return nil
-}
-
-// outstanding are the items that Begin handed out, whose results may come meanwhile.
-func (f *Fleet) outstanding() *table {
-	if f.begun != nil {
-		return f.begun
-	}
-	return &table{}
 }
 
 // said is what a worker answered to a question.
@@ -315,15 +296,11 @@ func (f *Fleet) recheck(ctx context.Context, p *panel, q *question, all ...said)
 		}
 		id := digestOf(q.data)
 		why := fmt.Sprintf("item %v, completion %d: its verdict is %s with score %v, and here it is %s with %v", id, k+1, s.verdicts[k].Verdict, s.verdicts[k].Score, q.done[k].Verdict, q.done[k].Score)
-		if f.unlike[s.worker] == nil {
-			f.unlike[s.worker] = map[Digest]bool{}
-		}
-		f.unlike[s.worker][id] = true
-		if n := len(f.unlike[s.worker]); n < unlikeMost {
+		if n := f.trust.judgedOtherwise(s.worker, id); n < unlikeMost {
 			f.note("worker %s judges otherwise than this machine, whose verdict is used (%d of the %d items for which it would be refused): %s", s.worker, n, unlikeMost, why)
 			continue
 		}
-		if err := f.refuse(ctx, f.outstanding(), Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done), Why: why}); err != nil {
+		if err := f.refuse(ctx, f.ledger.outstanding(), Dispute{Worker: s.worker, Asked: q.data, Answer: s.answer, Right: q.item.Answer(q.done), Why: why}); err != nil {
 			return err
 		}
 	}
@@ -347,7 +324,7 @@ func (p *panel) again(ctx context.Context, q *question, k int) bool {
 // judgeAgain checks the verdicts of a worker in earlier calls by the weights of now. What
 // this machine cannot settle is not relied on.
 func (f *Fleet) judgeAgain(ctx context.Context, worker, why string) error {
-	for _, q := range f.judged {
+	for _, q := range f.ledger.judged {
 		if q.by != worker || q.checked {
 			continue
 		}

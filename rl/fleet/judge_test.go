@@ -250,7 +250,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestJudgeLooksBack: a worker that is found to lie makes the run go back behind what it
+// TestJudgeLooksBack: a worker that is found to lie makes the run go back to before what it
 // judged before and nobody checked.
 func TestJudgeLooksBack(t *testing.T) {
 	type step struct {
@@ -287,7 +287,7 @@ func TestJudgeLooksBack(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: step %d: %v", name, i-1, err)
 				}
-				tr.version, lies, f.opt.Audit = s.version, s.lies, s.audit
+				tr.version, lies, f.trust.share = s.version, s.lies, s.audit
 				_, err = f.Judge(t.Context(), questionsOf(i, 20))
 				if s.audit == 0 && (trusted["w"] != s.version || f.Counts().Verdicts == 0) {
 					t.Errorf("%s: step %d: trusted %v, %+v", name, i, trusted, f.Counts())
@@ -349,17 +349,17 @@ func TestLateCanary(t *testing.T) {
 		if _, err := f.Sample(t.Context(), requests); err != nil {
 			t.Fatal(err)
 		}
-		drawn, err := tr.Sample(t.Context(), f.canary.requests)
+		drawn, err := tr.Sample(t.Context(), f.trust.canary.requests)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := Result{f.canary.item.ID(), drawn}.Encode()
+		answer := Result{f.trust.canary.item.ID(), drawn}.Encode()
 		tr.version = 1
 		go verifies(func(i verdict.Item, right []byte) ([]byte, error) {
 			return right, m.Deliver(t.Context(), "late", answer)
 		})(t.Context(), m, "w")
 		if _, err := f.Judge(t.Context(), questionsOf(1, 60)); err != nil || f.Counts().Refused > 0 {
-			t.Errorf("%v, %+v, %v", err, f.Counts(), f.policy.Refused)
+			t.Errorf("%v, %+v, %v", err, f.Counts(), f.trust.refused)
 		}
 	})
 }
@@ -412,8 +412,8 @@ func TestDrift(t *testing.T) {
 			if (c.since >= 0) != errors.As(err, &late) || late != nil && (late.Since != c.since || !strings.Contains(err.Error(), "other bits than at its last canary")) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if f.policy.Known["w"] != classNear {
-				t.Errorf("%s: the class is %q", name, f.policy.Known["w"])
+			if f.trust.known["w"] != classNear {
+				t.Errorf("%s: the class is %q", name, f.trust.known["w"])
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func (f *Fleet) Pick(ctx context.Context, requests []rollout.Request, first, cou
 	if err := f.announce(ctx, requests); err != nil {
 		return nil, err
 	}
-	p := &pick{table: f.loose, at: map[random.Key]int{}, first: first, count: count}
+	p := &pick{table: f.ledger.loose, at: map[random.Key]int{}, first: first, count: count}
 	for i, r := range requests {
 		p.at[r.Key] = i
 	}
@@ -57,7 +57,7 @@ func (f *Fleet) Pick(ctx context.Context, requests []rollout.Request, first, cou
 		return nil, err
 	}
 	for _, j := range slices.Clone(p.jobs) {
-		if f.opt.Mode == Exact && j.done == nil && j.offered && j.version == f.version && f.audited(digestOf(j.data)) {
+		if f.opt.Mode == Exact && j.done == nil && j.offered && j.version == f.ledger.version && f.trust.audited(digestOf(j.data)) {
 			f.counts.Audited++
 			if err := f.computeHere(ctx, p.table, j); err != nil {
 				return nil, err
@@ -123,12 +123,12 @@ func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) er
 	held, next := 0, &table{}
 	for at, r := range requests {
 		j := newest[r.Key]
-		if out[at] != nil || j != nil && j.version == f.version && j.offered {
+		if out[at] != nil || j != nil && j.version == f.ledger.version && j.offered {
 			continue
 		}
-		hold := f.opt.Mode == Exact && j != nil && j.offered && at >= p.first && held < min(spare, f.opt.Slots())
-		if j == nil || j.version != f.version {
-			one := f.cut([]rollout.Request{r}, 1)
+		hold := f.opt.Mode == Exact && j != nil && j.offered && at >= p.first && held < min(spare, f.dispatcher.slots())
+		if j == nil || j.version != f.ledger.version {
+			one := f.ledger.cut([]rollout.Request{r}, 1)
 			j = one.jobs[0]
 			p.jobs = append(p.jobs, j)
 			maps.Copy(p.byID, one.byID)
@@ -145,10 +145,10 @@ func (f *Fleet) ask(ctx context.Context, p *pick, requests []rollout.Request) er
 // await hears workers until there is enough, and then what else has come.
 func (f *Fleet) await(ctx context.Context, p *pick) error {
 	heard, alone := false, false
-	defer f.remind()
+	defer f.dispatcher.remind()
 	for round := 0; ; {
 		_, rest := p.answers()
-		if rest <= 0 || f.opt.Slots() <= max(f.deaf, len(f.policy.Refused)) {
+		if rest <= 0 || f.dispatcher.nobody(len(f.trust.refused)) {
 			round = hedges // nobody is waited for
 		}
 		d, ok, err := f.nextOf(ctx, round)
@@ -161,14 +161,14 @@ func (f *Fleet) await(ctx context.Context, p *pick) error {
 				return err
 			}
 			if took {
-				heard, round, f.deaf = true, 0, 0
+				heard, round, f.dispatcher.deaf = true, 0, 0
 			}
 			continue
 		}
 		switch {
 		case rest <= 0:
 			if alone && !heard {
-				f.deaf = f.opt.Slots()
+				f.dispatcher.deaf = f.dispatcher.slots()
 			}
 			return nil
 		case round < hedges:
@@ -188,11 +188,10 @@ func (f *Fleet) await(ctx context.Context, p *pick) error {
 
 // nextOf is next, after what came while the run waited for something else.
 func (f *Fleet) nextOf(ctx context.Context, round int) (d Delivery, ok bool, err error) {
-	if len(f.backlog) > 0 {
-		d, f.backlog = f.backlog[0], f.backlog[1:]
+	if d, ok := f.ledger.putAside(); ok {
 		return d, true, nil
 	}
-	return f.next(ctx, round)
+	return f.dispatcher.next(ctx, round)
 }
 
 // last is the item that the trainer draws: of the oldest groups that are enough the last one,
@@ -230,7 +229,7 @@ func (f *Fleet) computeHere(ctx context.Context, t *table, j *job) error {
 // open, for answers of workers that come later.
 func (f *Fleet) hand(p *pick) ([][]rollout.Segment, error) {
 	out, _ := p.answers()
-	oldest := f.version + 1
+	oldest := f.ledger.version + 1
 	var closed []Digest
 	p.drop(func(j *job) bool {
 		at, wanted := p.at[j.requests[0].Key]
@@ -244,13 +243,13 @@ func (f *Fleet) hand(p *pick) ([][]rollout.Segment, error) {
 		case j.by == "":
 			return false
 		}
-		if j.version == f.version {
-			f.given = append(f.given, j)
+		if j.version == f.ledger.version {
+			f.ledger.given = append(f.ledger.given, j)
 		}
 		closed = append(closed, digestOf(j.data))
 		return true
 	})
 	p.drop(func(j *job) bool { return j.done != nil && j.version < oldest })
-	f.carrier.Withdraw(closed)
+	f.dispatcher.carrier.Withdraw(closed)
 	return out, f.remember()
 }

@@ -179,7 +179,7 @@ func TestPickHolds(t *testing.T) {
 		f := New(NewMemory(), tr.asTrainer(), Options{Mode: c.mode, Slots: fixed(3)})
 		defer f.Close()
 		requests := requestsOf(0, 6)
-		p := &pick{table: f.loose, at: map[random.Key]int{}, first: c.first, count: c.count}
+		p := &pick{table: f.ledger.loose, at: map[random.Key]int{}, first: c.first, count: c.count}
 		for i, r := range requests {
 			p.at[r.Key] = i
 		}
@@ -188,7 +188,7 @@ func TestPickHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, j := range p.jobs {
-				if j.version == f.version && !j.offered {
+				if j.version == f.ledger.version && !j.offered {
 					held++
 				}
 			}
@@ -242,7 +242,7 @@ func slowLiar(ctx context.Context, c carrier, name string) error {
 }
 
 // TestPickLate: a worker that answers so late that its weights are gone is checked all the same,
-// and the run goes back behind all that it has used of it.
+// and the run goes back to before all that it has used of it.
 func TestPickLate(t *testing.T) {
 	p := pickOf(t, Options{Mode: Exact, Audit: 1}, 6, 40, paced(time.Second), slowLiar)
 	if p.err != nil || p.counts.Refused != 1 || p.lies != nil {
@@ -269,11 +269,11 @@ func TestBacklog(t *testing.T) {
 	tr := &trainer{}
 	f := New(NewMemory(), tr.asTrainer(), Options{Mode: Exact, Slots: fixed(2)})
 	defer f.Close()
-	f.loose = f.cut(requestsOf(0, 2), 1)
-	now := f.cut(requestsOf(1, 1), 1)
+	f.ledger.loose = f.ledger.cut(requestsOf(0, 2), 1)
+	now := f.ledger.cut(requestsOf(1, 1), 1)
 	for range 100 {
 		for _, worker := range []string{"a", "b"} {
-			for _, j := range f.loose.jobs {
+			for _, j := range f.ledger.loose.jobs {
 				drawn, _ := tr.Sample(t.Context(), j.requests)
 				if took, err := f.receive(t.Context(), now, Delivery{Worker: worker, Result: Result{j.item.ID(), drawn}.Encode()}); took || err != nil {
 					t.Fatal(took, err)
@@ -281,7 +281,7 @@ func TestBacklog(t *testing.T) {
 			}
 		}
 	}
-	if len(f.backlog) != 4 || f.counts.Dropped != 4*99 {
-		t.Errorf("%d results are kept, %d dropped", len(f.backlog), f.counts.Dropped)
+	if len(f.ledger.backlog) != 4 || f.counts.Dropped != 4*99 {
+		t.Errorf("%d results are kept, %d dropped", len(f.ledger.backlog), f.counts.Dropped)
 	}
 }

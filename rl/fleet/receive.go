@@ -3,19 +3,18 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"maps"
 )
 
 // receive judges a result. took says that it closed an item, or told a worker's class: once by
 // each canary, as who repeats that holds up what is open.
 func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, err error) {
-	if _, refused := f.policy.Refused[d.Worker]; refused {
+	if f.trust.refuses(d.Worker) {
 		f.counts.Dropped++
 		return false, nil
 	}
 	id, err := answered(d.Result)
 	j := t.byID[id]
-	c, canary := f.canaries[id]
+	c, canary := f.trust.canaries[id]
 	if canary {
 		j = c
 	}
@@ -23,9 +22,7 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		switch {
 		case canary:
 			return false, f.missed(ctx, d)
-		case f.loose.byID[id] != nil:
-			f.keep(id, d)
-		default:
+		case f.ledger.loose.byID[id] == nil || !f.ledger.keep(id, d):
 			f.counts.Dropped++
 		}
 		return false, nil
@@ -42,12 +39,10 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return false, f.offer(ctx, t)
 	}
 	if canary {
-		last, before := f.tested[d.Worker]
-		took = !before || last < j.version
-		f.tested[d.Worker] = max(last, j.version)
+		took = f.trust.answered(d.Worker, j.version)
 		return took, f.classify(ctx, t, j, d, r)
 	}
-	if j.done == nil && j.version != f.version && f.drafts(d) { // nobody can check it any more
+	if j.done == nil && j.version != f.ledger.version && f.trust.drafts(d) { // nobody can check it any more
 		f.counts.Dropped++
 		return false, nil
 	}
@@ -56,31 +51,17 @@ func (f *Fleet) receive(ctx context.Context, t *table, d Delivery) (took bool, e
 		return false, f.duplicate(ctx, t, j, d, r)
 	}
 	f.counts.Answered++
-	if f.drafts(d) {
+	if f.trust.drafts(d) {
 		return true, f.draft(ctx, t, j, d.Worker, r)
 	}
 	f.drawn(j, r)
 	t.settle(j, r.Completions, d.Worker, false)
-	late := j.version != f.version // and not one that is checked: those are drawn here in time
-	if late {
-		first(f.trusted, d.Worker, j.version)
-	}
-	if late || !f.audited(r.Item) {
-		first(f.since, d.Worker, j.version)
+	late := j.version != f.ledger.version // and not one that is checked: those are drawn here in time
+	if late || !f.trust.audited(r.Item) {
+		f.trust.rely(d.Worker, j.version, late)
 		return true, nil
 	}
 	return true, f.check(ctx, t, j)
-}
-
-// keep puts a result aside for the next Pick, but no second one of a worker.
-func (f *Fleet) keep(id Digest, d Delivery) {
-	for _, b := range f.backlog {
-		if had, _ := answered(b.Result); had == id && b.Worker == d.Worker { // of those that are kept it is known
-			f.counts.Dropped++
-			return
-		}
-	}
-	f.backlog = append(f.backlog, d)
 }
 
 // drawn adds to the completions of a result what is not sent.
@@ -90,11 +71,6 @@ func (f *Fleet) drawn(j *job, r Result) {
 			group[i].Drawn = j.requests[k].Drawn(f.trainer.Role, j.version, i)
 		}
 	}
-}
-
-// drafts says whether the tokens of a result are drafts.
-func (f *Fleet) drafts(d Delivery) bool {
-	return f.opt.Mode == Draft || !d.Tested || f.policy.Known[d.Worker] != classSame
 }
 
 // draft takes a result's ids as drafts of what the trainer draws.
@@ -142,7 +118,7 @@ func (f *Fleet) check(ctx context.Context, t *table, j *job) error {
 // duplicate compares a second result of an item with the first: equal inputs give equal
 // bytes, so one that differs proves that one of the two workers is wrong.
 func (f *Fleet) duplicate(ctx context.Context, t *table, j *job, d Delivery, r Result) error {
-	if f.drafts(d) || sameAll(j.done, r.Completions) || j.version != f.version && !j.checked {
+	if f.trust.drafts(d) || sameAll(j.done, r.Completions) || j.version != f.ledger.version && !j.checked {
 		return nil
 	}
 	if !j.checked {
@@ -157,10 +133,4 @@ func (f *Fleet) note(format string, args ...any) {
 	if f.opt.Note != nil {
 		f.opt.Note(fmt.Sprintf(format, args...))
 	}
-}
-
-// clone is a policy that its receivers may keep.
-func (p Policy) clone() Policy {
-	p.Refused, p.Known = maps.Clone(p.Refused), maps.Clone(p.Known) // the others are never changed
-	return p
 }
