@@ -120,11 +120,8 @@ func TestFaults(t *testing.T) {
 					s.step(t)
 				}
 			}
-			for n := 0; items.Load() < 4; n++ {
-				if n > 50 {
-					t.Fatalf("the worker got %d items", items.Load())
-				}
-				s.step(t)
+			if !settles(func() bool { return items.Load() >= 4 }, func() { s.step(t) }) {
+				t.Fatalf("the worker got %d items", items.Load())
 			}
 			if c.ends == nil {
 				s.joins(t, 1)
@@ -134,12 +131,8 @@ func TestFaults(t *testing.T) {
 			c.ends(p)
 			s.joins(t, 2)
 			before := items.Load()
-			for n := 0; items.Load() == before; n++ {
-				if n > 100 {
-					t.Fatal("the worker did not come back")
-				}
-				s.step(t)
-				time.Sleep(50 * time.Millisecond)
+			if !settles(func() bool { return items.Load() > before }, func() { s.step(t) }) {
+				t.Fatal("the worker did not come back")
 			}
 			if n := s.fleet.Counts(); n.Refused > 0 {
 				t.Errorf("%+v", n)
