@@ -78,7 +78,7 @@ var layers = []layer{
 	{folder: "rl/compare", imports: "rl/algo/stats internal/lines rl/metrics rl/record"},
 	{folder: "internal/web", imports: "internal/hint"},
 	{folder: "rl/serve", imports: "gpu internal/hint model model/grammar model/text model/text/template rl/chat internal/lines internal/web", tests: "gpu/gputest gpu/refdev internal/fixtures rl/cast rl/infer internal/random rl/rollout"},
-	{folder: "rl/page", imports: "internal/files internal/hint rl/compare internal/lines rl/metrics rl/recipe", tests: "internal/browser internal/web"},
+	{folder: "rl/page", imports: "internal/files internal/hint rl/compare internal/lines rl/metrics rl/recipe rl/record", tests: "internal/browser internal/web"},
 	{folder: "internal/browser"},
 	{folder: "internal/browser/inside", imports: "internal/browser"},
 	{folder: "web", imports: "gpu gpu/refdev gpu/webgpu internal/hint model rl/cast rl/doctor rl/infer internal/lines rl/page rl/recipe rl/recipe/presets rl/resolve rl/run rl/store web/internal/advice", tests: "internal/browser internal/web"},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // Ask answers what a browser asks with GET, where there is no connection: the program of
@@ -124,8 +125,8 @@ func (r *Runs) of(ctx context.Context, o *run, name string, q url.Values) (any, 
 	case "steps.json":
 		from, _ := strconv.Atoi(q.Get("from")) // 0 where it is none
 		file := q.Get("file")
-		if file != "tokens.jsonl" {
-			file = "completions.jsonl"
+		if file != record.TokensFile {
+			file = record.CompletionsFile
 		}
 		return o.stepsFrom(file, from)
 	case "search.json":

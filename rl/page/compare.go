@@ -17,6 +17,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // seedLine is where a resolved recipe has its seed: it is the one key in which runs of a
@@ -125,7 +126,7 @@ func (r *Runs) filesOf(a *run) string {
 		if o.group != a.group {
 			continue
 		}
-		for _, name := range []string{"metrics.jsonl", "heldout.jsonl", "evaluations.jsonl", "receipt.json"} {
+		for _, name := range []string{record.MetricsFile, record.HeldOutFile, record.EvaluationsFile, "receipt.json"} {
 			if info, err := os.Stat(filepath.Join(o.dir, name)); err == nil {
 				fmt.Fprintf(&b, "%s %s %d %d\n", o.dir, name, info.Size(), info.ModTime().UnixNano())
 			}

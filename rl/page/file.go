@@ -4,13 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/rl/compare"
 	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // Room is how many bytes of completions and tokens a page that is one file has where
@@ -88,19 +91,45 @@ func (o *run) text(name string, limit int) (string, error) {
 	if _, there := o.describe().Files[name]; !there {
 		return "", nil
 	}
-	if name == "completions.jsonl" || name == "tokens.jsonl" {
+	if name == record.CompletionsFile || name == record.TokensFile {
 		return o.sample(name, limit)
 	}
-	f, _, err := o.open(name)
+	f, info, err := o.open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	return string(data), err
+	var b strings.Builder
+	if filepath.Ext(name) == ".jsonl" {
+		err = wholeLines(&b, name, f, info.Size())
+	} else {
+		_, err = io.Copy(&b, f)
+	}
+	return b.String(), err
 }
 
-// sample is the lines of some steps of a log, evenly over the run, the last among them.
+// wholeLines copies those of a log. One that is too long is left out: what says so stands in its
+// place, as a line that the page counts among those that cannot be read.
+func wholeLines(out *strings.Builder, name string, in io.ReaderAt, size int64) error {
+	r := record.Reader{Name: name}
+	for {
+		err := r.Pieces(in, size, func(piece []byte) error {
+			out.Write(piece)
+			return nil
+		})
+		var long *record.TooLong
+		if !errors.As(err, &long) {
+			return err
+		}
+		if ended, err := r.Skip(in, size); err != nil || !ended {
+			return err
+		}
+		fmt.Fprintln(out, long)
+	}
+}
+
+// sample is the lines of some steps of a log, evenly over the run, the last among them, and what
+// says which lines of the whole log are too long.
 func (o *run) sample(name string, limit int) (string, error) {
 	steps, err := o.stepsFrom(name, 0)
 	if err != nil || len(steps) == 0 {
@@ -111,8 +140,10 @@ func (o *run) sample(name string, limit int) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	last := steps[len(steps)-1]
-	total := int(last.Offset + last.Bytes)
+	total := 0
+	for _, s := range steps {
+		total += int(s.Bytes)
+	}
 	every := max(1, (total+limit-1)/max(1, limit))
 	var chosen []Step // the last first
 	for i, room := len(steps)-1, limit; i >= 0 && int(steps[i].Bytes) <= room; i -= every {
@@ -122,6 +153,11 @@ func (o *run) sample(name string, limit int) (string, error) {
 	for _, s := range slices.Backward(chosen) {
 		if _, err := io.Copy(&b, io.NewSectionReader(f, s.Offset, s.Bytes)); err != nil {
 			return "", err
+		}
+	}
+	for _, s := range steps {
+		for _, n := range s.Skipped {
+			fmt.Fprintln(&b, &record.TooLong{Name: name, Line: n})
 		}
 	}
 	return b.String(), nil

@@ -7,115 +7,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"regexp"
 	"regexp/syntax"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
+
+	"github.com/rlzero/rlzero/rl/record"
 )
 
-// verdicts in the order in which a step counts them.
-var verdicts = []string{"right", "wrong", "graded", "not_scored"}
-
 // Step is what the index knows of a step: where its lines stand in the file.
-type Step struct {
-	Step   int    `json:"step"` // counted through all stages
-	Stage  string `json:"stage"`
-	Offset int64  `json:"offset"` // bytes
-	Bytes  int64  `json:"bytes"`
-	Counts [4]int `json:"counts"` // completions by verdict: right, wrong, graded, not scored
-}
+type Step = record.Step
 
-// index of the whole lines of completions.jsonl, or of tokens.jsonl, which has no
-// verdicts. It grows with the file, and begins
-// again where the file has become shorter.
+// index of completions.jsonl or of tokens.jsonl, for several goroutines.
 type index struct {
-	mu    sync.Mutex
-	steps []Step
-	end   int64 // bytes that are indexed
-}
-
-// chunk is how much of a file is read at a time.
-const chunk = 4 << 20
-
-// update indexes what is new.
-func (x *index) update(f *os.File, size int64) error {
-	if size < x.end {
-		x.steps, x.end = nil, 0
-	}
-	buf := make([]byte, 0, chunk)
-	for x.end+int64(len(buf)) < size {
-		if len(buf) == cap(buf) { // a line that is longer
-			buf = append(buf, make([]byte, cap(buf))...)[:len(buf)]
-		}
-		n, err := f.ReadAt(buf[len(buf):cap(buf)], x.end+int64(len(buf)))
-		buf = buf[:len(buf)+n]
-		whole := bytes.LastIndexByte(buf, '\n') + 1
-		x.add(buf[:whole])
-		buf = append(buf[:0], buf[whole:]...)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// add indexes whole lines.
-func (x *index) add(data []byte) {
-	for len(data) > 0 {
-		n := bytes.IndexByte(data, '\n') + 1
-		line := data[:n]
-		if step, stage, ok := head(line); ok {
-			if k := len(x.steps); k == 0 || x.steps[k-1].Step != step || x.steps[k-1].Stage != stage {
-				x.steps = append(x.steps, Step{Step: step, Stage: stage, Offset: x.end})
-			}
-			s := &x.steps[len(x.steps)-1]
-			s.Bytes = x.end + int64(n) - s.Offset
-			if v := verdictOf(line); v >= 0 {
-				s.Counts[v]++
-			}
-		}
-		x.end += int64(n)
-		data = data[n:]
-	}
-}
-
-// head reads how a line begins: {"step":7,"stage":"rl",
-func head(line []byte) (step int, stage string, ok bool) {
-	rest, ok := bytes.CutPrefix(line, []byte(`{"step":`))
-	digits, rest, ok2 := bytes.Cut(rest, []byte(`,"stage":`))
-	step, err := strconv.Atoi(string(digits))
-	if !ok || !ok2 || err != nil {
-		return 0, "", false
-	}
-	end := bytes.Index(rest, []byte(`",`))
-	if end < 0 || json.Unmarshal(rest[:end+1], &stage) != nil {
-		return 0, "", false
-	}
-	return step, stage, true
-}
-
-// verdictOf finds the verdict of a line without parsing it: inside a text, JSON has no
-// quotation mark without a backslash before it. -1: none of the verdicts.
-func verdictOf(line []byte) int {
-	const key = `,"verdict":"`
-	i := bytes.Index(line, []byte(key))
-	if i < 0 {
-		return -1
-	}
-	for v, name := range verdicts {
-		if rest, ok := bytes.CutPrefix(line[i+len(key):], []byte(name)); ok && len(rest) > 0 && rest[0] == '"' {
-			return v
-		}
-	}
-	return -1
+	mu sync.Mutex
+	record.Index
 }
 
 // stepsFrom brings the index of completions.jsonl or tokens.jsonl up to date and returns
@@ -123,7 +32,7 @@ func verdictOf(line []byte) int {
 // is not there has none.
 func (o *run) stepsFrom(file string, from int) ([]Step, error) {
 	x := &o.completions
-	if file == "tokens.jsonl" {
+	if file == record.TokensFile {
 		x = &o.tokens
 	}
 	f, info, err := o.open(file)
@@ -136,10 +45,11 @@ func (o *run) stepsFrom(file string, from int) ([]Step, error) {
 	defer f.Close()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := x.update(f, info.Size()); err != nil {
+	if err := x.Update(f, info.Size()); err != nil {
 		return nil, err
 	}
-	return append([]Step{}, x.steps[min(max(from, 0), len(x.steps)):]...), nil
+	steps := x.Steps()
+	return append([]Step{}, steps[min(max(from, 0), len(steps)):]...), nil
 }
 
 // Query asks for completions.
@@ -164,20 +74,21 @@ func (o *run) search(ctx context.Context, q Query) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	steps, err := o.stepsFrom("completions.jsonl", 0)
+	steps, err := o.stepsFrom(record.CompletionsFile, 0)
 	if err != nil {
 		return Found{}, err
 	}
 	steps = slices.DeleteFunc(steps, func(s Step) bool {
 		return s.Step < q.First || q.Last > 0 && s.Step > q.Last || match.verdict >= 0 && s.Counts[match.verdict] == 0
 	})
-	f, _, err := o.open("completions.jsonl")
+	f, _, err := o.open(record.CompletionsFile)
 	if err != nil {
 		return Found{}, err
 	}
 	defer f.Close()
 	if match.re != nil && len(steps) > 0 {
-		sample := make([]byte, min(steps[0].Bytes, chunk))
+		const some = 4 << 20 // bytes
+		sample := make([]byte, min(steps[0].Bytes, some))
 		if _, err := f.ReadAt(sample, steps[0].Offset); err != nil {
 			return Found{}, err
 		}
@@ -230,39 +141,39 @@ func (m *matcher) finder() func(text []byte) bool {
 // inSteps finds lines of steps, and returns the first of them.
 func (m *matcher) inSteps(ctx context.Context, f *os.File, steps []Step, limit int) (Found, error) {
 	var found Found
-	var buf []byte
+	var in record.Reader
 	find := m.finder()
 	for _, s := range steps {
 		if len(m.text) == 0 && m.re == nil && len(found.Lines) >= limit { // the index has the rest
 			found.Count += counted(s, m.verdict)
 			continue
 		}
-		if int64(cap(buf)) < s.Bytes {
-			buf = make([]byte, s.Bytes)
-		}
-		buf = buf[:s.Bytes]
-		if _, err := f.ReadAt(buf, s.Offset); err != nil {
-			return found, err
-		}
-		for data := buf; len(data) > 0; {
-			if err := ctx.Err(); err != nil { // looked at here, as an expression can take long on one line
-				return found, err
-			}
-			at := bytes.Index(data, m.text)
-			if at < 0 {
-				break
-			}
-			from, to := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
-			if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
-				to = at + end + 1
-			}
-			if line := data[from:to]; m.holds(line, find) {
-				found.Count++
-				if len(found.Lines) < limit {
-					found.Lines = append(found.Lines, bytes.Clone(bytes.TrimSpace(line)))
+		in.At = s.Offset
+		err := in.Pieces(f, s.Offset+s.Bytes, func(data []byte) error {
+			for len(data) > 0 {
+				if err := ctx.Err(); err != nil { // looked at here, as an expression can take long on one line
+					return err
 				}
+				at := bytes.Index(data, m.text)
+				if at < 0 {
+					break
+				}
+				from, to := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
+				if end := bytes.IndexByte(data[at:], '\n'); end >= 0 {
+					to = at + end + 1
+				}
+				if line := data[from:to]; m.holds(line, find) {
+					found.Count++
+					if len(found.Lines) < limit {
+						found.Lines = append(found.Lines, bytes.Clone(bytes.TrimSpace(line)))
+					}
+				}
+				data = data[to:]
 			}
-			data = data[to:]
+			return nil
+		})
+		if err != nil {
+			return found, err
 		}
 	}
 	return found, nil
@@ -272,17 +183,13 @@ func (m *matcher) inSteps(ctx context.Context, f *os.File, steps []Step, limit i
 // completion.
 func (m *matcher) holds(line []byte, find func([]byte) bool) bool {
 	switch {
-	case m.verdict >= 0 && verdictOf(line) != m.verdict:
+	case m.verdict >= 0 && record.VerdictOf(line) != m.verdict:
 		return false
 	case m.re == nil && len(m.text) == 0:
 		return true
 	}
-	prompt, rest := stringAfter(line, `,"prompt":"`)
-	if find(prompt) {
-		return true
-	}
-	completion, _ := stringAfter(rest, `,"completion":"`)
-	return find(completion)
+	prompt, completion := record.TextsOf(line)
+	return find(prompt) || find(completion)
 }
 
 func counted(s Step, verdict int) int {
@@ -298,7 +205,7 @@ func counted(s Step, verdict int) int {
 
 // matcher reads the query.
 func (q Query) matcher() (*matcher, error) {
-	m := &matcher{verdict: slices.Index(verdicts, q.Verdict)}
+	m := &matcher{verdict: slices.Index(record.Verdicts, q.Verdict)}
 	if q.Text == "" {
 		return m, nil
 	}
@@ -351,20 +258,4 @@ func rarest(texts []string, sample []byte) []byte {
 	return []byte(slices.MinFunc(texts, func(a, b string) int {
 		return cmp.Compare(bytes.Count(sample, []byte(a)), bytes.Count(sample, []byte(b)))
 	}))
-}
-
-// stringAfter is the string that begins with a key, without its quotation marks, and what
-// comes after it. A quotation mark in a string has an odd number of backslashes before it.
-func stringAfter(line []byte, key string) (text, rest []byte) {
-	_, line, _ = bytes.Cut(line, []byte(key))
-	for end := 0; ; end++ {
-		next := bytes.IndexByte(line[end:], '"')
-		if next < 0 {
-			return line, nil
-		}
-		end += next
-		if escapes := end - len(bytes.TrimRight(line[:end], `\`)); escapes%2 == 0 {
-			return line[:end], line[end:]
-		}
-	}
 }

@@ -123,7 +123,7 @@ func TestFiles(t *testing.T) {
 func TestIndex(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	write(t, dir, "recipe.toml", "")
-	text := line(1, 0, 0, "a", "1", "right") + line(1, 0, 1, "a", "2", "wrong") + line(2, 0, 0, "b", strings.Repeat("long ", chunk/4), "wrong") + line(3, 0, 0, "c", "3", "not_scored")
+	text := line(1, 0, 0, "a", "1", "right") + line(1, 0, 1, "a", "2", "wrong") + line(2, 0, 0, "b", strings.Repeat("long ", 1<<20), "wrong") + line(3, 0, 0, "c", "3", "not_scored")
 	runs, err := Open(dir)
 	must(t, err)
 	o := runs.list[0]

@@ -14,10 +14,11 @@ import (
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // Files are the files of a run that the page may read.
-var Files = []string{"recipe.toml", "metrics.jsonl", "timing.jsonl", "completions.jsonl", "evaluations.jsonl", "tokens.jsonl", "alerts.jsonl", "receipt.json"}
+var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.AlertsFile, "receipt.json"}
 
 // Runs are the runs that are shown.
 type Runs struct {

@@ -79,7 +79,7 @@ func Lines[L any](l *Log, step, group int, do func(n int, line L) error) error {
 			return do(n, line)
 		})
 		if err == nil && len(s.Skipped) > 0 {
-			err = &TooLong{Name: l.name, Line: s.Skipped[0], most: MaxBytes}
+			err = &TooLong{Name: l.name, Line: s.Skipped[0]}
 		}
 		if err != nil {
 			return refused(err)

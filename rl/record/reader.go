@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +31,13 @@ type Reader struct {
 type TooLong struct {
 	Name string // of the file
 	Line int    // from 1
-	Head []byte // how the line begins
+	Head []byte // how the line begins, where a Reader found it: for as long as a piece
 
-	most int
+	most int // 0: MaxBytes
 }
 
 func (e *TooLong) Error() string {
-	return fmt.Sprintf("%s: line %d has more than %d bytes; accepted: at most that many", e.Name, e.Line, e.most)
+	return fmt.Sprintf("%s: line %d has more than %d bytes; accepted: at most that many", e.Name, e.Line, cmp.Or(e.most, MaxBytes))
 }
 
 // Pieces calls do with the whole lines up to a byte of the file, as many at a time as a piece
@@ -64,7 +65,7 @@ func (r *Reader) Pieces(in io.ReaderAt, to int64, do func(lines []byte) error) e
 		buf = buf[:from+n]
 		if whole := bytes.LastIndexByte(buf[from:], '\n') + 1; whole > 0 {
 			whole += from
-			if bytes.IndexByte(buf[from:], '\n')+from+1 > most {
+			if len(buf) > most && bytes.IndexByte(buf[from:], '\n')+from+1 > most {
 				return &TooLong{r.Name, r.Line + 1, buf, most}
 			}
 			if err := do(buf[:whole]); err != nil {

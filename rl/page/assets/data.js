@@ -30,6 +30,10 @@ R.source = {
 
 const decoder = new TextDecoder();
 
+// The most bytes of a log that are read at once, and the length of its longest line: package record
+// has the same bound.
+const LINE_MOST = 64 * 1024 * 1024;
+
 // Run is a run in the browser: what has been read of it so far.
 R.Run = class {
   constructor(d) {
@@ -82,10 +86,16 @@ R.Run = class {
     let from = this.read[file] || 0;
     if (size == null || size === from) return;
     if (size < from) { clear(); from = this.bad[file] = 0; }
-    const data = await R.source.bytes(this.id, file, from, null);
-    const whole = data.lastIndexOf(10) + 1;
-    eachLine(decoder.decode(data.subarray(0, whole)), add, bad);
-    this.read[file] = from + whole;
+    for (let at = from; at < size; ) {
+      const data = await R.source.bytes(this.id, file, at, Math.min(size, at + LINE_MOST));
+      if (!data.length) break;
+      const first = data.indexOf(10) + 1, whole = data.lastIndexOf(10) + 1;
+      if (!first) { at += data.length; continue; } // a part of a line that is too long, or that is being written
+      if (at > from) bad();
+      eachLine(decoder.decode(data.subarray(at > from ? first : 0, whole)), add, bad);
+      at = from = at + whole;
+    }
+    this.read[file] = from;
   }
 
   // series is a metric over the steps: {x: step, y: value, stage: index}.
@@ -164,12 +174,13 @@ R.Run = class {
     if (R.inline) {
       if (!this.index[file]) {
         const by = new Map();
+        this.bad[file] = 0;
         eachLine(R.inline.files[this.id][file] || "", (o) => {
           if (!by.has(o.step)) by.set(o.step, { step: o.step, stage: o.stage, counts: [0, 0, 0, 0], lines: [] });
           const s = by.get(o.step), v = ["right", "wrong", "graded", "not_scored"].indexOf(o.verdict);
           s.lines.push(o);
           if (v >= 0) s.counts[v]++;
-        });
+        }, () => { this.bad[file]++; });
         this.index[file] = [...by.values()];
       }
       return this.index[file];
@@ -180,15 +191,16 @@ R.Run = class {
     if (last && this.sizes[file] < last.offset + last.bytes) have.length = 0;
     const from = Math.max(0, have.length - 1);
     have.splice(from, have.length, ...await R.source.json(this.id, "steps.json", { file, from }));
+    this.bad[file] = have.reduce((n, s) => n + (s.skipped || []).length, 0);
     return have;
   }
   // linesOf are the lines of a step.
   async linesOf(file, step) {
-    const s = (await this.steps(file)).find((o) => o.step === step);
-    if (!s) return [];
-    if (s.lines) return s.lines;
     const out = [];
-    eachLine(decoder.decode(await R.source.bytes(this.id, file, s.offset, s.offset + s.bytes)), (o) => out.push(o));
+    for (const s of (await this.steps(file)).filter((o) => o.step === step)) { // several, where a line that is too long parts the step
+      if (s.lines) out.push(...s.lines);
+      else if (s.bytes) eachLine(decoder.decode(await R.source.bytes(this.id, file, s.offset, s.offset + s.bytes)), (o) => out.push(o));
+    }
     return out;
   }
   // against is what this run's recipe gained over that of another, by package compare.
