@@ -96,7 +96,11 @@ func Step(ctx context.Context, b Bench, preset, from string) error {
 		c.Policy.Model.Config.EOS = nil // every completion runs to its full length
 	}
 	parts := train.Parts{Recipe: r, Source: opened.Source, Cast: c, Prompts: renderer, Record: train.NewRecord(r)}
-	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, c, renderer); err != nil {
+	if parts.Collector, err = train.NewCollector(r, opened.Source, c, renderer); err != nil {
+		return err
+	}
+	measuring := *parts.Collector
+	if parts.HeldOut, err = train.NewHeldOut(r, opened.Source, &measuring); err != nil {
 		return err
 	}
 	stage, err := train.New(parts, index)

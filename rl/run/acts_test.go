@@ -299,7 +299,7 @@ func (a *acting) course(other []string, sets ...string) []string {
 	r := &run{}
 	defer r.close()
 	must(a.t, r.prepare(Options{Opened: opened(a.t, full), Device: a.dev}))
-	collector := r.parts.HeldOut.Collector
+	collector := r.parts.Collector
 	own := collector.Sampler
 	collector.Sampler = &remembered{own, a.first}
 	var course []string

@@ -95,7 +95,7 @@ func (l *logs) writeSchedule(e event) error {
 // writeCompletions records the completions of a step.
 func (l *logs) writeCompletions(e event) error {
 	for i := range e.Completions {
-		if err := l.completions.Append(lineOf(e, &e.Completions[i])); err != nil {
+		if err := l.completions.Append(lineOf(e, &e.Completions[i], e.Lesson(i))); err != nil {
 			return err
 		}
 	}
@@ -103,9 +103,9 @@ func (l *logs) writeCompletions(e event) error {
 }
 
 // lineOf is what the log says of a completion: the one place where it becomes a line.
-func lineOf(e event, c *train.Completion) record.Completion {
+func lineOf(e event, c *train.Completion, learned train.Lesson) record.Completion {
 	var terms map[string]*float64 // written in the order of their names
-	for _, t := range c.Terms {
+	for _, t := range c.Score.Terms {
 		if terms == nil {
 			terms = map[string]*float64{}
 		}
@@ -114,9 +114,9 @@ func lineOf(e event, c *train.Completion) record.Completion {
 	v := c.Verdict()
 	return record.Completion{
 		Step: e.At.Total, Stage: e.Stage, PromptID: c.From.Problem.ID, Group: c.Group, Sample: c.Sample,
-		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Reward),
-		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(c.Advantage),
-		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.NotScored,
+		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
+		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
+		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
 		Context: prompts.Context(c.From.Problem),
 	}
 }

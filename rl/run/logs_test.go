@@ -59,9 +59,9 @@ func TestCompletionLines(t *testing.T) {
 		answered(verify.Problem{ID: "1+1", Question: "1 + 1 >"}, []int{5, 6, 1}, rollout.EOS, "<b> & 2", verify.Accept("2", "number", "equal")),
 		answered(verify.Problem{Question: "?"}, []int{5}, rollout.Length, "", verify.Abstain("no answer")),
 	}
-	cs[0].Group, cs[0].Advantage = 2, 0.5
-	cs[1].Group, cs[1].NotScored = 3, "task: no answer"
-	if err := l.on(event{Kind: stepped, Stage: "rl", At: train.Position{Total: 7}, Event: &train.Event{Completions: cs}}); err != nil {
+	cs[0].Group, cs[1].Group, cs[1].Score.NotScored = 2, 3, "task: no answer"
+	learned := []train.Lesson{{Advantage: 0.5}, {}}
+	if err := l.on(event{Kind: stepped, Stage: "rl", At: train.Position{Total: 7}, Event: &train.Event{Completions: cs, Lessons: learned}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"step":7,"stage":"rl","prompt_id":"1+1","group":2,"sample":0,"prompt":"1 + 1 >","completion":"<b> & 2","reward":1,"verdict":"right","reason":"equal","advantage":0.5,"tokens":3,"stop":"eos"}

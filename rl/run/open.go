@@ -77,7 +77,11 @@ func (r *run) prepare(o Options) error {
 		r.parts.Cast.Sampler = &gain{own: r.parts.Cast.Own, workers: workers, recipe: full}
 		r.parts.Cast.Panel, _ = workers.(rollout.Panel)
 	}
-	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
+	if r.parts.Collector, err = train.NewCollector(full, opened.Source, r.parts.Cast, r.parts.Prompts); err != nil {
+		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
+	}
+	measuring := *r.parts.Collector
+	if r.parts.HeldOut, err = train.NewHeldOut(full, opened.Source, &measuring); err != nil {
 		return fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
 	}
 	return nil

@@ -26,14 +26,14 @@ func (t *tokens) on(e event) error {
 		return nil
 	}
 	for i := range e.Completions {
-		if err := t.log.Append(t.line(e, &e.Completions[i])); err != nil {
+		if err := t.log.Append(t.line(e, &e.Completions[i], e.Lesson(i))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tokens) line(e event, c *train.Completion) record.Tokens {
+func (t *tokens) line(e event, c *train.Completion, learned train.Lesson) record.Tokens {
 	l := record.Tokens{
 		Step: e.At.Total, Stage: e.Stage, Group: c.Group, Sample: c.Sample,
 		Prompt: c.View.IDs[:c.View.Prompt()], IDs: c.View.Drawn(), Logprob: c.View.Logprob, Entropy: c.View.Entropy,
@@ -41,9 +41,9 @@ func (t *tokens) line(e event, c *train.Completion) record.Tokens {
 	for _, id := range l.IDs {
 		l.Text = append(l.Text, t.decode([]int{id}))
 	}
-	for i, w := range c.Slope {
+	for i, w := range learned.Slope {
 		l.Weight = append(l.Weight, float32(w))
-		if w == 0 && c.Advantage != 0 && !math.IsNaN(c.Advantage) {
+		if w == 0 && learned.Advantage != 0 && !math.IsNaN(learned.Advantage) {
 			l.Clipped = append(l.Clipped, i)
 		}
 	}

@@ -36,12 +36,13 @@ func TestTokenLines(t *testing.T) {
 		{Author: rollout.Policy, IDs: []int{3}, Logprob: []float32{-2}, Entropy: []float32{1}, Stop: rollout.Length},
 	}}
 	cs := []train.Completion{
-		{From: g, View: g.View(0), Advantage: 1.5, Slope: []float64{-0.25, 0}},
-		{From: g, View: g.View(1), Sample: 1, Advantage: math.NaN()},
+		{From: g, View: g.View(0)},
+		{From: g, View: g.View(1), Sample: 1},
 	}
+	learned := []train.Lesson{{Advantage: 1.5, Slope: []float64{-0.25, 0}}, {Advantage: math.NaN()}}
 	o := &tokens{l.tokens, &recipe.Recipe{Stages: []recipe.Stage{{}, {RL: recipe.RL{TokenEvery: 3}}}}, letters{}.Decode}
 	for step := 1; step <= 5; step++ {
-		must(t, o.on(event{Kind: stepped, Stage: "rl", At: train.Position{Stage: 1, Step: step, Total: 10 + step}, Event: &train.Event{Completions: cs}}))
+		must(t, o.on(event{Kind: stepped, Stage: "rl", At: train.Position{Stage: 1, Step: step, Total: 10 + step}, Event: &train.Event{Completions: cs, Lessons: learned}}))
 	}
 	line := `,"stage":"rl","group":0,"sample":0,"prompt_ids":[9,8],"ids":[1,2],"text":["b","c"],"logprob":[-0.5,-0.1],"entropy":[0.7,0],"weight":[-0.25,0],"clipped":[1]}
 `
@@ -52,7 +53,7 @@ func TestTokenLines(t *testing.T) {
 		t.Errorf("tokens.jsonl holds\n%s, want\n%s", got, want)
 	}
 	o.recipe.Stages[1].TokenEvery = 0
-	must(t, o.on(event{Kind: stepped, At: train.Position{Stage: 1, Step: 1}, Event: &train.Event{Completions: cs}}))
+	must(t, o.on(event{Kind: stepped, At: train.Position{Stage: 1, Step: 1}, Event: &train.Event{Completions: cs, Lessons: learned}}))
 	if got := logged(t, disk, "tokens.jsonl"); got != want {
 		t.Error("token_every = 0 records tokens")
 	}

@@ -26,18 +26,19 @@ type chance struct {
 }
 
 // secondChance replaces completions of the groups for which the stage's condition holds,
-// and gives all completions of the draw their rewards again.
-func (s *reinforcement) secondChance(ctx context.Context, at Position, try int, cs []Completion) ([]Completion, error) {
-	if s.when == nil {
+// and gives all completions of the draw their rewards again. What it replaces goes to the step.
+func (d *drawer) secondChance(ctx context.Context, out *Drawn, try int, cs []Completion) ([]Completion, error) {
+	if d.when == nil {
 		return cs, nil
 	}
-	t, err := s.table(at, cs, s.when.Needs("second_chance/when"))
+	p := &out.Plan
+	t, err := d.of(p, cs, atOnce(cs)).table(asked, d.when.Needs("second_chance/when"))
 	if err != nil {
 		return nil, err
 	}
-	holds, err := s.when.On(t).At("second_chance/when", formula.Group)
+	holds, err := d.when.On(t).At("second_chance/when", formula.Group)
 	if err != nil {
-		return nil, fmt.Errorf("stage %s: %w", s.stage.Name, err)
+		return nil, fmt.Errorf("stage %s: %w", p.stage.Name, err)
 	}
 	var all []chance
 	for from := 0; from < len(cs); {
@@ -46,8 +47,8 @@ func (s *reinforcement) secondChance(ctx context.Context, at Position, try int, 
 			to++
 		}
 		if holds.V[cs[from].Group] == 1 {
-			c := chance{from: from, to: to, numbers: s.worst(cs[from:to])}
-			fits, err := s.begins(&c, cs[from].From.Problem)
+			c := chance{from: from, to: to, numbers: worst(cs[from:to], p.stage.SecondChance.Replace)}
+			fits, err := d.begins(p.stage, &c, cs[from].From.Problem)
 			if err != nil {
 				return nil, err
 			}
@@ -57,28 +58,42 @@ func (s *reinforcement) secondChance(ctx context.Context, at Position, try int, 
 		}
 		from = to
 	}
-	s.aside.second += len(all)
+	out.Chances += len(all)
 	if len(all) == 0 {
 		return cs, nil
 	}
-	groups, err := s.replacements(ctx, at, try, all)
+	groups, err := d.replacements(ctx, p, try, all)
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Clone(cs)
+	var again []Completion
+	replaced := slices.Clone(cs)
 	for i, c := range all {
-		s.replace(out[c.from:c.to], &groups[i], c)
+		group := replaced[c.from:c.to]
+		merged := group[0].From.With(&groups[i], c.numbers)
+		for _, n := range c.numbers {
+			out.Replaced = append(out.Replaced, group[n])
+			out.Extra += int(tokensOf(group[n : n+1]))
+			again = append(again, replacement(p.stage, &merged, n, &group[n]))
+		}
+		for n := range group {
+			group[n].From = &merged
+		}
 	}
-	if err := s.startOf(out); err != nil {
+	if err := d.starts(p.stage, again); err != nil {
 		return nil, err
 	}
-	return out, s.score(at, out, s.coins(at, try))
+	for _, c := range all {
+		for _, n := range c.numbers {
+			replaced[c.from+n], again = again[0], again[1:]
+		}
+	}
+	return replaced, d.pay(p, replaced, d.coins(p.At, try))
 }
 
-// worst are the numbers of the samples of a group that are replaced: those with the lowest
-// rewards, of equal ones the last.
-func (s *reinforcement) worst(group []Completion) []int {
-	n := s.stage.SecondChance.Replace
+// worst are the numbers of n samples of a group that are replaced: those with the lowest
+// rewards, of equal ones the last. With 0 they are all.
+func worst(group []Completion, n int) []int {
 	if n == 0 {
 		n = len(group)
 	}
@@ -87,7 +102,7 @@ func (s *reinforcement) worst(group []Completion) []int {
 		order[i] = i
 	}
 	value := func(i int) float64 {
-		if r := group[i].Reward; !math.IsNaN(r) {
+		if r := group[i].Score.Reward; !math.IsNaN(r) {
 			return r
 		}
 		return math.Inf(-1)
@@ -98,25 +113,25 @@ func (s *reinforcement) worst(group []Completion) []int {
 	return order
 }
 
-// begins finds what a second chance of a problem begins with. It is false where that is
-// longer than the stage has room for.
-func (s *reinforcement) begins(c *chance, problem verify.Problem) (fits bool, err error) {
-	k := s.stage.SecondChance
+// begins finds what a second chance of a problem begins with. fits is false if the
+// stage has no room for it.
+func (d *drawer) begins(st *recipe.Stage, c *chance, problem verify.Problem) (fits bool, err error) {
+	k := st.SecondChance
 	c.start.Problem = problem
 	var answer []int
-	if c.start.Prompt, answer, err = shown(s.stage, s.Prompts, problem); err != nil || answer == nil {
-		return len(c.start.Prompt) <= s.Recipe.Task.MaxPromptTokens, err
+	if c.start.Prompt, answer, err = shown(st, d.prompts, problem); err != nil || answer == nil {
+		return len(c.start.Prompt) <= d.recipe.Task.MaxPromptTokens, err
 	}
 	if k.Rows != "" {
 		c.answer = answer
-		return len(answer) <= s.stage.Sampling.MaxCompletionTokens, nil
+		return len(answer) <= st.Sampling.MaxCompletionTokens, nil
 	}
 	body := answer[:len(answer)-1] // without its end token
 	c.start.Given = body[:int(k.PrefixShare*float64(len(body)))]
-	return len(c.start.Given) > 0 && len(c.start.Given) < s.stage.Sampling.MaxCompletionTokens, nil
+	return len(c.start.Given) > 0 && len(c.start.Given) < st.Sampling.MaxCompletionTokens, nil
 }
 
-// shown is what a second chance makes of a problem: the prompt that is sampled behind, and the
+// shown is what a second chance makes of a problem: the prompt that is sampled after, and the
 // tokens of the solution that it takes, with the end token; nil: it takes none.
 func shown(st *recipe.Stage, r *prompts.Renderer, problem verify.Problem) (prompt, answer []int, err error) {
 	k := st.SecondChance
@@ -168,18 +183,18 @@ func givesChances(st *recipe.Stage, source prompts.Source, r *prompts.Renderer) 
 
 // replacements are new completions for each second chance, as many as it replaces: sampled, or
 // those of the rows.
-func (s *reinforcement) replacements(ctx context.Context, at Position, try int, all []chance) ([]rollout.Group, error) {
+func (d *drawer) replacements(ctx context.Context, p *Plan, try int, all []chance) ([]rollout.Group, error) {
 	if all[0].answer == nil {
-		params := StepParams(s.stage)
-		if again := s.stage.SecondChance.Again; again > 0 {
+		params := StepParams(p.stage)
+		if again := p.stage.SecondChance.Again; again > 0 {
 			params.Temperature = again
 		}
 		var starts []rollout.Start
 		for _, c := range all {
 			starts = append(starts, c.start)
 		}
-		key := random.Key{Purpose: random.SecondChance, Stage: s.index, Step: at.Step*maxTries + try}
-		return s.HeldOut.Collector.From(ctx, starts, len(all[0].numbers), params, key, s.program.Verifiers()...)
+		key := random.Key{Purpose: random.SecondChance, Stage: d.index, Step: p.At.Step*maxTries + try}
+		return d.collector.From(ctx, starts, len(all[0].numbers), params, key, d.program.Verifiers()...)
 	}
 	groups := make([]rollout.Group, len(all))
 	for i, c := range all {
@@ -192,61 +207,40 @@ func (s *reinforcement) replacements(ctx context.Context, at Position, try int, 
 		}
 		groups[i] = g
 	}
-	return groups, s.HeldOut.Collector.Judge(ctx, groups, s.program.Verifiers()...)
+	return groups, d.collector.Judge(ctx, groups, d.program.Verifiers()...)
 }
 
-// replace puts new completions in place of those of a group.
-func (s *reinforcement) replace(group []Completion, by *rollout.Group, c chance) {
-	k, before := s.stage.SecondChance, group[0].From
-	merged := before.With(by, c.numbers)
-	s.aside.greedy[&merged] = s.aside.greedy[before]
-	for i := range group {
-		group[i].From = &merged
-	}
-	for _, n := range c.numbers {
-		old := group[n]
-		old.From = before
-		s.aside.replaced = append(s.aside.replaced, old)
-		view := merged.View(n)
-		view.Group = old.View.Group
-		o := Origin{Second: true, Foreign: k.Rows != "", Hinted: k.Show+k.Prefix != ""}
-		switch {
-		case k.Prefix != "":
-			o.Share = k.PrefixShare
-		case k.Show != "":
-			o.Share = 1
-			if !k.TrainHint {
-				view = view.Behind(before.Segments[0].IDs)
-			}
+// replacement is the completion in place of an old one, the n-th sample of its group.
+func replacement(st *recipe.Stage, merged *rollout.Group, n int, old *Completion) Completion {
+	k := st.SecondChance
+	o := Origin{Second: true, Foreign: k.Rows != "", Hinted: k.Show+k.Prefix != ""}
+	switch {
+	case k.Prefix != "":
+		o.Share = k.PrefixShare
+	case k.Show != "":
+		o.Share = 1
+		if !k.TrainHint {
+			o.Prompt = old.From.Segments[0].IDs
 		}
-		group[n] = Completion{From: &merged, Group: old.Group, Sample: n, View: view, Score: notYet, Advantage: math.NaN(), Origin: o}
 	}
-	s.aside.tokens += int(tokensOf(s.aside.replaced[len(s.aside.replaced)-len(c.numbers):]))
+	return Completion{From: merged, Group: old.Group, Sample: n, View: viewOf(merged, n, old.Group, &o), Score: notYet, Greedy: old.Greedy, Origin: o}
 }
 
-// startOf computes what the trainer makes of completions that it is to train behind another
-// prompt than they were sampled behind, or that nobody sampled. What sampled a token stays its
+// starts computes what the trainer makes of completions that it is to train after another
+// prompt than they were sampled after, or that nobody sampled. What sampled a token stays its
 // old; of a row that nobody sampled old is start.
-func (s *reinforcement) startOf(cs []Completion) error {
-	if s.stage.SecondChance.Rows == "" && !s.stage.Reprompts() {
+func (d *drawer) starts(st *recipe.Stage, cs []Completion) error {
+	if st.SecondChance.Rows == "" && !st.Reprompts() {
 		return nil
 	}
-	var which []*Completion
-	for i := range cs {
-		if cs[i].Origin.Second {
-			which = append(which, &cs[i])
-		}
-	}
-	stats, err := s.Cast.Policy.Forward(viewsOf(which))
+	stats, err := d.models.Forward(column(cs, func(c *Completion) rollout.View { return c.View }))
 	if err != nil {
 		return err
 	}
-	for i, c := range which {
-		if c.Origin.Foreign {
-			c.View.Logprob, c.View.Entropy = stats[i].Logprob, stats[i].Entropy
-		} else {
-			c.Origin.Start = &Start{stats[i].Logprob, stats[i].Entropy}
-		}
+	for i := range cs {
+		c := &cs[i]
+		c.Origin.Start = &Start{stats[i].Logprob, stats[i].Entropy}
+		c.View = viewOf(c.From, c.Sample, c.Group, &c.Origin)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,15 +9,17 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// pool has the groups of a stage with order = "arrival" that are asked for and not learned
-// from yet.
-type pool struct {
-	groups []*waiting // by step and place
-	since  int        // version of the first weights that may draw them: those of the last checkpoint
+// byArrival learns from the groups that are there first.
+type byArrival struct {
+	plan     func(Position) (Plan, error) // by the weights of now
+	drawer   *drawer
+	schedule *Schedule  // that the steps follow as far as it goes; nil: none
+	plans    []Plan     // of the steps that are not learned from, the next one first
+	groups   []*waiting // that are asked for and not learned from, by step and place
+	since    int        // version of the first weights that may draw them: those of the last checkpoint
 }
 
 // waiting is a group that is asked for.
@@ -35,107 +36,95 @@ func (w *waiting) arrived() Arrived {
 	return Arrived{Step: w.At.Total + 1, Prompt: w.Place, Version: w.Drawn[0].Drawn.Version}
 }
 
-// arrive asks for what the policy of now has to draw, as fill does, and makes the step at a
+// Next asks for what the policy of now has to draw, as inTurn does, and makes the step at a
 // position of the first groups that are there. It waits for those whose step was lag steps
 // ago, so that none comes later, and for no others once there are enough. What has come is
 // taken oldest first.
-func (s *reinforcement) arrive(ctx context.Context, at Position, r *rolls) error {
-	r.since = time.Now()
+func (q *byArrival) Next(ctx context.Context, at Position, t *waits) (Drawn, error) {
+	whole := q.drawer.whole
+	t.since = time.Now()
 	defer func() {
-		r.waited = time.Since(r.since)
-		r.spans = r.waited
+		t.waited = time.Since(t.since)
+		t.spans = t.waited
 	}()
-	for n := len(s.open); n <= s.before.whole.Lag && at.Step+n < s.before.whole.RL.Steps; n++ {
-		if err := s.askFor(Position{at.Stage, at.Step + n, at.Total + n}); err != nil {
-			return err
+	for n := len(q.plans); n <= whole.Lag && at.Step+n < whole.RL.Steps; n++ {
+		if err := q.askFor(Position{at.Stage, at.Step + n, at.Total + n}); err != nil {
+			return Drawn{}, err
 		}
 	}
-	chosen, err := s.choose(ctx, at)
+	chosen, err := q.choose(ctx, at)
 	if err != nil {
-		return err
+		return Drawn{}, err
 	}
 	var starts []rollout.Start
-	var drawn [][]rollout.Segment
+	var segments [][]rollout.Segment
+	var arrived []Arrived
 	for _, w := range chosen {
-		starts, drawn = append(starts, w.Start), append(drawn, w.Drawn)
-		r.arrived = append(r.arrived, w.arrived())
+		starts, segments = append(starts, w.Start), append(segments, w.Drawn)
+		arrived = append(arrived, w.arrived())
 	}
-	o := s.open[0]
-	s.use(o)
-	groups, err := s.HeldOut.Collector.Judged(ctx, starts, drawn, s.program.Verifiers()...)
+	d, err := q.drawer.drawn(ctx, q.plans[0], starts, segments)
 	if err != nil {
-		return err
+		return d, err
 	}
-	cs := completionsOf(groups)
-	if err := s.score(at, cs, s.coins(at, 0)); err != nil {
-		return err
-	}
-	o.cs = cs
-	if err := s.enoughScored(at, cs); err != nil {
-		r.refused = o
-		return err
-	}
-	s.pool.groups = slices.DeleteFunc(s.pool.groups, func(w *waiting) bool { return slices.Contains(chosen, w) })
-	r.tokens = tokensOf(cs)
-	return nil
+	d.Arrived = arrived
+	q.plans = q.plans[1:]
+	q.groups = slices.DeleteFunc(q.groups, func(w *waiting) bool { return slices.Contains(chosen, w) })
+	t.tokens = tokensOf(d.Completions)
+	return d, nil
 }
 
-// askFor adds the groups of a step to the pool.
-func (s *reinforcement) askFor(at Position) error {
-	if err := s.prepare(at); err != nil {
-		return err
-	}
-	o := &openStep{at: at, version: s.Cast.Policy.Version(), numbers: s.before.numbers, stage: s.stage, told: metrics.Row{}, aside: newAside()}
-	s.before.tell(o.told)
-	problems, err := s.problems(at, 0, s.stage.RL.PromptsPerStep)
-	if err == nil {
-		err = s.HeldOut.refuse(problems...)
-	}
+// Collect implements queue: what comes is taken by Next.
+func (q *byArrival) Collect(context.Context, *waits) error { return nil }
+
+// askFor adds the groups of a step.
+func (q *byArrival) askFor(at Position) error {
+	p, err := q.plan(at)
 	if err != nil {
 		return err
 	}
-	_, key := s.streams(at, 0)
-	starts, requests, err := s.HeldOut.Collector.Requests(problems, s.stage.RL.GroupSize, StepParams(s.stage), key)
+	starts, requests, err := q.drawer.requests(p)
 	if err != nil {
 		return err
 	}
 	for i := range starts {
-		s.pool.groups = append(s.pool.groups, &waiting{At: at, Place: i, Start: starts[i], Request: requests[i]})
+		q.groups = append(q.groups, &waiting{At: at, Place: i, Start: starts[i], Request: requests[i]})
 	}
-	s.open = append(s.open, o)
+	p.Problems, p.more = nil, nil
+	q.plans = append(q.plans, p)
 	return nil
 }
 
 // choose gives the groups of a step: those of the schedule, as far as it goes, or the first
 // that are there.
-func (s *reinforcement) choose(ctx context.Context, at Position) ([]*waiting, error) {
-	if line := s.Schedule.Groups(at.Total + 1); line != nil {
-		return s.follow(ctx, at, line)
+func (q *byArrival) choose(ctx context.Context, at Position) ([]*waiting, error) {
+	if line := q.schedule.Groups(at.Total + 1); line != nil {
+		return q.follow(ctx, at, line)
 	}
-	count, first := s.before.whole.RL.PromptsPerStep, 0
+	count, first := q.drawer.whole.RL.PromptsPerStep, 0
 	var asked []*waiting
-	for _, w := range s.pool.groups {
+	for _, w := range q.groups {
 		switch {
 		case w.Drawn != nil:
 			count--
 		default:
 			asked = append(asked, w)
-			if w.At.Step+s.before.whole.Lag <= at.Step {
+			if w.At.Step+q.drawer.whole.Lag <= at.Step {
 				first++
 			}
 		}
 	}
-	if err := s.draw(asked, func(requests []rollout.Request) ([][]rollout.Segment, error) {
-		if early, can := s.Cast.Sampler.(rollout.Early); can {
-			return early.Pick(ctx, requests, first, max(first, count), s.pool.since)
+	if err := draw(asked, func(requests []rollout.Request) ([][]rollout.Segment, error) {
+		if early, can := q.drawer.collector.Sampler.(rollout.Early); can {
+			return early.Pick(ctx, requests, first, max(first, count), q.since)
 		}
-		return s.Cast.Sampler.Sample(ctx, requests)
+		return q.drawer.collector.Sampler.Sample(ctx, requests)
 	}); err != nil {
 		return nil, err
 	}
 	var chosen []*waiting
-	for _, w := range s.pool.groups {
-		if w.Drawn != nil && len(chosen) < s.before.whole.RL.PromptsPerStep {
+	for _, w := range q.groups {
+		if w.Drawn != nil && len(chosen) < q.drawer.whole.RL.PromptsPerStep {
 			chosen = append(chosen, w)
 		}
 	}
@@ -143,7 +132,7 @@ func (s *reinforcement) choose(ctx context.Context, at Position) ([]*waiting, er
 }
 
 // draw gives groups their completions, as far as a sampler has them.
-func (s *reinforcement) draw(groups []*waiting, by func([]rollout.Request) ([][]rollout.Segment, error)) error {
+func draw(groups []*waiting, by func([]rollout.Request) ([][]rollout.Segment, error)) error {
 	if len(groups) == 0 {
 		return nil
 	}
@@ -160,28 +149,28 @@ func (s *reinforcement) draw(groups []*waiting, by func([]rollout.Request) ([][]
 
 // follow gives the groups of a step by the schedule. All groups that it has by the weights
 // of now are drawn now, whenever they are learned from.
-func (s *reinforcement) follow(ctx context.Context, at Position, line []Arrived) ([]*waiting, error) {
-	version := s.Cast.Policy.Version()
+func (q *byArrival) follow(ctx context.Context, at Position, line []Arrived) ([]*waiting, error) {
+	version := q.drawer.models.Version()
 	open := map[[2]int]*waiting{}
 	var due []*waiting
-	for _, w := range s.pool.groups {
+	for _, w := range q.groups {
 		place := [2]int{w.At.Total + 1, w.Place}
 		open[place] = w
-		if by, known := s.Schedule.by[place]; known && by == version && w.Drawn == nil {
+		if by, known := q.schedule.by[place]; known && by == version && w.Drawn == nil {
 			due = append(due, w)
 		}
 	}
-	err := s.draw(due, func(requests []rollout.Request) ([][]rollout.Segment, error) {
-		return s.Cast.Sampler.Sample(ctx, requests)
+	err := draw(due, func(requests []rollout.Request) ([][]rollout.Segment, error) {
+		return q.drawer.collector.Sampler.Sample(ctx, requests)
 	})
 	if err != nil {
 		return nil, err
 	}
 	fail := func(format string, args ...any) error {
-		err := fmt.Errorf("%w: %s: step %d %s", lines.ErrInput, s.Schedule.name, at.Total+1, fmt.Sprintf(format, args...))
+		err := fmt.Errorf("%w: %s: step %d %s", lines.ErrInput, q.schedule.name, at.Total+1, fmt.Sprintf(format, args...))
 		return hint.With(err, "the file is not the schedule of this run, or has changed: restore it")
 	}
-	if want := s.before.whole.RL.PromptsPerStep; len(line) != want {
+	if want := q.drawer.whole.RL.PromptsPerStep; len(line) != want {
 		return nil, fail("has %d groups; accepted: prompts_per_step = %d", len(line), want)
 	}
 	var chosen []*waiting
@@ -197,45 +186,51 @@ func (s *reinforcement) follow(ctx context.Context, at Position, line []Arrived)
 		}
 		chosen = append(chosen, w)
 	}
-	for _, w := range s.pool.groups {
-		if w.At.Step+s.before.whole.Lag <= at.Step && !slices.Contains(chosen, w) {
-			return nil, fail("leaves prompt %d of step %d, but lag = %d lets none come later", w.Place, w.At.Total+1, s.before.whole.Lag)
+	for _, w := range q.groups {
+		if w.At.Step+q.drawer.whole.Lag <= at.Step && !slices.Contains(chosen, w) {
+			return nil, fail("leaves prompt %d of step %d, but lag = %d lets none come later", w.Place, w.At.Total+1, q.drawer.whole.Lag)
 		}
 	}
 	return chosen, nil
 }
 
-// poolFile keeps the pool in a checkpoint.
-const poolFile = "trainer/pool.json"
-
-// savePool adds the pool to a checkpoint. A run that continues from there has none of the
-// weights before it: what these are still drawing is drawn by later ones. What those of now
-// have drawn can be drawn again, so whether it has come already is left out: a checkpoint is a
-// function of the schedule.
-func (s *reinforcement) savePool(files map[string]func(io.Writer) error) {
-	if !s.before.whole.Arrives() {
-		return
-	}
-	s.pool.since = s.Cast.Policy.Version()
-	groups := []waiting{}
-	for _, w := range s.pool.groups {
-		one := *w
-		if w.Drawn != nil && w.arrived().Version == s.pool.since {
-			one.Drawn = nil
-		}
-		groups = append(groups, one)
-	}
-	files[poolFile] = func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false) // logs have rows as they were read
-		return enc.Encode(groups)
-	}
+// savedPool is what a checkpoint keeps.
+type savedPool struct {
+	Plans  []Plan
+	Groups []waiting
 }
 
-// loadPool reads it.
-func (s *reinforcement) loadPool(dir string) error {
-	if !s.before.whole.Arrives() {
-		return nil
+// Save implements cast.Keeper. A run that continues from there has no weights before those of
+// now: what these are still drawing is drawn by later ones. What those of now have drawn can be
+// drawn again, so whether it has come already is left out: a checkpoint is a function of the
+// schedule.
+func (q *byArrival) Save() (map[string]func(io.Writer) error, error) {
+	q.since = q.drawer.models.Version()
+	saved := savedPool{Plans: append([]Plan{}, q.plans...), Groups: []waiting{}}
+	for _, w := range q.groups {
+		one := *w
+		if w.Drawn != nil && w.arrived().Version == q.since {
+			one.Drawn = nil
+		}
+		saved.Groups = append(saved.Groups, one)
 	}
-	return readJSON(dir, poolFile, &s.pool.groups)
+	return map[string]func(io.Writer) error{stepsFile: writeSteps(saved)}, nil
+}
+
+// Load implements cast.Keeper.
+func (q *byArrival) Load(dir string) error {
+	var saved savedPool
+	if err := readSteps(dir, &saved); err != nil {
+		return err
+	}
+	q.plans, q.groups = saved.Plans, nil
+	for i := range q.plans {
+		if err := q.plans[i].under(q.drawer.whole); err != nil {
+			return fmt.Errorf("%s: %w", stepsFile, err)
+		}
+	}
+	for i := range saved.Groups {
+		q.groups = append(q.groups, &saved.Groups[i])
+	}
+	return nil
 }

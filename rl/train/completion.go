@@ -8,43 +8,61 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Completion is a completion with everything that its step made of it.
+// Completion is a completion of a step: what was sampled, and what it was paid. It is made once,
+// by a drawer, and nothing edits it after its reward. What a step makes of it stands beside it:
+// in [Now] and in [Lesson].
 type Completion struct {
-	From         *rollout.Group
-	Group        int // place of the group in the step
-	Sample       int // number in the group
-	View         rollout.View
-	reward.Score         // Reward is what is trained on
-	Advantage    float64 // NaN: none; of tokens that differ their mean
-	Origin       Origin
-	Slope        []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
+	From   *rollout.Group `json:"-"` // what was sampled for its problem
+	Place  int            // of From in [Drawn.Groups]
+	Group  int            // place of the group in the step
+	Sample int            // number in the group
+	View   rollout.View   `json:"-"` // what is trained, by viewOf
+	Score  reward.Score   // Reward is what is trained on
+	Greedy reward.Score   // of its prompt's most likely completion, if the method reads that
+	Origin Origin
 }
 
 // Origin says how a completion came into its step, where the policy did not simply sample it
-// of the prompt that it is trained behind.
+// from the prompt that it is trained after.
 type Origin struct {
-	Second  bool        // it replaces another one: a second chance
-	Foreign bool        // a file has it
-	Hinted  bool        // it was sampled with a hint, or behind the beginning of a solution
-	Share   float64     // of the solution, or 1 with a hint
-	Age     int         `json:"-"`          // updates of the weights since it was sampled
-	Stored  *storedPath `json:"-"`          // what is stored of it; nil: nothing is
-	Start   *Start      `json:",omitempty"` // nil: as it was sampled
+	Second   bool    // it replaces another one: a second chance
+	Foreign  bool    // a file has it
+	Hinted   bool    // it was sampled with a hint, or after the beginning of a solution
+	Replayed bool    // an earlier step drew it
+	Share    float64 // of the solution, or 1 with a hint
+	Prompt   []int   `json:",omitempty"` // it is trained after this one; nil: after the one that it was sampled after
+	Start    *Start  `json:",omitempty"` // what the trainer made of it when it was drawn; nil: what the sampler recorded
 }
 
-// Start is what the trainer computes of a completion at the beginning of a step, where that is
-// not what the sampler recorded.
+// Start is what the trainer computes of a completion, where that is not what the sampler
+// recorded.
 type Start struct{ Logprob, Entropy []float32 } // [token that is learnt] nats
 
 // fresh says that the policy sampled the completion of its prompt for this step.
-func (o *Origin) fresh() bool { return !o.Second && o.Stored == nil }
+func (o *Origin) fresh() bool { return !o.Second && !o.Replayed }
 
-// start is the log-prob of each token at the beginning of the step.
-func (c *Completion) start() Start {
-	if c.Origin.Start != nil {
-		return *c.Origin.Start
+// Now is what a completion is when it is learned from.
+type Now struct {
+	Age   int // updates of the weights since it was sampled
+	Start     // by the weights of now
+}
+
+// atOnce is what completions are that were drawn by the weights of now.
+func atOnce(cs []Completion) []Now {
+	out := make([]Now, len(cs))
+	for i := range cs {
+		c := &cs[i]
+		if out[i].Start = (Start{c.View.Logprob, c.View.Entropy}); c.Origin.Start != nil {
+			out[i].Start = *c.Origin.Start
+		}
 	}
-	return Start{c.View.Logprob, c.View.Entropy}
+	return out
+}
+
+// Lesson is what a step learned from a completion.
+type Lesson struct {
+	Advantage float64   // NaN: none; of tokens that differ their mean
+	Slope     []float64 // [token the policy wrote] dLoss/dlogprob in its update, which makes a token more likely where it is negative; nil: it was in none
 }
 
 // Path is the completion's path in its group.
@@ -56,17 +74,50 @@ func (c *Completion) Verdict() verify.Verdict { return c.Path().Verdict() }
 // notYet is the score of a completion that has none so far.
 var notYet = reward.Score{Reward: math.NaN()}
 
-// completionsOf lists the completions of a step by group and sample.
+// viewOf is what is trained of a sample of a group, which is that many of its step. Of a
+// completion that nobody sampled the log-probs of its sampling are those of its start.
+func viewOf(from *rollout.Group, sample, group int, o *Origin) rollout.View {
+	v := from.View(sample)
+	if v.Group = group + 1; o.Prompt != nil {
+		v = v.Behind(o.Prompt)
+	}
+	if o.Foreign && o.Start != nil {
+		v.Logprob, v.Entropy = o.Start.Logprob, o.Start.Entropy
+	}
+	return v
+}
+
+// completionsOf lists the completions of groups by group and sample.
 func completionsOf(groups []rollout.Group) []Completion {
 	var cs []Completion
 	for i := range groups {
 		for j := range groups[i].Paths {
-			v := groups[i].View(j)
-			v.Group = i + 1
-			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: v, Score: notYet, Advantage: math.NaN()})
+			cs = append(cs, Completion{From: &groups[i], Group: i, Sample: j, View: viewOf(&groups[i], j, i, &Origin{}), Score: notYet})
 		}
 	}
 	return cs
+}
+
+// groupsOf is the number of groups.
+func groupsOf(cs []Completion) int {
+	n := 0
+	for i := range cs {
+		if cs[i].Sample == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// tokensOf is how many tokens the policy wrote.
+func tokensOf(cs []Completion) float64 {
+	n := 0
+	for i := range cs {
+		if !cs[i].Origin.Foreign {
+			n += cs[i].View.Tokens()
+		}
+	}
+	return float64(n)
 }
 
 // column is a number of each completion, as the functions of package algo take them.

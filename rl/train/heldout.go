@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/internal/random"
-	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -21,19 +20,14 @@ type HeldOut struct {
 	recipe   *recipe.Recipe
 }
 
-// NewHeldOut makes the evaluations of a run.
-func NewHeldOut(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*HeldOut, error) {
+// NewHeldOut makes the evaluations of a run, whose completions a collector draws.
+func NewHeldOut(r *recipe.Recipe, source prompts.Source, collector *rollout.Collector) (*HeldOut, error) {
 	h := &HeldOut{recipe: r}
-	h.Collector = &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
-	var err error
-	if c.Panel != nil && r.Task.Verifier != "" {
-		if h.Collector.Asks, err = verify.New(r.Task.Verifier, r.Task.Options); err != nil {
-			return nil, err
-		}
-	}
+	h.Collector = collector
 	if d := r.Task.Demonstrator(); d != nil {
 		h.Valid = d.Valid
 	}
+	var err error
 	h.Problems, err = source.HeldOut(r.Task.EvalProblems)
 	h.texts = prompts.TextsOf(h.Problems)
 	return h, err

@@ -13,8 +13,8 @@ import (
 func rewardHints(cs []Completion, row metrics.Row) {
 	var rewards, scores []float64
 	for i := range cs {
-		if c := &cs[i]; !math.IsNaN(c.Reward) && !math.IsNaN(c.Verdict().Score) {
-			rewards, scores = append(rewards, c.Reward), append(scores, c.Verdict().Score)
+		if c := &cs[i]; !math.IsNaN(c.Score.Reward) && !math.IsNaN(c.Verdict().Score) {
+			rewards, scores = append(rewards, c.Score.Reward), append(scores, c.Verdict().Score)
 		}
 	}
 	if r, ok := correlation(rewards, scores); ok {
@@ -49,7 +49,7 @@ func templateShare(cs []Completion) (float64, bool) {
 	var sum float64
 	n := 0
 	for i := range cs {
-		if r := cs[i].Reward; !math.IsNaN(r) {
+		if r := cs[i].Score.Reward; !math.IsNaN(r) {
 			sum, n = sum+r, n+1
 		}
 	}
@@ -57,7 +57,7 @@ func templateShare(cs []Completion) (float64, bool) {
 	count, all, most := map[string]int{}, 0, 0
 	for i := range cs {
 		c := &cs[i]
-		if !(c.Reward*float64(n) > sum) {
+		if !(c.Score.Reward*float64(n) > sum) {
 			continue
 		}
 		t := template(c.Path().Text)

@@ -29,13 +29,16 @@ import (
 // The rate is held after its ramp until a share until_valid of samples has the form of
 // an answer, or for hold_steps; then it falls linearly for decay_steps.
 type imitation struct {
-	learner
+	rowStage
 	holdEnd int // step at which the rate began to fall; -1 while it is held
 }
 
 func newImitation(p Parts, index int) (Stage, error) {
-	l, err := newLearner(p, index)
-	return &imitation{learner: l, holdEnd: -1}, err
+	r, err := newRowStage(p, index)
+	if err != nil {
+		return nil, err
+	}
+	return &imitation{rowStage: r, holdEnd: -1}, nil
 }
 
 // Readable says whether the model can read the demonstrations of a recipe's stages, and what
@@ -103,12 +106,12 @@ func (s *imitation) Step(ctx context.Context, at Position) (*Event, error) {
 		return nil, err
 	}
 	lr := s.stage.Optimizer.LR * s.rate(at.Step)
-	b, m, err := s.once(at, cs, lr)
+	b, m, err := s.learn(at, cs, lr)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
 	e := &Event{Tokens: m.tokens, Metrics: metrics.Row{"optim/lr": lr}}
-	if b.u != nil {
+	if b != nil {
 		m.into(e.Metrics)
 		e.Metrics["sft/loss"] = 0 - perToken(b.u.Table, "logp") // whatever the loss is
 		e.Metrics["policy/entropy"] = perToken(b.u.Table, "entropy")

@@ -20,14 +20,14 @@ import (
 // TestAskedWithoutEnds: a model without an end token has nothing to score a completion alone behind,
 // which ScoreOf tells as the reason.
 func TestAskedWithoutEnds(t *testing.T) {
-	s, c := &reinforcement{}, reward.Completion{View: rollout.View{IDs: []int{1, 2, 3}, Spans: []rollout.Span{{From: 1, To: 3}}}}
-	s.Cast = &cast.Cast{Policy: &cast.Policy{Model: &model.Model{}}}
+	m := &model.Model{}
+	d, c := &drawer{facts: &facts{models: castModels{&cast.Cast{Policy: &cast.Policy{Model: m}}}}}, reward.Completion{View: rollout.View{IDs: []int{1, 2, 3}, Spans: []rollout.Span{{From: 1, To: 3}}}}
 	ask := reward.Ask{After: "nothing"}
-	if got := s.asked(ask, &c); len(got.Behind) != 0 || !slices.Equal(got.IDs, []int{2, 3}) {
+	if got := d.text(ask, &c); len(got.Behind) != 0 || !slices.Equal(got.IDs, []int{2, 3}) {
 		t.Errorf("%+v", got)
 	}
-	s.Cast.Policy.Model.Config.EOS = []int{7, 8}
-	if got := s.asked(ask, &c); !slices.Equal(got.Behind, []int{7}) {
+	m.Config.EOS = []int{7, 8}
+	if got := d.text(ask, &c); !slices.Equal(got.Behind, []int{7}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,82 +1,174 @@
 package train
 
 import (
-	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
-// learner is what the stages that learn by formulas have in common.
+// learner makes updates of completions that are there. It samples nothing.
 type learner struct {
-	Parts
-	stage  *recipe.Stage // with the numbers of the step
-	index  int
-	method *algo.Algorithm
-	reads  []string // facts, those of a reward apart
-	states algo.States
-	aside  *aside // of the step; nil: the stage samples nothing
+	*facts
+	cast *cast.Cast
 }
 
-func newLearner(p Parts, index int) (learner, error) {
-	st := &p.Recipe.Stages[index]
-	l := learner{Parts: p, stage: st, index: index}
+// value computes what the method makes of a step once.
+func (s *learner) value(a Asked) (Valued, error) {
+	v := Valued{Asked: a}
 	var err error
-	if l.method, err = st.Compiled(); err == nil {
-		l.reads, err = st.Reads()
+	if v.Step, err = s.method.StepBeside(a.Table, a.Held); err != nil {
+		return v, s.blamed(err)
 	}
-	if err != nil {
-		return learner{}, fmt.Errorf("stage %s: %w", st.Name, err)
+	if v.Metrics, err = v.Step.Metrics(); err != nil {
+		return v, s.blamed(err)
 	}
-	return l, nil
+	cs := a.all()
+	v.Advantage = make([]float64, len(cs))
+	for i := range cs {
+		if !math.IsNaN(cs[i].Score.Reward) && v.Step.Refused[i] != "" && v.Step.Refused[i] != algo.RefusedByKeep {
+			v.Metrics["rollout/no_value"]++
+		}
+		v.Advantage[i] = math.NaN()
+		if adv := v.Step.Advantage; adv.V != nil {
+			var values []float64
+			for _, at := range a.Table.Rows(i, adv.Level) {
+				values = append(values, adv.V[at])
+			}
+			if v.Advantage[i] = values[0]; adv.Level == formula.Token {
+				v.Advantage[i] = mean(values)
+			}
+		}
+	}
+	return v, nil
 }
 
-// steps is how many steps the stage has at most. The keys of other kinds are 0.
-func (s *learner) steps() int {
-	return s.stage.RL.Steps + s.stage.SFT.HoldSteps + s.stage.SFT.DecaySteps
+// course is a step that is being learned from: its prompts, in a random order, are dealt to
+// updates_per_rollout updates, a group never being cut.
+type course struct {
+	s        *learner
+	v        *Valued
+	parts    [][]int // groups of the updates to come
+	waiting  *batch  // whose gradient is there; nil: there is no update any more
+	found    measured
+	done     updates
+	slopes   [][]float64
+	metrics  metrics.Row
+	tokens   int     // trained
+	outdated float64 // updates of the weights since completions were drawn, the mean of each update added up
 }
 
-// blamed says in which table the formula of an error stands.
-func (s *learner) blamed(err error) error {
-	return fmt.Errorf("[stage.algorithm] of stage %s: %w", s.stage.Name, err)
+// begin computes the gradient of the first update of a step. The weights are still what they were.
+func (s *learner) begin(v *Valued) (*course, error) {
+	cs := v.all()
+	order := random.At(s.recipe.Seed, random.Stream(random.Order, s.index), uint64(v.At.Step)).Shuffled(groupsOf(cs))
+	c := &course{s: s, v: v, slopes: make([][]float64, len(cs)), metrics: metrics.Row{"optim/lr": s.settings(v).LR, "optim/tokens": 0, "optim/rows": 0}}
+	for part, parts := 0, v.stage.RL.UpdatesPerRollout; part < parts; part++ {
+		c.parts = append(c.parts, order[part*len(order)/parts:(part+1)*len(order)/parts])
+	}
+	return c, c.next()
+}
+
+// settings are those of the updates of a step.
+func (s *learner) settings(v *Valued) model.Optimizer {
+	h := optimizer(v.stage.Optimizer, v.stage.LearningRate(v.At.Step))
+	h.ValueLR = v.stage.ValueLearningRate(v.At.Step)
+	return h
+}
+
+// next computes the gradient of the next update that has something to learn from.
+func (c *course) next() (err error) {
+	c.waiting = nil
+	for c.waiting == nil && len(c.parts) > 0 {
+		if c.waiting, err = c.s.deal(c.v, c.parts[0], c.slopes); err != nil {
+			return err
+		}
+		c.parts = c.parts[1:]
+	}
+	if c.waiting != nil {
+		c.found, err = c.waiting.backward(len(c.done) == 0)
+	}
+	return err
+}
+
+// finish makes the updates, and moves the states of the method after them.
+func (c *course) finish() (*Event, error) {
+	for c.waiting != nil {
+		version := c.s.models.Version()
+		var err error
+		if c.found.norm, err = c.waiting.apply(c.s.settings(c.v)); err != nil {
+			return nil, err
+		}
+		c.done = append(c.done, c.found)
+		c.outdated += float64(version) - c.v.meanVersion()
+		c.tokens += c.found.tokens
+		c.metrics["optim/rows"] += float64(c.s.cast.Policy.Rows())
+		for _, m := range c.waiting.members {
+			c.metrics["optim/tokens"] += float64(len(m.View.IDs) - 1)
+		}
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+	}
+	c.done.into(c.metrics)
+	if c.outdated > 0 {
+		c.metrics["policy/lag_effective"] = c.outdated / float64(len(c.done))
+	}
+	sampled, problems := c.v.Sampled, problemsOf(slices.Concat(c.v.Completions, c.v.Refused), nil)
+	if sampled == nil {
+		sampled = c.v.Step.Table
+	}
+	return &Event{Metrics: c.metrics, Tokens: c.tokens, Completions: c.v.Completions, Lessons: c.v.lessons(c.slopes)}, c.s.move(sampled, problems, false)
 }
 
 // once makes one update from the completions of rows, all together, in their order. Where
-// keep leaves none, there is no update, and that of the batch is nil.
-func (s *learner) once(at Position, cs []Completion, lr float64) (batch, measured, error) {
-	step, row, err := s.advantages(at, cs)
+// keep leaves none, there is no update, and the batch is nil.
+func (s *learner) once(v *Valued, lr float64) (*batch, measured, error) {
+	b, err := s.whole(v)
 	if err != nil {
-		return batch{}, measured{}, err
+		return nil, measured{}, err
 	}
-	b, err := s.whole(step, cs)
-	if err != nil {
-		return b, measured{}, err
+	if b == nil {
+		return nil, measured{}, s.move(v.Step.Table, problemsOf(v.Completions, nil), false)
 	}
-	if b.u == nil {
-		return b, measured{}, s.move(step.Table, cs, nil, false)
-	}
-	m, err := s.update(step, b, false, optimizer(s.stage.Optimizer, lr), nil)
+	m, err := b.backward(false)
 	if err != nil {
 		return b, m, err
 	}
-	if err := s.move(b.u.Table, cs, b.u.Rows, true); err != nil {
+	if m.norm, err = b.apply(optimizer(v.stage.Optimizer, lr)); err != nil {
 		return b, m, err
 	}
-	maps.Copy(m.metrics, row)
+	maps.Copy(m.metrics, v.Metrics)
 	maps.DeleteFunc(m.metrics, func(name string, _ float64) bool { return !ofRows(name) })
-	return b, m, s.move(step.Table, cs, nil, false)
+	return b, m, s.move(v.Step.Table, problemsOf(v.Completions, nil), false)
+}
+
+// rows is a step of completions that are rows of data, with what the method makes of them.
+func (s *learner) rows(at Position, st *recipe.Stage, cs []Completion) (*Valued, error) {
+	a := Asked{Drawn: Drawn{Plan: Plan{At: at, stage: st}, Completions: cs}, Now: atOnce(cs)}
+	var err error
+	if a.Table, err = s.of(&a.Plan, cs, a.Now).table(asked, s.reads); err != nil {
+		return nil, err
+	}
+	v, err := s.value(a)
+	return &v, err
 }
 
 // whole is an update of all completions, in their order.
-func (s *learner) whole(step *algo.StepValues, cs []Completion) (batch, error) {
-	groups := make([]int, groupsOf(cs))
+func (s *learner) whole(v *Valued) (*batch, error) {
+	groups := make([]int, groupsOf(v.Completions))
 	for i := range groups {
 		groups[i] = i
 	}
-	return s.deal(step, cs, groups)
+	return s.deal(v, groups, make([][]float64, len(v.Completions)))
 }
 
 // ofRows says whether a metric of a method tells something about rows of data. The others

@@ -8,19 +8,41 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/chat"
 	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
+// rowStage is what the stages have in common that learn from rows of data or from demonstrations.
+type rowStage struct {
+	Parts
+	learner
+	stage *recipe.Stage
+}
+
+func newRowStage(p Parts, index int) (rowStage, error) {
+	f, err := newFacts(p, index)
+	return rowStage{p, learner{f, p.Cast}, &p.Recipe.Stages[index]}, err
+}
+
 // drawRows are the rows of a step.
-func (s *learner) drawRows(step int) ([]verify.Problem, error) {
+func (s *rowStage) drawRows(step int) ([]verify.Problem, error) {
 	rows := prompts.Step(s.Source, s.Recipe.Seed, random.Stream(random.Draw, s.index), step, s.stage.SFT.BatchSize)
 	return rows, s.HeldOut.refuse(rows...)
 }
 
+// learn makes the update of a step from completions.
+func (s *rowStage) learn(at Position, cs []Completion, lr float64) (*batch, measured, error) {
+	v, err := s.rows(at, s.stage, cs)
+	if err != nil {
+		return nil, measured{}, err
+	}
+	return s.once(v, lr)
+}
+
 // inRow says in which row of the data an error was found.
-func (s *learner) inRow(row verify.Problem, err error) error {
+func (s *rowStage) inRow(row verify.Problem, err error) error {
 	return fmt.Errorf("stage %s: %s: line %d: %w", s.stage.Name, s.Source.Name(), row.Line, err)
 }
 
@@ -30,7 +52,7 @@ func written(row verify.Problem, l chat.Lesson, paid float64) Completion {
 	for _, s := range l.Learned {
 		v.Spans = append(v.Spans, rollout.Span(s))
 	}
-	return Completion{From: &rollout.Group{Problem: row}, View: v, Score: reward.Score{Reward: paid}, Advantage: math.NaN()}
+	return Completion{From: &rollout.Group{Problem: row}, View: v, Score: reward.Score{Reward: paid}}
 }
 
 // lessons are the rows of a step: their messages or completions.
@@ -52,9 +74,9 @@ func (s *imitation) lessonsOf(rows []verify.Problem) ([]Completion, error) {
 		cs[i] = written(row, lesson, 1)
 		cs[i].Group = i
 		if good, labelled, err := prompts.Label(row); err != nil {
-			cs[i].Reward, cs[i].NotScored = math.NaN(), err.Error()
+			cs[i].Score = reward.Score{Reward: math.NaN(), NotScored: err.Error()}
 		} else if labelled && !good {
-			cs[i].Reward = 0
+			cs[i].Score.Reward = 0
 		}
 	}
 	return cs, nil

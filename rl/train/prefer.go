@@ -16,10 +16,10 @@ import (
 
 // preference learns from rows of data which completions are better: from pairs, which are
 // groups of two, or from completions that are good or bad, which are groups of one.
-type preference struct{ learner }
+type preference struct{ rowStage }
 
 func newPreference(p Parts, index int) (Stage, error) {
-	l, err := newLearner(p, index)
+	l, err := newRowStage(p, index)
 	if n := len(p.HeldOut.Problems); err == nil && n < 2 && slices.Contains(l.method.Needs(), "mismatched") {
 		err = l.blamed(fmt.Errorf("%w: the method reads mismatched, each prompt with the completion of another, also of the held-out rows that it is tested on: found %d, accepted: at least 2", lines.ErrInput, n))
 		err = hint.With(err, "raise task.eval_problems, or hold out more rows with task.held_out")
@@ -45,15 +45,15 @@ func (s *preference) Step(_ context.Context, at Position) (*Event, error) {
 		return nil, err
 	}
 	lr := s.stage.LearningRate(at.Step)
-	b, m, err := s.once(at, cs, lr)
-	if err == nil && at.Step == 0 && b.u != nil && m.norm == 0 {
+	b, m, err := s.learn(at, cs, lr)
+	if err == nil && at.Step == 0 && b != nil && m.norm == 0 {
 		err = s.nothing()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
 	}
 	e := &Event{Tokens: m.tokens, Metrics: metrics.Row{"optim/lr": lr}}
-	if b.u != nil {
+	if b != nil {
 		m.into(e.Metrics)
 		e.Metrics["policy/loss"] = m.loss
 	}
@@ -117,12 +117,12 @@ func (s *preference) test(at Position, e *Event) error {
 
 // measure is what the method measures on completions without an update.
 func (s *preference) measure(at Position, cs []Completion) (measured, error) {
-	step, _, err := s.advantages(at, cs)
+	v, err := s.rows(at, s.stage, cs)
 	if err != nil {
 		return measured{}, err
 	}
-	b, err := s.whole(step, cs)
-	if err != nil || b.u == nil {
+	b, err := s.whole(v)
+	if err != nil || b == nil {
 		return measured{}, err
 	}
 	stats, err := s.Cast.Policy.Forward(b.views())

@@ -76,7 +76,10 @@ func stageOn(t *testing.T, kind string, rows []verify.Problem, text string) Stag
 	if p.Prompts, err = prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, prompts.Style{Form: prompts.Auto}); err != nil {
 		t.Fatal(err)
 	}
-	if p.HeldOut, err = NewHeldOut(r, p.Source, c, p.Prompts); err != nil {
+	if p.Collector, err = NewCollector(r, p.Source, c, p.Prompts); err != nil {
+		t.Fatal(err)
+	}
+	if p.HeldOut, err = NewHeldOut(r, p.Source, p.Collector); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Begin(); err != nil {
@@ -154,7 +157,7 @@ func TestDPOIsItsClosedForm(t *testing.T) {
 	for i := range cs {
 		gain[i] = sumOf(cast.Widen(stats[i].Logprob)) - sumOf(ref[i])
 	}
-	_, m, err := s.once(Position{Step: 1}, cs, 0)
+	b, m, err := s.learn(Position{Step: 1}, cs, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +170,7 @@ func TestDPOIsItsClosedForm(t *testing.T) {
 			right += 1 / n
 		}
 		for j, sign := range []float64{-1, 1} {
-			for _, got := range cs[2*i+j].Slope {
+			for _, got := range b.slopes[2*i+j] {
 				if want := sign * beta * sigmoid(-beta*d) / n; !near(got, want) {
 					t.Errorf("pair %d, completion %d: derivative %v, want %v", i, j, got, want)
 				}
@@ -201,7 +204,7 @@ func TestPreferenceGradient(t *testing.T) {
 		text := fmt.Sprintf("[stage.algorithm]\npreset = %q\nloss = \"%v*(%s)\"\n[stage.optimizer]\neps = %v\nclip_norm = 0\n", method, scale, loss, eps)
 		at := func(lr float64) (before measured, after float64) {
 			s := preferenceOn(t, rows, text)
-			_, before, err := s.once(Position{}, choicesOf(t, s, rows), lr)
+			_, before, err := s.learn(Position{}, choicesOf(t, s, rows), lr)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +273,7 @@ func TestKTO(t *testing.T) {
 	for i, sign := range []float64{1, -1, 1} {
 		loss += (1 - sigmoid(sign*0.5*(gain[i]-z))) / 3
 	}
-	_, m, err := s.once(Position{Step: 1}, cs, 0)
+	_, m, err := s.learn(Position{Step: 1}, cs, 0)
 	if err != nil || !near(m.loss, loss) || gain[0] == 0 {
 		t.Errorf("loss %v, want %v; %v", m.loss, loss, err)
 	}
@@ -328,14 +331,15 @@ func TestImitationByFormulas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.once(Position{}, cs, 0); err != nil {
+		b, _, err := s.learn(Position{}, cs, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
 		n := tokensOf(cs)
 		for i := range cs {
 			for j, logp := range stats[i].Logprob {
-				if w := want(math.Exp(float64(logp)), i == 0) / n; !near(cs[i].Slope[j], w) {
-					t.Errorf("%s, row %d, token %d: derivative %v, want %v", preset, i, j, cs[i].Slope[j], w)
+				if w := want(math.Exp(float64(logp)), i == 0) / n; !near(b.slopes[i][j], w) {
+					t.Errorf("%s, row %d, token %d: derivative %v, want %v", preset, i, j, b.slopes[i][j], w)
 				}
 			}
 		}

@@ -3,11 +3,14 @@ package train
 import (
 	"context"
 	"io"
+	"math"
 
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
 )
 
 // Position says where a run stands.
@@ -35,22 +38,42 @@ type Event struct {
 	Metrics     metrics.Row
 	Timing      metrics.Row  // wall-clock times, seconds
 	Completions []Completion // of the policy, in the order of groups and samples
+	Lessons     []Lesson     // [completion] what was learned from it; nil: nothing was
 	Ahead       int          // steps from this one to theirs, where nothing can be learnt from them: with lag they are drawn before
 	Tokens      int          // trained
 	Notes       []string     // lines for people
 	Arrived     []Arrived    // groups of the step, where the order is that of their arrival
 }
 
+// Lesson is what the step learned from a completion.
+func (e *Event) Lesson(completion int) Lesson {
+	if e.Lessons == nil {
+		return Lesson{Advantage: math.NaN()}
+	}
+	return e.Lessons[completion]
+}
+
 // Parts are what stages are made of.
 type Parts struct {
-	Recipe   *recipe.Recipe
-	Source   prompts.Source
-	Prompts  *prompts.Renderer
-	Cast     *cast.Cast
-	HeldOut  *HeldOut
-	Record   *Record
-	Notes    []string  // for people, about the data and the recipe
-	Schedule *Schedule // that steps with order = "arrival" follow as far as it goes; nil: none
+	Recipe    *recipe.Recipe
+	Source    prompts.Source
+	Prompts   *prompts.Renderer
+	Cast      *cast.Cast
+	Collector *rollout.Collector // draws what is trained on
+	HeldOut   *HeldOut           // has one of its own
+	Record    *Record
+	Notes     []string  // for people, about the data and the recipe
+	Schedule  *Schedule // that steps with order = "arrival" follow as far as it goes; nil: none
+}
+
+// NewCollector draws the completions of a run's policy and judges them by its task.
+func NewCollector(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*rollout.Collector, error) {
+	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
+	var err error
+	if c.Panel != nil && r.Task.Verifier != "" {
+		out.Asks, err = verify.New(r.Task.Verifier, r.Task.Options)
+	}
+	return out, err
 }
 
 // kinds has a row for every kind of stage. index is the stage's place in the recipe.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,13 +23,13 @@ func TestMatching(t *testing.T) {
 		}
 		cs = append(cs, c)
 	}
-	x := drawn{learner: &learner{Parts: Parts{Prompts: renderer}}, cs: cs}
+	x := subject{facts: &facts{prompts: renderer}, cs: cs}
 	for _, pattern := range []string{"(?s)<think>.*?</think>", "(?m)^", "t", "é", "$"} {
-		inside, err := x.matching("inside", pattern)
+		inside, err := matching(inside)(x, fmt.Sprintf("inside(%q)", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		begins, _ := x.matching("begins", pattern)
+		begins, _ := matching(begins)(x, fmt.Sprintf("begins(%q)", pattern))
 		at := 0
 		for i := range cs {
 			pieces := renderer.Pieces(cs[i].View.Drawn())
@@ -74,7 +75,7 @@ func TestCuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := drawn{learner: &learner{Parts: Parts{Prompts: renderer}}, cs: []Completion{c}}
+	x := subject{facts: &facts{prompts: renderer}, cs: []Completion{c}}
 	for name, want := range map[string][]string{
 		"lines":     {"One is 1.5 e.g. here. Two is!\n", "Three?  Four\n", "\n", "Five"},
 		"sentences": {"One is 1.5 e.g. ", "here. ", "Two is!\n", "Three?  ", "Four\n\n", "Five"},
@@ -82,7 +83,7 @@ func TestCuts(t *testing.T) {
 		parts := algo.Library()
 		formula := parts[slices.IndexFunc(parts, func(p algo.LibraryPart) bool { return p.Name == name })].Formula
 		pattern := strings.TrimSuffix(strings.TrimPrefix(formula, "begins('"), "')")
-		begins, err := x.matching("begins", pattern)
+		begins, err := matching(begins)(x, fmt.Sprintf("begins(%q)", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,15 +109,15 @@ func TestRowsOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := s.once(Position{}, cs, 0)
+	b, _, err := s.learn(Position{}, cs, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.members) != 1 || b.members[0].Completion != &cs[0] {
+	if len(b.members) != 1 || b.members[0].number != 0 {
 		t.Fatalf("%d completions are learned from, want the first alone", len(b.members))
 	}
-	for i, got := range cs[0].Slope {
-		if want := -0.25 / float64(len(cs[0].Slope)); !near(got, want) {
+	for i, got := range b.slopes[0] {
+		if want := -0.25 / float64(len(b.slopes[0])); !near(got, want) {
 			t.Errorf("token %d: derivative %v, want %v", i, got, want)
 		}
 	}

@@ -44,7 +44,7 @@ func TestUnscored(t *testing.T) {
 	for _, why := range []string{"a", "", "b", "b", "a"} {
 		c := Completion{Score: reward.Score{Reward: nan, NotScored: why}}
 		if why == "" {
-			c.Reward = 1
+			c.Score.Reward = 1
 		}
 		cs = append(cs, c)
 	}
@@ -75,5 +75,5 @@ func TestRate(t *testing.T) {
 func imitationOf(hold, decay int, final float64) *imitation {
 	st := &recipe.Stage{Kind: recipe.KindSFT, SFT: recipe.SFT{HoldSteps: hold, DecaySteps: decay, FinalLRShare: final}}
 	st.Optimizer.WarmupSteps = 2
-	return &imitation{learner: learner{stage: st}, holdEnd: -1}
+	return &imitation{rowStage: rowStage{stage: st}, holdEnd: -1}
 }

@@ -2,9 +2,11 @@ package train
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
@@ -14,45 +16,24 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// nowFacts are what the trainer computes of each token: its statistic, the weight that
-// its derivative is, and what the sampler recorded of it.
-var nowFacts = []struct {
-	fact     string
-	of       func(s *model.TokenStats) *[]float32
-	weight   func(w *model.TokenWeights) *[]float64
-	recorded func(c *Completion) []float32 // at the beginning of the step; nil: nothing
-}{
-	{"logp", func(s *model.TokenStats) *[]float32 { return &s.Logprob }, func(w *model.TokenWeights) *[]float64 { return &w.Logprob },
-		func(c *Completion) []float32 { return c.start().Logprob }},
-	{"entropy", func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
-		func(c *Completion) []float32 { return c.start().Entropy }},
-	{"uniform_logp", func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil},
-	{"value", func(s *model.TokenStats) *[]float32 { return &s.Value }, func(w *model.TokenWeights) *[]float64 { return &w.Value }, nil},
-}
-
-func isNow(fact string) bool {
-	for _, f := range nowFacts {
-		if f.fact == fact {
-			return true
-		}
-	}
-	return false
-}
-
 // batch is an update's completions in the order in which they are trained.
 type batch struct {
 	s       *learner
+	v       *Valued
 	u       *algo.Update
-	members []member // their rows are those of the update's table
+	members []member    // their rows are those of the update's table
+	slopes  [][]float64 // [number in the step] what the loss asks of each token; nil: it was in no update
 }
 
 // member is a completion of an update.
 type member struct {
 	*Completion
-	row int // in a table
+	now    *Now
+	number int // in the step
+	row    int // in a table
 }
 
-func (b batch) views() []rollout.View {
+func (b *batch) views() []rollout.View {
 	var out []rollout.View
 	for _, m := range b.members {
 		out = append(out, m.View)
@@ -60,38 +41,64 @@ func (b batch) views() []rollout.View {
 	return out
 }
 
-// update is one change of the weights. first says that none came before it in the step,
-// so that the trainer computes what the sampler recorded. between is called when the gradient
-// is there and the weights are still what they were; nil: nothing is.
-func (s *learner) update(step *algo.StepValues, b batch, first bool, h model.Optimizer, between func() error) (measured, error) {
-	m, err := b.backward(step, first)
-	if err == nil && between != nil {
-		err = between()
+// deal makes the update of some groups of a step, in the order in which they are trained. It is nil
+// if nothing is left to learn from. slopes gets what it teaches.
+func (s *learner) deal(v *Valued, groups []int, slopes [][]float64) (*batch, error) {
+	cs := v.all()
+	in := make([]bool, groupsOf(cs))
+	for _, g := range groups {
+		in[g] = true
 	}
-	if err != nil {
-		return m, err
+	u, err := v.Step.Update(in)
+	if u == nil || err != nil {
+		return nil, err
 	}
-	m.norm, err = s.Cast.Policy.Update(h)
+	var members []member // with their rows in the step's table, in the order of training
+	for _, g := range groups {
+		for i := range cs {
+			if cs[i].Group == g && u.Rows[i] {
+				members = append(members, member{&cs[i], &v.Now[i], i, i})
+			}
+		}
+	}
+	return &batch{s, v, u, placed(u.Rows, members), slopes}, nil
+}
+
+// apply changes the weights by the gradient of a batch, and moves the states of the method that
+// read values of now.
+func (b *batch) apply(h model.Optimizer) (norm float64, err error) {
+	norm, err = b.s.cast.Policy.Update(h)
 	if errors.Is(err, model.ErrNotFinite) {
 		err = failed(err, h.LR, h.ClipNorm)
 	}
-	if err == nil && s.stage.Kind == recipe.KindRL { // every stage begins with an average of its own
-		err = s.Cast.Follow(1 - s.stage.RL.EMADecay)
+	if err == nil && b.v.stage.Kind == recipe.KindRL { // every stage begins with an average of its own
+		err = b.s.cast.Follow(1 - b.v.stage.RL.EMADecay)
 	}
-	return m, err
+	if err != nil {
+		return norm, err
+	}
+	return norm, b.s.move(b.u.Table, problemsOf(b.v.all(), b.u.Rows), true)
+}
+
+// failed explains an update that was refused.
+func failed(err error, lr, clipNorm float64) error {
+	return hint.With(fmt.Errorf("%w: no weights were updated", err), "resume from the last checkpoint with a lower learning rate (now %v) or clip_norm (now %v)", lr, clipNorm)
 }
 
 // backward computes the gradient of the loss. A local loss is computed batch by batch.
 // Another one needs the statistics of all completions first: as the sampler recorded
 // them in a step's first update, and by a forward pass of their own in the others.
-func (b batch) backward(step *algo.StepValues, first bool) (measured, error) {
-	policy, views := b.s.Cast.Policy, b.views()
+//
+// first says that no update came before it in the step, so that the trainer computes what is
+// recorded of the beginning of the step.
+func (b *batch) backward(first bool) (measured, error) {
+	policy, views := b.s.cast.Policy, b.views()
 	local, _ := b.s.method.Local()
 	switch {
 	case local:
 		return b.local(views)
 	case first && b.recorded():
-		return b.foreseen(step, views)
+		return b.foreseen(views)
 	}
 	stats, err := policy.Forward(views)
 	if err != nil {
@@ -108,10 +115,10 @@ func (b batch) backward(step *algo.StepValues, first bool) (measured, error) {
 }
 
 // local computes loss and gradient of each batch of the trainer at once.
-func (b batch) local(views []rollout.View) (measured, error) {
+func (b *batch) local(views []rollout.View) (measured, error) {
 	var all []model.TokenStats
 	whole := false
-	err := b.s.Cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+	err := b.s.cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
 		all = append(all, stats...)
 		if whole = len(stats) == len(views); whole {
 			return b.weights(b.u, stats)
@@ -133,7 +140,7 @@ func (b batch) local(views []rollout.View) (measured, error) {
 		if err != nil {
 			return nil, b.s.blamed(err)
 		}
-		return taught(members, weightsOf(part, members, slopes)), nil
+		return b.taught(members, weightsOf(part, members, slopes)), nil
 	})
 	if err == nil && !whole {
 		err = b.addNow(b.u.Table, b.members, all)
@@ -147,12 +154,12 @@ func (b batch) local(views []rollout.View) (measured, error) {
 // foreseen computes the gradient of a loss whose statistics the sampler recorded, with
 // one forward and one backward pass. What is measured is of the trainer's own figures:
 // where the two differ in a bit, the metrics say so.
-func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, error) {
+func (b *batch) foreseen(views []rollout.View) (measured, error) {
 	stats := make([]model.TokenStats, len(views))
-	for _, f := range nowFacts {
+	for _, f := range suppliers {
 		for i := range views {
-			if f.recorded != nil {
-				*f.of(&stats[i]) = f.recorded(b.members[i].Completion)
+			if f.token != nil && f.token.recorded != nil {
+				*f.token.of(&stats[i]) = f.token.recorded(b.members[i].now)
 			}
 		}
 	}
@@ -161,7 +168,7 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 		return measured{}, err
 	}
 	var found []model.TokenStats
-	err = b.s.Cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+	err = b.s.cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
 		found = append(found, stats...)
 		return weights[first : first+len(stats)], nil
 	})
@@ -175,7 +182,7 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 	for _, m := range b.members {
 		in[m.Group] = true
 	}
-	again, err := step.Update(in)
+	again, err := b.v.Step.Update(in)
 	if err != nil {
 		return measured{}, err
 	}
@@ -185,10 +192,10 @@ func (b batch) foreseen(step *algo.StepValues, views []rollout.View) (measured, 
 	return measureOf(again)
 }
 
-// recorded says whether the sampler recorded all that the method reads of now.
-func (b batch) recorded() bool {
-	for _, f := range nowFacts {
-		if slices.Contains(b.s.method.Needs(), f.fact) && f.recorded == nil {
+// recorded says whether the beginning of the step recorded all that the method reads of now.
+func (b *batch) recorded() bool {
+	for _, f := range suppliers {
+		if f.token != nil && f.token.recorded == nil && slices.Contains(b.s.method.Needs(), f.fact) {
 			return false
 		}
 	}
@@ -197,7 +204,7 @@ func (b batch) recorded() bool {
 
 // weights adds the statistics of all completions to the update and gives the loss's
 // derivatives.
-func (b batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenWeights, error) {
+func (b *batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenWeights, error) {
 	if err := b.addNow(u.Table, b.members, stats); err != nil {
 		return nil, err
 	}
@@ -205,27 +212,27 @@ func (b batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenW
 	if err != nil {
 		return nil, b.s.blamed(err)
 	}
-	return taught(b.members, weightsOf(u.Table, b.members, slopes)), nil
+	return b.taught(b.members, weightsOf(u.Table, b.members, slopes)), nil
 }
 
-// taught notes in the completions what the loss asks of each token.
-func taught(members []member, weights []model.TokenWeights) []model.TokenWeights {
+// taught notes what the loss asks of each token.
+func (b *batch) taught(members []member, weights []model.TokenWeights) []model.TokenWeights {
 	for i, w := range weights {
-		members[i].Slope = w.Logprob
+		b.slopes[members[i].number] = w.Logprob
 	}
 	return weights
 }
 
 // addNow adds the facts of now to a table, from the statistics of its members.
-func (b batch) addNow(t *formula.Table, members []member, stats []model.TokenStats) error {
-	for _, f := range nowFacts {
-		if !slices.Contains(b.s.method.Needs(), f.fact) {
+func (b *batch) addNow(t *formula.Table, members []member, stats []model.TokenStats) error {
+	for _, f := range suppliers {
+		if f.token == nil || !slices.Contains(b.s.method.Needs(), f.fact) {
 			continue
 		}
 		c := formula.Column{Level: formula.Token, V: make([]float64, t.Size(formula.Token))}
 		for i, m := range members {
 			from, _ := t.Tokens(m.row)
-			copy(c.V[from:], cast.Widen(*f.of(&stats[i])))
+			copy(c.V[from:], cast.Widen(*f.token.of(&stats[i])))
 		}
 		if err := t.Add(f.fact, c); err != nil {
 			return err
@@ -245,7 +252,8 @@ func placed(in []bool, members []member) []member {
 	}
 	var out []member
 	for _, m := range members {
-		out = append(out, member{m.Completion, place[m.row]})
+		m.row = place[m.row]
+		out = append(out, m)
 	}
 	return out
 }
@@ -255,10 +263,8 @@ func weightsOf(t *formula.Table, members []member, slopes map[string]formula.Col
 	weights := make([]model.TokenWeights, len(members))
 	for i, m := range members {
 		from, to := t.Tokens(m.row)
-		for _, f := range nowFacts {
-			if c, ok := slopes[f.fact]; ok {
-				*f.weight(&weights[i]) = c.V[from:to]
-			}
+		for fact, c := range slopes {
+			*statisticOf(fact).weight(&weights[i]) = c.V[from:to]
 		}
 	}
 	return weights

@@ -1,39 +1,63 @@
 package train
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/recipe"
 )
 
-// TestRunFacts: every fact that formulas may read is supplied by a column, by the trainer
-// or by a supplier of package cast; and no column is there that they cannot name.
+// TestRunFacts: every fact that formulas may read after sampling has a row, and is of each update
+// where formulas say so; and no row is there that they cannot name.
 func TestRunFacts(t *testing.T) {
-	supplied := []string{"ref", "ema", "old_value", "old_uniform_logp", "mismatched", "task", "task.*", "row.*", "reward.*"}
-	for name := range patterns {
-		supplied = append(supplied, name)
+	supplied := map[string]bool{}
+	for _, row := range suppliers {
+		name, pattern := strings.CutSuffix(row.fact, "(")
+		if !pattern && strings.HasSuffix(name, ".") {
+			name += "*"
+		}
+		supplied[name] = true
+		if (row.known == updated) != (row.token != nil) || (row.known == updated) != (row.columns == nil) {
+			t.Errorf("%s: known from %d on", row.fact, row.known)
+		}
 	}
-	for name := range histories {
-		supplied = append(supplied, name)
-	}
-	for name := range columns {
-		supplied = append(supplied, name)
-	}
-	for _, f := range nowFacts {
-		supplied = append(supplied, f.fact)
-	}
+	delete(supplied, "prompt_chance") // before sampling alone
 	var facts []string
 	for _, f := range append(algo.RunFacts(), algo.StaleFacts()...) {
 		facts = append(facts, f.Name)
-		if f.Now != isNow(f.Name) {
-			t.Errorf("%s: of now is %v here and %v there", f.Name, isNow(f.Name), f.Now)
+		if f.Now != isUpdated(f.Name) {
+			t.Errorf("%s: of now is %v here and %v there", f.Name, isUpdated(f.Name), f.Now)
 		}
 	}
-	slices.Sort(supplied)
 	slices.Sort(facts)
-	if !slices.Equal(supplied, facts) {
-		t.Errorf("supplied are %v, facts of a run are %v", supplied, facts)
+	if got := slices.Sorted(maps.Keys(supplied)); !slices.Equal(got, facts) {
+		t.Errorf("supplied are %v, facts of a run are %v", got, facts)
+	}
+}
+
+// TestKnown: a fact is supplied from its time on. Of two suppliers the later one holds as soon as it
+// is known.
+func TestKnown(t *testing.T) {
+	f := &facts{recipe: &recipe.Recipe{Stages: []recipe.Stage{{}}}}
+	for _, c := range []struct {
+		fact  string
+		by    when
+		known when
+		there bool
+		later bool
+	}{
+		{"step", begun, begun, true, false}, {"row.level", begun, 0, false, true}, {"row.level", asked, posed, true, false},
+		{"prompt_tokens", begun, 0, false, true}, {"prompt_tokens", posed, posed, true, true}, {"prompt_tokens", drawn, drawn, true, false},
+		{"reward", posed, 0, false, true}, {"age", drawn, 0, false, true}, {"logp", asked, 0, false, true}, {"logp", updated, updated, true, false},
+		{"unknown", updated, 0, false, false},
+	} {
+		row, later := f.supplierOf(c.fact, c.by)
+		if (row != nil) != c.there || later != c.later || row != nil && row.known != c.known {
+			t.Errorf("%s by %d: %+v, later %v", c.fact, c.by, row, later)
+		}
 	}
 }
 
@@ -74,23 +98,23 @@ func TestUnevenGroups(t *testing.T) {
 	}
 	want := []float64{2. / 3, -1. / 3, -1. / 3, 0, -0.5, 0.5}
 	for i, place := range [][3]int{{0, 0, 1}, {0, 1, 0}, {0, 2, 0}, {1, 0, 1}, {2, 0, 0}, {2, 1, 1}} {
-		cs[i].Group, cs[i].Sample, cs[i].Reward = place[0], place[1], float64(place[2])
+		cs[i].Group, cs[i].Sample, cs[i].Score.Reward = place[0], place[1], float64(place[2])
 		cs[i].View.Group = place[0] + 1
 	}
-	b, _, err := s.once(Position{}, cs, 0)
+	b, _, err := s.learn(Position{}, cs, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := drawn{cs: cs}
-	if n, rows := groupsOf(cs), x.problems(); n != 3 || len(rows) != 3 || rows[1].Question != "two" || len(b.members) != len(cs) {
+	learned := b.v.lessons(b.slopes)
+	if n, rows := groupsOf(cs), problemsOf(cs, nil); n != 3 || len(rows) != 3 || rows[1].Question != "two" || len(b.members) != len(cs) {
 		t.Errorf("%d groups of the problems %v, %d completions are trained", n, rows, len(b.members))
 	}
 	for i := range cs {
-		if !near(cs[i].Advantage, want[i]) {
-			t.Errorf("completion %d has the advantage %v, want %v", i, cs[i].Advantage, want[i])
+		if !near(learned[i].Advantage, want[i]) {
+			t.Errorf("completion %d has the advantage %v, want %v", i, learned[i].Advantage, want[i])
 		}
-		for _, slope := range cs[i].Slope {
-			if w := -want[i] / float64(len(cs)*len(cs[i].Slope)); !near(slope, w) {
+		for _, slope := range learned[i].Slope {
+			if w := -want[i] / float64(len(cs)*len(learned[i].Slope)); !near(slope, w) {
 				t.Errorf("completion %d: derivative %v, want %v", i, slope, w)
 			}
 		}

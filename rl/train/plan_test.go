@@ -9,39 +9,40 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
-// drawer is an rl stage of the smallest task that draws problems and nothing else.
-func drawer(t *testing.T, sets ...string) *reinforcement {
+// plannerOf plans the steps of an rl stage of the smallest task.
+func plannerOf(t *testing.T, sets ...string) *planner {
 	t.Helper()
 	r, err := recipe.Load("countdown-short", append([]string{"stage.rl.prompts_per_step=64"}, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	index := slices.IndexFunc(r.Stages, func(s recipe.Stage) bool { return s.Kind == recipe.KindRL })
-	s, err := newReinforcement(Parts{Recipe: r, Source: prompts.Of(r.Task.Settings), Record: NewRecord(r)}, index)
+	p := Parts{Recipe: r, Source: prompts.Of(r.Task.Settings), Record: NewRecord(r), HeldOut: &HeldOut{recipe: r}}
+	f, err := newFacts(p, index)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.(*reinforcement)
+	l, err := newPlanner(p, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // shares draws the problems of 200 steps and counts them by their place in the list.
-func shares(t *testing.T, s *reinforcement) []float64 {
+func shares(t *testing.T, s *planner) []float64 {
 	t.Helper()
-	place, counts := map[string]int{}, make([]float64, len(s.before.listed))
-	for i, one := range s.before.listed {
+	place, counts := map[string]int{}, make([]float64, len(s.listed))
+	for i, one := range s.listed {
 		place[one.Row.ID] = i
 	}
 	const steps = 200
 	for step := range steps {
-		at := Position{Step: step}
-		if err := s.prepare(at); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := s.problems(at, 0, 64)
+		plan, err := s.plan(Position{Step: step}, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range rows {
+		for _, p := range plan.Problems {
 			counts[place[p.ID]] += 1.0 / (64 * steps)
 		}
 	}
@@ -63,10 +64,10 @@ func TestShares(t *testing.T) {
 		"order, equal": {`pool = 4, order = "0*seen", share = "0.3"`, []int{2, 1, 5, 0}, []float64{.5, .5, 0, 0}},
 		"rank":         {`pool = 4, weight = "if(prompts_rank(seen) >= 0.6, 1, 0)"`, []int{2, 1, 5, 0}, []float64{.5, 0, .5, 0}},
 	} {
-		s := drawer(t, "stage.rl.curriculum={"+c.set+"}")
-		for i, one := range s.before.listed {
+		s := plannerOf(t, "stage.rl.curriculum={"+c.set+"}")
+		for i, one := range s.listed {
 			if n := c.seen[i]; n > 0 {
-				s.Record.prompts[keyOf(one.Row)] = &history{Seen: n, Judged: 1}
+				s.record.prompts[keyOf(one.Row)] = &history{Seen: n, Judged: 1}
 			}
 		}
 		for i, got := range shares(t, s) {
@@ -80,11 +81,11 @@ func TestShares(t *testing.T) {
 
 // TestArms: an arm of one problem is drawn as often as one of three.
 func TestArms(t *testing.T) {
-	s := drawer(t, `stage.rl.curriculum={pool = 4, arms = "row.kind"}`)
-	for i := range s.before.listed {
-		s.before.listed[i].Row.Metadata["kind"] = []byte(`"many"`)
+	s := plannerOf(t, `stage.rl.curriculum={pool = 4, arms = "row.kind"}`)
+	for i := range s.listed {
+		s.listed[i].Row.Metadata["kind"] = []byte(`"many"`)
 	}
-	s.before.listed[2].Row.Metadata["kind"] = []byte(`"one"`)
+	s.listed[2].Row.Metadata["kind"] = []byte(`"one"`)
 	for i, got := range shares(t, s) {
 		want := 1.0 / 6
 		if i == 2 {

@@ -1,0 +1,505 @@
+package train
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/algo"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// when is the time of a step from which on a fact is known.
+type when uint8
+
+const (
+	begun   when = iota // the number of the step
+	posed               // problems that may be drawn, or were
+	drawn               // completions
+	asked               // what models say of completions
+	updated             // what the trainer computes in each update
+)
+
+// supplier makes the columns of a fact, or of a family of them: of all names that begin with one
+// that ends in a point or a bracket.
+type supplier struct {
+	fact    string
+	known   when
+	fixed   bool // a problem always has the same
+	columns func(x subject, fact string) ([]formula.Column, error)
+	token   *statistic // of a fact that is updated
+}
+
+// statistic is what the trainer computes of each token: where it stands, the weight that its
+// derivative is, and what is known of it at the beginning of a step.
+type statistic struct {
+	of       func(s *model.TokenStats) *[]float32
+	weight   func(w *model.TokenWeights) *[]float64
+	recorded func(n *Now) []float32 // nil: nothing
+}
+
+// suppliers has a row for every fact that formulas may read. Of rows of one fact the latest that is
+// known by then holds.
+var suppliers = []supplier{
+	ofRun("step", func(x subject) float64 { return float64(x.at.Step + 1) }),
+	ofRun("steps", func(x subject) float64 { return float64(x.steps()) }),
+	ofRun("progress", func(x subject) float64 { return float64(x.at.Step) / math.Max(1, float64(x.steps()-1)) }),
+	ofRun("chance", func(x subject) float64 { return x.noise(0).Unit() }),
+	ofRun("max_tokens", func(x subject) float64 { return float64(x.stage.Sampling.MaxCompletionTokens) }),
+
+	{fact: "row.", known: posed, fixed: true, columns: membersOf},
+	{fact: "prompt_tokens", known: posed, fixed: true, columns: one(renderedTokens)},
+	{fact: "prompt_chance", known: posed, columns: one(promptChance)},
+	ofRecord("seen"), ofRecord("solved"), ofRecord("last_solved"), ofRecord("steps_since"),
+
+	{fact: "prompt_tokens", known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) {
+		return float64(len(c.From.Segments[0].IDs)), ""
+	}))},
+	{fact: greedyFact, known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) { return c.Greedy.Reward, c.Greedy.NotScored }))},
+	ofCompletion("reward", func(c *Completion) (float64, string) { return c.Score.Reward, c.Score.NotScored }),
+	ofCompletion("truncated", func(c *Completion) (float64, string) { return holds(c.View.Stop == rollout.Length), "" }),
+	{fact: "reward.", known: drawn, columns: valueOf},
+	{fact: taskFact, known: drawn, columns: verdictOf},
+	{fact: taskFact + ".", known: drawn, columns: verdictOf},
+	{fact: "inside(", known: drawn, columns: one(matching(inside))},
+	{fact: "begins(", known: drawn, columns: one(matching(begins))},
+	ofOrigin("foreign", func(o *Origin) float64 { return holds(o.Foreign) }),
+	ofOrigin("replayed", func(o *Origin) float64 { return holds(o.Replayed) }),
+	ofOrigin("hinted", func(o *Origin) float64 { return holds(o.Hinted) }),
+	ofOrigin("hint_share", func(o *Origin) float64 { return o.Share }),
+	ofOrigin("fresh", func(o *Origin) float64 { return holds(o.fresh()) }),
+	ofTokens("old", drawn, func(x subject, i int) []float32 { return x.cs[i].View.Logprob }),
+	ofTokens("old_entropy", drawn, func(x subject, i int) []float32 { return x.cs[i].View.Entropy }),
+	{fact: "noise", known: drawn, columns: one(noises)},
+
+	{fact: "age", known: asked, columns: one(func(x subject, _ string) (formula.Column, error) {
+		return completionColumn(x, func(i int) (float64, string) { return float64(x.now[i].Age), "" }), nil
+	})},
+	ofTokens("start", asked, func(x subject, i int) []float32 { return x.now[i].Logprob }), // of what was sampled the trainer computes the same bits
+	ofModel("ref"), ofModel("ema"), ofModel("old_value"), ofModel("old_uniform_logp"),
+	{fact: "mismatched", known: asked, columns: one(mismatched)},
+
+	ofUpdate("logp", statistic{func(s *model.TokenStats) *[]float32 { return &s.Logprob }, func(w *model.TokenWeights) *[]float64 { return &w.Logprob },
+		func(n *Now) []float32 { return n.Logprob }}),
+	ofUpdate("entropy", statistic{func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
+		func(n *Now) []float32 { return n.Entropy }}),
+	ofUpdate("uniform_logp", statistic{func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil}),
+	ofUpdate("value", statistic{func(s *model.TokenStats) *[]float32 { return &s.Value }, func(w *model.TokenWeights) *[]float64 { return &w.Value }, nil}),
+}
+
+// Facts with a meaning besides their columns.
+const (
+	greedyFact = "greedy_reward" // the reward of a prompt's most likely completion
+	taskFact   = "task"          // the verdict of the task; the verifiers of a stage have their own names
+)
+
+// supplierOf is the row of a fact that is the latest by a time; nil: there is none yet. other says
+// that a later one has it.
+func (f *facts) supplierOf(fact string, by when) (row *supplier, other bool) {
+	family := fact
+	if i := strings.IndexAny(fact, ".("); i >= 0 {
+		family = fact[:i+1]
+	}
+	known := func(s supplier) bool { return s.fact == family }
+	if name, member := strings.CutSuffix(family, "."); !slices.ContainsFunc(suppliers, known) && f.verifier(name) > 0 {
+		if family = taskFact; member {
+			family += "."
+		}
+	}
+	for i := range suppliers {
+		if suppliers[i].fact != family {
+			continue
+		}
+		if suppliers[i].known > by {
+			other = true
+			continue
+		}
+		row = &suppliers[i]
+	}
+	return row, other
+}
+
+// isUpdated says whether the trainer computes a fact in each update.
+func isUpdated(fact string) bool { return statisticOf(fact) != nil }
+
+// statisticOf is that of a fact; nil: the trainer does not compute it.
+func statisticOf(fact string) *statistic {
+	for i := range suppliers {
+		if suppliers[i].fact == fact && suppliers[i].token != nil {
+			return suppliers[i].token
+		}
+	}
+	return nil
+}
+
+// facts lays out what the formulas of a stage read.
+type facts struct {
+	recipe  *recipe.Recipe
+	index   int // of the stage
+	method  *algo.Algorithm
+	reads   []string    // facts, those of a reward apart
+	states  algo.States // of the method
+	prompts *prompts.Renderer
+	record  *Record
+	models  models
+}
+
+func newFacts(p Parts, index int) (*facts, error) {
+	st := &p.Recipe.Stages[index]
+	f := &facts{recipe: p.Recipe, index: index, prompts: p.Prompts, record: p.Record, models: castModels{p.Cast}}
+	var err error
+	if f.method, err = st.Compiled(); err == nil {
+		f.reads, err = st.Reads()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
+	}
+	return f, nil
+}
+
+// blamed says in which table the formula of an error stands.
+func (f *facts) blamed(err error) error {
+	return fmt.Errorf("[stage.algorithm] of stage %s: %w", f.recipe.Stages[f.index].Name, err)
+}
+
+// verifier is the place of a verifier of the stage among the verdicts of a completion, by its name;
+// 0: of the task; -1: there is none.
+func (f *facts) verifier(name string) int {
+	if name == taskFact {
+		return 0
+	}
+	for i, v := range f.recipe.Stages[f.index].Verifiers {
+		if v.Name == name {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// subject is what columns are made of: a step, as far as it is known.
+type subject struct {
+	*facts
+	at       Position
+	stage    *recipe.Stage    // with the numbers of the step
+	problems []verify.Problem // of the groups; nil: the number of the step alone is known
+	cs       []Completion     // nil: they are not drawn
+	now      []Now            // of cs
+
+	kept map[string][]formula.Column // of the facts that the problems always have, as far as they were made; nil: none are kept
+}
+
+// of is a step with completions.
+func (f *facts) of(p *Plan, cs []Completion, now []Now) subject {
+	return subject{facts: f, at: p.At, stage: p.stage, problems: problemsOf(cs, nil), cs: cs, now: now}
+}
+
+// steps is how many steps the stage has at most. The keys of other kinds are 0.
+func (x subject) steps() int {
+	return x.stage.RL.Steps + x.stage.SFT.HoldSteps + x.stage.SFT.DecaySteps
+}
+
+// noise are the random numbers of the step's i-th completion, counted from 1; 0: of the step.
+func (x subject) noise(i int) *random.Rand {
+	return random.At(x.recipe.Seed, random.Stream(random.Noise, x.index), uint64(x.at.Step)<<32|uint64(i))
+}
+
+// frame is the shape of the step's tables. A group that nothing is drawn of yet has one completion
+// without tokens.
+func (x subject) frame() (*formula.Frame, error) {
+	if x.cs != nil {
+		groups := column(x.cs, func(c *Completion) int { return c.Group })
+		return formula.NewFrame(groups, column(x.cs, func(c *Completion) []int { return []int{c.View.Tokens()} }), nil)
+	}
+	groups := make([]int, max(1, len(x.problems)))
+	tokens := make([][]int, len(groups))
+	for i := range groups {
+		groups[i], tokens[i] = i, []int{0}
+	}
+	return formula.NewFrame(groups, tokens, nil)
+}
+
+// table has a column for each of some facts that is known by a time, and for each state. Where there
+// are completions, they are cut into segments as the method says.
+func (x subject) table(by when, names []string) (*formula.Table, error) {
+	frame, err := x.frame()
+	if err != nil {
+		return nil, err
+	}
+	t := formula.NewTable(frame)
+	for name, c := range x.states.Columns(x.method, keysOf(x.problems)) {
+		if err := t.Add(name, c); err != nil {
+			return nil, err
+		}
+	}
+	if by >= drawn {
+		names = slices.Concat(names, x.method.SegmentReads())
+	}
+	for _, fact := range names {
+		if _, there := t.Column(fact); there {
+			continue
+		}
+		columns, err := x.columns(fact, by)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range columns {
+			if err := t.Add(fact, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if by < drawn {
+		return t, nil
+	}
+	if t, err = x.method.Cut(t); err != nil {
+		return nil, x.blamed(err)
+	}
+	return t, nil
+}
+
+// columns are those of a fact: of a member of the problems' rows its numbers and its texts. There are
+// none if it is not known yet.
+func (x subject) columns(fact string, by when) ([]formula.Column, error) {
+	row, other := x.supplierOf(fact, by)
+	switch {
+	case row != nil && row.fixed && x.kept != nil:
+		columns, there := x.kept[fact]
+		if there {
+			return columns, nil
+		}
+		columns, err := row.columns(x, fact)
+		if err == nil {
+			x.kept[fact] = columns
+		}
+		return columns, err
+	case row != nil:
+		return row.columns(x, fact)
+	case other:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("no model supplies the fact %q", fact)
+}
+
+// one makes the columns of a fact that has one.
+func one(column func(x subject, fact string) (formula.Column, error)) func(subject, string) ([]formula.Column, error) {
+	return func(x subject, fact string) ([]formula.Column, error) {
+		c, err := column(x, fact)
+		return []formula.Column{c}, err
+	}
+}
+
+func ofRun(fact string, value func(x subject) float64) supplier {
+	return supplier{fact: fact, known: begun, columns: one(func(x subject, _ string) (formula.Column, error) {
+		return formula.Column{Level: formula.Run, V: []float64{value(x)}}, nil
+	})}
+}
+
+func ofRecord(fact string) supplier {
+	return supplier{fact: fact, known: posed, columns: one(func(x subject, fact string) (formula.Column, error) {
+		return x.record.column(fact, x.problems, x.at.Total+1), nil
+	})}
+}
+
+func groupColumn(value func(c *Completion) (float64, string)) func(x subject, fact string) (formula.Column, error) {
+	return func(x subject, _ string) (formula.Column, error) {
+		c := formula.Column{Level: formula.Group, Why: map[int]string{}}
+		for i := range x.cs {
+			if i > 0 && x.cs[i].Group == x.cs[i-1].Group {
+				continue
+			}
+			v, why := value(&x.cs[i])
+			if c.V = append(c.V, v); math.IsNaN(v) {
+				c.Why[len(c.V)-1] = why
+			}
+		}
+		return c, nil
+	}
+}
+
+func completionColumn(x subject, value func(i int) (float64, string)) formula.Column {
+	c := formula.Column{Level: formula.Completion, Why: map[int]string{}}
+	for i := range x.cs {
+		v, why := value(i)
+		if c.V = append(c.V, v); math.IsNaN(v) {
+			c.Why[i] = why
+		}
+	}
+	return c
+}
+
+func ofCompletion(fact string, value func(c *Completion) (float64, string)) supplier {
+	return supplier{fact: fact, known: drawn, columns: one(func(x subject, _ string) (formula.Column, error) {
+		return completionColumn(x, func(i int) (float64, string) { return value(&x.cs[i]) }), nil
+	})}
+}
+
+func ofOrigin(fact string, value func(o *Origin) float64) supplier {
+	return ofCompletion(fact, func(c *Completion) (float64, string) { return value(&c.Origin), "" })
+}
+
+func ofTokens(fact string, known when, value func(x subject, i int) []float32) supplier {
+	return supplier{fact: fact, known: known, columns: one(func(x subject, _ string) (formula.Column, error) {
+		c := formula.Column{Level: formula.Token}
+		for i := range x.cs {
+			c.V = append(c.V, cast.Widen(value(x, i))...)
+		}
+		return c, nil
+	})}
+}
+
+func ofModel(fact string) supplier {
+	return supplier{fact: fact, known: asked, columns: one(func(x subject, fact string) (formula.Column, error) {
+		rows, err := x.models.Supply(fact, column(x.cs, func(c *Completion) rollout.View { return c.View }))
+		return formula.Column{Level: formula.Token, V: slices.Concat(rows...)}, err
+	})}
+}
+
+func ofUpdate(fact string, of statistic) supplier {
+	return supplier{fact: fact, known: updated, token: &of}
+}
+
+// holds is 1 or 0.
+func holds(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// membersOf are the numbers and the texts that each problem has as a member of its row.
+func membersOf(x subject, fact string) ([]formula.Column, error) {
+	_, member, _ := strings.Cut(fact, ".")
+	return []formula.Column{numbersOf(x.problems, member), textsOf(x.problems, member)}, nil
+}
+
+// renderedTokens are the lengths of prompts that are not drawn yet.
+func renderedTokens(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Group, Why: map[int]string{}}
+	for i, p := range x.problems {
+		ids, err := x.prompts.Prompt(p)
+		if c.V = append(c.V, float64(len(ids))); err != nil {
+			c.V[i], c.Why[i] = math.NaN(), err.Error()
+		}
+	}
+	return c, nil
+}
+
+func promptChance(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Group}
+	for i := range x.problems {
+		c.V = append(c.V, random.At(x.recipe.Seed, random.Stream(random.Setting, x.index), uint64(x.at.Step)<<32|uint64(i)).Unit())
+	}
+	return c, nil
+}
+
+// verdictOf is the score of a verifier, or a number that it found.
+func verdictOf(x subject, fact string) ([]formula.Column, error) {
+	name, member, family := strings.Cut(fact, ".")
+	place := x.verifier(name)
+	return []formula.Column{completionColumn(x, func(i int) (float64, string) {
+		v := x.cs[i].Path().Verdicts[place]
+		if family {
+			return v.Number(name, member)
+		}
+		return v.Score, v.Reason
+	})}, nil
+}
+
+func noises(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Token}
+	for i := range x.cs {
+		r := x.noise(i + 1)
+		for range x.cs[i].View.Tokens() {
+			c.V = append(c.V, r.Unit())
+		}
+	}
+	return c, nil
+}
+
+// numbersOf is the number that each problem has as a member of its row.
+func numbersOf(problems []verify.Problem, member string) formula.Column {
+	c := formula.Column{Level: formula.Group, V: make([]float64, len(problems)), Why: map[int]string{}}
+	for i, p := range problems {
+		var why string
+		if c.V[i], why = p.Number(member); why != "" {
+			c.V[i], c.Why[i] = math.NaN(), why
+		}
+	}
+	return c
+}
+
+// textsOf is the text that each problem has there.
+func textsOf(problems []verify.Problem, member string) formula.Column {
+	c := formula.Column{Level: formula.Group, Text: make([]string, len(problems)), Why: map[int]string{}}
+	for i, p := range problems {
+		var why string
+		if c.Text[i], why = p.Text(member); why != "" {
+			c.Why[i] = why
+		}
+	}
+	return c
+}
+
+// mismatched is the gain of each prompt with the completion of the next prompt that has
+// the same sample number. A single prompt has none.
+func mismatched(x subject, _ string) (formula.Column, error) {
+	out := formula.Column{Level: formula.Completion, V: make([]float64, len(x.cs)), Why: map[int]string{}}
+	views := mismatchedViews(x.cs, cmp.Or(x.stage.SFT.MaxTokens, x.recipe.Task.MaxPromptTokens+x.recipe.MaxCompletion(x.stage)))
+	if views == nil {
+		for i := range x.cs {
+			out.V[i], out.Why[i] = math.NaN(), "mismatched needs two prompts in a step"
+		}
+		return out, nil
+	}
+	rows, err := x.models.Supply("mismatched", views)
+	for i, row := range rows {
+		for _, gain := range row {
+			out.V[i] += gain
+		}
+	}
+	return out, err
+}
+
+// mismatchedViews lay out the prompts with completions of others, cut off at a length; nil:
+// there is one prompt.
+func mismatchedViews(cs []Completion, most int) []rollout.View {
+	first := []int{} // completion of each group
+	for i := range cs {
+		if cs[i].Sample == 0 {
+			first = append(first, i)
+		}
+	}
+	if len(first) < 2 {
+		return nil
+	}
+	views := make([]rollout.View, len(cs))
+	for i := range cs {
+		next := (cs[i].Group + 1) % len(first)
+		size := len(cs) - first[next]
+		if next+1 < len(first) {
+			size = first[next+1] - first[next]
+		}
+		prompt, other := cs[i].View, cs[first[next]+cs[i].Sample%size].View
+		v := rollout.View{IDs: slices.Concat(prompt.IDs[:prompt.Prompt()], other.IDs[other.Prompt():]), Temperature: prompt.Temperature, Group: prompt.Group}
+		if len(v.IDs) > most {
+			v.IDs = v.IDs[:most]
+		}
+		for _, span := range other.Spans {
+			from, to := span.From+prompt.Prompt()-other.Prompt(), span.To+prompt.Prompt()-other.Prompt()
+			if from < len(v.IDs) {
+				v.Spans = append(v.Spans, rollout.Span{From: from, To: min(to, len(v.IDs))})
+			}
+		}
+		views[i] = v
+	}
+	return views
+}

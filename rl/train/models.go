@@ -1,0 +1,32 @@
+package train
+
+import (
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// models is what a step asks of the models of its run. Nothing of it changes weights.
+type models interface {
+	// Forward computes the statistics of the tokens that the policy wrote, by its weights of now.
+	Forward(views []rollout.View) ([]model.TokenStats, error)
+	// Supply computes a fact of such tokens that takes a pass of a model, see [cast.Cast.Supply].
+	Supply(fact string, views []rollout.View) ([][]float64, error)
+	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
+	ScoreOf(model string, texts []cast.Text) ([]cast.Scored, error)
+	// Version is the number of updates of the policy since the run began.
+	Version() int
+	// Vocabulary is the number of tokens of the policy, and Ends are those that end a text.
+	Vocabulary() int
+	Ends() []int
+}
+
+// castModels are the models of a run.
+type castModels struct{ *cast.Cast }
+
+func (m castModels) Forward(views []rollout.View) ([]model.TokenStats, error) {
+	return m.Policy.Forward(views)
+}
+func (m castModels) Version() int    { return m.Policy.Version() }
+func (m castModels) Vocabulary() int { return m.Policy.Model.Config.Vocab }
+func (m castModels) Ends() []int     { return m.Policy.Model.Config.EOS }

@@ -1,0 +1,307 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// planner decides what a step samples: its numbers, and which problems it draws. It needs no device.
+type planner struct {
+	*facts
+	source  prompts.Source
+	refuse  func(...verify.Problem) error // a problem that is held out
+	program *formula.Program
+	whole   *recipe.Stage               // as the recipe has it
+	listed  []prompts.Candidate         // that the curriculum chooses among; nil: none
+	kept    map[string][]formula.Column // of listed, see subject
+	sources map[string]prompts.Source   // by settings
+}
+
+func newPlanner(p Parts, f *facts) (*planner, error) {
+	st := &p.Recipe.Stages[f.index]
+	l := &planner{facts: f, source: p.Source, refuse: p.HeldOut.refuse, whole: st, sources: map[string]prompts.Source{}}
+	var err error
+	if l.program, err = st.Before(); err == nil && st.Lists() {
+		l.kept = map[string][]formula.Column{}
+		l.listed, err = p.Source.Training(p.Recipe.Seed, st.Curriculum.Pool)
+	}
+	return l, err
+}
+
+// plan is that of a step whose completions the policy of a version draws, beside a replay that
+// has so many groups.
+func (l *planner) plan(at Position, version, replay int) (Plan, error) {
+	p := Plan{At: at, Version: version, Metrics: metrics.Row{}, stage: l.whole}
+	if len(l.program.Parts()) > 0 || l.whole.Lists() {
+		var err error
+		if p.Numbers, err = l.numbers(at); err != nil {
+			return p, err
+		}
+		if err := p.under(l.whole); err != nil {
+			return p, l.blamed(err)
+		}
+	}
+	p.Stored = replayed(p.stage, replay)
+	draw, err := l.course(at, p.stage, p.Metrics)
+	if err != nil {
+		return p, err
+	}
+	p.more = func(try, n int) ([]verify.Problem, error) {
+		problems, err := draw(try, n)
+		if err == nil {
+			err = l.refuse(problems...)
+		}
+		return problems, err
+	}
+	p.Problems, err = p.more(0, p.stage.RL.PromptsPerStep-p.Stored)
+	return p, err
+}
+
+// blamed says in which stage the formula of an error stands.
+func (l *planner) blamed(err error) error {
+	return fmt.Errorf("stage %s: %w", l.whole.Name, err)
+}
+
+// values are the formulas on a step of which some problems are known; nil: its number alone.
+func (l *planner) values(at Position, st *recipe.Stage, problems []verify.Problem, kept map[string][]formula.Column) (*formula.Values, error) {
+	x := subject{facts: l.facts, at: at, stage: st, problems: problems, kept: kept}
+	by := posed
+	if problems == nil {
+		by = begun
+	}
+	t, err := x.table(by, l.program.Needs())
+	if err != nil {
+		return nil, err
+	}
+	return l.program.On(t), nil
+}
+
+// numbers are those of the stage in a step.
+func (l *planner) numbers(at Position) (map[string]float64, error) {
+	values, err := l.values(at, l.whole, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[string]float64{}
+	for _, part := range l.program.Parts() {
+		key, number := strings.CutPrefix(part, "numbers/")
+		if !number {
+			continue
+		}
+		c, err := values.Column(part)
+		if err != nil {
+			return nil, l.blamed(err)
+		}
+		numbers[key] = c.V[0]
+	}
+	return numbers, nil
+}
+
+// course is how the problems of a step are drawn: the first n of a try. row gets what it tells
+// about them.
+func (l *planner) course(at Position, st *recipe.Stage, row metrics.Row) (func(try, n int) ([]verify.Problem, error), error) {
+	switch {
+	case len(l.whole.Curriculum.Settings) > 0:
+		return l.bySettings(at, st, row)
+	case l.whole.Lists():
+		return l.byWeight(at, st, row)
+	}
+	return func(try, n int) ([]verify.Problem, error) {
+		stream, key := streams(l.index, at, try)
+		return prompts.Step(l.source, l.recipe.Seed, stream, key.Step, l.whole.RL.PromptsPerStep)[:n], nil
+	}, nil
+}
+
+// each draws n problems, each with random numbers of its own.
+func (l *planner) each(at Position, try, n int, draw func(i int, r *random.Rand) (verify.Problem, error)) ([]verify.Problem, error) {
+	stream, key := streams(l.index, at, try)
+	rows := make([]verify.Problem, n)
+	for i := range rows {
+		var err error
+		if rows[i], err = draw(i, random.At(l.recipe.Seed, stream, uint64(key.Step)*uint64(l.whole.RL.PromptsPerStep)+uint64(i))); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// byWeight draws listed problems, each as likely as the formulas of the curriculum say.
+func (l *planner) byWeight(at Position, st *recipe.Stage, row metrics.Row) (func(try, n int) ([]verify.Problem, error), error) {
+	upTo, open, err := l.weigh(at, st)
+	if err != nil {
+		return nil, err
+	}
+	row["curriculum/open"] = float64(open)
+	return func(try, n int) ([]verify.Problem, error) {
+		return l.each(at, try, n, func(_ int, r *random.Rand) (verify.Problem, error) {
+			place := r.Unit() * upTo[len(upTo)-1]
+			return l.listed[sort.Search(len(upTo)-1, func(k int) bool { return upTo[k] > place })].Row, nil
+		})
+	}, nil
+}
+
+// weigh finds how likely each listed problem is: upTo is the sum of the weights up to it, open the
+// number of problems with a weight above 0.
+func (l *planner) weigh(at Position, st *recipe.Stage) (upTo []float64, open int, err error) {
+	problems := make([]verify.Problem, len(l.listed))
+	for i, one := range l.listed {
+		problems[i] = one.Row
+	}
+	values, err := l.values(at, st, problems, l.kept)
+	if err != nil {
+		return nil, 0, err
+	}
+	column := func(key string) ([]float64, error) {
+		if _, _, there := l.program.Level("curriculum/" + key); !there {
+			return nil, nil
+		}
+		c, err := values.At("curriculum/"+key, formula.Group)
+		return c.V, err
+	}
+	weight, err := column("weight")
+	order, other := column("order")
+	share, third := column("share")
+	if err := errors.Join(err, other, third); err != nil {
+		return nil, 0, l.blamed(err)
+	}
+	weights, err := chances(l.listed, weight, order, share)
+	if err != nil {
+		return nil, 0, l.blamed(err)
+	}
+	if arms := l.whole.Curriculum.Arms; arms != "" {
+		sizes := map[string]float64{}
+		for _, one := range l.listed {
+			sizes[keyBy(arms, one.Row)] += one.Likely
+		}
+		for i, one := range l.listed {
+			weights[i] /= sizes[keyBy(arms, one.Row)]
+		}
+	}
+	for _, w := range weights {
+		if w > 0 {
+			open++
+		}
+	}
+	if open == 0 {
+		weights = likelyOf(l.listed)
+	}
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+		upTo = append(upTo, sum)
+	}
+	return upTo, open, nil
+}
+
+// likelyOf are the weights of problems without a curriculum.
+func likelyOf(listed []prompts.Candidate) []float64 {
+	var out []float64
+	for _, one := range listed {
+		out = append(out, one.Likely)
+	}
+	return out
+}
+
+// chances are the weights of problems, from those that they have without a curriculum. A
+// weight without a value is 1; of an order without one the problem comes last.
+func chances(listed []prompts.Candidate, weight, order, share []float64) ([]float64, error) {
+	out := likelyOf(listed)
+	for i := range weight {
+		switch w := weight[i]; {
+		case math.IsNaN(w):
+		case w < 0 || math.IsInf(w, 0):
+			return nil, fmt.Errorf("curriculum.weight is %v for problem %d; accepted: finite numbers, at least 0", w, i+1)
+		default:
+			out[i] *= w
+		}
+	}
+	if order == nil {
+		return out, nil
+	}
+	if !(share[0] >= 0 && share[0] <= 1) {
+		return nil, fmt.Errorf("curriculum.share is %v; accepted: a number from 0 to 1", share[0])
+	}
+	place := make([]int, len(order))
+	for i := range place {
+		place[i] = i
+	}
+	sort.SliceStable(place, func(a, b int) bool {
+		x, y := order[place[a]], order[place[b]]
+		return x < y || math.IsNaN(y) && !math.IsNaN(x)
+	})
+	for _, i := range place[max(1, int(math.Ceil(share[0]*float64(len(order))))):] {
+		out[i] = 0
+	}
+	return out, nil
+}
+
+// bySettings draws problems of the task with the settings that the curriculum gives each prompt.
+func (l *planner) bySettings(at Position, st *recipe.Stage, row metrics.Row) (func(try, n int) ([]verify.Problem, error), error) {
+	blank := make([]verify.Problem, st.RL.PromptsPerStep)
+	values, err := l.values(at, st, blank, nil)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]map[string]float64, len(blank))
+	for i := range found {
+		found[i] = map[string]float64{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.whole.Curriculum.Settings)) {
+		c, err := values.At("settings/"+name, formula.Group)
+		if err != nil {
+			return nil, l.blamed(err)
+		}
+		mean := 0.0
+		for i, x := range c.V {
+			found[i][name] = x
+			mean += x / float64(len(blank))
+		}
+		row["curriculum/setting/"+name] = mean
+	}
+	return func(try, n int) ([]verify.Problem, error) {
+		return l.each(at, try, n, func(i int, r *random.Rand) (verify.Problem, error) {
+			source, err := l.with(found[i])
+			if err != nil {
+				return verify.Problem{}, err
+			}
+			return source.Draw(r), nil
+		})
+	}, nil
+}
+
+// with is the source of problems with settings.
+func (l *planner) with(settings map[string]float64) (prompts.Source, error) {
+	key := fmt.Sprint(settings) // of a map, in the order of its keys
+	if l.sources[key] == nil {
+		source, err := l.source.Changed(settings)
+		if err != nil {
+			return nil, l.blamed(fmt.Errorf("curriculum.settings: %w", err))
+		}
+		l.sources[key] = source
+	}
+	return l.sources[key], nil
+}
+
+// maxTries is above what a recipe can ask for.
+const maxTries = 65
+
+// streams are the problems and the completions of a try of a step of a stage: of the step itself,
+// or of a refill.
+func streams(stage int, at Position, try int) (draw uint64, sample random.Key) {
+	if try == 0 {
+		return random.Stream(random.Draw, stage), random.Key{Purpose: random.Sample, Stage: stage, Step: at.Step}
+	}
+	return random.Stream(random.Refill, stage), random.Key{Purpose: random.Refill, Stage: stage, Step: at.Step*maxTries + try}
+}

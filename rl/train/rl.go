@@ -1,0 +1,247 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+// reinforcement samples groups, judges them and learns from them, step by step.
+type reinforcement struct {
+	whole   *recipe.Stage // as the recipe has it
+	index   int
+	planner *planner
+	queue   queue
+	asker   *asker
+	learner *learner
+	replay  *replay
+	heldOut *HeldOut
+	told    string // the reason for not scoring that was told last
+}
+
+func newReinforcement(p Parts, index int) (Stage, error) {
+	s := &reinforcement{whole: &p.Recipe.Stages[index], index: index, replay: &replay{}, heldOut: p.HeldOut}
+	f, err := newFacts(p, index)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDrawer(p, f)
+	if err != nil {
+		return nil, err
+	}
+	if s.replay.store, err = s.whole.Condition("replay/store"); err == nil {
+		s.planner, err = newPlanner(p, f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: %w", s.whole.Name, err)
+	}
+	plan := func(at Position) (Plan, error) {
+		return s.planner.plan(at, f.models.Version(), len(s.replay.groups))
+	}
+	s.queue = &inTurn{plan: plan, drawer: d}
+	if s.whole.Arrives() {
+		s.queue = &byArrival{plan: plan, drawer: d, schedule: p.Schedule}
+	}
+	s.asker, s.learner = &asker{f, s.replay}, &learner{f, p.Cast}
+	return s, nil
+}
+
+// keepers have what a checkpoint keeps of the stage.
+func (s *reinforcement) keepers() []cast.Keeper { return []cast.Keeper{s.replay, s.queue, s.learner} }
+
+// Save implements cast.Keeper.
+func (s *reinforcement) Save() (map[string]func(io.Writer) error, error) {
+	files := map[string]func(io.Writer) error{}
+	for _, k := range s.keepers() {
+		more, err := k.Save()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, more)
+	}
+	return files, nil
+}
+
+// Load implements cast.Keeper.
+func (s *reinforcement) Load(dir string) error {
+	for _, k := range s.keepers() {
+		if err := k.Load(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *reinforcement) Steps() int { return s.whole.RL.Steps }
+
+func (s *reinforcement) Opening() []string {
+	return append([]string{s.learner.method.Text()}, s.whole.Beside()...)
+}
+
+// Step plans, draws, asks, values and learns. What a queue draws ahead it draws while the first
+// gradient is computed, which needs nothing of it.
+func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
+	if at.Step >= s.whole.RL.Steps {
+		return nil, io.EOF
+	}
+	began, times := time.Now(), &waits{}
+	s.replay.age(s.learner.models.Version(), s.whole.Replay.MaxAge)
+	drawn, err := s.queue.Next(ctx, at, times)
+	if err != nil {
+		return s.refused(at, err), err
+	}
+	v, lessons, err := s.begin(drawn)
+	if err != nil {
+		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
+	}
+	if err := s.queue.Collect(ctx, times); err != nil {
+		return s.refused(at, err), err
+	}
+	e, err := s.finish(v, lessons)
+	if err != nil {
+		return nil, fmt.Errorf("step %d: %w", at.Step+1, err)
+	}
+	e.Timing = times.row(time.Since(began))
+	s.notes(at, e)
+	return e, s.evaluate(ctx, at, e)
+}
+
+// begin asks the models about a step, values it and computes the first gradient.
+func (s *reinforcement) begin(d Drawn) (*Valued, *course, error) {
+	a, err := s.asker.ask(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := s.learner.value(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	lessons, err := s.learner.begin(&v)
+	return &v, lessons, err
+}
+
+// finish makes the updates of a step and remembers what later steps want to know of it.
+func (s *reinforcement) finish(v *Valued, lessons *course) (*Event, error) {
+	row := stepMetrics(v, s.replay)
+	e, err := lessons.finish()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(row, e.Metrics)
+	e.Metrics, e.Arrived = row, v.Arrived
+	if err := s.replay.keep(v); err != nil {
+		return nil, err
+	}
+	s.planner.record.note(slices.Concat(v.Completions, v.Refused, v.Replaced), v.At.Total+1)
+	return e, nil
+}
+
+// refused is the event of a step that has too few scores; nil: the error is another one.
+func (s *reinforcement) refused(at Position, err error) *Event {
+	var few *notScored
+	if !errors.As(err, &few) {
+		return nil
+	}
+	return &Event{Completions: few.drawn.Completions, Ahead: few.drawn.At.Step - at.Step}
+}
+
+// evaluate adds an evaluation on held-out problems, if the step is one in eval_every.
+func (s *reinforcement) evaluate(ctx context.Context, at Position, e *Event) error {
+	every, done := s.whole.EvalEvery, at.Step+1
+	if every == 0 || done%every != 0 || done >= s.whole.RL.Steps {
+		return nil
+	}
+	began := time.Now()
+	// Not cut short by an interrupt: the step's updates have been made.
+	r, err := s.heldOut.Measure(context.WithoutCancel(ctx), s.index, done, s.whole.EvalProblems, false)
+	if err != nil {
+		return err
+	}
+	maps.Copy(e.Metrics, r.Metrics())
+	e.Timing["time/eval_s"] = time.Since(began).Seconds()
+	return nil
+}
+
+// stepMetrics describe a step beside its updates.
+func stepMetrics(v *Valued, r *replay) metrics.Row {
+	row := rolloutMetrics(v.Completions, v.Replaced)
+	if v.stage.Refill.Tries > 0 {
+		row["rollout/refused_groups"], row["rollout/refused_tokens"] = float64(groupsOf(v.Refused)), tokensOf(v.Refused)
+	}
+	maps.Copy(row, v.Plan.Metrics)
+	if r.store != nil {
+		row["rollout/replayed_groups"], row["rollout/stored_groups"] = float64(v.Stored), float64(len(r.groups))
+	}
+	if v.stage.SecondChance.When != "" {
+		row["rollout/second_chances"] = float64(v.Chances)
+	}
+	if v.Extra > 0 {
+		row["rollout/extra_tokens"] = float64(v.Extra)
+	}
+	maps.Copy(row, v.Metrics)
+	return row
+}
+
+// rolloutMetrics describe what was sampled.
+// replaced are those that a second chance replaced.
+func rolloutMetrics(cs, replaced []Completion) metrics.Row {
+	tokens, truncated, right, scored, n := 0, 0, 0.0, 0, 0.0
+	for i := range cs {
+		c := &cs[i]
+		if c.Origin.Foreign {
+			continue
+		}
+		n++
+		tokens += c.View.Tokens()
+		if c.View.Stop == rollout.Length {
+			truncated++
+		}
+	}
+	for _, c := range slices.Concat(cs, replaced) {
+		if v := c.Verdict(); c.Origin.fresh() && !math.IsNaN(v.Score) {
+			right += v.Score
+			scored++
+		}
+	}
+	row := metrics.Row{"rollout/tokens": float64(tokens), "rollout/length_mean": float64(tokens) / max(1, n), "rollout/truncated_share": float64(truncated) / max(1, n)}
+	if scored > 0 {
+		row["rollout/right_share"] = right / float64(scored)
+	}
+	rewardHints(cs, row)
+	for t, term := range cs[0].Score.Terms {
+		sum, have := 0.0, 0
+		for i := range cs {
+			if v := cs[i].Score.Terms[t].Value; !math.IsNaN(v) {
+				sum += v
+				have++
+			}
+		}
+		row["reward/term/"+term.Name] = sum / float64(have)
+	}
+	return row
+}
+
+// notes adds what people should be told about the step: a completion every so often, and
+// why some were not scored where the reason is new.
+func (s *reinforcement) notes(at Position, e *Event) {
+	if u := unscoredOf(e.Completions); u.count > 0 && u.commonest != s.told {
+		s.told = u.commonest
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: not scored: %s", at.Step+1, u.commonest))
+	}
+	if every := s.whole.SampleEvery; every > 0 && at.Step%every == 0 {
+		c := &e.Completions[0]
+		v := c.Verdict()
+		e.Notes = append(e.Notes, fmt.Sprintf("  step %d: %s  %s   %s: %s", at.Step+1, terminal.Line(c.From.Problem.Question, 120), terminal.Line(c.Path().Text, 120), v.Verdict, terminal.Line(v.Reason, 60)))
+	}
+}
