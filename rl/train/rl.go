@@ -89,8 +89,8 @@ func (s *reinforcement) Opening() []string {
 	return append([]string{s.learner.method.Text()}, s.whole.Beside()...)
 }
 
-// Step plans, draws, asks, values and learns. What a queue draws ahead it draws while the first
-// gradient is computed, which needs nothing of it.
+// Step plans, draws, asks, values and learns. Workers draw what the queue asked for while the first
+// gradient is computed.
 func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {
 	if at.Step >= s.whole.RL.Steps {
 		return nil, io.EOF
