@@ -50,6 +50,7 @@ func TestBrokerFull(t *testing.T) {
 	for range 3 {
 		s.step(t)
 	}
+	s.answered(t)
 	if n := s.fleet.Counts(); n.Answered == 0 || n.Refused > 0 {
 		t.Errorf("%+v", n)
 	}
