@@ -542,40 +542,56 @@ func TestSmallNumbers(t *testing.T) {
 	}
 }
 
-// A link into one of the documents, from a comment or from a document, leads to a
-// heading.
+// TestDocumentLinks: a link of a document leads to a file of the tree and, where it has one, to
+// a heading there; so does a document that a comment names.
 func TestDocumentLinks(t *testing.T) {
-	headings := map[string]bool{}
-	for _, document := range []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md"} {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if title := strings.TrimLeft(line, "#"); title != line {
-				headings[document+"#"+anchor(title)] = true
-			}
-		}
-	}
-	link := regexp.MustCompile(`(\b(?:README|RATIONALE|CONTRIBUTING)\.md|\]\()(#[a-z0-9-]+)`)
+	texts, headings := map[string]string{}, map[string]bool{}
 	err := eachFile(func(name string) error {
 		text, err := os.ReadFile(filepath.FromSlash(name))
-		if err != nil {
-			return err
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			document := m[1]
-			if document == "](" { // within the document
-				document = name
-			}
-			if !headings[document+m[2]] {
-				t.Errorf("%s: no heading of %s answers to %s", name, document, m[2])
+		texts[name] = string(text)
+		if path.Ext(name) == ".md" {
+			for line := range strings.Lines(string(text)) {
+				if title := strings.TrimLeft(line, "#"); title != line {
+					headings[name+"#"+anchor(title)] = true
+				}
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.FromSlash(name))
+		return err == nil
+	}
+	check := func(from, target, heading string) {
+		if !exists(target) {
+			t.Errorf("%s: there is no %s", from, target)
+		} else if heading != "" && !headings[target+"#"+heading] {
+			t.Errorf("%s: no heading of %s answers to #%s", from, target, heading)
+		}
+	}
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([a-z0-9-]+))?\)`)
+	named := regexp.MustCompile(`(?:^|[\s(\"'])((?:docs/(?:why|guide|reference)/[a-zA-Z-]+|README|CONTRIBUTING|SECURITY|CHANGELOG)\.md)(?:#([a-z0-9-]+))?`)
+	for name, text := range texts {
+		if path.Ext(name) == ".md" {
+			for _, m := range link.FindAllStringSubmatch(text, -1) {
+				switch {
+				case strings.Contains(m[1], "://"):
+				case m[1] == "":
+					check(name, name, m[2])
+				default:
+					check(name, path.Join(path.Dir(name), m[1]), m[2])
+				}
+			}
+			continue
+		}
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(m[1], "docs/") || m[2] != "" {
+				check(name, m[1], m[2])
+			}
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ const (
 // device; sampler and trainer always share it.
 type Tier string
 
-// The tiers in use. What each is for: RATIONALE.md#why-these-tiers.
+// The tiers in use. What each is for: docs/why/devices.md#why-these-tiers.
 const (
 	TierLanes Tier = "TL"  // CPU devices with 8-lane subgroups (lavapipe)
 	TierBase  Tier = "T0"  // any device at WebGPU's default limits

@@ -5,7 +5,7 @@ import "github.com/rlzero/rlzero/gpu"
 // gradients are dLoss/dparameter, laid out as the parameters are. The lookup of
 // a tied embedding has its own sum (lookup), so that the order in which its
 // gradient is added up does not depend on how a batch was cut
-// (RATIONALE.md#why-does-a-tied-embeddings-lookup-gradient-have-a-sum-of-its-own).
+// (docs/why/model.md#why-does-a-tied-embeddings-lookup-gradient-have-a-sum-of-its-own).
 type gradients struct {
 	arena
 	lookup []gpu.View // one per embedding slab; the arena's own when untied

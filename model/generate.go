@@ -14,7 +14,7 @@ import (
 
 // Sampling says how the next token is drawn. Log-probs are always those of the
 // whole distribution at the temperature: what the trainer computes
-// (RATIONALE.md#why-do-log-probs-ignore-top-p-top-k-and-min-p).
+// (docs/why/model.md#why-do-log-probs-ignore-top-p-top-k-and-min-p).
 type Sampling struct {
 	Temperature float64 // 0: the most likely token
 	TopK        int     // 0: off

@@ -18,7 +18,7 @@ type kvLayer struct{ k, v gpu.View }
 // flight, the list of slots its keys lie in (kvidx). A group's prompt has pages
 // of its own; each completion's list begins with the prompt's slots and goes on
 // in pages of its own, which it gets as it grows, so the prompt is computed and stored
-// once (RATIONALE.md#why-lists-of-key-slots-and-not-page-tables). Completions that begin
+// once (docs/why/model.md#why-lists-of-key-slots-and-not-page-tables). Completions that begin
 // alike name the same slots as long as they do (branch.go), and prompts that begin alike
 // may (prefix.go). A page is free when no list names a slot of it and no prefix keeps it.
 type kvCache struct {

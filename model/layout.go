@@ -12,7 +12,7 @@ import (
 )
 
 // dims are the sizes of a model on the device. Every width is padded to a
-// multiple of 8 with zeros that stay zero (RATIONALE.md#why-are-widths-padded), so
+// multiple of 8 with zeros that stay zero (docs/why/model.md#why-are-widths-padded), so
 // that no kernel has to treat a ragged edge. The two halves of a head are
 // padded separately, because rotation pairs element i with i + hd/2.
 type dims struct {

@@ -55,7 +55,7 @@ func (a *mlpRows) part(d dims, r0, n int) *mlpRows {
 
 // forward records the layer in runs of rows: its activations are the widest of a model, and
 // where a kernel sees 128 MiB those of a whole group need not fit
-// (RATIONALE.md#what-if-a-buffer-is-larger-than-a-binding).
+// (docs/why/model.md#what-if-a-buffer-is-larger-than-a-binding).
 func (s *mlp) forward(p *pass, a *mlpRows, next gpu.View) {
 	d := p.m.layout.dims
 	p.cut(2*d.mlpp, func(r0 int, p *pass) {

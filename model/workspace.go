@@ -10,7 +10,7 @@ import (
 )
 
 // logitsBytes bounds the workspace in which logits are made, block by block
-// (RATIONALE.md#why-are-logits-made-in-blocks).
+// (docs/why/model.md#why-are-logits-made-in-blocks).
 const logitsBytes = 64 << 20
 
 // Devices with memory of their own take a share of it, up to a bound: few rows would leave

@@ -55,7 +55,7 @@
 // 256 invocations and 16 KiB of workgroup memory, no subgroups, no 64-bit
 // integers. T1 is for GPUs with 32 KiB of workgroup memory: products,
 // backward attention and column sums whose loads are 16 bytes wide and whose tiles follow
-// the extent alone (RATIONALE.md#why-does-no-device-choose-its-tiles-by-measuring). Operands in
+// the extent alone (docs/why/devices.md#why-does-no-device-choose-its-tiles-by-measuring). Operands in
 // 16 bits or in blocks are taken apart as they are loaded, as in T0; subgroups are not used,
 // so there is no tree of lanes whose order a driver could choose. Its sums have the
 // order of T0, so its bits are those of T0, whose shaders it takes for all other
@@ -81,5 +81,5 @@
 // failing tests at their ends included, and ends them all after 65535, without a
 // word (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS). A body that could get there declares
 // a limit, which backends check (Variant.Check);
-// RATIONALE.md#what-is-the-limit-of-65535-iterations.
+// docs/why/devices.md#what-is-the-limit-of-65535-iterations.
 package shaders

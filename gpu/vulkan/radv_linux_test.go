@@ -83,10 +83,10 @@ type compiledByRADV struct {
 	List   []gpu.Compiled
 }
 
-// tabulated holds the table of RATIONALE.md against what a driver tells, if it has a column
+// tabulated holds the table of docs/why/devices.md against what a driver tells, if it has a column
 // for a card and the driver's version.
 func tabulated(t *testing.T, card string, told compiledByRADV) {
-	text, err := os.ReadFile("../../RATIONALE.md")
+	text, err := os.ReadFile("../../docs/why/devices.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func tabulated(t *testing.T, card string, told compiledByRADV) {
 		return found && of == card && strings.Contains(told.Driver, "Mesa "+version+".")
 	})
 	if column < 0 {
-		t.Logf("no column of RATIONALE.md is of %s, %s", card, told.Driver)
+		t.Logf("no column of docs/why/devices.md is of %s, %s", card, told.Driver)
 		return
 	}
 	for _, line := range lines[2:] {
@@ -106,7 +106,7 @@ func tabulated(t *testing.T, card string, told compiledByRADV) {
 		shader, found := strings.Trim(cells[0], "` "), strings.TrimSpace(cells[column+1])
 		i := slices.IndexFunc(told.List, func(c gpu.Compiled) bool { return c.Variant == shader })
 		if i < 0 {
-			t.Errorf("RATIONALE.md has a row of %s, which is no shader", shader)
+			t.Errorf("docs/why/devices.md has a row of %s, which is no shader", shader)
 			continue
 		}
 		f := told.List[i].Figures
@@ -115,7 +115,7 @@ func tabulated(t *testing.T, card string, told compiledByRADV) {
 			want += fmt.Sprintf("; spills %g", f["spills"])
 		}
 		if found != want {
-			t.Errorf("RATIONALE.md says %q of %s on %s, %s; it is %q", found, shader, card, told.Driver, want)
+			t.Errorf("docs/why/devices.md says %q of %s on %s, %s; it is %q", found, shader, card, told.Driver, want)
 		}
 	}
 }

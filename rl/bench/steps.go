@@ -33,7 +33,7 @@ func rlSteps() []rlStep {
 
 // againstTRL compares a result with the seconds that TRL 1.16 on torch 2.13 took for a step
 // of the same size, float32, on two cores of an AMD EPYC. It ran on its own, not in turns with
-// this (RATIONALE.md#where-others-stand). A step with matrices in another storage has
+// this (docs/why/speed.md). A step with matrices in another storage has
 // nothing to be compared with.
 func (r *Result) againstTRL(seconds float64, d model.Dtype) {
 	if seconds > 0 && cmp.Or(d, model.F32) == model.F32 {

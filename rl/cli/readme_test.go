@@ -8,33 +8,40 @@ import (
 	"testing"
 )
 
-// TestReadmeCommands: the command lines in the README's blocks are ones that the program
-// takes, and a benchmark that is to measure some cases alone finds them.
-func TestReadmeCommands(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+// TestDocumentedCommands: the command lines in the blocks of the README and of the guides are
+// ones that the program takes, and a benchmark that is to measure some cases alone finds them.
+func TestDocumentedCommands(t *testing.T) {
+	root := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	commands, measured := 0, 0
-	for _, block := range regexp.MustCompile("(?s)\n```\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1) {
-		for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
-			for _, args := range exampleCommands("   " + line) {
-				commands++
-				if got, err := parse(args); err != nil || got.command == "" {
-					t.Errorf("%q: %v", args, err)
-				}
-				if args[0] != "bench" || !strings.Contains(line, "--only") {
-					continue
-				}
-				measured++
-				code, out, stderr := rlzero(t, append(args, "--device", "ref", "--gflops", "1", "--gb-s", "1", "--longest", "1ns")...)
-				if code != 0 || !strings.Contains(out, "skipped: ") {
-					t.Errorf("%q: exit code %d, %s%s", args, code, out, stderr)
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range regexp.MustCompile("(?s)\n```\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1) {
+			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
+				for _, args := range exampleCommands("   " + line) {
+					commands++
+					if got, err := parse(args); err != nil || got.command == "" {
+						t.Errorf("%s: %q: %v", page, args, err)
+					}
+					if args[0] != "bench" || !strings.Contains(line, "--only") {
+						continue
+					}
+					measured++
+					code, out, stderr := rlzero(t, append(args, "--device", "ref", "--gflops", "1", "--gb-s", "1", "--longest", "1ns")...)
+					if code != 0 || !strings.Contains(out, "skipped: ") {
+						t.Errorf("%s: %q: exit code %d, %s%s", page, args, code, out, stderr)
+					}
 				}
 			}
 		}
 	}
-	if commands < 20 || measured < 4 {
-		t.Errorf("%d commands and %d benchmarks in the README: is the shape of their lines still known here?", commands, measured)
+	if commands < 40 || measured < 4 {
+		t.Errorf("%d commands and %d benchmarks in the documents: is the shape of their lines still known here?", commands, measured)
 	}
 }

@@ -108,10 +108,10 @@ func TestTry(t *testing.T) {
 			t.Errorf("%s: status %d", path, r.StatusCode)
 		}
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "browser.md"))
 	must(t, err)
-	if !strings.Contains(string(readme), "\nContent-Security-Policy: "+tryPolicy+"\n") {
-		t.Error("the README does not name the header that other servers have to send")
+	if !strings.Contains(string(guide), "\nContent-Security-Policy: "+tryPolicy+"\n") {
+		t.Error("docs/guide/browser.md does not name the header that other servers have to send")
 	}
 	if _, err := Try(root); err == nil || !strings.Contains(err.Error(), "holds no index.html") {
 		t.Errorf("a folder without a page: %v", err)

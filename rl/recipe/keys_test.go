@@ -249,19 +249,23 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestReadme: the methods that the README shows are accepted as they stand there.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := regexp.MustCompile("(?s)(\\[stage\\.algorithm\\]\n.*?)(```|\\[stage\\.optimizer\\])").FindAllStringSubmatch(string(text), -1)
-	if len(tables) < 2 {
-		t.Fatalf("%d tables [stage.algorithm] in the README", len(tables))
-	}
-	for _, table := range tables {
-		if _, err := Parse("README.md", strings.Replace(everyKind, "[[stage.verifier]]", table[1]+"[[stage.verifier]]", 1), nil); err != nil {
-			t.Errorf("%v\n%s", err, table[1])
+// TestDocumentedMethods: the methods that the README and the guide show are accepted as they
+// stand there.
+func TestDocumentedMethods(t *testing.T) {
+	found := 0
+	for _, page := range []string{"README.md", "docs/guide/formulas.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(page)))
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, table := range regexp.MustCompile("(?s)(\\[stage\\.algorithm\\]\n.*?)(```|\\[stage\\.optimizer\\])").FindAllStringSubmatch(string(text), -1) {
+			found++
+			if _, err := Parse(page, strings.Replace(everyKind, "[[stage.verifier]]", table[1]+"[[stage.verifier]]", 1), nil); err != nil {
+				t.Errorf("%v\n%s", err, table[1])
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d tables [stage.algorithm] in the documents", found)
 	}
 }

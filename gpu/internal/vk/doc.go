@@ -1,7 +1,7 @@
 // Package vk binds the part of Vulkan 1.1 that compute needs, without cgo.
 //
 // Functions are called through github.com/ebitengine/purego
-// (RATIONALE.md#why-vulkan-bindings-of-our-own). Each wrapper builds
+// (docs/why/devices.md#why-vulkan-bindings-of-our-own). Each wrapper builds
 // its own create-info structures, so no pointer and no structure type of C leaves
 // the package; handles are plain 64-bit values. Names are Vulkan's without the
 // vk and VK_ prefixes, and the specification at

@@ -12,7 +12,7 @@
 // before, of any content: what it means is checked by the digest of after. Where the
 // lengths differ, what before has too little counts as zeros.
 //
-// Figures for policies in float32 and bf16 stand in RATIONALE.md. The way is that of
+// Figures for policies in float32 and bf16 stand in docs/why/workers.md. The way is that of
 // others: arXiv 2602.03839.
 //
 // All functions are pure and may be called at the same time.
