@@ -14,8 +14,9 @@
 //
 // A duty is a row of the table in duties.go: a fact, the member that is asked for it, and
 // which quantity of its pass the fact is. A quantity may need a value head, which is one
-// more output of a member (today of the policy alone). A second reference is one row in
-// each table; a second fact of a model that is there is one duty.
+// more output of a member (today of the policy alone). A further fact of a model that is
+// there is one duty. A second reference is a row in each table; its row says how its memory
+// is counted and which file of a checkpoint it has, today one of each for a whole run.
 //
 // A pure function, wants, finds out what a recipe needs. Planning and opening follow it:
 // a model that nothing reads is neither counted nor opened. Members that have state are
