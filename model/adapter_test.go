@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
-	"github.com/rlzero/rlzero/model/internal/jsonfile"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // writeAdapter writes the PEFT folder of a model's adapter.
@@ -24,10 +23,10 @@ func writeAdapter(t *testing.T, m *Model) string {
 		t.Fatal(err)
 	}
 	var weights bytes.Buffer
-	if err := WriteSafetensors(&weights, m.AdapterTensors()); err != nil {
+	if err := hf.WriteSafetensors(&weights, m.AdapterTensors()); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{adapterConfigFile: config, adapterFile: weights.Bytes()} {
+	for name, data := range map[string][]byte{"adapter_config.json": config, "adapter_model.safetensors": weights.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +97,7 @@ func TestAdapterTrains(t *testing.T) {
 	})
 }
 
-func flat(t *testing.T, tensors []NamedTensor) []float32 {
+func flat(t *testing.T, tensors []hf.NamedTensor) []float32 {
 	t.Helper()
 	var all []float32
 	for _, v := range tensors {
@@ -111,106 +110,38 @@ func flat(t *testing.T, tensors []NamedTensor) []float32 {
 	return all
 }
 
-// adapterJSON is an adapter_config.json with what has to be there, and more.
-func adapterJSON(more string) []byte {
-	return []byte(`{"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"]` + more + `}`)
-}
-
-func TestAdapterConfigRefused(t *testing.T) {
-	for _, c := range []struct{ more, want string }{
-		{`, "use_dora": true`, "use_dora: found true, accepted: false or null"},
-		{`, "bias": "all"`, `bias: found "all"`},
-		{`, "modules_to_save": ["lm_head"]`, "modules_to_save: found"},
-		{`, "layers_to_transform": [0]`, "layers_to_transform: found"},
-		{`, "rank_pattern": {"q_proj": 2.5}`, "rank_pattern: found 2.5"},
-		{`, "rank_pattern": {"q_proj(": 2}`, `rank_pattern: "q_proj(" is no regular expression`},
-		{`, "rank_pattern": [2]`, "rank_pattern: found"},
-		{`, "kasa_config": {}`, "kasa_config: found"},
-	} {
-		if _, err := ParseAdapterConfig(adapterJSON(c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.more, err, c.want)
-		}
-	}
-	for _, text := range []string{`{"peft_type": "LORA"}`, `{"peft_type": "IA3", "target_modules": ["q_proj"]}`, `{"r": 0, "target_modules": ["q_proj"]}`, `{"target_modules": "q_("}`} {
-		if _, err := ParseAdapterConfig([]byte(text)); err == nil {
-			t.Errorf("%s is accepted", text)
-		}
-	}
-}
-
-// TestAdapterModules: which modules get an adapter of which rank and scale, counted by
-// hand after PEFT's rules.
-func TestAdapterModules(t *testing.T) {
-	for _, c := range []struct {
-		text, module string
-		rank         int
-		scale        float64
-	}{
-		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]}`, "model.layers.0.self_attn.q_proj", 4, 2},
-		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]}`, "model.layers.0.self_attn.xq_proj", 0, 0},
-		{`{"r": 16, "lora_alpha": 8, "use_rslora": true, "target_modules": "all-linear"}`, "model.layers.0.mlp.up_proj", 16, 2},
-		{`{"r": 4, "lora_alpha": 8, "target_modules": ".*\\.1\\..*_proj"}`, "model.layers.1.mlp.up_proj", 4, 2},
-		{`{"r": 4, "lora_alpha": 8, "target_modules": ".*\\.1\\..*_proj"}`, "model.layers.0.mlp.up_proj", 0, 0},
-		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "rank_pattern": {"layers.1.self_attn.q_proj": 2, "q_proj": 8}, "alpha_pattern": {"1.self_attn.q_proj": 3}}`,
-			"model.layers.1.self_attn.q_proj", 2, 1.5},
-		{`{"r": 4, "lora_alpha": 8, "target_modules": ["q_proj"], "rank_pattern": {"q_proj": 8, "layers.1.self_attn.q_proj": 2}}`, "model.layers.1.self_attn.q_proj", 8, 1},
-	} {
-		a, err := ParseAdapterConfig([]byte(c.text))
-		if err != nil {
-			t.Errorf("%s: %v", c.text, err)
-			continue
-		}
-		if !a.targeted(c.module) {
-			if c.rank != 0 {
-				t.Errorf("%s: %s gets no adapter", c.text, c.module)
-			}
-			continue
-		}
-		if rank, scale := a.of(c.module); rank != c.rank || scale != c.scale {
-			t.Errorf("%s: %s has rank %d and scale %v, want %d and %v", c.text, c.module, rank, scale, c.rank, c.scale)
-		}
-		data, err := jsonfile.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := ParseAdapterConfig(data)
-		if again.Raw, a.Raw = nil, nil; err != nil || !reflect.DeepEqual(again, a) {
-			t.Errorf("%s: written and read again: %v\n got %+v\nwant %+v", c.text, err, again, a)
-		}
-	}
-}
-
 // TestAdapterRefused: tensors and targets that do not fit the model are named.
 func TestAdapterRefused(t *testing.T) {
 	m := modelOn(t, gputest.Devices(t)[len(gputest.Devices(t))-1], quirks()["smollm3"])
 	for _, c := range []struct {
-		cfg  AdapterConfig
+		cfg  hf.AdapterConfig
 		want string
 	}{
-		{AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj", "query_key_value"}}, "no module query_key_value; it has down_proj, gate_proj, k_proj"},
-		{AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"lm_head"}}, "no module lm_head"},
-		{AdapterConfig{Rank: 2, Alpha: 1, Pattern: "nothing"}, `"nothing" matches no module`},
-		{AdapterConfig{Alpha: 1}, "r: found 0"},
+		{hf.AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj", "query_key_value"}}, "no module query_key_value; it has down_proj, gate_proj, k_proj"},
+		{hf.AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"lm_head"}}, "no module lm_head"},
+		{hf.AdapterConfig{Rank: 2, Alpha: 1, Pattern: "nothing"}, `"nothing" matches no module`},
+		{hf.AdapterConfig{Alpha: 1}, "r: found 0"},
 	} {
 		if err := m.AddAdapter(c.cfg, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.cfg, err, c.want)
 		}
 	}
-	if err := m.AddAdapter(AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj"}}, 1); err != nil {
+	if err := m.AddAdapter(hf.AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj"}}, 1); err != nil {
 		t.Fatal(err)
 	}
 	good := m.AdapterTensors()
-	surplus := append(slices.Clone(good), floats("base_model.model.model.layers.0.mlp.up_proj.lora_A.weight", []int{1}, 1))
-	for want, list := range map[string][]NamedTensor{"lora_B.weight is missing": good[:1], "up_proj.lora_A.weight belongs to no module": surplus} {
-		file := filepath.Join(t.TempDir(), adapterFile)
+	surplus := append(slices.Clone(good), hf.NamedTensor{Name: "base_model.model.model.layers.0.mlp.up_proj.lora_A.weight", Shape: []int{1},
+		Data: func() ([]float32, error) { return []float32{1}, nil }})
+	for want, list := range map[string][]hf.NamedTensor{"lora_B.weight is missing": good[:1], "up_proj.lora_A.weight belongs to no module": surplus} {
+		file := filepath.Join(t.TempDir(), "adapter_model.safetensors")
 		var data bytes.Buffer
-		if err := WriteSafetensors(&data, list); err != nil {
+		if err := hf.WriteSafetensors(&data, list); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, data.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ts, err := OpenTensorFile(file)
+		ts, err := hf.OpenTensorFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

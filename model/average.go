@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // Average is a moving average of what is trained of a model, all of it or its adapter: a
@@ -83,7 +84,7 @@ func (a *Average) NewScorer(rows int) (*Scorer, error) {
 }
 
 // Tensors lists the average under the names of what is trained.
-func (a *Average) Tensors() []NamedTensor {
+func (a *Average) Tensors() []hf.NamedTensor {
 	if a.whole != nil {
 		return a.whole.Tensors()
 	}
@@ -91,7 +92,7 @@ func (a *Average) Tensors() []NamedTensor {
 }
 
 // SetTensors overwrites the average with what Tensors gave.
-func (a *Average) SetTensors(ts *TensorSet) error {
+func (a *Average) SetTensors(ts *hf.TensorSet) error {
 	if a.whole != nil {
 		return a.whole.SetTensors(ts)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestAverage: the average of a model, or of its adapter, is at first what they are, then
@@ -107,7 +108,7 @@ func compareAverage(t *testing.T, q quirk, m *Model, a *Average, seqs []Sequence
 	if !same(scoresOf(a.NewScorer), scoresOf(m.NewScorer)) {
 		t.Error("after a reset the average scores otherwise than the model")
 	}
-	var kept []NamedTensor
+	var kept []hf.NamedTensor
 	if kept = other.AdapterTensors(); kept == nil {
 		kept = other.Tensors()
 	}

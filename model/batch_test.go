@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // relatives are a group of sequences with a prompt of n tokens: some part at once, some
@@ -87,8 +88,8 @@ func TestBatch(t *testing.T) {
 // sequences share the rows of their beginnings or not, in every storage.
 func TestSharedLogprobBits(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		for _, kv := range []Dtype{F32, BF16} {
-			m := smallAs(t, dev, 128, F32, kv)
+		for _, kv := range []hf.Dtype{hf.F32, hf.BF16} {
+			m := smallAs(t, dev, 128, hf.F32, kv)
 			alone := Predict(prompts(1, 20)[0], 0, 1)
 			alone.Spans[0].From, alone.Group = 1, 5
 			seqs := slices.Concat(relatives(1, 9), relatives(2, 1), []Sequence{alone}, relatives(7, 40))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestCutBits: the gradient has the same bits whether the MLP sees all rows at once or in
@@ -30,7 +31,7 @@ func TestCutBits(t *testing.T) {
 					cut.layout.maxBinding = 1
 					for _, m := range []*Model{whole, cut} {
 						if adapted {
-							if err := m.AddAdapter(AdapterConfig{Rank: 3, Alpha: 6}, 1); err != nil {
+							if err := m.AddAdapter(hf.AdapterConfig{Rank: 3, Alpha: 6}, 1); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -49,22 +50,22 @@ func TestCutBits(t *testing.T) {
 // models; and what does not fit is refused by the plan.
 func TestPlannedWithinBindings(t *testing.T) {
 	const group = 512 + 8*512
-	adapter := AdapterConfig{Rank: 16, Alpha: 32}
+	adapter := hf.AdapterConfig{Rank: 16, Alpha: 32}
 	for _, c := range []struct {
 		name                                       string
 		family                                     string
 		width, heads, kv, headDim, mlp, vocabulary int
-		dtype                                      Dtype
+		dtype                                      hf.Dtype
 	}{ // https://huggingface.co: config.json of each
 		{"SmolLM2-135M", "llama", 576, 9, 3, 64, 1536, 49152, ""},
 		{"Qwen2.5-0.5B", "qwen2", 896, 14, 2, 64, 4864, 151936, ""},
 		{"Llama-3.2-1B", "llama", 2048, 32, 8, 64, 8192, 128256, ""},
 		{"Gemma-3-1B", "gemma3_text", 1152, 4, 1, 256, 6912, 262144, ""},
 		{"Qwen3-0.6B", "qwen3", 1024, 16, 8, 128, 3072, 151936, ""},
-		{"Qwen2.5-3B", "qwen2", 2048, 16, 2, 128, 11008, 151936, BF16}, // gate and up are 172 MiB as float32
+		{"Qwen2.5-3B", "qwen2", 2048, 16, 2, 128, 11008, 151936, hf.BF16}, // gate and up are 172 MiB as float32
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := Config{Family: c.family, Vocab: c.vocabulary, Width: c.width, Layers: 1, Heads: c.heads, KVHeads: c.kv, HeadDim: c.headDim, MLP: c.mlp,
+			cfg := hf.Config{Family: c.family, Vocab: c.vocabulary, Width: c.width, Layers: 1, Heads: c.heads, KVHeads: c.kv, HeadDim: c.headDim, MLP: c.mlp,
 				MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02, Dtype: c.dtype}
 			dev := &gputest.Paper{Limits: gpu.Caps{ID: "paper", Kind: gpu.CPU, Tier: gpu.TierLanes, Memory: 1 << 40, MaxBinding: 128 << 20, MaxAllocation: 1 << 30}}
 			engine := EngineOptions{Sequences: 32, Context: 1024, StepRows: 256}

@@ -2,6 +2,8 @@ package model
 
 import "github.com/rlzero/rlzero/gpu"
 
+import "github.com/rlzero/rlzero/model/hf"
+
 // block is one layer of the decoder: attention, then the MLP. Each is a part in a
 // file of its own, with its tensors, its buffers, and its forward and backward pass.
 type block struct {
@@ -16,7 +18,7 @@ type blockActs struct {
 }
 
 // addBlock places the tensors of block i.
-func (l *layout) addBlock(c Config, i int) {
+func (l *layout) addBlock(c hf.Config, i int) {
 	l.blocks = append(l.blocks, block{l.addAttention(c, i), l.addMLP(c, i)})
 }
 
@@ -138,7 +140,7 @@ func (p *pass) norm(w *region, n int, x, y, rstd gpu.View) {
 // normParams are the parameters of the norm of n rows.
 func (p *pass) normParams(n int) []uint32 {
 	l := p.m.layout
-	return []uint32{u(n), u(l.width), u(l.ld), f(p.m.Config.NormEps), f(l.family.normPlus)}
+	return []uint32{u(n), u(l.width), u(l.ld), f(p.m.Config.NormEps), f(l.family.NormPlus)}
 }
 
 // normBackward records the gradients of a norm's factors, if wanted, and of its input, which is
@@ -151,5 +153,5 @@ func (p *pass) normBackward(w *region, n int, dy, x, rstd, dx gpu.View, add bool
 	if p.whole() {
 		p.op("rmsnorm_backward_dw", d.ld, 1, []gpu.View{dy, x, rstd, p.g.view(w)}, u(n), u(d.ld))
 	}
-	p.op("rmsnorm_backward_dx", n, 1, []gpu.View{dy, x, p.m.params.view(w), rstd, dx}, u(n), u(d.width), u(d.ld), u(accumulate), f(p.m.layout.family.normPlus))
+	p.op("rmsnorm_backward_dx", n, 1, []gpu.View{dy, x, p.m.params.view(w), rstd, dx}, u(n), u(d.width), u(d.ld), u(accumulate), f(p.m.layout.family.NormPlus))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestBranchBits: the completions of a group have the bits that each has alone, though
@@ -12,8 +13,8 @@ import (
 // to the end, and all pages and lists come back.
 func TestBranchBits(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		for _, kv := range []Dtype{F32, BF16} {
-			m := smallAs(t, dev, 96, F32, kv)
+		for _, kv := range []hf.Dtype{hf.F32, hf.BF16} {
+			m := smallAs(t, dev, 96, hf.F32, kv)
 			m.Config.EOS = []int{3, 17}
 			n := 8
 			if gputest.Slow(dev) {

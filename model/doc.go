@@ -1,5 +1,5 @@
-// Package model holds decoder language models on a device: reading and writing
-// Hugging Face folders and GGUF files, the forward and backward pass, sampling, and optimizers.
+// Package model holds decoder language models on a device: the forward and backward pass,
+// sampling, and optimizers. Package model/hf reads and writes their files.
 //
 //	ids ─ embed ─ x ─┬─ rmsnorm ─ qkv ─ qk-norm, rope ─ attention ─ o ─(+)─┬─ rmsnorm ─ gate,up ─ swiglu ─ down ─(+)─ … ─ rmsnorm ─ head ─ logits
 //	                 └─────────────────────────────────────────────────┘   └──────────────────────────────────┘
@@ -43,7 +43,7 @@
 //
 // # Storage
 //
-// Config.Dtype and Config.KVDtype say how matrices, and keys and values, lie in
+// hf.Config.Dtype and hf.Config.KVDtype say how matrices, and keys and values, lie in
 // memory: as float32, or rounded once to bf16. Whoever reads them reads the same
 // rounded numbers, so sampler and trainer agree to the bit in every storage, and a
 // bf16 model computes what a float32 one with the rounded weights does.
@@ -51,7 +51,7 @@
 //	              on the device                        rounded when
 //	matrices      bf16; a model that is trained also   loaded, and after each update
 //	              float32, which is updated and saved
-//	keys, values  bf16, in the cache and in training   stored, behind the rotation
+//	keys, values  bf16, in the cache and in training   stored, after the rotation
 //	the rest      float32
 //
 // The matrices of a frozen model's blocks may also be in q8_0 or q4_0 (llama.cpp's blocks

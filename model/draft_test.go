@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 const draftContext = 160
@@ -36,7 +37,7 @@ func draftRequests() []Request {
 // storage. Its device counts what is submitted. brief is true where the kernels are slow
 // on a CPU: a test does there what kernels can change.
 func eachStorage(t *testing.T, test func(t *testing.T, m *Model, submitted *int, brief bool)) {
-	for _, s := range []struct{ dtype, kvDtype Dtype }{{F32, F32}, {BF16, F32}, {F32, BF16}, {BF16, BF16}} {
+	for _, s := range []struct{ dtype, kvDtype hf.Dtype }{{hf.F32, hf.F32}, {hf.BF16, hf.F32}, {hf.F32, hf.BF16}, {hf.BF16, hf.BF16}} {
 		t.Run(fmt.Sprintf("%s, keys and values %s", s.dtype, s.kvDtype), func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 				c := &counting{Device: dev}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestRounded: numbers of rows up to 8 stay, others become the next multiple of 8.
@@ -22,7 +24,7 @@ func TestRounded(t *testing.T) {
 // of steps have multiples of 8 rows and draws, or fewer than 8, and the completions are those
 // of an engine that takes two at a time.
 func TestFewPrograms(t *testing.T) {
-	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	m := smallAs(t, inGo(t), draftContext, hf.F32, hf.F32)
 	var reqs []Request
 	for i, p := range prompts(10, 9) {
 		reqs = append(reqs, Request{Prompt: p, N: 2, MaxTokens: 2 + 3*i, Stream: uint32(2 * i), Sampling: Sampling{Temperature: 0.8, Seed: 3}, Ends: []int{}})
@@ -53,7 +55,7 @@ func TestFewPrograms(t *testing.T) {
 // of an engine with room.
 func TestFullCache(t *testing.T) {
 	const n = 9
-	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	m := smallAs(t, inGo(t), draftContext, hf.F32, hf.F32)
 	var reqs []Request
 	for i, p := range prompts(n, 9) {
 		reqs = append(reqs, Request{Prompt: p, MaxTokens: 20, Stream: uint32(i), Sampling: Sampling{Temperature: 0.8, Seed: 3}, Ends: []int{}})
@@ -69,7 +71,7 @@ func TestFullCache(t *testing.T) {
 // TestGather: requests that come while the loop gathers are begun in the same step, and it
 // gathers once for each time that there is work after there was none.
 func TestGather(t *testing.T) {
-	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	m := smallAs(t, inGo(t), draftContext, hf.F32, hf.F32)
 	var e *Engine
 	var more sync.WaitGroup
 	request := func(i int) {

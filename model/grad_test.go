@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/gpu/refdev"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestFiniteDifferences holds the gradient of every tensor against central
@@ -92,7 +93,7 @@ func (p objective) noise(terms float64) float64 {
 }
 
 // gradient are the gradients of the loss, behind a forward pass.
-func (p objective) gradient(t *testing.T) []NamedTensor {
+func (p objective) gradient(t *testing.T) []hf.NamedTensor {
 	t.Helper()
 	if err := p.Backward(p.weights); err != nil {
 		t.Fatal(err)

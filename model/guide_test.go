@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // thirds allows a third of the tokens, another one behind each; none from an end on.
@@ -40,7 +41,7 @@ func (g thirds) Next(id int) Guide { return thirds{g.sum + id + 1, g.n + 1, g.en
 // depend on nothing else; and requests without a guide keep theirs.
 func TestGuide(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		m := smallAs(t, dev, draftContext, F32, F32)
+		m := smallAs(t, dev, draftContext, hf.F32, hf.F32)
 		reqs := pageRequests()
 		if gputest.Slow(dev) {
 			reqs = reqs[:4]
@@ -111,7 +112,7 @@ func inGo(t *testing.T) gpu.Device {
 
 // TestGuideFault: a guide that allows nothing ends its request alone, and gives all back.
 func TestGuideFault(t *testing.T) {
-	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	m := smallAs(t, inGo(t), draftContext, hf.F32, hf.F32)
 	e := engineOf(t, m, EngineOptions{Sequences: 4, Context: draftContext, Draws: 16, Guides: true})
 	ok := Request{Prompt: []int{1, 2}, MaxTokens: 12, Sampling: Sampling{Temperature: 1}, StopIDs: []int{}, Ends: []int{}}
 	bad := ok
@@ -135,7 +136,7 @@ func TestGuideFault(t *testing.T) {
 
 // TestGuideLogprob: log-probs are those of the whole distribution, guide or not.
 func TestGuideLogprob(t *testing.T) {
-	m := smallAs(t, inGo(t), draftContext, F32, F32)
+	m := smallAs(t, inGo(t), draftContext, hf.F32, hf.F32)
 	e := engineOf(t, m, EngineOptions{Sequences: 1, Context: draftContext, Guides: true})
 	r := Request{Prompt: []int{5, 6, 7}, MaxTokens: 6, Sampling: Sampling{Temperature: 0.8, TopP: 0.5}, Ends: []int{}, Guide: thirds{}}
 	c := all(t, e, []Request{r})[0][0]

@@ -13,16 +13,17 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // small is a model with every quirk that could break the bits: padded head
 // halves, padded width, grouped heads, q/k norm, odd vocabulary.
 func small(t testing.TB, dev gpu.Device, positions int) *Model {
-	return smallAs(t, dev, positions, F32, F32)
+	return smallAs(t, dev, positions, hf.F32, hf.F32)
 }
 
 // smallAs is small in another storage.
-func smallAs(t testing.TB, dev gpu.Device, positions int, dtype, kvDtype Dtype) *Model {
+func smallAs(t testing.TB, dev gpu.Device, positions int, dtype, kvDtype hf.Dtype) *Model {
 	m, err := New(dev, smallConfig(dtype, kvDtype), 7, positions)
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +32,8 @@ func smallAs(t testing.TB, dev gpu.Device, positions int, dtype, kvDtype Dtype) 
 	return m
 }
 
-func smallConfig(dtype, kvDtype Dtype) Config {
-	return Config{Family: "qwen3", Vocab: 61, Width: 36, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 18, MLP: 44,
+func smallConfig(dtype, kvDtype hf.Dtype) hf.Config {
+	return hf.Config{Family: "qwen3", Vocab: 61, Width: 36, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 18, MLP: 44,
 		MaxPositions: 1024, NormEps: 1e-6, RopeTheta: 1e4, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.3,
 		Dtype: dtype, KVDtype: kvDtype}
 }
@@ -97,7 +98,7 @@ func hashTokens(all []Completion) uint64 {
 // prompt chunk, order of requests, state of the key/value pages and number of
 // goroutines, and the trainer and the scorer compute the same bits again.
 func TestInvarianceHash(t *testing.T) {
-	for _, s := range []struct{ dtype, kvDtype Dtype }{{F32, F32}, {BF16, F32}, {F32, BF16}, {BF16, BF16}} {
+	for _, s := range []struct{ dtype, kvDtype hf.Dtype }{{hf.F32, hf.F32}, {hf.BF16, hf.F32}, {hf.F32, hf.BF16}, {hf.BF16, hf.BF16}} {
 		t.Run(fmt.Sprintf("%s, keys and values %s", s.dtype, s.kvDtype), func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 				if gputest.Slow(dev) && s.dtype != s.kvDtype {
@@ -111,23 +112,23 @@ func TestInvarianceHash(t *testing.T) {
 
 // TestAdapterInvarianceHash: the same with an adapter, over a model in each storage.
 func TestAdapterInvarianceHash(t *testing.T) {
-	for _, dtype := range []Dtype{F32, BF16, Q8, Q4} {
+	for _, dtype := range []hf.Dtype{hf.F32, hf.BF16, hf.Q8, hf.Q4} {
 		t.Run(string(dtype), func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-				if gputest.Slow(dev) && dtype != Q4 && !gputest.Long() {
+				if gputest.Slow(dev) && dtype != hf.Q4 && !gputest.Long() {
 					return // TestInvarianceHash has the other products
 				}
-				cfg := smallConfig(F32, F32)
+				cfg := smallConfig(hf.F32, hf.F32)
 				cfg.Width, cfg.HeadDim, cfg.MLP = 32, 16, 64 // whole blocks
 				m, err := New(dev, cfg, 7, invarianceContext)
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(m.Close)
-				if dtype != F32 {
+				if dtype != hf.F32 {
 					m = packed(t, m, dtype)
 				}
-				adapt(t, m, AdapterConfig{Rank: 5, Alpha: 2})
+				adapt(t, m, hf.AdapterConfig{Rank: 5, Alpha: 2})
 				invarianceHash(t, m, !gputest.Long())
 			})
 		})
@@ -328,7 +329,7 @@ func (n narrow) Caps() gpu.Caps {
 func TestSlabGradientBits(t *testing.T) {
 	for _, dev := range gputest.Devices(t) {
 		t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) {
-			cfg := smallConfig(F32, F32)
+			cfg := smallConfig(hf.F32, hf.F32)
 			cfg.Vocab = 2500
 			var seqs []Sequence
 			for _, p := range prompts(3, 20) {
@@ -353,9 +354,9 @@ func TestSlabGradientBits(t *testing.T) {
 // long sums are added up.
 func TestPanelGradientBits(t *testing.T) {
 	for _, dev := range gputest.Devices(t) {
-		for _, dtype := range []Dtype{F32, BF16} {
+		for _, dtype := range []hf.Dtype{hf.F32, hf.BF16} {
 			t.Run(fmt.Sprint(dev.Caps().ID, " ", dev.Caps().Tier, " ", dtype), func(t *testing.T) {
-				cfg := smallConfig(dtype, F32)
+				cfg := smallConfig(dtype, hf.F32)
 				cfg.Vocab, cfg.MLP = 200, 60
 				m := modelOn(t, dev, cfg)
 				n, panels := 12, []int{0, 64, 128}
@@ -387,7 +388,7 @@ func TestPanelGradientBits(t *testing.T) {
 }
 
 // modelOn is a model with random weights for 64 positions.
-func modelOn(t *testing.T, dev gpu.Device, cfg Config) *Model {
+func modelOn(t *testing.T, dev gpu.Device, cfg hf.Config) *Model {
 	t.Helper()
 	m, err := New(dev, cfg, 7, 64)
 	if err != nil {
@@ -400,7 +401,7 @@ func modelOn(t *testing.T, dev gpu.Device, cfg Config) *Model {
 // copyTensors gives a model the weights of another whose table is cut otherwise.
 func copyTensors(t *testing.T, to, from *Model) {
 	t.Helper()
-	tensors := map[string]NamedTensor{}
+	tensors := map[string]hf.NamedTensor{}
 	for _, n := range from.Tensors() {
 		tensors[n.Name] = n
 	}

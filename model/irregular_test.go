@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestIrregularFiles: a pipe or a device in the place of a model's file is refused, and
@@ -31,12 +33,12 @@ func TestIrregularFiles(t *testing.T) {
 			if err := place(); err != nil {
 				t.Fatal(err)
 			}
-			if f, err := ReadFolder(dir); err == nil || !strings.HasSuffix(err.Error(), name+" is "+kind+"; accepted: a regular file") {
+			if f, err := hf.ReadFolder(dir); err == nil || !strings.HasSuffix(err.Error(), name+" is "+kind+"; accepted: a regular file") {
 				t.Errorf("%s is %s: %v, %v", name, kind, f, err)
 			}
 			if name == "config.json" && kind != "a folder" {
 				for _, place := range []string{dir, path} {
-					if _, err := ReadConfig(place); err == nil || err.Error() != path+" is "+kind+"; accepted: a regular file" {
+					if _, err := hf.ReadConfig(place); err == nil || err.Error() != path+" is "+kind+"; accepted: a regular file" {
 						t.Errorf("the config of %s, which is %s: %v", place, kind, err)
 					}
 				}

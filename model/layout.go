@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // dims are the sizes of a model on the device. Every width is padded to a
@@ -21,22 +22,22 @@ type dims struct {
 	hd, hdp           int // head
 	mlp, mlpp         int
 	vocab, vocabp     int
-	kvDtype           Dtype
+	kvDtype           storage
 	window            int  // of the layers that have one, tokens; 0: none has
-	sandwich          bool // there are norms behind attention and MLP
+	sandwich          bool // there are norms after attention and MLP
 	rank, adapted     int  // of an adapter, the largest: rank, rows of a module; 0: there is none
 }
 
 func pad8(n int) int { return (n + 7) &^ 7 }
 
-func newDims(c Config) dims {
+func newDims(c hf.Config) dims {
 	return dims{
 		layers: c.Layers, heads: c.Heads, kv: c.KVHeads,
 		width: c.Width, ld: pad8(c.Width),
 		hd: c.HeadDim, hdp: 2 * pad4(c.HeadDim/2),
 		mlp: c.MLP, mlpp: pad8(c.MLP),
 		vocab: c.Vocab, vocabp: pad8(c.Vocab),
-		kvDtype: c.KVDtype, window: c.Window, sandwich: families[c.Family].sandwich,
+		kvDtype: storage(c.KVDtype), window: c.Window, sandwich: c.Parts().Sandwich,
 	}
 }
 
@@ -44,7 +45,7 @@ func newDims(c Config) dims {
 // block, 32-bit words.
 func (d dims) kvWords(tokens int) int {
 	n := tokens * d.kv * d.hdp
-	if d.kvDtype == BF16 {
+	if d.kvDtype == bf16 {
 		return n / 2
 	}
 	return n
@@ -71,12 +72,6 @@ type slab struct {
 	linear
 }
 
-// blockTensor is the name of a tensor of block i in the files, but for its ending
-// weight or bias.
-func blockTensor(i int, name string) string {
-	return fmt.Sprintf("model.layers.%d.%s.", i, name)
-}
-
 // layout places all parameters of a decoder.
 type layout struct {
 	dims
@@ -86,8 +81,8 @@ type layout struct {
 	blocks []block
 	norm   *region
 
-	family family
-	dtype  Dtype // of matrices
+	family hf.Parts
+	dtype  storage // of matrices
 	tied   bool
 }
 
@@ -101,22 +96,22 @@ func slabRows(vocabp, ld, maxBinding int) int {
 }
 
 // newLayout places the parameters of a model in bindings of at most so many bytes.
-func newLayout(c Config, maxBinding int) *layout {
-	l := &layout{dims: newDims(c), family: families[c.Family], dtype: c.Dtype, tied: c.TieEmbeddings, tensors: tensors{maxBinding: maxBinding, align: 256}}
+func newLayout(c hf.Config, maxBinding int) *layout {
+	l := &layout{dims: newDims(c), family: c.Parts(), dtype: storage(c.Dtype), tied: c.TieEmbeddings, tensors: tensors{maxBinding: maxBinding, align: 256}}
 	switch {
-	case c.Dtype == BF16:
+	case l.dtype == bf16:
 		l.align = 512
-	case c.Dtype.Blocked(): // 64 blocks, whose numbers and whose scales are multiples of 256 bytes
+	case l.dtype.blocked(): // 64 blocks, whose numbers and whose scales are multiples of 256 bytes
 		l.align = 64 * blockSize * 4
 	}
-	l.embed = l.vocabSlabs(embedName)
+	l.embed = l.vocabSlabs(hf.EmbedName)
 	for i := range l.dims.layers {
 		l.addBlock(c, i)
 	}
-	l.norm = l.addNorm("model.norm.")
+	l.norm = l.addNorm("model.norm")
 	l.head = l.embed
 	if !l.tied {
-		l.head = l.vocabSlabs(headName)
+		l.head = l.vocabSlabs(hf.HeadName)
 	}
 	return l
 }
@@ -135,7 +130,7 @@ func (l *layout) ropes() []ropeKind {
 // fits refuses matrices that are larger than a binding, of a model that is frozen or trained.
 func (l *layout) fits(frozen bool) error {
 	d := l.dims
-	if l.dtype.Blocked() && (d.ld%blockSize != 0 || d.mlpp%blockSize != 0 || d.heads*d.hdp%blockSize != 0) {
+	if l.dtype.blocked() && (d.ld%blockSize != 0 || d.mlpp%blockSize != 0 || d.heads*d.hdp%blockSize != 0) {
 		return fmt.Errorf("%s keeps %d numbers of a row together: hidden_size %d, intermediate_size %d and the heads' width %d are not all multiples of that",
 			l.dtype, blockSize, d.width, d.mlp, d.heads*d.hd)
 	}
@@ -144,9 +139,9 @@ func (l *layout) fits(frozen bool) error {
 		rows   int // of the files
 		padded int
 	}{{"mlp.gate_proj and up_proj", 2 * d.mlp, 2 * d.mlpp}, {"self_attn.q_proj, k_proj and v_proj", (d.heads + 2*d.kv) * d.hd, d.qkv()}} {
-		kept := F32
-		if frozen || l.dtype.Blocked() {
-			kept = cmp.Or(l.dtype, F32)
+		kept := f32
+		if frozen || l.dtype.blocked() {
+			kept = cmp.Or(l.dtype, f32)
 		}
 		c := l.with(chunk{storage: kept}, m.padded*d.ld*4)
 		if bytes := c.packed() + c.unpacked(); bytes > l.maxBinding {
@@ -161,16 +156,16 @@ func (l *layout) fits(frozen bool) error {
 // addNorm places the factors of a norm of the residual stream.
 func (l *layout) addNorm(name string) *region {
 	r := l.place(1, l.ld, false)
-	l.vector(name+"weight", r, 0, l.width, same, l.normStart())
+	l.vector(name+".weight", r, 0, l.width, same, l.normStart())
 	return r
 }
 
 // normStart is the initial factor of a norm, as the files hold it.
-func (l *layout) normStart() float64 { return 1 - l.family.normPlus }
+func (l *layout) normStart() float64 { return 1 - l.family.NormPlus }
 
 // embedScale is the parameter of the embedding's kernels that multiplies its rows.
 func (l *layout) embedScale() uint32 {
-	if l.family.embedScale {
+	if l.family.EmbedScale {
 		return f(math.Sqrt(float64(l.width)))
 	}
 	return f(1)
@@ -185,7 +180,7 @@ func (l *layout) vocabSlabs(name string) []slab {
 		rows := min(n, d.vocabp-row)
 		var real []slice
 		if n := min(rows, d.vocab-row); n > 0 {
-			real = append(real, slice{strings.TrimSuffix(name, "weight"), n, d.width, 0, rows, same, same, nil})
+			real = append(real, slice{strings.TrimSuffix(name, ".weight"), n, d.width, 0, rows, same, same, nil})
 		}
 		slabs = append(slabs, slab{row, l.linear(l.dtype.table(), rows, d.ld, false, false, real...)})
 		if real != nil {

@@ -18,7 +18,7 @@ type linear struct {
 
 // slice is the part of a linear that one tensor of the files holds: rows of its output.
 type slice struct {
-	name      string // but for its ending weight or bias
+	name      string // without its ending .weight or .bias
 	out, in   int    // as in the file
 	off, rows int    // where its rows lie, with their padding
 	row, col  func(int) int
@@ -26,16 +26,16 @@ type slice struct {
 }
 
 // linear places a matrix of so many padded rows and columns that is made of slices.
-func (l *layout) linear(storage Dtype, out, in int, biased, projection bool, parts ...slice) linear {
-	w := linear{weight: l.placeAs(out, in, true, cmp.Or(storage, F32)), slices: parts}
+func (l *layout) linear(kept storage, out, in int, biased, projection bool, parts ...slice) linear {
+	w := linear{weight: l.placeAs(out, in, true, cmp.Or(kept, f32)), slices: parts}
 	for _, s := range parts {
-		l.pieces = append(l.pieces, piece{name: s.name + "weight", shape: []int{s.out, s.in},
+		l.pieces = append(l.pieces, piece{name: s.name + ".weight", shape: []int{s.out, s.in},
 			region: w.weight, row: s.row, col: s.col, projection: projection})
 	}
 	if biased {
 		w.bias = l.place(1, out, false)
 		for _, s := range parts {
-			l.vector(s.name+"bias", w.bias, 0, s.out, s.row, 0)
+			l.vector(s.name+".bias", w.bias, 0, s.out, s.row, 0)
 		}
 	}
 	return w

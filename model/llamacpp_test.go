@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/internal/llamacpp"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -19,11 +19,11 @@ var published = []string{"llama_smollm2_tied", "llama3_rope_untied", "llama3_rop
 
 // expressible are random models of every family as llama.cpp can have them: mistral has no
 // window there, gemma3 has its own pattern and rotations. Their widths are whole blocks.
-func expressible() []Config {
-	base := Config{Vocab: 264, Width: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, MLP: 96,
+func expressible() []hf.Config {
+	base := hf.Config{Vocab: 264, Width: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, MLP: 96,
 		MaxPositions: 512, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, EOS: []int{2}, InitStd: 0.1}
-	var all []Config
-	for _, family := range Families() {
+	var all []hf.Config
+	for _, family := range hf.Families() {
 		c := base
 		c.Family = family
 		switch family {
@@ -32,11 +32,13 @@ func expressible() []Config {
 		case "qwen3":
 			c.QKNorm = true
 		case "gemma3_text": // the sixth layer sees everything
-			c.Layers, c.QKNorm, c.QueryScalar, c.Window, c.LocalTheta, c.RopeTheta = slidingPattern, true, float64(base.HeadDim), 8, 1e4, 1e6
+			c.Layers, c.QKNorm, c.QueryScalar, c.Window, c.LocalTheta, c.RopeTheta = 6, true, float64(base.HeadDim), 8, 1e4, 1e6
 		case "smollm3": // the fourth layer does not rotate
 			c.Layers = 4
 		}
-		families[family].fillLayers(&c)
+		if err := c.Complete(); err != nil {
+			panic(err)
+		}
 		all = append(all, c)
 	}
 	return all
@@ -54,12 +56,12 @@ var rounding = map[string]float64{"f32": 0x1p-24, "f16": 0x1p-11, "bf16": 0x1p-8
 func TestLlamaCpp(t *testing.T) {
 	const tokens = 16
 	models, dev := fixtures.Dir(t, "models"), gputest.Devices(t)[0]
-	tokenizer, err := text.ParseTokenizer(byteTokenizer(t))
+	tokenizer, err := text.ParseTokenizer(fixtures.ByteTokenizer(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names, files []string
-	write := func(name string, f *Folder, typ GGUFType) {
+	write := func(name string, f *hf.Folder, typ hf.GGUFType) {
 		t.Helper()
 		f.Tokenizer = tokenizer
 		file, notes := writeGGUF(t, f, typ)
@@ -69,11 +71,11 @@ func TestLlamaCpp(t *testing.T) {
 		names, files = append(names, name+"/"+typ.Name), append(files, file)
 	}
 	for _, name := range published {
-		write(name, openFolder(t, filepath.Join(models, name)), GGUFTypes[0])
+		write(name, openFolder(t, filepath.Join(models, name)), hf.GGUFTypes[0])
 	}
 	for _, c := range expressible() {
 		f := folderOf(t, quirk{config: c}.open(t, dev))
-		for _, typ := range GGUFTypes {
+		for _, typ := range hf.GGUFTypes {
 			write("random "+c.Family, f, typ)
 		}
 	}
@@ -100,17 +102,17 @@ func TestLlamaCpp(t *testing.T) {
 }
 
 // folderOf is a model as it is read from files.
-func folderOf(t *testing.T, m *Model) *Folder {
+func folderOf(t *testing.T, m *Model) *hf.Folder {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteSafetensors(&out, m.Tensors()); err != nil {
+	if err := hf.WriteSafetensors(&out, m.Tensors()); err != nil {
 		t.Fatal(err)
 	}
-	ts, err := ReadTensors("test", out.Bytes())
+	ts, err := hf.ReadTensors("test", bytes.NewReader(out.Bytes()), int64(out.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Folder{Config: m.Config, Tensors: ts}
+	return &hf.Folder{Config: m.Config, Tensors: ts}
 }
 
 // sameContinuations compares greedy continuations with llama.cpp's.
@@ -167,39 +169,4 @@ func likelyContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, u
 			}
 		}
 	}
-}
-
-// byteTokenizer is a tokenizer.json of single bytes, with Llama 3's pattern. The ids of
-// bytes begin at 3, so that the first ids are control tokens.
-func byteTokenizer(t testing.TB) []byte {
-	t.Helper()
-	vocab := map[string]int{}
-	next := rune(256)
-	for b := range rune(256) {
-		r := b
-		if !(r >= '!' && r <= '~' || r >= '¡' && r <= '¬' || r >= '®' && r <= 'ÿ') {
-			r = next
-			next++
-		}
-		vocab[string(r)] = int(b) + 3
-	}
-	type object = map[string]any
-	var added []object
-	for id, content := range []string{"<pad>", "<|bos|>", "<|eos|>"} {
-		added = append(added, object{"id": id, "content": content, "special": true})
-	}
-	const pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	data, err := json.Marshal(object{
-		"added_tokens": added,
-		"pre_tokenizer": object{"type": "Sequence", "pretokenizers": []object{
-			{"type": "Split", "pattern": object{"Regex": pattern}, "behavior": "Isolated"},
-			{"type": "ByteLevel", "use_regex": false},
-		}},
-		"decoder": object{"type": "ByteLevel"},
-		"model":   object{"type": "BPE", "vocab": vocab, "merges": []string{}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }

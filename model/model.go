@@ -13,12 +13,13 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/model/gguf"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 )
 
 // Model is a decoder's parameters on a device.
 type Model struct {
-	Config    Config
+	Config    hf.Config
 	Tokenizer *text.Tokenizer // nil for a folder without one
 
 	dev      gpu.Device
@@ -36,7 +37,7 @@ type Model struct {
 // output projections of attention and MLP from N(0, InitStd/sqrt(2*Layers)),
 // factors of norms 1, biases 0. Each tensor has its own random stream, keyed by seed and name.
 // positions is the longest sequence the model will see.
-func New(dev gpu.Device, cfg Config, seed uint64, positions int) (*Model, error) {
+func New(dev gpu.Device, cfg hf.Config, seed uint64, positions int) (*Model, error) {
 	m, err := build(dev, cfg, positions, false)
 	if err != nil {
 		return nil, err
@@ -87,22 +88,22 @@ func (s streams) of(seed uint64, name string) *rand.Rand {
 // NewFrozen makes a model that cannot be trained, all zeros: SetTensors or
 // CopyFrom gives it its parameters. In bf16 it takes half the memory of one in f32,
 // where one that is trained takes half as much again.
-func NewFrozen(dev gpu.Device, cfg Config, positions int) (*Model, error) {
+func NewFrozen(dev gpu.Device, cfg hf.Config, positions int) (*Model, error) {
 	return build(dev, cfg, positions, true)
 }
 
 // LoadOptions say how a folder's model is kept on the device.
 type LoadOptions struct {
-	Positions int    // longest sequence the model will see; 0: what the config allows, at most 4096
-	Dtype     Dtype  // of matrices; "": what config.json says (Config.Dtype)
-	KVDtype   Dtype  // of keys and values; "": what config.json says
-	Frozen    bool   // no trainer will be made, see NewFrozen
-	Adapter   string // folder of a PEFT adapter; the model is frozen, and trained by the adapter; "": none
+	Positions int      // longest sequence the model will see; 0: what the config allows, at most 4096
+	Dtype     hf.Dtype // of matrices; "": what config.json says (Config.Dtype)
+	KVDtype   hf.Dtype // of keys and values; "": what config.json says
+	Frozen    bool     // no trainer will be made, see NewFrozen
+	Adapter   string   // folder of a PEFT adapter; the model is frozen, and trained by the adapter; "": none
 }
 
 // Load reads a Hugging Face folder.
 func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
-	f, err := ReadFolder(dir)
+	f, err := hf.ReadFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +138,13 @@ func Load(dev gpu.Device, dir string, o LoadOptions) (*Model, error) {
 
 // SetTensors overwrites all parameters; the set must have the names and shapes
 // that the config asks for.
-func (m *Model) SetTensors(ts *TensorSet) error {
-	if err := checkTensors(m.Config, ts); err != nil {
+func (m *Model) SetTensors(ts *hf.TensorSet) error {
+	if err := hf.CheckTensors(m.Config, ts); err != nil {
 		return err
 	}
-	return m.layout.writeRows(m.params, func(p piece, from, n int) ([]float32, error) { return ts.rows(p.name, p, from, n) },
-		func(p piece, d Dtype, from, n int) ([]byte, error) {
-			return ts.blocks(p.name, blocked[d].kind, from, n)
+	return m.layout.writeRows(m.params, func(p piece, from, n int) ([]float32, error) { return ts.Rows(p.name, p.cols(), from, n) },
+		func(p piece, d storage, from, n int) ([]byte, error) {
+			return ts.Blocks(p.name, blockTypes[d].kind, from, n)
 		})
 }
 
@@ -151,7 +152,7 @@ func (m *Model) SetTensors(ts *TensorSet) error {
 // ends shaders after so many loop iterations. They go through keys in blocks, the
 // gradient of a key through the rows that read it, once for each query head of its
 // group; a loop costs one iteration more than it has turns.
-func longestSequence(cfg Config, caps gpu.Caps) int {
+func longestSequence(cfg hf.Config, caps gpu.Caps) int {
 	if caps.MaxLoop == 0 {
 		return math.MaxInt
 	}
@@ -169,7 +170,7 @@ func longestSequence(cfg Config, caps gpu.Caps) int {
 	return 32 * min(forward, backward)
 }
 
-func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, error) {
+func build(dev gpu.Device, cfg hf.Config, positions int, frozen bool) (*Model, error) {
 	if longest := longestSequence(cfg, dev.Caps()); positions > longest {
 		return nil, fmt.Errorf("sequences of %d tokens are too long: this device stops a shader after %d loop iterations, enough for %d tokens of this model: %w",
 			positions, dev.Caps().MaxLoop, longest, gpu.ErrUnsupported)
@@ -179,7 +180,7 @@ func build(dev gpu.Device, cfg Config, positions int, frozen bool) (*Model, erro
 		return nil, err
 	}
 	if cfg.Dtype.Blocked() && !frozen {
-		return nil, cfg.Dtype.errTrained()
+		return nil, storage(cfg.Dtype).errTrained()
 	}
 	m := &Model{Config: cfg, dev: dev, layout: l, frozen: frozen, maxPos: max(positions, 1), turn: new(sync.Mutex)}
 	var err error
@@ -200,11 +201,11 @@ func (m *Model) makeRopes() error {
 		var cos, sin [][]float32
 		switch kind {
 		case ropeMain:
-			cos, sin = RopeTable(c, m.maxPos)
+			cos, sin = hf.RopeTable(c.HeadDim, c.RopeTheta, c.RopeScaling, m.maxPos)
 		case ropeLocal:
-			cos, sin = ropeTable(c.HeadDim, c.LocalTheta, nil, m.maxPos)
+			cos, sin = hf.RopeTable(c.HeadDim, c.LocalTheta, nil, m.maxPos)
 		case ropeNone: // by the angle 0: x*1 - y*0 is x
-			cos, sin = ropeTable(c.HeadDim, 1, &RopeScaling{Type: "linear", Factor: math.Inf(1)}, m.maxPos)
+			cos, sin = hf.RopeTable(c.HeadDim, 1, &hf.RopeScaling{Type: "linear", Factor: math.Inf(1)}, m.maxPos)
 		}
 		table := make([]float32, m.maxPos*d.hdp)
 		for p := range m.maxPos {
@@ -247,17 +248,17 @@ func (m *Model) Positions() int { return m.maxPos }
 // Tensors lists the parameters under their Hugging Face names; each is read
 // from the device when its Data is called. Of a bf16 model that can be trained they
 // are the float32 ones.
-func (m *Model) Tensors() []NamedTensor { return m.layout.named(m.params, "") }
+func (m *Model) Tensors() []hf.NamedTensor { return m.layout.named(m.params, "") }
 
 // PassTensors are Tensors as the passes read them, and not more exact: where a matrix is
 // kept in bf16 it is written so. A model of the same config that is given them computes the
 // same bits, but for matrices in blocks: those that a GGUF file brought may get other factors
 // when they are packed again.
-func (m *Model) PassTensors() []NamedTensor {
+func (m *Model) PassTensors() []hf.NamedTensor {
 	out := m.layout.named(m.params, "")
 	packed := map[string]bool{}
 	for _, p := range m.layout.pieces {
-		packed[p.name] = m.layout.chunks[p.region.chunk].storage == BF16
+		packed[p.name] = m.layout.chunks[p.region.chunk].storage == bf16
 	}
 	for i := range out {
 		if packed[out[i].Name] {

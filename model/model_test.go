@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestLongestSequence: the attention kernels reach the end of the longest sequence
@@ -21,7 +22,7 @@ func TestLongestSequence(t *testing.T) {
 			continue // nothing ends its loops
 		}
 		t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) {
-			for _, c := range []Config{{Heads: 1, KVHeads: 1, HeadDim: 64}, {Heads: 1, KVHeads: 1, HeadDim: 8}, {Heads: 4, KVHeads: 1, HeadDim: 64}} {
+			for _, c := range []hf.Config{{Heads: 1, KVHeads: 1, HeadDim: 64}, {Heads: 1, KVHeads: 1, HeadDim: 8}, {Heads: 4, KVHeads: 1, HeadDim: 64}} {
 				n := longestSequence(c, dev.Caps())
 				if got := math.Exp(float64(lastRow(t, dev, c, n))); math.Abs(got-float64(n)) > 4 {
 					t.Errorf("%d heads of %d: the log-sum-exp of a row of %d keys is that of %v", c.Heads, c.HeadDim, n, got)
@@ -35,7 +36,7 @@ func TestLongestSequence(t *testing.T) {
 }
 
 // lastRow is the log-sum-exp of one row of n keys, which lie in one slot.
-func lastRow(t *testing.T, dev gpu.Device, c Config, n int) float32 {
+func lastRow(t *testing.T, dev gpu.Device, c hf.Config, n int) float32 {
 	t.Helper()
 	p := &pool{dev: dev, label: "test"}
 	defer p.free()
@@ -48,7 +49,7 @@ func lastRow(t *testing.T, dev gpu.Device, c Config, n int) float32 {
 
 // firstKey is an element of the gradient of the first key's value, which n rows read.
 // The other keys are read by their own row alone.
-func firstKey(t *testing.T, dev gpu.Device, c Config, n int) float32 {
+func firstKey(t *testing.T, dev gpu.Device, c hf.Config, n int) float32 {
 	t.Helper()
 	p := &pool{dev: dev, label: "test"}
 	defer p.free()
@@ -66,7 +67,7 @@ func firstKey(t *testing.T, dev gpu.Device, c Config, n int) float32 {
 }
 
 // attentionOp runs an attention kernel over rows of x heads after some writes.
-func attentionOp(t *testing.T, p *pool, kernel string, x, rows int, bind []gpu.View, c Config, ws ...write) {
+func attentionOp(t *testing.T, p *pool, kernel string, x, rows int, bind []gpu.View, c hf.Config, ws ...write) {
 	t.Helper()
 	if p.err != nil {
 		t.Fatal(p.err)

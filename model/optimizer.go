@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // sumBlock is the number of gradient elements in one partial sum of squares, as
@@ -155,7 +156,7 @@ func (t *Trainer) recordZero(r *recorder) {
 
 // OptimizerState lists the moments, named after the parameters behind m., v. and x., and the
 // number of updates so far.
-func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
+func (t *Trainer) OptimizerState() (tensors []hf.NamedTensor, updates int) {
 	for _, s := range t.trained {
 		for i, a := range s.kept {
 			tensors = append(tensors, s.named(a, momentNames[i])...)
@@ -165,7 +166,7 @@ func (t *Trainer) OptimizerState() (tensors []NamedTensor, updates int) {
 }
 
 // SetOptimizerState restores what OptimizerState gave.
-func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
+func (t *Trainer) SetOptimizerState(ts *hf.TensorSet, updates int) error {
 	for _, s := range t.trained {
 		for i, a := range s.kept {
 			if err := s.fill(a, momentNames[i], ts); err != nil {
@@ -178,8 +179,8 @@ func (t *Trainer) SetOptimizerState(ts *TensorSet, updates int) error {
 }
 
 // fill overwrites an arena with tensors that have the names of the pieces behind a prefix.
-func (l *tensors) fill(to arena, prefix string, ts *TensorSet) error {
-	return l.writePieces(to, func(p piece, from, n int) ([]float32, error) { return ts.rows(prefix+p.name, p, from, n) })
+func (l *tensors) fill(to arena, prefix string, ts *hf.TensorSet) error {
+	return l.writePieces(to, func(p piece, from, n int) ([]float32, error) { return ts.Rows(prefix+p.name, p.cols(), from, n) })
 }
 
 // ResetOptimizer forgets the moments: a stage begins with a fresh state.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // free fails the test if an engine that has nothing to do holds pages or lists.
@@ -58,7 +59,7 @@ func TestSetBack(t *testing.T) {
 		if gputest.Slow(dev) {
 			return // pages are handed out in the same way
 		}
-		m := smallAs(t, dev, draftContext, F32, BF16)
+		m := smallAs(t, dev, draftContext, hf.F32, hf.BF16)
 		reqs := pageRequests()
 		var want [][]Completion
 		for _, r := range reqs {
@@ -135,7 +136,7 @@ func TestPrefixes(t *testing.T) {
 // page and no list behind, and change nothing of the others.
 func TestAborts(t *testing.T) {
 	dev := gputest.Devices(t)
-	m := smallAs(t, dev[len(dev)-1], draftContext, F32, F32) // in plain Go
+	m := smallAs(t, dev[len(dev)-1], draftContext, hf.F32, hf.F32) // in plain Go
 	e := engineOf(t, m, EngineOptions{Sequences: 8, Context: draftContext, CacheToken: scarce, StepRows: 64, Prefixes: 4})
 	reqs := pageRequests()
 	for i := range reqs {

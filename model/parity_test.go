@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // expected is expected.json of a model fixture; its README defines the fields.
@@ -225,7 +227,7 @@ func tokenWeights(seqs []Sequence, weight func(i, j int) (a, b, c float64)) []To
 // compareGradients holds each tensor's gradient against the file, in the
 // Euclidean norm: |g - ref| <= rel * max(|ref|, floor * largest |ref|).
 func compareGradients(t *testing.T, tr *Trainer, loss, file string, rel, floor float64) {
-	ref, err := OpenTensorFile(file)
+	ref, err := hf.OpenTensorFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,4 +300,24 @@ func checkGreedy(t *testing.T, m *Model, want *expected) {
 			t.Errorf("greedy %d: %d tokens, want %d", i, len(out[0].IDs), len(g.Continuation))
 		}
 	}
+}
+
+func readJSON(t testing.TB, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func glob(t testing.TB, dir, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // attention is causal attention with grouped heads, rotated positions and, in some
@@ -45,7 +46,7 @@ type attentionGradients struct {
 
 // addAttention places the tensors of block i: input_layernorm, q_proj, k_proj and
 // v_proj, q_norm and k_norm, o_proj, and the norm behind it.
-func (l *layout) addAttention(c Config, i int) attention {
+func (l *layout) addAttention(c hf.Config, i int) attention {
 	d, fam := l.dims, l.family
 	s := attention{
 		window: c.Sliding != nil && c.Sliding[i],
@@ -57,21 +58,21 @@ func (l *layout) addAttention(c Config, i int) attention {
 	case s.window && c.LocalTheta > 0:
 		s.rope = ropeLocal
 	}
-	s.norm = l.addNorm(blockTensor(i, "input_layernorm"))
+	s.norm = l.addNorm(hf.BlockTensor(i, "input_layernorm"))
 	heads := func(name string, first, n int) slice {
-		return slice{blockTensor(i, "self_attn."+name), n * d.hd, d.width, first * d.hdp, n * d.hdp, func(r int) int { return first*d.hdp + d.headRow(r) }, same, nil}
+		return slice{hf.BlockTensor(i, "self_attn."+name), n * d.hd, d.width, first * d.hdp, n * d.hdp, func(r int) int { return first*d.hdp + d.headRow(r) }, same, nil}
 	}
-	s.qkv = l.linear(l.dtype, d.qkv(), d.ld, fam.qkvBias || c.AttentionBias, false,
+	s.qkv = l.linear(l.dtype, d.qkv(), d.ld, fam.QKVBias || c.AttentionBias, false,
 		heads("q_proj", 0, d.heads), heads("k_proj", d.heads, d.kv), heads("v_proj", d.heads+d.kv, d.kv))
 	s.qkNorm = l.place(2, d.hdp, false)
 	if c.QKNorm {
-		l.vector(blockTensor(i, "self_attn.q_norm")+"weight", s.qkNorm, 0, d.hd, d.headRow, l.normStart())
-		l.vector(blockTensor(i, "self_attn.k_norm")+"weight", s.qkNorm, 1, d.hd, d.headRow, l.normStart())
+		l.vector(hf.BlockTensor(i, "self_attn.q_norm")+".weight", s.qkNorm, 0, d.hd, d.headRow, l.normStart())
+		l.vector(hf.BlockTensor(i, "self_attn.k_norm")+".weight", s.qkNorm, 1, d.hd, d.headRow, l.normStart())
 	}
 	s.out = l.linear(l.dtype, d.ld, d.heads*d.hdp, c.AttentionBias, true,
-		slice{blockTensor(i, "self_attn.o_proj"), d.width, d.heads * d.hd, 0, d.ld, same, d.headRow, nil})
+		slice{hf.BlockTensor(i, "self_attn.o_proj"), d.width, d.heads * d.hd, 0, d.ld, same, d.headRow, nil})
 	if d.sandwich {
-		s.post = l.addNorm(blockTensor(i, "post_attention_layernorm"))
+		s.post = l.addNorm(hf.BlockTensor(i, "post_attention_layernorm"))
 	}
 	return s
 }
@@ -92,7 +93,7 @@ func (p *pool) attentionGradients(d dims, rows int) attentionGradients {
 		dq:   p.words("dq", rows*d.heads*d.hdp), dk: p.words("dk", rows*d.kv*d.hdp), dv: p.words("dv", rows*d.kv*d.hdp),
 		datt: p.words("dattention", rows*d.heads*d.hdp),
 	}
-	if d.kvDtype == BF16 {
+	if d.kvDtype == bf16 {
 		g.k, g.v = p.words("float32 k", rows*d.kv*d.hdp), p.words("float32 v", rows*d.kv*d.hdp)
 	}
 	return g
@@ -102,9 +103,9 @@ func (s *attention) forward(p *pass, a *attentionRows, next gpu.View) {
 	d, m := p.m.layout.dims, p.m
 	s.enter(p, &a.residualRows)
 	s.qkv.forward(p, p.T, a.h, a.qkv, d.qkv())
-	p.op(m.Config.KVDtype.kernel("qk_rope"), d.heads+2*d.kv, p.T,
+	p.op(m.layout.kvDtype.kernel("qk_rope"), d.heads+2*d.kv, p.T,
 		[]gpu.View{a.qkv, m.params.view(s.qkNorm), {Buffer: m.ropes[s.rope]}, p.ws.place, a.q, a.k, a.v, a.rstdQK}, s.headParams(p)...)
-	p.op(m.Config.KVDtype.kernel("attention"), d.heads, p.T,
+	p.op(m.layout.kvDtype.kernel("attention"), d.heads, p.T,
 		[]gpu.View{a.q, a.k, a.v, p.ws.kvidx, p.ws.seen(s.window), a.att, a.stat}, s.params(p)...)
 	s.leave(p, &a.residualRows, a.att, next)
 }
@@ -112,7 +113,7 @@ func (s *attention) forward(p *pass, a *attentionRows, next gpu.View) {
 func (s *attention) backward(p *pass, a *attentionRows) {
 	d, m, b, T := p.m.layout.dims, p.m, &p.bs.attention, p.T
 	k, v := a.k, a.v
-	if m.Config.KVDtype == BF16 {
+	if m.Config.KVDtype == hf.BF16 {
 		k, v = b.k, b.v
 		n := T * d.kv * d.hdp
 		p.op("expand_bf16", n, 1, []gpu.View{a.k, k}, u(n))
@@ -140,7 +141,7 @@ func (s *attention) headParams(p *pass) []uint32 {
 	if p.m.Config.QKNorm {
 		norm = 1
 	}
-	return []uint32{u(p.T), u(d.heads), u(d.kv), u(d.hdp), u(d.hd), f(p.m.Config.NormEps), u(norm), f(p.m.layout.family.normPlus)}
+	return []uint32{u(p.T), u(d.heads), u(d.kv), u(d.hdp), u(d.hd), f(p.m.Config.NormEps), u(norm), f(p.m.layout.family.NormPlus)}
 }
 
 // params are the parameters of the attention kernels.

@@ -2,6 +2,8 @@ package model
 
 import "github.com/rlzero/rlzero/gpu"
 
+import "github.com/rlzero/rlzero/model/hf"
+
 // mlp is the gated feed-forward layer: down(act(gate(h)) * up(h)), where act is silu or,
 // in some families, gelu.
 type mlp struct {
@@ -22,20 +24,20 @@ type mlpGradients struct {
 
 // addMLP places the tensors of block i: the norm before it, gate_proj, up_proj and
 // down_proj, and the norm behind it.
-func (l *layout) addMLP(c Config, i int) mlp {
+func (l *layout) addMLP(c hf.Config, i int) mlp {
 	d := l.dims
 	var s mlp
 	before := "post_attention_layernorm"
 	if d.sandwich {
 		before = "pre_feedforward_layernorm"
 	}
-	s.norm = l.addNorm(blockTensor(i, before))
+	s.norm = l.addNorm(hf.BlockTensor(i, before))
 	s.gateUp = l.linear(l.dtype, 2*d.mlpp, d.ld, c.MLPBias, false,
-		slice{blockTensor(i, "mlp.gate_proj"), d.mlp, d.width, 0, d.mlpp, same, same, nil},
-		slice{blockTensor(i, "mlp.up_proj"), d.mlp, d.width, d.mlpp, d.mlpp, func(r int) int { return d.mlpp + r }, same, nil})
-	s.out = l.linear(l.dtype, d.ld, d.mlpp, c.MLPBias, true, slice{blockTensor(i, "mlp.down_proj"), d.width, d.mlp, 0, d.ld, same, same, nil})
+		slice{hf.BlockTensor(i, "mlp.gate_proj"), d.mlp, d.width, 0, d.mlpp, same, same, nil},
+		slice{hf.BlockTensor(i, "mlp.up_proj"), d.mlp, d.width, d.mlpp, d.mlpp, func(r int) int { return d.mlpp + r }, same, nil})
+	s.out = l.linear(l.dtype, d.ld, d.mlpp, c.MLPBias, true, slice{hf.BlockTensor(i, "mlp.down_proj"), d.width, d.mlp, 0, d.ld, same, same, nil})
 	if d.sandwich {
-		s.post = l.addNorm(blockTensor(i, "post_feedforward_layernorm"))
+		s.post = l.addNorm(hf.BlockTensor(i, "post_feedforward_layernorm"))
 	}
 	return s
 }
@@ -80,7 +82,7 @@ func (s *mlp) backward(p *pass, a *mlpRows) {
 
 // kernel is that of the activation.
 func (s *mlp) kernel(p *pass) string {
-	if p.m.layout.family.gelu {
+	if p.m.layout.family.GELU {
 		return "geglu"
 	}
 	return "swiglu"

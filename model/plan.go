@@ -2,9 +2,9 @@ package model
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // driverBytes is what a driver on the CPU keeps in the same memory for the kernels of the
@@ -15,33 +15,33 @@ const driverBytes = 24 << 20
 
 // Use says what a run does with a model, for the memory plan.
 type Use struct {
-	Positions int            // longest sequence
-	Recompute bool           // the trainer makes activations again, see [Recompute]
-	TrainRows int            // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
-	Adapter   *AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
-	Optimizes []Rule         // by which the trainer will step, see [Optimizes]; none: AdamW
-	ValueHead bool           // the trainer has one, see [ValueHead]
-	Reference bool           // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
-	Average   bool           // a moving average of what is trained and a scorer for it
-	Engine    *EngineOptions // nil: no sampling
+	Positions int               // longest sequence
+	Recompute bool              // the trainer makes activations again, see [Recompute]
+	TrainRows int               // tokens in one batch of the trainer; 0: no training, and the model is opened frozen
+	Adapter   *hf.AdapterConfig // what is trained instead of the model, which is frozen; nil: nothing
+	Optimizes []Rule            // by which the trainer will step, see [Optimizes]; none: AdamW
+	ValueHead bool              // the trainer has one, see [ValueHead]
+	Reference bool              // a second, frozen copy of the parameters and a scorer for it; with an adapter a scorer alone
+	Average   bool              // a moving average of what is trained and a scorer for it
+	Engine    *EngineOptions    // nil: no sampling
 }
 
 // Plan computes the device memory of a run before any of it is allocated.
-func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
+func Plan(cfg hf.Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	var plan gpu.Plan
 	l := newLayout(cfg, caps.MaxBinding)
 	if err := l.fits(use.TrainRows == 0 || use.Adapter != nil); err != nil {
 		return plan, err
 	}
 	if cfg.Dtype.Blocked() && use.TrainRows > 0 && use.Adapter == nil {
-		return plan, cfg.Dtype.errTrained()
+		return plan, storage(cfg.Dtype).errTrained()
 	}
 	params := l.bytes(chunk.whole)
 	frozen := l.bytes(chunk.unpacked) + l.bytes(chunk.packed)
 	trained := &l.tensors
 	if use.Adapter != nil {
-		a := adapter{config: *use.Adapter, tensors: tensors{maxBinding: caps.MaxBinding, align: 256}}
-		if err := a.place(l); err != nil {
+		a, err := newAdapter(*use.Adapter, cfg, l)
+		if err != nil {
 			return plan, err
 		}
 		trained = &a.tensors
@@ -56,7 +56,7 @@ func Plan(cfg Config, caps gpu.Caps, use Use) (gpu.Plan, error) {
 	rope := len(l.ropes()) * use.Positions * l.hdp * 4
 	plan.Add("rope table", rope, fmt.Sprintf("%d positions", use.Positions))
 	if use.TrainRows > 0 {
-		if cfg.Dtype == BF16 && use.Adapter == nil {
+		if cfg.Dtype == hf.BF16 && use.Adapter == nil {
 			plan.Add("rounded parameters", l.bytes(chunk.packed), "the matrices in bf16, as the passes read them")
 		}
 		lookup := 0
@@ -122,7 +122,7 @@ func join(plan *gpu.Plan, p *pool) {
 // planEngine adds what sampling needs.
 func (l *layout) planEngine(plan *gpu.Plan, o EngineOptions, caps gpu.Caps) {
 	hint := fmt.Sprintf("%d sequences of %d tokens", o.Sequences, o.Context)
-	if l.kvDtype == BF16 {
+	if l.kvDtype == bf16 {
 		hint += ", keys and values in bf16"
 	}
 	p := l.engineSpace(o, caps)
@@ -169,9 +169,4 @@ func (l *tensors) count() int {
 		n += rows * cols
 	}
 	return n
-}
-
-// Parameters is the number of parameters of a config.
-func (c Config) Parameters() int {
-	return newLayout(c, math.MaxInt).count()
 }

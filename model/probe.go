@@ -2,6 +2,8 @@ package model
 
 import "github.com/rlzero/rlzero/gpu"
 
+import "github.com/rlzero/rlzero/model/hf"
+
 // Probe is one linear layer alone, all zeros, as both passes use it: it measures what the
 // products of a model take before there is a model.
 type Probe struct {
@@ -18,14 +20,14 @@ type Probe struct {
 // NewProbe makes a layer of so many outputs and inputs, multiples of 32, that is kept in
 // a storage, for batches of so many rows. With a rank above 0 it has an adapter, and the
 // backward pass has no gradient of the matrix.
-func NewProbe(dev gpu.Device, storage Dtype, rank, rows, out, in int) (*Probe, error) {
+func NewProbe(dev gpu.Device, dtype hf.Dtype, rank, rows, out, in int) (*Probe, error) {
 	l := &layout{tensors: tensors{maxBinding: dev.Caps().MaxBinding, align: 64 * blockSize * 4}}
 	p := &Probe{m: &Model{dev: dev, layout: l}, rows: rows, pool: &pool{dev: dev, label: "probe"}, ws: &workspace{}, grads: &gradients{}, progs: newPrograms(dev, 2)}
-	p.w = l.linear(storage, out, in, false, false, slice{"probe.", out, in, 0, out, same, same, nil})
+	p.w = l.linear(storage(dtype), out, in, false, false, slice{"probe", out, in, 0, out, same, same, nil})
 	trained := &l.tensors
 	if rank > 0 {
-		a := &adapter{config: AdapterConfig{Rank: rank, Alpha: 1}, tensors: tensors{maxBinding: l.maxBinding, align: 256}}
-		a.placeModule(l, &p.w, &p.w.slices[0], "probe")
+		a := &adapter{config: hf.AdapterConfig{Rank: rank, Alpha: 1}, tensors: tensors{maxBinding: l.maxBinding, align: 256}}
+		a.placeModule(l, &p.w, &p.w.slices[0])
 		p.m.adapter, trained = a, &a.tensors
 	}
 	p.ws.rowSpace(p.pool, l.dims, rows)

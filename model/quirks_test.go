@@ -10,11 +10,12 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // quirks are small models that have, between them, every option of a part.
-func quirks() map[string]Config {
-	base := Config{Vocab: 61, Width: 20, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 10, MLP: 12,
+func quirks() map[string]hf.Config {
+	base := hf.Config{Vocab: 61, Width: 20, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 10, MLP: 12,
 		MaxPositions: 1024, NormEps: 0x1p-20, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
 	gemma, smollm, mistral, qwen := base, base, base, base
 	mistral.Family, mistral.Window, mistral.Sliding = "mistral", 7, []bool{true, true}
@@ -28,27 +29,27 @@ func quirks() map[string]Config {
 	smollm.Layers = 3
 	smollm.Family, smollm.AttentionBias, smollm.MLPBias = "smollm3", true, true
 	smollm.NoRope, smollm.Window, smollm.Sliding = []bool{false, true, false}, 9, []bool{false, true, false}
-	return map[string]Config{"gemma3": gemma, "mistral": mistral, "qwen2": qwen, "qwen3": smallConfig(F32, F32), "smollm3": smollm}
+	return map[string]hf.Config{"gemma3": gemma, "mistral": mistral, "qwen2": qwen, "qwen3": smallConfig(hf.F32, hf.F32), "smollm3": smollm}
 }
 
 // quirk is a small model, maybe with an adapter.
 type quirk struct {
 	name    string
-	config  Config
-	adapter *AdapterConfig
+	config  hf.Config
+	adapter *hf.AdapterConfig
 	typical bool // of those with an adapter over its storage
 }
 
 // quirkModels are the quirks, alone and with an adapter over each storage.
 func quirkModels() []quirk {
 	adapters := []struct {
-		over    Dtype
-		adapter AdapterConfig
+		over    hf.Dtype
+		adapter hf.AdapterConfig
 	}{
-		{F32, AdapterConfig{Rank: 2, Alpha: 1, RSLoRA: true}},
-		{BF16, AdapterConfig{Rank: 3, Alpha: 1, Targets: []string{"k_proj", "o_proj", "up_proj"}, Ranks: []Override{{"layers.1.*", 10}}}},
-		{Q8, AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj", "v_proj", "down_proj"}}},
-		{Q4, AdapterConfig{Rank: 3, Alpha: 1}},
+		{hf.F32, hf.AdapterConfig{Rank: 2, Alpha: 1, RSLoRA: true}},
+		{hf.BF16, hf.AdapterConfig{Rank: 3, Alpha: 1, Targets: []string{"k_proj", "o_proj", "up_proj"}, Ranks: []hf.Override{{Pattern: "layers.1.*", Value: 10}}}},
+		{hf.Q8, hf.AdapterConfig{Rank: 2, Alpha: 1, Targets: []string{"q_proj", "v_proj", "down_proj"}}},
+		{hf.Q4, hf.AdapterConfig{Rank: 3, Alpha: 1}},
 	}
 	var all []quirk
 	for i, name := range slices.Sorted(maps.Keys(quirks())) {
@@ -69,7 +70,7 @@ func quirkModels() []quirk {
 func (q quirk) open(t *testing.T, dev gpu.Device) *Model {
 	plain := q.config
 	if plain.Dtype.Blocked() {
-		plain.Dtype = F32
+		plain.Dtype = hf.F32
 	}
 	m := modelOn(t, dev, plain)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -90,7 +91,7 @@ func (q quirk) open(t *testing.T, dev gpu.Device) *Model {
 }
 
 // adapt gives a model a random adapter.
-func adapt(t *testing.T, m *Model, cfg AdapterConfig) {
+func adapt(t *testing.T, m *Model, cfg hf.AdapterConfig) {
 	t.Helper()
 	if err := m.AddAdapter(cfg, 9); err != nil {
 		t.Fatal(err)

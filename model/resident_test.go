@@ -15,20 +15,21 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // workload is a step of training that is planned and then done.
 type workload struct {
 	name   string
-	config Config
+	config hf.Config
 	use    Use
 	most   int // bytes, of the plan and of what is taken; 0: any
 	long   bool
 }
 
 // shapeOf is a model of published sizes.
-func shapeOf(family string, width, layers, heads, kv, mlp, vocab int, dtype Dtype) Config {
-	return Config{Family: family, Vocab: vocab, Width: width, Layers: layers, Heads: heads, KVHeads: kv, HeadDim: 64, MLP: mlp,
+func shapeOf(family string, width, layers, heads, kv, mlp, vocab int, dtype hf.Dtype) hf.Config {
+	return hf.Config{Family: family, Vocab: vocab, Width: width, Layers: layers, Heads: heads, KVHeads: kv, HeadDim: 64, MLP: mlp,
 		MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02, Dtype: dtype}
 }
 
@@ -36,13 +37,13 @@ func shapeOf(family string, width, layers, heads, kv, mlp, vocab int, dtype Dtyp
 // of a whole model: small, and of published shapes.
 func workloads() []workload {
 	const gib = 1 << 30
-	sampled := Use{Positions: 80, TrainRows: 320, Adapter: &AdapterConfig{Rank: 16, Alpha: 32}, Reference: true, Engine: &EngineOptions{Sequences: 16, Context: 80}}
+	sampled := Use{Positions: 80, TrainRows: 320, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Reference: true, Engine: &EngineOptions{Sequences: 16, Context: 80}}
 	return []workload{
-		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, Q8), sampled, 0, false},
-		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, BF16), Use{Positions: 128, TrainRows: 256}, 0, false},
+		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), sampled, 0, false},
+		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), Use{Positions: 128, TrainRows: 256}, 0, false},
 		// huggingface.co/Qwen/Qwen2.5-0.5B and HuggingFaceTB/SmolLM2-135M, config.json
-		{"Qwen2.5-0.5B", shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, Q8), sampled, 3 * gib, true},
-		{"SmolLM2-135M", shapeOf("llama", 576, 30, 9, 3, 1536, 49152, BF16), Use{Positions: 128, TrainRows: 256}, 3 * gib, true},
+		{"Qwen2.5-0.5B", shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, hf.Q8), sampled, 3 * gib, true},
+		{"SmolLM2-135M", shapeOf("llama", 576, 30, 9, 3, 1536, 49152, hf.BF16), Use{Positions: 128, TrainRows: 256}, 3 * gib, true},
 	}
 }
 

@@ -4,88 +4,71 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model/gguf"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
-// Dtype says how numbers lie in a device's memory. All arithmetic is float32.
-type Dtype string
+// storage is how numbers lie in a device's memory, with what follows for kernels and sizes.
+type storage hf.Dtype
 
-// The ways to keep numbers. bf16 is the upper half of a float32: rounded to the
-// nearest, ties to the even one, once, when the number is stored. q8_0 and q4_0 are
-// llama.cpp's blocks of 32 numbers with a scale, for the matrices of the blocks of a
-// frozen model; its vocabulary's tables are then bf16.
 const (
-	F32  Dtype = "f32" // also ""
-	BF16 Dtype = "bf16"
-	Q8   Dtype = "q8_0"
-	Q4   Dtype = "q4_0"
+	f32  = storage(hf.F32)
+	bf16 = storage(hf.BF16)
+	q8   = storage(hf.Q8)
+	q4   = storage(hf.Q4)
 )
 
 // blockSize is how many numbers of a row share a scale in q8_0 and q4_0.
 const blockSize = 32
 
-// blocked are the storages in blocks: their type in GGUF, and the bits of a number. On the
+// blockTypes are the storages in blocks: their type in GGUF, and the bits of a number. On the
 // device the numbers of a chunk, signed, follow each other without their scales, which
 // stand behind them as float32: so both can be read in long words.
-var blocked = map[Dtype]struct {
+var blockTypes = map[storage]struct {
 	kind gguf.Type
 	bits int
-}{Q8: {gguf.Q8_0, 8}, Q4: {gguf.Q4_0, 4}}
+}{q8: {gguf.Q8_0, 8}, q4: {gguf.Q4_0, 4}}
 
-// check refuses what is no storage.
-func (d Dtype) check(key string, accepted ...Dtype) error {
-	if d == "" || slices.Contains(accepted, d) {
-		return nil
-	}
-	var names []string
-	for _, a := range accepted {
-		names = append(names, string(a))
-	}
-	return fmt.Errorf("%s: found %q, accepted: %s", key, string(d), strings.Join(names, ", "))
-}
-
-// Blocked tells whether numbers are kept in blocks, which no update can change.
-func (d Dtype) Blocked() bool { return blocked[d].bits > 0 }
+// blocked tells whether numbers are kept in blocks, which no update can change.
+func (d storage) blocked() bool { return hf.Dtype(d).Blocked() }
 
 // errTrained is the error of a model in blocks that is to be trained.
-func (d Dtype) errTrained() error {
-	return fmt.Errorf("dtype: matrices in %s cannot be updated; accepted: an adapter that is trained (lora.rank above 0), or %s, %s", d, F32, BF16)
+func (d storage) errTrained() error {
+	return fmt.Errorf("dtype: matrices in %s cannot be updated; accepted: an adapter that is trained (lora.rank above 0), or %s, %s", d, f32, bf16)
 }
 
 // table is the storage of the vocabulary's tables beside matrices that are kept so: rows
 // of them are looked up one by one.
-func (d Dtype) table() Dtype {
-	if d.Blocked() {
-		return BF16
+func (d storage) table() storage {
+	if d.blocked() {
+		return bf16
 	}
 	return d
 }
 
 // bits is the size of a number, the scales of blocks left out.
-func (d Dtype) bits() int {
+func (d storage) bits() int {
 	switch {
-	case d.Blocked():
-		return blocked[d].bits
-	case d == BF16:
+	case d.blocked():
+		return blockTypes[d].bits
+	case d == bf16:
 		return 16
 	}
 	return 32
 }
 
 // scales is the size of the scales of n numbers in bytes; 0 outside of blocks.
-func (d Dtype) scales(n int) int {
-	if d.Blocked() {
+func (d storage) scales(n int) int {
+	if d.blocked() {
 		return n / blockSize * 4
 	}
 	return 0
 }
 
 // packed is the size of n numbers in bytes; 0 for float32, which is not packed.
-func (d Dtype) packed(n int) int {
+func (d storage) packed(n int) int {
 	if d.bits() == 32 {
 		return 0
 	}
@@ -93,7 +76,7 @@ func (d Dtype) packed(n int) int {
 }
 
 // kernel is the name of a kernel for operands that are kept so.
-func (d Dtype) kernel(name string) string {
+func (d storage) kernel(name string) string {
 	if d.bits() == 32 {
 		return name
 	}
@@ -102,14 +85,14 @@ func (d Dtype) kernel(name string) string {
 
 // matrix is a matrix of a device as kernels bind it.
 type matrix struct {
-	storage         Dtype
+	storage         storage
 	numbers, scales gpu.View // scales: of blocks alone
 }
 
 // from is what a product binds of the rows from a row on, each of ld numbers.
 func (m matrix) from(row, ld int) []gpu.View {
 	views := []gpu.View{at(m.numbers, row*ld*m.storage.bits()/32)}
-	if m.storage.Blocked() {
+	if m.storage.blocked() {
 		views = append(views, at(m.scales, m.storage.scales(row*ld)/4))
 	}
 	return views
@@ -227,11 +210,11 @@ func (p parameters) recordRound(r *recorder) {
 }
 
 // pack is numbers as the kernels read them in a storage, and the scales of blocks.
-func (d Dtype) pack(v []float32) (numbers, scales []byte, err error) {
-	if d == BF16 {
+func (d storage) pack(v []float32) (numbers, scales []byte, err error) {
+	if d == bf16 {
 		return bf16Bytes(v), nil, nil
 	}
-	blocks, err := blocked[d].kind.Quantize(v)
+	blocks, err := blockTypes[d].kind.Quantize(v)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -240,15 +223,15 @@ func (d Dtype) pack(v []float32) (numbers, scales []byte, err error) {
 }
 
 // spread is GGUF blocks as the kernels read them.
-func (d Dtype) spread(blocks []byte) (numbers, scales []byte) {
-	_, size := blocked[d].kind.Block()
+func (d storage) spread(blocks []byte) (numbers, scales []byte) {
+	_, size := blockTypes[d].kind.Block()
 	count := len(blocks) / size
 	numbers, scales = make([]byte, 0, count*(size-2)), make([]byte, 0, 4*count)
 	for ; len(blocks) > 0; blocks = blocks[size:] {
-		scale := halfToFloat(binary.LittleEndian.Uint16(blocks))
+		scale := gguf.Half(blocks)
 		scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(scale))
 		levels := blocks[2:size]
-		if d == Q8 {
+		if d == q8 {
 			numbers = append(numbers, levels...)
 			continue
 		}
@@ -264,13 +247,13 @@ func (d Dtype) spread(blocks []byte) (numbers, scales []byte) {
 }
 
 // unpack is the inverse of pack.
-func (d Dtype) unpack(numbers, scales []byte, data []float32) {
+func (d storage) unpack(numbers, scales []byte, data []float32) {
 	for i := range data {
 		switch d {
-		case BF16:
+		case bf16:
 			data[i] = math.Float32frombits(uint32(numbers[2*i])<<16 | uint32(numbers[2*i+1])<<24)
 			continue
-		case Q8:
+		case q8:
 			data[i] = float32(int8(numbers[i]))
 		default:
 			data[i] = float32(int8(numbers[i/2]<<(4-i%2*4)) >> 4)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestHostRoundsAsKernel: a model that was loaded and one that a step has rounded
@@ -84,7 +85,7 @@ func give(t *testing.T, to, from *Model) {
 // same bits.
 func TestRoundedWeights(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		trained := smallAs(t, dev, 64, BF16, F32)
+		trained := smallAs(t, dev, 64, hf.BF16, hf.F32)
 		frozen, err := NewFrozen(dev, trained.Config, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +181,7 @@ func TestRoundedKeys(t *testing.T) {
 			}
 			return stats
 		}
-		got, gotStats := gradient(smallAs(t, dev, 64, F32, BF16), plain)
+		got, gotStats := gradient(smallAs(t, dev, 64, hf.F32, hf.BF16), plain)
 		without, _ := gradient(small(t, dev, 64), plain)
 		want, wantStats := gradient(small(t, dev, 64), func(tr *Trainer) []TokenStats { return forwardRounding(t, tr, seqs) })
 		if !equalFloats(got, want) {
@@ -236,7 +237,7 @@ func forwardRounding(t *testing.T, tr *Trainer, seqs []Sequence) []TokenStats {
 // once, and what is saved are the float32 ones.
 func TestStepRoundsAgain(t *testing.T) {
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		m := smallAs(t, dev, 64, BF16, BF16)
+		m := smallAs(t, dev, 64, hf.BF16, hf.BF16)
 		before := completions(t, m)
 		tr, err := m.NewTrainer(400)
 		if err != nil {
@@ -257,7 +258,7 @@ func TestStepRoundsAgain(t *testing.T) {
 		if hashTokens(after) == hashTokens(before) {
 			t.Error("an update changed nothing")
 		}
-		again := smallAs(t, dev, 64, BF16, BF16)
+		again := smallAs(t, dev, 64, hf.BF16, hf.BF16)
 		give(t, again, m)
 		if got := completions(t, again); hashTokens(got) != hashTokens(after) {
 			t.Errorf("a model with the saved parameters samples otherwise%s", firstOther(got, after))
@@ -303,9 +304,9 @@ func (c *counting) Submit(p gpu.Program) error {
 func TestPlanIsWhatIsTaken(t *testing.T) {
 	dev := gputest.Devices(t)[0]
 	engine := EngineOptions{Sequences: 8, Context: 64}
-	total := map[Dtype]int{}
-	for _, dtype := range []Dtype{F32, BF16} {
-		for _, kvDtype := range []Dtype{F32, BF16} {
+	total := map[hf.Dtype]int{}
+	for _, dtype := range []hf.Dtype{hf.F32, hf.BF16} {
+		for _, kvDtype := range []hf.Dtype{hf.F32, hf.BF16} {
 			for _, train := range []int{0, 100} {
 				cfg := smallConfig(dtype, kvDtype)
 				use := Use{Positions: 64, TrainRows: train, ValueHead: train > 0, Reference: train > 0, Average: train > 0, Engine: &engine}
@@ -318,15 +319,15 @@ func TestPlanIsWhatIsTaken(t *testing.T) {
 				if d := taken - plan.Total(); d < 0 || d > 1024 {
 					t.Errorf("%s, %s, %d rows: %d bytes are taken, the plan has %d\n%s", dtype, kvDtype, train, taken, plan.Total(), plan)
 				}
-				if train == 0 && kvDtype == F32 {
+				if train == 0 && kvDtype == hf.F32 {
 					total[dtype] = plan.Items[0].Bytes
 				}
 			}
 		}
 	}
 	// The small model's vectors, and what rounds chunks up, stay as they are.
-	if total[BF16] > total[F32]*6/10 {
-		t.Errorf("frozen parameters take %d bytes in f32 and %d in bf16", total[F32], total[BF16])
+	if total[hf.BF16] > total[hf.F32]*6/10 {
+		t.Errorf("frozen parameters take %d bytes in f32 and %d in bf16", total[hf.F32], total[hf.BF16])
 	}
 }
 
@@ -340,10 +341,10 @@ func buffersOnly(dev gpu.Device) gpu.Caps {
 // TestPlanOfAdapters: likewise for adapters over blocks.
 func TestPlanOfAdapters(t *testing.T) {
 	dev := gputest.Devices(t)[0]
-	for _, dtype := range []Dtype{BF16, Q8, Q4} {
-		cfg := Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
+	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q8, hf.Q4} {
+		cfg := hf.Config{Family: "qwen2", Vocab: 61, Width: 32, Layers: 2, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 64,
 			MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3, Dtype: dtype}
-		use := Use{Positions: 64, TrainRows: 100, Adapter: &AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Average: true, Engine: &EngineOptions{Sequences: 8, Context: 64}}
+		use := Use{Positions: 64, TrainRows: 100, Adapter: &hf.AdapterConfig{Rank: 4, Alpha: 2}, ValueHead: true, Reference: true, Average: true, Engine: &EngineOptions{Sequences: 8, Context: 64}}
 		plan, err := Plan(cfg, buffersOnly(dev), use)
 		if err != nil {
 			t.Fatal(err)
@@ -354,7 +355,7 @@ func TestPlanOfAdapters(t *testing.T) {
 	}
 }
 
-func takenBy(t *testing.T, dev gpu.Device, cfg Config, use Use) int {
+func takenBy(t *testing.T, dev gpu.Device, cfg hf.Config, use Use) int {
 	t.Helper()
 	c := &counting{Device: dev}
 	ok := func(err error) {

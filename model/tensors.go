@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // tensors places a set of parameters in arenas: those of a model, or of an adapter.
@@ -46,11 +47,16 @@ func (p piece) size() (rows, cols int) {
 	return p.shape[0], p.shape[1]
 }
 
+func (p piece) cols() int {
+	_, cols := p.size()
+	return cols
+}
+
 // chunk is one buffer of an arena.
 type chunk struct {
 	size    int // bytes, as float32
 	decay   bool
-	storage Dtype
+	storage storage
 }
 
 // What of a chunk an arena holds, bytes.
@@ -67,7 +73,7 @@ func (c chunk) unpacked() int {
 
 // bound is the larger of its buffers. What is kept in blocks is frozen, and never float32.
 func (c chunk) bound() int {
-	if c.storage.Blocked() {
+	if c.storage.blocked() {
 		return c.packed()
 	}
 	return c.size
@@ -81,21 +87,21 @@ func (l *tensors) with(c chunk, bytes int) chunk {
 
 // place reserves a region in the last chunk of its kind, or in a new one.
 func (l *tensors) place(rows, cols int, decay bool) *region {
-	return l.placeAs(rows, cols, decay, F32)
+	return l.placeAs(rows, cols, decay, f32)
 }
 
 // placeAs is place for numbers that are kept in another storage.
-func (l *tensors) placeAs(rows, cols int, decay bool, storage Dtype) *region {
+func (l *tensors) placeAs(rows, cols int, decay bool, kept storage) *region {
 	r := &region{rows: rows, cols: cols, chunk: -1}
 	for i := len(l.chunks) - 1; i >= 0; i-- {
-		if c := l.chunks[i]; c.decay == decay && c.storage == storage && l.with(c, r.bytes()).bound() <= l.maxBinding {
+		if c := l.chunks[i]; c.decay == decay && c.storage == kept && l.with(c, r.bytes()).bound() <= l.maxBinding {
 			r.chunk, r.off = i, c.size
 			break
 		}
 	}
 	if r.chunk < 0 {
 		r.chunk = len(l.chunks)
-		l.chunks = append(l.chunks, chunk{decay: decay, storage: storage})
+		l.chunks = append(l.chunks, chunk{decay: decay, storage: kept})
 	}
 	l.chunks[r.chunk] = l.with(l.chunks[r.chunk], r.bytes())
 	return r
@@ -213,7 +219,7 @@ func (l *tensors) writePieces(to store, get func(p piece, from, n int) ([]float3
 
 // writeRows is writePieces for tensors that may be in blocks already: blocks, if it is not
 // nil, returns rows as the blocks of a storage, or nil for a tensor that is kept otherwise.
-func (l *tensors) writeRows(to store, get func(p piece, from, n int) ([]float32, error), blocks func(p piece, d Dtype, from, n int) ([]byte, error)) error {
+func (l *tensors) writeRows(to store, get func(p piece, from, n int) ([]float32, error), blocks func(p piece, d storage, from, n int) ([]byte, error)) error {
 	for parts := range l.regions() {
 		r := parts[0].region
 		err := r.bands(func(b band) error {
@@ -223,7 +229,7 @@ func (l *tensors) writeRows(to store, get func(p piece, from, n int) ([]float32,
 					continue
 				}
 				_, cols := p.size()
-				if d := l.chunks[r.chunk].storage; blocks != nil && d.Blocked() && cols == r.cols {
+				if d := l.chunks[r.chunk].storage; blocks != nil && d.blocked() && cols == r.cols {
 					raw, err := blocks(p, d, p.from+low, high-low)
 					if err != nil {
 						return err
@@ -282,8 +288,8 @@ func (l *tensors) regions() iter.Seq[[]piece] {
 
 // named lists a store's tensors under their file names with a prefix;
 // slabs of one table become one tensor again.
-func (l *tensors) named(from store, prefix string) []NamedTensor {
-	var out []NamedTensor
+func (l *tensors) named(from store, prefix string) []hf.NamedTensor {
+	var out []hf.NamedTensor
 	for i := 0; i < len(l.pieces); {
 		p := l.pieces[i]
 		j := i + 1
@@ -291,12 +297,16 @@ func (l *tensors) named(from store, prefix string) []NamedTensor {
 			j++
 		}
 		parts := l.pieces[i:j]
-		shape := append([]int(nil), p.shape...)
+		shape, size := append([]int(nil), p.shape...), 0
 		for _, q := range parts[1:] {
 			shape[0] += q.shape[0]
 		}
-		out = append(out, NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
-			data := make([]float32, 0, product(shape))
+		for _, q := range parts {
+			rows, cols := q.size()
+			size += rows * cols
+		}
+		out = append(out, hf.NamedTensor{Name: prefix + p.name, Shape: shape, Data: func() ([]float32, error) {
+			data := make([]float32, 0, size)
 			for _, q := range parts {
 				var err error
 				if data, err = appendPiece(data, from, q); err != nil {

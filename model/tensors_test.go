@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // watched is a file in memory that remembers the most that was read of it at once.
 type watched struct {
-	memoryFile
-	most *int
+	*bytes.Reader
+	most int
 }
 
-func (w watched) ReadAt(p []byte, off int64) (int, error) {
-	*w.most = max(*w.most, len(p))
-	return w.memoryFile.ReadAt(p, off)
+func (w *watched) ReadAt(p []byte, off int64) (int, error) {
+	w.most = max(w.most, len(p))
+	return w.Reader.ReadAt(p, off)
 }
 
 // TestBands: a table of several bands, in several slabs, gets the random numbers that it
@@ -26,7 +27,7 @@ func (w watched) ReadAt(p []byte, off int64) (int, error) {
 // and no more than a band of it is read at once.
 func TestBands(t *testing.T) {
 	dev := gputest.Devices(t)[0]
-	cfg := Config{Family: "llama", Vocab: 131_072 + 70, Width: 30, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 40,
+	cfg := hf.Config{Family: "llama", Vocab: 131_072 + 70, Width: 30, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 40,
 		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
 	m := modelOn(t, dev, cfg)
 	m.layout = newLayout(cfg, 5<<20)
@@ -45,7 +46,7 @@ func TestBands(t *testing.T) {
 	at := 0
 	for _, s := range m.layout.embed { // the first tensor
 		h := fnv.New64a()
-		fmt.Fprint(h, embedName, "/", s.row0)
+		fmt.Fprint(h, hf.EmbedName, "/", s.row0)
 		rng := rand.New(rand.NewPCG(7, h.Sum64()))
 		for range min(s.weight.rows, cfg.Vocab-s.row0) * cfg.Width {
 			if want := float32(rng.NormFloat64() * cfg.InitStd); numbers[at] != want {
@@ -55,18 +56,15 @@ func TestBands(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	if err := WriteSafetensors(&file, m.Tensors()); err != nil {
+	if err := hf.WriteSafetensors(&file, m.Tensors()); err != nil {
 		t.Fatal(err)
 	}
-	ts, err := ReadTensors("test", file.Bytes())
+	read := &watched{Reader: bytes.NewReader(file.Bytes())}
+	ts, err := hf.ReadTensors("test", read, int64(file.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := 0
-	for name, stored := range ts.tensors {
-		stored.file = watched{stored.file.(memoryFile), &most}
-		ts.tensors[name] = stored
-	}
+	read.most = 0
 	back := modelOn(t, dev, cfg)
 	if err := back.SetTensors(ts); err != nil {
 		t.Fatal(err)
@@ -74,7 +72,7 @@ func TestBands(t *testing.T) {
 	if !equalFloats(flat(t, back.Tensors()), numbers) {
 		t.Error("other numbers came back")
 	}
-	if most > 4*bandNumbers {
-		t.Errorf("%d bytes were read at once, a band has %d", most, 4*bandNumbers)
+	if read.most > 4*bandNumbers {
+		t.Errorf("%d bytes were read at once, a band has %d", read.most, 4*bandNumbers)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // ErrNotFinite: the gradient holds NaN or infinity. Nothing was updated.
@@ -323,13 +324,13 @@ func buckets(ids []uint32, n int) (rows, start, order []uint32) {
 
 // Gradients lists the gradients added up so far under the parameters' names.
 // With tied embeddings the sum over both uses is returned.
-func (t *Trainer) Gradients() ([]NamedTensor, error) {
+func (t *Trainer) Gradients() ([]hf.NamedTensor, error) {
 	if t.m.layout.tied && len(t.lookups()) > 0 {
 		if err := t.foldLookup(); err != nil {
 			return nil, err
 		}
 	}
-	var out []NamedTensor
+	var out []hf.NamedTensor
 	for _, s := range t.trained {
 		out = append(out, s.named(s.grads, "")...)
 	}

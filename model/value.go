@@ -2,6 +2,8 @@ package model
 
 import "github.com/rlzero/rlzero/gpu"
 
+import "github.com/rlzero/rlzero/model/hf"
+
 // valueColumns is the width of what the value head's product gives: the value, and
 // padding.
 const valueColumns = 8
@@ -74,7 +76,7 @@ func ValueHead(t *Trainer) {
 }
 
 // ValueTensors lists the value head; nil without one.
-func (t *Trainer) ValueTensors() []NamedTensor {
+func (t *Trainer) ValueTensors() []hf.NamedTensor {
 	if t.value == nil {
 		return nil
 	}
@@ -82,6 +84,6 @@ func (t *Trainer) ValueTensors() []NamedTensor {
 }
 
 // SetValueTensors overwrites the value head with what ValueTensors gave.
-func (t *Trainer) SetValueTensors(ts *TensorSet) error {
+func (t *Trainer) SetValueTensors(ts *hf.TensorSet) error {
 	return t.value.fill(t.value.values, "", ts)
 }

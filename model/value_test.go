@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestValueBits: values have the same bits with any cut into batches, whether sequences
@@ -135,9 +136,9 @@ func TestValueLearns(t *testing.T) {
 	other := trainerOf(t, m, 400, ValueHead)
 	moments, updates := tr.OptimizerState()
 	for _, file := range []struct {
-		tensors []NamedTensor
-		use     func(*TensorSet) error
-	}{{tr.ValueTensors(), other.SetValueTensors}, {moments, func(ts *TensorSet) error { return other.SetOptimizerState(ts, updates) }}} {
+		tensors []hf.NamedTensor
+		use     func(*hf.TensorSet) error
+	}{{tr.ValueTensors(), other.SetValueTensors}, {moments, func(ts *hf.TensorSet) error { return other.SetOptimizerState(ts, updates) }}} {
 		throughFile(t, file.tensors, file.use)
 	}
 	update(tr, 0, 0.01)
@@ -156,13 +157,13 @@ func TestValueLearns(t *testing.T) {
 }
 
 // throughFile writes tensors to a file in memory and has it read.
-func throughFile(t *testing.T, tensors []NamedTensor, use func(*TensorSet) error) {
+func throughFile(t *testing.T, tensors []hf.NamedTensor, use func(*hf.TensorSet) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteSafetensors(&b, tensors); err != nil {
+	if err := hf.WriteSafetensors(&b, tensors); err != nil {
 		t.Fatal(err)
 	}
-	ts, err := ReadTensors("tensors", b.Bytes())
+	ts, err := hf.ReadTensors("tensors", bytes.NewReader(b.Bytes()), int64(b.Len()))
 	if err == nil {
 		err = use(ts)
 	}

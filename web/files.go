@@ -17,6 +17,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/doctor"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -115,7 +116,7 @@ func whole(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := model.ReadFolder(folder)
+	f, err := hf.ReadFolder(folder)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

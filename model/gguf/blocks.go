@@ -6,7 +6,7 @@ import "math"
 // one by one, as the conversions say.
 
 func decodeQ4_0(block []byte, out []float32) {
-	d := half(block)
+	d := Half(block)
 	for i, q := range block[2:18] {
 		out[i] = float32(int(q&15)-8) * d
 		out[i+16] = float32(int(q>>4)-8) * d
@@ -14,7 +14,7 @@ func decodeQ4_0(block []byte, out []float32) {
 }
 
 func decodeQ4_1(block []byte, out []float32) {
-	d, m := half(block), half(block[2:])
+	d, m := Half(block), Half(block[2:])
 	for i, q := range block[4:20] {
 		out[i] = float32(float32(q&15)*d) + m
 		out[i+16] = float32(float32(q>>4)*d) + m
@@ -27,7 +27,7 @@ func fifthBits(high uint32, i int) (low, up int) {
 }
 
 func decodeQ5_0(block []byte, out []float32) {
-	d, high := half(block), le.Uint32(block[2:])
+	d, high := Half(block), le.Uint32(block[2:])
 	for i, q := range block[6:22] {
 		a, b := fifthBits(high, i)
 		out[i] = float32((int(q&15)|a)-16) * d
@@ -36,7 +36,7 @@ func decodeQ5_0(block []byte, out []float32) {
 }
 
 func decodeQ5_1(block []byte, out []float32) {
-	d, m, high := half(block), half(block[2:]), le.Uint32(block[4:])
+	d, m, high := Half(block), Half(block[2:]), le.Uint32(block[4:])
 	for i, q := range block[8:24] {
 		a, b := fifthBits(high, i)
 		out[i] = float32(float32(int(q&15)|a)*d) + m
@@ -45,7 +45,7 @@ func decodeQ5_1(block []byte, out []float32) {
 }
 
 func decodeQ8_0(block []byte, out []float32) {
-	d := half(block)
+	d := Half(block)
 	for i, q := range block[2:34] {
 		out[i] = float32(int8(q)) * d
 	}

@@ -10,7 +10,7 @@ var le = binary.LittleEndian
 func decodeF32(block []byte, out []float32) { out[0] = math.Float32frombits(le.Uint32(block)) }
 func encodeF32(in []float32, block []byte)  { le.PutUint32(block, math.Float32bits(in[0])) }
 
-func decodeF16(block []byte, out []float32) { out[0] = half(block) }
+func decodeF16(block []byte, out []float32) { out[0] = Half(block) }
 func encodeF16(in []float32, block []byte)  { putHalf(block, in[0]) }
 
 func decodeBF16(block []byte, out []float32) {
@@ -28,8 +28,8 @@ func encodeBF16(in []float32, block []byte) {
 	le.PutUint16(block, uint16(bits>>16))
 }
 
-// half reads an IEEE 754 binary16.
-func half(b []byte) float32 {
+// Half reads an IEEE 754 binary16: sign, 5 bits of exponent with bias 15, 10 of fraction.
+func Half(b []byte) float32 {
 	h := le.Uint16(b)
 	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
 	switch exponent {

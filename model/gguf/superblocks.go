@@ -9,7 +9,7 @@ import "math"
 // bits each.
 func decodeQ2K(block []byte, out []float32) {
 	scales, q := block[:16], block[16:80]
-	d, dmin := half(block[80:]), half(block[82:])
+	d, dmin := Half(block[80:]), Half(block[82:])
 	for i := range out {
 		group := scales[i/16]
 		v := q[i/128*32+i%32] >> (2 * (i / 32 % 4)) & 3
@@ -20,7 +20,7 @@ func decodeQ2K(block []byte, out []float32) {
 // decodeQ3K: high[32], q[64], scales[12], d. A group of 16 has a scale of six bits, of
 // which the upper two lie in the last four bytes.
 func decodeQ3K(block []byte, out []float32) {
-	high, q, packed, d := block[:32], block[32:96], block[96:108], half(block[108:])
+	high, q, packed, d := block[:32], block[32:96], block[96:108], Half(block[108:])
 	var scales [16]int
 	for i := range scales {
 		low := packed[i%8] >> (4 * (i / 8)) & 15
@@ -46,7 +46,7 @@ func scaleMin(packed []byte, i int) (scale, least byte) {
 
 // decodeQ4K: d, dmin, scales[12], q[128].
 func decodeQ4K(block []byte, out []float32) {
-	d, dmin, packed, q := half(block), half(block[2:]), block[4:16], block[16:]
+	d, dmin, packed, q := Half(block), Half(block[2:]), block[4:16], block[16:]
 	for i := range out {
 		scale, least := scaleMin(packed, i/32)
 		v := q[i/64*32+i%32] >> (4 * (i / 32 % 2)) & 15
@@ -56,7 +56,7 @@ func decodeQ4K(block []byte, out []float32) {
 
 // decodeQ5K: d, dmin, scales[12], high[32], q[128].
 func decodeQ5K(block []byte, out []float32) {
-	d, dmin, packed, high, q := half(block), half(block[2:]), block[4:16], block[16:48], block[48:]
+	d, dmin, packed, high, q := Half(block), Half(block[2:]), block[4:16], block[16:48], block[48:]
 	for i := range out {
 		scale, least := scaleMin(packed, i/32)
 		v := q[i/64*32+i%32]>>(4*(i/32%2))&15 | high[i%32]>>(i/32)&1<<4
@@ -66,7 +66,7 @@ func decodeQ5K(block []byte, out []float32) {
 
 // decodeQ6K: low[128], high[64], scales[16] with sign, d.
 func decodeQ6K(block []byte, out []float32) {
-	low, high, scales, d := block[:128], block[128:192], block[192:208], half(block[208:])
+	low, high, scales, d := block[:128], block[128:192], block[192:208], Half(block[208:])
 	for i := range out {
 		part := i % 128 / 32 // quarters of a half share bytes
 		v := low[i/128*64+i%32+part%2*32]>>(4*(part/2))&15 | high[i/128*32+i%32]>>(2*part)&3<<4
@@ -78,7 +78,7 @@ func decodeQ6K(block []byte, out []float32) {
 var unevenLevels = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
 func decodeIQ4NL(block []byte, out []float32) {
-	d := half(block)
+	d := Half(block)
 	for i, q := range block[2:18] {
 		out[i] = d * unevenLevels[q&15]
 		out[i+16] = d * unevenLevels[q>>4]
@@ -87,7 +87,7 @@ func decodeIQ4NL(block []byte, out []float32) {
 
 // decodeIQ4XS: d, high bits of the scales, low[4], q[128].
 func decodeIQ4XS(block []byte, out []float32) {
-	d, high, low, q := half(block), le.Uint16(block[2:]), block[4:8], block[8:]
+	d, high, low, q := Half(block), le.Uint16(block[2:]), block[4:8], block[8:]
 	for g := range 8 {
 		scale := int(low[g/2]>>(4*(g%2))&15) | int(high>>(2*g)&3)<<4
 		dl := d * float32(scale-32)

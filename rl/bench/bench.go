@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // Result is one measurement, a line of "rlzero bench --json".
@@ -162,7 +163,7 @@ func (s Shape) random(dev gpu.Device) (*model.Model, error) {
 // Shape is a model to measure, with random weights.
 type Shape struct {
 	Name         string
-	Config       model.Config
+	Config       hf.Config
 	Prompt, New  int   // tokens
 	Decode       []int // batch sizes of the decode benchmark
 	TrainSeqs    int
@@ -175,14 +176,14 @@ type Shape struct {
 // (huggingface.co/HuggingFaceTB/SmolLM2-135M, config.json) and Qwen2.5-0.5B
 // (huggingface.co/Qwen/Qwen2.5-0.5B).
 func Shapes() []Shape {
-	tiny := model.Config{Family: "qwen3", Vocab: 53, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
+	tiny := hf.Config{Family: "qwen3", Vocab: 53, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
 		MaxPositions: 64, NormEps: 1e-6, RopeTheta: 100, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1}
 	small := tiny
 	small.Vocab, small.Width, small.Layers, small.Heads, small.KVHeads, small.HeadDim, small.MLP = 8192, 384, 12, 6, 6, 64, 1024
 	small.MaxPositions = 2048
-	smol := model.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
+	smol := hf.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
 		MaxPositions: 2048, NormEps: 1e-5, RopeTheta: 1e5, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.04}
-	qwen := model.Config{Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864,
+	qwen := hf.Config{Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864,
 		MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02}
 	return []Shape{
 		{"countdown-tiny 0.23M", tiny, 7, 14, []int{1, 32, 256}, 256, 20, 5, 5},

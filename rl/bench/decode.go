@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // decodeTime is how long each batch size is measured at least, in turns: one turn of
@@ -59,7 +60,7 @@ func (m *sides) open(dev gpu.Device, s Shape) (err error) {
 	if m[0], err = s.random(dev); err != nil {
 		return err
 	}
-	if m[1] = m[0]; s.Config.Dtype != model.F32 {
+	if m[1] = m[0]; s.Config.Dtype != hf.F32 {
 		m[1], err = s.plain().random(dev)
 	}
 	return err
@@ -76,14 +77,14 @@ func (m *sides) close() {
 
 // plain is the shape in float32.
 func (s Shape) plain() Shape {
-	s.Config.Dtype = model.F32
+	s.Config.Dtype = hf.F32
 	return s
 }
 
 // otherSide is the memory in bytes of the second engine, and of its model if it has its own.
 func (s Shape) otherSide(caps gpu.Caps, use model.Use) (int, error) {
 	with, err := model.Plan(s.plain().Config, caps, use)
-	if err != nil || s.Config.Dtype != model.F32 {
+	if err != nil || s.Config.Dtype != hf.F32 {
 		return with.Total(), err
 	}
 	use.Engine = nil

@@ -9,13 +9,14 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // Bench is what measurements of models have in common.
 type Bench struct {
 	Device  gpu.Device
 	Limits  Limits
-	Dtype   model.Dtype   // how matrices are kept; "": as float32
+	Dtype   hf.Dtype      // how matrices are kept; "": as float32
 	Only    string        // cases that do not contain it are left out without a word; "": none is
 	Longest time.Duration // a measurement that is estimated to take longer is skipped; 0: none is
 	Emit    func(Result)
@@ -24,17 +25,17 @@ type Bench struct {
 
 // numberBytes is what a number of a matrix takes in each storage: blocks of 32 have a
 // float32 beside them.
-var numberBytes = map[model.Dtype]float64{model.F32: 4, model.BF16: 2, model.Q8: 1 + 4.0/32, model.Q4: 0.5 + 4.0/32}
+var numberBytes = map[hf.Dtype]float64{hf.F32: 4, hf.BF16: 2, hf.Q8: 1 + 4.0/32, hf.Q4: 0.5 + 4.0/32}
 
 // kept is a shape in the storage of the benchmark, which its name tells unless it is float32.
 func (b Bench) kept(s Shape) Shape {
-	s.Config.Dtype, s.Name = cmp.Or(b.Dtype, model.F32), b.named(s.Name)
+	s.Config.Dtype, s.Name = cmp.Or(b.Dtype, hf.F32), b.named(s.Name)
 	return s
 }
 
 // named is the name of a model with the storage of the benchmark.
 func (b Bench) named(name string) string {
-	if cmp.Or(b.Dtype, model.F32) != model.F32 {
+	if cmp.Or(b.Dtype, hf.F32) != hf.F32 {
 		name += ", " + string(b.Dtype)
 	}
 	return name
@@ -48,7 +49,7 @@ func (b Bench) skip(name, what, why string) {
 }
 
 // untrained is why matrices in blocks are left out of what trains them.
-func untrained(d model.Dtype) string { return fmt.Sprintf("matrices in %s cannot be updated", d) }
+func untrained(d hf.Dtype) string { return fmt.Sprintf("matrices in %s cannot be updated", d) }
 
 // leaves tells whether a case is none of those that are asked for.
 func (b Bench) leaves(what string) bool {
@@ -77,9 +78,9 @@ func (s Shape) matrices() float64 {
 // matrices in blocks are bf16.
 func (s Shape) weightBytes() float64 {
 	blocks, vocabulary := s.weights()
-	d, table := cmp.Or(s.Config.Dtype, model.F32), model.F32
-	if d != model.F32 {
-		table = model.BF16
+	d, table := cmp.Or(s.Config.Dtype, hf.F32), hf.F32
+	if d != hf.F32 {
+		table = hf.BF16
 	}
 	return blocks*numberBytes[d] + vocabulary*numberBytes[table]
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // grouped is an update on completions that have their prompt in common and part after
 // it.
 type grouped struct {
 	name               string
-	config             model.Config
+	config             hf.Config
 	prompt, completion int // tokens
 	group              int
 }

@@ -3,11 +3,12 @@ package bench
 import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // Layer is a linear layer to measure, see [model.NewProbe].
 type Layer struct {
-	Storage       model.Dtype
+	Storage       hf.Dtype
 	Rank          int // of its adapter; 0: none
 	Rows, Out, In int // of a batch, of the matrix
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -19,8 +19,8 @@ const stepRepeats = 6
 
 // trlStep is the seconds that TRL takes for a step of a preset with a model, 0 if that was
 // not measured: with the model of countdown-tiny alone, see againstTRL.
-func trlStep(preset string, c model.Config) float64 {
-	size := func(c model.Config) [5]int { return [...]int{c.Layers, c.Width, c.Heads, c.HeadDim, c.MLP} }
+func trlStep(preset string, c hf.Config) float64 {
+	size := func(c hf.Config) [5]int { return [...]int{c.Layers, c.Width, c.Heads, c.HeadDim, c.MLP} }
 	if preset == "countdown-tiny" && size(c) == size(Shapes()[0].Config) {
 		return 0.33
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // rlStep is a step of reinforcement learning with random weights, whose completions run
@@ -35,8 +36,8 @@ func rlSteps() []rlStep {
 // of the same size, float32, on two cores of an AMD EPYC. It ran on its own, not in turns with
 // this (docs/why/speed.md). A step with matrices in another storage has
 // nothing to be compared with.
-func (r *Result) againstTRL(seconds float64, d model.Dtype) {
-	if seconds > 0 && cmp.Or(d, model.F32) == model.F32 {
+func (r *Result) againstTRL(seconds float64, d hf.Dtype) {
+	if seconds > 0 && cmp.Or(d, hf.F32) == hf.F32 {
 		r.Baseline, r.BaselineValue, r.Ratio = "TRL 1.16 on torch", seconds, r.Value/seconds
 		r.Detail = "measured on another machine, with two cores of an AMD EPYC"
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestStep: a step samples completions of full length, learns from all of them, and tells
@@ -58,9 +59,9 @@ func TestWorkOfSteps(t *testing.T) {
 // TestWeightBytes: bf16 halves what a round reads; in blocks of 32 numbers are a byte, or half
 // of one, and an eighth of a byte for their factor, and the vocabulary's table is bf16.
 func TestWeightBytes(t *testing.T) {
-	for dtype, want := range map[model.Dtype]float64{
-		"": 4 * (18432 + 1696), model.F32: 4 * (18432 + 1696), model.BF16: 2 * (18432 + 1696),
-		model.Q8: 18432*1.125 + 2*1696, model.Q4: 18432*0.625 + 2*1696,
+	for dtype, want := range map[hf.Dtype]float64{
+		"": 4 * (18432 + 1696), hf.F32: 4 * (18432 + 1696), hf.BF16: 2 * (18432 + 1696),
+		hf.Q8: 18432*1.125 + 2*1696, hf.Q4: 18432*0.625 + 2*1696,
 	} {
 		if s := (Bench{Dtype: dtype}).kept(shape()); s.weightBytes() != want || s.round(7).bytes != want {
 			t.Errorf("%q: %g bytes, want %g", dtype, s.weightBytes(), want)
@@ -74,7 +75,7 @@ func TestKept(t *testing.T) {
 	s := shape()
 	s.TrainSeqs, s.TrainTokens, s.TrainRepeats = 2, 4, 1
 	g := grouped{"small", s.Config, 5, 3, 2}
-	for _, dtype := range []model.Dtype{model.BF16, model.Q4} {
+	for _, dtype := range []hf.Dtype{hf.BF16, hf.Q4} {
 		b := Bench{Device: device(t), Limits: limits(), Dtype: dtype}
 		for name, run := range map[string]func(Bench) error{
 			"decode":  func(b Bench) error { return Decode(b, s) },
@@ -89,7 +90,7 @@ func TestKept(t *testing.T) {
 				return err
 			},
 		} {
-			if name == "decode" && dtype != model.Q4 {
+			if name == "decode" && dtype != hf.Q4 {
 				continue // it takes seconds, and decodes in blocks as in bf16
 			}
 			var got []Result
@@ -147,7 +148,7 @@ func TestTRLStep(t *testing.T) {
 // the storage in its name.
 func TestBlockedStep(t *testing.T) {
 	var got []Result
-	b := Bench{Device: device(t), Dtype: model.Q4, Emit: func(r Result) { got = append(got, r) }}
+	b := Bench{Device: device(t), Dtype: hf.Q4, Emit: func(r Result) { got = append(got, r) }}
 	if err := Step(t.Context(), b, "countdown-tiny", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -163,10 +164,10 @@ func TestAgainstTRL(t *testing.T) {
 	if r.againstTRL(0, ""); r.Baseline != "" || r.Ratio != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.againstTRL(1.5, model.BF16); r.Baseline != "" || r.Ratio != 0 {
+	if r.againstTRL(1.5, hf.BF16); r.Baseline != "" || r.Ratio != 0 {
 		t.Errorf("in bf16: %+v", r)
 	}
-	if r.againstTRL(1.5, model.F32); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Detail, "another machine") {
+	if r.againstTRL(1.5, hf.F32); r.Ratio != 2 || r.BaselineValue != 1.5 || !strings.Contains(r.Detail, "another machine") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -182,7 +183,7 @@ func TestSecondEngine(t *testing.T) {
 		}
 		return p.Total()
 	}
-	model16 := Bench{Dtype: model.BF16}.kept(s)
+	model16 := Bench{Dtype: hf.BF16}.kept(s)
 	for name, c := range map[string]struct {
 		s    Shape
 		want int

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
@@ -42,7 +42,7 @@ func ladders(r *recipe.Recipe) []ladder {
 	if !r.Recompute {
 		all[2] = ladder{{"recompute_activations=true"}}
 	}
-	if model.Dtype(r.Model.KVDtype) != model.BF16 {
+	if hf.Dtype(r.Model.KVDtype) != hf.BF16 {
 		all[3] = ladder{{"model.kv_dtype=bf16"}}
 	}
 	for i := range r.Stages {
@@ -94,8 +94,8 @@ func matrices(r *recipe.Recipe) ladder {
 		adapter = Set{"model.lora.rank=16"}
 		l = append(l, adapter)
 	}
-	storages := []model.Dtype{model.F32, model.BF16, model.Q8, model.Q4}
-	for _, d := range storages[slices.Index(storages, model.Dtype(r.Model.Dtype))+1:] {
+	storages := []hf.Dtype{hf.F32, hf.BF16, hf.Q8, hf.Q4}
+	for _, d := range storages[slices.Index(storages, hf.Dtype(r.Model.Dtype))+1:] {
 		l = append(l, slices.Concat(adapter, Set{"model.dtype=" + string(d)}))
 	}
 	return l
@@ -218,7 +218,7 @@ func (b blueprint) refuse(r *recipe.Recipe, plan gpu.Plan, caps gpu.Caps) error 
 // Afford plans a recipe that trains a model of the given config. If the plan is more than
 // the device has it finds the cheapest changes that cost time alone and make it fit; ok is
 // false where there are none.
-func Afford(r *recipe.Recipe, c model.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
+func Afford(r *recipe.Recipe, c hf.Config, caps gpu.Caps) (set Set, plan gpu.Plan, ok bool, err error) {
 	b := blueprint{config: c}.under(r)
 	plan, err = b.plan(r, caps)
 	if err != nil || plan.Fits(caps) == nil {

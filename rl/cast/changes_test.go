@@ -9,7 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
@@ -27,7 +27,7 @@ func named(err error) []Set {
 // TestRefusedWithChanges: a run that does not fit is refused with changes with each of
 // which it does, and no change of a set could be left out.
 func TestRefusedWithChanges(t *testing.T) {
-	config := model.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
+	config := hf.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
 		MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02}
 	b := blueprint{config: config, folder: "model"}
 	caps := gpu.Caps{ID: "test", MaxBinding: 1 << 27, MaxAllocation: 1 << 31}
@@ -88,7 +88,7 @@ func TestRefusedWithChanges(t *testing.T) {
 // those that cost time alone if such are enough.
 func TestBindingsPlanned(t *testing.T) {
 	caps := gpu.Caps{ID: "test", Memory: 1 << 40, MaxBinding: 1 << 27, MaxAllocation: 1 << 30}
-	shapes := map[string]model.Config{ // https://huggingface.co: config.json of each
+	shapes := map[string]hf.Config{ // https://huggingface.co: config.json of each
 		"SmolLM2-135M": {Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536},
 		"Qwen2.5-0.5B": {Family: "qwen2", Vocab: 151936, Width: 896, Layers: 24, Heads: 14, KVHeads: 2, HeadDim: 64, MLP: 4864},
 		"Llama-3.2-1B": {Family: "llama", Vocab: 128256, Width: 2048, Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, MLP: 8192},

@@ -7,12 +7,13 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // OpenModel loads a Hugging Face folder onto a device, frozen, with the adapter of a PEFT
 // folder unless that is "". The model is kept as it
 // was trained, in float32 if nothing says so, unless dtype and kvDtype say otherwise.
-func OpenModel(dev gpu.Device, folder, adapter string, dtype, kvDtype model.Dtype) (*model.Model, error) {
+func OpenModel(dev gpu.Device, folder, adapter string, dtype, kvDtype hf.Dtype) (*model.Model, error) {
 	return load(dev, folder, model.LoadOptions{Dtype: dtype, KVDtype: kvDtype, Frozen: true, Adapter: adapter})
 }
 

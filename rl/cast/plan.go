@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -120,16 +121,16 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 
 // blueprint is what is known of a model before it lies on a device.
 type blueprint struct {
-	config    model.Config
+	config    hf.Config
 	tokenizer *text.Tokenizer
-	adapter   *model.AdapterConfig // that is trained; nil: the model is
-	folder    string               // of the model; "": random weights
-	wants     []want               // what the recipe needs, the policy first
+	adapter   *hf.AdapterConfig // that is trained; nil: the model is
+	folder    string            // of the model; "": random weights
+	wants     []want            // what the recipe needs, the policy first
 }
 
 // under is a blueprint with what a recipe says about storage and adapter.
 func (b blueprint) under(r *recipe.Recipe) blueprint {
-	b.config.Dtype, b.config.KVDtype = model.Dtype(r.Model.Dtype), model.Dtype(r.Model.KVDtype)
+	b.config.Dtype, b.config.KVDtype = hf.Dtype(r.Model.Dtype), hf.Dtype(r.Model.KVDtype)
 	b.adapter = adapterOf(r, b.folder)
 	if b.wants == nil { // no change of storage or sizes changes them
 		b.wants = wants(r)
@@ -151,7 +152,7 @@ func read(r *recipe.Recipe, folder string) (b blueprint, err error) {
 		b, err = planned(r)
 		return b.under(r), err
 	}
-	f, err := model.ReadFolder(folder)
+	f, err := hf.ReadFolder(folder)
 	if err != nil {
 		return b, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
@@ -181,12 +182,12 @@ func (b *blueprint) endTurns(r *recipe.Recipe) error {
 }
 
 // adapterOf is the adapter that a recipe trains, of the model of a folder; nil for none.
-func adapterOf(r *recipe.Recipe, folder string) *model.AdapterConfig {
+func adapterOf(r *recipe.Recipe, folder string) *hf.AdapterConfig {
 	l := r.Model.LoRA
 	if l.Rank == 0 {
 		return nil
 	}
-	a := &model.AdapterConfig{Rank: l.Rank, Alpha: l.Alpha, RSLoRA: l.RSLoRA, Base: folder}
+	a := &hf.AdapterConfig{Rank: l.Rank, Alpha: l.Alpha, RSLoRA: l.RSLoRA, Base: folder}
 	if len(l.Modules) > 0 {
 		a.Targets = l.Modules
 	}
@@ -196,14 +197,14 @@ func adapterOf(r *recipe.Recipe, folder string) *model.AdapterConfig {
 // planned is a fresh model.
 func planned(r *recipe.Recipe) (b blueprint, err error) {
 	m, t := r.Model, r.Task.Demonstrator() // a recipe for a fresh model has one
-	cfg, err := model.NewConfig(m.Family)
+	cfg, err := hf.NewConfig(m.Family)
 	if err != nil {
 		return b, fmt.Errorf("%w: [model] family: %w", lines.ErrInput, err)
 	}
 	cfg.Vocab, cfg.Width, cfg.Layers, cfg.Heads, cfg.KVHeads = len(t.Vocabulary()), m.Width, m.Layers, m.Heads, m.KVHeads
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
 	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
-	cfg.Dtype, cfg.KVDtype = model.Dtype(m.Dtype), model.Dtype(m.KVDtype)
+	cfg.Dtype, cfg.KVDtype = hf.Dtype(m.Dtype), hf.Dtype(m.KVDtype)
 	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+t.CompletionTokens())
 	if err := cfg.Complete(); err != nil {
 		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -134,7 +135,7 @@ func (p *Policy) Weights() ([]byte, error) {
 		tensors = p.Model.PassTensors()
 	}
 	var b bytes.Buffer
-	err := model.WriteSafetensors(&b, tensors)
+	err := hf.WriteSafetensors(&b, tensors)
 	return b.Bytes(), err
 }
 
@@ -214,14 +215,14 @@ func (p *Policy) Load(dir string) error {
 	if err != nil {
 		return err
 	}
-	return readTensors(filepath.Join(dir, filepath.FromSlash(optimizerFile)), func(ts *model.TensorSet) error {
+	return readTensors(filepath.Join(dir, filepath.FromSlash(optimizerFile)), func(ts *hf.TensorSet) error {
 		return p.trainer.SetOptimizerState(ts, state.Updates)
 	})
 }
 
 // smallFiles are the files of a checkpoint's folder that no update changes.
 func (p *Policy) smallFiles() (map[string][]byte, error) {
-	small, err := model.FolderFiles(p.Model.Config, p.Model.Tokenizer)
+	small, err := hf.FolderFiles(p.Model.Config, p.Model.Tokenizer)
 	if err != nil {
 		return nil, err
 	}
@@ -278,12 +279,12 @@ func Widen(v []float32) []float64 {
 	return out
 }
 
-func tensorFile(tensors []model.NamedTensor) func(io.Writer) error {
-	return func(w io.Writer) error { return model.WriteSafetensors(w, tensors) }
+func tensorFile(tensors []hf.NamedTensor) func(io.Writer) error {
+	return func(w io.Writer) error { return hf.WriteSafetensors(w, tensors) }
 }
 
-func readTensors(file string, use func(*model.TensorSet) error) error {
-	ts, err := model.OpenTensorFile(file)
+func readTensors(file string, use func(*hf.TensorSet) error) error {
+	ts, err := hf.OpenTensorFile(file)
 	if err != nil {
 		return err
 	}

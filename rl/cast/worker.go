@@ -1,6 +1,7 @@
 package cast
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -70,7 +72,7 @@ type specLine struct {
 
 // MarshalJSON writes a spec for another machine.
 func (s Spec) MarshalJSON() ([]byte, error) {
-	files, err := model.FolderFiles(s.model.config, s.model.tokenizer)
+	files, err := hf.FolderFiles(s.model.config, s.model.tokenizer)
 	if err != nil {
 		return nil, err
 	}
@@ -93,14 +95,14 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if s.model.config, err = model.ParseConfig(line.Config); err != nil {
+	if s.model.config, err = hf.ParseConfig(line.Config); err != nil {
 		return fmt.Errorf("config: %w", err)
 	}
 	if s.model.tokenizer, err = text.ParseTokenizer(line.Tokenizer); err != nil {
 		return fmt.Errorf("tokenizer: %w", err)
 	}
 	if line.Adapter != nil {
-		a, err := model.ParseAdapterConfig(line.Adapter)
+		a, err := hf.ParseAdapterConfig(line.Adapter)
 		if err != nil {
 			return fmt.Errorf("adapter: %w", err)
 		}
@@ -177,7 +179,7 @@ func (w *Worker) MaxWeights() int {
 
 // Load takes over the policy's weights, as [Policy.Weights] returns them.
 func (w *Worker) Load(weights []byte) error {
-	ts, err := model.ReadTensors("the policy's weights", weights)
+	ts, err := hf.ReadTensors("the policy's weights", bytes.NewReader(weights), int64(len(weights)))
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/terminal"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/bench"
 )
 
-var benchDtypes = []string{string(model.F32), string(model.BF16), string(model.Q8), string(model.Q4)}
+var benchDtypes = []string{string(hf.F32), string(hf.BF16), string(hf.Q8), string(hf.Q4)}
 
 const benchNames = "matmul|decode|prefill|train|groups|step|growth|profile|all"
 
@@ -129,7 +129,7 @@ func benchRuns(c *cli.Context, b bench.Bench) map[string]func(gpu.Device) error 
 	if small {
 		shapes = shapes[:1]
 	}
-	b.Longest, b.Dtype, b.Only = c.Duration("longest"), model.Dtype(c.String("dtype")), c.String("only")
+	b.Longest, b.Dtype, b.Only = c.Duration("longest"), hf.Dtype(c.String("dtype")), c.String("only")
 	measured := func(d gpu.Device, run func(bench.Bench) error) (err error) {
 		if b.Device = d; b.Limits == (bench.Limits{}) {
 			b.Limits, err = bench.Measured(d, bench.Limits{FLOPS: 1e9 * c.Float64("gflops"), Bytes: 1e9 * c.Float64("gb-s")})

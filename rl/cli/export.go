@@ -16,7 +16,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -60,7 +60,7 @@ func exportCommand() *cli.Command {
 		Name: "export", Usage: "write a model or the metrics of a run for other programs", ArgsUsage: "MODEL | RUN", Description: exportHelp,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: strings.Join(exportFormats, ", "), Value: "hf"},
-			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(model.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
+			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(hf.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "new folder to write"},
 		},
@@ -68,7 +68,7 @@ func exportCommand() *cli.Command {
 	}
 }
 
-func typeNames(types []model.GGUFType) []string {
+func typeNames(types []hf.GGUFType) []string {
 	names := make([]string, len(types))
 	for i, t := range types {
 		names[i] = t.Name
@@ -77,17 +77,17 @@ func typeNames(types []model.GGUFType) []string {
 }
 
 // exportType is what --type asks for. Only GGUF has types of blocks.
-func exportType(c *cli.Context, format string) (model.GGUFType, error) {
-	name, types := cmp.Or(c.String("type"), "f32"), slices.Clone(model.GGUFTypes)
+func exportType(c *cli.Context, format string) (hf.GGUFType, error) {
+	name, types := cmp.Or(c.String("type"), "f32"), slices.Clone(hf.GGUFTypes)
 	if format != "gguf" {
-		types = slices.DeleteFunc(types, func(t model.GGUFType) bool { n, _ := t.Type.Block(); return n > 1 })
+		types = slices.DeleteFunc(types, func(t hf.GGUFType) bool { n, _ := t.Type.Block(); return n > 1 })
 	} else if !c.IsSet("type") {
 		name = "f16"
 	}
-	if i := slices.IndexFunc(types, func(t model.GGUFType) bool { return t.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(types, func(t hf.GGUFType) bool { return t.Name == name }); i >= 0 {
 		return types[i], nil
 	}
-	return model.GGUFType{}, badValue("type", name, "%s for --format %s", strings.Join(typeNames(types), ", "), format)
+	return hf.GGUFType{}, badValue("type", name, "%s for --format %s", strings.Join(typeNames(types), ", "), format)
 }
 
 func export(c *cli.Context) error {
@@ -114,7 +114,7 @@ func export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := model.ReadFolder(folder)
+	f, err := hf.ReadFolder(folder)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
@@ -143,7 +143,7 @@ func exportInto(c *cli.Context, out string, write func(exporter) error) error {
 }
 
 // exportAs makes what writes a model in a format, or says why it cannot be written.
-func exportAs(c *cli.Context, f *model.Folder, name, format string, typ model.GGUFType) (write func(exporter) error, err error) {
+func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType) (write func(exporter) error, err error) {
 	adapter := c.String("adapter")
 	var files exported
 	switch {
@@ -171,7 +171,7 @@ func exportAs(c *cli.Context, f *model.Folder, name, format string, typ model.GG
 type exported struct {
 	small   map[string][]byte
 	weights string
-	tensors []model.NamedTensor
+	tensors []hf.NamedTensor
 }
 
 func (x exported) write(e exporter) error {
@@ -180,7 +180,7 @@ func (x exported) write(e exporter) error {
 			return err
 		}
 	}
-	return e.file(x.weights, func(w io.Writer) error { return model.WriteSafetensors(w, x.tensors) })
+	return e.file(x.weights, func(w io.Writer) error { return hf.WriteSafetensors(w, x.tensors) })
 }
 
 // exporter writes files into a folder.
@@ -210,10 +210,10 @@ func (e exporter) file(name string, write func(io.Writer) error) error {
 }
 
 // gguf writes a GGUF file and a Modelfile beside it.
-func (e exporter) gguf(f *model.Folder, name string, kind model.GGUFType) error {
+func (e exporter) gguf(f *hf.Folder, name string, kind hf.GGUFType) error {
 	file := "model-" + kind.Name + ".gguf"
 	err := e.file(file, func(w io.Writer) error {
-		notes, err := model.WriteGGUF(w, f, name, kind)
+		notes, err := hf.WriteGGUF(w, f, name, kind)
 		warn(e.c, notes)
 		return err
 	})
@@ -228,7 +228,7 @@ func (e exporter) gguf(f *model.Folder, name string, kind model.GGUFType) error 
 // (detectChatTemplate of server/model.go); a model that has none is given its prompts as they
 // are, as it was trained.
 // https://github.com/ollama/ollama/blob/main/docs/modelfile.md
-func modelfile(f *model.Folder, file string) string {
+func modelfile(f *hf.Folder, file string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "FROM ./%s\n", file)
 	if f.Tokenizer != nil {

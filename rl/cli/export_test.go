@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // TestModelfile: Ollama is told what ends a turn and how to sample, and to pass on prompts as
@@ -19,7 +19,7 @@ func TestModelfile(t *testing.T) {
 	}
 	file := func() string {
 		t.Helper()
-		f, err := model.ReadFolder(dir)
+		f, err := hf.ReadFolder(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestModelfile(t *testing.T) {
 		return modelfile(f, "model-f16.gguf")
 	}
 	const parameters = "PARAMETER temperature 0.7\nPARAMETER top_p 0.9\nPARAMETER top_k 20\n"
-	f, err := model.ReadFolder(dir)
+	f, err := hf.ReadFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/terminal"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/fit"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -62,7 +62,7 @@ func runFit(c *cli.Context) error {
 		}
 		path = folder
 	}
-	config, err := model.ReadConfig(path)
+	config, err := hf.ReadConfig(path)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -186,12 +187,12 @@ var (
 )
 
 // dtypeOf reads one of them; "" where it is not given.
-func dtypeOf(c *cli.Context, f *cli.StringFlag) (model.Dtype, error) {
-	d := model.Dtype(c.String(f.Name))
-	if c.IsSet(f.Name) && d != model.F32 && d != model.BF16 && (f != dtypeFlag || !d.Blocked()) {
-		accepted := []string{string(model.F32), string(model.BF16)}
+func dtypeOf(c *cli.Context, f *cli.StringFlag) (hf.Dtype, error) {
+	d := hf.Dtype(c.String(f.Name))
+	if c.IsSet(f.Name) && d != hf.F32 && d != hf.BF16 && (f != dtypeFlag || !d.Blocked()) {
+		accepted := []string{string(hf.F32), string(hf.BF16)}
 		if f == dtypeFlag {
-			accepted = append(accepted, string(model.Q8), string(model.Q4))
+			accepted = append(accepted, string(hf.Q8), string(hf.Q4))
 		}
 		return "", badChoice(f.Name, string(d), accepted...)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	receipts "github.com/rlzero/rlzero/rl/receipt"
 	"github.com/rlzero/rlzero/rl/serve"
 	"github.com/rlzero/rlzero/rl/store"
@@ -200,7 +201,7 @@ func tokenOf(c *cli.Context) (string, error) {
 
 // digestOf is the hash of the files that a model was read from, its adapter's included.
 func digestOf(folder, adapter string) (string, error) {
-	f, err := model.ReadFolder(folder)
+	f, err := hf.ReadFolder(folder)
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // chatML is the chat template of the tiny model: that of Qwen and SmolLM, in short.
@@ -57,7 +58,7 @@ func writeTiny(t *testing.T, dir string, texts []string, seed uint64) {
 	})
 	write("tokenizer_config.json", object{"eos_token": controlTokens[0], "chat_template": chatML})
 
-	cfg, err := model.NewConfig("llama")
+	cfg, err := hf.NewConfig("llama")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func writeTiny(t *testing.T, dir string, texts []string, seed uint64) {
 	if err := cfg.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	small, err := model.FolderFiles(cfg, nil)
+	small, err := hf.FolderFiles(cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func writeTiny(t *testing.T, dir string, texts []string, seed uint64) {
 	}
 	defer m.Close()
 	var weights strings.Builder
-	if err := model.WriteSafetensors(&weights, m.Tensors()); err != nil {
+	if err := hf.WriteSafetensors(&weights, m.Tensors()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "model.safetensors"), []byte(weights.String()), 0o644); err != nil {

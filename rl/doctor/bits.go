@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // What the bits are compared over: sampledPrompts prompts, quickPrompts where time is
@@ -49,7 +50,7 @@ func (c cut) String() string {
 // samplerBits is the check that ids, log-probs and entropies do not depend on how
 // work is cut, and that trainer and scorer compute the sampler's bits again, with
 // matrices, and keys and values, kept as dtype and kvDtype say.
-func samplerBits(dtype, kvDtype model.Dtype) func(*subject) (string, error) {
+func samplerBits(dtype, kvDtype hf.Dtype) func(*subject) (string, error) {
 	return func(p *subject) (string, error) {
 		m, err := small(p.dev, longestPrompt+sampledTokens, dtype, kvDtype)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/shaders"
@@ -56,9 +56,9 @@ var wholes = []step{
 	{"losses", host, losses},
 	{againstDifferences, whole, gradients},
 	{"gradient bits", whole, gradientBits},
-	{"sampler = trainer = scorer", whole, samplerBits(model.F32, model.F32)},
-	{"sampler = trainer = scorer, bf16 weights", whole, samplerBits(model.BF16, model.F32)},
-	{"sampler = trainer = scorer, bf16 keys and values", whole, samplerBits(model.F32, model.BF16)},
+	{"sampler = trainer = scorer", whole, samplerBits(hf.F32, hf.F32)},
+	{"sampler = trainer = scorer, bf16 weights", whole, samplerBits(hf.BF16, hf.F32)},
+	{"sampler = trainer = scorer, bf16 keys and values", whole, samplerBits(hf.F32, hf.BF16)},
 	{"learning rate 0", training, standStill},
 	{"equal runs, equal bytes", training, repeat},
 }

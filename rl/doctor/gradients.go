@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // gradientBits: a gradient has the same bits however its batch is cut.
@@ -92,7 +93,7 @@ func gradients(p *subject) (string, error) {
 }
 
 func newSlope(p *subject) (*slope, error) {
-	m, err := small(p.dev, 64, model.F32, model.F32)
+	m, err := small(p.dev, 64, hf.F32, hf.F32)
 	if err != nil {
 		return nil, err
 	}
@@ -229,26 +230,26 @@ func (s *slope) quotient(k int, grad []float32, norm, h float64) (float64, error
 
 // set gives the model its old parameters with tensor k replaced.
 func (s *slope) set(k int, data []float32) error {
-	var tensors []model.NamedTensor
+	var tensors []hf.NamedTensor
 	for i, name := range s.names {
 		values := s.params[i]
 		if i == k {
 			values = data
 		}
-		tensors = append(tensors, model.NamedTensor{Name: name, Shape: s.shapes[i], Data: func() ([]float32, error) { return values, nil }})
+		tensors = append(tensors, hf.NamedTensor{Name: name, Shape: s.shapes[i], Data: func() ([]float32, error) { return values, nil }})
 	}
 	f, err := os.Create(s.file)
 	if err != nil {
 		return err
 	}
-	if err := model.WriteSafetensors(f, tensors); err != nil {
+	if err := hf.WriteSafetensors(f, tensors); err != nil {
 		f.Close()
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	set, err := model.OpenTensorFile(s.file)
+	set, err := hf.OpenTensorFile(s.file)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/bench"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -81,7 +81,7 @@ type Cell struct {
 
 // Model reports what fits a device of a model of the given config. path is what stands
 // for it in the recipe.
-func Model(dev gpu.Device, c model.Config, path string) (*Report, error) {
+func Model(dev gpu.Device, c hf.Config, path string) (*Report, error) {
 	caps := dev.Caps()
 	r := &Report{Family: c.Family, Parameters: c.Parameters(), Context: c.MaxPositions, Device: caps.ID, Memory: caps.Memory, Recipe: Recipe}
 	for _, w := range tried {
@@ -101,7 +101,7 @@ func Model(dev gpu.Device, c model.Config, path string) (*Report, error) {
 
 // cells are the contexts that fit in one way to train, each with its largest group. never is
 // why the model cannot be trained so at all.
-func cells(c model.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cell, never error) {
+func cells(c hf.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cell, never error) {
 	fits = []Cell{}
 	at := 0
 	for _, context := range contexts {
@@ -119,7 +119,7 @@ func cells(c model.Config, caps gpu.Caps, way cast.Set, path string) (fits []Cel
 
 // largest finds the largest group with which a context fits, from groups[from] on, and
 // its place there; nil if none does. never is why not even the smallest can be planned.
-func largest(c model.Config, caps gpu.Caps, way cast.Set, path string, context, from int) (cell *Cell, at int, never error) {
+func largest(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, from int) (cell *Cell, at int, never error) {
 	for at = from; at < len(groups); at++ {
 		cell, err := planned(c, caps, way, path, context, groups[at])
 		if cell != nil || err != nil {
@@ -130,7 +130,7 @@ func largest(c model.Config, caps gpu.Caps, way cast.Set, path string, context, 
 }
 
 // planned is a cell if it fits, with the cheapest changes that make it fit; nil if not.
-func planned(c model.Config, caps gpu.Caps, way cast.Set, path string, context, group int) (*Cell, error) {
+func planned(c hf.Config, caps gpu.Caps, way cast.Set, path string, context, group int) (*Cell, error) {
 	set := slices.Clone(way)
 	if context != UsualContext {
 		set = append(set, fmt.Sprintf("task.max_prompt_tokens=%d", context/2), fmt.Sprintf("stage.rl.sampling.max_completion_tokens=%d", context-context/2))
@@ -152,7 +152,7 @@ func planned(c model.Config, caps gpu.Caps, way cast.Set, path string, context, 
 // start is what to begin with: the usual context and group in the first way with an adapter
 // that they fit, for the preset's learning rate is for adapters; or else the largest context
 // of the last way.
-func start(c model.Config, caps gpu.Caps, path string, ways []Way) *Cell {
+func start(c hf.Config, caps gpu.Caps, path string, ways []Way) *Cell {
 	var last *Cell
 	for i, w := range ways[adapters:] {
 		usual := min(UsualContext, c.MaxPositions)
@@ -179,7 +179,7 @@ const (
 )
 
 // estimate measures a layer in the storage of each way, and fills in the speeds.
-func (r *Report) estimate(dev gpu.Device, c model.Config) error {
+func (r *Report) estimate(dev gpu.Device, c hf.Config) error {
 	most, turns := layerBytes, turns
 	if dev.Caps().Kind == gpu.Reference {
 		most, turns = slowBytes, slowTurns
@@ -196,7 +196,7 @@ func (r *Report) estimate(dev gpu.Device, c model.Config) error {
 		if err != nil {
 			return err
 		}
-		l := bench.Layer{Storage: model.Dtype(recipe.Model.Dtype), Rank: recipe.Model.LoRA.Rank, Rows: UsualGroup, Out: out, In: in}
+		l := bench.Layer{Storage: hf.Dtype(recipe.Model.Dtype), Rank: recipe.Model.LoRA.Rank, Rows: UsualGroup, Out: out, In: in}
 		update := l
 		update.Rows = trainRows
 		ways, layers = append(ways, &r.Ways[i]), append(layers, l, update)
@@ -213,7 +213,7 @@ func (r *Report) estimate(dev gpu.Device, c model.Config) error {
 }
 
 // speeds makes speeds of a model of those of a layer.
-func (w *Way) speeds(c model.Config, step, update bench.Rates) {
+func (w *Way) speeds(c hf.Config, step, update bench.Rates) {
 	context := min(UsualContext, c.MaxPositions)
 	heads := c.Heads * c.HeadDim
 	blocks := float64(c.Layers * c.Width * (2*heads + 2*c.KVHeads*c.HeadDim + 3*c.MLP))

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -43,7 +44,7 @@ func (w *with) NewBuffer(label string, size int) (gpu.Buffer, error) {
 // nothing of the model's size is allocated.
 func TestModel(t *testing.T) {
 	folder := filepath.Join(fixtures.Selection(t, "models"), "qwen3_tied_f32")
-	c, err := model.ReadConfig(folder)
+	c, err := hf.ReadConfig(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +140,10 @@ func TestCellsRun(t *testing.T) {
 }
 
 // blockModel is a folder with a small model whose widths are whole blocks, with its config.
-func blockModel(t *testing.T) (folder string, c model.Config) {
+func blockModel(t *testing.T) (folder string, c hf.Config) {
 	t.Helper()
 	folder = fixtures.ChatModel(t)
-	c, err := model.ReadConfig(folder)
+	c, err := hf.ReadConfig(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func blockModel(t *testing.T) (folder string, c model.Config) {
 	var tensors bytes.Buffer
 	config, err := json.Marshal(c)
 	if err == nil {
-		err = model.WriteSafetensors(&tensors, m.Tensors())
+		err = hf.WriteSafetensors(&tensors, m.Tensors())
 	}
 	for name, data := range map[string][]byte{"config.json": config, "model.safetensors": tensors.Bytes()} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o644))

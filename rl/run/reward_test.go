@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 	"github.com/rlzero/rlzero/rl/record"
@@ -213,7 +213,7 @@ func TestEveryExample(t *testing.T) {
 				}
 				must(t, os.WriteFile(data, []byte(rows.String()), 0o644))
 				sets = append(sets, "model.path="+chatModel(t), "task.data="+data)
-				if model.Dtype(full.Model.Dtype).Blocked() {
+				if hf.Dtype(full.Model.Dtype).Blocked() {
 					sets = append(sets, "model.dtype=f32") // the small model's widths are no whole blocks
 				}
 			} else {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -37,15 +37,15 @@ func TestStorageRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		dev     gpu.Device
 		sets    []string
-		dtype   model.Dtype
+		dtype   hf.Dtype
 		adapter bool
 	}{
-		"bf16":                                    {device, inBF16, model.BF16, false},
-		"adapter over q8_0":                       {device, inLoRA, model.Q8, true},
+		"bf16":                                    {device, inBF16, hf.BF16, false},
+		"adapter over q8_0":                       {device, inLoRA, hf.Q8, true},
 		"adapter over f32, llama":                 {inGo, []string{"model.family=llama", "model.lora.rank=2"}, "", true},
-		"bf16, qwen2":                             {inGo, slices.Concat(inBF16, []string{"model.family=qwen2"}), model.BF16, false},
-		"adapter over bf16, smollm3":              {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), model.BF16, true},
-		"adapter over q4_0, gemma3, recompute":    {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, model.Q4, true},
+		"bf16, qwen2":                             {inGo, slices.Concat(inBF16, []string{"model.family=qwen2"}), hf.BF16, false},
+		"adapter over bf16, smollm3":              {inGo, slices.Concat(inBF16, []string{"model.family=smollm3", "model.kv_heads=1", "model.layers=4", "model.lora.rank=2", "model.lora.rslora=true"}), hf.BF16, true},
+		"adapter over q4_0, gemma3, recompute":    {inGo, []string{"model.family=gemma3_text", "model.kv_heads=1", "model.dtype=q4_0", "model.lora.rank=4", "recompute_activations=true"}, hf.Q4, true},
 		"adapter over f32, mistral with a window": {inGo, []string{"model.path=" + windowed(t, 4), "model.lora.rank=2"}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestStorageRuns(t *testing.T) {
 			}
 			folder, _, err := store.FindModel(base)
 			must(t, err)
-			for _, asked := range []model.Dtype{"", model.F32} {
+			for _, asked := range []hf.Dtype{"", hf.F32} {
 				m, err := cast.OpenModel(tester(t), folder, "", asked, asked)
 				if err != nil {
 					t.Fatal(err)
@@ -91,7 +91,7 @@ func windowed(t *testing.T, tokens int) string {
 		}
 		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
-	c, err := model.ReadConfig(dir)
+	c, err := hf.ReadConfig(dir)
 	must(t, err)
 	if c.Window != tokens || slices.Contains(c.Sliding, false) {
 		t.Fatalf("a window of %d in the layers %v", c.Window, c.Sliding)
@@ -166,7 +166,7 @@ func TestOptimizerRulesRun(t *testing.T) {
 			}
 			folder, _, err := store.FindModel(base)
 			must(t, err)
-			moments, err := model.OpenTensorFile(filepath.Join(folder, "trainer", "optimizer.safetensors"))
+			moments, err := hf.OpenTensorFile(filepath.Join(folder, "trainer", "optimizer.safetensors"))
 			must(t, err)
 			defer moments.Close()
 			kept := map[string]bool{}

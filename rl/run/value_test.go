@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/store"
 )
 
@@ -44,7 +44,7 @@ func TestValueHeadRuns(t *testing.T) {
 			}
 			folder, _, err := store.FindModel(base)
 			must(t, err)
-			head, err := model.OpenTensorFile(filepath.Join(folder, "trainer", "value.safetensors"))
+			head, err := hf.OpenTensorFile(filepath.Join(folder, "trainer", "value.safetensors"))
 			must(t, err)
 			defer head.Close()
 			if want := []string{"value.bias", "value.weight"}; !slices.Equal(slices.Sorted(slices.Values(head.Names())), want) {
@@ -57,7 +57,7 @@ func TestValueHeadRuns(t *testing.T) {
 					t.Errorf("%s is zero: it was not learnt", name)
 				}
 			}
-			f, err := model.ReadFolder(folder) // strict about names
+			f, err := hf.ReadFolder(folder) // strict about names
 			must(t, err)
 			must(t, f.Tensors.Close())
 		})

@@ -13,12 +13,13 @@ import (
 
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 )
 
 // adapterOf writes an adapter that changes what the tiny model says.
 func adapterOf(t *testing.T, m *model.Model, scale float32) string {
 	t.Helper()
-	if err := m.AddAdapter(model.AdapterConfig{Rank: 4, Alpha: 8}, 5); err != nil {
+	if err := m.AddAdapter(hf.AdapterConfig{Rank: 4, Alpha: 8}, 5); err != nil {
 		t.Fatal(err)
 	}
 	all := m.AdapterTensors()
@@ -38,7 +39,7 @@ func adapterOf(t *testing.T, m *model.Model, scale float32) string {
 		t.Fatal(err)
 	}
 	var weights bytes.Buffer
-	if err := model.WriteSafetensors(&weights, all); err != nil {
+	if err := hf.WriteSafetensors(&weights, all); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

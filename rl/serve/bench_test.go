@@ -22,6 +22,7 @@ import (
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -31,9 +32,9 @@ func measured(b *testing.B) *Server {
 	if dev.Caps().Kind == gpu.Reference {
 		b.Skip("no device but plain Go")
 	}
-	m, err := model.New(dev, model.Config{Family: "qwen3", Vocab: 261, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
+	m, err := model.New(dev, hf.Config{Family: "qwen3", Vocab: 261, Width: 96, Layers: 2, Heads: 3, KVHeads: 3, HeadDim: 32, MLP: 256,
 		MaxPositions: 256, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, QKNorm: true, BOS: -1, PAD: -1, InitStd: 0.1,
-		Dtype: model.F32, KVDtype: model.F32}, 7, 256)
+		Dtype: hf.F32, KVDtype: hf.F32}, 7, 256)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/chat"
 )
 
@@ -313,7 +314,7 @@ func TestNotFinite(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.Load(refdev.New(), dir, model.LoadOptions{Positions: 64, Dtype: model.F32, KVDtype: model.F32})
+	m, err := model.Load(refdev.New(), dir, model.LoadOptions{Positions: 64, Dtype: hf.F32, KVDtype: hf.F32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,15 +14,16 @@ import (
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/text"
 )
 
 // tiny is a model with a token for each byte, which writes anything.
 func tiny(t testing.TB, dev gpu.Device) *model.Model {
 	t.Helper()
-	m, err := model.New(dev, model.Config{Family: "qwen3", Vocab: 261, Width: 16, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 8, MLP: 16,
+	m, err := model.New(dev, hf.Config{Family: "qwen3", Vocab: 261, Width: 16, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 8, MLP: 16,
 		MaxPositions: 256, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, EOS: []int{258}, InitStd: 0.4,
-		Dtype: model.F32, KVDtype: model.F32}, 7, 256)
+		Dtype: hf.F32, KVDtype: hf.F32}, 7, 256)
 	if err != nil {
 		t.Fatal(err)
 	}

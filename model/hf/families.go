@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"fmt"
@@ -7,9 +7,24 @@ import (
 	"strings"
 )
 
+// Parts are what an architecture changes in the parts of the common decoder, whatever the
+// keys of a config.json say.
+type Parts struct {
+	QKVBias    bool    // biases on q, k and v
+	Sandwich   bool    // norms after attention and MLP too, and other names of the norms
+	NormPlus   float64 // added to the factors of all norms: 1 where the files hold w of 1+w
+	GELU       bool    // gelu by tanh (key hidden_activation) and not silu (key hidden_act)
+	EmbedScale bool    // embeddings are multiplied by sqrt(hidden_size)
+}
+
+// Parts are those of the config's family.
+func (c Config) Parts() Parts { return families[c.Family].Parts }
+
 // family is what an architecture adds to the common decoder: the defaults of
 // the keys that its config.json may leave out, and the options of its parts.
 type family struct {
+	Parts
+
 	architecture string // config.json: architectures[0]
 
 	headDim      int // head_dim when absent; 0: hidden_size / num_attention_heads
@@ -21,12 +36,7 @@ type family struct {
 
 	attentionBias bool    // the key attention_bias counts: biases on q, k, v and o
 	mlpBias       bool    // the key mlp_bias counts: biases on gate, up and down
-	qkvBias       bool    // biases on q, k and v, whatever the keys say
 	qkNorm        bool    // RMSNorm of each query and key head before the rotation
-	sandwich      bool    // norms behind attention and MLP too, and other names of the norms
-	normPlus      float64 // added to the factors of all norms: 1 where the files hold w of 1+w
-	gelu          bool    // gelu by tanh (key hidden_activation) and not silu (key hidden_act)
-	embedScale    bool    // embeddings are multiplied by sqrt(hidden_size)
 	queryScalar   float64 // query_pre_attn_scalar when absent; 0: head_dim, and no such key
 	window        windowRule
 	localTheta    float64 // rope_local_base_freq of sliding layers when absent; 0: they rotate as all do
@@ -59,14 +69,14 @@ var families = map[string]family{
 		kvHeads: 8, window: windowAlways,
 		sources: []string{"models/mistral/configuration_mistral.py", "models/mistral/modeling_mistral.py (window)"}},
 	"qwen2": {architecture: "Qwen2ForCausalLM", maxPositions: 32768, ropeTheta: 10000, normEps: 1e-6,
-		kvHeads: 32, qkvBias: true, window: windowOptIn,
+		kvHeads: 32, Parts: Parts{QKVBias: true}, window: windowOptIn,
 		sources: []string{"models/qwen2/configuration_qwen2.py (window)", "models/qwen2/modeling_qwen2.py (biases)"}},
 	"qwen3": {architecture: "Qwen3ForCausalLM", maxPositions: 32768, ropeTheta: 10000, normEps: 1e-6,
 		headDim: 128, kvHeads: 32, attentionBias: true, qkNorm: true, window: windowOptIn,
 		sources: []string{"models/qwen3/configuration_qwen3.py (window)", "models/qwen3/modeling_qwen3.py (q_norm, k_norm, biases)"}},
 	"gemma3_text": {architecture: "Gemma3ForCausalLM", maxPositions: 131072, ropeTheta: 1e6, normEps: 1e-6,
 		headDim: 256, kvHeads: 4, tied: true,
-		attentionBias: true, qkNorm: true, sandwich: true, normPlus: 1, gelu: true, embedScale: true,
+		attentionBias: true, qkNorm: true, Parts: Parts{Sandwich: true, NormPlus: 1, GELU: true, EmbedScale: true},
 		queryScalar: 256, window: windowPattern, localTheta: 10000,
 		sources: []string{"models/gemma3/configuration_gemma3.py (defaults, layer_types)",
 			"models/gemma3/modeling_gemma3.py (Gemma3RMSNorm: 1+w; Gemma3DecoderLayer: four norms; Gemma3TextScaledWordEmbedding; " +

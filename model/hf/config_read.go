@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"bytes"
@@ -307,7 +307,7 @@ func (r *configReader) refuseMisread(f family) {
 		}
 	}
 	activation, names := "hidden_act", []string{"silu", "swish"}
-	if f.gelu {
+	if f.GELU {
 		activation, names = "hidden_activation", []string{geluName}
 	}
 	if v, ok := r.keys[activation]; ok && string(v.raw) != "null" && !slices.Contains(names, strings.Trim(string(v.raw), `"`)) {

@@ -1,7 +1,6 @@
-package model
+package hf
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -29,6 +28,7 @@ const (
 	maxHeader   = 100_000_000 // bytes, the limit of the reference implementation
 	weightsFile = "model.safetensors"
 	indexFile   = "model.safetensors.index.json"
+	written     = 1 << 20 // numbers that are converted and written at once
 )
 
 // TensorSet reads tensors by name from one or several safetensors files, or from a GGUF
@@ -111,10 +111,11 @@ func OpenTensorFile(path string) (*TensorSet, error) {
 	return set, nil
 }
 
-// ReadTensors reads what WriteSafetensors wrote, from memory. The name stands in errors.
-func ReadTensors(name string, data []byte) (*TensorSet, error) {
-	f := memoryFile{bytes.NewReader(data), name}
-	tensors, err := readHeader(f, int64(len(data)))
+// ReadTensors reads what WriteSafetensors wrote, so many bytes of r. The name stands in
+// errors.
+func ReadTensors(name string, r io.ReaderAt, size int64) (*TensorSet, error) {
+	f := named{r, name}
+	tensors, err := readHeader(f, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -125,12 +126,12 @@ func ReadTensors(name string, data []byte) (*TensorSet, error) {
 	return &TensorSet{tensors: tensors}, nil
 }
 
-type memoryFile struct {
-	*bytes.Reader
+type named struct {
+	io.ReaderAt
 	name string
 }
 
-func (f memoryFile) Name() string { return f.name }
+func (f named) Name() string { return f.name }
 
 func openShards(dir string, index []byte) (*TensorSet, error) {
 	keys, err := readObject(index, 1)
@@ -338,15 +339,15 @@ func (ts *TensorSet) Read(name string) ([]float32, error) {
 	return ts.readRows(name, 0, rows)
 }
 
-// rows are n rows of a tensor, from row from on, that a piece takes in.
-func (ts *TensorSet) rows(name string, p piece, from, n int) ([]float32, error) {
+// Rows are n rows of a tensor as float32, from row from on; a vector is one row. Rows of
+// another width than cols numbers are an error.
+func (ts *TensorSet) Rows(name string, cols, from, n int) ([]float32, error) {
 	t, ok := ts.tensors[name]
 	if !ok {
 		return nil, fmt.Errorf("tensor %s: not in the files", name)
 	}
-	_, want := p.size()
-	if rows, cols := t.rows(); cols != want || from+n > rows {
-		return nil, fmt.Errorf("tensor %s: found shape %v, accepted: rows of %d numbers, at least %d", name, t.shape, want, from+n)
+	if rows, found := t.rows(); found != cols || from+n > rows {
+		return nil, fmt.Errorf("tensor %s: found shape %v, accepted: rows of %d numbers, at least %d", name, t.shape, cols, from+n)
 	}
 	return ts.readRows(name, from, n)
 }
@@ -370,9 +371,9 @@ func (ts *TensorSet) readRows(name string, from, n int) ([]float32, error) {
 	return data, nil
 }
 
-// blocks are rows of a tensor as GGUF blocks of a kind; nil if it is not kept so. A scale
+// Blocks are rows of a tensor as GGUF blocks of a kind; nil if it is not kept so. A scale
 // that is NaN or infinite is an error.
-func (ts *TensorSet) blocks(name string, kind gguf.Type, from, n int) ([]byte, error) {
+func (ts *TensorSet) Blocks(name string, kind gguf.Type, from, n int) ([]byte, error) {
 	t := ts.tensors[name]
 	if t.blocks == nil {
 		return nil, nil
@@ -432,23 +433,10 @@ func decodeFloats(dtype string, raw []byte) []float32 {
 		}
 	case "F16":
 		for i := range data {
-			data[i] = halfToFloat(binary.LittleEndian.Uint16(raw[2*i:]))
+			data[i] = gguf.Half(raw[2*i:])
 		}
 	}
 	return data
-}
-
-// halfToFloat converts IEEE 754 binary16: sign, 5 bits of exponent with bias 15,
-// 10 of fraction.
-func halfToFloat(h uint16) float32 {
-	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
-	switch exp {
-	case 0: // zero or subnormal: frac * 2^-24, exact in float32
-		return math.Float32frombits(math.Float32bits(float32(frac)*0x1p-24) | sign)
-	case 31: // infinity or NaN
-		return math.Float32frombits(sign | 0xff<<23 | frac<<13)
-	}
-	return math.Float32frombits(sign | (exp-15+127)<<23 | frac<<13)
 }
 
 // NamedTensor is a tensor to be written; Data is called once, when its turn
@@ -481,7 +469,7 @@ func WriteSafetensors(w io.Writer, tensors []NamedTensor) error {
 		if err := checkRange(data, t.Type); err != nil {
 			return fmt.Errorf("tensor %s: %w", t.Name, err)
 		}
-		for part := range slices.Chunk(data, bandNumbers) {
+		for part := range slices.Chunk(data, written) {
 			raw, err := t.Type.Quantize(part)
 			if err != nil {
 				return fmt.Errorf("tensor %s: %w", t.Name, err)

@@ -1,14 +1,12 @@
-package model
+package hf
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
@@ -79,7 +77,7 @@ func ReadFolder(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTensors(f.Config, f.Tensors); err != nil {
+	if err := CheckTensors(f.Config, f.Tensors); err != nil {
 		f.Tensors.Close()
 		return nil, fmt.Errorf("%s: %w", f.Dir, err)
 	}
@@ -204,61 +202,6 @@ func (f *Folder) readTokenizer(dir string) error {
 	}
 	if n := f.Tokenizer.Base(); n > f.Config.Vocab {
 		return fmt.Errorf("%s: found %d tokens, accepted: up to vocab_size %d of config.json", filepath.Join(dir, "tokenizer.json"), n, f.Config.Vocab)
-	}
-	return nil
-}
-
-// TensorSpec is the name and shape that a config asks of a tensor.
-type TensorSpec struct {
-	Name  string
-	Shape []int
-}
-
-// Tensors lists the tensors of a model as they stand in its files. Matrices are
-// [out][in].
-func Tensors(c Config) []TensorSpec {
-	l := newLayout(c, math.MaxInt)
-	specs := make([]TensorSpec, len(l.pieces))
-	for i, p := range l.pieces {
-		specs[i] = TensorSpec{p.name, p.shape}
-	}
-	return specs
-}
-
-const (
-	embedName = "model.embed_tokens.weight"
-	headName  = "lm_head.weight"
-)
-
-// checkTensors compares a set with what the config asks for. A tied model may
-// hold an lm_head.weight: the embedding wins, as in transformers' tie_weights.
-func checkTensors(c Config, ts *TensorSet) error {
-	surplus := map[string]bool{}
-	for name := range ts.tensors {
-		// Files of the first Llamas also hold the rotation frequencies, which follow
-		// from the config.
-		surplus[name] = !strings.HasSuffix(name, ".rotary_emb.inv_freq")
-	}
-	for _, want := range Tensors(c) {
-		if !surplus[want.Name] {
-			hint := ""
-			if want.Name == headName {
-				hint = "; if the model uses its embedding as head, config.json should say tie_word_embeddings true"
-			}
-			return fmt.Errorf("tensor %s is missing%s", want.Name, hint)
-		}
-		if found := ts.tensors[want.Name].shape; !slices.Equal(found, want.Shape) {
-			return fmt.Errorf("tensor %s: found shape %v, accepted: %v by config.json", want.Name, found, want.Shape)
-		}
-		delete(surplus, want.Name)
-	}
-	if c.TieEmbeddings {
-		delete(surplus, headName)
-	}
-	for _, name := range ts.Names() {
-		if surplus[name] {
-			return fmt.Errorf("tensor %s is not part of the model that config.json describes", name)
-		}
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
-package model
+package hf
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,11 +22,11 @@ func (f *Folder) Merge(dir string) error {
 	}
 	for name, t := range f.Tensors.tensors {
 		module, weight := strings.CutSuffix(name, ".weight")
-		a, b := adapterName(module, "A"), adapterName(module, "B")
+		a, b := AdapterTensor(module, "A"), AdapterTensor(module, "B")
 		if !weight || ts.Shape(a) == nil {
 			continue
 		}
-		_, scale := cfg.of(module)
+		_, scale := cfg.Of(module)
 		read := t.read
 		if read == nil {
 			read = t.decode
@@ -50,9 +51,9 @@ func (f *Folder) openAdapter(dir string) (AdapterConfig, *TensorSet, error) {
 	case f.Adapter != "" && dir != "" && dir != f.Adapter:
 		return AdapterConfig{}, nil, hint.With(fmt.Errorf("%s is an adapter itself, and the adapter %s cannot be added to it", f.Adapter, dir), "name the folder of the model, without an adapter")
 	case f.Adapter == "" && dir == "":
-		return AdapterConfig{}, nil, errNoAdapter
+		return AdapterConfig{}, nil, errors.New("the model has no adapter")
 	}
-	cfg, ts, err := openAdapter(f.Config, cmp.Or(dir, f.Adapter))
+	cfg, ts, err := OpenAdapter(f.Config, cmp.Or(dir, f.Adapter))
 	if err == nil {
 		f.Tensors.files = append(f.Tensors.files, ts)
 	}
@@ -86,9 +87,4 @@ func mergeLoRA(w []float32, from int, ts *TensorSet, aName, bName string, scale 
 		}
 	}
 	return nil
-}
-
-// adapterName is the name of a module's A or B in a PEFT file.
-func adapterName(module, part string) string {
-	return "base_model.model." + module + ".lora_" + part + ".weight"
 }

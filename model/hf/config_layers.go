@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"encoding/json"

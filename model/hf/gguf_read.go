@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"encoding/json"
@@ -47,7 +47,7 @@ func (f *Folder) fromGGUF(file *gguf.File) error {
 	if f.Tensors, err = ggufTensors(file, f.Config, arch); err != nil {
 		return err
 	}
-	return checkTensors(f.Config, f.Tensors)
+	return CheckTensors(f.Config, f.Tensors)
 }
 
 // ggufTensors are the tensors of a file under the names of a Hugging Face folder.
@@ -196,13 +196,13 @@ func (k *ggufKeys) sizes() {
 			k.config["head_dim"] = width / heads
 		}
 	}
-	embedding, ok := k.file.Tensor(ggufOutside[embedName])
+	embedding, ok := k.file.Tensor(ggufOutside[EmbedName])
 	if !ok || len(embedding.Shape) != 2 {
-		k.err = errors.Join(k.err, fmt.Errorf("tensor %s is missing", ggufOutside[embedName]))
+		k.err = errors.Join(k.err, fmt.Errorf("tensor %s is missing", ggufOutside[EmbedName]))
 		return
 	}
 	k.config["vocab_size"] = embedding.Shape[0]
-	_, head := k.file.Tensor(ggufOutside[headName])
+	_, head := k.file.Tensor(ggufOutside[HeadName])
 	k.config["tie_word_embeddings"] = !head
 	if _, bias := k.file.Tensor("blk.0.attn_output.bias"); bias {
 		k.config["attention_bias"] = true

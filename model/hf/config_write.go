@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ var torchTypes = map[gguf.Type]string{gguf.F32: "float32", gguf.F16: "float16", 
 func (c Config) keys(stored gguf.Type) map[string]any {
 	f := families[c.Family]
 	out := map[string]any{"use_cache": true, "hidden_act": "silu"}
-	if f.gelu {
+	if f.GELU {
 		delete(out, "hidden_act")
 		out["hidden_activation"] = geluName
 	}

@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ const (
 )
 
 // ggufOutside are the names of tensors outside of blocks.
-var ggufOutside = map[string]string{embedName: "token_embd.weight", "model.norm.weight": "output_norm.weight", headName: "output.weight"}
+var ggufOutside = map[string]string{EmbedName: "token_embd.weight", "model.norm.weight": "output_norm.weight", HeadName: "output.weight"}
 
 // ggufInside are the names of what a block has, without ".weight" or ".bias".
 var ggufInside = map[string]string{
@@ -67,7 +67,7 @@ func ggufName(f family, name string) (string, error) {
 		return "", fmt.Errorf("tensor %s has no name in GGUF", name)
 	}
 	names := ggufInside
-	if f.sandwich {
+	if f.Sandwich {
 		names = maps.Clone(ggufInside)
 		maps.Copy(names, ggufSandwich)
 	}
@@ -94,7 +94,7 @@ func placeOf(c Config, f family, arch ggufArch, name string) ggufPlace {
 		p.heads = c.KVHeads
 	}
 	if strings.HasSuffix(name, "norm.weight") {
-		p.plus = float32(f.normPlus)
+		p.plus = float32(f.NormPlus)
 	}
 	return p
 }

@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func WriteGGUF(w io.Writer, f *Folder, name string, typ GGUFType) (notes []strin
 // typeOf is the type of a tensor.
 func (t GGUFType) typeOf(spec TensorSpec) gguf.Type {
 	kind := t.Type
-	if spec.Name == embedName || spec.Name == headName {
+	if spec.Name == EmbedName || spec.Name == HeadName {
 		kind = t.Head
 	}
 	block, _ := kind.Block()

@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"fmt"
@@ -272,7 +272,7 @@ func TestRopeTable(t *testing.T) {
 func checkRope(t *testing.T, name string, c Config, freq []float64) {
 	t.Helper()
 	const positions = 300
-	cos, sin := RopeTable(c, positions)
+	cos, sin := RopeTable(c.HeadDim, c.RopeTheta, c.RopeScaling, positions)
 	// The angle is below 300 with a relative error of a few 2^-53, the table is
 	// rounded to float32: half a unit in the last place of 1, and a little.
 	const bound = 0x1p-25 + 300*8*0x1p-53

@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func readAll(dir, base string) error {
 			return err
 		}
 		defer f.Tensors.Close()
-		_, ts, err := openAdapter(f.Config, dir)
+		_, ts, err := OpenAdapter(f.Config, dir)
 		if err == nil {
 			ts.Close()
 		}
@@ -313,7 +313,7 @@ func TestCheckTensors(t *testing.T) {
 	tied.TieEmbeddings = true
 	untied := tied
 	untied.TieEmbeddings = false
-	head := TensorSpec{headName, []int{tied.Vocab, tied.Width}}
+	head := TensorSpec{HeadName, []int{tied.Vocab, tied.Width}}
 	inverse := TensorSpec{"model.layers.0.self_attn.rotary_emb.inv_freq", []int{2}}
 	for _, c := range []struct {
 		name  string
@@ -326,13 +326,13 @@ func TestCheckTensors(t *testing.T) {
 		{"stored frequencies", tied, append(Tensors(tied), inverse), ""},
 		{"untied without head", untied, Tensors(tied), "tie_word_embeddings"},
 		{"surplus", tied, append(Tensors(tied), TensorSpec{"model.layers.0.self_attn.q_norm.weight", []int{4}}), "q_norm.weight is not part of the model that config.json describes"},
-		{"transposed", tied, append([]TensorSpec{{embedName, []int{tied.Width, tied.Vocab}}}, Tensors(tied)[1:]...), "found shape [8 6]"},
+		{"transposed", tied, append([]TensorSpec{{EmbedName, []int{tied.Width, tied.Vocab}}}, Tensors(tied)[1:]...), "found shape [8 6]"},
 	} {
 		set := &TensorSet{tensors: map[string]storedTensor{}}
 		for _, s := range c.specs {
 			set.tensors[s.Name] = storedTensor{shape: s.Shape}
 		}
-		err := checkTensors(c.cfg, set)
+		err := CheckTensors(c.cfg, set)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}

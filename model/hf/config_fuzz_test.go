@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"encoding/json"
@@ -29,7 +29,7 @@ func FuzzConfig(f *testing.F) {
 			}
 		}
 		if c.HeadDim <= 1<<10 {
-			RopeTable(c, 3)
+			RopeTable(c.HeadDim, c.RopeTheta, c.RopeScaling, 3)
 		}
 		written, err := json.Marshal(c)
 		if err != nil {

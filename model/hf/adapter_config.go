@@ -1,4 +1,4 @@
-package model
+package hf
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func ParseAdapterConfig(data []byte) (AdapterConfig, error) {
 		return a, r.err
 	}
 	a.Raw = r.rest()
-	return a, a.check()
+	return a, a.Check()
 }
 
 // targets reads target_modules: a list, or one regular expression.
@@ -130,8 +131,8 @@ func (r *configReader) overrides(key string) []Override {
 	return list
 }
 
-// check refuses what no adapter can have.
-func (a AdapterConfig) check() error {
+// Check refuses what no adapter can have.
+func (a AdapterConfig) Check() error {
 	if a.Rank < 1 || a.Rank > maxRank {
 		return fmt.Errorf("r: found %d, accepted: 1 to %d", a.Rank, maxRank)
 	}
@@ -160,8 +161,8 @@ func endPattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:.*\.)?(?:` + pattern + `)$`)
 }
 
-// targeted tells whether a module gets an adapter.
-func (a AdapterConfig) targeted(module string) bool {
+// Targeted tells whether a module gets an adapter.
+func (a AdapterConfig) Targeted(module string) bool {
 	switch {
 	case a.Pattern != "":
 		return regexp.MustCompile(`^(?:` + a.Pattern + `)$`).MatchString(module)
@@ -174,8 +175,8 @@ func (a AdapterConfig) targeted(module string) bool {
 // endsIn tells whether a module's name is end, or ends in it after a dot.
 func endsIn(module, end string) bool { return module == end || strings.HasSuffix(module, "."+end) }
 
-// of is the rank of a module's adapter and the scale of what it adds.
-func (a AdapterConfig) of(module string) (rank int, scale float64) {
+// Of is the rank of a module's adapter and the scale of what it adds.
+func (a AdapterConfig) Of(module string) (rank int, scale float64) {
 	value := func(list []Override, otherwise float64) float64 {
 		for _, o := range list {
 			if p, err := endPattern(o.Pattern); err == nil && p.MatchString(module) {
@@ -249,4 +250,27 @@ func readAdapterConfig(path string) (AdapterConfig, error) {
 		return a, fmt.Errorf("%s: %w", path, err)
 	}
 	return a, nil
+}
+
+// OpenAdapter opens a PEFT folder and checks it against the model of a config: what it
+// targets, and names and shapes of its tensors. Values are checked when read.
+func OpenAdapter(c Config, dir string) (AdapterConfig, *TensorSet, error) {
+	path := filepath.Join(dir, adapterConfigFile)
+	cfg, err := readAdapterConfig(path)
+	if err != nil {
+		return cfg, nil, err
+	}
+	want, err := cfg.Tensors(c)
+	if err != nil {
+		return cfg, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	ts, err := OpenTensorFile(filepath.Join(dir, adapterFile))
+	if err != nil {
+		return cfg, nil, err
+	}
+	if err := CheckAdapter(want, ts); err != nil {
+		ts.Close()
+		return cfg, nil, fmt.Errorf("%s: %w", filepath.Join(dir, adapterFile), err)
+	}
+	return cfg, ts, nil
 }
