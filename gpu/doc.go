@@ -20,7 +20,7 @@
 // # Ordering
 //
 // Work runs in the order in which it was submitted, and each Op sees the writes
-// of all Ops before it. Submit returns at once. Buffer.Write takes effect behind
+// of all Ops before it. Submit returns at once. Buffer.Write takes effect after
 // the submitted programs that use the buffer, and Buffer.Read waits for them, so a
 // host that reads what it computed needs no Wait of its own.
 //

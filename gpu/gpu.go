@@ -23,7 +23,7 @@ type Device interface {
 	// Record turns a list of dispatches into a program that can be submitted
 	// any number of times. Each Op sees the writes of all Ops before it.
 	Record(label string, ops []Op) (Program, error)
-	// Submit queues a program behind everything submitted before.
+	// Submit queues a program after everything submitted before.
 	Submit(Program) error
 	// Wait returns when everything submitted has finished. It fails with
 	// ErrDeviceLost.
@@ -39,7 +39,7 @@ type Device interface {
 type Buffer interface {
 	Size() int
 	// Write copies data to the buffer. It waits for submitted work first if
-	// the device cannot order the copy behind it.
+	// the device cannot order the copy after it.
 	Write(offset int, data []byte) error
 	// Read copies from the buffer, after all submitted work.
 	Read(offset int, data []byte) error

@@ -129,7 +129,7 @@ func halves(x []float32, up int) []float64 {
 // twin is the definition of an element of a product of matrix cores, of a row and a
 // column as they get them, with a bound on what the device leaves open: products in a
 // block are exact and added as if at once; the device may round each addend twice, the
-// sum so far among them. What matmul_t2.wgsl does before and behind it is exact, but for
+// sum so far among them. What matmul_t2.wgsl does before and after it is exact, but for
 // the rounding to halves.
 func twin(x, y []float64, block int) (sum float32, bound float64) {
 	var abs float64

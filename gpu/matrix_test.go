@@ -59,7 +59,7 @@ func (c cores) Submit(p Program) error {
 		for n := range cols {
 			var sum float32
 			for k := 0; k < depth; k += block {
-				clear(products) // zeros behind the end
+				clear(products) // zeros after the end
 				for i := range min(block, depth-k) {
 					products[i] = float32(x[k+i] * columns[n*depth+k+i])
 				}

@@ -62,7 +62,7 @@ func (b *block) forward(p *pass, a *blockActs, next gpu.View) {
 	b.mlp.forward(p, &a.mlp, next)
 }
 
-// backward turns the gradient of the residual stream behind the block, in bs.dx, into
+// backward turns the gradient of the residual stream after the block, in bs.dx, into
 // the one before it.
 func (b *block) backward(p *pass, a *blockActs) {
 	b.mlp.backward(p, &a.mlp)
@@ -82,7 +82,7 @@ type residualRows struct {
 	x       gpu.View // [T][ld] residual stream before
 	h, rstd gpu.View // [T][ld], [T]
 
-	y, rstdPost gpu.View // [T][ld], [T] before the norm behind, if there is one
+	y, rstdPost gpu.View // [T][ld], [T] before the norm that follows, if there is one
 }
 
 func (p *pool) residualRows(d dims, rows int) residualRows {

@@ -15,7 +15,7 @@ type gradients struct {
 // predicting.
 type backwardSpace struct {
 	dx, dh             gpu.View // [T][ld] gradients of the residual stream, of a normed copy
-	dy                 gpu.View // [T][ld] gradient before a norm behind, if there is one
+	dy                 gpu.View // [T][ld] gradient before the norm that follows, if there is one
 	attention          attentionGradients
 	mlp                mlpGradients
 	dhead              gpu.View // [R][ld] gradient of the final norm's output

@@ -33,7 +33,7 @@ func (e *Engine) draftOf(req Request, completion int) []int {
 }
 
 // addDrafts adds rows of drafts and their draws. Each completion has a draw in this step
-// already, of the token behind those it has.
+// already, of the token after those it has.
 func (e *Engine) addDrafts(r *stepRows) error {
 	for _, g := range e.active {
 		if g.read < len(g.req.Prompt) {
@@ -64,8 +64,8 @@ func (e *Engine) addDrafts(r *stepRows) error {
 	return nil
 }
 
-// stands says whether a draw follows what was drawn: it is neither behind the end of the
-// completion nor behind a token of the draft that was not drawn.
+// stands says whether a draw follows what was drawn: it is neither after the end of the
+// completion nor after a token of the draft that was not drawn.
 func (d draw) stands() bool {
 	return !d.s.finish && len(d.g.req.Prompt)+d.at <= d.s.list.used
 }
@@ -107,7 +107,7 @@ func (e *Engine) Check(ctx context.Context, reqs []Request, claimed [][]Completi
 
 // FirstDifference tells where a completion begins to differ from what it has to be: at
 // which token, and in what: "id", "logprob" or "entropy" (in their bits), "stop", or ""
-// if it does not. A completion that ends too early or too late differs in "id" behind
+// if it does not. A completion that ends too early or too late differs in "id" after
 // the shorter one's end.
 func (c Completion) FirstDifference(right Completion) (token int, what string) {
 	bit := func(claimed, right []float32, i int) bool {

@@ -149,7 +149,7 @@ func forge(rng *rand.Rand, c Completion, vocab int) forgery {
 		return forgery{c, at, "entropy"}
 	case 6: // the end is missing
 		return forgery{Completion{c.IDs[:at], c.Logprob[:at], c.Entropy[:at], "length"}, at, "id"}
-	case 7: // goes on behind its end
+	case 7: // goes on after its end
 		for range 1 + rng.IntN(40) {
 			c.IDs, c.Logprob, c.Entropy = append(c.IDs, rng.IntN(vocab)), append(c.Logprob, -1), append(c.Entropy, 1)
 		}

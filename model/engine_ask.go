@@ -20,7 +20,7 @@ type Alternative struct {
 	Logprob float32 // nats; the bits that it would have as the token that was drawn
 }
 
-// question asks for what a row says about the token behind it, where that was not drawn
+// question asks for what a row says about the token after it, where that was not drawn
 // or where the most likely ones are wanted too.
 type question struct {
 	row     uint32
@@ -137,7 +137,7 @@ func largest(v []float32, n int) []Alternative {
 	return best
 }
 
-// scorePrompt adds the questions about the tokens of a prompt behind rows that are about
+// scorePrompt adds the questions about the tokens of a prompt after rows that are about
 // to be computed: those of tokens first to end-1, the first of them in a row.
 func (r *stepRows) scorePrompt(g *group, row, first, end int) {
 	if !g.req.ScorePrompt {

@@ -41,7 +41,7 @@ func (s Sequence) predicted() int {
 }
 
 // rows calls do for each row of the sequence: its input token's place, and
-// whether the token behind it is predicted.
+// whether the token after it is predicted.
 func (s Sequence) rows(do func(place int, predicts bool)) {
 	spans := s.Spans
 	for p := range len(s.IDs) - 1 {

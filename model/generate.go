@@ -54,13 +54,13 @@ type Request struct {
 }
 
 // Guide says which tokens may come next in a completion, such as those of a grammar. It is
-// a function of the tokens so far and does not change: behind a token there is another one.
+// a function of the tokens so far and does not change: after a token there is another one.
 // Log-probs stay those of the whole distribution.
 type Guide interface {
 	// Allow sets the bits of the tokens that may come next, and clears the others: token id
 	// has bit id%32 of word id/32. It is an error if there is none, and ends the request.
 	Allow(bits []uint32) error
-	// Next is the guide behind a token of the vocabulary, which may be any.
+	// Next is the guide after a token of the vocabulary, which may be any.
 	Next(id int) Guide
 }
 

@@ -92,7 +92,7 @@ func (p objective) noise(terms float64) float64 {
 	return math.Ldexp(terms, -24) * math.Sqrt(float64(p.m.layout.mlpp*4*p.m.Config.Layers))
 }
 
-// gradient are the gradients of the loss, behind a forward pass.
+// gradient are the gradients of the loss, after a forward pass.
 func (p objective) gradient(t *testing.T) []hf.NamedTensor {
 	t.Helper()
 	if err := p.Backward(p.weights); err != nil {

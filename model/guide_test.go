@@ -12,7 +12,7 @@ import (
 	"github.com/rlzero/rlzero/model/hf"
 )
 
-// thirds allows a third of the tokens, another one behind each; none from an end on.
+// thirds allows a third of the tokens, another one after each; none from an end on.
 type thirds struct {
 	sum, n int
 	end    int // tokens that it allows; 0: any number

@@ -121,9 +121,9 @@ func (c *kvCache) write(s *slotList, first, end int) error {
 	return writeAll(write{at(c.kvidx, c.offset(s)+first), u32Bytes(idx)})
 }
 
-// follow gives a list, which has no keys of its own behind a place yet, the slots of
+// follow gives a list, which has no keys of its own after a place yet, the slots of
 // another one from there to the last key that is written. Before it the two are equal;
-// behind it each goes on in its own pages.
+// after it each goes on in its own pages.
 func (c *kvCache) follow(s, other *slotList, first int) error {
 	former := *s
 	s.slots = slices.Concat(s.slots[:first], other.slots[first:other.used])

@@ -55,7 +55,7 @@ func (w linear) forwardAdded(p *pass, n int, x, r, y gpu.View) {
 }
 
 // product records a product of n rows of x with the matrix into rows of ldy numbers. rest
-// is what the kernel binds behind the two.
+// is what the kernel binds after the two.
 func (w linear) product(p *pass, kernel string, n, ldy int, x gpu.View, rest ...gpu.View) {
 	out, in := w.weight.rows, w.weight.cols
 	weight := p.m.params.matrix(w.weight)
@@ -63,7 +63,7 @@ func (w linear) product(p *pass, kernel string, n, ldy int, x gpu.View, rest ...
 	p.matmul(weight.storage.kernel(kernel), n, out, in, in, in, ldy, bind...)
 }
 
-// addRest records what comes to y behind the product with the weight: the bias, then
+// addRest records what comes to y after the product with the weight: the bias, then
 // scale * (x A^T) B^T of each slice with an adapter, each in one addition.
 func (w linear) addRest(p *pass, n int, x, y gpu.View, ldy int) {
 	if w.bias != nil {

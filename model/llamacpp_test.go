@@ -134,7 +134,7 @@ func sameContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, tok
 // likelyContinuations asks that the tokens of llama.cpp are as likely as the most likely ones
 // up to errors of rounding, of at most u in what goes into each product.
 //
-// A token goes through n products one behind the other, four of each block and the head. Errors
+// A token goes through n products one after the other, four of each block and the head. Errors
 // of independent roundings, evenly spread within u, have the deviation u/√3 and add up as
 // squares, and RMSNorm keeps the relative error of the whole: so the deviation of a logit is
 // √n·u/√3 of that of the logits among each other, d, and the difference of two has √2 of it.

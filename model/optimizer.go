@@ -154,8 +154,8 @@ func (t *Trainer) recordZero(r *recorder) {
 	}
 }
 
-// OptimizerState lists the moments, named after the parameters behind m., v. and x., and the
-// number of updates so far.
+// OptimizerState lists the moments, named as the parameters with the prefixes m., v. and x.,
+// and the number of updates so far.
 func (t *Trainer) OptimizerState() (tensors []hf.NamedTensor, updates int) {
 	for _, s := range t.trained {
 		for i, a := range s.kept {
@@ -178,7 +178,7 @@ func (t *Trainer) SetOptimizerState(ts *hf.TensorSet, updates int) error {
 	return nil
 }
 
-// fill overwrites an arena with tensors that have the names of the pieces behind a prefix.
+// fill overwrites an arena with tensors that have the names of the pieces after a prefix.
 func (l *tensors) fill(to arena, prefix string, ts *hf.TensorSet) error {
 	return l.writePieces(to, func(p piece, from, n int) ([]float32, error) { return ts.Rows(prefix+p.name, p.cols(), from, n) })
 }

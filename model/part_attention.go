@@ -45,7 +45,7 @@ type attentionGradients struct {
 }
 
 // addAttention places the tensors of block i: input_layernorm, q_proj, k_proj and
-// v_proj, q_norm and k_norm, o_proj, and the norm behind it.
+// v_proj, q_norm and k_norm, o_proj, and the norm after it.
 func (l *layout) addAttention(c hf.Config, i int) attention {
 	d, fam := l.dims, l.family
 	s := attention{

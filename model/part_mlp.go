@@ -23,7 +23,7 @@ type mlpGradients struct {
 }
 
 // addMLP places the tensors of block i: the norm before it, gate_proj, up_proj and
-// down_proj, and the norm behind it.
+// down_proj, and the norm after it.
 func (l *layout) addMLP(c hf.Config, i int) mlp {
 	d := l.dims
 	var s mlp

@@ -15,7 +15,7 @@ import (
 //
 // Pages are compared by their tokens, not by a hash of them. The page that was used
 // longest ago goes first. A page is used with all that lead to it, and counts as used
-// after those behind it, so the ends of branches go first.
+// after the pages that follow it, so the ends of branches go first.
 type prefixes struct {
 	most  int // pages kept; 0: none
 	nodes map[prefixKey]*prefix

@@ -20,7 +20,7 @@ func quirks() map[string]hf.Config {
 	gemma, smollm, mistral, qwen := base, base, base, base
 	mistral.Family, mistral.Window, mistral.Sliding = "mistral", 7, []bool{true, true}
 	qwen.Family = "qwen2" // biases of queries, keys and values
-	// Norms of 1+w, in front and behind, gelu, scaled embeddings, a scale of queries, a
+	// Norms of 1+w, before and after, gelu, scaled embeddings, a scale of queries, a
 	// window and a rotation of its own in one layer, biases of attention.
 	gemma.Family, gemma.TieEmbeddings, gemma.QKNorm = "gemma3_text", true, true
 	gemma.AttentionBias, gemma.QueryScalar, gemma.LocalTheta = true, 7, 100

@@ -70,7 +70,7 @@ type Optimizer struct {
 	ClipBy      Norm
 }
 
-// controls are ctl[2] and those behind it, see kernel adamw, of update number n from 1 with a
+// controls are ctl[2] and those after it, see kernel adamw, of update number n from 1 with a
 // learning rate.
 func (o Optimizer) controls(n int, lr float64) []float32 {
 	if o.Rule == SGD {

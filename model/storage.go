@@ -25,7 +25,7 @@ const blockSize = 32
 
 // blockTypes are the storages in blocks: their type in GGUF, and the bits of a number. On the
 // device the numbers of a chunk, signed, follow each other without their scales, which
-// stand behind them as float32: so both can be read in long words.
+// stand after them as float32: so both can be read in long words.
 var blockTypes = map[storage]struct {
 	kind gguf.Type
 	bits int

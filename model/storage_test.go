@@ -155,7 +155,7 @@ func equalFloats(a, b []float32) bool {
 }
 
 // TestRoundedKeys: with keys and values in bf16 statistics and gradient are those
-// of a float32 model whose keys and values are rounded in place behind the
+// of a float32 model whose keys and values are rounded in place after the
 // rotation: what is rounded counts in the forward pass, and the gradient goes
 // through the rounding as it is.
 func TestRoundedKeys(t *testing.T) {

@@ -150,7 +150,7 @@ func (ws *workspace) seen(window bool) gpu.View {
 	return ws.keys
 }
 
-// stream is the residual stream before block i, or behind the last one.
+// stream is the residual stream before block i, or after the last one.
 func (ws *workspace) stream(i int) gpu.View {
 	if i == len(ws.blocks) {
 		return ws.last

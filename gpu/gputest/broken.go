@@ -21,10 +21,10 @@ type Broken struct {
 
 var _ gpu.Device = (*Broken)(nil)
 
-// brokenProgram is a program cut behind every run of the kernel.
+// brokenProgram is a program cut after every run of the kernel.
 type brokenProgram struct {
 	parts []gpu.Program
-	flips []gpu.View // behind part i; no buffer: none
+	flips []gpu.View // after part i; no buffer: none
 }
 
 // Record implements gpu.Device.

@@ -7,7 +7,7 @@ import (
 )
 
 // Losing is a device that is lost: the submission after the first Submissions,
-// and every later one, and the waits behind them, fail with gpu.ErrDeviceLost, as
+// and every later one, and the waits after them, fail with gpu.ErrDeviceLost, as
 // when a driver resets a GPU in the middle of the work.
 type Losing struct {
 	gpu.Device

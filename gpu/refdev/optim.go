@@ -2,7 +2,7 @@ package refdev
 
 import "math"
 
-// segment is the number of gradients behind one partial sum of grad_sumsq.
+// segment is the number of gradients in one partial sum of grad_sumsq.
 const segment = 4096
 
 // adamw is one step of AdamW (Loshchilov and Hutter, arXiv 1711.05101).

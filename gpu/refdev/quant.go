@@ -3,7 +3,7 @@ package refdev
 import "slices"
 
 // inBlocks runs a product whose b has signed numbers of so many bits, several in a word,
-// and behind it their factors, one for 32 numbers.
+// and after it their factors, one for 32 numbers.
 func inBlocks(bits int, product func(*call[float32])) func(*call[float32]) {
 	return func(c *call[float32]) {
 		words, scale := c.u[1], c.f[2]

@@ -87,7 +87,7 @@ func (d *Device) allocate(label string, size, memoryType int, mapped bool) (*buf
 func (b *buffer) Size() int { return b.size }
 
 // Write copies data to the buffer: at once where the host can reach its bytes, else
-// together with other writes, behind what was submitted and before what will be.
+// together with other writes, after what was submitted and before what will be.
 func (b *buffer) Write(offset int, data []byte) error {
 	b.device.mu.Lock()
 	defer b.device.mu.Unlock()

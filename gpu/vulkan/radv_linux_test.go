@@ -147,7 +147,7 @@ func compileRADV(t *testing.T, names []string, child, mark string) (string, comp
 	return "", compiledByRADV{}
 }
 
-// inspectRADV prints what the driver tells, behind the mark.
+// inspectRADV prints what the driver tells, after the mark.
 func inspectRADV(t *testing.T, mark string) {
 	infos, err := List()
 	i := slices.IndexFunc(infos, func(info gpu.Info) bool { return strings.Contains(info.Name, "RADV") })

@@ -95,7 +95,7 @@ func (d *Device) download(b *buffer, offset int, data []byte) error {
 	return nil
 }
 
-// openTransfer begins to record copies behind everything submitted, unless it did already.
+// openTransfer begins to record copies after everything submitted, unless it did already.
 func (d *Device) openTransfer() (*transfer, error) {
 	if d.failed != nil {
 		return nil, d.failed

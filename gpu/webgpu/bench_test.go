@@ -50,7 +50,7 @@ func BenchmarkRecord(b *testing.B) {
 }
 
 // BenchmarkSubmit measures the cost of running tiny ops one after another, and of the
-// wait behind them.
+// wait after them.
 func BenchmarkSubmit(b *testing.B) {
 	benchmark(b, func(b *testing.B, d *Device, ops []gpu.Op) {
 		p, err := d.Record("test", ops)

@@ -40,7 +40,7 @@
 //
 // WebGPU does not tell how much memory an adapter has. On a CPU adapter it is the
 // system's (gpu/internal/host), on a GPU half of that or, if larger, the largest
-// buffer that the adapter allows. Write is ordered behind what was submitted and
+// buffer that the adapter allows. Write is ordered after what was submitted and
 // returns at once; Read goes through a staging buffer of 16 MiB and waits.
 //
 // # Threads

@@ -57,7 +57,7 @@ func (d *Device) newBuffer(label string, size int) (*buffer, error) {
 // Size is the number of bytes, a multiple of 4.
 func (b *buffer) Size() int { return b.size }
 
-// Write copies data to the buffer, ordered behind the work submitted.
+// Write copies data to the buffer, ordered after the work submitted.
 func (b *buffer) Write(offset int, data []byte) error {
 	b.device.mu.Lock()
 	defer b.device.mu.Unlock()

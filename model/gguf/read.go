@@ -140,7 +140,7 @@ func Parse(in io.ReaderAt, size int64) (*File, error) {
 	return f, f.place(r.read, size)
 }
 
-// place checks where tensors lie, behind a header of so many bytes.
+// place checks where tensors lie, after a header of so many bytes.
 func (f *File) place(header, size int64) error {
 	alignment := int64(defaultAlignment)
 	if n, there, err := f.Metadata.Int(alignmentKey); err != nil {

@@ -37,7 +37,7 @@ func (b *builder) chars(from int32, lo, hi rune, to int32) {
 			return
 		}
 	}
-	for bits := 6; bits <= 18 && hi > 0x7F; bits += 6 { // all bytes behind the first that differs have their whole range
+	for bits := 6; bits <= 18 && hi > 0x7F; bits += 6 { // all bytes after the first that differs have their whole range
 		low := rune(1)<<bits - 1
 		if lo&^low == hi&^low {
 			continue

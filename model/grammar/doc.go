@@ -27,7 +27,7 @@
 // exclusive forms with whole numbers. Any other keyword is an error that names it. Properties
 // come in the order of the schema, and those that it does not name are not written. A text
 // that is written is always valid; not every valid text can be written: numbers have at most
-// 18 digits before and behind the point and exponents of two, days of February end at 28,
+// 18 digits before and after the point and exponents of two, days of February end at 28,
 // and white space is one space, or a line break and up to 32 spaces.
 //
 // # Units

@@ -36,7 +36,7 @@ func JSON(schema []byte) Form {
 	}}
 }
 
-// Sequence is one form behind the other.
+// Sequence is one form after the other.
 func Sequence(forms ...Form) Form {
 	return Form{func(b *builder, from, to int32) error {
 		for _, f := range forms {

@@ -10,7 +10,7 @@ import (
 // Grammar is a form over a vocabulary.
 type Grammar struct {
 	vocab *Vocabulary
-	ends  []int // tokens that may come behind the whole text
+	ends  []int // tokens that may come after the whole text
 	nodes []node
 	class [256]uint8 // bytes that no edge tells apart
 	start *config
@@ -72,7 +72,7 @@ var ErrMemory = errors.New("what may come next takes more memory than is spent o
 // ErrReadings says that a text has more readings than are followed.
 var ErrReadings = errors.New("what was written can be read in more ways than are followed: the alternatives of the schema begin alike")
 
-// New makes the grammar of a form. Tokens that end a completion are allowed behind a whole
+// New makes the grammar of a form. Tokens that end a completion are allowed after a whole
 // text alone, and nothing else is.
 func New(v *Vocabulary, ends []int, f Form) (*Grammar, error) {
 	if err := v.check(ends); err != nil {
@@ -207,7 +207,7 @@ func (g *Grammar) config(seeds []*stack) *config {
 	return c
 }
 
-// step is the config behind a byte.
+// step is the config after a byte.
 func (g *Grammar) step(c *config, b byte) *config {
 	if len(c.stacks) == 0 {
 		return dead
@@ -352,7 +352,7 @@ func (s State) Allow(set []uint32) error {
 	return ErrReadings
 }
 
-// Next is the state behind a token. Behind one that is not allowed, and behind the end,
+// Next is the state after a token. After one that is not allowed, and after the end,
 // nothing is allowed.
 func (s State) Next(id int) State {
 	s.g.mu.Lock()

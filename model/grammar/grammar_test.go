@@ -296,7 +296,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestBehindEnd: behind an end, and behind what is not allowed, nothing is, in any grammar.
+// TestBehindEnd: after an end, and after what is not allowed, nothing is, in any grammar.
 func TestBehindEnd(t *testing.T) {
 	for _, f := range []Form{Text("a"), Object(), Text("abc")} {
 		g := made(t, f)

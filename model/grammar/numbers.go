@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// digits is how many digits a number has before and behind the point at most. A model may
+// digits is how many digits a number has before and after the point at most. A model may
 // write them for ever.
 const digits = 18
 
@@ -66,7 +66,7 @@ type bounds struct {
 
 var unbounded = bounds{low: -most, high: most}
 
-// within reads a number of a range; a whole one, or one with digits behind the point.
+// within reads a number of a range; a whole one, or one with digits after the point.
 func (b *builder) within(from int32, r bounds, wholly bool, to int32) {
 	if wholly {
 		if r.aboveLow {

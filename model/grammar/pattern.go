@@ -148,7 +148,7 @@ func (p *pattern) follow(s *place, pc uint32, begin bool) {
 	}
 }
 
-// matchesAtEnd says whether a match ends where the text does. A begin of the text behind its
+// matchesAtEnd says whether a match ends where the text does. A begin of the text after its
 // end, as in $^, is never found.
 func (p *pattern) matchesAtEnd(s place) bool {
 	for _, pc := range s.ends {
@@ -222,7 +222,7 @@ func (p *pattern) read(s place) error {
 		if c > utf8.MaxRune {
 			break
 		}
-		if c == 0xD800 { // no characters; what is before goes on behind them
+		if c == 0xD800 { // no characters; what is before goes on after them
 			continue
 		}
 		next := place{}

@@ -340,7 +340,7 @@ func (c *schemas) properties(list []member, needed map[string]bool, at string, f
 	end := b.node()
 	b.text(end, "}", to)
 	first := b.spaced(b.then(from, "{")) // no property is written yet
-	var later int32 = -1                 // behind a property that is written
+	var later int32 = -1                 // after a property that is written
 	for _, p := range list {
 		key := b.node()
 		b.skip(first, key)

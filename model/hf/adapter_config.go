@@ -16,7 +16,7 @@ import (
 
 // AdapterConfig describes a LoRA adapter (Hu et al., arXiv 2106.09685): to the product of
 // each module that it names, x W^T, it adds Scale * (x A^T) B^T. It is the content of a
-// PEFT adapter_config.json; the name of each field's key stands behind it.
+// PEFT adapter_config.json; the name of each field's key follows it.
 type AdapterConfig struct {
 	Rank   int     // r
 	Alpha  float64 // lora_alpha; the scale is Alpha/Rank

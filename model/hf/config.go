@@ -8,7 +8,7 @@ import (
 )
 
 // Config describes a decoder: the content of a Hugging Face config.json. The
-// name of each field's key stands behind it.
+// name of each field's key follows it.
 type Config struct {
 	Family       string // model_type
 	Vocab        int    // vocab_size

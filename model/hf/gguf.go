@@ -51,7 +51,7 @@ var ggufInside = map[string]string{
 	"mlp.gate_proj":            "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 }
 
-// ggufSandwich are the names that differ in blocks with norms behind their parts too.
+// ggufSandwich are the names that differ in blocks with norms after their parts too.
 var ggufSandwich = map[string]string{
 	"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
 }

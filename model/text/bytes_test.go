@@ -45,7 +45,7 @@ func TestTokenBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := words.TokenBytes(); got[2] != nil { // no character to stand behind
+	if got := words.TokenBytes(); got[2] != nil { // no character to stand after
 		t.Errorf("a word: %q", got[2])
 	}
 }

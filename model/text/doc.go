@@ -15,7 +15,7 @@
 // Ids and text are those of the Rust library tokenizers for the same
 // tokenizer.json (https://github.com/huggingface/tokenizers), held by test against
 // its output. Unigram models, Metaspace and post-processors are not supported:
-// the first two are refused by name, and no token is added in front or behind.
+// the first two are refused by name, and no token is added before or after.
 //
 // # GGUF
 //

@@ -227,7 +227,7 @@ func digits(individual bool) splitter {
 	}
 }
 
-// decodesApart says whether a decoder has the text of ids behind a whole character not
+// decodesApart says whether a decoder has the text of ids after a whole character not
 // depend on the ids before it: one that turns tokens into bytes and does nothing else.
 func decodesApart(raw json.RawMessage) bool {
 	p, err := parsePart(raw)
@@ -280,7 +280,8 @@ func each(f func(string) string) func([]string) []string {
 	}
 }
 
-// strip removes up to start copies of a string in front, and up to stop behind.
+// strip removes up to start copies of a string from the front of a text, and up to stop from
+// its end.
 func strip(s, cut string, start, stop int) string {
 	for ; start > 0 && cut != "" && strings.HasPrefix(s, cut); start-- {
 		s = s[len(cut):]

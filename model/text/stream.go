@@ -12,7 +12,7 @@ type Stream struct {
 	t     *Tokenizer
 	ids   []int // the last ones: some whose text was given, and those held back
 	given int   // bytes of their text that were given
-	late  int   // ids in a row behind which the text ended inside a character
+	late  int   // ids in a row after which the text ended inside a character
 }
 
 const (

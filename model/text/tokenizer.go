@@ -16,7 +16,7 @@ import (
 //
 //	text ─ added tokens cut out ─ normalise ─ split into words ─ model: BPE or whole words ─ ids
 //
-// No token is added in front or behind (add_special_tokens false). Safe for use
+// No token is added before or after (add_special_tokens false). Safe for use
 // by several goroutines.
 type Tokenizer struct {
 	added     []addedToken

@@ -192,7 +192,7 @@ func (b *packedBatch) run(n, parent int) {
 	}
 }
 
-// lists fills kvidx with the path to each row behind which the next one does not
+// lists fills kvidx with the path to each row after which the next one does not
 // follow, and points the rows to theirs.
 func (b *packedBatch) lists() {
 	listed := 0

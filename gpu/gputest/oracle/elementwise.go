@@ -186,7 +186,7 @@ func biasBackwardCases(d *data) []Case {
 	return cases
 }
 
-// wideRows are rows of a grid, wider by what stands before and behind its columns.
+// wideRows are rows of a grid, wider by what stands before and after its columns.
 func (g grid) wideRows() (ld, off int) { return g.d + 24, 16 }
 
 func addColumnsCases(d *data) []Case {

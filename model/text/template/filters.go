@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// filter is what stands behind a bar: a function of a value and arguments.
+// filter is what stands after a bar: a function of a value and arguments.
 type filter func(r *run, v any, c call) (any, error)
 
 // filters are Jinja's: https://jinja.palletsprojects.com/en/stable/templates/#builtin-filters

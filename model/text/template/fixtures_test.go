@@ -76,7 +76,7 @@ func sameAsExpected(t *testing.T, name, source string, conversation, want *Dict)
 	return false
 }
 
-// sayings is what an expected error says behind the name of its Python type.
+// sayings is what an expected error says after the name of its Python type.
 func sayings(message string) string {
 	_, text, _ := strings.Cut(message, ": ")
 	return text

@@ -152,7 +152,7 @@ var layouts = map[byte]string{
 	'z': "-0700", 'Z': "MST",
 }
 
-// strftime writes a time as C's strftime does in the C locale. "-" behind the
+// strftime writes a time as C's strftime does in the C locale. "-" after the
 // percent sign drops a zero or blank in front.
 func strftime(t time.Time, format string) (string, error) {
 	var b strings.Builder

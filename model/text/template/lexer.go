@@ -122,7 +122,7 @@ func (l *lexer) root() error {
 	return l.tag(open, tokBlockEnd)
 }
 
-// nextTag finds the next "{{", "{%" or "{#" at or behind a position, or -1.
+// nextTag finds the next "{{", "{%" or "{#" at or after a position, or -1.
 func nextTag(src string, from int) int {
 	for i := from; ; i++ {
 		k := strings.IndexByte(src[i:], '{')
@@ -163,7 +163,7 @@ func (l *lexer) comment(open int) error {
 	return nil
 }
 
-// closeTag goes on behind a tag that ends at end: "-" eats white space, "+" nothing,
+// closeTag goes on after a tag that ends at end: "-" eats white space, "+" nothing,
 // and otherwise trim_blocks eats one line end.
 func (l *lexer) closeTag(end int, minus, plus bool) {
 	switch {
@@ -224,7 +224,7 @@ func (l *lexer) raw(open int) error {
 	}
 }
 
-// tag reads the tokens of a tag up to its end, which is behind its last bracket.
+// tag reads the tokens of a tag up to its end, which is after its last bracket.
 func (l *lexer) tag(open int, end kind) error {
 	l.open = l.open[:0]
 	for l.pos < len(l.src) {

@@ -153,7 +153,7 @@ func (p *parser) statement(tag token, ends []string) (stmt, error) {
 	return nil, failAt(tag.pos, "there is no tag '%s'", tag.text)
 }
 
-// block reads the end of a tag and the statements behind it, up to the end tag.
+// block reads the end of a tag and the statements after it, up to the end tag.
 func (p *parser) block(ends ...string) ([]stmt, string, error) {
 	p.skip(":")
 	if err := p.expectKind(tokBlockEnd); err != nil {

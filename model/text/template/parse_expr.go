@@ -30,7 +30,7 @@ func (p *parser) expression() (expr, error) {
 }
 
 // tuple reads expressions between commas: a tuple if there is a comma. Bare ones
-// are without if else, which means something else behind them.
+// are without if else, which means something else after them.
 func (p *parser) tuple(bare bool) (expr, error) {
 	read := p.expression
 	if bare {
@@ -288,7 +288,7 @@ func (p *parser) dict(pos int) (expr, error) {
 	return d, nil
 }
 
-// postfix reads attributes, items and calls behind an expression.
+// postfix reads attributes, items and calls after an expression.
 func (p *parser) postfix(e expr) (expr, error) {
 	for {
 		t := p.peek()
@@ -415,7 +415,7 @@ func (p *parser) arguments() (arguments, error) {
 	return a, nil
 }
 
-// filters reads |filter and is test behind an expression.
+// filters reads |filter and is test after an expression.
 func (p *parser) filters(e expr) (expr, error) {
 	for {
 		var err error

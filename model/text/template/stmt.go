@@ -173,7 +173,7 @@ func (st *setBlock) exec(r *run, s *scope) error {
 	return st.target.assign(r, s, v)
 }
 
-// filtered is the text of a body behind filters.
+// filtered is the text of a body after filters.
 func (r *run) filtered(body []stmt, filters []*filterExpr, s *scope) (any, error) {
 	text, err := r.capture(func() error { return r.exec(body, s) })
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// test is what stands behind "is".
+// test is what stands after "is".
 type test func(r *run, v any, c call) (bool, error)
 
 // tests are Jinja's: https://jinja.palletsprojects.com/en/stable/templates/#builtin-tests

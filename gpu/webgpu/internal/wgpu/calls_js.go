@@ -34,7 +34,7 @@ func (d Device) NewBuffer(label string, size int, usage Usage) (Buffer, error) {
 // Release frees the buffer's memory as soon as submitted work no longer uses it.
 func (b Buffer) Release() { b.value.Call("destroy") }
 
-// Write copies data to a buffer, behind all work submitted. Offset and length
+// Write copies data to a buffer, after all work submitted. Offset and length
 // are multiples of 4. The browser keeps what is written until the device has it, so
 // what is longer than a chunk is waited for.
 func (d Device) Write(b Buffer, offset int, data []byte) error {
@@ -58,7 +58,7 @@ func bytesOf(data []byte) js.Value {
 	return copied
 }
 
-// Read copies from a buffer, behind all work submitted, and waits. Offset and
+// Read copies from a buffer, after all work submitted, and waits. Offset and
 // length are multiples of 4.
 func (d Device) Read(b Buffer, offset int, data []byte) error {
 	if err := d.d.needStaging(); err != nil {
@@ -82,7 +82,7 @@ func (d Device) Read(b Buffer, offset int, data []byte) error {
 	return nil
 }
 
-// take copies what lies at the start of the staging buffer, behind all work submitted.
+// take copies what lies at the start of the staging buffer, after all work submitted.
 func (d *device) take(data []byte) error {
 	const read = 1 // GPUMapMode.READ
 	err := d.after(d.staging.Call("mapAsync", read, 0, len(data)))

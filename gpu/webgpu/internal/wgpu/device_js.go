@@ -103,7 +103,7 @@ func (d *device) queued(f func()) error {
 	return err
 }
 
-// after waits for a promise that is kept behind all that was queued, and for the reports
+// after waits for a promise that is kept after all that was queued, and for the reports
 // on that.
 func (d *device) after(promise js.Value) error {
 	all := append(d.unsettled, promise)

@@ -179,7 +179,7 @@ func (b Buffer) Release() {
 	C.wgpuBufferRelease(b.handle)
 }
 
-// Write copies data to a buffer, behind all work submitted. Offset and length
+// Write copies data to a buffer, after all work submitted. Offset and length
 // are multiples of 4.
 func (d Device) Write(b Buffer, offset int, data []byte) error {
 	if len(data) == 0 {
@@ -190,7 +190,7 @@ func (d Device) Write(b Buffer, offset int, data []byte) error {
 	return check(&r)
 }
 
-// Read copies from a buffer, behind all work submitted, and waits. Offset and
+// Read copies from a buffer, after all work submitted, and waits. Offset and
 // length are multiples of 4.
 func (d Device) Read(b Buffer, offset int, data []byte) error {
 	if len(data) == 0 {
