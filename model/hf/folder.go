@@ -73,7 +73,7 @@ func ReadFolder(dir string) (*Folder, error) {
 		return nil, err
 	}
 	var err error
-	f.Tensors, err = OpenTensors(f.Dir)
+	f.Tensors, err = openTensors(f.Dir)
 	if err != nil {
 		return nil, err
 	}

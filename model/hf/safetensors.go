@@ -69,9 +69,9 @@ func (t storedTensor) rows() (rows, cols int) {
 // dtypeSizes are the element types that convert to float32 exactly, in bytes.
 var dtypeSizes = map[string]int{"F32": 4, "BF16": 2, "F16": 2}
 
-// OpenTensors opens the weights of a Hugging Face folder: model.safetensors, or
+// openTensors opens the weights of a Hugging Face folder: model.safetensors, or
 // without it the shards that model.safetensors.index.json names.
-func OpenTensors(dir string) (*TensorSet, error) {
+func openTensors(dir string) (*TensorSet, error) {
 	single := filepath.Join(dir, weightsFile)
 	if exists(single) {
 		return OpenTensorFile(single)

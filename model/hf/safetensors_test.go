@@ -230,7 +230,7 @@ func TestShards(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, indexFile), []byte(index), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		set, err := OpenTensors(dir)
+		set, err := openTensors(dir)
 		if err == nil {
 			_, err = set.Read("b")
 			set.Close()
