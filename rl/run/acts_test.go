@@ -298,7 +298,7 @@ func (a *acting) course(other []string, sets ...string) []string {
 	must(a.t, err)
 	r := &run{}
 	defer r.close()
-	must(a.t, r.prepare(Options{Opened: opened(a.t, full), Device: a.dev}))
+	must(a.t, r.open(Options{Opened: opened(a.t, full), Device: a.dev}, stageParts...))
 	collector := r.parts.Collector
 	own := collector.Sampler
 	collector.Sampler = &remembered{own, a.first}

@@ -34,14 +34,14 @@ func repeats(r *recipe.Recipe, dir string) error {
 		"its recipe alone repeats it: rlzero train %s", terminal.ShellWord(filepath.Join(dir, recipe.File)))
 }
 
-// schedule reads which groups the steps take: of the run that is repeated, or of this one as far
+// readSchedule reads which groups the steps take: of the run that is repeated, or of this one as far
 // as it got, so that steps that are done again take the same. text is that of the former.
-func (r *run) schedule(o Options) (text []byte, err error) {
+func (r *run) readSchedule(o Options) (text []byte, err error) {
 	switch {
 	case !r.parts.Recipe.Arrives():
 		return nil, nil
 	case o.Replay != "":
-		if r.parts.Schedule, text, err = readSchedule(filepath.Join(o.Replay, record.ScheduleFile)); err != nil {
+		if r.parts.Schedule, text, err = scheduleIn(filepath.Join(o.Replay, record.ScheduleFile)); err != nil {
 			return nil, err
 		}
 		r.parts.Notes = append(r.parts.Notes, fmt.Sprintf("repeating run %s by its schedule, to step %d", o.Replay, r.parts.Schedule.Last()))
@@ -50,10 +50,10 @@ func (r *run) schedule(o Options) (text []byte, err error) {
 	case !o.Resume:
 		return nil, nil
 	}
-	// The longer one begins as the other does: behind the end of what it repeats a run goes on by
+	// The longer one begins as the other does: after the end of what it repeats a run goes on by
 	// what comes first, and has written that.
 	for _, name := range []string{replayFile, record.ScheduleFile} {
-		s, _, err := readSchedule(filepath.Join(o.Dir, name))
+		s, _, err := scheduleIn(filepath.Join(o.Dir, name))
 		if errors.Is(err, os.ErrNotExist) { // it repeats none, or was killed before its first step
 			continue
 		}
@@ -67,8 +67,8 @@ func (r *run) schedule(o Options) (text []byte, err error) {
 	return nil, nil
 }
 
-// readSchedule reads a schedule, and its text.
-func readSchedule(name string) (*train.Schedule, []byte, error) {
+// scheduleIn reads a schedule, and its text.
+func scheduleIn(name string) (*train.Schedule, []byte, error) {
 	f, err := files.Open(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", lines.ErrInput, err)

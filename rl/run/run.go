@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -50,9 +51,10 @@ type run struct {
 	display   *display
 	observers []observer // of all events, in this order
 	state     State
-	want      State       // what a checkpoint has to agree with
-	stage     train.Stage // in progress
-	saved     int         // steps of the newest checkpoint
+	want      State        // what a checkpoint has to agree with
+	stage     train.Stage  // in progress
+	saved     int          // steps of the newest checkpoint
+	closers   []func(*run) // of the parts that were opened, in that order
 }
 
 // Train runs a recipe from its first stage to its last, or on from its newest
@@ -71,7 +73,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	}
 	r := &run{}
 	defer r.close()
-	if err := r.open(o); err != nil {
+	if err := r.open(o, slices.Concat(stageParts, folderParts)...); err != nil {
 		return nil, err
 	}
 	stages := o.Opened.Recipe.Stages
@@ -220,22 +222,6 @@ func (r *run) interrupt() error {
 		return err
 	}
 	return fmt.Errorf("%w after step %d", ErrInterrupted, r.state.At.Total)
-}
-
-// close frees the device memory and the run folder's lock.
-func (r *run) close() {
-	if r.display != nil {
-		r.display.show.End()
-	}
-	if r.logs != nil {
-		r.logs.close()
-	}
-	if r.folder != nil {
-		r.folder.Close()
-	}
-	if r.parts.Cast != nil {
-		r.parts.Cast.Close()
-	}
 }
 
 // closingMetrics are those of an evaluation of all held-out problems.

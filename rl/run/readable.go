@@ -1,0 +1,108 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/resolve"
+	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/train"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// folderOf is the Hugging Face folder behind a recipe's model.path; "": random weights.
+func folderOf(r *recipe.Recipe) (string, error) {
+	if r.Model.Path == "" {
+		return "", nil
+	}
+	folder, _, err := store.FindModel(r.Model.Path)
+	return folder, hint.With(err, "name another model with --set model.path=FOLDER")
+}
+
+// Plan is the device memory that a run needs. It refuses what Train would refuse before
+// it uses the device: a model without a tokenizer, prompts that are too long, problems
+// that cannot be judged. A plan that does not fit comes with gpu.ErrOutOfMemory. notes are
+// what a run says before its first step, and a line for each stage where
+// micro_batch_tokens changes the results.
+func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err error) {
+	folder, err := folderOf(o.Recipe)
+	if err != nil {
+		return plan, nil, err
+	}
+	tokenizer, eos, err := cast.Tokenizer(o.Recipe, folder)
+	if err != nil {
+		return plan, nil, err
+	}
+	renderer, err := prompts.NewRenderer(tokenizer, eos, resolve.Style(o.Recipe))
+	if err != nil {
+		return plan, nil, err
+	}
+	if notes, err = readable(o, renderer); err != nil {
+		return plan, nil, err
+	}
+	plan, err = cast.Plan(o.Recipe, folder, caps)
+	return plan, slices.Concat(notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
+}
+
+// readable says whether a model can read the task: its held-out problems, or all of a
+// file's; and whether those of a file can be judged. notes are for people: what the chat
+// template was found to do, and what is read and not learned.
+func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, err error) {
+	training, heldOut := o.Source.Rows()
+	rows := slices.Concat(training, heldOut)
+	if rows == nil {
+		if rows, err = o.Source.HeldOut(o.Recipe.Task.EvalProblems); err != nil {
+			return nil, fmt.Errorf("%w: [task] %w", lines.ErrInput, err)
+		}
+	} else if err := judgeable(o); o.Recipe.Samples() && err != nil {
+		return nil, err
+	}
+	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
+		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
+	}
+	notes, err = renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))
+	if summary := renderer.Summary(); summary != "" {
+		notes = slices.Insert(notes, 0, summary)
+	}
+	return notes, err
+}
+
+// limitsOf is what the stages of a recipe have room for.
+func limitsOf(r *recipe.Recipe) (l prompts.Limits) {
+	if r.Samples() {
+		l.Prompt = r.Task.MaxPromptTokens
+	}
+	for i := range r.Stages {
+		room := map[string]*int{recipe.KindSFT: &l.Lesson, recipe.KindPreference: &l.Choice}
+		if st := &r.Stages[i]; room[st.Kind] != nil && !st.Skip && r.Task.Demonstrator() == nil && (*room[st.Kind] == 0 || st.SFT.MaxTokens < *room[st.Kind]) {
+			*room[st.Kind] = st.SFT.MaxTokens
+		}
+	}
+	return l
+}
+
+// judgeable refuses a file of which most of the first rows lack what the verifier
+// needs: any verifier judges an empty completion where it can judge at all.
+func judgeable(o *resolve.Opened) error {
+	const most = 100
+	lacking, why := 0, ""
+	training, heldOut := o.Source.Rows()
+	rows := slices.Concat(training, heldOut)
+	rows = rows[:min(len(rows), most)]
+	for _, row := range rows {
+		if v := o.Source.Verify(row, "", true); v.Verdict == verify.NotScored {
+			lacking, why = lacking+1, v.Reason
+		}
+	}
+	if 2*lacking <= len(rows) {
+		return nil
+	}
+	name, _ := o.Source.Grader()
+	return fmt.Errorf("%w: %d of the first %d rows of %s cannot be judged by %s: %s", lines.ErrInput, lacking, len(rows), o.Source.Name(), name, why)
+}
