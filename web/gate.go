@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/rl/record"
 )
 
 // pace is what a run may do.
@@ -36,7 +37,7 @@ type gate struct {
 
 // newGate is the gate of a run in a folder, or of other work: "".
 func newGate(dir string) *gate {
-	return &gate{metrics: filepath.Join(dir, "metrics.jsonl"), stepped: func() {}, pace: running, changed: make(chan struct{})}
+	return &gate{metrics: filepath.Join(dir, record.MetricsFile), stepped: func() {}, pace: running, changed: make(chan struct{})}
 }
 
 // set changes the pace.

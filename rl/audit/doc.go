@@ -27,7 +27,7 @@
 // completion where nothing is the answer, or 9^9 where a grader that reads the
 // last number finds the 9 that is right, is counted as right by chance. The wrong answers that hedging attacks put beside the reference are
 // answers of other rows that the grader itself calls wrong when they stand alone.
-// The form of an answer (bare, between tags, in a box, behind ####, behind =) is
+// The form of an answer (bare, between tags, in a box, after ####, after =) is
 // the first in which the grader takes the row's own reference.
 //
 // Graded verdicts, such as an overlap of words, are shown with their mean score;

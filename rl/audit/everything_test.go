@@ -83,7 +83,7 @@ var codeRows = []string{
 }
 
 // sampleRows are rows of the verifiers with references, by name; options stand
-// behind it as ParseGrader reads them.
+// after it as ParseGrader reads them.
 var sampleRows = map[string][]string{
 	"bleu":                     {`{"question":"Translate: le chat","answer":"the cat sat on the mat today"}`, `{"question":"Translate: le chien","answer":"a dog runs through the garden"}`},
 	"chrf":                     {`{"question":"Translate: le chat","answer":"the cat sat"}`, `{"question":"Translate: le chien","answer":"a dog runs"}`},

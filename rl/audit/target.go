@@ -69,7 +69,7 @@ func (t *target) findForm(first Grader) {
 	}
 }
 
-// findOthers looks in the rows behind row i for wrong answers. One that stands
+// findOthers looks in the rows after row i for wrong answers. One that stands
 // within the reference, or has it within, might make a list that is right.
 func (t *target) findOthers(first Grader, rows []verify.Problem, i int) {
 	seen := map[string]bool{"": true}
@@ -100,7 +100,7 @@ func commonest(rows []verify.Problem) string {
 }
 
 // stated is what a reference states: of a solution in the manner of GSM8K what
-// stands behind its last ####.
+// stands after its last ####.
 func stated(reference string) string {
 	if i := strings.LastIndex(reference, "####"); i >= 0 {
 		return strings.TrimSpace(reference[i+len("####"):])

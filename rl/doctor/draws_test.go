@@ -106,7 +106,7 @@ func TestDrawsArrived(t *testing.T) {
 	if want := []string{"this device", "prompts of step 9", "prompts of step 10", "evaluation after warm-up", "prompts of step 11", "evaluation after rl"}; !r.OK || !slices.Equal(names, want) {
 		t.Errorf("checks %q, want %q", names, want)
 	}
-	// A run that stops because too little was scored has that behind its last step.
+	// A run that stops because too little was scored has that after its last step.
 	log := filepath.Join(dir, "completions.jsonl")
 	text, err := os.ReadFile(log)
 	if err != nil {

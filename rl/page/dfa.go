@@ -111,7 +111,7 @@ func (d *dfa) match(text []byte) (holds, gaveUp bool) {
 	return s == found || d.ends[s-firstState], false
 }
 
-// step makes the state behind a character at a place of the text; unknown: it gives up. A
+// step makes the state after a character at a place of the text; unknown: it gives up. A
 // match may begin anywhere.
 func (d *dfa) step(s int32, r rune, at int) int32 {
 	d.made++

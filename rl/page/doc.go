@@ -13,9 +13,11 @@
 // shorter, as after a resume, is read anew. A run in progress does nothing for it, and
 // nothing is ever written into a run's folder. Only whole lines count.
 //
-// Four things are the server's: an index of completions.jsonl, the bytes and verdicts of
-// each step, the search in it, comparisons of recipes, whose intervals are those of package
-// compare, and the formulas of a recipe. All read the files as they are on the disk.
+// Four things are the server's: the index of completions and tokens, which has the bytes and
+// verdicts of each step (package record), the search in it, comparisons of recipes, whose
+// intervals are those of package compare, and the formulas of a recipe. All read the files as
+// they are on the disk, in pieces. A line that is longer than record.MaxBytes is left out, and
+// the screen Machine says so.
 //
 //	GET /runs.json                    runs, with the sizes of their files
 //	GET /metrics.json                 the table of package metrics

@@ -105,7 +105,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("range: status %d", r.StatusCode)
 	}
 	if r := get(t, h, "/run/run/metrics.jsonl", "Range", "bytes=22-"); r.StatusCode != 204 || body(t, r) != "" {
-		t.Errorf("behind the end: status %d", r.StatusCode)
+		t.Errorf("after the end: status %d", r.StatusCode)
 	}
 	for path, want := range map[string]int{
 		"/": 200, "/assets/base.js": 200, "/assets/page.css": 200, "/runs.json": 200, "/metrics.json": 200,

@@ -16,7 +16,7 @@ import (
 )
 
 // Try serves the folder of such a site, with the policy as a header too: a worker takes its
-// own from there. A file that is there with .gz behind its name is sent compressed.
+// own from there. A file that is there with .gz after its name is sent compressed.
 func Try(dir string) (http.Handler, error) {
 	if _, err := os.Stat(path.Join(dir, entry)); err != nil {
 		return nil, hint.With(fmt.Errorf("%w: %s holds no %s", lines.ErrInput, dir, entry), "make web builds the page into dist/web")

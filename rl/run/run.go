@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
@@ -207,7 +208,7 @@ func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	if r.state.At.Total > 0 {
 		again += " with --set model.path=" + terminal.ShellWord(r.folder.Dir())
 	}
-	err := fmt.Errorf("%w; they are the last lines of completions.jsonl", cause)
+	err := fmt.Errorf("%w; they are the last lines of %s", cause, record.CompletionsFile)
 	err = hint.With(err, "if this machine is the cause (no Python, an unreadable database), fix it and continue with --resume")
 	return hint.With(err, "%s", again)
 }

@@ -173,7 +173,7 @@ func (n names) textLogprobs(tokens []model.Token, offset []int, most int, fromPr
 }
 
 // topOf are the most likely tokens of a place by their text, and the token itself. Of
-// several with one text, those behind the first stand under their ids.
+// several with one text, those after the first stand under their ids.
 func (n names) topOf(t model.Token, most int) map[string]float32 {
 	out := map[string]float32{}
 	for _, a := range withItself(t, most) {

@@ -112,7 +112,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 	if f := s.checkedForm(c); f != nil {
 		return f
 	}
-	if req.Guide = c.guide; c.guide != nil { // nothing comes behind the end of a form
+	if req.Guide = c.guide; c.guide != nil { // nothing comes after the end of a form
 		req.Ends = c.ends
 	}
 	if err := c.on.engine.Admits(req); err != nil {

@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 }
 
 // TestCheckForm: what was drawn under a grammar is proved with it, and is another completion
-// without it; what comes behind its end is a difference.
+// without it; what comes after its end is a difference.
 func TestCheckForm(t *testing.T) {
 	s := plain(t, nil)
 	how := `"seed":11,` + cityFormat
@@ -69,7 +69,7 @@ func TestCheckForm(t *testing.T) {
 		t.Error("without the grammar the same is drawn")
 	}
 	if v := claim(append(slices.Clone(a.IDs), 7), how); v.Equal || v.Difference.Token != len(a.IDs) || v.Difference.Right != nil {
-		t.Errorf("behind the end: %+v", v.Difference)
+		t.Errorf("after the end: %+v", v.Difference)
 	}
 }
 

@@ -241,7 +241,7 @@ func joinedEvents(t *testing.T, events []string, choices int) (all spoken) {
 		p := a.Choices[0]
 		c := &all.Choices[p.Index]
 		if c.Finish != "" {
-			t.Fatalf("choice %d goes on behind its end: %s", p.Index, e)
+			t.Fatalf("choice %d goes on after its end: %s", p.Index, e)
 		}
 		c.Index, c.Finish = p.Index, p.Finish
 		c.Text += p.Text

@@ -20,7 +20,7 @@ type event struct {
 // blocks the loop: what a slow reader has not taken waits here, and is bounded by what the
 // query asked for. The reader is woken no more often than every pace: each time costs
 // processor time, which the engine of a small model on a small machine needs itself. All
-// readers that are due are woken in one go, behind a step of the engine.
+// readers that are due are woken in one go, after a step of the engine.
 type feed struct {
 	pace  func() time.Duration
 	mu    sync.Mutex

@@ -109,7 +109,7 @@ func (s *Server) streamed(ctx context.Context, w http.ResponseWriter, t *telling
 		select {
 		case <-beat.C:
 			out.added.WriteString(": awake\n\n")
-		case <-late.C: // what the engine told behind the last waking, of the same step too
+		case <-late.C: // what the engine told after the last waking, of the same step too
 		case <-drawn.news:
 		}
 		var ended bool

@@ -66,7 +66,7 @@ func streaming(t *testing.T, s *Server, n int) (f *feed, w *counted, end func())
 }
 
 // pulses has tokens of a stream come every 3 ms while others are streamed, and returns how
-// many of them each writing had. The engine says nothing more behind the last one.
+// many of them each writing had. The engine says nothing more after the last one.
 func pulses(t *testing.T, s *Server, others int64, tokens int) (written []int) {
 	synctest.Test(t, func(t *testing.T) {
 		s.streams.Store(others)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -32,8 +33,8 @@ type waiting struct {
 }
 
 // arrived is the group as the schedule names it.
-func (w *waiting) arrived() Arrived {
-	return Arrived{Step: w.At.Total + 1, Prompt: w.Place, Version: w.Drawn[0].Drawn.Version}
+func (w *waiting) arrived() record.Arrived {
+	return record.Arrived{Step: w.At.Total + 1, Prompt: w.Place, Version: w.Drawn[0].Drawn.Version}
 }
 
 // Next asks for what the policy of now has to draw, as inTurn does, and makes the step at a
@@ -58,7 +59,7 @@ func (q *byArrival) Next(ctx context.Context, at Position, t *waits) (Drawn, err
 	}
 	var starts []rollout.Start
 	var segments [][]rollout.Segment
-	var arrived []Arrived
+	var arrived []record.Arrived
 	for _, w := range chosen {
 		starts, segments = append(starts, w.Start), append(segments, w.Drawn)
 		arrived = append(arrived, w.arrived())
@@ -149,7 +150,7 @@ func draw(groups []*waiting, by func([]rollout.Request) ([][]rollout.Segment, er
 
 // follow gives the groups of a step by the schedule. All groups that it has by the weights
 // of now are drawn now, whenever they are learned from.
-func (q *byArrival) follow(ctx context.Context, at Position, line []Arrived) ([]*waiting, error) {
+func (q *byArrival) follow(ctx context.Context, at Position, line []record.Arrived) ([]*waiting, error) {
 	version := q.drawer.models.Version()
 	open := map[[2]int]*waiting{}
 	var due []*waiting

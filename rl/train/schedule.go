@@ -9,14 +9,11 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Arrived is a group that a step learned from.
-type Arrived = record.Arrived
-
 // Schedule says which groups each step learned from, of stages with order = "arrival": what
 // the file record.ScheduleFile says.
 type Schedule struct {
 	name  string
-	steps map[int][]Arrived
+	steps map[int][]record.Arrived
 	by    map[[2]int]int // version of the weights, by step and prompt
 	last  int            // step
 }
@@ -24,7 +21,7 @@ type Schedule struct {
 // ReadSchedule reads a schedule; name is for errors. A last line that was cut short, as by a kill,
 // is passed over.
 func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
-	s := &Schedule{name: name, steps: map[int][]Arrived{}, by: map[[2]int]int{}}
+	s := &Schedule{name: name, steps: map[int][]record.Arrived{}, by: map[[2]int]int{}}
 	var cut error
 	err := lines.Input(name, in, func(_ int, raw []byte) error {
 		if cut != nil {
@@ -62,7 +59,7 @@ func (s *Schedule) add(l record.Schedule) error {
 func (s *Schedule) Last() int { return s.last }
 
 // Groups are those of a step of the run; nil: the schedule ends before.
-func (s *Schedule) Groups(step int) []Arrived {
+func (s *Schedule) Groups(step int) []record.Arrived {
 	if s == nil {
 		return nil
 	}

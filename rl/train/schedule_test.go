@@ -16,11 +16,11 @@ import (
 func TestSchedule(t *testing.T) {
 	var text strings.Builder
 	for step := range 4 {
-		line, _ := json.Marshal(record.Schedule{Step: step + 9, Stage: "rl", Groups: []Arrived{{Step: step + 9, Version: step}, {Step: step + 10, Prompt: 1}}})
+		line, _ := json.Marshal(record.Schedule{Step: step + 9, Stage: "rl", Groups: []record.Arrived{{Step: step + 9, Version: step}, {Step: step + 10, Prompt: 1}}})
 		fmt.Fprintf(&text, "%s\n", line)
 	}
 	s, err := ReadSchedule("s.jsonl", strings.NewReader(text.String()))
-	if err != nil || s.Last() != 12 || s.Groups(11)[1] != (Arrived{Step: 12, Prompt: 1}) || s.Groups(13) != nil || s.by[[2]int{12, 0}] != 3 {
+	if err != nil || s.Last() != 12 || s.Groups(11)[1] != (record.Arrived{Step: 12, Prompt: 1}) || s.Groups(13) != nil || s.by[[2]int{12, 0}] != 3 {
 		t.Fatal(s, err)
 	}
 	for n := range len(text.String()) {

@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -36,13 +37,13 @@ type Stage interface {
 // Event is what there is to tell about a step that is done.
 type Event struct {
 	Metrics     metrics.Row
-	Timing      metrics.Row  // wall-clock times, seconds
-	Completions []Completion // of the policy, in the order of groups and samples
-	Lessons     []Lesson     // [completion] what was learned from it; nil: nothing was
-	Ahead       int          // steps from this one to theirs, where nothing can be learnt from them: with lag they are drawn before
-	Tokens      int          // trained
-	Notes       []string     // lines for people
-	Arrived     []Arrived    // groups of the step, where the order is that of their arrival
+	Timing      metrics.Row      // wall-clock times, seconds
+	Completions []Completion     // of the policy, in the order of groups and samples
+	Lessons     []Lesson         // [completion] what was learned from it; nil: nothing was
+	Ahead       int              // steps from this one to theirs, where nothing can be learnt from them: with lag they are drawn before
+	Tokens      int              // trained
+	Notes       []string         // lines for people
+	Arrived     []record.Arrived // groups of the step, where the order is that of their arrival
 }
 
 // Lesson is what the step learned from a completion.

@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -41,7 +42,7 @@ type Drawn struct {
 	Replaced    []Completion     // by second chances
 	Chances     int              // groups that got a second chance
 	Extra       int              // tokens sampled for what is no completion of the step
-	Arrived     []Arrived        `json:",omitempty"` // groups of the step, where the order is that of their arrival
+	Arrived     []record.Arrived `json:",omitempty"` // groups of the step, where the order is that of their arrival
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
