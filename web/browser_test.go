@@ -157,10 +157,38 @@ func write(b *browser.Browser, text string) {
 	b.Eval(fmt.Sprintf(`(() => { const e = document.getElementById("recipe"); e.value = %s; e.dispatchEvent(new Event("input")); })()`, quoted), nil)
 }
 
-// train presses Train and waits for the screen of the run.
-func train(b *browser.Browser) {
+// train presses Train, waits for the screen of the run, and tells its name.
+func train(b *browser.Browser) (run string) {
 	b.Click("form .primary")
 	b.Wait("location.hash.endsWith('/now') && window.shownHash === location.hash")
+	b.Eval("R.parse().id", &run)
+	return run
+}
+
+// unless waits until a script is true, and tells whether it is: the run may end before.
+func unless(b *browser.Browser, run, until string) (is bool) {
+	b.Wait(fmt.Sprintf("(%s) || R.runs.get(%q)?.state === 'finished'", until, run))
+	b.Eval("!!("+until+")", &is)
+	return is
+}
+
+// stopped trains until a run has been stopped before its end, and tells its name and its
+// recipe. A machine may be through with a short run before it is asked to stop: then a longer
+// one follows, until the machine is not quick enough.
+func stopped(t *testing.T, b *browser.Browser, stop func(run string) bool) (run, text string) {
+	t.Helper()
+	for steps := 6; steps < 10_000; steps *= 4 {
+		b.Eval("location.hash = '#/'", nil)
+		b.Wait("window.shownHash === '#/'")
+		text = strings.Replace(small, "\nsteps = 6\n", fmt.Sprintf("\nsteps = %d\n", steps), 1)
+		write(b, text)
+		b.Wait("document.querySelector('#faults').textContent.includes('memory')")
+		if run = train(b); stop(run) {
+			return run, text
+		}
+	}
+	t.Fatal("every run ends before it is stopped")
+	return "", ""
 }
 
 // bytesOf is a digest of what a run wrote that times are no part of: its logs, and its
@@ -180,10 +208,15 @@ func bytesOf(b *browser.Browser, run string) (digest string) {
 	return digest
 }
 
+// button is the button that says something, in a script.
+func button(says string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("button")].find((e) => !e.hidden && e.textContent === %q)`, says)
+}
+
 // click presses a button by what it says.
 func click(b *browser.Browser, says string) {
-	b.Wait(fmt.Sprintf(`[...document.querySelectorAll("button")].some((e) => !e.hidden && e.textContent === %q)`, says))
-	b.Eval(fmt.Sprintf(`[...document.querySelectorAll("button")].find((e) => !e.hidden && e.textContent === %q).click()`, says), nil)
+	b.Wait(button(says))
+	b.Eval(button(says)+".click()", nil)
 }
 
 func finished(b *browser.Browser, run string) {
@@ -226,38 +259,45 @@ func TestPage(t *testing.T) {
 	if got := textOf(b, "#faults"); strings.Contains(got, "--set") {
 		t.Errorf("the page speaks of flags: %q", got)
 	}
-	write(b, small)
-	b.Wait("document.querySelector('#faults').textContent.includes('memory')")
-	train(b)
-	b.Wait("R.runs.get('sums').rows.length > 0")
-	click(b, "Pause")
-	b.Wait("document.querySelector('.bar').textContent.includes('paused')")
-	var size int // not the lines: an evaluation after a stage completes the last one
-	b.Eval("R.runs.get('sums').sizes['metrics.jsonl']", &size)
-	click(b, "One step")
-	b.Wait(fmt.Sprintf("R.runs.get('sums').sizes['metrics.jsonl'] > %d && document.querySelector('.bar').textContent.includes('paused')", size))
+	run, text := stopped(t, b, func(run string) bool { return steps(b, run) })
 	b.Eval("location.hash = '#/'", nil)
 	b.Wait("(document.querySelector('#kept') || {textContent: ''}).textContent.includes('may delete')")
 	quiet(t, b, "pause and step")
 
 	open(b, url) // the run ends with its page
-	b.Eval("location.hash = '#/run/sums/now'", nil)
+	b.Eval(fmt.Sprintf("location.hash = '#/run/%s/now'", run), nil)
 	b.Wait("document.querySelector('.bar') && document.querySelector('.bar').textContent.includes('closed')")
 	click(b, "Continue")
-	finished(b, "sums")
+	finished(b, run)
 	b.Eval("location.hash = '#/'", nil)
-	write(b, small)
-	train(b)
-	finished(b, "sums-2")
-	if again, straight := bytesOf(b, "sums"), bytesOf(b, "sums-2"); again != straight {
-		t.Errorf("the run that went on after its page was closed has bytes %s, the other %s", again, straight)
+	write(b, text)
+	straight := train(b)
+	finished(b, straight)
+	if again, once := bytesOf(b, run), bytesOf(b, straight); again != once {
+		t.Errorf("the run that went on after its page was closed has bytes %s, the other %s", again, once)
 	}
 	click(b, "Run its control")
-	finished(b, "sums-2-random")
+	finished(b, straight+"-random")
 	quiet(t, b, "two runs and a control")
-	removes(t, b, "sums-2-random")
-	takesAway(t, b, url)
-	looks(t, b)
+	removes(t, b, straight+"-random")
+	takesAway(t, b, url, straight)
+	looks(t, b, run)
+}
+
+// steps pauses a run and lets it make one step; false where it ends before.
+func steps(b *browser.Browser, run string) bool {
+	if !unless(b, run, fmt.Sprintf("R.runs.get(%q)?.rows.length > 0 && %s", run, button("Pause"))) {
+		return false
+	}
+	b.Eval(button("Pause")+"?.click()", nil)
+	paused := "document.querySelector('.bar').textContent.includes('paused')"
+	if !unless(b, run, paused+" && "+button("One step")) {
+		return false
+	}
+	var size int // not the lines: an evaluation after a stage completes the last one
+	b.Eval(fmt.Sprintf("R.fetch('run/%s/metrics.jsonl').then((r) => r.text()).then((t) => t.length)", run), &size)
+	b.Eval(button("One step")+"?.click()", nil)
+	return unless(b, run, fmt.Sprintf("R.runs.get(%q).sizes['metrics.jsonl'] > %d && %s", run, size, paused))
 }
 
 // removes starts a run, which has ended, twice and asks for its removal while its device
@@ -281,10 +321,10 @@ func removes(t *testing.T, b *browser.Browser, run string) {
 
 // takesAway downloads a run and its model, and brings the model back: it writes what it
 // wrote before, after other models were dropped and the page was loaded again too.
-func takesAway(t *testing.T, b *browser.Browser, url string) {
+func takesAway(t *testing.T, b *browser.Browser, url, trained string) {
 	unpacked := func(model bool) map[string][]byte {
 		var data []byte
-		b.Eval(fmt.Sprintf(`R.program.ask("zip", { run: "sums-2", model: %v }).then(({ bytes }) => btoa(bytes.reduce((s, c) => s + String.fromCharCode(c), "")))`, model), &data)
+		b.Eval(fmt.Sprintf(`R.program.ask("zip", { run: %q, model: %v }).then(({ bytes }) => btoa(bytes.reduce((s, c) => s + String.fromCharCode(c), "")))`, trained, model), &data)
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 		must(t, err)
 		files := map[string][]byte{}
@@ -310,7 +350,7 @@ func takesAway(t *testing.T, b *browser.Browser, url string) {
 	must(t, err)
 	sample := `R.program.ask("sample", { model: %q, prompt: "3 5 > 8:", n: 3, temperature: 1, tokens: 8, seed: 1 }).then(({ value }) => value)`
 	var was []string
-	b.Eval(fmt.Sprintf(sample, "/runs/sums-2"), &was)
+	b.Eval(fmt.Sprintf(sample, "/runs/"+trained), &was)
 	if len(was) != 3 {
 		t.Fatalf("the model of the run writes %q", was)
 	}
@@ -375,7 +415,7 @@ func textOf(b *browser.Browser, selector string) (text string) {
 }
 
 // looks holds both kinds of screens against axe-core and the width of the window.
-func looks(t *testing.T, b *browser.Browser) {
+func looks(t *testing.T, b *browser.Browser, run string) {
 	axe, err := os.ReadFile(filepath.Join("..", "rl", "page", "testdata", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		if os.Getenv("CI") != "" {
@@ -389,7 +429,7 @@ func looks(t *testing.T, b *browser.Browser) {
 		dark  bool
 	}{{390, false}, {1280, true}} {
 		b.View(view.width, 900, view.dark)
-		for _, hash := range []string{"#/", "#/run/sums/now"} {
+		for _, hash := range []string{"#/", "#/run/" + run + "/now"} {
 			b.Eval(fmt.Sprintf("location.hash = %q", hash), nil)
 			b.Wait("window.shownHash === location.hash")
 			b.Eval("document.querySelectorAll('main details').forEach((d) => { d.open = true; })", nil)
@@ -416,33 +456,33 @@ func TestGPU(t *testing.T) {
 	if got := textOf(b, ".device"); strings.Contains(got, "offers no GPU") {
 		t.Fatalf("the page says %q", got)
 	}
-	begin := func() {
+	begin := func(text string) string {
 		b.Eval("location.hash = '#/'", nil)
 		b.Wait("window.shownHash === '#/'")
-		write(b, small)
-		train(b)
+		write(b, text)
+		run := train(b)
+		finished(b, run)
+		return bytesOf(b, run)
 	}
-	begin()
-	finished(b, "sums")
-	begin()
-	finished(b, "sums-2")
-	first := bytesOf(b, "sums")
-	if second := bytesOf(b, "sums-2"); first != second {
+	if first, second := begin(small), begin(small); first != second {
 		t.Errorf("a run has bytes %s, the next one of its recipe %s", first, second)
 	}
 	quiet(t, b, "two runs")
 	if os.Getenv("RLZERO_LONG") == "" {
 		return
 	}
-	begin()
-	b.Wait("R.runs.get('sums-3').rows.length > 3")
-	b.CrashGPU()
-	b.Wait("document.querySelector('.bar').textContent.includes('took the GPU away')")
+	run, text := stopped(t, b, func(run string) bool {
+		if !unless(b, run, fmt.Sprintf("R.runs.get(%q)?.rows.length > 3 && %s", run, button("Pause"))) {
+			return false
+		}
+		b.CrashGPU()
+		return unless(b, run, "document.querySelector('.bar').textContent.includes('took the GPU away')")
+	})
 	b.Complaints() // the browser tells of its GPU too
 	click(b, "Continue")
-	finished(b, "sums-3")
-	if again := bytesOf(b, "sums-3"); first != again {
-		t.Errorf("a run has bytes %s, one whose device was lost %s", first, again)
+	finished(b, run)
+	if again, straight := bytesOf(b, run), begin(text); straight != again {
+		t.Errorf("a run has bytes %s, one whose device was lost %s", straight, again)
 	}
 	quiet(t, b, "a lost device")
 }

@@ -39,6 +39,7 @@ var elsewhere = map[string]string{
 	"rl/doctor/draws.go":            "rlzero doctor --draws",
 	"rl/doctor/receipt.go":          "rlzero receipt",
 	"rl/eval/model.go":              "rlzero eval",
+	"rl/infer/talk.go":              "rlzero chat",
 	"rl/run/repeat.go":              "rlzero train --replay",
 	"internal/settings/document.go": "changes by --set, of which the page makes one that is always right",
 	"verify/grade.go":               "rlzero grade",
