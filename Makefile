@@ -36,7 +36,7 @@ test-webgpu:
 	$(WEBGPU_TEST) $(if $(RLZERO_LONG),,-skip '^TestWideTierKeepsBits$$') ./gpu/webgpu/... ./gpu
 	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model
 	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
-	$(WEBGPU_TEST) -run 'ReleaseBinary' .
+	$(WEBGPU_TEST) -run 'ReleaseBinary' ./internal/blackbox
 
 # Linux alone: a second Vulkan implementation, and the Khronos validation layer. The long
 # form has a newer Mesa too. .ci/drivers says which.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package blackbox
 
 import (
 	"bytes"
@@ -138,10 +138,13 @@ type program struct {
 	sets []string // changes of the recipe besides those of start
 }
 
+// main is the package of the program.
+const main = "github.com/rlzero/rlzero"
+
 func buildProgram(t testing.TB) program {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rlzero")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, main).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return program{path: path}

@@ -1,4 +1,4 @@
-package main
+package blackbox
 
 import (
 	"bytes"
@@ -17,6 +17,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rlzero/rlzero/gpu"
+	_ "github.com/rlzero/rlzero/gpu/refdev" // the devices of main.go
+	_ "github.com/rlzero/rlzero/gpu/vulkan"
+	_ "github.com/rlzero/rlzero/gpu/webgpu"
+	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/rl/cli"
 )
 
@@ -46,10 +50,7 @@ func TestMain(m *testing.M) {
 // compiled in and has a device, and [tmpfs], a file system of one's own can be
 // mounted.
 func TestScript(t *testing.T) {
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := fixtures.Root(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,

@@ -1,6 +1,6 @@
 //go:build linux && cgo && webgpu
 
-package main
+package blackbox
 
 import (
 	"debug/elf"
@@ -19,7 +19,7 @@ func TestReleaseBinary(t *testing.T) {
 	// A glibc before 2.34 has libdl and libpthread apart.
 	accepted := []string{"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 	file := filepath.Join(t.TempDir(), "rlzero")
-	build := exec.Command("go", "build", "-tags", "webgpu", "-trimpath", "-ldflags", "-s -w", "-o", file, ".")
+	build := exec.Command("go", "build", "-tags", "webgpu", "-trimpath", "-ldflags", "-s -w", "-o", file, "github.com/rlzero/rlzero")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

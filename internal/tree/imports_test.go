@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"fmt"
@@ -33,7 +33,9 @@ type layer struct {
 
 // layers has a row for every package: imports go down only.
 var layers = []layer{
-	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli", tests: "gpu internal/browser", modules: "github.com/rogpeppe/go-internal golang.org/x/sys"},
+	{folder: ".", imports: "gpu/refdev gpu/vulkan gpu/webgpu rl/cli"},
+	{folder: "internal/blackbox", tests: "gpu gpu/* internal/browser internal/fixtures rl/cli", modules: "github.com/rogpeppe/go-internal golang.org/x/sys"},
+	{folder: "internal/tree"},
 
 	{folder: "rl/cli", imports: "gpu internal/* model model/hf model/gguf model/text model/text/template rl/* verify verify/instruct verify/program", tests: "gpu/gputest", modules: "github.com/urfave/cli/v2"},
 	{folder: "rl/doctor", imports: "gpu gpu/gputest/oracle internal/files internal/hint internal/lines internal/random internal/terminal model model/hf rl/* shaders verify", tests: "gpu/gputest internal/fixtures", modules: "github.com/BurntSushi/toml"},
@@ -181,8 +183,8 @@ var guardedCalls = []struct {
 			{"rl/train/queue.go", "timing.jsonl: how long a step waits for its completions"},
 			{"rl/train/arrival.go", "timing.jsonl: as queue.go"},
 			{"rl/train/prefer.go", "timing.jsonl"},
-			{"main_test.go", "waits for a program to write a file, with a bound"},
-			{"kill_test.go", "kills a run at different moments and gives up on one that hangs"},
+			{"internal/blackbox/script_test.go", "waits for a program to write a file, with a bound"},
+			{"internal/blackbox/kill_test.go", "kills a run at different moments and gives up on one that hangs"},
 			{"verify/box/hostile_test.go", "waits until killed processes are gone, with a bound"},
 			{"rl/bench", "a benchmark"},
 			{"rl/cli/watch.go", "asks a file for news"},

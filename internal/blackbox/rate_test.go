@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package blackbox
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // run without workers and of two such runs at once, which have nothing to do with each other.
 //
 // It needs two processors with nothing else to do, and taskset. The figures are the means of
-// the turns: go test -run '^$' -bench TwoWorkers -benchtime 2x .
+// the turns: go test -run '^$' -bench TwoWorkers -benchtime 2x ./internal/blackbox
 func BenchmarkTwoWorkers(b *testing.B) {
 	program := buildProgram(b)
 	b.Setenv("LP_NUM_THREADS", "0") // of lavapipe: it draws with the thread that asks

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package blackbox
 
 import (
 	"path/filepath"
@@ -14,8 +14,9 @@ import (
 // BenchmarkPageBeside is how much slower a run trains while its page is shown: the time of
 // its RL steps with the page open in a browser on the same machine, divided by that with an
 // empty page there. Pairs of runs in turns; the figure is the median of their ratios. It needs
-// a machine with nothing else to do: go test -run '^$' -bench PageBeside -benchtime 9x . What
-// noise changes less is the browser's processor time: BenchmarkBeside of rl/page.
+// a machine with nothing else to do: go test -run '^$' -bench PageBeside -benchtime 9x
+// ./internal/blackbox. What noise changes less is the browser's processor time:
+// BenchmarkBeside of rl/page.
 func BenchmarkPageBeside(b *testing.B) {
 	program := buildProgram(b)
 	window := browser.Start(b)
