@@ -494,7 +494,7 @@ func (a *Algorithm) Parameters() map[string]float64 {
 	return out
 }
 
-// reading are name and formula of all parts, those that others read first.
+// reading are name and formula of all parts, in the order in which they are computed.
 func (a *Algorithm) reading() [][2]string {
 	all := a.program.Reading()
 	add := func(parts [][2]string) {
@@ -514,7 +514,7 @@ func (a *Algorithm) reading() [][2]string {
 	return all
 }
 
-// Formulas are the parts in force, those that others read first: what keep, advantage,
+// Formulas are the parts in force, in the order in which they are computed: what keep, advantage,
 // loss and segments are made of. Metrics are left out.
 func (a *Algorithm) Formulas() []namedFormula {
 	used := a.inForce(a.main()...)
@@ -537,7 +537,7 @@ func plainName(key string) string {
 }
 
 // Text is what is computed, as lines for people: the numbers, and the formulas in
-// force, those that others read first.
+// force, in the order in which they are computed.
 func (a *Algorithm) Text() string {
 	var lines []string
 	numbers := a.Parameters()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 )
@@ -138,7 +139,7 @@ func TestFlagsAnywhere(t *testing.T) {
 					line, words = append(line, words[0]), words[1:]
 				}
 			}
-			if l.takes && r.IntN(3) == 0 { // behind --, everything is an argument
+			if l.takes && r.IntN(3) == 0 { // after --, everything is an argument
 				line, want.args = append(line, "--", "--json", "--"), append(want.args, "--json", "--")
 			}
 			got, err := parse(line)
@@ -167,12 +168,17 @@ func TestFlagNames(t *testing.T) {
 	}
 }
 
-// TestHelp: every command explains itself, by --help behind anything and by
-// rlzero help, with at least one example.
+// TestHelp: every command explains itself, by --help after anything and by
+// rlzero help, with at least one example, on lines that fit a terminal of 80 columns.
 func TestHelp(t *testing.T) {
-	for _, l := range leaves(app(strings.NewReader(""), io.Discard, io.Discard)) {
+	for _, l := range append(leaves(app(strings.NewReader(""), io.Discard, io.Discard)), leaf{}) {
 		name := strings.Join(l.path, " ")
 		_, want, _ := rlzero(t, append(slices.Clone(l.path), "--help")...)
+		for line := range strings.Lines(want) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line {
+				t.Errorf("rlzero %s --help: a line of %d columns: %q", name, utf8.RuneCountInString(line), line)
+			}
+		}
 		if !strings.Contains(want, "USAGE:\n   rlzero "+name) || !strings.Contains(want, "Example") {
 			t.Errorf("rlzero %s --help: no usage or no example:\n%s", name, want)
 		}
@@ -195,7 +201,7 @@ func TestExamples(t *testing.T) {
 	}
 	for name, text := range texts {
 		found := 0
-		for line := range strings.Lines(text) {
+		for line := range strings.Lines(joined(text)) {
 			for _, args := range exampleCommands(line) {
 				found++
 				got, err := parse(args)
@@ -221,8 +227,11 @@ func TestExamples(t *testing.T) {
 
 var environment = regexp.MustCompile(`^[A-Z_]+=`)
 
+// joined is a text in which a command that a backslash continues stands on one line.
+func joined(text string) string { return regexp.MustCompile(`\\\n *`).ReplaceAllString(text, "") }
+
 // exampleCommands are the command lines of rlzero in a line of a help text, as a
-// shell would cut them: indented, perhaps behind $, | or settings of the environment.
+// shell would cut them: indented, perhaps after $, | or settings of the environment.
 func exampleCommands(line string) [][]string {
 	if !strings.HasPrefix(line, "   ") {
 		return nil

@@ -13,25 +13,31 @@ import (
 	"github.com/rlzero/rlzero/rl/audit"
 )
 
-const auditHelp = `Says how far a reward can be trusted. It reads the completions of a run, or a file of
-lines as rlzero verify reads them (- is standard input), and needs no device:
-   - Are the stored verdicts the same when the completions are graded again?
-   - Where does a second grader differ, and how often is nothing scored? --against names
-     the second grader, with options as in "math extract=strict". Without it, the same
-     verifier with another way to extract the answer is taken, or one of another kind.
-   - What would attacks earn: no answer, the prompt, every candidate at once, two answers,
-     phrases that fool judges, huge numbers, programs that exit early?
+const auditHelp = `Says how far a reward can be trusted. Reads the completions of a run, or a file of lines as
+rlzero verify reads them (- is standard input). Needs no device. It asks:
 
-Three things are problems and end in exit code 1: an attack that cannot be right and is
-paid by the grader or by the one that --against names; a stored verdict that grading
-again does not reproduce; a problem that cannot be drawn again. Attacks that are right by chance, such
-as an empty completion where the answer is empty, are counted separately.
+   - Does grading the completions again give the stored verdicts?
+   - Where does a second grader disagree, and how often does a grader score
+     nothing? --against names the second grader, with options as in
+     "math extract=strict". Without --against, it is the same verifier with
+     another way to extract the answer, or else a verifier of another kind.
+   - What would attacks earn: no answer, the prompt, every candidate at once,
+     two answers, phrases that fool judges, huge numbers, programs that exit
+     early?
+
+The exit code is 1 if there is a problem: the grader, or the one that --against names, pays
+an attack that cannot be right; grading again does not reproduce a stored verdict; or a
+problem of the task cannot be drawn again. Attacks that are right by chance, such as an empty
+completion where the answer is empty, are counted separately.
 
 Examples:
    rlzero audit runs/first
-   rlzero audit sums.jsonl --verifier gsm8k --against 'number extract=last_number'
+   rlzero audit sums.jsonl --verifier gsm8k \
+      --against 'number extract=last_number'
 
-The second example shows the cost of taking the last number of a text as the answer:
+The second example shows what it costs to take the last number of a text as the answer. From
+its output:
+
    $ cat sums.jsonl
    {"question":"What is 3 + 4?","answer":"7","completion":"3 + 4 = 7"}
    {"question":"What is 3 + 5?","answer":"8","completion":"It is 8."}
@@ -41,32 +47,34 @@ The second example shows the cost of taking the last number of a text as the ans
          completion  3 + 4 = 7
          1 wrong       there is no number after #### [hashes: ""]
          2 right       equal to 7 [last_number: "7"]
-   what attacks earn             tries      1: mean    paid  by chance      2: mean    paid  by chance
-      code                          36        0.000       0          0        0.056       0          2
-    ! either                        12        0.000       0          0        0.333       4          0
       either (the reference or another), paid by grader 2
          completion  #### 8 or 7
          right       equal to 7 [last_number: "7"]
-   PROBLEM: number extract=last_number pays the attack "either": 4 of 12 tries
+   PROBLEM: number extract=last_number pays the attack "either": 4 of 12
+   tries
 
 --json writes one object per line, by "kind":
    summary       source, completions, lost, stored, stored_differ
    lost          reason
    stored        where, prompt, completion, verdict, score, now
-   grader        graders, grader, n, mean, not_scored_share, verdicts, rules, reasons
-   agreement     graders, n, differ, share, first_then_second (counts by verdict)
-   disagreement  graders, where, prompt, answer, completion, verdicts (of both)
-   attack        attack, about, hopeless, grader, tries, mean, paid, by_chance, not_scored,
-                 example (prompt, answer, completion, verdict; null if none was paid)
+   grader        graders, grader, n, mean, not_scored_share, verdicts, rules,
+                 reasons
+   agreement     graders, n, differ, share, first_then_second (counts by
+                 verdict)
+   disagreement  graders, where, prompt, answer, completion, verdicts (of
+                 both)
+   attack        attack, about, hopeless, grader, tries, mean, paid,
+                 by_chance, not_scored, example (prompt, answer, completion,
+                 verdict; null if none was paid)
    result        ok, problems; always the last`
 
 func auditCommand() *cli.Command {
 	return &cli.Command{
-		Name: "audit", Usage: "grade a run's completions again, and try attacks on its reward", ArgsUsage: "RUN|FILE",
+		Name: "audit", Usage: "grade the completions of a run again, and attack its reward", ArgsUsage: "RUN|FILE",
 		Description: auditHelp,
 		Flags: []cli.Flag{
 			verifierFlag,
-			&cli.StringFlag{Name: "against", Usage: "second grader: NAME, or \"NAME key=value ...\""},
+			&cli.StringFlag{Name: "against", Usage: "second grader: `NAME`, or \"NAME key=value ...\""},
 			&cli.IntFlag{Name: "limit", Usage: "number of examples of each kind", Value: 5},
 			jsonFlag,
 		},

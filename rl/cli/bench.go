@@ -24,32 +24,36 @@ const benchNames = "matmul|decode|prefill|train|groups|step|growth|profile|all"
 
 func benchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "bench", Usage: "measure the speed of the device", ArgsUsage: benchNames,
-		Description: `matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
-decode   tokens per second of sampling, for models of 0.23, 25, 135 and 494 million
-         parameters, compared with kernels that may choose their order of sums by the
-         batch: the cost of log-probs that do not depend on the batch; with --dtype
-         compared with float32
-prefill  tokens per second of reading a prompt of 512 tokens, for the same models
-train    tokens per second of training, for the same models
-groups   seconds of an update on completions of one prompt, compared with computing each
-         completion separately, over lengths, group sizes and models
-step     seconds of one whole RL step of a preset (--preset), with its phases; without
-         --preset and --from of other models too, with random weights. Where TRL was
-         measured with a step of that size, on another machine, the line says so
-growth   seconds of such a step over lengths, group sizes, numbers of prompts and models,
-         compared with what theory makes of the first of them
-profile  milliseconds of each kernel in an update, in prompts and in decoding
-all      all of these but growth and profile
+		Name: "bench", Usage: "measure the speed of a device", ArgsUsage: benchNames,
+		Description: `   matmul   GFLOP/s of the matrix kernel, compared with a naive kernel
+   decode   tokens per second of sampling, for models of 0.23, 25, 135 and
+            494 million parameters, compared with kernels that may choose the
+            order of their sums by the batch: the cost of log-probs that do
+            not depend on the batch. With --dtype, compared with float32
+   prefill  tokens per second of reading a prompt of 512 tokens, same models
+   train    tokens per second of training, same models
+   groups   seconds of an update on the completions of one prompt, compared
+            with computing each completion separately, over lengths, group
+            sizes and models
+   step     seconds of one whole RL step of a preset (--preset), with its
+            phases. Without --preset and --from, also of other models, with
+            random weights. Where TRL was measured with a step of that size,
+            on another machine, the line says so
+   growth   seconds of such a step over lengths, group sizes, numbers of
+            prompts and models, compared with what theory predicts from the
+            first
+   profile  milliseconds of each kernel in an update, a prompt and decoding
+   all      all of these but growth and profile
 
-The two sides of a comparison are measured in turns. decode prints medians and the
-quartiles of the ratio, the others the best of several repetitions.
+The two sides of a comparison are measured in turns. decode prints medians, and the quartiles
+of their ratio; the others print the best of several repetitions.
 
-decode, prefill, train, step and profile tell how close they are to what bounds them: arithmetic, memory
-or launches of kernels. These limits are what the device reaches with its own kernels: its
-fastest square product, a sum of long arrays, an empty dispatch, so a share may be above 1.
---gflops and --gb-s take them from a data sheet instead. Bytes count each operand once. A
-measurement that would take more than --longest by these limits is skipped.
+decode, prefill, train, step and profile also print how close they come to their limit:
+arithmetic, memory traffic or kernel launches. The limits are what the device reaches with
+its own kernels (its fastest square product, a sum of long arrays, an empty dispatch), so a
+share may be above 1. --gflops and --gb-s take the limits from a data sheet instead. Bytes
+count each operand once. A measurement that would take longer than --longest by these limits
+is skipped.
 
 Examples:
    rlzero bench matmul --json
@@ -58,14 +62,14 @@ Examples:
    rlzero bench decode --dtype q4_0 --only 25M
    rlzero bench profile --small`,
 		Flags: []cli.Flag{jsonFlag, deviceFlag, tierFlag,
-			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "recipe whose rl stage the benchmark step runs"},
-			&cli.StringFlag{Name: "from", Usage: "Hugging Face folder of the model that the benchmark step starts from, such as a checkpoint; default: random weights, and completions of full length"},
-			&cli.Float64Flag{Name: "gflops", Usage: "the device's limit in float32 arithmetic, from its data sheet", DefaultText: "measured"},
-			&cli.Float64Flag{Name: "gb-s", Usage: "the device's limit in memory traffic, gigabytes a second, from its data sheet", DefaultText: "measured"},
-			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that are estimated to take longer; 0 skips none"},
-			&cli.StringFlag{Name: "only", Usage: "measure the cases alone whose text contains this, such as 25M"},
-			&cli.StringFlag{Name: "dtype", Usage: "keep the matrices as one of " + strings.Join(benchDtypes, ", ") + "; what trains skips the last two", DefaultText: "f32, and a model of --from as it was trained"},
-			&cli.BoolFlag{Name: "small", Usage: "take the smallest model alone, and of step the preset"}},
+			&cli.StringFlag{Name: "preset", Value: "countdown-tiny", Usage: "`RECIPE` whose rl stage step runs"},
+			&cli.StringFlag{Name: "from", Usage: "Hugging Face `FOLDER` of the model that step starts from, such as a checkpoint; without it, random weights and completions of full length"},
+			&cli.Float64Flag{Name: "gflops", Usage: "limit of the device in float32 arithmetic, from its data sheet", DefaultText: "measured"},
+			&cli.Float64Flag{Name: "gb-s", Usage: "limit of the device in memory traffic, in gigabytes per second, from its data sheet", DefaultText: "measured"},
+			&cli.DurationFlag{Name: "longest", Value: time.Minute, Usage: "skip measurements that would take longer, by estimate; 0 skips none"},
+			&cli.StringFlag{Name: "only", Usage: "measure only the cases whose line contains this `TEXT`, such as 25M"},
+			&cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: " + strings.Join(benchDtypes, ", ") + "; benchmarks that train skip the last two", DefaultText: "f32, or as the model of --from was trained"},
+			&cli.BoolFlag{Name: "small", Usage: "measure only the smallest model, and step only with the preset"}},
 		Action: runBench,
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // How conversations are written.
 var (
-	systemFlag = &cli.StringFlag{Name: "system", Usage: "system message of conversations that have none"}
-	varFlag    = &cli.StringSliceFlag{Name: "var", Usage: "variable of the chat template: `NAME=VALUE` (repeatable), such as enable_thinking=false"}
+	systemFlag = &cli.StringFlag{Name: "system", Usage: "system message for conversations that have none"}
+	varFlag    = &cli.StringSliceFlag{Name: "var", Usage: "set a variable of the chat template: `NAME=VALUE`, such as enable_thinking=false"}
 )
 
 // templateVars reads --var: a value is JSON, or else text.

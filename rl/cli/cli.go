@@ -109,14 +109,16 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	a := &cli.App{
 		Name:  "rlzero",
 		Usage: "train language models by reinforcement learning with verifiable rewards, on any GPU",
-		Description: "Example: train the built-in model from random weights, then let it solve a problem.\n\n" +
-			"   rlzero train countdown-tiny --run runs/first\n" +
-			"   rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'\n\n" +
-			"Flags may come before or after arguments; -- ends them. rlzero help COMMAND explains\n" +
-			"a command.\n\n" +
-			"Exit codes: 0 done; 1 failed, or a check found a problem; 2 wrong usage or bad input;\n" +
-			"3 no usable device; 4 a trainer refuses this worker; 130 interrupted, after a\n" +
-			"checkpoint. Results go to standard output, progress and messages to standard error.",
+		Description: `Example: train the built-in model from random weights, then let it solve a problem.
+
+   rlzero train countdown-tiny --run runs/first
+   rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'
+
+Flags may come before or after arguments; -- ends them. rlzero help COMMAND explains a command.
+
+Results go to standard output, progress and messages to standard error. Exit codes: 0 done;
+1 failed, or a check found a problem; 2 wrong usage or bad input; 3 no usable device; 4 the
+trainer refuses this worker; 130 interrupted, after a checkpoint.`,
 		Version:                Version,
 		Reader:                 stdin,
 		Writer:                 stdout,
@@ -125,10 +127,9 @@ func app(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// --set stage.rl.optimizer.betas=[0.9,0.95] is one value.
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // Main reports errors
-		Commands: []*cli.Command{trainCommand(), evalCommand(), sampleCommand(), chatCommand(), scoreCommand(), verifyCommand(),
-			workerCommand(), workersCommand(), auditCommand(), receiptCommand(), reportCommand(), pageCommand(), serveCommand(), showCommand(), watchCommand(), compareCommand(), devicesCommand(), fitCommand(), doctorCommand(), benchCommand(), recipesCommand(), tasksCommand(), verifiersCommand(),
-			formulasCommand(), algorithmsCommand(), metricsCommand(), inspectCommand(), exportCommand()},
-		Action: cli.ShowAppHelp,
+		Commands:                  commands(),
+		HideHelpCommand:           true, // arrange reads "help" itself
+		Action:                    cli.ShowAppHelp,
 	}
 	a.OnUsageError = wrongFlag(a.Name, a.Flags)
 	for _, c := range a.Commands {
@@ -244,12 +245,12 @@ func code(err error) int {
 
 // Flags that several commands have.
 var (
-	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or one that rlzero devices lists, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
-	tierFlag   = &cli.StringFlag{Name: "tier", Usage: "kernels in place of those that the device would get, as $RLZERO_TIER: T0, T1, T2 (matrix cores; other bits), TL"}
-	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "write JSON, for programs"}
+	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or a name from rlzero devices, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
+	tierFlag   = &cli.StringFlag{Name: "tier", Usage: "kernels to use in place of those that the device would get: T0, T1, T2 (matrix cores; other bits) or TL; the same as $RLZERO_TIER"}
+	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "write JSON"}
 	inFlag     = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
 	// Of lines, which may name their own.
-	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier of lines that name none; rlzero verifiers lists them"}
+	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier for lines that name none; rlzero verifiers lists them"}
 )
 
 // input opens the file of --in; - and /dev/stdin mean standard input.

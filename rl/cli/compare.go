@@ -28,33 +28,36 @@ import (
 func compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "train recipes from one start with one budget and compare what they reach",
+		Usage:     "train recipes from the same start on the same budget, and compare them",
 		ArgsUsage: "RECIPE RECIPE...",
-		Description: `Runs every recipe with every seed and prints accuracy, pass@k, length, entropy, KL and
-tokens to a threshold: mean, spread over seeds, and the gain over the first recipe with
-its 95 % interval on the same seeds and held-out problems. Writes compare.html with
-curves, compare.md for a text, and compare.json beside the run folders in --out.
+		Description: `Trains every recipe with every seed. Prints accuracy, pass@k, length, entropy, KL, and tokens
+to a threshold: the mean, the spread over seeds, and the gain over the first recipe with its
+95 % interval on the same seeds and held-out problems. Writes compare.html with curves,
+compare.md, compare.json and the run folders into --out.
 
-A recipe is a preset's name or a file, and may be followed by changes after semicolons.
-NAME = in front is what it is called in tables and folders.
-The stages before the first that learns from rewards are run once, with the first
-recipe, and are the start of all runs. The recipes must therefore have the same such
-stages, the same model and the same task. Each run ends once it has sampled --budget
-tokens; the default is the number that the first recipe samples with the first seed.
+A recipe is the name of a preset, or a file. Changes may follow it after semicolons. A name in
+front, as in "NAME = RECIPE", is used in tables and folders.
 
-Call an interrupted comparison again to continue it: it ends in the same bytes.
+The stages before the first stage that learns from rewards are trained once, with the first
+recipe, and every run starts from their result. So the recipes need the same model, the same
+task and the same such stages. A run ends once it has sampled --budget tokens; by default the
+budget is what the first recipe samples with the first seed.
+
+To continue an interrupted comparison, repeat the command: it ends with the same bytes.
 
 Examples:
    rlzero compare countdown-tiny countdown-shaped
-   rlzero compare --seeds 5 --out runs/clip countdown-tiny "countdown-tiny; stage.rl.algorithm.clip_high=0.28"
-   rlzero compare countdown-tiny "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"
+   rlzero compare --seeds 5 --out runs/clip countdown-tiny \
+      "countdown-tiny; stage.rl.algorithm.clip_high=0.28"
+   rlzero compare countdown-tiny \
+      "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"
    rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml`,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "runs of each recipe, with the seeds 1, 2, 3 ..."},
+			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "number of runs of each recipe, with the seeds 1, 2, 3 ..."},
 			&cli.IntFlag{Name: "budget", Usage: "tokens that each run samples", DefaultText: "what the first run samples"},
-			&cli.Float64Flag{Name: "threshold", Usage: "count the tokens up to this accuracy, from 0 to 1", DefaultText: "0.9 of what the first recipe reaches"},
+			&cli.Float64Flag{Name: "threshold", Usage: "count the tokens until this accuracy is reached, from 0 to 1", DefaultText: "0.9 times what the first recipe reaches"},
 			&cli.StringFlag{Name: "out", Value: "compare", Usage: "folder for the runs and the comparison"},
-			&cli.StringSliceFlag{Name: "set", Usage: "change a key of all recipes: `PATH=VALUE` (repeatable)"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of every recipe: `PATH=VALUE`"},
 			jsonFlag, deviceFlag, tierFlag,
 		},
 		Action: compareRecipes,
@@ -109,7 +112,7 @@ func compareRecipes(c *cli.Context) error {
 	defer done()
 	arms, err := t.hold(ctx)
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintln(t.show, "to continue: call the same command again")
+		fmt.Fprintln(t.show, "to continue: repeat the command")
 	}
 	if err != nil {
 		return err
@@ -134,7 +137,7 @@ func (t *contest) enter(args, sets []string) error {
 		}
 		a := contestant{source: strings.TrimSpace(source), label: strings.TrimSpace(label)}
 		if named && a.label == "" {
-			return usagef("%q has no name in front of =", arg)
+			return usagef("%q has no name before =", arg)
 		}
 		for _, change := range parts[1:] {
 			if change = strings.TrimSpace(change); change == "" {
@@ -164,7 +167,7 @@ func (t *contest) enter(args, sets []string) error {
 		}
 		for _, b := range t.arms {
 			if b.label == a.label {
-				return hint.With(usagef("%q is named twice", a.label), "to compare it with a changed form of itself, add a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
+				return hint.With(usagef("%q is named twice", a.label), "to compare it with a variant of itself, add a change: %q", a.label+"; stage.rl.algorithm.clip_high=0.28")
 			}
 		}
 		t.arms = append(t.arms, a)

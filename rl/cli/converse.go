@@ -22,26 +22,28 @@ import (
 func chatCommand() *cli.Command {
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model in the terminal", ArgsUsage: "MODEL",
-		Description: `Asks for a message, prints the model's answer as it is written, and remembers both.
-MODEL is a Hugging Face folder, a .gguf file, a run or a checkpoint folder; it needs a
-chat template. A line that ends in \ goes on in the next one.
+		Description: `Asks for a message, prints the model's answer while it is written, and remembers both. MODEL
+is a Hugging Face folder, a .gguf file, a run or a checkpoint folder, with a chat template. A
+line that ends in \ continues on the next one.
 
-   /system TEXT  set the system message; without TEXT there is none
-   /seed N       draw from another seed; the same seed and words give the same answers
-   /undo         take the last turn back
+   /system TEXT  set the system message; without TEXT, remove it
+   /seed N       draw from another seed; the same seed and the same messages
+                 give the same answers
+   /undo         take back the last turn
    /clear        forget all turns
-   /help         list these
+   /help         list these commands
    /quit         end, as Ctrl-D does
 
-Ctrl-C ends an answer that is being written. What there is of it stays; /undo takes it
-back. Messages may also come from a pipe, a line each.
+Ctrl-C ends the answer that is being written. The part that was written stays in the
+conversation; /undo removes it. Messages may also come from a pipe, one on each line.
 
 Examples:
    rlzero chat SmolLM2-135M-Instruct
    rlzero chat runs/first --system 'Be brief.' --temperature 0.7 --top-p 0.9
-   echo 'Why is the sky blue?' | rlzero chat Qwen3-0.6B --greedy --var enable_thinking=false`,
+   echo 'Why is the sky blue?' | rlzero chat Qwen3-0.6B --greedy \
+      --var enable_thinking=false`,
 		Flags: append(samplingFlags(),
-			&cli.IntFlag{Name: "context", Usage: "tokens of the longest conversation", DefaultText: fmt.Sprintf("what the model has, at most %d", infer.DefaultContext)},
+			&cli.IntFlag{Name: "context", Usage: "largest number of tokens of a conversation", DefaultText: fmt.Sprintf("what the model allows, at most %d", infer.DefaultContext)},
 			systemFlag, varFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag),
 		Action: converse,
 	}
@@ -160,14 +162,14 @@ func (p *parlour) do(text string) (quit bool, err error) {
 	case name == "/quit":
 		return true, nil
 	case name == "/help":
-		fmt.Fprintln(p.c.App.ErrWriter, "/system TEXT, /seed N, /undo, /clear, /quit; a line that ends in \\ goes on in the next one")
+		fmt.Fprintln(p.c.App.ErrWriter, "/system TEXT, /seed N, /undo, /clear, /quit; a line that ends in \\ continues on the next one")
 	case name == "/system":
 		p.talk.System(rest)
 	case name == "/clear":
 		p.talk.Clear()
 	case name == "/undo":
 		if !p.talk.Undo() {
-			return false, usagef("/undo: nothing was said yet")
+			return false, usagef("/undo: there is no turn yet")
 		}
 	case name == "/seed":
 		seed, err := strconv.ParseUint(rest, 10, 64)
@@ -196,7 +198,7 @@ func (p *parlour) answer(text string) error {
 	fmt.Fprintln(p.c.App.Writer)
 	switch {
 	case ctx.Err() != nil && p.c.Context.Err() == nil:
-		fmt.Fprintf(p.c.App.ErrWriter, "(ended after %s; /undo takes the turn back)\n", terminal.Count(a.Tokens, "token", ""))
+		fmt.Fprintf(p.c.App.ErrWriter, "(ended after %s; /undo takes back the turn)\n", terminal.Count(a.Tokens, "token", ""))
 	case ctx.Err() != nil:
 		return context.Cause(p.c.Context)
 	case a.Cut:

@@ -11,29 +11,31 @@ import (
 
 func doctorCommand() *cli.Command {
 	return &cli.Command{
-		Name: "doctor", Usage: "check that this device computes correctly",
-		Description: `Checks a device: every kernel against a float64 oracle, gradients against finite
-differences, losses against golden values, sampler = trainer = scorer to the bit, a run
-at learning rate 0 that must not change the weights, two equal runs that must write equal
-bytes. Failed checks come first, each with what to do about it.
+		Name: "doctor", Usage: "check that a device computes correctly",
+		Description: `Checks a device: every kernel against a float64 oracle; gradients against finite differences;
+losses against golden values; sampler, trainer and scorer against each other, to the bit; a
+run at learning rate 0, which must not change the weights; and two equal runs, which must
+write equal bytes. Failed checks come first, each with what to do about it.
 
---draws RUN checks the completions of a run instead: each is drawn again from its prompt
-and its random numbers, in one pass, with the weights of the run's checkpoints. That
-covers the step after each checkpoint and the evaluation at it. A completion that differs
-is named with its line and the first token that differs.
+--draws RUN checks the completions of a run instead. It draws each one again, from its prompt
+and its random numbers, with the weights of the run's checkpoints: the completions of the step
+after each checkpoint, and of the evaluation at it. A completion that differs is named by its
+line and the first token that differs.
 
 Examples:
    rlzero doctor
    rlzero doctor --device vulkan:1 --json > doctor.json
    rlzero doctor --draws runs/first
 
-The exit code is 1 when a check failed, 3 when there is no device.
---json prints one object: {"ok":true,"device":{...},"numerics":2,
-"checks":[{"name":"...","ok":true,"detail":"..."}]}. A failed check has "advice" too;
-"left_out" names what was not checked, and why.`,
+The exit code is 1 if a check failed, and 3 if there is no device. --json prints one object:
+
+   {"ok":true,"device":{...},"numerics":2,
+    "checks":[{"name":"...","ok":true,"detail":"..."}]}
+
+A failed check also has "advice"; "left_out" names what was not checked, and why.`,
 		Flags: []cli.Flag{deviceFlag, tierFlag, jsonFlag,
-			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs, and compare bits over fewer prompts"},
-			&cli.StringFlag{Name: "draws", Usage: "check the completions of the run in the folder `RUN`"},
+			&cli.BoolFlag{Name: "quick", Usage: "leave out the training runs, and compare bits on fewer prompts"},
+			&cli.StringFlag{Name: "draws", Usage: "check the completions of the run in the folder `RUN`, not the device"},
 		},
 		Action: runDoctor,
 	}

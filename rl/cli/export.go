@@ -20,31 +20,34 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 )
 
-const exportHelp = `Writes a model, or what a run measured, into the new folder --out, in the form that other
-programs read. MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or
-a checkpoint folder; RUN is the folder of a run, finished or in progress.
+const exportHelp = `Writes a model, or what a run measured, into the new folder --out, in a form that other programs
+read. MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
+checkpoint folder. RUN is the folder of a run, finished or in progress.
 
-   hf         MODEL as a Hugging Face folder, for transformers, vLLM and others
-   peft       the LoRA adapter of MODEL alone, for PEFT and others
-   gguf       model-TYPE.gguf, for llama.cpp, and a Modelfile, for Ollama
-   csv        metrics.csv, a row for each step of RUN, for spreadsheets and data frames
-   tfevents   the same as an event file, for TensorBoard and trackers that import its files
+   hf        MODEL as a Hugging Face folder, for transformers, vLLM, others
+   peft      only the LoRA adapter of MODEL, for PEFT and others
+   gguf      model-TYPE.gguf, for llama.cpp, and a Modelfile, for Ollama
+   csv       metrics.csv, a row for each step of RUN, for spreadsheets
+   tfevents  the same as an event file, for TensorBoard and for trackers
+             that import its files
 
-A LoRA adapter, that of the run or PEFT folder that MODEL is or of --adapter, is merged into
-hf and gguf. The tokenizer and the chat template go along.
+A LoRA adapter is merged into hf and gguf: the adapter of the run or of the PEFT folder that
+MODEL is, or that of --adapter. Tokenizer and chat template are exported with the model.
 
---type says how the numbers are stored: f32, f16 or bf16, and in gguf also in blocks of 32
-as q8_0 (8.5 bits a number) or q4_0 (4.5 bits; the embedding and the output head are q8_0).
-f16 holds no numbers above 65504. Ollama recognises the chat templates of published models in
-a GGUF file; for another one, add a TEMPLATE to the Modelfile. What llama.cpp cannot be told is said on standard error, and
-so is what peft writes as the name of the adapter's model: its id on the Hugging Face hub, if
-the adapter's or the model's files tell it.
+--type says how the numbers are stored: f32, f16 or bf16, and in gguf also in blocks of 32, as
+q8_0 (8.5 bits per number) or q4_0 (4.5 bits; embedding and output head are q8_0). f16 holds
+no numbers above 65504.
 
-Metrics have the names that rlzero metrics explains; steps count through all stages. What was
-not measured is an empty cell, and no event. Event files hold float32 numbers, and their time
-is seconds since the run began, since a run records no dates.
+Ollama recognises the chat templates of published models in a GGUF file; for any other, add a
+TEMPLATE to the Modelfile. A warning on standard error names what a GGUF file cannot tell
+llama.cpp. peft writes the id on the Hugging Face hub as the name of the adapter's model, if
+the files of the adapter or of the model have it, and prints the name that it wrote.
 
-Examples: a run as a model for Ollama, as one for transformers, its adapter alone, its curves.
+Metrics have the names that rlzero metrics explains. Steps count through all stages. A metric
+that a step did not measure is an empty cell, or no event. Event files hold float32 numbers;
+their times are seconds since the run began, because a run records no dates.
+
+Examples: a run as a model for Ollama, as one for transformers, its adapter, and its curves.
    rlzero export runs/first --format gguf --type q8_0 --out exported
    ollama create first -f exported/Modelfile
    rlzero export runs/math --format hf --type bf16 --out merged
@@ -62,7 +65,7 @@ func exportCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Usage: strings.Join(exportFormats, ", "), Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(hf.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			adapterFlag,
-			&cli.StringFlag{Name: "out", Usage: "new folder to write"},
+			&cli.StringFlag{Name: "out", Usage: "`DIR` to write, a new folder"},
 		},
 		Action: export,
 	}
@@ -100,7 +103,7 @@ func export(c *cli.Context) error {
 		return badChoice("format", format, exportFormats...)
 	}
 	if out == "" {
-		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a folder that is not there yet")
+		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a new folder")
 	}
 	if format == "csv" || format == "tfevents" {
 		return exportMetrics(c, args[0], format, out)

@@ -18,31 +18,37 @@ import (
 
 func fitCommand() *cli.Command {
 	return &cli.Command{
-		Name: "fit", Usage: "say which ways to train a model fit the device, and how fast", ArgsUsage: "MODEL",
-		Description: `Plans the recipe lora-math with MODEL: the whole model in f32 or bf16, and a LoRA adapter
-over matrices in bf16, q8_0 or q4_0. For each context (prompt and completion, half each) it
-prints the largest group of completions that fits the memory of the device, and last a
-command to begin with, which trains an adapter. Where a context fits only with settings that cost time (fewer
-completions at once, smaller batches, activations made again), --json names them.
+		Name: "fit", Usage: "say which ways to train a model fit a device, and how fast", ArgsUsage: "MODEL",
+		Description: `Plans the recipe lora-math for MODEL: the whole model in f32 or bf16, and a LoRA adapter on
+matrices in bf16, q8_0 or q4_0. For each context (half prompt, half completion) it prints the
+largest group of completions that fits the memory of the device. The last line is a command to
+start from, which trains an adapter. Where a context fits only with settings that cost time
+(fewer completions at once, smaller batches, recomputed activations), --json names them.
 
-MODEL is a Hugging Face folder, a .gguf file, a run or a checkpoint folder, or a config.json
-alone. Nothing of the model's size is allocated.
+MODEL is a Hugging Face folder, a .gguf file, a run, a checkpoint folder, or only a
+config.json. The command allocates nothing of the model's size.
 
-The speeds are estimates: one layer of the model's width is measured in each storage in
-turns, and the median of its times is multiplied by what the whole model multiplies for a
-token. Samples are of a group of 8, and updates of contexts of 1,024 tokens. How much the
-measurements varied is printed below the table; on a busy machine all speeds are low.
+The speeds are estimates: one layer of the model's width is measured in each storage, in
+turns, and the median time is scaled by the multiplications of the whole model for a token.
+Sampling is for groups of 8, updates for contexts of 1,024 tokens. A line below the table says
+how much the measurements varied. On a busy machine all speeds are low.
 
-Example: what does a machine with 16 GB train of a model with half a billion parameters?
+Example: what can a machine with 16 GB train of a model with half a billion parameters?
 
    rlzero fit Qwen2.5-0.5B-Instruct
 
---json prints one object: {"family":"...","parameters":...,"context":...,"device":"...",
-"memory":...,"recipe":"lora-math","ways":[{"way":"LoRA, q8_0","fits":[{"context":1024,
-"group_size":16,"bytes":...,"set":["model.dtype=q8_0",...]}],"never":"",
-"sampling_tokens_per_s":...,"training_tokens_per_s":...}],"start":{"context":...},
-"speed_spread":...}, in bytes; speed_spread is the distance of the quartiles of a measurement
-as a share of its median, of the one that varied most.`,
+--json prints one object, with sizes in bytes:
+
+   {"family":"...","parameters":...,"context":...,"device":"...",
+    "memory":...,"recipe":"lora-math",
+    "ways":[{"way":"LoRA, q8_0",
+      "fits":[{"context":1024,"group_size":16,"bytes":...,
+               "set":["model.dtype=q8_0",...]}],"never":"",
+      "sampling_tokens_per_s":...,"training_tokens_per_s":...}],
+    "start":{"context":...},"speed_spread":...}
+
+speed_spread is the distance of the quartiles as a share of the median, of the measurement
+that varied most.`,
 		Flags:  []cli.Flag{jsonFlag, deviceFlag, tierFlag},
 		Action: runFit,
 	}
@@ -115,12 +121,12 @@ func printFit(c *cli.Context, r *fit.Report, caps gpu.Caps, path string) {
 		}
 		fmt.Fprintf(w, "%9s  %9s tok/s\n", figure(way.Sampling), figure(way.Training))
 	}
-	fmt.Fprintf(w, "\nThe largest group of completions that fits, of at most 64; speeds are estimates from one layer, whose times varied by %.0f %%.\n", 100*r.Spread)
+	fmt.Fprintf(w, "\nThe table shows the largest group of completions that fits, up to 64. Speeds are estimates from one layer, whose times varied by %.0f %%.\n", 100*r.Spread)
 	if r.Start == nil {
-		fmt.Fprintf(w, "Nothing fits: take a smaller model or a device with more memory.\n")
+		fmt.Fprintf(w, "Nothing fits. Take a smaller model, or a device with more memory.\n")
 		return
 	}
-	fmt.Fprintf(w, "To begin with %d completions of a prompt, %d tokens each, in %s:\n   rlzero train %s --set model.path=%s %s --set task.data=FILE\n",
+	fmt.Fprintf(w, "To start with %d completions per prompt, %d tokens each, in %s:\n   rlzero train %s --set model.path=%s %s --set task.data=FILE\n",
 		r.Start.Group, r.Start.Context, gpu.FormatBytes(r.Start.Bytes), r.Recipe, terminal.ShellWord(path), r.Start.Set)
 }
 

@@ -21,9 +21,9 @@ import (
 
 func formulasCommand() *cli.Command {
 	return &cli.Command{
-		Name: "formulas", Aliases: []string{"rewards"}, Usage: "explain the language of rewards and methods: facts, functions, named formulas, sources", ArgsUsage: "[show NAME | eval --in FILE]",
-		Description: `The language of rewards, advantages, losses and filters, with worked examples. A
-reward is the key reward of a stage, which rlzero train RECIPE --dry-run checks:
+		Name: "formulas", Aliases: []string{"rewards"}, Usage: "explain the formulas of rewards and methods: facts, functions, sources", ArgsUsage: "[show NAME | eval --in FILE]",
+		Description: `Explains the language of rewards, advantages, losses and filters, with worked examples. The
+reward of a stage is its key reward; rlzero train RECIPE --dry-run checks it:
 
    reward = "if(right(form), task + 0.1*shortest_right(right(task)), -1)"
    [[stage.verifier]]
@@ -38,7 +38,7 @@ Examples:
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {
-				return usagef("rlzero formulas takes no arguments; for one name: rlzero formulas show NAME; to evaluate formulas: rlzero formulas eval --in FILE")
+				return usagef("rlzero formulas takes no arguments; write rlzero formulas show NAME for one name, rlzero formulas eval --in FILE to evaluate formulas")
 			}
 			if c.Bool("json") {
 				return formulasJSON(c)
@@ -47,15 +47,16 @@ Examples:
 			return nil
 		},
 		Subcommands: []*cli.Command{formulaCatalogue.shower("token_mean", showFormula), {
-			Name: "eval", Usage: "evaluate formulas on given columns: one JSON object a line in, one out",
-			Description: `Evaluates formulas on numbers of yours, to compare them with a paper or another
-implementation: value, derivatives by each token, parts, metrics, and whether the loss
-is local. "preset" names a method; "formulas" and "parameters" beside it replace its own.
-A missing value is null. Without "start", start equals old; without "own", the policy
-wrote every token.
+			Name: "eval", Usage: "evaluate formulas on given columns, one JSON object per line",
+			Description: `Evaluates formulas on numbers of your own, to compare them with a paper or with another
+implementation. Prints the value, the derivatives by each token, the parts, the metrics, and
+whether the loss is local. "preset" names a method; "formulas" and "parameters" beside it
+replace its own. A missing value is null. Without "start", start equals old; without "own",
+the policy wrote every token.
 
 Example:
-   echo '` + algo.Examples[1].Question + `' | rlzero formulas eval --in -`,
+   echo '` + strings.NewReplacer(` "completion"`, "' \\\n      '\"completion\"", ` "token"`, "' \\\n      '\"token\"").Replace(algo.Examples[2].Question) + `' | \
+      rlzero formulas eval --in -`,
 			Flags:  []cli.Flag{&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}},
 			Action: evalFormulas,
 		}},
@@ -320,11 +321,12 @@ func algorithmsCommand() *cli.Command {
 		}
 		return nil
 	}
-	command := algorithmCatalogue.lister("list the published methods, show the formulas of one", "dapo", list, showAlgorithm)
-	command.Description = `Lists methods with their paper. Those marked "train" can be the preset of a recipe's
-[stage.algorithm]: of a stage of kind rl, and of kind sft or preference if they read
-nothing of what was sampled, such as sft and dft, dpo and kto. The others read facts that no stage supplies yet, or scores of
-verifiers that the stage has to declare. All can be evaluated with rlzero formulas eval.
+	command := algorithmCatalogue.lister("list the published methods, or show the formulas of one", "dapo", list, showAlgorithm)
+	command.Description = `Lists methods with their papers. A method marked "train" can be the preset of
+[stage.algorithm] in a stage of kind rl. If it reads nothing of what was sampled, such as sft
+and dft, or dpo and kto, it can also be the preset of a stage of kind sft or preference. The
+other methods read facts that no stage supplies yet, or scores of verifiers that the stage has
+to declare. rlzero formulas eval evaluates all of them.
 
 ` + command.Description
 	return command
@@ -361,7 +363,7 @@ type namedText struct {
 func noMethod(name string) error {
 	for _, p := range algo.Library() {
 		if plain, _, _ := strings.Cut(p.Name, "("); plain == name {
-			return usage(hint.With(fmt.Errorf("%s is a named formula, a part of methods: %s = %s", name, p.Name, strings.TrimSpace(p.Formula)), "rlzero formulas show %s", name))
+			return usage(hint.With(fmt.Errorf("%s is a named formula, which methods use: %s = %s", name, p.Name, strings.TrimSpace(p.Formula)), "rlzero formulas show %s", name))
 		}
 	}
 	if _, err := algo.LoadMethod(name); err != nil && !errors.Is(err, algo.ErrUnknownMethod) {
@@ -410,7 +412,7 @@ func printAlgorithm(w io.Writer, a algorithmJSON) {
 		value, _ := json.Marshal(a.Parameters[name])
 		fmt.Fprintf(w, "   %s = %s\n", name, value)
 	}
-	fmt.Fprintln(w, "\nFORMULAS, those that others read first")
+	fmt.Fprintln(w, "\nFORMULAS, in the order in which they are computed")
 	for _, f := range a.Formulas {
 		fmt.Fprintf(w, "   %s = %s\n", f.Name, indented(strings.TrimSpace(f.Formula), 6))
 	}

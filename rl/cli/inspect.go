@@ -13,8 +13,8 @@ import (
 
 func inspectCommand() *cli.Command {
 	return &cli.Command{
-		Name: "inspect", Usage: "look into the parts of a model, into data, and into compiled kernels",
-		Description: "Example:\n   echo '{\"text\":\"20 13 7 4 > 10:\"}' | rlzero inspect tokens --model runs/first --in -",
+		Name: "inspect", Usage: "look into models, data sets and compiled kernels",
+		Description: "Example:\n   rlzero inspect tokens --model runs/first --text '20 13 7 4 > 10:'",
 		Subcommands: []*cli.Command{tokensCommand(), templateCommand(), dataCommand(), ggufCommand(), kernelsCommand()},
 	}
 }
@@ -22,15 +22,16 @@ func inspectCommand() *cli.Command {
 func tokensCommand() *cli.Command {
 	return &cli.Command{
 		Name: "tokens", Usage: "turn text into token ids and back",
-		Description: `Reads {"text":"..."} lines and writes {"ids":[...],"decoded":"..."}. --text gives one text
-on the command line. The folder of --model needs a tokenizer.json and nothing else.
+		Description: `Reads {"text":"..."} lines and writes {"ids":[...],"decoded":"..."}. --text gives a single text on
+the command line. The folder of --model needs only a tokenizer.json.
 
 Examples:
    rlzero inspect tokens --model runs/first --text '20 13 7 4 > 10:'
-   echo '{"text":"20 13 7 4 > 10:"}' | rlzero inspect tokens --model runs/first --in -`,
+   echo '{"text":"20 13 7 4 > 10:"}' | \
+      rlzero inspect tokens --model runs/first --in -`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run, checkpoint, or folder with a tokenizer.json"},
-			&cli.StringFlag{Name: "text", Usage: "the text, in place of --in"},
+			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run, checkpoint, or a folder with a tokenizer.json"},
+			&cli.StringFlag{Name: "text", Usage: "one text, instead of --in"},
 			inFlag,
 		},
 		Action: inspectTokens,
@@ -45,7 +46,7 @@ func inspectTokens(c *cli.Context) error {
 		return hint.With(usagef("%s needs --model DIR", c.Command.HelpName), "DIR is a model, a run, a checkpoint, or a folder with a tokenizer.json")
 	}
 	if c.IsSet("text") == c.IsSet("in") {
-		return hint.With(usagef("%s needs --text TEXT or --in FILE, one of the two", c.Command.HelpName), `FILE holds {"text":"..."} lines; - is standard input`)
+		return hint.With(usagef("%s needs either --text TEXT or --in FILE", c.Command.HelpName), `FILE holds {"text":"..."} lines; - is standard input`)
 	}
 	var in io.ReadCloser
 	var err error

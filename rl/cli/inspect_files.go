@@ -19,9 +19,9 @@ import (
 
 func dataCommand() *cli.Command {
 	return &cli.Command{
-		Name: "data", Usage: "the rows of a data set as JSON lines", ArgsUsage: "DATA",
-		Description: `Writes the rows of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet) or of a folder of
-such files as JSON lines: what [task] data reads. The names of the splits go to standard
+		Name: "data", Usage: "write the rows of a data set as JSON lines", ArgsUsage: "DATA",
+		Description: `Writes the rows of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet), or of a folder of such
+files, as JSON lines: the rows that [task] data reads. The names of the splits go to standard
 error.
 
 Example: the columns of a data set.
@@ -66,9 +66,9 @@ func inspectData(c *cli.Context) error {
 
 func ggufCommand() *cli.Command {
 	return &cli.Command{
-		Name: "gguf", Usage: "metadata and tensors of a GGUF file as JSON lines", ArgsUsage: "FILE",
-		Description: `Writes {"key":"...","value":...} for each key of the metadata, and {"tensor":"...",
-"type":"...","shape":[...],"sha256_f32":"..."} for each tensor, with the hash of its numbers
+		Name: "gguf", Usage: "write the metadata and tensors of a GGUF file as JSON lines", ArgsUsage: "FILE",
+		Description: `Writes {"key":"...","value":...} for each key of the metadata, and for each tensor
+{"tensor":"...","type":"...","shape":[...],"sha256_f32":"..."}, with the hash of its numbers
 as f32. Lists of more than --most values are cut.
 
 Example:

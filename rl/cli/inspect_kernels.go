@@ -12,14 +12,14 @@ import (
 
 func kernelsCommand() *cli.Command {
 	return &cli.Command{
-		Name: "kernels", Usage: "what the driver made of each kernel: registers, spills, occupancy",
-		Description: `Compiles every shader of every tier that the device can take, and writes what its driver
-tells: registers of a lane, registers spilled to memory, subgroups that a core holds at
-once, bytes of code. A driver that tells nothing is an error (Mesa's lavapipe, WebGPU).
---json has all statistics of the driver, in its own words.
+		Name: "kernels", Usage: "write what the driver says of each kernel: registers, spills, occupancy",
+		Description: `Compiles every shader of every tier that the device can take, and writes what its driver says of it:
+registers per lane, registers spilled to memory, subgroups that a core holds at once, bytes of
+code. --json has all statistics of the driver, in its own words. It is an error if the driver
+says nothing (Mesa's lavapipe, WebGPU).
 
-Mesa's driver for AMD compiles for cards that are not there. Such a device is listed as
-not usable, and can still be inspected.
+Mesa's driver for AMD compiles for cards that are not there. Such a device is listed as not
+usable, and can still be inspected.
 
 Example:
    RADV_FORCE_FAMILY=gfx1100 rlzero inspect kernels --device vulkan:0`,

@@ -11,11 +11,11 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 )
 
-const keysHelp = `Lists every key that a recipe can have, table by table: what it is, what it accepts
-and its default, by kind of stage where that differs. The settings of a task are listed
-by rlzero tasks show NAME, the options of a verifier by rlzero verifiers show NAME.
+const keysHelp = `Lists every key that a recipe can have, table by table: what it is, what it accepts, and its
+default, by kind of stage where that differs. rlzero tasks show NAME lists the settings of a
+task, rlzero verifiers show NAME the options of a verifier.
 
-With --json, a line for each key: table, key, kinds (of stage), type, unit, accepted,
+--json writes a line for each key: table, key, kinds (of stage), type, unit, accepted,
 defaults (TOML text, by kind of stage; "" outside of stages), about.
 
 Examples:

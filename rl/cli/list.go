@@ -11,16 +11,15 @@ import (
 
 func devicesCommand() *cli.Command {
 	return &cli.Command{
-		Name: "devices", Usage: "list the devices that can be used, best first",
-		Description: `Discrete GPUs come before integrated, virtual and software devices. Where Vulkan and
-WebGPU reach the same device, Vulkan comes first. Each device is listed with the reason
-for its place.
+		Name: "devices", Usage: "list the devices, best first",
+		Description: `Discrete GPUs come before integrated, virtual and software devices. Where Vulkan and WebGPU reach
+the same device, Vulkan comes first. Each line gives the reason for the device's place.
 
 Examples:
    rlzero devices
    rlzero devices --json
 
-The exit code is 3 when only the plain-Go device is there.`,
+The exit code is 3 if there is only the plain-Go device.`,
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {

@@ -26,12 +26,12 @@ import (
 
 func samplingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "greedy", Usage: "take the most likely token at each position"},
+		&cli.BoolFlag{Name: "greedy", Usage: "take the most likely token at each place"},
 		&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this; 0 is greedy"},
-		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "keep the most likely tokens up to this total probability"},
-		&cli.IntFlag{Name: "top-k", Usage: "keep this many of the most likely tokens", DefaultText: "all"},
-		&cli.Float64Flag{Name: "min-p", Usage: "keep tokens with at least this share of the largest probability"},
-		&cli.IntFlag{Name: "max-tokens", Usage: "largest number of new tokens", DefaultText: "what the task asks for, else 64"},
+		&cli.Float64Flag{Name: "top-p", Value: 1, Usage: "draw from the most likely tokens up to this total probability"},
+		&cli.IntFlag{Name: "top-k", Usage: "draw from this many of the most likely tokens", DefaultText: "all"},
+		&cli.Float64Flag{Name: "min-p", Usage: "draw from tokens with at least this share of the largest probability"},
+		&cli.IntFlag{Name: "max-tokens", Usage: "largest number of new tokens", DefaultText: "that of the task, else 64"},
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of the draws"},
 	}
 }
@@ -74,28 +74,30 @@ func intFrom(c *cli.Context, flag string, low, high int) (int, error) {
 func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
-		Description: `Prints what the model writes after --prompt, or after the prompt on standard input.
-MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
-checkpoint folder.
+		Description: `Prints what the model writes after --prompt, or after the prompt on standard input. MODEL is a
+Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a checkpoint folder.
 
---chat makes the prompt a message of the user, which the model answers: it is written with
-the model's chat template. The text may have several lines.
+--chat makes the prompt a message of the user, written with the model's chat template, and
+prints the answer. The text may have several lines.
 
---in FILE reads {"prompt":"..."}, {"messages":[...]} or {"ids":[...]} lines and writes JSON
-lines, as --json does:
-{"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}.
+--in FILE reads lines of {"prompt":"..."}, {"messages":[...]} or {"ids":[...]} and writes one
+JSON line for each completion, as --json does:
+
+   {"ids":[new ids],"text":"...","logprobs":[...],"stop":"eos|length|stop"}
 
 Examples:
    rlzero sample runs/first --greedy --prompt '20 13 7 4 > 10:'
-   rlzero sample Qwen3-0.6B --chat --system 'Be brief.' --var enable_thinking=false --max-tokens 200 --prompt 'Why is the sky blue?'
-   echo '{"prompt":"20 13 7 4 > 10:"}' | rlzero sample runs/first --n 4 --in -`,
+   rlzero sample Qwen3-0.6B --chat --system 'Be brief.' --max-tokens 200 \
+      --var enable_thinking=false --prompt 'Why is the sky blue?'
+   echo '{"prompt":"20 13 7 4 > 10:"}' | \
+      rlzero sample runs/first --n 4 --in -`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "prompt", Usage: "the text to continue"},
 			inFlag,
-			&cli.BoolFlag{Name: "chat", Usage: "the prompt is a message of the user: write it with the model's chat template"},
+			&cli.BoolFlag{Name: "chat", Usage: "make the prompt a message of the user, written with the model's chat template"},
 			systemFlag, varFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
-			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as its text contains this (repeatable)"},
+			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as it contains this `TEXT`"},
 			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: sample,
 	}
@@ -172,7 +174,7 @@ func promptLines(c *cli.Context) (name string, in io.ReadCloser, err error) {
 			return "", nil, fmt.Errorf("standard input: %w", failed)
 		}
 		if len(text) > lines.MaxBytes {
-			return "", nil, fmt.Errorf("%w: standard input has more than %d bytes; accepted: a prompt of at most that many", lines.ErrInput, lines.MaxBytes)
+			return "", nil, fmt.Errorf("%w: standard input has more than %d bytes; accepted: a prompt of at most that size", lines.ErrInput, lines.MaxBytes)
 		}
 		in, err = oneLine("prompt", strings.TrimRight(string(text), "\r\n"))
 	}
@@ -182,8 +184,8 @@ func promptLines(c *cli.Context) (name string, in io.ReadCloser, err error) {
 // Which adapter the model has, and how it is kept on the device.
 var (
 	adapterFlag = &cli.StringFlag{Name: "adapter", Usage: "add the LoRA adapter of a PEFT `FOLDER` (adapter_config.json, adapter_model.safetensors)"}
-	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "keep the matrices as f32, as bf16 in half the memory, or as q8_0 or q4_0 in less", DefaultText: "as the model was trained, else f32"}
-	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "keep keys and values as f32 or bf16", DefaultText: "as the model was trained, else f32"}
+	dtypeFlag   = &cli.StringFlag{Name: "dtype", Usage: "storage of the matrices: f32, bf16 (half the memory), q8_0 or q4_0 (less)", DefaultText: "as in training, else f32"}
+	kvDtypeFlag = &cli.StringFlag{Name: "kv-dtype", Usage: "storage of keys and values: f32 or bf16", DefaultText: "as in training, else f32"}
 )
 
 // dtypeOf reads one of them; "" where it is not given.
@@ -233,11 +235,13 @@ func openWith(c *cli.Context, path, adapter string) (*model.Model, func(), error
 
 func scoreCommand() *cli.Command {
 	return &cli.Command{
-		Name: "score", Usage: "compute the log-prob and entropy of each token of given sequences", ArgsUsage: "MODEL",
-		Description: `Reads {"ids":[...]}, {"text":"..."} or {"messages":[...]} lines and writes
-{"ids":[],"logprobs":[],"entropy":[],"mean_logsoftmax":[]}. Entry i is about ids[i]
-given ids[:i], in nats; the first is null. Messages are written with the model's chat
-template, as in training.
+		Name: "score", Usage: "compute log-prob and entropy of each token of a text", ArgsUsage: "MODEL",
+		Description: `Reads {"ids":[...]}, {"text":"..."} or {"messages":[...]} lines and writes for each
+
+   {"ids":[],"logprobs":[],"entropy":[],"mean_logsoftmax":[]}
+
+Entry i is about ids[i] given ids[:i], in nats; the first entry is null. Messages are written
+with the model's chat template, as in training.
 
 Example:
    echo '{"ids":[5,9,2]}' | rlzero score runs/first --in -`,
@@ -276,29 +280,32 @@ Example:
 
 func evalCommand() *cli.Command {
 	return &cli.Command{
-		Name: "eval", Usage: "measure a model on held-out problems of a task, or on a file", ArgsUsage: "MODEL",
-		Description: `Samples --n completions of each problem and prints mean@n with its 95 % interval, unbiased
-pass@k (arXiv 2107.03374), pass^k, that all of k are right (arXiv 2406.12045), maj@k and
-the score of the most likely completions. A run is measured on its own task unless --task
-or --data names another.
+		Name: "eval", Usage: "measure a model on held-out problems or on a file", ArgsUsage: "MODEL",
+		Description: `Samples --n completions of each problem. Prints mean@n with its 95 % interval; the unbiased pass@k
+(at least one of k is right, arXiv 2107.03374); pass^k (all k are right, arXiv 2406.12045);
+maj@k; and the score of the most likely completions. A run is measured on its own task, unless
+--task or --data names another.
 
 Examples:
    rlzero eval runs/first
-   rlzero eval model-folder --task countdown-tiny --n 8 --k 1,8 --max-tokens 14
-   rlzero eval model-folder --data problems.jsonl --verifier number --n 4 --k 1,4
+   rlzero eval models/small --task countdown-tiny --n 8 --k 1,8
+   rlzero eval models/small --data problems.jsonl --verifier number --k 1,4
 
---json prints one object: {"task":"...","n":512,"samples":8,"mean":0.41,"mean_ci95":[..],
-"pass@1":..,"pass@8":..,"pass^8":..,"maj@8":..,"greedy":..,"not_scored":0,"mean_tokens":..}`,
+--json prints one object:
+
+   {"task":"...","n":512,"samples":8,"mean":0.41,"mean_ci95":[..],
+    "pass@1":..,"pass@8":..,"pass^8":..,"maj@8":..,"greedy":..,
+    "not_scored":0,"mean_tokens":..}`,
 		Flags: append(samplingFlags(),
-			&cli.StringFlag{Name: "task", Usage: "task, or recipe with the task", DefaultText: "the task of the run"},
-			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task: `PATH=VALUE` (repeatable), such as task.settings.max_number=30"},
+			&cli.StringFlag{Name: "task", Usage: "name of a task, or of a recipe with the task", DefaultText: "the task of the run"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task: `PATH=VALUE`, such as task.settings.max_number=30"},
 			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt, or messages) and answer"},
 			verifierFlag,
-			&cli.StringFlag{Name: "form", Usage: "auto, chat or text: whether prompts are written with the model's chat template", DefaultText: "as the recipe has it, else auto"},
+			&cli.StringFlag{Name: "form", Usage: "whether to write prompts with the model's chat template: auto, chat or text", DefaultText: "as in the recipe, else auto"},
 			systemFlag, varFlag,
-			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all, if a file has fewer"},
-			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of samples of each problem"},
-			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k, separated by commas"},
+			&cli.IntFlag{Name: "problems", Value: 512, Usage: "number of problems; all of them if a file has fewer"},
+			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of completions of each problem"},
+			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
 			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: evaluate,

@@ -16,25 +16,29 @@ import (
 func pageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "page", Usage: "look at runs in a browser, finished or in progress", ArgsUsage: "RUN... | DIR",
-		Description: `Serves a page that shows runs: accuracy and rewards as they come, every completion with
-what it was paid and what it taught each token, held-out problems, runs side by side, and
-whether to trust them. It reads the runs' files and writes nothing into them. DIR is a
-folder that holds runs; new ones appear by themselves. Ctrl-C ends it.
+		Description: `Serves a page that shows runs: accuracy and rewards as they come, every completion with what
+it was paid and what it taught each token, held-out problems, runs side by side, and whether
+to trust them. It reads the files of the runs and writes nothing into them. DIR is a folder of
+runs; new runs appear by themselves. Ctrl-C ends the server.
 
-The address is loopback, and nothing is loaded from anywhere else. An address beyond
-loopback needs a token, which is a part of the link that is printed. On another machine,
-use an SSH tunnel: ssh -L 8080:127.0.0.1:8080 HOST rlzero page --listen 127.0.0.1:8080 runs
+The address is loopback, and the page loads nothing from anywhere else. An address beyond
+loopback needs a token, which is part of the link that is printed. To look at a run on another
+machine, use an SSH tunnel:
+
+   ssh -L 8080:127.0.0.1:8080 HOST rlzero page --listen 127.0.0.1:8080 runs
 
 Examples:
-   rlzero page runs                         every run in the folder runs
+   rlzero page runs                    every run in the folder runs
    rlzero page runs/first runs/second
-   rlzero page --out first.html runs/first  one file, to send or to keep; a run has it as report.html
-   rlzero page --try dist/web               what make web built: training in the browser itself`,
+   rlzero page --try dist/web          the page that trains in the browser,
+                                       as make web built it
+   rlzero page --out first.html runs/first
+The last one writes a file to send or to keep; a run writes it itself, as report.html.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on, host:port; port 0 is any free one", Value: web.Default},
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on, host:port; port 0 is any free port", Value: web.Default},
 			&cli.StringFlag{Name: "out", Usage: "write one self-contained HTML `FILE` instead"},
 			&cli.StringFlag{Name: "try", Usage: "serve the page in `FOLDER` that trains in the browser, as make web built it"},
-			&cli.IntFlag{Name: "limit", Usage: "room in that file for completions and tokens, in `MB`: those of some steps are left out to keep it", Value: page.Room >> 20},
+			&cli.IntFlag{Name: "limit", Usage: "size of that file in `MB`; to stay below it, completions and tokens of some steps are left out", Value: page.Room >> 20},
 		},
 		Action: func(c *cli.Context) error {
 			if c.IsSet("try") {

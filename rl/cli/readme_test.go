@@ -23,7 +23,7 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, block := range regexp.MustCompile("(?s)\n```\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1) {
-			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
+			for line := range strings.Lines(joined(block[1])) {
 				for _, args := range exampleCommands("   " + line) {
 					commands++
 					if got, err := parse(args); err != nil || got.command == "" {

@@ -12,18 +12,19 @@ import (
 func receiptCommand() *cli.Command {
 	return &cli.Command{
 		Name: "receipt", Usage: "check a finished run against its receipt", ArgsUsage: "RUN",
-		Description: `Hashes the recipe, data, starting model, logs and checkpoints of a finished run again,
-compares them with its receipt.json, and says whether this device would repeat the run
-byte for byte. Without a device, only the hashes are checked.
+		Description: `Hashes the recipe, data, starting model, logs and checkpoints of a finished run again, compares
+them with receipt.json, and says whether this device would repeat the run byte for byte.
+Without a device, it checks only the hashes.
 
 Examples:
    rlzero receipt runs/first
    rlzero receipt runs/first --json
 
-The exit code is 1 when a hash differs.
---json prints one object, like that of rlzero doctor, and "repeatable":
-{"ok":true,"device":{...},"numerics":2,"checks":[{"name":"...","ok":true,"detail":"..."}],
-"repeatable":true}`,
+The exit code is 1 if a hash differs. --json prints one object, like that of rlzero doctor,
+with "repeatable" added:
+
+   {"ok":true,"device":{...},"numerics":2,
+    "checks":[{"name":"...","ok":true,"detail":"..."}],"repeatable":true}`,
 		Flags:  []cli.Flag{deviceFlag, tierFlag, jsonFlag},
 		Action: receipt,
 	}

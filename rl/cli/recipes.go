@@ -12,11 +12,10 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
 
-const recipesHelp = `Lists the recipes of the program: examples to start from, then published systems in
-miniature, by what they are about (their field). With the name of a field, what each of
-its recipes does. With another text, those that have all of its words in their name, what
-they say of themselves, their paper, or the names and ids of their systems; systems
-without a recipe are listed with the reason.
+const recipesHelp = `Lists the built-in recipes: first examples to start from, then published systems in miniature,
+by field. The name of a field lists its recipes with what each does. Any other text lists the
+recipes that have all of its words in their name, their description, their paper, or the names
+and ids of their systems. Systems without a recipe are listed with the reason.
 
 Examples:
    rlzero recipes
@@ -43,11 +42,11 @@ func recipesCommand() *cli.Command {
 		return err
 	}
 	list := func(c *cli.Context) error { return listRecipes(c, c.Args().Slice()) }
-	command := recipeCatalogue.lister("list or search the built-in recipes, show one, list the keys of recipes", "countdown-tiny", list, show)
+	command := recipeCatalogue.lister("list, search or show the built-in recipes; list the keys", "countdown-tiny", list, show)
 	command.ArgsUsage = "[FIELD | TEXT | show NAME | keys]"
 	command.Description = recipesHelp
 	command.Subcommands = append(command.Subcommands, &cli.Command{
-		Name: searchCommand, Usage: "list the recipes that have a text", ArgsUsage: "TEXT", Description: recipesHelp, Flags: []cli.Flag{jsonFlag}, Action: list,
+		Name: searchCommand, Usage: "list the recipes that contain a text", ArgsUsage: "TEXT", Description: recipesHelp, Flags: []cli.Flag{jsonFlag}, Action: list,
 	}, recipeKeysCommand())
 	return command
 }

@@ -14,9 +14,9 @@ import (
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", Usage: "write the report of a run, finished or in progress", ArgsUsage: "RUN",
-		Description: `Writes report.html into the run folder, from what the run has recorded so far: what
-rlzero page --out writes of one run. A run that is training is not disturbed. The file
-needs no network.
+		Description: `Writes report.html into the folder of the run, from what the run has recorded so far: the file
+that rlzero page --out writes for one run. It does not disturb a run that is training. The
+file needs no network.
 
 Example:
    rlzero report runs/first`,

@@ -23,48 +23,50 @@ import (
 
 func serveCommand() *cli.Command {
 	return &cli.Command{
-		Name: "serve", Usage: "answer requests of OpenAI's clients over HTTP", ArgsUsage: "MODEL",
-		Description: `Answers /v1/completions and /v1/chat/completions with MODEL: a Hugging Face folder, a .gguf
-file, a run (its newest checkpoint) or a checkpoint folder. There are /v1/models, /tokenize,
-/detokenize, /v1/check, /health, /version and /metrics, too. Ctrl-C ends it.
+		Name: "serve", Usage: "answer OpenAI's API over HTTP", ArgsUsage: "MODEL",
+		Description: `Answers /v1/completions and /v1/chat/completions with MODEL: a Hugging Face folder, a .gguf file,
+a run (its newest checkpoint) or a checkpoint folder. Also serves /v1/models, /tokenize,
+/detokenize, /v1/check, /health, /version and /metrics. Ctrl-C ends it.
 
-An answer is a function of the model, the request and its seed, whatever else the server
-does: its completions are those of rlzero sample and of training. Log-probs are those of
-the whole distribution at the temperature, as training computes them, and unscaled at
-temperature 0 or with "logprobs_at": 1. Nothing in a request is ignored: a key that is not
-supported is refused, and the refusal names it. Penalties are not supported.
+An answer is a function of the model, the request and its seed, whatever else the server does
+at the time. Its completions are those of rlzero sample and of training. Log-probs are those
+of the whole distribution at the temperature, as training computes them; at temperature 0, or
+with "logprobs_at": 1, they are unscaled. Nothing in a request is ignored: an unsupported key
+is refused, and the refusal names it. Penalties are not supported.
 
-With response_format an answer follows a JSON schema (type json_schema) or is an object
-(json_object); its log-probs stay the model's. Tools are called in the forms of Qwen and
-Hermes, Llama 3 and Mistral, as the chat template has it; with tool_choice "required" the
-arguments follow the schemas of the tools.
+With response_format, an answer follows a JSON schema (type json_schema) or is an object
+(json_object); its log-probs stay those of the model. Tools are called in the forms of Qwen
+and Hermes, Llama 3, and Mistral, as the chat template has it. With tool_choice "required",
+the arguments follow the schemas of the tools.
 
-A request has at most 8 MiB, 1,024 completions, n of 128, 128 tools and a schema of 256 KiB.
+Limits of a request: 8 MiB, 1,024 completions, n of 128, 128 tools, a schema of 256 KiB.
 
-The address is loopback. One beyond it needs a token, which is read from --token-file or
-made and printed. Requests from web pages are refused unless --origin names the page.
+The address is loopback. An address beyond it needs a token, which is read from --token-file,
+or made and printed. Requests from web pages are refused unless --origin names the page.
 
 Example: a server, and in another terminal a client.
    rlzero serve runs/first
-   curl http://127.0.0.1:8080/v1/completions -d '{"prompt":"20 13 7 4 > 10:","max_tokens":12,"temperature":0}'
+   curl http://127.0.0.1:8080/v1/completions \
+      -d '{"prompt":"20 13 7 4 > 10:","max_tokens":12,"temperature":0}'
 
-Example: two adapters as the models "math" and "code" beside the one they were trained on.
-   rlzero serve models/qwen3 --adapter math=adapters/math --adapter code=adapters/code
+Example: two adapters, as the models "math" and "code" beside their base model.
+   rlzero serve models/qwen3 --adapter math=adapters/math \
+      --adapter code=adapters/code
 
 Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` to listen on: host:port, or unix:PATH", Value: "127.0.0.1:8080"},
-			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` under which the server is reached, too (repeatable)"},
-			&cli.StringSliceFlag{Name: "origin", Usage: "answer the pages of this `URL` in browsers, such as https://app.example (repeatable)"},
-			&cli.StringFlag{Name: "token-file", Usage: "requests have to carry the token that is in `FILE`"},
-			&cli.StringFlag{Name: "tls-cert", Usage: "PEM `FILE` of a certificate: serve HTTPS"},
-			&cli.StringFlag{Name: "tls-key", Usage: "PEM `FILE` of its key"},
-			&cli.StringFlag{Name: "name", Usage: "name of the model in requests", DefaultText: "that of its folder"},
-			&cli.IntFlag{Name: "sequences", Value: 64, Usage: "number of completions that are drawn at once"},
-			&cli.IntFlag{Name: "cache", Usage: "size of the key/value cache of each model in `TOKENS`", DefaultText: "what fits into half of the device's memory"},
-			&cli.IntFlag{Name: "queue", Value: 256, Usage: "number of requests that wait or are answered at once"},
-			&cli.BoolFlag{Name: "lenient", Usage: "pass over keys that are not known, and name them in the header X-Rlzero-Ignored"},
-			&cli.StringSliceFlag{Name: adapterFlag.Name, Usage: "serve MODEL with the LoRA adapter of a PEFT folder, too, as the model NAME (`NAME=FOLDER`, repeatable)"},
+			&cli.StringSliceFlag{Name: "host", Usage: "another `NAME` under which clients reach the server"},
+			&cli.StringSliceFlag{Name: "origin", Usage: "answer web pages of this `URL`, such as https://app.example"},
+			&cli.StringFlag{Name: "token-file", Usage: "require the token that is in `FILE`"},
+			&cli.StringFlag{Name: "tls-cert", Usage: "serve HTTPS with the certificate in this PEM `FILE`"},
+			&cli.StringFlag{Name: "tls-key", Usage: "PEM `FILE` with the key of the certificate"},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` of the model in requests", DefaultText: "that of its folder"},
+			&cli.IntFlag{Name: "sequences", Value: 64, Usage: "number of completions to draw at once"},
+			&cli.IntFlag{Name: "cache", Usage: "size of the key-value cache of each model, in `TOKENS`", DefaultText: "what fits half of the device's memory"},
+			&cli.IntFlag{Name: "queue", Value: 256, Usage: "largest number of requests that wait or are being answered"},
+			&cli.BoolFlag{Name: "lenient", Usage: "ignore unknown keys, and name them in the header X-Rlzero-Ignored"},
+			&cli.StringSliceFlag{Name: adapterFlag.Name, Usage: "also serve MODEL with the LoRA adapter in a PEFT folder: `NAME=FOLDER`"},
 			systemFlag, varFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: serveModel,
@@ -169,7 +171,7 @@ func servedFolder(c *cli.Context, path string) (folder, note string, err error) 
 	}
 	note = "the newest checkpoint of " + path
 	if _, err := os.Stat(filepath.Join(path, "receipt.json")); err != nil {
-		note += ", a run that is not finished: checkpoints that it writes from now on are not served; start the server again for them"
+		note += ", a run that is not finished: to serve a later checkpoint, start the server again"
 	}
 	return folder, note, nil
 }
@@ -247,7 +249,7 @@ func announce(c *cli.Context, s *serve.Server, door *web.Server, folder, name, n
 		fmt.Fprintf(out, "token    %s (clients send it as their API key)\n", token)
 	}
 	if door.Open() {
-		warn(c, []string{"the server is reached from other machines without TLS: others on the network can read tokens and texts; --tls-cert and --tls-key change that"})
+		warn(c, []string{"other machines reach the server without TLS, so others on the network can read tokens and texts; --tls-cert and --tls-key prevent that"})
 	}
 }
 

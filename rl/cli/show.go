@@ -18,11 +18,11 @@ import (
 
 func showCommand() *cli.Command {
 	return &cli.Command{
-		Name: "show", Usage: "show what a run wrote at a step, and what it was paid for", ArgsUsage: "RUN",
-		Description: `Prints the groups of a step of a run, finished or in progress; with --group, the
-completions of one group, equal ones as one line; with --tokens, what the step taught each
-token: ▲ more likely, ▼ less likely, = clipped. Steps count through all stages, as in
-metrics.jsonl; tokens are recorded for one step in every token_every of the recipe.
+		Name: "show", Usage: "show the completions of a step, and what they were paid", ArgsUsage: "RUN",
+		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
+completions of one group; equal ones share a line. With --tokens, prints what the step taught
+each token: ▲ more likely, ▼ less likely, = clipped. Steps count through all stages, as in
+metrics.jsonl. Tokens are recorded in one of every token_every steps.
 
 Examples:
    rlzero show runs/first                              the newest step
@@ -154,7 +154,7 @@ func showTokens(w io.Writer, dir string, group []record.Completion) error {
 		return err
 	}
 	if len(tokens) == 0 {
-		return hint.With(usagef("the tokens of step %d were not recorded", group[0].Step), "token_every of the recipe says which steps are recorded")
+		return hint.With(usagef("the tokens of step %d were not recorded", group[0].Step), "the recipe's key token_every says which steps are recorded")
 	}
 	showHead(w, group[0])
 	colour := colours(w)

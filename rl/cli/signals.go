@@ -24,7 +24,7 @@ func interruptible(c *cli.Context) (ctx context.Context, done func()) {
 	ctx, stop := signal.NotifyContext(c.Context, signals...)
 	unused := context.AfterFunc(ctx, func() {
 		stop()
-		fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; interrupt again to stop at once")
+		fmt.Fprintln(c.App.ErrWriter, "stopping at the next safe point; press Ctrl-C again to stop at once")
 	})
 	return ctx, func() { unused(); stop() }
 }

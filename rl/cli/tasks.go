@@ -16,26 +16,34 @@ const tasksHelp = `Examples:
    rlzero tasks show gcd --form chat
    rlzero tasks draw gcd --n 1000 --level 2 > gcd.jsonl
 
-With --json, rlzero tasks writes {"name":...,"summary":...} lines and rlzero tasks show
+With --json, rlzero tasks writes {"name":...,"summary":...} lines, and rlzero tasks show writes
 one object: name, summary, doc, settings (key, about, accepted, value), curriculum (name,
-levels, settings), samples (rows as rlzero tasks draw writes them).`
+levels, settings), and samples (rows as rlzero tasks draw writes them).`
 
 const drawHelp = `Writes one row per line, each problem once:
-   {"id":"...","verifier":"task:NAME","prompt":"...","answer":"...","metadata":{...}}
-and with --form chat "question" in place of "prompt", and
-   "messages":[{"role":"system","content":"..."},{"role":"user","content":"..."}]
-as well. With a "completion" added, a line is one that rlzero verify reads.
+
+   {"id":"...","verifier":"task:NAME","prompt":"...","answer":"...",
+    "metadata":{...}}
+
+--form chat writes "question" in place of "prompt", and adds
+
+   "messages":[{"role":"system","content":"..."},
+               {"role":"user","content":"..."}]
+
+rlzero verify reads such lines once they have a "completion".
 
 Example:
-   rlzero tasks draw gcd --n 3 | jq -c '. + {completion: ("It is <answer>" + .answer + "</answer>")}' | rlzero verify --in -
+   rlzero tasks draw gcd --n 3 | \
+      jq -c '. + {completion: ("<answer>" + .answer + "</answer>")}' | \
+      rlzero verify --in -
 
-The two splits never share a problem, whatever the seed. --split held-out with the default
-seed gives the problems that rlzero eval --task NAME begins with.`
+The two splits never share a problem, whatever the seed. With the default seed, --split
+held-out gives the first problems of rlzero eval --task NAME.`
 
-var formFlag = &cli.StringFlag{Name: "form", Usage: "text, or chat for messages with a system prompt", Value: "text"}
+var formFlag = &cli.StringFlag{Name: "form", Usage: "text, or chat: messages with a system prompt", Value: "text"}
 
 func tasksCommand() *cli.Command {
-	command := taskCatalogue.lister("list the procedural tasks, show one, draw problems", "countdown", listTasks, showTask)
+	command := taskCatalogue.lister("list or show the procedural tasks; draw problems", "countdown", listTasks, showTask)
 	command.Description = tasksHelp
 	command.ArgsUsage = "[show NAME | draw NAME]"
 	command.Subcommands[0].Usage = "show the settings, curriculum and three problems of a task"
@@ -55,7 +63,7 @@ func tasksCommand() *cli.Command {
 func settingFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "level", Usage: "level of the curriculum, counted from 0", DefaultText: "the default settings"},
-		&cli.StringSliceFlag{Name: "set", Usage: "change a setting: `KEY=VALUE` (repeatable; applied after --level)"},
+		&cli.StringSliceFlag{Name: "set", Usage: "change a setting, after --level is applied: `KEY=VALUE`"},
 	}
 }
 

@@ -21,35 +21,39 @@ import (
 	"github.com/rlzero/rlzero/rl/store"
 )
 
-const templateHelp = `Reads {"messages":[...]} lines and writes {"text":"..."}, or {"error":"..."} where the
-template fails or refuses the conversation. Every other key of a line becomes a variable
-of the template: "tools", "documents", "add_generation_prompt", "enable_thinking" ...
+const templateHelp = `Reads {"messages":[...]} lines and writes {"text":"..."}, or {"error":"..."} where the template fails
+or refuses the conversation. Every other key of a line becomes a variable of the template:
+"tools", "documents", "add_generation_prompt", "enable_thinking" ...
 
 Example:
-   echo '{"messages":[{"role":"user","content":"Hi"}],"add_generation_prompt":true}' |
-     rlzero inspect template --model SmolLM2-135M-Instruct --in -
+   echo '{"messages":[{"role":"user","content":"Hi"}],' \
+      '"add_generation_prompt":true}' | \
+      rlzero inspect template --model SmolLM2-135M-Instruct --in -
 
---probe tries the template of --model on a few known words and writes what it does:
-{"end_token":"...","end_id":7,"system_role":true,"rewrites":"..."}: the token that ends a
-turn of the assistant, whether a system message is read, and what the template changes
-in earlier turns when the conversation goes on ("" for nothing).
+--probe tries the template of --model on a few known words, and writes
+
+   {"end_token":"...","end_id":7,"system_role":true,"rewrites":"..."}
+
+end_token ends a turn of the assistant; system_role says whether the template reads a system
+message; rewrites says what it changes in earlier turns when the conversation goes on ("" for
+nothing).
 
 If the template has {% generation %} blocks, a line also has "assistant_mask":
 [[start,end],...], the characters that the assistant wrote, counted from 0, end excluded.
 
-With --template, bos_token is "<s>" and eos_token "</s>" unless the line says otherwise.
-strftime_now writes the date of --date, never today's, so that a conversation always gives
+With --template, bos_token is "<s>" and eos_token "</s>", unless the line says otherwise.
+strftime_now gives the date of --date and never today's, so that a conversation always gives
 the same text.`
 
 func templateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "template", Usage: "conversations to text with a chat template", Description: templateHelp,
+		Name: "template", Usage: "write conversations as text, with a chat template", Description: templateHelp,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "template", Usage: "file of a chat template"},
+			&cli.StringFlag{Name: "template", Usage: "`FILE` of a chat template"},
 			&cli.StringFlag{Name: "model", Usage: "Hugging Face folder, run or checkpoint with a chat template"},
 			&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"},
-			&cli.BoolFlag{Name: "probe", Usage: "say what the template of --model does, in place of --in"},
-			&cli.StringFlag{Name: "date", Usage: "date that the template sees, YYYY-MM-DD", Value: template.Today.Format(time.DateOnly)},
+			&cli.BoolFlag{Name: "probe", Usage: "say what the template of --model does, instead of --in"},
+			&cli.StringFlag{Name: "date", Usage: "`DATE` that the template sees, YYYY-MM-DD", Value: template.Today.Format(time.DateOnly)},
 		},
 		Action: func(c *cli.Context) error {
 			if _, err := positional(c); err != nil {
@@ -80,7 +84,7 @@ func templateCommand() *cli.Command {
 func openChat(c *cli.Context) (*text.Chat, error) {
 	file, model := c.String("template"), c.String("model")
 	if (file == "") == (model == "") {
-		return nil, hint.With(usagef("%s needs --template FILE or --model DIR, one of the two", c.Command.HelpName), "FILE is a chat template; DIR is a model, a run or a checkpoint that has one")
+		return nil, hint.With(usagef("%s needs either --template FILE or --model DIR", c.Command.HelpName), "FILE is a chat template; DIR is a model, a run or a checkpoint that has one")
 	}
 	if file != "" {
 		source, err := os.ReadFile(file)

@@ -25,56 +25,56 @@ import (
 func trainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "train",
-		Usage:     "run a recipe: a preset's name or a TOML file",
+		Usage:     "train a model by a recipe: the name of a preset, or a TOML file",
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
-completions.jsonl, checkpoints/ (Hugging Face folders), report.html.
-Ctrl-C saves a checkpoint and prints the command that continues the run. Progress goes
-to standard error.
+completions.jsonl, checkpoints/ (Hugging Face folders), report.html. Ctrl-C saves a checkpoint
+and prints the command that continues the run.
 
 Examples:
    rlzero train countdown-tiny
-   rlzero train countdown-tiny --run runs/longer --set stage.rl.steps=120 --seed 2
-   rlzero train countdown-tiny --page       prints a link to a page that shows it live
-   rlzero train my.toml --dry-run           prints the recipe with its formulas, and the memory plan
-   rlzero train --resume --run runs/longer  continues a run with its own recipe
+   rlzero train countdown-tiny --run runs/longer --set stage.rl.steps=120
+   rlzero train countdown-tiny --page       prints a link to its live page
+   rlzero train my.toml --dry-run           prints the whole recipe, its
+                                            formulas and its memory
+   rlzero train --resume --run runs/longer  continues a run
    rlzero train countdown-tiny --workers local:vulkan:0,vulkan:1
+   rlzero train countdown-tiny --workers nats   prints how to start a worker
    rlzero train --replay runs/fleet --run runs/again
-   rlzero train countdown-tiny --workers nats          prints how to start a worker
 
---workers lets other devices draw completions; the run has the same bytes as without. It
-draws the first step itself, and tells how much faster workers can make it at most. In
-mode exact, results of a device that computes the same bits are used, and a share of them
-is checked (--audit). Of other devices, and of all in mode draft, every token that was
-drawn is checked, and replaced from the first that differs. In mode exact, workers of other
-machines that offer it judge completions too (rlzero worker --for verify), by the verifiers
-that run programs.
+With --workers, other devices draw completions, and the run writes the same bytes as without
+them. The trainer draws the first step itself, and prints how much faster workers can make the
+run at most. In mode exact, it uses the results of devices that compute the same bits, and
+checks a share of them (--audit). In mode draft, and for other devices, it checks every token
+and replaces the tokens from the first that differs. In mode exact, workers of other machines
+can also run the verifiers that run programs (rlzero worker --for verify).
 
-With lag = 1 in an rl stage workers draw while the run learns, and the longer of the two
-counts: rlzero recipes show countdown-lag. --dry-run tells what a lag means, and whether the
-loss corrects for it.
+Workers are named so: local:... are devices of this machine. nats:HOST:PORT listens for
+workers of other machines; it needs --key and --allow unless HOST is loopback. nats alone
+listens on a free loopback port. nats://HOST:PORT is an existing NATS server; /NAME after it
+keeps several runs apart. rlzero worker --help shows all steps.
 
-order = "arrival" beside a lag takes groups as they come: a slow worker holds up nobody, and
-which step got what stands in schedule.jsonl. --replay RUN repeats such a run to the byte, with
-RUN's recipe, on one device of the same kind or on many.
+With lag = 1 in an rl stage, workers draw the next step while the run learns, so that a step
+takes only the longer of the two times (rlzero recipes show countdown-lag). --dry-run says what
+a lag means, and whether the loss corrects for it. With order = "arrival" beside a lag, the run
+takes groups as they come, and no slow worker holds it up; schedule.jsonl records which step
+got which group. --replay RUN repeats such a run to the byte, with the recipe of RUN, on one
+device of the same kind or on many.
 
-local:... are devices of this machine. nats:HOST:PORT listens for workers of other
-machines; it needs --key and --allow unless HOST is loopback, and nats alone listens on
-loopback at a free port. nats://HOST:PORT is a NATS server that is there; /NAME after it
-tells several runs apart. rlzero worker --help shows all steps.
+--dry-run --json prints one object, with sizes in bytes:
 
---dry-run --json prints one object: {"recipe":"...","methods":[{"stage":"...",
-"text":"..."}],"device":"...","memory":...,"fits":true,"total":...,
-"items":[{"name":"...","bytes":...,"from":"..."}]}, in bytes.`,
+   {"recipe":"...","methods":[{"stage":"...","text":"..."}],"device":"...",
+    "memory":...,"fits":true,"total":...,
+    "items":[{"name":"...","bytes":...,"from":"..."}]}`,
 		Flags: append([]cli.Flag{
-			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE` (repeatable)"},
-			&cli.StringFlag{Name: "run", Usage: "run folder", DefaultText: "runs/NAME-DATE"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe: `PATH=VALUE`"},
+			&cli.StringFlag{Name: "run", Usage: "`DIR` of the run", DefaultText: "runs/NAME-DATE"},
 			&cli.BoolFlag{Name: "resume", Usage: "continue the run in --run from its newest complete checkpoint"},
-			&cli.StringFlag{Name: "replay", Usage: "repeat the run in the folder `RUN`, whose groups came in the order of arrival, by its schedule.jsonl"},
+			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN`, which took groups in their order of arrival, by its schedule.jsonl"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print the resolved recipe, its formulas and the memory plan, and stop"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the whole recipe, its formulas and the memory plan, and stop"},
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
-			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; prints the link"},
+			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; print the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			deviceFlag, tierFlag,
 		}, workerFlags...),
@@ -143,7 +143,7 @@ func train(c *cli.Context) error {
 	if w != nil {
 		fmt.Fprintln(show, w.started.Counts())
 		if err := w.end(); err != nil {
-			fmt.Fprintf(show, "the workers were not told that the run is complete: %v\n", err)
+			fmt.Fprintf(show, "could not tell the workers that the run is complete: %v\n", err)
 		}
 	}
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
@@ -188,7 +188,7 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	again := c.String("replay")
 	if c.IsSet("replay") {
 		if c.Bool("resume") {
-			return nil, "", hint.With(usagef("--replay is for a new run: one that is continued has the schedule that it repeats, if it repeats one"), "leave it out")
+			return nil, "", hint.With(usagef("--replay is for a new run: a run that is continued keeps the schedule that it repeats"), "leave out --replay")
 		}
 		if err := checkRun(again); err != nil {
 			return nil, "", err
@@ -219,7 +219,7 @@ func trainRecipe(c *cli.Context) (opened *resolve.Opened, dir string, err error)
 	}
 	r, err := recipe.Load(name, sets)
 	if errors.Is(err, recipe.ErrInvalid) && c.Bool("resume") && c.NArg() == 0 {
-		err = hint.With(err, "if nobody has changed the recipe of the run, another version of rlzero wrote it: continue the run with that one, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
+		err = hint.With(err, "if nobody has changed the recipe of the run, another version of rlzero wrote it: continue the run with that version, or start a new run with --set model.path=%s", terminal.ShellWord(dir))
 	}
 	if err != nil {
 		return nil, "", err
@@ -257,7 +257,7 @@ func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 	}
 	fmt.Fprintln(c.App.Writer, r.Resolved())
 	for _, m := range methods {
-		fmt.Fprintf(c.App.Writer, "# formulas of stage %s, those that others read first\n", m.Stage)
+		fmt.Fprintf(c.App.Writer, "# formulas of stage %s, in the order in which they are computed\n", m.Stage)
 		for _, line := range splitLines(m.Text) {
 			fmt.Fprintf(c.App.Writer, "#   %s\n", line)
 		}
@@ -281,7 +281,7 @@ func dryRun(c *cli.Context, opened *resolve.Opened, caps gpu.Caps) error {
 // methodText is what a stage learns by.
 type methodText struct {
 	Stage string `json:"stage"`
-	Text  string `json:"text"` // numbers and formulas, those that others read first
+	Text  string `json:"text"` // numbers and formulas, in the order in which they are computed
 }
 
 func methodsOf(r *recipe.Recipe) ([]methodText, error) {

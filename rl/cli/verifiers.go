@@ -34,7 +34,7 @@ var families = map[string]string{
 }
 
 func verifiersCommand() *cli.Command {
-	return verifierCatalogue.lister("list the verifiers", "number", listVerifiers, showVerifier)
+	return verifierCatalogue.lister("list or show the verifiers", "number", listVerifiers, showVerifier)
 }
 
 // groupOf is the group of a verifier.

@@ -9,14 +9,16 @@ import (
 )
 
 const verifyHelp = `Reads {"answer":"...","completion":"..."} lines and writes one JSON line for each:
-{"score":1,"verdict":"right","reason":"...","extracted":"..."}.
 
-A line may name its own "verifier", and may have "options":{...} for it, such as
-{"extract":"strict"}, and other fields of a task's row. The verdicts wrong and not scored
+   {"score":1,"verdict":"right","reason":"...","extracted":"..."}
+
+A line may name its own "verifier". It may have "options":{...} for the verifier, such as
+{"extract":"strict"}, and other fields of a row of the task. The verdicts wrong and not scored
 are results: the exit code is 0.
 
 Example:
-   echo '{"answer":"1/2","completion":"The answer is 0.5"}' | rlzero verify --verifier number --in -`
+   echo '{"answer":"1/2","completion":"The answer is 0.5"}' | \
+      rlzero verify --verifier number --in -`
 
 func verifyCommand() *cli.Command {
 	return &cli.Command{

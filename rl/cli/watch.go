@@ -19,16 +19,16 @@ import (
 
 func watchCommand() *cli.Command {
 	return &cli.Command{
-		Name: "watch", Usage: "say what is wrong with a run, finished or in progress", ArgsUsage: "RUN",
-		Description: `Applies the alert rules to the metrics that the run has recorded so far, and prints what
-they raise: step, level, rule, the two facts behind it, and what to do. A run raises the
-same alerts itself, on the terminal and in alerts.jsonl. --rules lists the rules.
+		Name: "watch", Usage: "print the alerts of a run, finished or in progress", ArgsUsage: "RUN",
+		Description: `Applies the alert rules to the metrics that the run has recorded so far, and prints the alerts:
+step, level, rule, the two facts that raised it, and what to do. A run also raises these alerts
+itself, on the terminal and in alerts.jsonl. --rules lists the rules.
 
-The exit code is 1 if there is a warning or an error. --json prints one object a line.
+The exit code is 1 if there is a warning or an error. --json prints one object per line.
 
 Examples:
    rlzero watch runs/first
-   rlzero watch runs/first --follow    prints alerts as they come, until the run ends`,
+   rlzero watch runs/first --follow    prints alerts as they come`,
 		Flags: []cli.Flag{jsonFlag, &cli.BoolFlag{Name: "follow", Usage: "go on until the run ends"}, &cli.BoolFlag{Name: "rules", Usage: "list the rules, and stop"}},
 		Action: func(c *cli.Context) error {
 			if c.Bool("rules") {

@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	keyFlag = &cli.StringFlag{Name: "key", Usage: "`FILE` with the key of this machine, for workers beyond it"}
-	caFlag  = &cli.StringFlag{Name: "tls-ca", Usage: "`FILE` with the authorities of an external server's certificate, PEM", DefaultText: "those of the system"}
+	keyFlag = &cli.StringFlag{Name: "key", Usage: "`FILE` with the key of this machine, for workers on others"}
+	caFlag  = &cli.StringFlag{Name: "tls-ca", Usage: "PEM `FILE` with the authorities for the certificate of an external server", DefaultText: "those of the system"}
 )
 
 // errUnfit marks why this machine cannot be a worker of a run.
@@ -33,40 +33,41 @@ var errUnfit = errors.New("this machine cannot take part")
 func workerCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "worker",
-		Usage:     "draw and judge completions for a run of another machine",
+		Usage:     "draw and judge completions for a run on another machine",
 		ArgsUsage: "URL",
-		Description: `Takes work from the run at URL, the address that rlzero train --workers printed, until
-the run is complete. It waits for a trainer that is not there or that was stopped. Ctrl-C
-gives back what it was working on.
+		Description: `Takes work from the run at URL, the address that rlzero train --workers printed, until the run is
+complete. It waits for a trainer that is not there yet, or that was stopped. Ctrl-C gives back
+unfinished work.
 
-The machine needs a device and rlzero of the trainer's release; the model comes from the
-trainer. Where the adapter of a model is trained, --model names the folder of that model.
+The machine needs a device and the trainer's release of rlzero. The model comes from the
+trainer; if the run trains an adapter, --model names the folder of its base model.
 
---for verify judges completions by the verifiers that run programs (code:python,
+--for verify judges completions with the verifiers that run programs (code:python,
 code:javascript, code:wasm), in the boxes and engines of this machine, and needs no device;
---for draft,verify does both. The trainer asks for verdicts in mode exact only. Where a
-program reached a limit of time or memory, the trainer judges the completion again itself.
+--for draft,verify does both. The trainer asks for verdicts only in mode exact. It judges a
+completion again itself if a program met a limit of time or memory.
 
-Beyond one machine, trainer and workers need keys. Example:
-
-   rlzero worker --key-new worker.key        on the worker: prints its public key
-   rlzero worker --key-new trainer.key       on the trainer; allow.txt gets the workers' keys
-   rlzero train countdown-tiny --workers nats:10.0.0.1:4222 --key trainer.key --allow allow.txt
+Between machines, trainer and workers need keys. Each worker makes one and prints its public
+key; allow.txt on the trainer lists these, one on each line:
+   rlzero worker --key-new worker.key
+The trainer makes its own key, and trains:
+   rlzero worker --key-new trainer.key
+   rlzero train countdown-tiny --workers nats:10.0.0.1:4222 \
+      --key trainer.key --allow allow.txt
+Each worker joins with the trainer's public key:
    rlzero worker nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key
 
-A result for which a trainer refuses a worker is kept in RUN/disputes, with weights, device
-and release. On any machine, this computes its item again and tells whose answer it gets:
-
+If a trainer refuses a worker because of a result, it keeps the result in RUN/disputes, with
+the weights, the device and the release. On any machine, this computes the item again, and
+says whose answer it gets (exit code 1: not the trainer's). Example:
    rlzero worker --item runs/first/disputes/0123456789abcdef.json
 
-Exit code 1 there: it is not what the trainer drew.
-
-Exit code 4: the trainer does not let this machine in, refuses it, or it cannot take
-part; the reason is printed.`,
+The exit code is 4 if the trainer does not admit this machine or refuses it, or if the machine
+cannot take part; the reason is printed.`,
 		Flags: []cli.Flag{deviceFlag, tierFlag, keyFlag, caFlag,
-			&cli.StringFlag{Name: "for", Usage: "`WORK` that is offered: draft, verify or draft,verify", Value: "draft"},
-			&cli.StringFlag{Name: "model", Usage: "`DIR` of the model whose adapter is trained"},
-			&cli.StringFlag{Name: "item", Usage: "compute `FILE`, a disputed item of a run, compare the answers, and stop"},
+			&cli.StringFlag{Name: "for", Usage: "`WORK` to offer: draft, verify or draft,verify", Value: "draft"},
+			&cli.StringFlag{Name: "model", Usage: "`DIR` of the base model of the adapter that is trained"},
+			&cli.StringFlag{Name: "item", Usage: "compute the disputed item in `FILE`, compare the answers, and stop"},
 			&cli.StringFlag{Name: "key-new", Usage: "write a new key to `FILE`, print its public half, and stop"},
 		},
 		Action: func(c *cli.Context) error {
@@ -199,7 +200,7 @@ func openCopy(data []byte, folder string, dev gpu.Device) (bus.Engine, error) {
 		return nil, fmt.Errorf("%w: the trainer's model: %w", errUnfit, err)
 	}
 	if spec.NeedsFolder() && folder == "" {
-		return nil, hint.With(fmt.Errorf("%w: the run trains an adapter, and this machine needs the model that it belongs to", errUnfit),
+		return nil, hint.With(fmt.Errorf("%w: the run trains an adapter, and this machine needs its base model", errUnfit),
 			"name the folder of that model with --model DIR")
 	}
 	plan, err := spec.Plan(dev.Caps())
@@ -215,7 +216,7 @@ func openCopy(data []byte, folder string, dev gpu.Device) (bus.Engine, error) {
 func workersCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "workers",
-		Usage:     "list the workers of a run, and what each does",
+		Usage:     "list the workers of a run and what they do",
 		ArgsUsage: "URL",
 		Description: `Asks the trainer at URL, the address that rlzero train --workers printed.
 
@@ -223,16 +224,20 @@ Examples:
    rlzero workers nats://127.0.0.1:4222
    rlzero workers nats://TRAINER-KEY@10.0.0.1:4222 --key worker.key --json
 
-A worker's class tells how its bits compare with the trainer's: same, near or other (it is
-refused); mode how its completions are used: exact, or as drafts; version by which weights
-it drew last.
+The class of a worker says how its bits compare with the trainer's: same, near, or other
+(refused). Its mode says how its completions are used: exact, or as drafts. Its version says
+which weights it drew with last.
 
---json prints one line for each worker: {"worker":"KEY","card":{"release":"...",
-"system":"linux/amd64","device":"...","arithmetic":"...","numerics":"2","drafts":true,
-"verifies":{"code:python":"..."},"lacks":{"code:wasm":"why"}},"class":"same",
-"mode":"exact","version":7,"busy":true,"done":12,"silent":0.5}, silent in seconds.
-Class is "" where it is not known yet, version -1 before a first completion; a worker that
-was refused has refused, the reason.`,
+--json prints one line for each worker:
+
+   {"worker":"KEY","card":{"release":"...","system":"linux/amd64",
+    "device":"...","arithmetic":"...","numerics":"2","drafts":true,
+    "verifies":{"code:python":"..."},"lacks":{"code:wasm":"why"}},
+    "class":"same","mode":"exact","version":7,"busy":true,"done":12,
+    "silent":0.5}
+
+silent is in seconds. The class is "" while it is not known, the version -1 before the first
+completion. A refused worker also has "refused", the reason.`,
 		Flags: []cli.Flag{keyFlag, caFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "URL")

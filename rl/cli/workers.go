@@ -24,9 +24,9 @@ const maxLocal = 64
 
 var workerFlags = []cli.Flag{
 	&cli.StringFlag{Name: "workers", Usage: "let `WORKERS` draw completions: local:N, local:DEVICE,DEVICE..., nats, nats:HOST:PORT or nats://HOST:PORT"},
-	&cli.StringFlag{Name: "workers-mode", Usage: "how far their results are trusted: exact or draft", DefaultText: "exact for devices of this machine, draft for others"},
-	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results that are checked in mode exact", Value: 0.05},
-	&cli.StringFlag{Name: "allow", Usage: "`FILE` with the public keys of workers of other machines, one a line; read again when it changes"},
+	&cli.StringFlag{Name: "workers-mode", Usage: "how far to trust their results: exact or draft", DefaultText: "exact for devices of this machine, draft for others"},
+	&cli.Float64Flag{Name: "audit", Usage: "`SHARE` of the results to check in mode exact", Value: 0.05},
+	&cli.StringFlag{Name: "allow", Usage: "`FILE` with the public keys of workers on other machines, one per line; read again when it changes"},
 	keyFlag, caFlag,
 }
 
@@ -78,8 +78,8 @@ func openWorkers(c *cli.Context, own gpu.Caps) (*workers, error) {
 		w.devices = append(w.devices, dev)
 		if other := dev.Caps(); other.Numerics != own.Numerics {
 			w.close()
-			return nil, hint.With(usagef("--workers: %s computes by numerics version %s (tier %s), and the run's device %s by %s (tier %s): it draws other completions", other.ID, other.Numerics, other.Tier, own.ID, own.Numerics, own.Tier),
-				"name devices of the run's version, or train with another --tier")
+			return nil, hint.With(usagef("--workers: %s computes by numerics version %s (tier %s), but the run's device %s by %s (tier %s), so it would draw other completions", other.ID, other.Numerics, other.Tier, own.ID, own.Numerics, own.Tier),
+				"name devices with the run's version, or train with another --tier")
 		}
 	}
 	return w, nil

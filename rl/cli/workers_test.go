@@ -89,7 +89,7 @@ func TestWorkerOfOtherNumerics(t *testing.T) {
 	for _, mode := range []string{"exact", "draft"} {
 		dir := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := rlzero(t, "train", "--device", "ref", "--run", dir, "--workers", "local:ref,cores", "--workers-mode", mode, "countdown-short")
-		want := "--workers: cores:0 computes by numerics version 2-mma16 (tier ref), and the run's device ref:0 by 2 (tier ref): it draws other completions\nrlzero: hint: "
+		want := "--workers: cores:0 computes by numerics version 2-mma16 (tier ref), but the run's device ref:0 by 2 (tier ref), so it would draw other completions\nrlzero: hint: "
 		if code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", mode, code, stderr)
 		}

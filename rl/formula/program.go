@@ -168,7 +168,7 @@ type Program struct {
 	ops        []op
 	parts      map[string]*part
 	parameters map[string]bool // those that are read
-	order      []string        // parts, those that others read first
+	order      []string        // parts, in the order in which they are computed
 	calls      []Call          // of facts
 }
 

@@ -41,7 +41,7 @@ func recipeOf(dir string) (group string, seed uint64) {
 	return hex.EncodeToString(sum[:8]), seed
 }
 
-// Method is what a stage learns by: numbers and formulas, those that others read first.
+// Method is what a stage learns by: numbers and formulas, in the order in which they are computed.
 type Method struct {
 	Stage string `json:"stage"`
 	Text  string `json:"text"`
