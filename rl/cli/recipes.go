@@ -15,7 +15,9 @@ import (
 const recipesHelp = `Lists the built-in recipes: first examples to start from, then published systems in miniature,
 by field. The name of a field lists its recipes with what each does. Any other text lists the
 recipes that have all of its words in their name, their description, their paper, or the names
-and ids of their systems. Systems without a recipe are listed with the reason.
+and ids of their systems. Systems without a recipe are listed with the reason. A *
+marks a thin recipe, which leaves out a part of the paper's method or puts something else in its
+place: show says what.
 
 Examples:
    rlzero recipes
@@ -35,6 +37,9 @@ func recipesCommand() *cli.Command {
 			}{entryOf(p), p.Text})
 		}
 		text := p.Text
+		if s, published := presets.Of(p); published {
+			text = comment("State: "+stateOf(s)) + text
+		}
 		if name != c.Args().First() { // of a system, which may have several
 			text = "# " + name + "\n" + text
 		}
@@ -58,11 +63,52 @@ type recipeEntry struct {
 	About     string   `json:"about"`
 	Paper     string   `json:"paper"`
 	Systems   []string `json:"systems"`
+	State     string   `json:"state"`       // works or thin; "": an example
+	LeftOut   string   `json:"left_out"`    // of a thin one
+	FromPaper string   `json:"from_paper"`  // what the paper does
+	Formula   string   `json:"formula"`     // of the paper, where the recipe works
+	Part      string   `json:"part"`        // the key that computes it
+	ShownBy   string   `json:"shown_by"`    // the metric in which it is seen to act
+	Scaled    string   `json:"scaled_down"` // what is smaller, or stands for something else
+	Expect    string   `json:"expect"`
 	FileLines int      `json:"file_lines"`
 }
 
 func entryOf(p presets.Preset) recipeEntry {
-	return recipeEntry{p.Name, p.Field, p.About, p.Paper, append([]string{}, p.Systems...), strings.Count(p.Text, "\n")}
+	s, _ := presets.Of(p)
+	h := p.Head
+	return recipeEntry{p.Name, p.Field, p.About, p.Paper, append([]string{}, p.Systems...), s.State, s.Why,
+		h.FromPaper, h.Formula, h.Part, h.ShownBy, h.ScaledDown, h.Expect, strings.Count(p.Text, "\n")}
+}
+
+// stateOf is the state of a published system with what it has to say.
+func stateOf(s presets.System) string {
+	if s.Why == "" {
+		return s.State
+	}
+	return s.State + ": " + s.Why
+}
+
+// comment is a text as lines of a recipe.
+func comment(text string) string {
+	var out strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		if column += 1 + len(word); column == 1+len(word) || column > 98 {
+			out.WriteString("\n#")
+			column = 2 + len(word)
+		}
+		out.WriteString(" " + word)
+	}
+	return strings.TrimPrefix(out.String(), "\n") + "\n"
+}
+
+// marked is the name of a recipe in lists, with a * where it is thin.
+func marked(p presets.Preset) string {
+	if s, _ := presets.Of(p); s.State == presets.Thin {
+		return p.Name + "*"
+	}
+	return p.Name
 }
 
 // listRecipes lists the recipes, and the systems without one, that have all words.
@@ -70,7 +116,7 @@ func listRecipes(c *cli.Context, words []string) error {
 	words = strings.Fields(strings.ToLower(strings.Join(words, " ")))
 	called := map[string]string{} // systems by id
 	for _, s := range presets.Systems() {
-		called[s.ID] = s.Name
+		called[s.ID] = s.Name + " " + s.Paper
 	}
 	all := presets.All()
 	field := func(p presets.Preset) bool { return len(words) == 1 && p.Field == words[0] }
@@ -91,7 +137,7 @@ func listRecipes(c *cli.Context, words []string) error {
 	}
 	var waiting []presets.System
 	for _, s := range presets.Systems() {
-		if s.Waits != "" && len(words) > 0 && hasAll(s.ID+" "+s.Name, words) {
+		if without(s) && len(words) > 0 && hasAll(s.ID+" "+s.Name+" "+s.Paper, words) {
 			waiting = append(waiting, s)
 		}
 	}
@@ -123,11 +169,14 @@ func hasAll(text string, words []string) bool {
 	return true
 }
 
+// without tells whether no recipe shows a system.
+func without(s presets.System) bool { return s.State == presets.Waits || s.State == presets.Excluded }
+
 // waiting tells why a published system has no recipe; nil: it has one, or is not known.
 func waiting(id string) error {
 	for _, s := range presets.Systems() {
-		if s.ID == id && s.Waits != "" {
-			return usagef("system %s, %s, has no recipe; the reason: %s", s.ID, s.Name, s.Waits)
+		if s.ID == id && without(s) {
+			return usagef("system %s, %s, has no recipe; the reason: %s", s.ID, s.Title(), stateOf(s))
 		}
 	}
 	return nil
@@ -147,20 +196,21 @@ func printFields(w io.Writer, all []presets.Preset) error {
 			fmt.Fprintf(&out, "\npublished systems: %s", p.Field)
 			column = width
 		}
-		if column += len(p.Name) + 1; column > width {
+		name := marked(p)
+		if column += len(name) + 1; column > width {
 			out.WriteString("\n  ")
-			column = len(p.Name) + 3
+			column = len(name) + 3
 		}
-		out.WriteString(" " + p.Name)
+		out.WriteString(" " + name)
 	}
-	_, err := fmt.Fprintf(w, "%s\nrlzero recipes FIELD or TEXT says what they do: rlzero recipes %s\n", strings.TrimPrefix(out.String(), "\n"), all[examples].Field)
+	_, err := fmt.Fprintf(w, "%s\n* thin: a part of the method is left out, or something stands for it; recipes show NAME says what\nrlzero recipes FIELD or TEXT says what they do: rlzero recipes %s\n", strings.TrimPrefix(out.String(), "\n"), all[examples].Field)
 	return err
 }
 
 func printRecipes(w io.Writer, found []presets.Preset, waiting []presets.System) error {
 	width := 0
 	for _, p := range found {
-		width = max(width, len(p.Name))
+		width = max(width, len(marked(p)))
 	}
 	var out strings.Builder
 	for i, p := range found {
@@ -171,13 +221,13 @@ func printRecipes(w io.Writer, found []presets.Preset, waiting []presets.System)
 			}
 			fmt.Fprintf(&out, "%s\n", title)
 		}
-		fmt.Fprintf(&out, "   %-*s  %s\n", width, p.Name, p.About)
+		fmt.Fprintf(&out, "   %-*s  %s\n", width, marked(p), p.About)
 	}
 	for i, s := range waiting {
 		if i == 0 {
 			fmt.Fprintf(&out, "systems without a recipe\n")
 		}
-		fmt.Fprintf(&out, "   %s  %s: %s\n", s.ID, s.Name, s.Waits)
+		fmt.Fprintf(&out, "   %s  %s: %s\n", s.ID, s.Title(), stateOf(s))
 	}
 	_, err := fmt.Fprint(w, out.String())
 	return err

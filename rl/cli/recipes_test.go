@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
@@ -20,7 +23,7 @@ import (
 // recipes do, and the id of a system finds its recipes, or why there is none.
 func TestRecipes(t *testing.T) {
 	code, list, _ := rlzero(t, "recipes")
-	if n := strings.Count(list, "\n"); code != 0 || n > 80 {
+	if n := strings.Count(list, "\n"); code != 0 || n > 82 {
 		t.Errorf("exit code %d, %d lines", code, n)
 	}
 	_, names, _ := strings.Cut(list, "published systems")
@@ -41,15 +44,74 @@ func TestRecipes(t *testing.T) {
 	if _, some, _ := rlzero(t, "recipes", "length"); strings.Count(some, "\n") != length+1 {
 		t.Errorf("the field length has %d recipes: %s", length, some)
 	}
-	if code, text, _ := rlzero(t, "recipes", "show", "001-001"); code != 0 || !strings.HasPrefix(text, "# raft-plus-plus\n") || !strings.Contains(text, "\n# raft\n# From") || !strings.Contains(text, "\n# reinforce-rej\n") {
+	if code, text, _ := rlzero(t, "recipes", "show", "001-001"); code != 0 || !strings.HasPrefix(text, "# raft-plus-plus\n# State: works\n# From the paper: ") || !strings.Contains(text, "\n# raft\n# State: works\n# From") || !strings.Contains(text, "\n# reinforce-rej\n") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	if code, _, stderr := rlzero(t, "recipes", "show", "004-081"); code != exitUsage || !strings.Contains(stderr, "system 004-081, RAST, has no recipe; the reason: several models in one run: ") {
+	if code, _, stderr := rlzero(t, "recipes", "show", "004-081"); code != exitUsage || !strings.Contains(stderr, "system 004-081, RAST, has no recipe; the reason: waits: several models in one run: ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := rlzero(t, "recipes", "show", "009-999"); code != exitUsage || !strings.Contains(stderr, `unknown recipe "009-999"`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+}
+
+// TestStates: lists mark a thin recipe, show begins with its state, and --json has what the paper
+// does, what is scaled down, and for one that works the paper's formula with the key and the metric.
+func TestStates(t *testing.T) {
+	if _, list, _ := rlzero(t, "recipes"); !strings.Contains(list, " totrl*") || strings.Contains(list, " rloo*") || !strings.Contains(list, "\n* thin: ") {
+		t.Errorf("thin recipes are not marked: %s", list)
+	}
+	if _, some, _ := rlzero(t, "recipes", "000-023"); !strings.Contains(some, "   totrl*  ") {
+		t.Errorf("found by its id, it is not marked: %s", some)
+	}
+	if _, text, _ := rlzero(t, "recipes", "show", "totrl"); !strings.HasPrefix(text, "# State: thin: no branches") {
+		t.Errorf("show begins with %.60q", text)
+	}
+	var e recipeEntry
+	if _, out, _ := rlzero(t, "recipes", "show", "rloo", "--json"); json.Unmarshal([]byte(out), &e) != nil || e.State != "works" ||
+		!strings.HasPrefix(e.Formula, "A_i = R_i") || e.Part != "stage.rl.algorithm.advantage" || e.ShownBy != "policy/kl_ref" || e.FromPaper == "" || e.Scaled == "" || e.LeftOut != "" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestQuotes: what a recipe that works names as the paper's part is one of its keys, and what it
+// is shown by is a metric, of its own if it begins with my/.
+func TestQuotes(t *testing.T) {
+	for _, p := range presets.All() {
+		h := p.Head
+		if h.Formula == "" {
+			continue
+		}
+		r, err := recipe.Load(p.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := settings.Parse(p.Name, r.Resolved())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !names(doc.Tree(), strings.Split(h.Part, ".")) {
+			t.Errorf("%s: %s is none of its keys", p.Name, h.Part)
+		}
+		if _, known := metrics.Find(h.ShownBy); !known || strings.HasPrefix(h.ShownBy, "my/") && !strings.Contains(p.Text, strconv.Quote(h.ShownBy)+" = ") {
+			t.Errorf("%s: %s is no metric of it", p.Name, h.ShownBy)
+		}
+	}
+}
+
+// names tells whether a tree has a key; a stage is meant by its name.
+func names(tree map[string]any, path []string) bool {
+	if len(path) > 1 && path[0] == "stage" {
+		stages := settings.Tables(tree["stage"])
+		i := slices.IndexFunc(stages, func(st map[string]any) bool { return st["name"] == path[1] })
+		return i >= 0 && names(stages[i], path[2:])
+	}
+	value, has := tree[path[0]]
+	if len(path) == 1 {
+		return has
+	}
+	table, is := value.(map[string]any)
+	return is && names(table, path[1:])
 }
 
 // TestEveryDryRun: every recipe can be run as it is written, given a model and rows where it asks

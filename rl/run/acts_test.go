@@ -131,7 +131,7 @@ func TestActs(t *testing.T) {
 			must(t, err)
 			base, err := recipe.Load(text.Tree()["base"].(string), nil)
 			must(t, err)
-			a := &acting{t: t, dev: dev, name: p.Name, first: first}
+			a := &acting{t: t, dev: dev, name: p.Name, first: first, moved: map[string]bool{}}
 			a.small(full, start, rows)
 			all := a.changes(stageTrees(t, full), stageTrees(t, base))
 			if len(all) == 0 && p.Field != "evaluation" {
@@ -139,6 +139,7 @@ func TestActs(t *testing.T) {
 			}
 			want := a.course(nil)
 			a.compares(full)
+			a.shows(p.Head.ShownBy)
 			if !controlled[p.Field] && !slices.Equal(want, a.course(nil)) {
 				t.Fatal("two equal courses differ: no difference shows that a key acts")
 			}
@@ -186,7 +187,8 @@ type acting struct {
 	sets  []string
 	first map[string][]rollout.Segment // what the model of the start has drawn, by request
 
-	compared float64 // tokens whose log-probs sampler and trainer both computed
+	compared float64         // tokens whose log-probs sampler and trainer both computed
+	moved    map[string]bool // metrics that a step had with a value that says that something acts
 }
 
 // exact holds that policy/mismatch_kl is exactly 0, and no token's log-prob another one, over
@@ -194,8 +196,30 @@ type acting struct {
 func (a *acting) exact(row metrics.Row) {
 	a.t.Helper()
 	a.compared += row["policy/compared"]
+	for name, value := range row {
+		if value != idle[name] {
+			a.moved[name] = true
+		}
+	}
 	if row["policy/mismatch_kl"] != 0 || row["policy/equal"] != row["policy/compared"] {
 		a.t.Errorf("sampler and trainer differ: mismatch_kl %g, %g of %g log-probs are equal", row["policy/mismatch_kl"], row["policy/equal"], row["policy/compared"])
+	}
+}
+
+// idle is what a metric is as long as what it shows does not act, where that is not 0.
+var idle = metrics.Row{"policy/ratio_mean": 1}
+
+// notHere says why the metric that shows a recipe's mechanism cannot move in two small steps.
+var notHere = map[string]string{
+	"limit-of-rlvr": "nothing is evaluated here",
+	"parallel-r1":   "the tiny model writes no tags",
+}
+
+// shows is an error if the metric in which a recipe is said to be seen has not moved.
+func (a *acting) shows(metric string) {
+	a.t.Helper()
+	if moves := metric == "" || a.moved[metric]; moves == (notHere[a.name] != "") {
+		a.t.Errorf("%s moves: %v (%q); those that do: %q", metric, moves, notHere[a.name], slices.Sorted(maps.Keys(a.moved)))
 	}
 }
 

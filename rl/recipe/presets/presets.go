@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -22,14 +23,81 @@ type Preset struct {
 	About   string   `toml:"about"`   // one line
 	Paper   string   `toml:"paper"`   // "": none
 	Systems []string `toml:"systems"` // ids of [Systems]
+	Head    Head     `toml:"-"`       // of a published system
 	Text    string   `toml:"-"`       // TOML
 }
+
+// Head is what the comment at the beginning of a published system's recipe says of it. A recipe
+// that computes the paper's mechanism has Formula, Part and ShownBy.
+type Head struct {
+	FromPaper  string // what the paper does
+	Formula    string // the paper's formula, of the part that is its own
+	Part       string // the key of the recipe that computes it, as overrides name it
+	ShownBy    string // the metric in which it is seen to act
+	ScaledDown string // what is smaller than in the paper, or stands for something else
+	Expect     string // what a run should show
+}
+
+// labels begin the paragraphs of a head, in order.
+var labels = []struct {
+	begin string
+	field func(*Head) *string
+}{
+	{"From the paper: ", func(h *Head) *string { return &h.FromPaper }},
+	{"Formula: ", func(h *Head) *string { return &h.Formula }},
+	{"Part: ", func(h *Head) *string { return &h.Part }},
+	{"Shown by: ", func(h *Head) *string { return &h.ShownBy }},
+	{"Scaled down: ", func(h *Head) *string { return &h.ScaledDown }},
+	{"Expect: ", func(h *Head) *string { return &h.Expect }},
+}
+
+// headOf reads the comment that a recipe begins with.
+func headOf(text string) Head {
+	var h Head
+	field := new(string)
+	for line := range strings.Lines(text) {
+		said, comment := strings.CutPrefix(strings.TrimSpace(line), "#")
+		if !comment {
+			break
+		}
+		said = strings.TrimSpace(said)
+		for _, l := range labels {
+			if rest, begins := strings.CutPrefix(said, l.begin); begins {
+				field, said = l.field(&h), rest
+			}
+		}
+		*field = strings.TrimSpace(*field + " " + said)
+	}
+	return h
+}
+
+// States of a published system.
+const (
+	Works    = "works"    // the paper's mechanism is what its recipes compute
+	Thin     = "thin"     // a recipe leaves out a part of it, or something stands for it
+	Waits    = "waits"    // there is no recipe before the program can do more
+	Excluded = "excluded" // nothing in it is trained, or no text is written
+)
 
 // System is a published system.
 type System struct {
 	ID    string // such as 001-001
-	Name  string // as the paper calls it
-	Waits string // what a recipe of it waits for; "": a preset names the id
+	Name  string // as the paper calls it; "": it has no name
+	Paper string // what the paper is called, in short
+	State string // Works, Thin, Waits or Excluded
+	Why   string // what is left out or stands for it, what it waits for, why it is excluded; "": it works
+}
+
+// Title is what lists call the system.
+func (s System) Title() string { return cmp.Or(s.Name, s.Paper) }
+
+// Of is the system whose state a recipe has: the first that it names. An example has none.
+func Of(p Preset) (System, bool) {
+	i := slices.IndexFunc(Systems(), func(s System) bool { return slices.Contains(p.Systems, s.ID) })
+	if i < 0 {
+		return System{}, false
+	}
+	return Systems()[i], true
 }
 
 // All lists the presets: first the examples, then by field and name.
@@ -53,7 +121,7 @@ func inFolder(folder string) []Preset {
 		}
 		p := Preset{Name: name, Text: content(path.Join(folder, e.Name()))}
 		if folder != "." {
-			p.Field = folder
+			p.Field, p.Head = folder, headOf(p.Text)
 		}
 		if _, err := toml.Decode(p.Text, &p); err != nil {
 			panic(fmt.Errorf("preset %s: %w", name, err)) // it is part of the program
@@ -86,9 +154,9 @@ func Find(name string) (Preset, bool) {
 var Systems = sync.OnceValue(func() []System {
 	var all []System
 	for line := range strings.Lines(content("systems.tsv")) {
-		id, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		name, waits, _ := strings.Cut(rest, "\t")
-		all = append(all, System{id, name, waits})
+		column := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		state, why, _ := strings.Cut(column[3], ": ")
+		all = append(all, System{column[0], column[1], column[2], state, why})
 	}
 	return all
 })

@@ -1,45 +1,112 @@
 package presets
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// causes are why a system may have no recipe: what formulas and one policy without a world cannot
-// say.
-var causes = []string{"worlds: ", "trees: ", "several models in one run: ", "hidden states ", "groups of a file ", "nothing: "}
+var update = flag.Bool("update", false, "rewrite docs/papers.md")
 
-// TestSystems: a published system stands in a recipe or waits for something that recipes cannot
-// say, not both; and recipes name no others.
+// causes are what a system may wait for, and why one may be excluded.
+var causes = map[string][]string{
+	Waits: {"worlds: ", "trees: ", "several models in one run: ", "hidden states ", "groups of a file ", "pictures", "sound",
+		"a comparison of ", "a task ", "a metric: ", "an evaluation of ", "rows of imitation ", "orders of ", "outputs that ", "curricula over "},
+	Excluded: {"a survey, and nothing is trained", "a theory of objectives, and nothing is trained", "a data set, and nothing is trained",
+		"a prompt, and nothing is trained", "a search by prompts, and nothing is trained", "a position, and nothing is trained",
+		"control without text", "pictures are classified, and no text is written", "it is no language model that is trained"},
+}
+
+// TestSystems: every row of the lists of papers has one of the four states, which says what it
+// has to: a recipe where it works or is thin, and none where it waits or is excluded; and
+// recipes name no others.
 func TestSystems(t *testing.T) {
-	recipes := map[string][]string{} // by id
+	recipes := map[string][]Preset{} // by id
 	for _, p := range All() {
 		for _, id := range p.Systems {
-			recipes[id] = append(recipes[id], p.Name)
+			recipes[id] = append(recipes[id], p)
 		}
 	}
-	shape, last, waiting := regexp.MustCompile(`^[0-9]{3}-[0-9]{3}$`), "", 0
+	shape, last, count := regexp.MustCompile(`^[0-9]{3}-[0-9]{3}$`), "", map[string]int{}
 	for _, s := range Systems() {
-		if !shape.MatchString(s.ID) || s.ID <= last || s.Name == "" {
-			t.Errorf("%q, %q behind %s", s.ID, s.Name, last)
+		if !shape.MatchString(s.ID) || s.ID <= last || s.Paper == "" {
+			t.Errorf("%q, %q after %s", s.ID, s.Paper, last)
 		}
-		if last = s.ID; s.Waits != "" {
-			if !slices.ContainsFunc(causes, func(cause string) bool { return strings.HasPrefix(s.Waits, cause) }) {
-				t.Errorf("%s waits for %q; accepted: what begins with one of %q", s.ID, s.Waits, causes)
-			}
-			waiting++
+		if err := fault(s, recipes[s.ID]); err != nil {
+			t.Errorf("%s %s: %v", s.ID, s.Title(), err)
 		}
-		if (s.Waits == "") == (recipes[s.ID] == nil) {
-			t.Errorf("%s %s: recipes %v, waits for %q; one of them is accepted", s.ID, s.Name, recipes[s.ID], s.Waits)
-		}
+		last = s.ID
+		count[s.State]++
 		delete(recipes, s.ID)
 	}
-	for id, names := range recipes {
-		t.Errorf("%s of %v is not in systems.tsv", id, names)
+	for id, named := range recipes {
+		t.Errorf("%s of %v is not in systems.tsv", id, names(named))
 	}
-	t.Logf("%d systems: %d with a recipe, %d without", len(Systems()), len(Systems())-waiting, waiting)
+	if len(Systems()) != 377 {
+		t.Errorf("%d systems; the lists have 377", len(Systems()))
+	}
+	t.Logf("%d systems: %v", len(Systems()), count)
+}
+
+// fault is what is wrong with the state of a system.
+func fault(s System, recipes []Preset) error {
+	switch s.State {
+	case Works:
+		for _, p := range recipes {
+			if h := p.Head; h.Formula == "" || h.Part == "" || h.ShownBy == "" {
+				return fmt.Errorf("it works, and %s does not quote the paper: formula %q, part %q, shown by %q", p.Name, h.Formula, h.Part, h.ShownBy)
+			}
+		}
+	case Thin:
+		if s.Why == "" {
+			return fmt.Errorf("it is thin without a word of what is left out")
+		}
+		if slices.ContainsFunc(recipes, func(p Preset) bool { return p.Head.Formula != "" && len(recipes) == 1 }) {
+			return fmt.Errorf("it is thin, and its recipe quotes a formula as what it computes")
+		}
+	case Waits, Excluded:
+		if !slices.ContainsFunc(causes[s.State], func(cause string) bool { return strings.HasPrefix(s.Why, cause) }) {
+			return fmt.Errorf("it %s: %q; accepted: what begins with one of %q", s.State, s.Why, causes[s.State])
+		}
+	default:
+		return fmt.Errorf("state %q; accepted: works, thin, waits, excluded", s.State)
+	}
+	if has := s.State == Works || s.State == Thin; has != (len(recipes) > 0) || (s.State == Works) != (s.Why == "") {
+		return fmt.Errorf("state %s: %q, with the recipes %v", s.State, s.Why, names(recipes))
+	}
+	return nil
+}
+
+func names(all []Preset) []string {
+	var out []string
+	for _, p := range all {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// TestFault: each state is refused where it does not say what it has to.
+func TestFault(t *testing.T) {
+	plain, quoted := []Preset{{Name: "p"}}, []Preset{{Name: "q", Head: Head{Formula: "A = r", Part: "stage.rl.reward", ShownBy: "reward/mean"}}}
+	for _, c := range []struct {
+		state, why string
+		recipes    []Preset
+		fine       bool
+	}{
+		{Works, "", quoted, true}, {Works, "", plain, false}, {Works, "", nil, false}, {Works, "a part", quoted, false},
+		{Thin, "a script judges", plain, true}, {Thin, "", plain, false}, {Thin, "a script judges", nil, false}, {Thin, "a script judges", quoted, false},
+		{Waits, "pictures", nil, true}, {Waits, "pictures", plain, false}, {Waits, "time", nil, false},
+		{Excluded, "control without text", nil, true}, {Excluded, "too much work", nil, false},
+		{"done", "", plain, false}, {"", "", nil, false},
+	} {
+		if err := fault(System{State: c.state, Why: c.why}, c.recipes); (err == nil) != c.fine {
+			t.Errorf("%s: %q with %v: %v", c.state, c.why, names(c.recipes), err)
+		}
+	}
 }
 
 // TestHeads: names are unique, and the recipe of a system says where it comes from, what is
@@ -55,10 +122,80 @@ func TestHeads(t *testing.T) {
 		if p.Paper == "" || len(p.Systems) == 0 {
 			t.Errorf("%s has paper %q and systems %v", p.Name, p.Paper, p.Systems)
 		}
-		for _, begin := range []string{"# From the paper: ", "\n# Scaled down: ", "\n# Expect: "} {
-			if !strings.Contains(p.Text, begin) {
-				t.Errorf("%s has no comment that begins %q", p.Name, strings.TrimSpace(begin))
+		h := p.Head
+		for label, text := range map[string]string{"From the paper": h.FromPaper, "Scaled down": h.ScaledDown, "Expect": h.Expect} {
+			if text == "" {
+				t.Errorf("%s has no comment that begins with %q", p.Name, label+": ")
 			}
 		}
+	}
+}
+
+// papers is docs/papers.md.
+func papers() string {
+	var out strings.Builder
+	out.WriteString(`# Papers
+
+Every published system of the lists that the recipes are taken from, and what the program does of it. This page is
+written from ` + "`rl/recipe/presets`" + ` (` + "`go test ./rl/recipe/presets -run TestPapers -update`" + `). ` + "`rlzero recipes show ID`" + `
+prints a recipe.
+
+- **works**: the recipe computes the paper's mechanism in miniature. Its head has the paper's formula, the part of the
+  recipe that computes it, and the metric in which it is seen.
+- **thin**: a recipe is there, and a part of the method is left out, or something stands for it.
+- **waits**: no recipe can say it before the program can do more.
+- **excluded**: nothing is trained in it, or no text is written.
+
+The column *expected* is what the recipe says that a run should show. Nothing in it has been measured unless the last
+column says so.
+
+`)
+	count := map[string]int{}
+	for _, s := range Systems() {
+		count[s.State]++
+	}
+	fmt.Fprintf(&out, "Of %d rows %d work, %d are thin, %d wait and %d are excluded. Some papers stand in more than one row.\n\n",
+		len(Systems()), count[Works], count[Thin], count[Waits], count[Excluded])
+	out.WriteString("| id | system | paper | recipe | state | expected | measured |\n|---|---|---|---|---|---|---|\n")
+	for _, s := range Systems() {
+		state, paper := s.State, s.Paper
+		if s.Why != "" {
+			state += ": " + s.Why
+		}
+		var recipe, expected []string
+		for _, p := range All() {
+			if !slices.Contains(p.Systems, s.ID) {
+				continue
+			}
+			recipe = append(recipe, "`"+p.Name+"`")
+			expected = append(expected, p.Head.Expect)
+			if !strings.Contains(paper, p.Paper) {
+				paper += ", " + p.Paper
+			}
+		}
+		cells := []string{s.ID, s.Name, paper, strings.Join(recipe, ", "), state, strings.Join(expected, " "), ""}
+		for i, c := range cells {
+			cells[i] = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", `\<`, "\\boxed", `\\boxed`).Replace(c)
+			if i == 3 {
+				cells[i] = c // names in code
+			}
+		}
+		out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return out.String()
+}
+
+// TestPapers: docs/papers.md is what the table and the recipes say.
+func TestPapers(t *testing.T) {
+	const file = "../../../docs/papers.md"
+	want := papers()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := os.ReadFile(file)
+	if err != nil || string(found) != want {
+		t.Errorf("docs/papers.md is not that of the table (%v): go test ./rl/recipe/presets -run TestPapers -update writes it", err)
 	}
 }
