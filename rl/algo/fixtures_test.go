@@ -3,7 +3,9 @@ package algo
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
@@ -17,10 +19,24 @@ type golden struct {
 	Hyper hyper
 }
 
-type hyper map[string]any
+// hyper are the hyper-parameters of a case, which remember what was read of them. A case fails if
+// nothing reads one that it gives itself: it says something that the test does not map. The
+// defaults of a file are read by the cases that they concern.
+type hyper struct {
+	all, own map[string]any
+	read     map[string]bool
+}
+
+func newHyper(all, own map[string]any) hyper { return hyper{all, own, map[string]bool{}} }
+
+// get is a value as it stands there; nil if absent.
+func (h hyper) get(key string) any {
+	h.read[key] = true
+	return h.all[key]
+}
 
 func (h hyper) num(key string) float64 {
-	if x, ok := h[key].(float64); ok {
+	if x, ok := h.get(key).(float64); ok {
 		return x
 	}
 	return math.NaN() // absent or null: off
@@ -34,11 +50,41 @@ func (h hyper) or(key string, fallback float64) float64 {
 }
 
 func (h hyper) str(key string) string {
-	s, _ := h[key].(string)
+	s, _ := h.get(key).(string)
 	return s
 }
 
-func (h hyper) has(key string) bool { return h[key] != nil && h[key] != false }
+func (h hyper) list(key string) []any {
+	l, _ := h.get(key).([]any)
+	return l
+}
+
+func (h hyper) has(key string) bool { return h.get(key) != nil && h.get(key) != false }
+
+// in are the options that stand in a value; mapped has to be called of them too.
+func (h hyper) in(key string) hyper {
+	inner, _ := h.get(key).(map[string]any)
+	return newHyper(inner, inner)
+}
+
+// only is for what the test maps with one value alone.
+func (h hyper) only(t *testing.T, key string, values ...any) {
+	t.Helper()
+	if x := h.get(key); x != nil && !slices.Contains(values, x) {
+		t.Errorf("the test maps %s = %v alone; the case has %v", key, values, x)
+	}
+}
+
+// mapped is an error for each key that was not read, unless the implementation does not read it
+// either; null is a key that is not there.
+func (h hyper) mapped(t *testing.T, unread []string) {
+	t.Helper()
+	for _, key := range slices.Sorted(maps.Keys(h.own)) {
+		if !h.read[key] && h.own[key] != nil && !slices.Contains(unread, key) {
+			t.Errorf("the test does not map %s = %v", key, h.own[key])
+		}
+	}
+}
 
 // row is a list of numbers in which null is NaN.
 type row []float64
@@ -90,7 +136,9 @@ func formulasOf(t *testing.T, file string, check func(t *testing.T, f *goldenFil
 	t.Helper()
 	fixtures.Each(t, "losses", func(t *testing.T, dir string) {
 		fixtures.Losses(t, dir, file, func(t *testing.T, f *fixtures.LossFile, c *fixtures.Case) {
-			check(t, (*goldenFile)(f), &golden{c, c.Hyper})
+			g := &golden{c, newHyper(c.Hyper, c.Own)}
+			check(t, (*goldenFile)(f), g)
+			g.Hyper.mapped(t, fixtures.Unread(file, c))
 		})
 	})
 }

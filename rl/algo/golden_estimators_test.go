@@ -59,6 +59,9 @@ func TestFormulasOtherAdvantages(t *testing.T) {
 	})
 }
 
+// bnpoFit is how the fixtures say that the density of BNPO follows the rates.
+const bnpoFit = "a = (m(1-m)/var - 1) m, b = (m(1-m)/var - 1)(1-m), var with n-1 over prompts; alpha = max(1, 1+a/3), beta = max(1, 1+b/3); 1/pdf clamped to [0, 1e6]; one prompt: m = 0, var = 1"
+
 // otherAdvantage is an estimator of NeMo-RL, SkyRL, prime-rl or of a paper.
 func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage) Method {
 	preset, p, f := "", map[string]float64{"loss": 0}, map[string]string{}
@@ -76,10 +79,11 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage) Method {
 		preset, p["policy"] = "gdpo", 0
 		for k, rewards := range matrix(s.t, in, "rewards_per_key") {
 			s.completions([]string{"first", "second"}[k], rewards)
-			p[fmt.Sprintf("weight_%d", k+1)] = h["weights"].([]any)[k].(float64)
+			p[fmt.Sprintf("weight_%d", k+1)] = h.list("weights")[k].(float64)
 		}
 		f["standard(x)"], f[advantagePart] = nemo("x"), "nemo_whiten(scores)"
 	case "nemo_reinforce_plus_plus":
+		h.only(s.t, "kl", "k1")
 		if h.has("minus_baseline") {
 			f["base"] = "centred"
 		}
@@ -88,6 +92,7 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage) Method {
 	case "maxrl":
 		f[advantagePart] = "maxrl"
 	case "maxrl_skyrl":
+		h.only(s.t, "epsilon", 1e-6) // as in the part
 		f[advantagePart] = "maxrl_skyrl"
 	case "grpo_length_penalty":
 		written, all := value[row](s.t, in, "output_tokens"), value[row](s.t, in, "total_tokens")
@@ -100,6 +105,7 @@ func (s *step) otherAdvantage(h hyper, in map[string]json.RawMessage) Method {
 		f["prime_cost"] = "prime_cost_turns"
 		f[advantagePart] = "prime_length"
 	case "bnpo":
+		h.only(s.t, "fit", bnpoFit)
 		if f[advantagePart] = "bnpo"; h.has("alpha") {
 			f[advantagePart] = fmt.Sprintf("bnpo_at(%v, %v)", h.num("alpha"), h.num("beta"))
 		}

@@ -23,7 +23,7 @@ func TestFormulasOtherLosses(t *testing.T) {
 		}
 		var groups []int
 		if h.has("prompt_boundaries") {
-			for i, b := range h["prompt_boundaries"].([]any) {
+			for i, b := range h.list("prompt_boundaries") {
 				from, to := b.([]any)[0].(float64), b.([]any)[1].(float64)
 				for range int(to - from) {
 					groups = append(groups, i)
@@ -84,6 +84,7 @@ func (s *step) plainLoss(g *golden, in map[string]json.RawMessage) {
 	case "log_ratio_clamp":
 		preset, f["policy"], f["log_ratio"], p["log_ratio_bound"] = "reinforce", "importance", "cut_log_ratio", h.num("c")
 	case "unlikelihood":
+		h.only(s.t, "p_max", 0.999999) // as in the part
 		p["unlikely"] = h.num("alpha")
 	}
 	s.sameUpdate(g, chosen(s.t, preset, p, f), nil)
@@ -92,26 +93,31 @@ func (s *step) plainLoss(g *golden, in map[string]json.RawMessage) {
 // prime are prime-rl's losses, trained against the sampler.
 func (s *step) prime(g *golden, in map[string]json.RawMessage) {
 	s.t.Helper()
-	h := g.Hyper
-	p := map[string]float64{"kl_tau": h.num("kl_tau")}
-	f := map[string]string{"keep": "true", "loss": "verl_tokens"}
-	if kind := h.str("loss_type"); kind != "prime_mixed" {
-		if p["token_count"] = h.num("denominator"); kind == "prime_ipo" {
-			f["policy"], p["ipo_threshold"] = "ipo_mask", h.num("ipo_threshold")
-		} else {
-			p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
+	if in["weights"] != nil {
+		weights := value[map[string]json.RawMessage](s.t, in, "weights")
+		for theirs, ours := range map[string]string{"rl": "rl_share", "ce": "ce_share", "ref_kl": "ref_share"} {
+			s.tokens(ours, matrix(s.t, weights, theirs))
 		}
-		s.sameUpdate(g, chosen(s.t, "prime", p, f), nil)
-		return
 	}
-	f["loss"] = "prime_mixed"
-	weights := value[map[string]json.RawMessage](s.t, in, "weights")
-	for theirs, ours := range map[string]string{"rl": "rl_share", "ce": "ce_share", "ref_kl": "ref_share"} {
-		s.tokens(ours, matrix(s.t, weights, theirs))
+	s.sameUpdate(g, primeMethod(s.t, g.Hyper), nil)
+}
+
+func primeMethod(t *testing.T, h hyper) Method {
+	p := map[string]float64{"kl_tau": h.num("kl_tau"), "adv_tau": h.or("adv_tau", 1)}
+	f := map[string]string{"keep": "true", "loss": "verl_tokens"}
+	kind := h.str("loss_type")
+	if kind == "prime_ipo" {
+		f["policy"], p["ipo_threshold"] = "ipo_mask", h.num("ipo_threshold")
+	} else {
+		p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
 	}
-	p["move_low"], p["move_high"] = h.num("dppo_mask_low"), h.num("dppo_mask_high")
-	p["rl_scale"], p["ce_scale"], p["ref_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
-	s.sameUpdate(g, chosen(s.t, "prime", p, f), nil)
+	if kind == "prime_mixed" {
+		f["loss"] = "prime_mixed"
+		p["rl_scale"], p["ce_scale"], p["ref_scale"] = h.num("rl_scale"), h.num("ce_scale"), h.num("ref_kl_scale")
+	} else {
+		p["token_count"] = h.num("denominator")
+	}
+	return chosen(t, "prime", p, f)
 }
 
 // openInstructMethod is open-instruct's loss with its correction of the sampler.
@@ -126,19 +132,21 @@ func openInstructMethod(t *testing.T, h hyper) Method {
 		p["clip_low"], p["clip_high"] = h.num("clip_lower"), h.num("clip_higher")
 	}
 	f["penalty"] = map[float64]string{0: "kl_k1", 1: "kl_k2", 2: "kl_k3", 3: "kl_k1_ratio"}[h.num("kl_estimator")]
-	if h.has("use_rho_correction") {
-		f["weight"] = "tis"
-		p["is_low"], p["is_high"] = h.num("rho_clamp_lower_bound"), h.num("rho_clamp_upper_bound")
-		low, high := h.num("rho_mask_lower_bound"), h.num("rho_mask_upper_bound")
-		switch {
-		case low == 0 && high == 0:
-		case h.has("rho_mask_tv_divergence"):
-			f["weight"], p["mask_high"] = "tis_moved", high
-		case h.has("rho_mask_sequence_level"):
-			f["weight"], p["mask_low"], p["mask_high"] = "tis_sequence_masked", low, high
-		default:
-			f["weight"], p["mask_low"], p["mask_high"] = "tis_masked", low, high
+	if h.has("use_rho_correction") { // a bound of 0 is none
+		bound := func(key string) float64 {
+			if x := h.num(key); x > 0 {
+				return x
+			}
+			return math.Inf(1)
 		}
+		p["is_low"], p["is_high"] = h.num("rho_clamp_lower_bound"), bound("rho_clamp_upper_bound")
+		low, high := h.num("rho_mask_lower_bound"), bound("rho_mask_upper_bound")
+		if h.has("rho_mask_tv_divergence") {
+			p["tv_low"], p["tv_high"] = low, high
+		} else {
+			p["mask_low"], p["mask_high"] = low, high
+		}
+		f["weight"] = map[[2]bool]string{{false, false}: "tis_masked", {true, false}: "tis_sequence_masked", {false, true}: "tis_moved", {true, true}: "tis_sequence_moved"}[[2]bool{h.has("rho_mask_sequence_level"), h.has("rho_mask_tv_divergence")}]
 	}
 	return chosen(t, "open_instruct", p, f)
 }
@@ -181,7 +189,7 @@ func nemoMethod(t *testing.T, h hyper) Method {
 	if h.has("use_on_policy_kl_approximation") {
 		f["penalty"] = "kl_nemo_rollout"
 	}
-	if level, ok := h["token_level_loss"].(bool); ok && !level {
+	if level, ok := h.get("token_level_loss").(bool); ok && !level {
 		f["loss"], p["row_count"] = "nemo_sequences", h.num("global_valid_seqs")
 	} else {
 		p["token_count"] = h.num("global_valid_toks")
@@ -262,12 +270,12 @@ func openRLHFMethod(t *testing.T, h hyper) (m Method, metrics map[string]string)
 		kind := h.str("vllm_is_correction_type")
 		f["weight"] = map[string]string{"": "tis", "tis": "tis", "icepop": "icepop", "seq-mask-tis": "geometric_mask"}[kind]
 		p["is_low"], p["is_high"] = 0.5, 5
-		if bounds, ok := h["vllm_is_truncated_threshold"].([]any); ok {
+		if bounds := h.list("vllm_is_truncated_threshold"); bounds != nil {
 			p["is_low"], p["is_high"] = bounds[0].(float64), bounds[1].(float64)
 		}
 		metrics = nil
 	}
-	if level, ok := h["token_level_loss"].(bool); ok && !level || sequence {
+	if level, ok := h.get("token_level_loss").(bool); ok && !level || sequence {
 		f["loss"] = "verl_sequences"
 	}
 	counted(h, p, f["loss"])
@@ -298,6 +306,7 @@ func skyRLMethod(t *testing.T, h hyper) Method {
 		}
 		clip()
 	case "skyrl_dual_clip":
+		h.only(t, "policy_loss_type", "dual_clip")
 		f["policy"], p["dual_cap"] = "dual_clip", h.or("clip_ratio_c", 3)
 		clip()
 	case "skyrl_cispo":

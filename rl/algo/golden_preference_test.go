@@ -75,6 +75,8 @@ func TestFormulasPreference(t *testing.T) {
 		case "cpo":
 			s.sameUpdate(g, cpo(t, h), withoutReference)
 		default:
+			h.only(t, "loss_type", "orpo")
+			h.only(t, "sequence_logp", "mean")
 			s.sameUpdate(g, chosen(t, "orpo", map[string]float64{"beta": h.num("beta")}, nil), withoutReference)
 		}
 	})
@@ -84,12 +86,13 @@ func TestFormulasPreference(t *testing.T) {
 func dpo(t *testing.T, h hyper) Method {
 	p, f := map[string]float64{"beta": h.num("beta")}, map[string]string{}
 	preset := "mpo"
-	kinds := h["loss_types"].([]any)
+	kinds := h.list("loss_types")
 	if len(kinds) == 1 && kinds[0] != "sft" {
 		preset = pairPresets[kinds[0].(string)]
 	} else {
 		share := map[any]float64{}
-		weights, given := h["loss_weights"].([]any)
+		weights := h.list("loss_weights")
+		given := weights != nil
 		for i, kind := range kinds {
 			if share[kind] = 1; given {
 				share[kind] = weights[i].(float64)
@@ -180,6 +183,7 @@ func sft(t *testing.T, f *goldenFile, g *golden) {
 // to the logits as 1 - p of the label and -p of the others.
 func crossEntropy(t *testing.T, f *goldenFile, g *golden) {
 	in := g.In
+	g.Hyper.only(t, "loss_type", "cross_entropy")
 	logits, labels := matrix(t, in, "logits"), value[[]int](t, in, "labels")
 	var logp, mask []float64
 	all := make([][]float64, len(logits))

@@ -14,13 +14,25 @@ import (
 var trlCorrections = map[string]string{"token_truncate": "tis", "sequence_truncate": "tis_sequence", "token_mask": "icepop", "sequence_mask": "sequence_mask"}
 
 // trlMethod is TRL's loss: its preset with the named parts that its options are.
-func trlMethod(t *testing.T, h hyper, tokens int) Method {
+func trlMethod(t *testing.T, h hyper, tokens int, perToken bool) Method {
 	p, f := map[string]float64{}, map[string]string{}
+	clip := func() { p["clip_low"], p["clip_high"] = h.num("epsilon"), h.num("epsilon_high") }
+	if h.str("loss_type") == "gmpo" {
+		f["policy"], f["normalised"], p["empty_ratio"] = "gmpo", "geometric_loss", 1
+		if share := h.num("top_entropy_quantile"); share < 1 {
+			f["policy"], p["focus_share"] = "gmpo_focus", share
+		}
+		clip()
+		if h.num("beta") != 0 {
+			f["penalty"], p["beta"] = "kl_k3", h.num("beta")
+		}
+		p["share"] = 1 / trlAccumulation(h)
+		return chosen(t, "trl", p, f)
+	}
 	sequence := h.str("importance_sampling_level") == "sequence"
 	if sequence {
 		f["ratio"] = "seq_ratio"
 	}
-	clip := func() { p["clip_low"], p["clip_high"] = h.num("epsilon"), h.num("epsilon_high") }
 	switch kind := h.str("loss_type"); {
 	case kind == "cispo":
 		f["policy"], p["ratio_high"] = "cispo", h.num("epsilon_high")
@@ -29,16 +41,12 @@ func trlMethod(t *testing.T, h hyper, tokens int) Method {
 	case kind == "vespo":
 		f["policy"] = "vespo"
 		p["k_pos"], p["k_neg"], p["lambda_pos"], p["lambda_neg"] = h.num("vespo_k_pos"), h.num("vespo_k_neg"), h.num("vespo_lambda_pos"), h.num("vespo_lambda_neg")
-	case kind == "gmpo":
-		f["policy"], p["empty_ratio"] = "gmpo", 1
-		if h.num("top_entropy_quantile") < 1 {
-			f["policy"] = "gmpo_focus"
+	case h.has("delta"):
+		if f["policy"], p["ratio_cap"] = "clip_two_sided", h.num("delta"); sequence && !perToken {
+			f["policy"] = "gspo_two_sided"
 		}
 		clip()
-	case h.has("delta"):
-		f["policy"], p["ratio_cap"] = "clip_two_sided", h.num("delta")
-		clip()
-	case sequence:
+	case sequence && !perToken: // what is clipped is counted by rows
 		f["policy"] = "gspo"
 		clip()
 	default:
@@ -71,9 +79,7 @@ func trlWeights(h hyper, p map[string]float64, f map[string]string) {
 		f["off_policy_mask"], p["off_policy_bound"] = "opsm", h.num("off_policy_mask_threshold")
 	}
 	if share := h.num("top_entropy_quantile"); share < 1 {
-		if p["focus_share"] = share; h.str("loss_type") != "gmpo" {
-			f["entropy_mask"] = "focus"
-		}
+		p["focus_share"], f["entropy_mask"] = share, "focus"
 	}
 }
 
@@ -82,10 +88,7 @@ func trlWeights(h hyper, p map[string]float64, f map[string]string) {
 // mean over tokens those of all micro-batches and processes. The entropy bonus is
 // divided by accumulation alone.
 func trlLoss(h hyper, p map[string]float64, f map[string]string, tokens int) {
-	accumulation := h.num("gradient_accumulation_steps")
-	if h.str("mode") == "eval" {
-		accumulation = 1
-	}
+	accumulation := trlAccumulation(h)
 	p["share"] = 1 / accumulation
 	switch h.str("loss_type") {
 	case "dapo", "cispo", "vespo":
@@ -106,6 +109,14 @@ func trlLoss(h hyper, p map[string]float64, f map[string]string, tokens int) {
 			f["bonus"] = "entropy_bonus_focus"
 		}
 	}
+}
+
+// trlAccumulation is what TRL divides the loss of a micro-batch by.
+func trlAccumulation(h hyper) float64 {
+	if h.str("mode") == "eval" {
+		return 1
+	}
+	return h.num("gradient_accumulation_steps")
 }
 
 func TestFormulasTRLLosses(t *testing.T) {
@@ -135,10 +146,9 @@ func TestFormulasTRLLosses(t *testing.T) {
 		if h.str("importance_sampling_level") == "token" { // else TRL's is over rows
 			metrics["cispo_clip_ratio"] = "policy/clip_high_share"
 		}
-		if h.str("importance_sampling_level") == "token" || !h.has("delta") {
-			metrics["clip_ratio/low_mean"], metrics["clip_ratio/high_mean"], metrics["clip_ratio/region_mean"] = "policy/clip_low_share", "policy/clip_high_share", "policy/clip_fraction"
-		}
-		u := s.sameUpdate(g, trlMethod(t, h, tokens), metrics)
+		metrics["clip_ratio/low_mean"], metrics["clip_ratio/high_mean"], metrics["clip_ratio/region_mean"] = "policy/clip_low_share", "policy/clip_high_share", "policy/clip_fraction"
+		advantage, _ := s.table.Column("A")
+		u := s.sameUpdate(g, trlMethod(t, h, tokens, advantage.Level == formula.Token), metrics)
 		if g.Out["importance_sampling_ratio"] != nil && h.str("loss_type") != "vespo" {
 			s.sameCorrection(u, h, matrix(t, g.Out, "importance_sampling_ratio"))
 		}
@@ -230,7 +240,7 @@ func TestFormulasTRLAdvantages(t *testing.T) {
 		h := g.Hyper
 		in := g.In
 		rewards := matrix(t, in, "rewards")
-		weights := value[row](t, map[string]json.RawMessage{"w": mustJSON(t, h["reward_weights"])}, "w")
+		weights := value[row](t, map[string]json.RawMessage{"w": mustJSON(t, h.get("reward_weights"))}, "w")
 		var groups []int
 		mask := matrix(t, in, "mask")
 		for i := range rewards {
@@ -254,6 +264,7 @@ func TestFormulasTRLAdvantages(t *testing.T) {
 			s.completions(name, column)
 		}
 		preset := ""
+		h.only(t, "multi_objective_aggregation", map[bool]any{true: "normalize_then_sum", false: "sum_then_normalize"}[h.str("estimator") == "gdpo"])
 		switch h.str("estimator") {
 		case "grpo":
 			parts[advantagePart] = map[string]string{"group": "grpo", "batch": "batch_scaled", "none": "dr_grpo"}[h.str("scale_rewards")]
@@ -272,7 +283,7 @@ func TestFormulasTRLAdvantages(t *testing.T) {
 
 // trlRLOO adds the clip of the reward, the KL in it and the whitening.
 func (s *step) trlRLOO(h hyper, in map[string]json.RawMessage, p map[string]float64, f map[string]string) {
-	if bounds, ok := h["reward_clip_range"].([]any); ok {
+	if bounds := h.list("reward_clip_range"); bounds != nil {
 		p["reward_low"], p["reward_high"] = bounds[0].(float64), bounds[1].(float64)
 	}
 	f[advantagePart] = "rloo"
@@ -397,6 +408,7 @@ func (s *step) samePart(u *Update, name string, want [][]float64) {
 // adaptiveEntropy follows TRL's controller: a state whose next value is a formula.
 func adaptiveEntropy(t *testing.T, f *goldenFile, g *golden) {
 	h := g.Hyper
+	h.only(t, "last_entropy", 0.0) // before the first step
 	batches := value[[]map[string]json.RawMessage](t, g.In, "micro_batches")
 	m := chosen(t, "adaptive_entropy", map[string]float64{"entropy_target": h.num("target"), "entropy_move": h.num("delta"), "entropy_least": h.num("min"), "entropy_most": h.num("max")}, nil)
 	m.State["entropy_coef"] = State{Start: h.num("start"), Next: m.State["entropy_coef"].Next}
@@ -426,7 +438,7 @@ func maskTruncated(t *testing.T, f *goldenFile, g *golden) {
 	tools := matrix(t, in, "tool_mask")
 	var mask [][]float64
 	var truncated []float64
-	ended := append([]any{h["pad_token"]}, h["end_tokens"].([]any)...)
+	ended := append([]any{h.get("pad_token")}, h.list("end_tokens")...)
 	for i, ids := range matrix(t, in, "completion_ids") {
 		row := make([]float64, len(want[i]))
 		for j := range ids {

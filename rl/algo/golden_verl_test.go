@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/rl/formula"
 )
 
@@ -44,7 +45,7 @@ func verlMethod(t *testing.T, h hyper, width int) (m Method, metrics map[string]
 		clip()
 	case "sapo":
 		f["policy"], p["tau_pos"], p["tau_neg"] = "sapo", h.num("tau_pos"), h.num("tau_neg")
-		h["agg"] = "seq-mean-token-mean"
+		h.all["agg"] = "seq-mean-token-mean"
 		delete(metrics, "actor/pg_clipfrac") // always 0
 	case "gpg":
 		f["policy"] = "reinforce"
@@ -136,11 +137,19 @@ func (s *step) verlChoice(g *golden, m Method) {
 // own log-prob as a constant, from which weights and rejection are made.
 func (s *step) verlBypass(g *golden, start [][]float64) {
 	s.t.Helper()
-	h := g.Hyper
 	s.tokens("start", start)
-	c := hyper(h["rollout_correction"].(map[string]any))
+	m, metrics := verlBypassMethod(s.t, g.Hyper, len(s.mask[0]), fixtures.Unread("verl_policy_losses", g.Case))
+	s.sameUpdate(g, m, metrics)
+}
+
+// verlBypassMethod is verl's bypass mode, with its names of the metrics; unread are options that
+// it does not read.
+func verlBypassMethod(t *testing.T, h hyper, width int, unread []string) (m Method, metrics map[string]string) {
+	t.Helper()
+	c := h.in("rollout_correction")
+	defer func() { c.mapped(t, unread) }()
 	p, f := map[string]float64{}, map[string]string{"log_ratio": "cut_rollout_log_ratio"}
-	metrics := map[string]string{"actor/ppo_kl": "policy/update_kl"}
+	metrics = map[string]string{"actor/ppo_kl": "policy/update_kl"}
 	if c.str("loss_type") == "reinforce" {
 		f["policy"] = "reinforce"
 		if c.has("rollout_is") {
@@ -150,13 +159,25 @@ func (s *step) verlBypass(g *golden, start [][]float64) {
 		p["dual_cap"], p["clip_low"], p["clip_high"] = h.num("clip_ratio_c"), h.num("clip_ratio_low"), h.num("clip_ratio_high")
 		metrics["actor/pg_clipfrac"], metrics["actor/pg_clipfrac_lower"] = "policy/clip_fraction", "policy/dual_clip_share"
 	}
+	f["loss"] = verlLoss(h, width, p)
 	if c.has("rollout_rs") {
 		f[keepPart] = verlKeep(c)
+		verlKept(p, f)
 	}
-	if h.str("agg") == "seq-mean-token-sum" {
-		f["loss"] = "verl_sums_kept"
+	return chosen(t, "verl", p, f), metrics
+}
+
+// verlKept counts what keep leaves in place of what was sampled: a rejected token leaves the
+// divisors of verl too, where they are not given for all processes.
+func verlKept(p map[string]float64, f map[string]string) {
+	for count, kept := range map[string]string{"token_count": "kept_token_count", "row_count": "kept_row_count"} {
+		if _, given := p[count]; !given {
+			f[count] = kept
+		}
 	}
-	s.sameUpdate(g, chosen(s.t, "verl", p, f), metrics)
+	if f["loss"] == "verl_sequences" {
+		f["loss"] = "verl_sequences_kept"
+	}
 }
 
 // verlWeight is the name of verl's correction of the sampler: a number is a cap, "a_b" are bounds
@@ -410,6 +431,8 @@ func TestFormulasVerlAdvantages(t *testing.T) {
 func (s *step) verlAdvantage(h hyper, in map[string]json.RawMessage) Method {
 	p, f := map[string]float64{"loss": 0}, map[string]string{"token_whiten(x)": "token_whiten_verl(x)"}
 	preset, std := "", h.has("norm_by_std")
+	h.only(s.t, "whiten_eps", 1e-8) // as in the parts
+	h.only(s.t, "kl", "k1")
 	switch h.str("estimator") {
 	case "grpo", "grpo_vectorized":
 		f[advantagePart] = map[bool]string{true: "grpo_verl", false: "dr_grpo_verl"}[std]
@@ -454,7 +477,8 @@ func (s *step) verlAdvantage(h hyper, in map[string]json.RawMessage) Method {
 }
 
 func (s *step) verlGDPO(h hyper, in map[string]json.RawMessage, p map[string]float64, f map[string]string) {
-	weights, given := h["weights"].([]any)
+	weights := h.list("weights")
+	given := weights != nil
 	for k, rewards := range matrix(s.t, in, "rewards_per_key") {
 		if s.completions([]string{"first", "second"}[k], rewards); given {
 			p[fmt.Sprintf("weight_%d", k+1)] = weights[k].(float64)
