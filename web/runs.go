@@ -116,7 +116,7 @@ func (p *program) start(id string, opened *resolve.Opened, again bool) error {
 	caps := dev.Caps()
 	j.tell(string(running), "device", caps.Name)
 	go func() {
-		_, err := run.Train(context.Background(), run.Options{Opened: opened, Dir: filepath.Join(runsDir, id), Resume: again, Device: dev, Show: j, Version: version, Report: reportOf})
+		_, err := run.Train(context.Background(), run.Options{Opened: opened, Dir: filepath.Join(runsDir, id), Resume: again, Device: dev, Show: j, Verbose: true, Version: version, Report: reportOf})
 		dev.Close() // of one that is lost nothing is left to free
 		delete(p.jobs, id)
 		if err != nil {

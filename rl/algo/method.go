@@ -561,6 +561,30 @@ func (a *Algorithm) Text() string {
 	return strings.Join(lines, "\n")
 }
 
+// Changes is how many numbers, formulas and states of a resolved method are neither those of the
+// preset of its name nor those of the named formulas.
+func (m Method) Changes() int {
+	preset := presetTexts().methods[m.Name]
+	numbers, formulas := map[string]float64{}, maps.Clone(defaultParts)
+	for _, p := range presetTexts().library {
+		maps.Copy(numbers, p.Parameters)
+		formulas[p.Name] = p.Formula
+	}
+	maps.Copy(numbers, preset.Parameters)
+	maps.Copy(formulas, preset.Formulas)
+	return changed(m.Parameters, numbers) + changed(m.Formulas, formulas) + changed(m.State, preset.State)
+}
+
+// changed counts the names that known has otherwise or not at all.
+func changed[V comparable](own, known map[string]V) (n int) {
+	for name, value := range own {
+		if old, there := known[name]; !there || old != value {
+			n++
+		}
+	}
+	return n
+}
+
 // Idle are the formulas of the method that nothing reads, sorted.
 func (a *Algorithm) Idle() []string {
 	used := a.inForce(slices.Concat(a.main(), a.metrics)...)

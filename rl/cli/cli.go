@@ -245,10 +245,11 @@ func code(err error) int {
 
 // Flags that several commands have.
 var (
-	deviceFlag = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or a name from rlzero devices, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
-	tierFlag   = &cli.StringFlag{Name: "tier", Usage: "kernels to use in place of those that the device would get: T0, T1, T2 (matrix cores; other bits) or TL; the same as $RLZERO_TIER"}
-	jsonFlag   = &cli.BoolFlag{Name: "json", Usage: "write JSON"}
-	inFlag     = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
+	deviceFlag  = &cli.StringFlag{Name: "device", Usage: "auto, vulkan, webgpu, ref, or a name from rlzero devices, such as vulkan:1", EnvVars: []string{"RLZERO_DEVICE"}, Value: "auto"}
+	tierFlag    = &cli.StringFlag{Name: "tier", Usage: "kernels to use in place of those that the device would get: T0, T1, T2 (matrix cores; other bits) or TL; the same as $RLZERO_TIER"}
+	verboseFlag = &cli.BoolFlag{Name: "verbose", Usage: "show every formula of a method before its first step"}
+	jsonFlag    = &cli.BoolFlag{Name: "json", Usage: "write JSON"}
+	inFlag      = &cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}
 	// Of lines, which may name their own.
 	verifierFlag = &cli.StringFlag{Name: "verifier", Usage: "verifier for lines that name none; rlzero verifiers lists them"}
 )

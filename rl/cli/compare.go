@@ -58,7 +58,7 @@ Examples:
 			&cli.Float64Flag{Name: "threshold", Usage: "count the tokens until this accuracy is reached, from 0 to 1", DefaultText: "0.9 times what the first recipe reaches"},
 			&cli.StringFlag{Name: "out", Value: "compare", Usage: "folder for the runs and the comparison"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of every recipe: `PATH=VALUE`"},
-			jsonFlag, deviceFlag, tierFlag,
+			jsonFlag, verboseFlag, deviceFlag, tierFlag,
 		},
 		Action: compareRecipes,
 	}
@@ -73,6 +73,8 @@ type contest struct {
 	start  string // run folder of the common start; "": the recipes start as they are
 	device gpu.Device
 	show   io.Writer
+
+	verbose bool
 }
 
 // contestant is a recipe as it was asked for.
@@ -99,7 +101,7 @@ func compareRecipes(c *cli.Context) error {
 			return badValue("threshold", threshold, "numbers above 0 and up to 1")
 		}
 	}
-	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter}
+	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter, verbose: c.Bool("verbose")}
 	if err := t.enter(c.Args().Slice(), c.StringSlice("set")); err != nil {
 		return err
 	}
@@ -270,7 +272,7 @@ func (t *contest) train(ctx context.Context, dir string, a *contestant, sets ...
 	}
 	_, missing := os.Stat(filepath.Join(dir, recipe.File))
 	fmt.Fprintf(t.show, "%s\n", dir)
-	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Version: Version, Report: reportOf})
+	_, err = run.Train(ctx, run.Options{Opened: opened, Dir: dir, Resume: missing == nil, Device: t.device, Show: t.show, Verbose: t.verbose, Version: Version, Report: reportOf})
 	if missing == nil && errors.Is(err, lines.ErrInput) {
 		err = hint.With(err, "choose another folder for this comparison with --out")
 	}

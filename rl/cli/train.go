@@ -76,7 +76,7 @@ device of the same kind or on many.
 			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
 			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; print the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
-			deviceFlag, tierFlag,
+			verboseFlag, deviceFlag, tierFlag,
 		}, workerFlags...),
 		Action: train,
 	}
@@ -101,7 +101,7 @@ func train(c *cli.Context) error {
 	}
 	show := c.App.ErrWriter
 	caps := dev.Caps()
-	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Replay: c.String("replay"), Device: dev, Show: show, Version: Version, Report: reportOf}
+	o := run.Options{Opened: opened, Resume: c.Bool("resume"), Replay: c.String("replay"), Device: dev, Show: show, Verbose: c.Bool("verbose"), Version: Version, Report: reportOf}
 	w, err := openWorkers(c, caps)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
 )
@@ -77,6 +78,25 @@ func (a Algorithm) states() map[string]algo.State {
 func (s *Stage) Compiled() (*algo.Algorithm, error) {
 	all := func(string) bool { return true }
 	return s.Algorithm.method(algo.Method{Name: s.Algorithm.Preset}, all).Judging(s.conditions()).Compile(s.facts())
+}
+
+// Reading is what a stage that samples or compares computes, for people: in a line, and formula
+// by formula. Of other stages it is nothing.
+func (s *Stage) Reading() (line string, formulas []string, err error) {
+	if s.Kind != KindRL && s.Kind != KindPreference {
+		return "", nil, nil
+	}
+	method, err := s.Compiled()
+	if err != nil {
+		return "", nil, err
+	}
+	beside := s.Beside()
+	if line = "method: " + s.Algorithm.Preset; s.Algorithm.Preset == "" {
+		line = "method: formulas of the recipe"
+	} else if n := method.Method.Changes() + len(beside); n > 0 {
+		line += ", " + terminal.Count(n, "change", "")
+	}
+	return line, append(strings.Split(method.Text(), "\n"), beside...), nil
 }
 
 // facts are what formulas of the stage may read.

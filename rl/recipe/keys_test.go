@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/settings"
+
+	"github.com/rlzero/rlzero/rl/algo"
 )
 
 // fromRows is a recipe with a stage of the kind that needs rows of data.
@@ -217,6 +219,43 @@ func TestFormulasInPlaceOfNumbers(t *testing.T) {
 	}
 	if needs := a.Needs(); !slices.Contains(needs, "progress") || r.Stages[1].Algorithm.Values["weight"] != "0.5" {
 		t.Errorf("needs %v, values %v", needs, r.Stages[1].Algorithm.Values)
+	}
+}
+
+// TestReading: what a stage computes is told in a line that counts what the recipe changes, and
+// formula by formula. As they are published, methods have no change.
+func TestReading(t *testing.T) {
+	const own = `stage.rl.algorithm.policy=-ratio*A`
+	for want, sets := range map[string][]string{
+		"method: grpo":                   nil,
+		"method: grpo, 1 change":         {"stage.rl.algorithm.clip_high=0.3"},
+		"method: grpo, 2 changes":        {"stage.rl.algorithm.advantage=rloo", `stage.rl.algorithm.keep=group_std(reward) > 0`},
+		"method: grpo, 3 changes":        {own, "stage.rl.algorithm.advantage=reward - rate", `stage.rl.algorithm.state={rate = {start = 1, next = "batch_mean(reward)"}}`},
+		"method: dapo, 1 change":         {"stage.rl.algorithm.preset=dapo", "stage.rl.numbers.temperature=1 - 0.5*progress"},
+		"method: formulas of the recipe": {"stage.rl.algorithm.preset=", own, "stage.rl.algorithm.advantage=reward"},
+	} {
+		r, err := Parse("r.toml", everyKind, sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, formulas, err := r.Stages[1].Reading()
+		if err != nil || line != want || !slices.Contains(formulas, "penalty = 0") {
+			t.Errorf("%q: %q, %v\n%q", sets, line, err, formulas)
+		}
+	}
+	trained := 0
+	for _, name := range algo.MethodNames() {
+		r, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm.preset=" + name})
+		if err != nil {
+			continue // it reads what this stage does not supply
+		}
+		trained++
+		if line, _, err := r.Stages[1].Reading(); err != nil || line != "method: "+name {
+			t.Errorf("%s: %q, %v", name, line, err)
+		}
+	}
+	if trained < 20 {
+		t.Errorf("%d methods train in a stage of kind rl", trained)
 	}
 }
 

@@ -13,14 +13,23 @@ import (
 // display observes a run and shows people how it goes.
 type display struct {
 	show    *progress.Reporter
+	verbose bool      // every formula
 	heldOut float64   // pass@1 as last measured; NaN: not yet
 	tokens  int       // trained since then
 	since   time.Time // first step that was shown of the stage
 	steps   int       // of the stage, as shown
 }
 
-func newDisplay(out io.Writer) *display {
-	return &display{show: progress.New(out), heldOut: math.NaN()}
+func newDisplay(out io.Writer, verbose bool) *display {
+	return &display{show: progress.New(out), verbose: verbose, heldOut: math.NaN()}
+}
+
+// method is what is shown of the method of a stage: a line, or all of its formulas.
+func (d *display) method(line string, formulas []string) []string {
+	if d.verbose || line == "" {
+		return formulas
+	}
+	return []string{line + "; --verbose shows the formulas"}
 }
 
 // on implements observer.

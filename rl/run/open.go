@@ -229,7 +229,7 @@ func (o *opening) logs() (err error) {
 // observers are told what happens: the logs, the display, and what the options ask for.
 func (o *opening) observers() error {
 	r := o.run
-	r.display = newDisplay(o.Show)
+	r.display = newDisplay(o.Show, o.Verbose)
 	r.observers = []observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
 	if g, ok := r.parts.Cast.Sampler.(*gain); ok {
 		g.display = r.display

@@ -45,8 +45,8 @@ func TestPreference(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "run")
 	shown, err := chatRun(t, base, start, data, preferText, false)
 	must(t, err)
-	if strings.Count(shown, "held-out loss ") != 2 || !strings.Contains(shown, "pair = ") {
-		t.Errorf("held-out loss or formulas are not shown:\n%s", shown)
+	if strings.Count(shown, "held-out loss ") != 2 || !strings.Contains(shown, "\nmethod: dpo, 1 change; --verbose shows the formulas\n") || strings.Contains(shown, "pair = ") {
+		t.Errorf("held-out loss or method are not shown:\n%s", shown)
 	}
 	all := linesOf(t, filepath.Join(base, "metrics.jsonl"))
 	first, last := all[0], all[len(all)-1]

@@ -33,6 +33,7 @@ type Options struct {
 	Replay  string          // run folder whose schedule a new run follows as far as it goes; "": none
 	Device  gpu.Device
 	Show    io.Writer // progress, for people
+	Verbose bool      // show every formula before the first step
 	Version string    // of the program, for the record
 
 	// Report, if not nil, makes the report of a run folder, an HTML file. It is called
@@ -162,7 +163,11 @@ func (r *run) begin(ctx context.Context, st *recipe.Stage) error {
 		}
 		r.state.Began = true
 	}
-	return r.tell(event{Kind: began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.stage.Opening()}})
+	line, formulas, err := st.Reading()
+	if err != nil {
+		return err
+	}
+	return r.tell(event{Kind: began, Stage: st.Name, At: r.state.At, Steps: r.stage.Steps(), Event: &train.Event{Notes: r.display.method(line, formulas)}})
 }
 
 // first says whether no stage came before the one in progress.

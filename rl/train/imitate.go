@@ -87,8 +87,6 @@ func (s *imitation) Load(dir string) error {
 	return s.learner.Load(dir)
 }
 
-func (s *imitation) Opening() []string { return nil }
-
 func (s *imitation) Steps() int {
 	if s.holdEnd >= 0 {
 		return s.holdEnd + s.stage.SFT.DecaySteps

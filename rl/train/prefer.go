@@ -29,8 +29,6 @@ func newPreference(p Parts, index int) (Stage, error) {
 
 func (s *preference) Steps() int { return s.stage.RL.Steps }
 
-func (s *preference) Opening() []string { return []string{s.method.Text()} }
-
 func (s *preference) Step(_ context.Context, at Position) (*Event, error) {
 	if at.Step >= s.Steps() {
 		return nil, io.EOF

@@ -85,10 +85,6 @@ func (s *reinforcement) Load(dir string) error {
 
 func (s *reinforcement) Steps() int { return s.whole.RL.Steps }
 
-func (s *reinforcement) Opening() []string {
-	return append([]string{s.learner.method.Text()}, s.whole.Beside()...)
-}
-
 // Step plans, draws, asks, values and learns. Workers draw what the queue asked for while the first
 // gradient is computed.
 func (s *reinforcement) Step(ctx context.Context, at Position) (*Event, error) {

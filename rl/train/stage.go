@@ -26,8 +26,6 @@ type Stage interface {
 	cast.Keeper
 	// Steps is how many steps the stage has, as far as is known now.
 	Steps() int
-	// Opening are lines for people, shown when the stage begins.
-	Opening() []string
 	// Step does the step after a position. The error is io.EOF where the stage is over,
 	// and ErrNotScored, with an event that holds the completions, where nothing can be
 	// learnt from them. An error that the context caused has changed nothing.
@@ -98,5 +96,4 @@ func (stateless) Load(string) error                               { return nil }
 type measure struct{ stateless }
 
 func (measure) Steps() int                                     { return 0 }
-func (measure) Opening() []string                              { return nil }
 func (measure) Step(context.Context, Position) (*Event, error) { return nil, io.EOF }
