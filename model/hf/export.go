@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/internal/jsonfile"
 )
@@ -55,15 +55,11 @@ func (f *Folder) AdapterFiles(dir string, typ gguf.Type) (small map[string][]byt
 	return small, tensors, notes, err
 }
 
-// hubName is the form of ids on the hub: an organisation or user, and a name.
-// https://github.com/huggingface/huggingface_hub/blob/v0.35.3/src/huggingface_hub/utils/_validators.py
-var hubName = regexp.MustCompile(`^\w[\w.-]*/\w[\w.-]*$`)
-
 // hubID is a name if it can be an id on the hub, else "": not where it is the path of
 // something, from a folder or from the current one.
 func hubID(name, dir string) string {
 	for _, path := range []string{name, filepath.Join(dir, name)} {
-		if _, err := os.Lstat(path); err == nil || !hubName.MatchString(name) {
+		if _, err := os.Lstat(path); err == nil || !files.HubName(name) {
 			return ""
 		}
 	}

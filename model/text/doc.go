@@ -17,6 +17,11 @@
 // its output. Unigram models, Metaspace and post-processors are not supported:
 // the first two are refused by name, and no token is added before or after.
 //
+// # New tokenizers
+//
+// [Learn] makes the tokenizer of a small chat model from texts, and [NewWords] that of a
+// model which knows some words and no others.
+//
 // # GGUF
 //
 // [ReadGGUF] makes a tokenizer.json of the metadata of a GGUF file with byte-level BPE

@@ -238,6 +238,20 @@ func (t *Tokenizer) appendText(ids []int, text string) ([]int, error) {
 	if text == "" {
 		return ids, nil
 	}
+	words, err := t.words(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words {
+		if ids, err = t.model.appendIDs(ids, word); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// words cuts a text as encoding does.
+func (t *Tokenizer) words(text string) ([]string, error) {
 	for _, f := range t.normalise {
 		text = f.do(text)
 	}
@@ -252,13 +266,7 @@ func (t *Tokenizer) appendText(ids []int, text string) ([]int, error) {
 		}
 		pieces = next
 	}
-	var err error
-	for _, word := range pieces {
-		if ids, err = t.model.appendIDs(ids, word); err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
+	return pieces, nil
 }
 
 // Decode returns the text of ids, special tokens included. Bytes that are not

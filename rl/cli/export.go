@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/rl/store"
 )
@@ -66,6 +67,7 @@ func exportCommand() *cli.Command {
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(hf.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
 			adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "`DIR` to write, a new folder"},
+			jsonFlag,
 		},
 		Action: export,
 	}
@@ -122,108 +124,117 @@ func export(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	defer f.Tensors.Close()
-	write, err := exportAs(c, f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), format, typ)
+	files, err := exportAs(c, f, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".gguf"), format, typ)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
-	return exportInto(c, out, write)
+	return exportInto(c, out, format, typ.Name, files)
 }
 
-// exportInto makes the folder of an export and fills it. One that cannot be filled is
-// removed.
-func exportInto(c *cli.Context, out string, write func(exporter) error) error {
-	disk := store.OS()
-	if err := disk.Mkdir(out); errors.Is(err, fs.ErrExist) {
-		return hint.With(fmt.Errorf("%w: --out %s already exists", lines.ErrInput, out), "name a new folder")
-	} else if err != nil {
-		return fmt.Errorf("%w: --out: %w", lines.ErrInput, err)
-	}
-	if err := write(exporter{disk, out, c}); err != nil {
-		return errors.Join(err, disk.Remove(out))
-	}
-	fmt.Fprintln(c.App.Writer, out)
-	return nil
+// exportLine is what export prints with --json.
+type exportLine struct {
+	Out    string `json:"out"`
+	Format string `json:"format"`
+	Type   string `json:"type"` // of the numbers; "" for metrics
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
 }
 
-// exportAs makes what writes a model in a format, or says why it cannot be written.
-func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType) (write func(exporter) error, err error) {
+// exportInto writes the folder of an export and says what it is.
+func exportInto(c *cli.Context, out, format, typ string, files map[string]func(io.Writer) error) error {
+	size, err := writeNew("--out", out, files)
+	if err != nil {
+		return err
+	}
+	line := exportLine{out, format, typ, len(files), size}
+	if c.Bool("json") {
+		return printJSON(c, line)
+	}
+	fmt.Fprintf(c.App.ErrWriter, "%s, %s in %s\n", strings.TrimSuffix(format+", "+typ, ", "), gpu.FormatBytes(int(size)), terminal.Count(len(files), "file", ""))
+	_, err = fmt.Fprintln(c.App.Writer, out)
+	return err
+}
+
+// writeNew writes the files of a new folder, whose name the user gave as the argument or flag
+// given, and returns their size in bytes.
+func writeNew(given, dir string, files map[string]func(io.Writer) error) (size int64, err error) {
+	counted := map[string]func(io.Writer) error{}
+	for name, write := range files {
+		counted[name] = func(w io.Writer) error {
+			count := &counting{w: bufio.NewWriterSize(w, 1<<20)}
+			err := write(count)
+			size += count.n
+			return errors.Join(err, count.w.Flush())
+		}
+	}
+	err = store.WriteFolder(store.OS(), dir, counted)
+	if errors.Is(err, fs.ErrExist) {
+		return 0, hint.With(fmt.Errorf("%w: %s %s already exists", lines.ErrInput, given, dir), "name a new folder")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", given, err)
+	}
+	return size, nil
+}
+
+// counting counts the bytes that are written.
+type counting struct {
+	w *bufio.Writer
+	n int64
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// exportAs makes what writes the files of a model in a format, or says why it cannot be
+// written.
+func exportAs(c *cli.Context, f *hf.Folder, name, format string, typ hf.GGUFType) (files map[string]func(io.Writer) error, err error) {
 	adapter := c.String("adapter")
-	var files exported
 	switch {
 	case format == "peft" && adapter == "" && f.Adapter == "":
 		return nil, hint.With(errors.New("the model has no adapter, and --format peft writes nothing else"), "--format hf writes the model; --adapter DIR adds an adapter to it")
 	case format == "peft":
-		files.weights = "adapter_model.safetensors"
-		var notes []string
-		files.small, files.tensors, notes, err = f.AdapterFiles(adapter, typ.Type)
+		small, tensors, notes, err := f.AdapterFiles(adapter, typ.Type)
 		warn(c, notes)
-		return files.write, err
+		return contents(small, "adapter_model.safetensors", tensors), err
 	}
 	if err := f.Merge(adapter); err != nil {
 		return nil, err
 	}
 	if format == "gguf" {
-		return func(e exporter) error { return e.gguf(f, name, typ) }, nil
+		return ggufFiles(c, f, name, typ), nil
 	}
-	files.weights = "model.safetensors"
-	files.small, files.tensors, err = f.Files(typ.Type)
-	return files.write, err
+	small, tensors, err := f.Files(typ.Type)
+	return contents(small, weightsFile, tensors), err
 }
 
-// exported are small files by name, and tensors for a file weights.
-type exported struct {
-	small   map[string][]byte
-	weights string
-	tensors []hf.NamedTensor
+// weightsFile has the tensors of a Hugging Face folder.
+const weightsFile = "model.safetensors"
+
+// contents are small files, and tensors in a file weights.
+func contents(small map[string][]byte, weights string, tensors []hf.NamedTensor) map[string]func(io.Writer) error {
+	files := map[string]func(io.Writer) error{}
+	for name, data := range small {
+		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
+	}
+	files[weights] = func(w io.Writer) error { return hf.WriteSafetensors(w, tensors) }
+	return files
 }
 
-func (x exported) write(e exporter) error {
-	for _, name := range slices.Sorted(maps.Keys(x.small)) {
-		if err := e.file(name, func(w io.Writer) error { _, err := w.Write(x.small[name]); return err }); err != nil {
-			return err
-		}
-	}
-	return e.file(x.weights, func(w io.Writer) error { return hf.WriteSafetensors(w, x.tensors) })
-}
-
-// exporter writes files into a folder.
-type exporter struct {
-	disk store.FS
-	dir  string
-	c    *cli.Context
-}
-
-// file writes one file, through to the disk.
-func (e exporter) file(name string, write func(io.Writer) error) error {
-	f, err := e.disk.Create(filepath.Join(e.dir, name))
-	if err != nil {
-		return err
-	}
-	buffered := bufio.NewWriterSize(f, 1<<20)
-	if err = write(buffered); err == nil {
-		err = buffered.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(e.dir, name), err)
-	}
-	return nil
-}
-
-// gguf writes a GGUF file and a Modelfile beside it.
-func (e exporter) gguf(f *hf.Folder, name string, kind hf.GGUFType) error {
+// ggufFiles are a GGUF file and a Modelfile beside it.
+func ggufFiles(c *cli.Context, f *hf.Folder, name string, kind hf.GGUFType) map[string]func(io.Writer) error {
 	file := "model-" + kind.Name + ".gguf"
-	err := e.file(file, func(w io.Writer) error {
-		notes, err := hf.WriteGGUF(w, f, name, kind)
-		warn(e.c, notes)
-		return err
-	})
-	if err != nil {
-		return err
+	return map[string]func(io.Writer) error{
+		file: func(w io.Writer) error {
+			notes, err := hf.WriteGGUF(w, f, name, kind)
+			warn(c, notes)
+			return err
+		},
+		"Modelfile": func(w io.Writer) error { _, err := io.WriteString(w, modelfile(f, file)); return err },
 	}
-	return e.file("Modelfile", func(w io.Writer) error { _, err := io.WriteString(w, modelfile(f, file)); return err })
 }
 
 // modelfile tells Ollama about a model: the texts that end a turn, and how it is meant to

@@ -39,14 +39,12 @@ func exportMetrics(c *cli.Context, run, format, out string) error {
 	}
 	points := measured(rows, times)
 	if format == "csv" {
-		return exportInto(c, out, func(e exporter) error {
-			return e.file("metrics.csv", func(w io.Writer) error { return writeCSV(w, points) })
-		})
+		return exportInto(c, out, format, "", map[string]func(io.Writer) error{"metrics.csv": func(w io.Writer) error { return writeCSV(w, points) }})
 	}
 	// TensorBoard takes files with tfevents in their name; others expect a time and a host
 	// after it.
-	return exportInto(c, out, func(e exporter) error {
-		return e.file("events.out.tfevents.0000000000.rlzero", func(w io.Writer) error { return writeEvents(w, points) })
+	return exportInto(c, out, format, "", map[string]func(io.Writer) error{
+		"events.out.tfevents.0000000000.rlzero": func(w io.Writer) error { return writeEvents(w, points) },
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/rl/tasks"
 	"github.com/rlzero/rlzero/verify"
 )
@@ -288,7 +290,16 @@ func (d decoder) teaching(r *Recipe) {
 		d.Fail(settings.Path{"task", "name"}, "task.max_prompt_tokens is missing: the prompts of task %s have no fixed length", name)
 	}
 	if r.Model.Path == "" {
-		d.Fail(settings.Path{"model"}, "model.path is missing: task %s has no vocabulary for a model from random weights", name)
+		err := fmt.Errorf("model.path is missing: task %s has no vocabulary for a model from random weights", name)
+		if r.Task.FromData() {
+			data := ""
+			for _, s := range r.Task.DataSets() {
+				data += " --data " + terminal.ShellWord(s.Data)
+			}
+			err = hint.With(err, "to make a model with random weights that reads your rows: rlzero model new start%s", data)
+			err = hint.With(err, "then train it with --set model.path=start")
+		}
+		d.Fail(settings.Path{"model"}, "%w", err)
 	}
 	for i := range r.Stages {
 		at := settings.Path{"stage", strconv.Itoa(i)}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 )
@@ -22,7 +23,8 @@ func FindModel(path string) (dir string, warnings []string, err error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return "", nil, hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), accepted)
+		err = hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), accepted)
+		return "", nil, files.MaybeHub(err, path, files.HubModel, ".gguf")
 	}
 	if info.Mode().IsRegular() && filepath.Ext(path) == ".gguf" {
 		return path, nil, nil

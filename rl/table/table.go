@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ func Open(name string) (*Data, error) {
 		return &Data{name: name, splits: splits, folder: true}, nil
 	}
 	f, err := files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = files.MaybeHub(err, name, files.HubDataset, slices.Collect(maps.Keys(formats))...)
+	}
 	if err != nil {
 		return nil, err
 	}
