@@ -44,19 +44,20 @@ const newHelp = `Writes a model with random weights into the new folder DIR: a H
 chat template (ChatML) and a tokenizer of bytes, which reads any text. It knows nothing yet:
 teach it the form of answers by imitation (sft) before rewards can find right ones.
 
-With --data the tokenizer learns tokens for the words of your rows: of all texts in their
-columns, of the training split, up to 64 MiB. Without it each byte is a token.
+With --data the tokenizer learns tokens for the words of your rows: of all texts
+in their columns, of the training split, up to 64 MiB. Without it each byte is a
+token.
 
-   tiny      4 layers of width 128, at most 1,024 tokens: 1 million parameters
-   small     6 layers of width 256, at most 2,048 tokens: 6 million
-   medium    8 layers of width 512, at most 8,192 tokens: 32 million
+   tiny     4 layers of width 128, at most 1,024 tokens (1 million parameters)
+   small    6 layers of width 256, at most 2,048 tokens (6 million)
+   medium   8 layers of width 512, at most 8,192 tokens (32 million)
 
 The same rows, size and seed give the same bytes.
 
 Examples:
    rlzero model new start --data problems.jsonl
-   rlzero train sft-chat --set model.path=start --set task.data=conversations.jsonl
-   rlzero model new larger --size small --data problems.jsonl --data conversations.jsonl --seed 2`
+   rlzero model new larger --size small --data a.jsonl --data b.csv --seed 2
+   rlzero train sft-chat --set model.path=start --set task.data=a.jsonl`
 
 func modelCommand() *cli.Command {
 	return &cli.Command{
@@ -66,7 +67,7 @@ func modelCommand() *cli.Command {
 			Name: "new", Usage: "write a small chat model with random weights, whose tokenizer knows your rows", ArgsUsage: "DIR",
 			Description: newHelp,
 			Flags: []cli.Flag{
-				&cli.StringSliceFlag{Name: "data", Usage: "learn tokens from a `FILE` or folder of rows (repeatable)"},
+				&cli.StringSliceFlag{Name: "data", Usage: "learn tokens from a `FILE` or folder of rows"},
 				&cli.StringFlag{Name: "size", Usage: strings.Join(sizeNames(), ", "), Value: modelSizes[0].name},
 				&cli.IntFlag{Name: "vocab", Usage: "largest number of different tokens", DefaultText: "as the size has it"},
 				&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed of the weights"},
