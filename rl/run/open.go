@@ -230,7 +230,10 @@ func (o *opening) logs() (err error) {
 func (o *opening) observers() error {
 	r := o.run
 	r.display = newDisplay(o.Show, o.Verbose)
-	r.observers = []observer{r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}}
+	r.observers = []observer{
+		r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode},
+		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(), r.logs.alerts, r.display},
+	}
 	if g, ok := r.parts.Cast.Sampler.(*gain); ok {
 		g.display = r.display
 		r.observers = append(r.observers, g)

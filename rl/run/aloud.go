@@ -1,0 +1,163 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/eval"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// aloud observes a run and reads the evaluation before an rl stage to people: whether the model
+// gives answers that rewards can strengthen, and what to do where it gives none.
+type aloud struct {
+	recipe  *recipe.Recipe
+	display *display
+	newest  *eval.Result // of all held-out problems; nil: this process has made none
+}
+
+// on implements observer.
+func (a *aloud) on(e event) error {
+	switch {
+	case e.Kind == measured:
+		a.newest = e.Result
+	case e.Kind == began && e.At.Step == 0 && a.newest != nil && a.recipe.Stages[e.At.Stage].Kind == recipe.KindRL:
+		for _, line := range reading(a.newest, a.recipe, &a.recipe.Stages[e.At.Stage]) {
+			a.display.show.Line("%s", line)
+		}
+	}
+	return nil
+}
+
+// shown is what an evaluation shows of the answers.
+type shown struct {
+	answers, judged, partial int    // all; those with a score; those with a part of the full one
+	cut, unread              int    // those that the length limit ended; others in which the verifier found nothing to judge
+	always, sometimes, never int    // problems: all judged answers earn the full score; some earn something; none does
+	reason                   string // the commonest of the verdicts that are not right
+	times                    int    // it was given
+}
+
+// shownBy counts.
+func shownBy(r *eval.Result) (s shown) {
+	reasons := map[string]int{}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		for _, p := range g.Paths {
+			v := p.Verdict()
+			s.answers++
+			switch {
+			case g.Segments[p.Leaf].Stop == rollout.Length:
+				s.cut++
+			case v.Verdict == verify.Wrong && v.Extracted == "":
+				s.unread++
+			}
+			if v.Verdict != verify.Right {
+				reasons[v.Reason]++
+			}
+			if v.Verdict == verify.Graded && v.Score > 0 {
+				s.partial++
+			}
+		}
+	}
+	for _, o := range r.Outcomes() {
+		s.judged += o.Scored
+		switch {
+		case o.Scored == 0:
+		case o.Score == 0:
+			s.never++
+		case o.Score == float64(o.Scored):
+			s.always++
+		default:
+			s.sometimes++
+		}
+	}
+	for why, n := range reasons {
+		if c := cmp.Or(cmp.Compare(n, s.times), strings.Compare(s.reason, why)); c > 0 {
+			s.reason, s.times = why, n
+		}
+	}
+	return s
+}
+
+// reading is what an evaluation says to those who are about to begin an rl stage.
+func reading(r *eval.Result, full *recipe.Recipe, st *recipe.Stage) []string {
+	s := shownBy(r)
+	all := terminal.Count(len(r.Groups), "problem", "")
+	switch {
+	case s.judged == 0:
+		return []string{fmt.Sprintf("! none of the %d answers could be judged (%s): without verdicts rewards teach nothing. Correct the verifier or the rows", s.answers, reasonOf(s.reason))}
+	case s.always+s.sometimes == 0:
+		out := []string{fmt.Sprintf("! none of the %d answers to %s is right. Rewards can only strengthen right answers that the model already gives sometimes, and here it gives none", s.judged, all),
+			"  what to do, the likeliest first:"}
+		for i, text := range remedies(s, full, st) {
+			out = append(out, fmt.Sprintf("  %d. %s", i+1, text))
+		}
+		return out
+	case s.never+s.sometimes == 0:
+		return []string{fmt.Sprintf("! all %d answers to %s are right. Nothing is left for rewards to teach: take harder problems", s.judged, all)}
+	case r.Samples == 1:
+		return nil // one answer of each problem does not show which are right sometimes
+	}
+	words := "answers %s right sometimes, %d always, %d never: rewards teach by the first"
+	if s.partial > 0 {
+		words = "earns the full score or a part of it for %s sometimes, the full score for %d always, nothing for %d: rewards teach by the first"
+	}
+	return []string{"  the model " + fmt.Sprintf(words, terminal.Count(s.sometimes, "problem", ""), s.always, s.never)}
+}
+
+// remedies are what can be done where no answer is right, the likeliest first by what the
+// evaluation shows.
+func remedies(s shown, full *recipe.Recipe, st *recipe.Stage) []string {
+	longest, half := full.MaxCompletion(st), s.answers/2
+	longer := fmt.Sprintf("longer answers: %d of %d are cut off at %s; --set stage.%s.sampling.max_completion_tokens=%d gives them more",
+		s.cut, s.answers, terminal.Count(longest, "token", ""), st.Name, 4*longest)
+	verifier := fmt.Sprintf("another verifier (rlzero verifiers lists them), or a prompt that says how to answer (--set task.system=TEXT): the commonest verdict is %q, %d of %d",
+		reasonOf(s.reason), s.times, s.answers)
+	out := []string{imitateFirst(full), easier(full), verifier}
+	switch {
+	case full.Task.Demonstrator() != nil: // its answers fit
+	case s.cut > half:
+		return append([]string{longer}, out...)
+	default:
+		out = append(out, longer)
+	}
+	if s.unread > half {
+		out = append([]string{verifier}, slices.DeleteFunc(out, func(text string) bool { return text == verifier })...)
+	}
+	return out
+}
+
+// imitateFirst says how the model can learn right answers before rewards strengthen them.
+func imitateFirst(full *recipe.Recipe) string {
+	for i := range full.Stages {
+		st := &full.Stages[i]
+		switch {
+		case st.Kind != recipe.KindSFT || full.Task.Demonstrator() == nil:
+		case st.Skip:
+			return fmt.Sprintf("imitate before rewards: --set stage.%s.skip=false", st.Name)
+		default:
+			return fmt.Sprintf("imitate longer before rewards: --set stage.%s.hold_steps=%d", st.Name, 2*st.SFT.HoldSteps)
+		}
+	}
+	if full.Model.Path == "" {
+		return "imitate right answers first: a stage with kind = \"sft\" before this one"
+	}
+	return fmt.Sprintf("imitate right answers first: rlzero train sft-chat --set model.path=%s --set task.data=FILE, then train on from that run", terminal.ShellWord(full.Model.Path))
+}
+
+// easier says how to come to easier problems.
+func easier(full *recipe.Recipe) string {
+	if full.Task.FromData() {
+		return "easier rows, which the model answers right at times: rlzero eval MODEL --data FILE measures that"
+	}
+	return fmt.Sprintf("easier problems: rlzero tasks show %s lists the settings", full.Task.Name)
+}
+
+// reasonOf is a verdict's reason in a line.
+func reasonOf(reason string) string { return terminal.Line(cmp.Or(reason, "no reason given"), 80) }
