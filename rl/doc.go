@@ -2,7 +2,7 @@
 //
 //	recipe → prompts → rollout → verify → reward → advantage → loss → train step → checkpoint and metrics
 //
-//	recipe    what a run is a function of: plain data, strictly read (settings: the tags that describe keys)
+//	recipe    what a run is a function of: plain data, strictly read (settings: the tags and comments that describe keys)
 //	resolve   opens what a recipe names
 //	prompts   where problems come from: a procedural family (tasks), data sets (table);
 //	          and how they become what a model reads
@@ -58,7 +58,7 @@
 //
 // The key group_size of a stage goes through these:
 //
-//	recipe/recipe.go    a field of recipe.RL, with its range and its documentation
+//	recipe/recipe.go    a field of recipe.RL: its comment, range and default
 //	internal/settings   reads, checks and prints it; recipes keys lists it
 //	recipe/before.go    numbers.group_size may give it another value in each step
 //	cast/plan.go        the memory that it needs

@@ -124,7 +124,7 @@ func Describe(v any) string {
 	}
 	var b strings.Builder
 	for _, f := range fields {
-		fmt.Fprintf(&b, "%-*s   %s: %s. Default %s.\n", width, f.Key, f.About, f.Accepted(), f.Text())
+		fmt.Fprintf(&b, "%-*s   %s: %s. Default %s.\n", width, f.Key, f.About(), f.Accepted(), f.Text())
 	}
 	return b.String()
 }

@@ -30,7 +30,7 @@ func kindOf(v reflect.Value, around string) string {
 // table reads the keys of t into the struct v. Around is the kind of the table that
 // t is in.
 func (d *Document) table(v reflect.Value, t map[string]any, at Path, around string, skip ...string) {
-	fields, kind := fieldsOf(v), kindOf(v, around)
+	before, fields, kind := d.Failed(), fieldsOf(v), kindOf(v, around)
 	if own, ok := t["kind"].(string); ok {
 		kind = own
 	}
@@ -50,6 +50,24 @@ func (d *Document) table(v reflect.Value, t map[string]any, at Path, around stri
 			d.Fail(at.With(key), "%s goes with kind = %s; this table has kind = %q", d.Name(at.With(key)), `"`+strings.Join(fields[i].Kinds, `" or "`)+`"`, kind)
 		default:
 			d.value(fields[i].value, value, at.With(key), kind, fields[i])
+		}
+	}
+	if d.Failed() == before {
+		d.idle(fields, t, at, kind)
+	}
+}
+
+// idle refuses keys of t that do nothing beside the others, see [With]. A default may stand
+// there: a printed table has them all.
+func (d *Document) idle(fields []Field, t map[string]any, at Path, kind string) {
+	for _, f := range fields {
+		if _, given := t[f.Key]; !given || f.With.Key == "" || f.Text() == printValue(f.fallback(kind)) {
+			continue
+		}
+		other := fields[slices.IndexFunc(fields, func(o Field) bool { return o.Key == f.With.Key })]
+		if word := other.value.String(); !slices.Contains(f.With.Words, word) {
+			p := at.With(f.Key)
+			d.Fail(p, "%s = %s would do nothing: it goes with %s, and %s is %q", d.Name(p), f.Text(), f.With, other.Key, word)
 		}
 	}
 }
@@ -79,7 +97,7 @@ func (d *Document) rest(into reflect.Value, value any, at Path) {
 func (d *Document) unknown(p Path, fields []Field, kind string) {
 	var known []string
 	for _, f := range fields {
-		if f.was == p.last() {
+		if f.declared.Tag.Get("was") == p.last() {
 			d.Fail(p, "%s is now called %s; rename the key", d.Name(p), d.Name(p[:len(p)-1].With(f.Key)))
 			return
 		}
@@ -192,6 +210,7 @@ func (d *Document) list(v reflect.Value, value any, at Path, kind string, f Fiel
 		inner := at
 		if v.Index(i).Kind() == reflect.Struct {
 			inner = at.With(strconv.Itoa(i))
+			setDefaults(v.Index(i), kind)
 		}
 		d.value(v.Index(i), item, inner, kind, f)
 	}

@@ -13,21 +13,39 @@ import (
 // Field is one setting of a struct.
 type Field struct {
 	Key    string
-	About  string   // what it is
 	Unit   string   // of a number; "": none
 	Kinds  []string // kinds of table that have it; nil: all
 	Choice []string // accepted words; nil: any
 	Range  string   // accepted numbers, such as "[1,inf)"; "": any
+	With   With     // where it does something; the zero value: everywhere
 
-	span  span
-	was   string
-	rest  bool // a map of the table's other keys
-	value reflect.Value
+	variants []string // of the struct that have it; nil: all
+	span     span
+	rest     bool // a map of the table's other keys
+	value    reflect.Value
+	owner    reflect.Type // the struct that declares it
+	declared reflect.StructField
 }
 
-// Variant is a struct that does not have all of its keys at a time.
+// With names another key of the same table and the words for it beside which a key does
+// something.
+type With struct {
+	Key   string
+	Words []string
+}
+
+// String is the condition as a recipe would meet it: "rule = adamw, adam".
+func (w With) String() string {
+	if w.Key == "" {
+		return ""
+	}
+	return w.Key + " = " + strings.Join(w.Words, ", ")
+}
+
+// Variant is a struct that does not have all of its keys at a time. The keys that it has are
+// those with the present variant in their tag of, and those without the tag.
 type Variant interface {
-	HasKey(key string) bool // as the struct is now
+	Variant() string // as the struct is now, such as "file"
 }
 
 // Fields lists the settings of a struct in order. Given a pointer to the struct,
@@ -51,13 +69,16 @@ func fieldsOf(v reflect.Value) []Field {
 	var out []Field
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		kinds := split(field.Tag.Get("in"))
+		kinds, variants := split(field.Tag.Get("in")), split(field.Tag.Get("of"))
 		key := field.Tag.Get("toml")
 		switch inline := key == ",inline"; {
 		case inline || key == "" && field.Anonymous && field.Type.Kind() == reflect.Struct:
 			for _, f := range fieldsOf(v.Field(i)) {
 				if f.Kinds == nil {
 					f.Kinds = kinds
+				}
+				if f.variants == nil {
+					f.variants = variants
 				}
 				out = append(out, f)
 			}
@@ -66,9 +87,11 @@ func fieldsOf(v reflect.Value) []Field {
 			if rest {
 				key = "NAME"
 			}
+			with, words, _ := strings.Cut(field.Tag.Get("with"), "=")
 			out = append(out, Field{
-				Key: key, rest: rest, About: field.Tag.Get("about"), Unit: field.Tag.Get("unit"), Kinds: kinds, was: field.Tag.Get("was"),
-				Choice: split(field.Tag.Get("choice")), Range: field.Tag.Get("range"), span: parseSpan(field.Tag.Get("range")), value: v.Field(i),
+				Key: key, Unit: field.Tag.Get("unit"), Kinds: kinds, Choice: split(field.Tag.Get("choice")), Range: field.Tag.Get("range"),
+				With: With{with, split(words)}, variants: variants, span: parseSpan(field.Tag.Get("range")), rest: rest,
+				value: v.Field(i), owner: v.Type(), declared: field,
 			})
 		}
 	}
@@ -84,6 +107,14 @@ func split(tag string) []string {
 
 // In says whether a table of this kind has the setting.
 func (f Field) In(kind string) bool { return f.Kinds == nil || slices.Contains(f.Kinds, kind) }
+
+// Of says whether a variant of the struct has the setting.
+func (f Field) Of(variant string) bool {
+	return f.variants == nil || slices.Contains(f.variants, variant)
+}
+
+// Variants are those that have the setting; nil: all.
+func (f Field) Variants() []string { return f.variants }
 
 // Value is the present value.
 func (f Field) Value() any { return f.value.Interface() }

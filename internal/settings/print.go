@@ -22,14 +22,14 @@ func Print(v any) string {
 // asks for.
 func printTable(w *strings.Builder, name string, v reflect.Value, around string) {
 	kind := kindOf(v, around)
-	variant, _ := v.Interface().(Variant)
+	variant, varies := v.Interface().(Variant)
 	var tables []Field
 	for _, f := range fieldsOf(v) {
 		for f.value.Kind() == reflect.Interface || f.value.Kind() == reflect.Pointer {
 			f.value = f.value.Elem()
 		}
 		switch {
-		case !f.In(kind), variant != nil && !variant.HasKey(f.Key):
+		case !f.In(kind), varies && !f.Of(variant.Variant()):
 		case f.rest:
 			rest := f.value.Interface().(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(rest)) {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"embed"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -30,7 +31,7 @@ type hidden struct {
 
 type part struct {
 	Kind   string `toml:"kind" choice:"x,y"`
-	Name   string `toml:"name"`
+	Name   string `toml:"name" of:"named"`
 	OnlyX  int    `toml:"only_x" in:"x"`
 	Spread spread `toml:"spread"`
 }
@@ -41,8 +42,13 @@ type spread struct {
 	InY  int `toml:"in_y" in:"y"`
 }
 
-// HasKey hides the name of a part that has none.
-func (p part) HasKey(key string) bool { return key != "name" || p.Name != "" }
+// Variant says that a part without a name has no such key.
+func (p part) Variant() string {
+	if p.Name == "" {
+		return "nameless"
+	}
+	return "named"
+}
 
 const text = `name = "p"
 size = 3
@@ -223,7 +229,7 @@ func TestFields(t *testing.T) {
 		fields[f.Key] = f
 	}
 	size := fields["size"]
-	if size.Unit != "tokens" || size.Type() != "whole number" || size.Range != "[0,9]" || size.Text() != "3" || size.Value() != 3 || fields["name"].About != "of the plan" {
+	if size.Unit != "tokens" || size.Type() != "whole number" || size.Range != "[0,9]" || size.Text() != "3" || size.Value() != 3 || fields["name"].About() != "of the plan" {
 		t.Errorf("%+v", size)
 	}
 	for key, want := range map[string]string{"name": "string", "most": "number", "on": "boolean", "words": "list of strings", "pair": "list of numbers", "extra": "table", "part": "list of tables", "deep": "whole number"} {
@@ -236,6 +242,100 @@ func TestFields(t *testing.T) {
 		B string `toml:"bcd" choice:"x,y" about:"two"`
 	}{1, "x"}); got != "a     one: a whole number from 1 to 2. Default 1.\nbcd   two: one of x, y. Default \"x\".\n" {
 		t.Errorf("%s", got)
+	}
+}
+
+// timer has what a tag can say beside the range.
+type timer struct {
+	// how it runs: up
+	// or down
+	Kind string `toml:"kind" choice:"up,down" default:"up"`
+
+	// where it ends
+	Last int `toml:"last" range:"[1,inf)" default:"60" default_down:"0"` // 0: below what a recipe may say
+
+	Ring  string     `toml:"ring" of:"bounded" about:"what it plays" choice:"bell,none" default:"bell"`
+	Tone  float64    `toml:"tone" with:"ring=bell" default:"440"`
+	Steps []int      `toml:"steps" default:"[]"`
+	Pair  [2]float64 `toml:"pair" default:"[0.9, 1]" in:"up"`
+	alarm `of:"bounded"`
+}
+
+type alarm struct {
+	// whether it repeats
+	Again bool `toml:"again" default:"true"`
+}
+
+func (t timer) Variant() string {
+	if t.Last > 1000 {
+		return "endless"
+	}
+	return "bounded"
+}
+
+//go:embed settings_test.go
+var source embed.FS
+
+func init() { Comments[timer](source) }
+
+// TestComments: a setting is what the comment above its field says, or its tag.
+func TestComments(t *testing.T) {
+	want := map[string]string{"kind": "how it runs: up or down", "last": "where it ends", "ring": "what it plays", "tone": "", "steps": "", "pair": "", "again": "whether it repeats"}
+	for _, f := range Fields(timer{}) {
+		if got := f.About(); got != want[f.Key] {
+			t.Errorf("%s: %q", f.Key, got)
+		}
+	}
+}
+
+// TestDefaults: a struct gets the values of its tags, by kind; elements of a list have theirs
+// before they are read, and the keys of another variant are emptied.
+func TestDefaults(t *testing.T) {
+	var up, down timer
+	SetDefaults(&up, "up")
+	if want := (timer{Kind: "up", Last: 60, Ring: "bell", Tone: 440, Steps: []int{}, Pair: [2]float64{0.9, 1}, alarm: alarm{true}}); !reflect.DeepEqual(up, want) {
+		t.Errorf("%+v", up)
+	}
+	d, err := Parse("f.toml", "[[timer]]\nring = \"none\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Timers []timer `toml:"timer"`
+	}
+	if d.Decode(&list, d.Tree(), nil); d.Err() != nil || len(list.Timers) != 1 || list.Timers[0].Ring != "none" || list.Timers[0].Tone != 440 {
+		t.Errorf("%+v, %v", list, d.Err())
+	}
+	up.Last = 2000
+	if Clear(&up); up.Last != 2000 || up.Tone != 440 || up.Ring != "" || up.Again {
+		t.Errorf("%+v", up)
+	}
+	defer func() {
+		if said := recover(); said == nil || !strings.Contains(said.(error).Error(), "the default of settings.timer.Last: last = 0 is out of range") {
+			t.Errorf("a default that is not accepted: %v", said)
+		}
+	}()
+	SetDefaults(&down, "down")
+}
+
+// TestWith: a key that does nothing beside another one is refused, unless it has its default.
+func TestWith(t *testing.T) {
+	for text, want := range map[string]string{
+		"ring = \"none\"\ntone = 500": `f.toml:2:1: tone = 500.0 would do nothing: it goes with ring = bell, and ring is "none"`,
+		"ring = \"none\"\ntone = 440": "",
+		"ring = \"bell\"\ntone = 500": "",
+		"ring = \"gong\"\ntone = 500": `f.toml:1:1: ring = "gong" is not known; accepted: bell, none`,
+	} {
+		d, err := Parse("f.toml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got timer
+		SetDefaults(&got, "up")
+		d.Decode(&got, d.Tree(), nil)
+		if err := d.Err(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }
 

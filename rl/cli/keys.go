@@ -16,7 +16,8 @@ default, by kind of stage where that differs. rlzero tasks show NAME lists the s
 task, rlzero verifiers show NAME the options of a verifier.
 
 --json writes a line for each key: table, key, kinds (of stage), type, unit, accepted,
-defaults (TOML text, by kind of stage; "" outside of stages), about.
+defaults (TOML text, by kind of stage; "" outside of stages), with (the key and its words
+beside which it does something; "": always), about.
 
 Examples:
    rlzero recipes keys
@@ -56,6 +57,9 @@ func printKeys(c *cli.Context, keys []recipe.Key) error {
 			text += " (" + k.Unit + ")"
 		}
 		text += "." + defaultText(k)
+		if k.With != "" {
+			text += " Goes with " + k.With + "."
+		}
 		if len(k.Kinds) < len(table.Kinds) {
 			text += " For kind " + listed(k.Kinds) + "."
 		}

@@ -14,22 +14,50 @@ import (
 // secondChance are the keys of what becomes of a group that meets a condition. One of Show,
 // Prefix, Rows and Again says what replaces its completions.
 type secondChance struct {
-	When        string  `toml:"when" about:"condition on a group after sampling, such as \"group_max(reward) == 0\": where it holds, completions of the group are replaced; \"\": never"`
-	Replace     int     `toml:"replace" range:"[0,65536]" unit:"completions" about:"how many of them, those with the lowest rewards first; 0: all"`
-	Show        string  `toml:"show" about:"sample again with a hint: the question of the second try, with members of the row in braces, such as \"{question} Hint: {hint}\"; its completions are trained as answers to the row's own prompt"`
-	TrainHint   bool    `toml:"train_hint" about:"with show: train them as answers to the prompt with the hint"`
-	Prefix      string  `toml:"prefix" about:"sample again from the beginning of a solution on: the member of the row that has the solution, such as \"completion\"; what was given is not trained"`
-	PrefixShare float64 `toml:"prefix_share" range:"(0,1]" about:"with prefix: the share of the solution's tokens that is given"`
-	Rows        string  `toml:"rows" about:"learn from what the row has: the member with a completion, such as \"completion\"; it counts as one of the group"`
-	Again       float64 `toml:"again" range:"[0,100]" about:"sample again at this temperature; 0: no"`
+	// condition on a group after sampling, such as "group_max(reward) == 0": where it holds,
+	// completions of the group are replaced; "": never
+	When string `toml:"when"`
+
+	// how many of them, those with the lowest rewards first; 0: all
+	Replace int `toml:"replace" range:"[0,65536]" unit:"completions" default:"1"`
+
+	// sample again with a hint: the question of the second try, with members of the row in braces,
+	// such as "{question} Hint: {hint}"; its completions are trained as answers to the row's own
+	// prompt
+	Show string `toml:"show"`
+
+	// with show: train them as answers to the prompt with the hint
+	TrainHint bool `toml:"train_hint"`
+
+	// sample again from the beginning of a solution on: the member of the row that has the solution,
+	// such as "completion"; what was given is not trained
+	Prefix string `toml:"prefix"`
+
+	// with prefix: the share of the solution's tokens that is given
+	PrefixShare float64 `toml:"prefix_share" range:"(0,1]" default:"0.5"`
+
+	// learn from what the row has: the member with a completion, such as "completion"; it counts as
+	// one of the group
+	Rows string `toml:"rows"`
+
+	// sample again at this temperature; 0: no
+	Again float64 `toml:"again" range:"[0,100]"`
 }
 
 // replay are the keys of a store of groups that take part again in later steps.
 type replay struct {
-	Store  string  `toml:"store" about:"condition on a group at the end of its step, such as \"group_std(reward) > 0\": where it holds, the group is stored with its advantages, which are not computed again; \"\": no replay"`
-	Share  float64 `toml:"share" range:"[0,1)" about:"share of a step's groups that come from the store, as far as it has them; fewer are sampled then"`
-	MaxAge int     `toml:"max_age" range:"[1,inf)" unit:"updates" about:"updates of the weights after which a group leaves the store"`
-	Size   int     `toml:"size" range:"[1,1000000]" unit:"groups" about:"most groups in the store; the oldest leave"`
+	// condition on a group at the end of its step, such as "group_std(reward) > 0": where it holds,
+	// the group is stored with its advantages, which are not computed again; "": no replay
+	Store string `toml:"store"`
+
+	// share of a step's groups that come from the store, as far as it has them; fewer are sampled then
+	Share float64 `toml:"share" range:"[0,1)" default:"0.25"`
+
+	// updates of the weights after which a group leaves the store
+	MaxAge int `toml:"max_age" range:"[1,inf)" unit:"updates" default:"8"`
+
+	// most groups in the store; the oldest leave
+	Size int `toml:"size" range:"[1,1000000]" unit:"groups" default:"1000"`
 }
 
 // Conditions of a stage on groups, as [Stage.Condition] knows them.

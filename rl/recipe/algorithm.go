@@ -18,10 +18,23 @@ import (
 // recipe may replace any parameter and any formula. In a recipe that was loaded, Values
 // has everything in force, so that the text says all that is computed.
 type Algorithm struct {
-	Preset  string         `toml:"preset" about:"a published method, see rlzero algorithms; the other keys of the table change it; \"\": none, and policy has to be given"`
-	Values  map[string]any `toml:",rest" about:"a number replaces a parameter of the method, text a formula of it, such as clip_high = 0.3 or advantage = \"rloo\"; rlzero algorithms show NAME lists them, rlzero formulas explains the language"`
-	State   map[string]any `toml:"state" about:"numbers that the next step sees, by name: {start = 0, next = \"formula\"}, and by = \"row\" or \"row.NAME\" for one number for each prompt or value; such as {kl_mean = {start = 0, next = \"0.9*kl_mean + 0.1*batch_mean(sum(old - ref))\"}}"`
-	Metrics map[string]any `toml:"metrics" about:"your own metrics: formulas with one value for the run, by a name that begins with my/; such as {\"my/long\" = \"batch_max(tokens)\"}"`
+	// a published method, see rlzero algorithms; the other keys of the table change it; "": none, and
+	// policy has to be given
+	Preset string `toml:"preset" default:"grpo" default_sft:"sft" default_preference:"dpo"`
+
+	// a number replaces a parameter of the method, text a formula of it, such as clip_high = 0.3 or
+	// advantage = "rloo"; rlzero algorithms show NAME lists them, rlzero formulas explains the
+	// language
+	Values map[string]any `toml:",rest"`
+
+	// numbers that the next step sees, by name: {start = 0, next = "formula"}, and by = "row" or
+	// "row.NAME" for one number for each prompt or value; such as {kl_mean = {start = 0, next =
+	// "0.9*kl_mean + 0.1*batch_mean(sum(old - ref))"}}
+	State map[string]any `toml:"state"`
+
+	// your own metrics: formulas with one value for the run, by a name that begins with my/; such as
+	// {"my/long" = "batch_max(tokens)"}
+	Metrics map[string]any `toml:"metrics"`
 }
 
 // method is what the values say. Parameters for which loose is true may be read by no

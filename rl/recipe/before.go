@@ -17,29 +17,70 @@ import (
 // curriculum are the keys that say which problems a stage draws. Its formulas are
 // evaluated before every step, over all problems that can be drawn.
 type curriculum struct {
-	Weight   string         `toml:"weight" about:"formula of a prompt: problems are drawn in proportion to it, such as \"if(solved < 1, 1, 0.1)\"; where it has no value it is 1, and where all are 0 all are drawn alike; \"\": all alike"`
-	Order    string         `toml:"order" about:"formula of a prompt, such as \"row.level\": those for which it is least are drawn from first; goes with share; \"\": no order"`
-	Share    string         `toml:"share" about:"formula of the run, such as \"linear(0.2, 1, 1, steps)\": the share of the problems, in that order, that is open"`
-	Arms     string         `toml:"arms" about:"member of the problems' rows, such as \"row.category\": problems with one value of it are an arm, arms are drawn by the mean weight of their problems, however many those are; \"\": none"`
-	Pool     int            `toml:"pool" range:"[0,1000000]" unit:"problems" about:"how many problems of a procedural task a stage with weight, order or arms draws from; 0: data, whose rows are the problems"`
-	Settings map[string]any `toml:"settings" about:"settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated in every step, such as {numbers = \"floor(piecewise(3, 100, 4))\"}; they replace those of [task.settings]"`
+	// formula of a prompt: problems are drawn in proportion to it, such as "if(solved < 1, 1, 0.1)";
+	// where it has no value it is 1, and where all are 0 all are drawn alike; "": all alike
+	Weight string `toml:"weight"`
+
+	// formula of a prompt, such as "row.level": those for which it is least are drawn from first; goes
+	// with share; "": no order
+	Order string `toml:"order"`
+
+	// formula of the run, such as "linear(0.2, 1, 1, steps)": the share of the problems, in that
+	// order, that is open
+	Share string `toml:"share"`
+
+	// member of the problems' rows, such as "row.category": problems with one value of it are an arm,
+	// arms are drawn by the mean weight of their problems, however many those are; "": none
+	Arms string `toml:"arms"`
+
+	// how many problems of a procedural task a stage with weight, order or arms draws from; 0: data,
+	// whose rows are the problems
+	Pool int `toml:"pool" range:"[0,1000000]" unit:"problems"`
+
+	// settings of the procedural task by name, each a formula of the run or of a prompt that is
+	// evaluated in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those
+	// of [task.settings]
+	Settings map[string]any `toml:"settings"`
 }
 
 // stageNumbers are numbers of a stage that are formulas of the run, evaluated before every
 // step. The key itself is the largest of them where memory depends on it.
 type stageNumbers struct {
-	LR                  string `toml:"lr" about:"formula in place of optimizer.lr, its warm-up and its schedule"`
-	ClipNorm            string `toml:"clip_norm" about:"formula in place of optimizer.clip_norm"`
-	WeightDecay         string `toml:"weight_decay" about:"formula in place of optimizer.weight_decay"`
-	Temperature         string `toml:"temperature" about:"formula in place of sampling.temperature, such as \"linear(1, 0.6, 1, steps)\""`
-	TopK                string `toml:"top_k" about:"formula in place of sampling.top_k"`
-	TopP                string `toml:"top_p" about:"formula in place of sampling.top_p"`
-	MinP                string `toml:"min_p" about:"formula in place of sampling.min_p"`
-	MaxCompletionTokens string `toml:"max_completion_tokens" about:"formula of whole numbers, at most sampling.max_completion_tokens, which has the largest"`
-	GroupSize           string `toml:"group_size" about:"formula of whole numbers, at most group_size, which has the largest"`
-	PromptsPerStep      string `toml:"prompts_per_step" about:"formula of whole numbers, at most prompts_per_step, which has the largest"`
-	PrefixShare         string `toml:"prefix_share" about:"formula in place of second_chance.prefix_share"`
-	UpdatesPerRollout   string `toml:"updates_per_rollout" about:"formula of whole numbers in place of updates_per_rollout"`
+	// formula in place of optimizer.lr, its warm-up and its schedule
+	LR string `toml:"lr"`
+
+	// formula in place of optimizer.clip_norm
+	ClipNorm string `toml:"clip_norm"`
+
+	// formula in place of optimizer.weight_decay
+	WeightDecay string `toml:"weight_decay"`
+
+	// formula in place of sampling.temperature, such as "linear(1, 0.6, 1, steps)"
+	Temperature string `toml:"temperature"`
+
+	// formula in place of sampling.top_k
+	TopK string `toml:"top_k"`
+
+	// formula in place of sampling.top_p
+	TopP string `toml:"top_p"`
+
+	// formula in place of sampling.min_p
+	MinP string `toml:"min_p"`
+
+	// formula of whole numbers, at most sampling.max_completion_tokens, which has the largest
+	MaxCompletionTokens string `toml:"max_completion_tokens"`
+
+	// formula of whole numbers, at most group_size, which has the largest
+	GroupSize string `toml:"group_size"`
+
+	// formula of whole numbers, at most prompts_per_step, which has the largest
+	PromptsPerStep string `toml:"prompts_per_step"`
+
+	// formula in place of second_chance.prefix_share
+	PrefixShare string `toml:"prefix_share"`
+
+	// formula of whole numbers in place of updates_per_rollout
+	UpdatesPerRollout string `toml:"updates_per_rollout"`
 }
 
 // Parts of [Stage.Before]: a table of the recipe and a key of it.

@@ -10,26 +10,43 @@ import (
 
 // Columns say which rows of a data set are problems, and what of a row.
 type Columns struct {
-	Split          string         `toml:"split" about:"split of a folder to train on, as its files are called; default: train"`
-	EvalSplit      string         `toml:"eval_split" about:"split whose problems are held out for evaluations, such as test; default: a share of the problems of split"`
-	HeldOut        float64        `toml:"held_out" range:"(0,1)" about:"share of the problems that is held out, chosen by the text of the question; not with eval_split; default: 0.0625"`
-	Prompt         string         `toml:"prompt" about:"column of the prompt; default: question or prompt; a.b is the member b of the object a"`
-	PromptTemplate string         `toml:"prompt_template" about:"the prompt, with columns in braces as in \"{question} Think step by step.\"; {{ is a brace; in place of prompt"`
-	Answer         string         `toml:"answer" about:"column of the answer; default: answer"`
-	AnswerPattern  string         `toml:"answer_pattern" about:"regular expression: the answer is what follows its last match in the column, such as \"#### \" for GSM8K, or its group if it has one"`
-	Columns        map[string]any `toml:"columns" about:"other columns by the names that verifiers and chats read, such as {tests = \"unit_tests\", completion = \"solution\"}"`
+	// split of a folder to train on, as its files are called
+	Split string `toml:"split" default:"train"`
+
+	// split whose problems are held out for evaluations, such as test; default: a share of the
+	// problems of split
+	EvalSplit string `toml:"eval_split"`
+
+	// share of the problems that is held out, chosen by the text of the question; not with eval_split
+	HeldOut float64 `toml:"held_out" range:"(0,1)" default:"0.0625"`
+
+	// column of the prompt; default: question or prompt; a.b is the member b of the object a
+	Prompt string `toml:"prompt"`
+
+	// the prompt, with columns in braces as in "{question} Think step by step."; {{ is a brace; in
+	// place of prompt
+	PromptTemplate string `toml:"prompt_template"`
+
+	// column of the answer; default: answer
+	Answer string `toml:"answer"`
+
+	// regular expression: the answer is what follows its last match in the column, such as "#### " for
+	// GSM8K, or its group if it has one
+	AnswerPattern string `toml:"answer_pattern"`
+
+	// other columns by the names that verifiers and chats read, such as {tests = "unit_tests",
+	// completion = "solution"}
+	Columns map[string]any `toml:"columns"`
 }
-
-// columnKeys are the keys of Columns.
-var columnKeys = []string{"split", "eval_split", "held_out", "prompt", "prompt_template", "answer", "answer_pattern", "columns"}
-
-// defaultColumns hold out one problem in 16, as procedural tasks do.
-var defaultColumns = Columns{Split: "train", HeldOut: 1.0 / 16}
 
 // dataSource is one of several data sets.
 type dataSource struct {
-	Data  string  `toml:"data" about:"a file or a folder, as task.data"`
-	Share float64 `toml:"share" range:"(0,1e9]" about:"share of the prompts that come from here, relative to those of the other sources; default: 1"`
+	// a file or a folder, as task.data
+	Data string `toml:"data"`
+
+	// share of the prompts that come from here, relative to those of the other sources
+	Share float64 `toml:"share" range:"(0,1e9]" default:"1"`
+
 	Columns
 }
 
@@ -61,14 +78,5 @@ func (d decoder) sources(task *Task, at settings.Path) {
 		}
 		s.Data = d.absolute(inner.With("data"), s.Data)
 		d.columns(s.Columns, inner)
-		if s.Share == 0 {
-			s.Share = 1
-		}
-		if s.Split == "" {
-			s.Split = defaultColumns.Split
-		}
-		if s.HeldOut == 0 {
-			s.HeldOut = defaultColumns.HeldOut
-		}
 	}
 }

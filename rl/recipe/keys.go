@@ -1,12 +1,20 @@
 package recipe
 
 import (
+	"embed"
 	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/reward"
 )
+
+// The comments above the fields of these files are what recipes say of their keys.
+//
+//go:embed again.go algorithm.go before.go data.go rate.go recipe.go
+var source embed.FS
+
+func init() { settings.Comments[Recipe](source) }
 
 // Key describes one key of a recipe.
 type Key struct {
@@ -17,11 +25,12 @@ type Key struct {
 	Unit     string            `json:"unit"`     // "": none
 	Accepted string            `json:"accepted"` // in words
 	Defaults map[string]string `json:"defaults"` // as TOML, by kind of stage, "" outside of stages; empty: none, or About says it
+	With     string            `json:"with"`     // beside what it does something, such as rule = sgd; "": always
 	About    string            `json:"about"`    // what the key is
 }
 
-// Keys describes every key that a recipe can have, table by table, from the tags
-// that recipes are decoded with. The settings of tasks and the options of verifiers
+// Keys describes every key that a recipe can have, table by table, from the fields
+// that recipes are decoded into. The settings of tasks and the options of verifiers
 // are not among them.
 func Keys() []Key {
 	r := defaults()
@@ -31,7 +40,9 @@ func Keys() []Key {
 		s := stageDefaults(kind)
 		collect(&keys, "stage", &s, kind)
 	}
-	collect(&keys, "task.source", &dataSource{}, "")
+	var data dataSource
+	settings.SetDefaults(&data, "")
+	collect(&keys, "task.source", &data, "")
 	collect(&keys, "stage.verifier", &reward.Verifier{}, KindRL)
 	var tables []string
 	for _, k := range keys {
@@ -51,13 +62,13 @@ func collect(keys *[]Key, table string, of any, kind string) {
 		i := slices.IndexFunc(*keys, func(k Key) bool { return k.Table == table && k.Key == f.Key })
 		if i < 0 {
 			i = len(*keys)
-			*keys = append(*keys, Key{Table: table, Key: f.Key, Kinds: []string{}, Type: f.Type(), Unit: f.Unit, Accepted: f.Accepted(), About: f.About, Defaults: map[string]string{}})
+			*keys = append(*keys, Key{Table: table, Key: f.Key, Kinds: []string{}, Type: f.Type(), Unit: f.Unit, Accepted: f.Accepted(), With: f.With.String(), About: f.About(), Defaults: map[string]string{}})
 		}
 		k := &(*keys)[i]
 		if kind != "" {
 			k.Kinds = append(k.Kinds, kind)
 		}
-		if f.Given() && f.Key != "kind" && !strings.Contains(f.About, "default: ") {
+		if f.Given() && f.Key != "kind" && !strings.Contains(f.About(), "default: ") {
 			k.Defaults[kind] = f.Text()
 		}
 	}

@@ -55,8 +55,14 @@ func TestKeys(t *testing.T) {
 				place = "stage." + kind + "." + rest
 			}
 			set := []string{place + "=" + value}
-			if k.Table == "model" && !slices.Contains(besidePath, k.Key) { // a model to make
+			if has := (Model{Path: "x"}); k.Table == "model" && !field(t, &has, k.Key).Of(has.Variant()) { // a model to make
 				set = append([]string{`model={family = "qwen3", layers = 1, width = 8, heads = 1, mlp = 8}`}, set...)
+			}
+			if has := (Task{Name: "x"}); k.Table == "task" && !field(t, &has, k.Key).Of(has.Variant()) { // data
+				set = append([]string{"task.data=x", "task.verifier=math", "task.max_prompt_tokens=9", "stage.rl.sampling.max_completion_tokens=9", "stage.sft.max_tokens=9"}, set...)
+			}
+			if k.Table == "task.source" {
+				set = []string{"task={source = [{data = \"x\", " + k.Key + " = " + value + "}], verifier = \"math\", max_prompt_tokens = 9}", "stage.rl.sampling.max_completion_tokens=9", "stage.sft.max_tokens=9"}
 			}
 			text := everyKind
 			if kind == KindPreference {
@@ -113,6 +119,17 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is in the reference and in no resolved recipe", key)
 		}
 	}
+}
+
+// field is the field of a key.
+func field(t *testing.T, of any, key string) settings.Field {
+	t.Helper()
+	fields := settings.Fields(of)
+	i := slices.IndexFunc(fields, func(f settings.Field) bool { return f.Key == key })
+	if i < 0 {
+		t.Fatalf("%T has no key %s", of, key)
+	}
+	return fields[i]
 }
 
 // TestRenamedKey: a former name is refused with the new one.

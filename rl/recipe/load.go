@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,9 +108,13 @@ func (d decoder) override(text string) {
 	if len(p) != 2 {
 		return
 	}
-	if beside := map[string][]string{"model.path": besidePath, "task.data": besideData}[d.Name(p)]; beside != nil {
+	if of := map[string]settings.Variant{"model.path": Model{Path: "x"}, "task.data": Task{Data: "x"}}[d.Name(p)]; of != nil {
 		table, _ := d.Tree()[p[0]].(map[string]any)
-		maps.DeleteFunc(table, func(key string, _ any) bool { return !slices.Contains(beside, key) || key == "source" })
+		for _, f := range settings.Fields(of) {
+			if !f.Of(of.Variant()) {
+				delete(table, f.Key)
+			}
+		}
 	}
 }
 

@@ -83,12 +83,13 @@ func (d decoder) model(m *Model) {
 	at := settings.Path{"model"}
 	d.Decode(m, t, at)
 	if p, there := t["path"]; there && p != "" {
-		for key := range t {
-			if !slices.Contains(besidePath, key) {
-				d.Fail(at.With(key), "model.%s cannot be set together with model.path = %s, whose config.json has it: remove one of them", key, fmt.Sprintf("%q", p))
+		for _, f := range settings.Fields(m) {
+			if _, given := t[f.Key]; given && !f.Of(m.Variant()) {
+				d.Fail(at.With(f.Key), "model.%s cannot be set together with model.path = %q, whose config.json has it: remove one of them", f.Key, p)
 			}
 		}
-		*m = Model{Dtype: m.Dtype, KVDtype: m.KVDtype, LoRA: m.LoRA, Path: d.absolute(at.With("path"), m.Path)}
+		settings.Clear(m)
+		m.Path = d.absolute(at.With("path"), m.Path)
 		return
 	}
 	var missing []string
@@ -122,18 +123,9 @@ func (d decoder) task(task *Task) {
 	}
 	at := settings.Path{"task"}
 	d.Decode(task, t, at, "settings")
-	accepted, with := besideName, "name"
-	switch {
-	case len(task.Sources) > 0:
-		accepted, with = slices.DeleteFunc(slices.Clone(besideData), func(key string) bool {
-			return key == "data" || slices.Contains(columnKeys, key)
-		}), "source"
-	case task.Data != "":
-		accepted, with = besideData, "data"
-	}
-	for _, key := range slices.Sorted(maps.Keys(t)) {
-		if !slices.Contains(accepted, key) && slices.Contains(slices.Concat(besideName, besideData), key) {
-			d.Fail(at.With(key), "task.%s cannot be set together with task.%s: remove one of them", key, with)
+	for _, f := range settings.Fields(task) {
+		if _, given := t[f.Key]; given && !f.Of(task.Variant()) {
+			d.Fail(at.With(f.Key), "task.%s cannot be set together with task.%s: remove one of them", f.Key, task.Variant())
 		}
 	}
 	if task.FromData() {
@@ -368,10 +360,10 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.algorithm(s, t, at)
 	}
 	if d.Failed() == before && s.Kind != KindEval {
-		d.ruled(s, t, at)
+		d.ruled(s, at)
 	}
 	if d.Failed() == before && (s.Kind == KindRL || s.Kind == KindPreference) {
-		d.rate(s, t, at)
+		d.rate(s, at)
 	}
 	if d.Failed() > before || s.Kind != KindRL {
 		return

@@ -1,42 +1,60 @@
 package reward
 
 import (
+	"embed"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/rlzero/rlzero/internal/settings"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/verify"
 )
 
 const maxVerifiers = 16
 
+// The comments above the fields of this file are what recipes say of their keys.
+//
+//go:embed verifier.go
+var source embed.FS
+
+func init() { settings.Comments[Verifier](source) }
+
 // Verifier is a [[stage.verifier]] of a recipe: a name for the expression, and
 // what it stands for: an entry of package verify's registry with its options, or
 // a function that the user wrote in Starlark.
 type Verifier struct {
-	Name     string         `toml:"name" about:"what the reward calls it"`
-	Verifier string         `toml:"verifier" about:"a verifier; rlzero verifiers lists them"`
-	Options  map[string]any `toml:"options" about:"options of the verifier; rlzero verifiers show NAME lists them"`
-	Starlark string         `toml:"starlark" about:"a file with a function reward(row, completion) in Starlark, in place of a verifier; with source: its name in messages"`
-	Source   string         `toml:"source" about:"text of the script; the recipe of a run has it and needs no other file"`
-	Range    [2]float64     `toml:"range" range:"(-inf,inf)" about:"smallest and largest score of the script; default: [0, 1]"`
+	// what the reward calls it
+	Name string `toml:"name"`
+
+	// a verifier; rlzero verifiers lists them
+	Verifier string `toml:"verifier" of:"verifier"`
+
+	// options of the verifier; rlzero verifiers show NAME lists them
+	Options map[string]any `toml:"options" of:"verifier"`
+
+	// a file with a function reward(row, completion) in Starlark, in place of a verifier; with source:
+	// its name in messages
+	Starlark string `toml:"starlark" of:"script"`
+
+	// text of the script; the recipe of a run has it and needs no other file
+	Source string `toml:"source" of:"script"`
+
+	// smallest and largest score of the script; default: [0, 1]
+	Range [2]float64 `toml:"range" of:"script" range:"(-inf,inf)"`
 }
 
 // Scripted says whether it is written in Starlark.
 func (d Verifier) Scripted() bool { return d.Starlark != "" || d.Source != "" }
 
-// HasKey says whether it has a key as it is now: options go with a verifier, a
-// range and the source with a script.
-func (d Verifier) HasKey(key string) bool {
-	switch key {
-	case "verifier", "options":
-		return !d.Scripted()
-	case "starlark", "range", "source":
-		return d.Scripted()
+// Variant says which keys it has: options go with a verifier, a range and the source
+// with a script.
+func (d Verifier) Variant() string {
+	if d.Scripted() {
+		return "script"
 	}
-	return true
+	return "verifier"
 }
 
 // nameShape is that of names of verifiers.

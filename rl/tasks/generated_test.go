@@ -183,7 +183,7 @@ func TestSettingsOfGenerated(t *testing.T) {
 	for _, f := range generatedFamilies() {
 		task := f.New()
 		for i, s := range settings.Fields(task) {
-			if isNumber := strings.HasSuffix(s.Type(), "number"); s.About == "" || isNumber != (s.Range != "") {
+			if isNumber := strings.HasSuffix(s.Type(), "number"); s.About() == "" || isNumber != (s.Range != "") {
 				t.Errorf("%s: setting %s has no text or range", f.Name, s.Key)
 			}
 			if s.Range == "" {

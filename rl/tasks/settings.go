@@ -23,7 +23,7 @@ type Setting struct {
 func Settings(t Task) []Setting {
 	var out []Setting
 	for _, f := range settings.Fields(t) {
-		out = append(out, Setting{f.Key, f.About, f.Accepted(), f.Value()})
+		out = append(out, Setting{f.Key, f.About(), f.Accepted(), f.Value()})
 	}
 	return out
 }
