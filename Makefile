@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build web test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate bench clean
+.PHONY: demo build web test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
 
 demo: build
 	@.ci/needs demo
@@ -117,6 +117,11 @@ release:
 	build windows amd64 x86_64-w64-mingw32; build windows arm64 ""; \
 	build darwin amd64 ""; build darwin arm64 ""
 	@cd dist && sha256sum rlzero-* > SHA256SUMS && cat SHA256SUMS
+
+# Pages of docs that the program itself knows: docs/reference and docs/papers.md.
+reference:
+	go test ./rl/cli -run '^TestReference$$' -update
+	go test ./rl/recipe/presets -run '^TestPapers$$' -update
 
 # Shaders from their WGSL templates; needs naga-cli 30 (cargo install naga-cli --version 30.0.1).
 generate:

@@ -52,22 +52,28 @@ func printKeys(c *cli.Context, keys []recipe.Key) error {
 			table = k
 			fmt.Fprintf(c.App.Writer, "%s\n", tableHead(k))
 		}
-		text := k.About + ". " + strings.ToUpper(k.Accepted[:1]) + k.Accepted[1:]
-		if k.Unit != "" {
-			text += " (" + k.Unit + ")"
-		}
-		text += "." + defaultText(k)
-		if k.With != "" {
-			text += " Goes with " + k.With + "."
-		}
-		if len(k.Kinds) < len(table.Kinds) {
-			text += " For kind " + listed(k.Kinds) + "."
-		}
-		if _, err := fmt.Fprintf(c.App.Writer, "  %-*s  %s\n", width, k.Key, text); err != nil {
+		if _, err := fmt.Fprintf(c.App.Writer, "  %-*s  %s\n", width, k.Key, keyText(k, table)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keyText says what a key is, what it accepts and when it applies; first is the first key of
+// its table.
+func keyText(k, first recipe.Key) string {
+	text := k.About + ". " + strings.ToUpper(k.Accepted[:1]) + k.Accepted[1:]
+	if k.Unit != "" {
+		text += " (" + k.Unit + ")"
+	}
+	text += "." + defaultText(k)
+	if k.With != "" {
+		text += " Goes with " + k.With + "."
+	}
+	if len(k.Kinds) < len(first.Kinds) {
+		text += " For kind " + listed(k.Kinds) + "."
+	}
+	return text
 }
 
 // listed are words as in a sentence: a, b and c.
