@@ -2,14 +2,15 @@ package eval
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/verify"
 )
 
-// judged is a group whose completions have these verdicts.
-func judged(verdicts ...verify.Verdict) rollout.Group {
+// judgedAs is a group whose completions have these verdicts.
+func judgedAs(verdicts ...verify.Verdict) rollout.Group {
 	g := rollout.Group{Segments: []rollout.Segment{{Parent: -1, IDs: []int{1}}}}
 	for _, v := range verdicts {
 		g.Paths = append(g.Paths, rollout.Path{Leaf: len(g.Segments), Verdicts: []verify.Verdict{v}})
@@ -23,10 +24,10 @@ func judged(verdicts ...verify.Verdict) rollout.Group {
 func TestSummary(t *testing.T) {
 	right, wrong, none := verify.Accept("1", "", ""), verify.Reject("2", "", ""), verify.Abstain("no reference")
 	ev := new(Evaluator).summarise([]rollout.Group{
-		judged(right, right, wrong, wrong), // pass@1 1/2, pass@2 1 - 1/6, pass@4 1
-		judged(right, none, none, wrong),   // pass@1 1/2, pass@2 1
-		judged(none, none, none, none),     // nothing
-		judged(wrong, wrong, wrong, none),  // 0
+		judgedAs(right, right, wrong, wrong), // pass@1 1/2, pass@2 1 - 1/6, pass@4 1
+		judgedAs(right, none, none, wrong),   // pass@1 1/2, pass@2 1
+		judgedAs(none, none, none, none),     // nothing
+		judgedAs(wrong, wrong, wrong, none),  // 0
 	}, 4, []int{1, 2, 4})
 	const eps = 0x1p-50 // some roundings of numbers of at most 1
 	for k, want := range map[int]float64{1: 1.0 / 3, 2: (5.0/6 + 1) / 3, 4: 1} {
@@ -42,7 +43,7 @@ func TestSummary(t *testing.T) {
 	if ev.NotScored != 7 || math.Abs(ev.Mean-1.0/3) > eps {
 		t.Errorf("not scored %d, mean %v", ev.NotScored, ev.Mean)
 	}
-	ev = new(Evaluator).summarise([]rollout.Group{judged(none)}, 1, []int{1})
+	ev = new(Evaluator).summarise([]rollout.Group{judgedAs(none)}, 1, []int{1})
 	if !math.IsNaN(ev.PassAt[1]) || !math.IsNaN(ev.PassHat(1)) || !math.IsNaN(ev.MajAt[1]) || ev.NotScored != 1 {
 		t.Errorf("of nothing: %+v", ev)
 	}
@@ -52,7 +53,7 @@ func TestSummary(t *testing.T) {
 // figures are and how sure they are; the line for people leaves out what was not
 // measured.
 func TestEvaluationRow(t *testing.T) {
-	cs := []rollout.Group{judged(verify.Accept("1", "", ""), verify.Reject("2", "", ""))}
+	cs := []rollout.Group{judgedAs(verify.Accept("1", "", ""), verify.Reject("2", "", ""))}
 	formless, formed := new(Evaluator), &Evaluator{Valid: func(verify.Problem, string, bool) bool { return true }}
 	ev := formless.summarise(cs, 2, []int{1, 2})
 	row := ev.Metrics()
@@ -70,5 +71,21 @@ func TestEvaluationRow(t *testing.T) {
 	}
 	if row := formed.summarise(cs, 2, []int{1}).Metrics(); row["eval/valid"] != 1 {
 		t.Errorf("eval/valid is %v, want 1", row["eval/valid"])
+	}
+}
+
+// TestNothingJudged: a result without a verdict is an error, and a table has no figure that was not
+// measured.
+func TestNothingJudged(t *testing.T) {
+	none := verify.Abstain("no reference")
+	if err := judged(new(Evaluator).summarise([]rollout.Group{judgedAs(none, none)}, 2, []int{1})); err == nil || !strings.HasSuffix(err.Error(), "none of the 2 completions could be judged: no reference") {
+		t.Errorf("error %v", err)
+	}
+	some := new(Evaluator).summarise([]rollout.Group{judgedAs(none, verify.Accept("1", "", ""))}, 2, []int{1, 2})
+	if err := judged(some); err != nil {
+		t.Error(err)
+	}
+	if table := (Report{"task", some, []int{1, 2}}).Table(); strings.Contains(table, "NaN") || !strings.Contains(table, "pass@1") || strings.Contains(table, "pass@2") {
+		t.Errorf("table:\n%s", table)
 	}
 }

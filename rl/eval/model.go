@@ -91,10 +91,13 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return []byte(b.String() + "}"), nil
 }
 
-// Table is the result for people.
+// Table is the result for people. A figure that was not measured is left out.
 func (r Report) Table() string {
 	var b strings.Builder
 	line := func(name string, v float64, note string) {
+		if math.IsNaN(v) { // no problem has so many judged completions
+			return
+		}
 		fmt.Fprintf(&b, "%-12s %6.1f %%  %s\n", name, 100*v, note)
 	}
 	fmt.Fprintf(&b, "%s: %s x %s\n", r.Task, terminal.Count(len(r.Groups), "problem", ""), terminal.Count(r.Samples, "sample", ""))
@@ -165,10 +168,21 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	defer engine.Close()
 	e.Collector.Sampler = &cast.Sampler{Engine: engine, Role: "policy", Seed: func(random.Key) uint64 { return o.Seed }}
 	r, err := e.Measure(ctx, Question{Problems: problems, N: o.N, K: o.K, Params: o.Params, Greedy: true})
+	if err == nil {
+		err = judged(r)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Report{name, r, o.K}, nil
+}
+
+// judged refuses a result without a single verdict.
+func judged(r *Result) error {
+	if n := len(r.Groups) * r.Samples; r.NotScored == n {
+		return fmt.Errorf("%w: none of the %s could be judged: %s", lines.ErrInput, terminal.Count(n, "completion", ""), r.Groups[0].Paths[0].Verdict().Reason)
+	}
+	return nil
 }
 
 // longestPrompt is the length of the longest of the problems' prompts, in tokens.
@@ -207,6 +221,9 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 		if err != nil {
 			return nil, err
 		}
+		if !r.Samples() {
+			return nil, hint.With(fmt.Errorf("%w: the task of %s has no verifier: nothing can say which answers are right", lines.ErrInput, o.Task), "%s", withVerifier(r.Task))
+		}
 		t, source, *style = r.Task.Settings, opened.Source, resolve.Style(r)
 		for i := range r.Stages {
 			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
@@ -223,6 +240,11 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return rows, nil
+}
+
+// withVerifier says how the rows of a task that has no verifier can be judged.
+func withVerifier(t recipe.Task) string {
+	return fmt.Sprintf("name one for the rows: --data %s --verifier NAME (rlzero verifiers lists them)", terminal.ShellWord(cmp.Or(t.Data, "FILE")))
 }
 
 // fileProblems reads the problems of a file; each is judged by its "verifier" or the

@@ -34,6 +34,7 @@ var faults = []fault{
 	{chat.ErrControl, "change the text; in a recipe, [task] allow_control_tokens = true reads them as the tokens that they name"},
 	{chat.ErrSystem, ""}, // see systemHint
 	{chat.ErrNothing, "take these rows out"},
+	{errNoLesson, ""},
 	{errNoChoice, "name the columns in the recipe, such as [task.columns] chosen = \"response_a\", or take these rows out"},
 	{errSame, "take these rows out: they say nothing"},
 	{errLong, ""},

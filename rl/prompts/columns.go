@@ -155,15 +155,18 @@ func (c *compiled) apply(row table.Row) ([]byte, error) {
 		delete(out, "question")
 		out["prompt"] = raw
 	}
+	if err := c.answer(row, out); err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Others)) {
 		raw, err := lookup(row, c.Others[name])
+		if err != nil && c.Others[name] == "answer" && out["answer"] != nil { // as the keys answer and answer_pattern have it
+			raw, err = out["answer"], nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("columns.%s: %w", name, err)
 		}
 		out[name] = raw
-	}
-	if err := c.answer(row, out); err != nil {
-		return nil, err
 	}
 	var inner string // LiveCodeBench has an object as text here
 	if raw := out["metadata"]; json.Unmarshal(raw, &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {

@@ -32,6 +32,8 @@ func TestColumns(t *testing.T) {
 		{row: mbpp, columns: Columns{Template: "{text}{empty} {{x}}\n{test_list}\n{task_id}"}, question: "Add. {x}\nassert f(1) == 2\nassert f(2) == 3\n7", metadata: "code", value: `"{}"`},
 		{row: mbpp, columns: Columns{Template: "{test}"}, err: `prompt_template: there is no column "test"`},
 		{row: mbpp, columns: Columns{Prompt: "text", Others: map[string]string{"completion": "code"}}, question: "Add.", metadata: "completion", value: `"{}"`},
+		{row: gsm8k, columns: Columns{AnswerPattern: "#### ", Others: map[string]string{"completion": "answer"}}, question: "How many?", answer: "1,072", metadata: "completion", value: `"48/2 = <<48/2=24>>24\n48+24 = 72\n#### 1,072 "`},
+		{row: mbpp, columns: Columns{Prompt: "text", Answer: "code", Others: map[string]string{"completion": "answer"}}, question: "Add.", answer: "{}", metadata: "completion", value: `"{}"`},
 		{row: mbpp, columns: Columns{Prompt: "text", Others: map[string]string{"tests": "none"}}, err: `columns.tests: there is no column "none"`},
 		{row: `{"prompt":"p","metadata":"{\"func_name\":\"f\"}"}`, question: "p", metadata: "func_name", value: `"f"`},
 		{row: `{"prompt":"p<b>","metadata":{"a":"<"}}`, question: "p<b>", metadata: "a", value: `"<"`},

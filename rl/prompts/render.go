@@ -72,13 +72,19 @@ func (r *Renderer) Ends() []int {
 	return slices.Clone(r.eos)
 }
 
-// Summary says in a line what the chat template was found to do; "" where prompts are
-// text.
+// Chat says whether prompts are conversations.
+func (r *Renderer) Chat() bool { return r.format != nil }
+
+// Summary says in a line how prompts are written: what the chat template was found to do, or that
+// they are text, and why.
 func (r *Renderer) Summary() string {
-	if r.format == nil {
-		return ""
+	switch {
+	case r.format != nil:
+		return "chat template: " + r.format.Summary()
+	case r.style.Form == Text:
+		return "text: form = \"text\" leaves chat templates out, so the model reads each problem as its text stands"
 	}
-	return "chat template: " + r.format.Summary()
+	return "text: the model has no chat template, so it reads each problem as its text stands, and goes on from there"
 }
 
 // Decode is the text of token ids.
@@ -245,7 +251,11 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 		return r.Shown(row, "", *text)
 	}
 	if _, there := row.Metadata[messagesKey]; !there {
-		return chat.Lesson{}, fmt.Errorf(`%w: the row has no "messages" and no "completion"; %s`, chat.ErrNothing, beside(row))
+		err := fmt.Errorf(`%w: it has no "messages" and no "completion"; %s`, errNoLesson, beside(row))
+		if column := learnable(row); column != "" {
+			err = hint.With(err, "name the column that is to be learned: --set task.columns.completion=%s", terminal.ShellWord(column))
+		}
+		return chat.Lesson{}, hint.With(err, "take these rows out")
 	}
 	if r.format == nil {
 		return chat.Lesson{}, errNoTemplate
@@ -256,6 +266,25 @@ func (r *Renderer) Lesson(row verify.Problem) (chat.Lesson, error) {
 	}
 	c.Messages = append(c.Messages, more...)
 	return r.format.Lesson(c, 0)
+}
+
+// errNoLesson: a row has nothing that could be imitated.
+var errNoLesson = errors.New("nothing is learned from the row")
+
+// learnable is the column of a row that a person would most likely want to be imitated: its
+// answer, else its longest text. "" if it has no text.
+func learnable(row verify.Problem) string {
+	if row.Answer != "" {
+		return "answer"
+	}
+	longest, most := "", 0
+	for _, name := range slices.Sorted(maps.Keys(row.Metadata)) {
+		var text string
+		if json.Unmarshal(row.Metadata[name], &text) == nil && len(text) > most {
+			longest, most = name, len(text)
+		}
+	}
+	return longest
 }
 
 // beside says what a row has besides its prompt.
@@ -274,10 +303,15 @@ func completionOf(row verify.Problem, key string) (text *string, messages []chat
 	if !there || string(raw) == "null" {
 		return nil, nil, nil
 	}
-	if raw[0] == '[' {
+	var number json.Number
+	switch {
+	case raw[0] == '[':
 		messages, err = chat.ReadMessages(raw)
-	} else if err = json.Unmarshal(raw, &text); err != nil {
-		err = errors.New("accepted: text, or a list of messages")
+	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &number) == nil: // an answer may be one
+		text = (*string)(&number)
+	default:
+		text, err = nil, errors.New("accepted: text, a number, or a list of messages")
 	}
 	if err != nil {
 		err = fmt.Errorf("%q: %w", key, err)

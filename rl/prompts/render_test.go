@@ -144,6 +144,7 @@ func TestLesson(t *testing.T) {
 		{"", `{"messages":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}]}`, "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n", "A<|im_end|>"},
 		{"", `{"prompt":[{"role":"user","content":"U"}],"completion":[{"role":"assistant","content":"A"}]}`, "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n", "A<|im_end|>"},
 		{"", `{"prompt":"U","completion":"A"}`, "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n", "A<|im_end|>"},
+		{"", `{"prompt":"U","completion":3}`, "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n", "3<|im_end|>"},
 		{"none", `{"prompt":"U","completion":" A"}`, "U", " A<|endoftext|>"},
 	} {
 		r := rendererOf(t, x.template, Style{Form: Auto})
@@ -157,13 +158,32 @@ func TestLesson(t *testing.T) {
 			t.Errorf("%s: read %q, learned %q", x.row, r.Decode(l.IDs[:s.From]), r.Decode(l.IDs[s.From:s.To]))
 		}
 	}
-	for line, want := range map[string]string{
-		`{"prompt":"U"}`:                   `nothing is learned from the conversation: the row has no "messages" and no "completion"; beside the prompt it has no column`,
-		`{"prompt":"U","completion":null}`: `nothing is learned from the conversation: the row has no "messages" and no "completion"; beside the prompt it has completion (empty)`,
-		`{"prompt":"U","completion":3}`:    `"completion": accepted: text, or a list of messages`,
+	for _, x := range []struct{ row, want, hints string }{
+		{`{"prompt":"U"}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has no column`, "take these rows out"},
+		{`{"prompt":"U","completion":null}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has completion (empty)`, "take these rows out"},
+		{`{"prompt":"U","answer":"A"}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has answer`,
+			"name the column that is to be learned: --set task.columns.completion=answer; take these rows out"},
+		{`{"prompt":"U","note":"n","full text":"a longer one","n":7}`, `nothing is learned from the row: it has no "messages" and no "completion"; beside the prompt it has full text, n, note`,
+			"name the column that is to be learned: --set task.columns.completion='full text'; take these rows out"},
+		{`{"prompt":"U","completion":{}}`, `"completion": accepted: text, a number, or a list of messages`, ""},
 	} {
-		if _, err := rendererOf(t, "", Style{Form: Auto}).Lesson(rowOf(t, line)); err == nil || err.Error() != want {
-			t.Errorf("%s: %v", line, err)
+		_, err := rendererOf(t, "", Style{Form: Auto}).Lesson(rowOf(t, x.row))
+		if err == nil || err.Error() != x.want || strings.Join(hint.All(err), "; ") != x.hints {
+			t.Errorf("%s: %v, hints %q", x.row, err, hint.All(err))
+		}
+	}
+}
+
+// TestSummary: a model that reads text is told as one that reads conversations is.
+func TestSummary(t *testing.T) {
+	for _, x := range []struct{ template, form, want string }{
+		{"", Auto, "chat template: <|im_end|> ends a turn"},
+		{"none", Auto, "text: the model has no chat template, "},
+		{"", Text, `text: form = "text" leaves chat templates out, `},
+	} {
+		r := rendererOf(t, x.template, Style{Form: x.form})
+		if got := r.Summary(); !strings.HasPrefix(got, x.want) || r.Chat() != strings.HasPrefix(got, "chat") {
+			t.Errorf("template %q, form %s: %q, chat %v; want %q", x.template, x.form, got, r.Chat(), x.want)
 		}
 	}
 }

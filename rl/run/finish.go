@@ -41,5 +41,5 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 	if err := r.tell(event{Kind: ended}); err != nil { // after the receipt, which makes it a finished run's
 		return nil, err
 	}
-	return &Summary{Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Summary() != "", Elapsed: time.Since(began)}, nil
+	return &Summary{Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Chat(), Elapsed: time.Since(began)}, nil
 }

@@ -67,8 +67,8 @@ func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, er
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	notes, err = renderer.Check(o.Source.Name(), rows, limitsOf(o.Recipe))
-	if summary := renderer.Summary(); summary != "" {
-		notes = slices.Insert(notes, 0, summary)
+	if o.Recipe.Model.Path != "" { // a new model has the tokens of its task alone
+		notes = slices.Insert(notes, 0, renderer.Summary())
 	}
 	return notes, err
 }
