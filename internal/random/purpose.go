@@ -18,6 +18,7 @@ const (
 	SecondChance                    // completions in place of those of a group that meets a condition
 	Replay                          // which stored groups take part in a step
 	Setting                         // the fact prompt_chance of formulas that are evaluated before sampling
+	Trial                           // the synthetic steps on which a method is tried when its recipe is read
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

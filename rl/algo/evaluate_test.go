@@ -37,7 +37,7 @@ func TestAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"loss":2.9,"dlogp":[[-1,-1],[0]],"dentropy":[[-0.05,-0.05],[0]],"duniform_logp":null,"dvalue":[[0,0],[0]],"keep":[true,false],` +
-		`"parts":{"advantage":[2,null],"gain":[-3,null],"keep":[1,0]},"metrics":{"groups/all_right_share":1,"groups/all_wrong_share":0,"groups/uniform_share":1,"policy/entropy":1,"reward/group_std":0,"reward/mean":2,"reward/std":0,"rollout/not_scored":1},"local":true}`
+		`"parts":{"advantage":[2,null],"gain":[-3,null],"keep":[1,0]},"metrics":{"groups/uniform_share":1,"policy/entropy":1,"reward/group_std":0,"reward/mean":2,"reward/std":0,"rollout/not_scored":1},"local":true}`
 	if string(data) != want {
 		t.Errorf("%s\nwant %s", data, want)
 	}

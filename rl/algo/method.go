@@ -195,8 +195,8 @@ var general = map[string]string{
 	"reward/std":             "batch_std(reward)",
 	"reward/group_std":       "prompts_mean(group_std(reward))",
 	"groups/uniform_share":   "prompts_mean(group_std(reward) == 0)",
-	"groups/all_right_share": "prompts_mean(group_min(reward) >= 1)",
-	"groups/all_wrong_share": "prompts_mean(group_max(reward) < 1)",
+	"groups/all_right_share": "prompts_mean(group_count(right(task)) == group_size)",
+	"groups/all_wrong_share": "prompts_mean(group_count(right(task)) == 0)",
 	"rollout/not_scored":     "batch_count(not scored(reward))",
 	"policy/ratio_mean":      "batch_token_mean(ratio)",
 	"policy/update_kl":       "batch_token_mean(-log_ratio)",
@@ -214,8 +214,8 @@ var ofFresh = map[string]string{
 	"reward/std":             "batch_std(reward, fresh)",
 	"reward/group_std":       "prompts_mean(group_std(reward), group_max(replayed) == 0)",
 	"groups/uniform_share":   "prompts_mean(group_std(reward) == 0, group_max(replayed) == 0)",
-	"groups/all_right_share": "prompts_mean(group_min(reward) >= 1, group_max(replayed) == 0)",
-	"groups/all_wrong_share": "prompts_mean(group_max(reward) < 1, group_max(replayed) == 0)",
+	"groups/all_right_share": "prompts_mean(group_count(right(task)) == group_size, group_max(replayed) == 0)",
+	"groups/all_wrong_share": "prompts_mean(group_count(right(task)) == 0, group_max(replayed) == 0)",
 	"rollout/not_scored":     "batch_count(not scored(reward), not replayed)",
 	"policy/mismatch_kl":     "batch_token_mean(expm1(logp - old) - (logp - old), fresh and age == 0)",
 	"policy/compared":        "batch_token_count(scored(logp), fresh and age == 0)",
@@ -224,7 +224,7 @@ var ofFresh = map[string]string{
 
 // free are facts that a metric may read although the method does not: a run has them
 // anyway.
-var free = []string{"reward", "logp", "old", "start", "entropy", "fresh", "replayed", "age"}
+var free = []string{"reward", "task", "logp", "old", "start", "entropy", "fresh", "replayed", "age"}
 
 // Algorithm is a method that has been read and checked over the facts that there
 // are. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlzero/rlzero/rl/formula"
@@ -44,6 +45,14 @@ func (a *Algorithm) Teaches(size int) bool {
 		}
 	}
 	return false
+}
+
+// ReadsAdvantage tells whether the loss, keep, a state or a metric of the method's own is made of
+// the advantage.
+func (a *Algorithm) ReadsAdvantage() bool {
+	parts := slices.AppendSeq([]string{lossPart, keepPart}, maps.Keys(a.Method.Metrics))
+	used := a.inForce(parts...)
+	return slices.Contains(used, advantagePart) || slices.Contains(used, "A")
 }
 
 // Corrects says whether the loss reads old, the advantage apart: whether it takes into account

@@ -145,9 +145,17 @@ func TestEveryDryRun(t *testing.T) {
 			}
 		}
 		code, out, stderr := rlzero(t, args...)
-		var plan struct{ Total int64 }
+		var plan struct {
+			Total int64
+			Notes []string
+		}
 		if err := json.Unmarshal([]byte(out), &plan); code != 0 || err != nil || plan.Total <= 0 {
 			t.Errorf("%s: exit code %d, %v, %d bytes: %s", p.Name, code, err, plan.Total, stderr)
+		}
+		for _, note := range plan.Notes {
+			if strings.Contains(note, "in [stage.algorithm]: ") {
+				t.Errorf("%s: a trial of its method finds fault: %s", p.Name, note)
+			}
 		}
 	}
 }

@@ -399,3 +399,32 @@ func (p *Program) linear(o *op) bool {
 	}
 	return false
 }
+
+// Multiplies is the place in the formulas that make a part where a fact is multiplied by an
+// exponential that has a derivative of its own; "": there is none.
+func (p *Program) Multiplies(part, fact string) string {
+	return p.first(part, "has "+fact+" and a ratio with a derivative of its own", func(o *op) bool {
+		if o.kind != eachOp || o.fn.Name != "*" || !o.carries {
+			return false
+		}
+		for i, arg := range o.args {
+			if of := &p.ops[arg]; of.kind == factOp && of.name == fact && p.exponential(o.args[1-i], map[int]bool{}) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// exponential tells whether a value with a derivative is made of an exponential.
+func (p *Program) exponential(i int, seen map[int]bool) bool {
+	o := &p.ops[i]
+	if seen[i] || !o.carries {
+		return false
+	}
+	seen[i] = true
+	if o.kind == eachOp && o.fn.Name == "exp" {
+		return true
+	}
+	return slices.ContainsFunc(o.args, func(arg int) bool { return p.exponential(arg, seen) })
+}

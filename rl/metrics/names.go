@@ -51,9 +51,9 @@ var table = []Metric{
 
 	{"groups/uniform_share", "share of groups", "groups whose rewards are all equal",
 		"Most estimators learn nothing from these groups. Above about 0.8, most of the sampling is wasted."},
-	{"groups/all_right_share", "share of groups", "groups in which every completion has the full reward",
+	{"groups/all_right_share", "share of groups", "groups in which every completion is right by the task's verdict, whatever the reward is",
 		"Rises as the problems become too easy."},
-	{"groups/all_wrong_share", "share of groups", "groups in which no completion has the full reward",
+	{"groups/all_wrong_share", "share of groups", "groups in which no completion is right by the task's verdict, whatever the reward is",
 		"If it starts near 1, warm up longer or choose easier problems."},
 
 	{"curriculum/open", "problems", "problems that could be drawn in the step; only with weight, order or arms in [stage.curriculum]",

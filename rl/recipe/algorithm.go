@@ -35,6 +35,10 @@ type Algorithm struct {
 	// your own metrics: formulas with one value for the run, by a name that begins with my/; such as
 	// {"my/long" = "batch_max(tokens)"}
 	Metrics map[string]any `toml:"metrics"`
+
+	// the method is meant as it is written: it is not tried on synthetic groups when the recipe is
+	// read, where one that learns nothing is refused
+	AsWritten bool `toml:"as_written"`
 }
 
 // method is what the values say. Parameters for which loose is true may be read by no
@@ -176,9 +180,16 @@ func (d decoder) algorithm(s *Stage, t map[string]any, at settings.Path) {
 		overridden = overridden || d.Overridden(at.With(name))
 	}
 	loose := func(name string) bool { return overridden && !d.Overridden(at.With(name)) }
-	if compiled := d.compile(s, s.Algorithm.method(base, loose).Judging(s.conditions()), table, at, loose); compiled != nil {
-		s.Algorithm.write(compiled.Resolved())
+	compiled := d.compile(s, s.Algorithm.method(base, loose).Judging(s.conditions()), table, at, loose)
+	if compiled == nil {
+		return
 	}
+	if own, is := table["advantage"].(string); is && own != base.Formulas["advantage"] && !s.Algorithm.AsWritten && !compiled.ReadsAdvantage() {
+		p := at.With("advantage")
+		d.Fail(p, "%s would do nothing: no formula in force reads A; remove it, or write as_written = true if that is meant", d.Name(p))
+		return
+	}
+	s.Algorithm.write(compiled.Resolved())
 }
 
 var metricName = regexp.MustCompile(`^my/[a-z][a-z0-9_]*$`)

@@ -25,6 +25,7 @@ import (
 type Opened struct {
 	Recipe *recipe.Recipe
 	Source prompts.Source
+	Notes  []string // what is likely not meant in the methods of its stages
 }
 
 // Style says how the problems of a recipe become prompts.
@@ -51,13 +52,17 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 			compile(st, i, faults)
 		}
 	}
+	var notes []string
+	if faults.Err() == nil {
+		notes = try(&full, source, faults)
+	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
 		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
-	return &Opened{Recipe: &full, Source: source}, nil
+	return &Opened{Recipe: &full, Source: source, Notes: notes}, nil
 }
 
 // openTask opens the problems of a task; nil, with a fault, if it cannot.

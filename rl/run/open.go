@@ -105,7 +105,7 @@ func (o *opening) prompts() error {
 	if o.parts.Notes, err = readable(o.Opened, o.parts.Prompts); err != nil {
 		return err
 	}
-	o.parts.Notes = append(o.parts.Notes, train.Lagging(full)...)
+	o.parts.Notes = slices.Concat(o.parts.Notes, o.Opened.Notes, train.Lagging(full))
 	return nil
 }
 

@@ -47,7 +47,7 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err 
 		return plan, nil, err
 	}
 	plan, err = cast.Plan(o.Recipe, folder, caps)
-	return plan, slices.Concat(notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
+	return plan, slices.Concat(notes, o.Notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
 }
 
 // readable says whether a model can read the task: its held-out problems, or all of a

@@ -44,6 +44,8 @@ var rules = []rule{
 		"Read not_scored in completions.jsonl: the verifier or the data is at fault", notScored},
 	{"step_too_big", Warning, "updates move the policy so far that the next rollouts earn less",
 		"Lower the learning rate, or make fewer updates per rollout", stepTooBig},
+	{"stands_still", Warning, "step after step leaves the weights as they are, while not everything is solved: the run learns nothing",
+		"In a control with a constant reward this is meant. Otherwise look at keep and advantage: rlzero show RUN --step N has what was refused and why", standsStill},
 	{"nothing_to_learn", Warning, "in almost every group all rewards are equal: most of the sampling is wasted",
 		"Choose problems of another difficulty, or sample larger groups", nothingToLearn},
 	{"converged", Info, "the policy answers alike every time and keeps what it has learned: further steps will teach it little",
@@ -283,6 +285,33 @@ func wasted(h *history) (facts, bool) {
 func solved(h *history) bool {
 	right, ok := h.last("rollout/right_share", window)
 	return ok && right.mean > almostAll
+}
+
+// still is how many steps in a row without a change of the weights are no chance.
+const still = 3
+
+// standsStill: no update, or none with a gradient, for some steps. A policy that has learned what
+// there is has equal groups alone, which is no fault.
+func standsStill(h *history) (facts, bool) {
+	zeros := func(name string) bool {
+		v := h.steps[name]
+		_, now := h.row[name]
+		return now && len(v) >= still && !slices.ContainsFunc(v[len(v)-still:], func(x float64) bool { return x != 0 })
+	}
+	seen := ""
+	switch {
+	case zeros("optim/updates"):
+		seen = fmt.Sprintf("%d steps in a row made no update", still)
+	case zeros("policy/grad_norm"):
+		seen = fmt.Sprintf("%d steps in a row had the gradient 0", still)
+	default:
+		return facts{}, false
+	}
+	right, ok := h.last("rollout/right_share", still)
+	if !ok || right.mean > 0.9 || kept(h) || solved(h) {
+		return facts{}, false
+	}
+	return facts{seen, fmt.Sprintf("%s of the completions are right", share(right.mean))}, true
 }
 
 // Equal rewards at the end of what was learned are no fault of the problems.
