@@ -19,6 +19,7 @@ const (
 	Replay                          // which stored groups take part in a step
 	Setting                         // the fact prompt_chance of formulas that are evaluated before sampling
 	Trial                           // the synthetic steps on which a method is tried when its recipe is read
+	World                           // what is random in the worlds of episodes
 )
 
 // Stream is the stream of a purpose in a stage of a run, counted from 0; [At]

@@ -172,7 +172,14 @@ func (t *Tokenizer) Special(id int) bool { return t.special[id] }
 
 // Encode returns the ids of a text. Added tokens are recognised in it, special
 // ones too.
-func (t *Tokenizer) Encode(text string) ([]int, error) {
+func (t *Tokenizer) Encode(text string) ([]int, error) { return t.EncodeBeside(text) }
+
+// Range is the bytes From to To-1 of a text.
+type Range struct{ From, To int }
+
+// EncodeBeside is Encode where the special tokens that begin in some ranges are text, as what
+// others wrote is. It is an error if the text there cannot be written without them.
+func (t *Tokenizer) EncodeBeside(text string, plain ...Range) ([]int, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the text is not valid UTF-8")
 	}
@@ -181,6 +188,9 @@ func (t *Tokenizer) Encode(text string) ([]int, error) {
 	done := 0 // text before it is encoded
 	for i := 0; i < len(text) && err == nil; {
 		a, ok := t.addedAt(text, i)
+		if ok && a.Special {
+			ok = !slices.ContainsFunc(plain, func(r Range) bool { return r.From <= i && i < r.To })
+		}
 		if !ok {
 			i++
 			continue
@@ -198,15 +208,29 @@ func (t *Tokenizer) Encode(text string) ([]int, error) {
 		if a.RStrip {
 			i = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
 		}
-		if ids, err = t.appendText(ids, text[done:begin]); err == nil {
+		if ids, err = t.appendBeside(ids, text[done:begin], plain); err == nil {
 			ids = append(ids, a.ID)
 		}
 		done = i
 	}
 	if err == nil {
-		ids, err = t.appendText(ids, text[done:])
+		ids, err = t.appendBeside(ids, text[done:], plain)
 	}
 	return ids, err
+}
+
+// appendBeside is appendText, and where parts of the text are plain an error if it comes to a
+// special token: a vocabulary may have one among its words.
+func (t *Tokenizer) appendBeside(ids []int, text string, plain []Range) ([]int, error) {
+	n := len(ids)
+	ids, err := t.appendText(ids, text)
+	if err != nil || plain == nil {
+		return ids, err
+	}
+	if at := slices.IndexFunc(ids[n:], t.Special); at >= 0 {
+		return nil, fmt.Errorf("the text has %s, which this tokenizer knows as a control token alone", t.Token(ids[n+at]))
+	}
+	return ids, nil
 }
 
 // addedAt finds the longest added token that stands at a position.

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rlzero/rlzero/rl/formula"
 )
@@ -15,6 +16,7 @@ const Version = 1
 func Facts() []formula.Fact {
 	all := RunFacts()
 	all = append(all, StaleFacts()...)
+	all = append(all, TurnFacts()...)
 	for _, f := range otherFacts {
 		f.Meaning += "; no stage supplies it yet"
 		all = append(all, f)
@@ -38,6 +40,34 @@ func StaleFacts() []formula.Fact {
 		{Name: "hint_share", Level: formula.Completion, Meaning: "share of the solution that it was given; 1 with a hint, 0 without" + needs},
 		{Name: "age", Level: formula.Completion, Unit: "updates", Meaning: "updates of the weights since it was sampled" + needs},
 	}
+}
+
+// TurnFacts are those of a stage whose task is played in turns. Its segments are the turns, unless
+// the part segments cuts in another way; those of a turn are then refused.
+func TurnFacts() []formula.Fact {
+	const needs = "; with a task that is played in turns"
+	return []formula.Fact{
+		{Name: "turns", Level: formula.Completion, Unit: "turns", Meaning: "turns that the policy took in the episode" + needs},
+		{Name: "read_tokens", Level: formula.Completion, Unit: "tokens", Meaning: "tokens that it read between its turns" + needs},
+		{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + needs},
+		{Name: "turn_reward", Level: formula.Segment, Meaning: "what the world pays for a turn" + needs},
+		{Name: "turn.*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + needs},
+		{Name: "last_turn", Level: formula.Segment, Condition: true, Meaning: "the turn is the last of its episode" + needs},
+	}
+}
+
+// OfTurns are the facts among some that are of a turn.
+func OfTurns(facts []string) []string {
+	var out []string
+	for _, f := range facts {
+		for _, turn := range TurnFacts() {
+			family, many := strings.CutSuffix(turn.Name, "*")
+			if turn.Level == formula.Segment && (f == turn.Name || many && strings.HasPrefix(f, family)) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
 }
 
 // RowFacts are those of a stage that learns from rows of data or from demonstrations: no
@@ -109,6 +139,5 @@ var runFacts = slices.Concat(formula.Common(), []formula.Fact{
 // otherFacts exist where columns are given, as for rlzero formulas eval. No stage
 // supplies them.
 var otherFacts = []formula.Fact{
-	{Name: "turn_reward", Level: formula.Segment, Meaning: "reward of a turn"},
 	tokenFact("collision", "", "sum of the squared probabilities when the token was drawn; exp(old) has the same mean over draws, so that otb trains with otb_weight = \"1 - exp(old)\""),
 }

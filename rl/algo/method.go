@@ -180,8 +180,12 @@ const (
 	keepPart      = "keep"
 	advantagePart = "advantage"
 	lossPart      = "loss"
-	segmentsPart  = "segments" // whatever the method: one segment each
+	segmentsPart  = "segments" // whatever the method: one segment for each turn
 )
+
+// turnsCut is a value of segments that has no formula: what is cut no further. A completion that is
+// no episode is one turn.
+const turnsCut = "turns"
 
 var defaultParts = map[string]string{
 	keepPart: "true", "weight": "1", "penalty": "0",
@@ -242,6 +246,10 @@ type Algorithm struct {
 // Compile reads and checks a method over facts. The error joins all faults, each
 // with its place.
 func (m Method) Compile(facts []formula.Fact) (*Algorithm, error) {
+	if m.Formulas[segmentsPart] == turnsCut {
+		m.Formulas = merged(m.Formulas, nil)
+		delete(m.Formulas, segmentsPart)
+	}
 	movers, err := m.movers(facts)
 	if err != nil {
 		return nil, err
@@ -403,7 +411,7 @@ func (a *Algorithm) check() error {
 		inside := a.program.OfSegments(segmentsPart)
 		switch {
 		case level != formula.Token:
-			fail(segmentsPart, "one value for each %s where a condition on tokens is wanted: a segment begins where it holds; write lines, sentences, forks or a condition of your own", level)
+			fail(segmentsPart, "one value for each %s where a condition on tokens is wanted: a segment begins where it holds; write turns, lines, sentences, forks or a condition of your own", level)
 		case !condition:
 			fail(segmentsPart, "a number where a condition is wanted; write a comparison, such as old_entropy > 1")
 		case a.program.Now(segmentsPart):

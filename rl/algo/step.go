@@ -30,7 +30,7 @@ type StepValues struct {
 // begins where its part segments holds. It is the same table where there is no such part.
 // The table needs the facts of [Algorithm.SegmentReads].
 func (a *Algorithm) Cut(t *formula.Table) (*formula.Table, error) {
-	if _, _, there := a.program.Level(segmentsPart); !there {
+	if !a.Cuts() {
 		return t, nil
 	}
 	c, err := a.program.On(t).Column(segmentsPart)
@@ -42,6 +42,12 @@ func (a *Algorithm) Cut(t *formula.Table) (*formula.Table, error) {
 		begins[i] = v == 1
 	}
 	return t.Cut(begins)
+}
+
+// Cuts says whether the method cuts completions into segments; if not, turns are the segments.
+func (a *Algorithm) Cuts() bool {
+	_, _, there := a.program.Level(segmentsPart)
+	return there
 }
 
 // SegmentReads are the facts that the method's part segments reads.

@@ -32,7 +32,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	longest, rows, widest, group := 0, 0, ProbeProblems, r.Task.EvalSamples
 	for i := range r.Stages {
 		st := &r.Stages[i]
-		longest = max(longest, r.Task.MaxPromptTokens+r.MaxCompletion(st))
+		longest = max(longest, r.Task.MaxPromptTokens+r.MaxDrawn(st))
 		if st.Kind != recipe.KindEval && !st.Skip {
 			s.optimizes = append(s.optimizes, model.Rule(st.Optimizer.Rule))
 		}
@@ -63,9 +63,9 @@ func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 	case st.Kind != recipe.KindRL:
 		return 0
 	case st.SecondChance.TrainHint: // prompts of a group may differ
-		return model.GroupRows(0, r.Task.MaxPromptTokens+r.MaxCompletion(st), st.RL.GroupSize)
+		return model.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st), st.RL.GroupSize)
 	}
-	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxCompletion(st), st.RL.GroupSize)
+	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st), st.RL.GroupSize)
 }
 
 // Divided has a line for each stage whose groups may be too large for one batch of the
@@ -205,7 +205,7 @@ func planned(r *recipe.Recipe) (b blueprint, err error) {
 	cfg.HeadDim, cfg.MLP, cfg.RopeTheta, cfg.NormEps = m.HeadDim, m.MLP, m.RopeTheta, m.NormEps
 	cfg.TieEmbeddings, cfg.InitStd = m.TieEmbeddings, m.InitStd
 	cfg.Dtype, cfg.KVDtype = hf.Dtype(m.Dtype), hf.Dtype(m.KVDtype)
-	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+t.CompletionTokens())
+	cfg.PAD, cfg.EOS, cfg.MaxPositions = 0, []int{1}, max(64, t.PromptTokens()+r.MaxDrawn(&recipe.Stage{}))
 	if err := cfg.Complete(); err != nil {
 		return b, fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}

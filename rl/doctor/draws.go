@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/gpu"
@@ -16,10 +18,12 @@ import (
 	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
 	"github.com/rlzero/rlzero/rl/resolve"
 	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/run"
 	"github.com/rlzero/rlzero/rl/store"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -129,40 +133,55 @@ func (d *redraw) compareDevice(made run.State) {
 func (d *redraw) longest() int {
 	n := 0
 	for i := range d.recipe.Stages {
-		n = max(n, d.recipe.Task.MaxPromptTokens+d.recipe.MaxCompletion(&d.recipe.Stages[i]))
+		n = max(n, d.recipe.Task.MaxPromptTokens+d.recipe.MaxDrawn(&d.recipe.Stages[i]))
 	}
 	return n
 }
 
-// check draws the completions of a sitting again. differs names the first that is
-// another; nil: there is none.
+// check draws the completions of a sitting again, those of episodes turn by turn. differs names the
+// first that is another; nil: there is none.
 func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.Model, renderer *prompts.Renderer) (found string, differs, err error) {
-	requests := make([]rollout.Request, len(s.lines))
-	drafts := make([][]int, len(s.lines))
-	for i, l := range s.lines {
-		prompt, err := renderer.Prompt(verify.Problem{Question: l.Prompt, Metadata: l.Context})
-		if err != nil {
-			return "", nil, fmt.Errorf("%s: line %d: %w", s.log, l.line, &rollout.PromptError{Prompt: l.Prompt, Err: err})
+	var open []*drawnAgain
+	for i := range s.lines {
+		a := &drawnAgain{logged: &s.lines[i], turns: s.lines[i].turns()}
+		problem := verify.Problem{Question: a.Prompt, Metadata: a.Context}
+		if a.ids, err = renderer.Begin(problem, a.turns[0].opening); err != nil {
+			return "", nil, fmt.Errorf("%s: line %d: %w", s.log, a.line, &rollout.PromptError{Prompt: a.Prompt, Err: err})
 		}
-		drafts[i] = l.draft(m)
-		key := s.key
-		key.Stream = uint32(l.Group*s.each + l.Sample)
-		requests[i] = rollout.Request{Prompt: prompt, N: 1, Params: s.params, Key: key, Draft: [][]int{drafts[i]}}
-	}
-	drawn, err := sampler.Sample(ctx, requests)
-	if err != nil {
-		return "", nil, err
+		a.prompt = len(a.ids)
+		open = append(open, a)
 	}
 	tokens, wrong, first := 0, 0, ""
-	for i, l := range s.lines {
-		seg := drawn[i][0]
-		tokens += len(seg.IDs)
-		if l.same(seg, renderer) {
-			continue
+	for len(open) > 0 {
+		requests := make([]rollout.Request, len(open))
+		for i, a := range open {
+			requests[i] = s.request(a, m)
 		}
-		if wrong++; wrong == 1 {
-			first = fmt.Sprintf("%s, line %d: %s", s.log, l.line, l.difference(seg, drafts[i], renderer))
+		drawn, err := sampler.Sample(ctx, requests)
+		if err != nil {
+			return "", nil, err
 		}
+		var next []*drawnAgain
+		for i, a := range open {
+			seg, turn := drawn[i][0], &a.turns[a.at]
+			tokens += len(seg.IDs)
+			if !turn.same(seg, renderer) {
+				if wrong++; wrong == 1 {
+					first = fmt.Sprintf("%s, line %d: %s%s", s.log, a.line, a.where(), turn.difference(seg, requests[i].Draft[0], renderer))
+				}
+				continue
+			}
+			if a.at++; a.at == len(a.turns) {
+				continue
+			}
+			read, err := renderer.Next(seg.Stop == rollout.EOS, a.turns[a.at].opening)
+			if err != nil {
+				return "", nil, fmt.Errorf("%s: line %d: %w", s.log, a.line, err)
+			}
+			a.ids = slices.Concat(a.ids, seg.IDs, read)
+			next = append(next, a)
+		}
+		open = next
 	}
 	count := terminal.Count(len(s.lines), "completion", "")
 	if wrong > 0 {
@@ -171,37 +190,101 @@ func (s *sitting) check(ctx context.Context, sampler rollout.Sampler, m *model.M
 	return fmt.Sprintf("%s, %s: all as recorded", count, terminal.Count(tokens, "token", "")), differs, nil
 }
 
-// draft is the recorded completion in tokens. A tokenizer may have other tokens for the
-// same text; then the draft is wrong from there on, and the rest is sampled.
-func (l *logged) draft(m *model.Model) []int {
-	ids, err := m.Tokenizer.Encode(l.Text)
+// drawnAgain is a completion that is drawn again.
+type drawnAgain struct {
+	*logged
+	turns  []turn
+	at     int   // of turns: the one that is drawn next
+	ids    []int // before it
+	prompt int   // of ids
+}
+
+// where says which turn is meant, if there are several.
+func (a *drawnAgain) where() string {
+	if a.Turns == nil {
+		return ""
+	}
+	return fmt.Sprintf("turn %d: ", a.at+1)
+}
+
+// request asks for the next turn of a completion.
+func (s *sitting) request(a *drawnAgain, m *model.Model) rollout.Request {
+	key, params := s.key, s.params
+	key.Stream = uint32(a.Group*s.each + a.Sample)
+	if a.Turns != nil && s.tokens > 0 {
+		params.MaxTokens = min(params.MaxTokens, s.tokens-(len(a.ids)-a.prompt))
+	}
+	return rollout.Request{Prompt: a.ids, N: 1, Params: params, Key: key, Draft: [][]int{a.turns[a.at].draft(m)}}
+}
+
+// turn is what the policy said at once: of an episode one of its turns, else the whole completion.
+type turn struct {
+	opening []world.Message // what was said before it in the episode, since the turn before
+	text    string
+	tokens  int    // 0: the log does not tell
+	stop    string // ""; likewise
+	ends    bool   // the policy ended it, as far as the log tells
+}
+
+// turns are those of a completion, at least one.
+func (l *logged) turns() []turn {
+	if l.Turns == nil {
+		one := turn{text: l.Text, ends: !l.ended || l.Stop == string(rollout.EOS)}
+		if l.ended {
+			one.tokens, one.stop = l.Tokens, l.Stop
+		}
+		return []turn{one}
+	}
+	var all []turn
+	var said []world.Message
+	for _, t := range l.Turns {
+		if t.By == record.ByPolicy {
+			all = append(all, turn{opening: said, text: t.Text, tokens: t.Tokens, ends: true})
+			said = nil
+			continue
+		}
+		said = append(said, world.Message{Role: cmp.Or(t.Role, world.User), Text: t.Text})
+	}
+	if all == nil {
+		return []turn{{opening: said}}
+	}
+	if last := &all[len(all)-1]; l.ended {
+		last.stop, last.ends = l.Stop, l.Stop == string(rollout.EOS)
+	}
+	return all
+}
+
+// draft is a recorded turn in tokens. A tokenizer may have other tokens for the same text; then the
+// draft is wrong from there on, and the rest is sampled.
+func (t *turn) draft(m *model.Model) []int {
+	ids, err := m.Tokenizer.Encode(t.text)
 	if err != nil {
 		return nil // special tokens that read as text, say
 	}
-	if !l.ended || l.Stop == string(rollout.EOS) {
+	if t.ends {
 		ids = append(ids, m.Config.EOS[0])
 	}
 	return ids
 }
 
-// same says whether a completion is the recorded one.
-func (l *logged) same(s rollout.Segment, t rollout.Renderer) bool {
-	return s.Text(t) == l.Text && (!l.ended || l.Tokens == len(s.IDs) && l.Stop == string(s.Stop))
+// same says whether a turn is the recorded one.
+func (t *turn) same(s rollout.Segment, r rollout.Renderer) bool {
+	return s.Text(r) == t.text && (t.tokens == 0 || t.tokens == len(s.IDs)) && (t.stop == "" || t.stop == string(s.Stop))
 }
 
-// difference tells how a completion is another than the recorded one.
-func (l *logged) difference(s rollout.Segment, draft []int, t rollout.Renderer) string {
+// difference tells how a turn is another than the recorded one.
+func (t *turn) difference(s rollout.Segment, draft []int, r rollout.Renderer) string {
 	var b strings.Builder
-	if text := s.Text(t); text != l.Text {
+	if text := s.Text(r); text != t.text {
 		at := 0
 		for at < min(len(draft), len(s.IDs)) && draft[at] == s.IDs[at] {
 			at++
 		}
-		fmt.Fprintf(&b, "token %d differs: %s is recorded, %s is drawn", at+1, terminal.Quote(l.Text), terminal.Quote(text))
-	} else if l.ended && l.Tokens != len(s.IDs) {
-		fmt.Fprintf(&b, "%d tokens are recorded, %d drawn", l.Tokens, len(s.IDs))
+		fmt.Fprintf(&b, "token %d differs: %s is recorded, %s is drawn", at+1, terminal.Quote(t.text), terminal.Quote(text))
+	} else if t.tokens > 0 && t.tokens != len(s.IDs) {
+		fmt.Fprintf(&b, "%d tokens are recorded, %d drawn", t.tokens, len(s.IDs))
 	} else {
-		fmt.Fprintf(&b, "the end differs: %q is recorded, %q is drawn", l.Stop, s.Stop)
+		fmt.Fprintf(&b, "the end differs: %q is recorded, %q is drawn", t.stop, s.Stop)
 	}
 	return b.String()
 }

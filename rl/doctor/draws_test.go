@@ -272,3 +272,40 @@ sampling.max_completion_tokens = 5
 		t.Error("another conversation draws the same completion")
 	}
 }
+
+// TestDrawsOfEpisodes: the turns of episodes are drawn again after what was read between them, and a
+// changed turn or reply is found at its turn.
+func TestDrawsOfEpisodes(t *testing.T) {
+	r, err := recipe.Load("guess-tiny", []string{
+		"model.width=16", "model.heads=2", "model.head_dim=8", "model.mlp=24", "model.init_std=0.6", "task.eval_problems=3", "task.eval_samples=2",
+		"stage.warm-up.batch_size=4", "stage.warm-up.hold_steps=3", "stage.warm-up.decay_steps=2", "stage.warm-up.test_every=3",
+		"stage.rl.prompts_per_step=2", "stage.rl.group_size=3", "stage.rl.steps=2", "stage.rl.checkpoint_every=1", "stage.rl.eval_problems=2", "stage.rl.sampling.temperature=0.8",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := resolve.Open(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := run.Train(t.Context(), run.Options{Opened: opened, Dir: dir, Device: gputest.Devices(t)[0], Show: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	all := draws(t, dir)
+	if !all.OK || len(all.Checks) != 5 {
+		t.Fatalf("%+v", all)
+	}
+	file := filepath.Join(dir, "completions.jsonl")
+	for _, c := range []struct{ pattern, with, found string }{
+		{`"by":"policy","text":"[^"]*"`, `"by":"policy","text":"77 77 77"`, "line 1: turn 1: token "},
+		{`"by":"world","text":"[^"]*"`, `"by":"world","text":"199"`, "line 1: turn "},
+		{`"tokens":2,"read"`, `"tokens":1,"read"`, ": turn 1: 1 tokens are recorded, 2 drawn"},
+	} {
+		restore := edit(t, file, c.pattern, c.with)
+		if r := draws(t, dir); r.OK || r.Failed() != 1 || !strings.Contains(r.Checks[0].Detail, c.found) {
+			t.Errorf("%s for %s: %+v", c.with, c.pattern, r.Checks)
+		}
+		restore()
+	}
+}

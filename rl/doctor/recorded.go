@@ -41,7 +41,7 @@ func evaluationsOf(file string, step int) (out []logged, err error) {
 	}
 	defer log.Close()
 	err = record.Lines(log, step, record.AllGroups, func(n int, l record.Evaluation) error {
-		c := record.Completion{Step: l.Step, Stage: l.Stage, Prompt: l.Prompt, Text: l.Text, Context: l.Context}
+		c := record.Completion{Step: l.Step, Stage: l.Stage, Prompt: l.Prompt, Text: l.Text, Context: l.Context, Turns: l.Turns}
 		out = append(out, logged{c, n, false})
 		return nil
 	})
@@ -56,6 +56,7 @@ type sitting struct {
 	params rollout.Params
 	key    random.Key
 	each   int // streams of a problem
+	tokens int // of an episode at most; 0: the task is not played in turns
 	lines  []logged
 }
 
@@ -121,7 +122,7 @@ func steps(dir, checkpoint string, r *recipe.Recipe, s run.State) ([]sitting, er
 			break
 		}
 		out = append(out, sitting{
-			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.RL.GroupSize,
+			name: fmt.Sprintf("step %d", s.At.Total+1+ahead), log: record.CompletionsFile, lines: drawn, each: st.RL.GroupSize, tokens: r.Task.Episode.Tokens,
 			params: train.StepParams(st), key: random.Key{Purpose: random.Sample, Stage: index, Step: step + ahead},
 		})
 	}
@@ -192,7 +193,7 @@ func evaluation(r *recipe.Recipe, of []logged) (sitting, error) {
 		key.Step, when = 0, "before"
 	}
 	return sitting{
-		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: record.EvaluationsFile, lines: of, each: r.Task.EvalSamples,
+		name: fmt.Sprintf("evaluation %s %s", when, st.Name), log: record.EvaluationsFile, lines: of, each: r.Task.EvalSamples, tokens: r.Task.Episode.Tokens,
 		params: train.EvalParams(r, st), key: key,
 	}, nil
 }

@@ -125,6 +125,9 @@ func (s *Stage) facts() []formula.Fact {
 	if s.Stale() {
 		facts = append(facts, algo.StaleFacts()...)
 	}
+	if s.played {
+		facts = append(facts, algo.TurnFacts()...)
+	}
 	for _, v := range s.Verifiers {
 		facts = append(facts, formula.Fact{Name: v.Name, Level: formula.Completion, Meaning: "score of the verifier"},
 			formula.Fact{Name: v.Name + ".*", Level: formula.Completion, Meaning: "a number of its verdict"})

@@ -94,11 +94,12 @@ func TestKeys(t *testing.T) {
 	fresh := append(script, `model={family = "qwen3", layers = 1, width = 8, heads = 1, mlp = 8}`)
 	file := []string{`task={data = "x", verifier = "math", max_prompt_tokens = 9}`, "stage.rl.sampling.max_completion_tokens=9"}
 	several := []string{`task={source = [{data = "x"}, {data = "y", share = 2}], verifier = "math", max_prompt_tokens = 9}`, file[1]}
+	inTurns := strings.Replace(everyKind, `name = "countdown"`, `name = "guess"`, 1)
 	noSFT := strings.Replace(everyKind, "[[stage]]\nkind = \"sft\"\n", "", 1)
 	for _, c := range []struct {
 		text string
 		sets []string
-	}{{everyKind, fresh}, {noSFT, file}, {noSFT, several}, {fromRows, nil}} {
+	}{{everyKind, fresh}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

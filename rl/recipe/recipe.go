@@ -138,7 +138,7 @@ type lora struct {
 // Task is where the problems come from: a family by its name, or a file.
 type Task struct {
 	// a procedural task; rlzero tasks lists them
-	Name string `toml:"name" of:"name"`
+	Name string `toml:"name" of:"name,turns"`
 
 	// a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or
 	// question), answer and what the verifier reads besides
@@ -187,8 +187,22 @@ type Task struct {
 	// default
 	MaxPromptTokens int `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens"`
 
+	// of a task that is played in turns: how long an episode may be, in training and in evaluations
+	Episode Episode `toml:"episode" of:"turns"`
+
 	// settings of the procedural task; rlzero tasks show NAME lists them
-	Settings tasks.Task `toml:"settings" of:"name"` // validated; nil where there is data
+	Settings tasks.Task `toml:"settings" of:"name,turns"` // validated; nil where there is data
+}
+
+// Episode is how long an episode of a task may be that is played in turns.
+type Episode struct {
+	// turns of the policy at most; default: as many as the task has
+	Turns int `toml:"turns" range:"[1,4096]" unit:"turns"`
+
+	// tokens of an episode at most, those that are read between the turns included and the prompt
+	// apart; sampling.max_completion_tokens is of one turn; default: as many as the longest valid
+	// episode of the task has
+	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
 }
 
 // Variant implements [settings.Variant].
@@ -206,6 +220,8 @@ func (t Task) Variant() string {
 		return "source"
 	case t.Data != "":
 		return "data"
+	case t.Episodic() != nil:
+		return "turns"
 	}
 	return "name"
 }
@@ -218,6 +234,12 @@ func (r *Recipe) Resolved() string { return settings.Print(r) }
 func (t Task) Demonstrator() tasks.Demonstrator {
 	demonstrator, _ := t.Settings.(tasks.Demonstrator)
 	return demonstrator
+}
+
+// Episodic is the task if it is played in turns; nil if not.
+func (t Task) Episodic() tasks.Episodic {
+	episodic, _ := t.Settings.(tasks.Episodic)
+	return episodic
 }
 
 // Samples says whether a run samples completions: it does unless it learns from rows
@@ -250,6 +272,15 @@ func (r *Recipe) MaxCompletion(st *Stage) int {
 		}
 	}
 	return longest
+}
+
+// MaxDrawn is how long what follows a prompt is at most, in tokens: an episode, or a completion of
+// a stage.
+func (r *Recipe) MaxDrawn(st *Stage) int {
+	if r.Task.Episodic() != nil {
+		return r.Task.Episode.Tokens
+	}
+	return r.MaxCompletion(st)
 }
 
 // Checkpoint says which checkpoints stay on disk. The last one of each stage
@@ -311,6 +342,8 @@ type Stage struct {
 
 	// the method, as formulas: advantages, filters, the loss
 	Algorithm Algorithm `toml:"algorithm" in:"sft,preference,rl"`
+
+	played bool // its task is played in turns
 }
 
 // refill are the keys of what is drawn in place of groups that the method refuses.

@@ -72,7 +72,11 @@ func listsGiven(s *Stage) {
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
 	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, {Kind: KindEval}}}
-	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved()
+	inTurns, err := tasks.New("guess")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Resolved() + (&Recipe{Task: Task{Data: "x.jsonl"}}).Resolved() + (&Recipe{Task: Task{Settings: inTurns}}).Resolved()
 	var check func(v reflect.Value)
 	check = func(v reflect.Value) {
 		for _, f := range settings.Fields(v.Interface()) {
@@ -128,7 +132,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(s.Algorithm.State) > 0 { // which the others may read
-					s.Curriculum, s.Numbers, s.Replay.Store = curriculum{}, stageNumbers{}, ""
+					s.Curriculum, s.Numbers, s.Replay.Store, s.SecondChance = curriculum{}, stageNumbers{}, "", stageDefaults(KindRL).SecondChance
 				}
 				s.Algorithm = Algorithm{Preset: m.Name, Metrics: map[string]any{"my/x": "batch_mean(tokens) + 0.5"}}
 				s.Algorithm.write(a.Resolved())
@@ -137,7 +141,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				scramble(r, &s.Sampling, s.Kind)
 				s.GroupSize++ // estimators compare at least two
-				if s.Order = "drawn"; s.Lag > 0 && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
+				if s.Order = "drawn"; s.Lag > 0 && !s.played && s.Refill.Tries+len(s.SecondChance.When+s.Replay.Store) == 0 && !slices.Contains(a.Needs(), "greedy_reward") {
 					s.Order = "arrival"
 				}
 				s.UpdatesPerRollout = 1 + r.IntN(s.PromptsPerStep)

@@ -122,8 +122,11 @@ func (d decoder) task(task *Task) {
 		return
 	}
 	at := settings.Path{"task"}
-	d.Decode(task, t, at, "settings")
+	d.Decode(task, t, at, "settings", "episode")
 	for _, f := range settings.Fields(task) {
+		if f.Key == "episode" && !task.FromData() {
+			continue // episode says for which tasks it is
+		}
 		if _, given := t[f.Key]; given && !f.Of(task.Variant()) {
 			d.Fail(at.With(f.Key), "task.%s cannot be set together with task.%s: remove one of them", f.Key, task.Variant())
 		}
@@ -147,14 +150,36 @@ func (d decoder) task(task *Task) {
 		d.Fail(at.With("name"), "task.name = %q is not known%s", task.Name, settings.DidYouMean(task.Name, names, "rlzero tasks lists them all"))
 		return
 	}
-	at = at.With("settings")
-	settings, ok := t["settings"].(map[string]any)
+	own, ok := t["settings"].(map[string]any)
 	if value, there := t["settings"]; there && !ok {
-		d.WrongType(at, value, "a table [task.settings]")
+		d.WrongType(at.With("settings"), value, "a table [task.settings]")
 		return
 	}
-	if d.settings(made, settings, at) {
+	if d.settings(made, own, at.With("settings")) {
 		task.Settings = made
+		d.episode(task, t, at.With("episode"))
+	}
+}
+
+// episode reads how long an episode of a task may be, over what the task says.
+func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
+	value, there := t["episode"]
+	table, ok := value.(map[string]any)
+	episodic := task.Episodic()
+	switch {
+	case there && !ok:
+		d.WrongType(at, value, "a table [task.episode]")
+	case there && episodic == nil:
+		var names []string
+		for _, f := range tasks.Families() {
+			if _, played := f.New().(tasks.Episodic); played {
+				names = append(names, f.Name)
+			}
+		}
+		d.Fail(at, "[task.episode] is of tasks that are played in turns, and the problems of %s have one answer; those that are: %s", task.Name, strings.Join(names, ", "))
+	case episodic != nil:
+		task.Episode = Episode{Turns: episodic.Turns(), Tokens: episodic.EpisodeTokens()}
+		d.Decode(&task.Episode, table, at)
 	}
 }
 
@@ -335,9 +360,13 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		return
 	}
 	before := d.Failed()
+	s.played = task.Episodic() != nil
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
 		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not a number alone", s.Name)
+	}
+	if s.played && s.Kind == KindSFT && s.SFT.Show != "" {
+		d.Fail(at.With("show"), "%s does not go with task %s, whose demonstrations are episodes of several turns: leave it out", d.Name(at.With("show")), task.Name)
 	}
 	if s.Kind == KindSFT && s.SFT.Show == "" && s.SFT.ShowShare != stageDefaults(KindSFT).ShowShare { // a resolved recipe has the default
 		p := at.With("show_share")
@@ -372,6 +401,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 		d.before(s, r, at)
 		d.again(s, at)
 		d.arrival(s, at)
+		d.inTurns(s, at)
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")

@@ -35,6 +35,27 @@ type Completion struct {
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
 
 	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
+
+	Turns []Turn `json:"turns,omitempty"` // of an episode; Text is the last turn of the policy
+	Limit string `json:"limit,omitempty"` // that ended it: turns, tokens; "": the world did
+}
+
+// Who speaks in an episode.
+const (
+	ByPolicy = "policy"
+	ByWorld  = "world"
+)
+
+// Turn is what was said in an episode, by one side.
+type Turn struct {
+	By     string             `json:"by"`
+	Text   string             `json:"text"`
+	Role   string             `json:"role,omitempty"`   // of the world, if it is not "user"
+	Tokens int                `json:"tokens,omitempty"` // of the policy: its own, end token included
+	Read   int                `json:"read,omitempty"`   // of the policy: tokens that it read then, before its next turn
+	Reward float64            `json:"reward,omitempty"` // of the policy: what the world paid
+	State  string             `json:"state,omitempty"`  // after it
+	Facts  map[string]float64 `json:"facts,omitempty"`  // that the world tells about it
 }
 
 // Verdicts are those that a completion can have, in the order of Step.Counts.
@@ -49,11 +70,18 @@ type Tokens struct {
 	Sample  int       `json:"sample"`
 	Prompt  []int     `json:"prompt_ids"`
 	IDs     []int     `json:"ids"`               // [token] that the policy wrote, end token included
+	Read    []Read    `json:"read,omitempty"`    // what it read between its turns, in their order
 	Text    []string  `json:"text"`              // [token] by itself: a part of a character is U+FFFD
 	Logprob []float32 `json:"logprob"`           // [token] nats, as sampled
 	Entropy []float32 `json:"entropy"`           // [token] nats, of the distribution it was drawn from
 	Weight  []float32 `json:"weight"`            // [token] dLoss/dlogprob; below 0: made more likely; null: left out of the step's updates
 	Clipped []int     `json:"clipped,omitempty"` // tokens, from 0, that have an advantage and no weight
+}
+
+// Read is what the policy read in an episode before it went on.
+type Read struct {
+	Before int   `json:"before"` // place in the ids of the token that follows
+	IDs    []int `json:"ids"`
 }
 
 // Evaluation is a line of EvaluationsFile: the first sample of one of the first held-out
@@ -67,6 +95,7 @@ type Evaluation struct {
 	Reason  string `json:"reason"`
 
 	Context map[string]json.RawMessage `json:"context,omitempty"` // as in Completion
+	Turns   []Turn                     `json:"turns,omitempty"`   // likewise
 }
 
 // HeldOut is a line of HeldOutFile: what each held-out problem of an evaluation came to, in

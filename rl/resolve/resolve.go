@@ -49,7 +49,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 		st.EvalProblems = min(st.EvalProblems, full.Task.EvalProblems)
 		st.Verifiers = slices.Clone(st.Verifiers)
 		if readScripts(st, i, faults) {
-			compile(st, i, faults)
+			compile(st, i, full.Task.Episodic() != nil, faults)
 		}
 	}
 	var notes []string
@@ -156,8 +156,13 @@ func readScript(file string) (string, error) {
 
 // compile checks the reward of a stage and the verifiers that it declares, and that it has
 // the values that the method reads of it.
-func compile(st *recipe.Stage, stage int, faults *recipe.Faults) {
+func compile(st *recipe.Stage, stage int, played bool, faults *recipe.Faults) {
 	program, err := reward.Compile(st.Reward, st.Verifiers)
+	if err == nil && !played {
+		for _, fact := range program.Turns() {
+			faults.Fail(fmt.Sprintf("stage.%d.reward", stage), "it reads %s, which is of tasks that are played in turns; the task of the recipe has problems with one answer", fact)
+		}
+	}
 	if reads, unread := st.Reads(); err == nil && unread == nil {
 		for _, fact := range reads {
 			if name, of := strings.CutPrefix(fact, "reward."); of && !slices.Contains(program.Terms(), name) {

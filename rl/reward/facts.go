@@ -110,9 +110,9 @@ func init() {
 			formula.Fact{Name: "vocabulary", Level: formula.Run, Unit: "tokens", Meaning: "number of tokens that the model knows"},
 			ofStep(func(b *batch) float64 { return float64(b.Vocabulary) }),
 		},
-		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.View.Stop == rollout.Length) })},
+		{shared["truncated"], ofEach(func(c *Completion) float64 { return holds(c.View.Cut()) })},
 		of("mean_logprob", "nats per token", "mean log-prob of its tokens when they were sampled", func(c *Completion) float64 { return mean(c.View.Logprob) }),
-	}, texts, scores)
+	}, turns, texts, scores)
 }
 
 // Facts lists what rewards know beside what every table has
@@ -195,6 +195,9 @@ func (b *batch) table(p *formula.Program, values []string) (*formula.Table, erro
 	tokens := make([][]int, len(b.Completions))
 	for i := range b.Completions {
 		tokens[i] = []int{b.Completions[i].View.Tokens()}
+		if b.Completions[i].Turns != nil {
+			tokens[i] = b.Completions[i].View.Lengths()
+		}
 	}
 	frame, err := formula.NewFrame(b.group, tokens, nil)
 	if err != nil {
@@ -233,6 +236,9 @@ func (b *batch) columns(c formula.Call) []formula.Column {
 	of, name, _ := strings.Cut(c.Fact, ".")
 	if k := slices.Index(b.terms, of); k >= 0 {
 		return []formula.Column{b.number(k, name)}
+	}
+	if of == "turn" {
+		return []formula.Column{b.turnNumber(name)}
 	}
 	return []formula.Column{b.metadata(name), b.metadataText(name)}
 }

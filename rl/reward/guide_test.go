@@ -73,7 +73,7 @@ func TestTables(t *testing.T) {
 		if f.Takes != nil {
 			usage += "(" + strings.Join(args, ", ") + ")"
 		}
-		if f.Level == formula.Token {
+		if f.Level > formula.Completion {
 			usage = "last(" + usage + ")"
 		}
 		if _, err := Compile(strings.Replace(usage, "*", "budget", 1), form); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -60,6 +61,17 @@ type Renderer interface {
 	Decode(ids []int) string
 }
 
+// TurnRenderer is a Renderer for episodes. What it returns is appended to ids that are there: no
+// id that the policy drew is made from text.
+type TurnRenderer interface {
+	Renderer
+	// Begin is Prompt of a problem after which a world says something.
+	Begin(problem verify.Problem, said []world.Message) ([]int, error)
+	// Next is what the policy reads after a turn and before the next one: the end token, unless
+	// ended says that the policy drew it, what said is, and what a turn begins with.
+	Next(ended bool, said []world.Message) ([]int, error)
+}
+
 // Panel judges completions elsewhere.
 type Panel interface {
 	// Judge returns the verdicts of the questions, in their order. One that is nil is left
@@ -77,11 +89,13 @@ type Collector struct {
 	Task  func(problem verify.Problem, text string, ended bool) verify.Verdict
 	Asks  verify.Verifier // whose verdict Task gives where the model ended the completion; nil: it is not told
 	Panel Panel           // is asked before verifiers that others can stand in for; nil: there is none
+
+	Episodes *Episodes // whose worlds give the first verdicts in place of Task; nil: a problem has one answer
 }
 
 // Collect samples n completions of each problem and judges them, by the task and then by
 // the verifiers besides. The completions of problem i draw from the streams i·n to i·n+n-1
-// of the key.
+// of the key. With Episodes a completion is an episode.
 func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
 	starts, err := c.starts(problems)
 	if err != nil {
@@ -93,7 +107,7 @@ func (c *Collector) Collect(ctx context.Context, problems []verify.Problem, n in
 // Begin hands out what Collect samples, if the sampler can begin early.
 func (c *Collector) Begin(ctx context.Context, problems []verify.Problem, n int, params Params, key random.Key) error {
 	early, can := c.Sampler.(Early)
-	if !can {
+	if !can || c.Episodes != nil {
 		return nil
 	}
 	starts, err := c.starts(problems)
@@ -118,8 +132,9 @@ func (c *Collector) starts(problems []verify.Problem) ([]Start, error) {
 // Start is what completions of a problem begin behind.
 type Start struct {
 	Problem verify.Problem
-	Prompt  []int // what the model reads of the problem
-	Given   []int // the beginning of each completion, which counts as one of its tokens; nil: none
+	Prompt  []int           // what the model reads of the problem
+	Opening []world.Message // a part of Prompt: what a world says
+	Given   []int           // the beginning of each completion, which counts as one of its tokens; nil: none
 }
 
 func requestsOf(starts []Start, n int, params Params, key random.Key) []Request {
@@ -140,6 +155,13 @@ func (c *Collector) Requests(problems []verify.Problem, n int, params Params, ke
 
 // From samples n completions behind each start and judges them, as Collect does.
 func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
+	if c.Episodes != nil {
+		groups, err := c.play(ctx, starts, n, params, key)
+		if err != nil {
+			return nil, err
+		}
+		return groups, c.Judge(ctx, groups, besides...)
+	}
 	drawn, err := c.Sampler.Sample(ctx, requestsOf(starts, n, params, key))
 	if err != nil {
 		return nil, err
@@ -152,10 +174,7 @@ func (c *Collector) From(ctx context.Context, starts []Start, n int, params Para
 func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segment, besides ...verify.Verifier) ([]Group, error) {
 	groups := make([]Group, len(starts))
 	for i, start := range starts {
-		g := Group{Problem: start.Problem, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: start.Prompt}}}
-		if start.Given != nil {
-			g.Segments = append(g.Segments, Segment{Author: Given, IDs: start.Given})
-		}
+		g := rooted(start)
 		parent := len(g.Segments) - 1
 		for _, s := range drawn[i] {
 			s.Parent = parent
@@ -165,6 +184,15 @@ func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segmen
 		groups[i] = g
 	}
 	return groups, c.Judge(ctx, groups, besides...)
+}
+
+// rooted is a group with what its completions begin after.
+func rooted(s Start) Group {
+	g := Group{Problem: s.Problem, Opening: s.Opening, Segments: []Segment{{Parent: -1, Author: Prompt, IDs: s.Prompt}}}
+	if s.Given != nil {
+		g.Segments = append(g.Segments, Segment{Author: Given, IDs: s.Given})
+	}
+	return g
 }
 
 // PromptError is a prompt that the tokenizer cannot read. It is lines.ErrInput.

@@ -1,9 +1,12 @@
 package rollout
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -16,6 +19,8 @@ const (
 	Policy                // the model that is trained
 	Given                 // a file: the beginning of a completion, read and never learnt
 	Foreign               // a file: a whole completion, learnt as if the policy had written it
+	Outside               // a world, and what is written around its replies: read and never learnt
+	Other                 // a model that is not trained here: read and never learnt
 )
 
 // Stop says why sampling ended.
@@ -37,7 +42,27 @@ type Segment struct {
 	Entropy []float32 // [token] nats, of the distribution each was drawn from
 	Drawn   Drawn     // zero unless a model drew the tokens
 	Stop    Stop      // "" unless a model drew the tokens
+	Turn    *Turn     `json:",omitempty"` // what came of it in an episode; nil: it is a whole answer, or nobody's turn
 }
+
+// Turn is what a world made of a segment that the policy wrote.
+type Turn struct {
+	At     int                // its number in the episode, from 1
+	Text   string             // what the world read: without the end token
+	Reward float64            // finite
+	State  string             `json:",omitempty"` // equal texts in a group are equal situations
+	Facts  map[string]float64 `json:",omitempty"` // by name; finite
+	Reply  []world.Message    `json:",omitempty"` // what the world said
+}
+
+// Limit is what ended an episode that the world did not end.
+type Limit string
+
+// Limits of an episode.
+const (
+	OutOfTurns  Limit = "turns"
+	OutOfTokens Limit = "tokens"
+)
 
 // Drawn says how a segment was sampled: enough to repeat it, and to know how old
 // it is.
@@ -72,8 +97,9 @@ func (s Segment) Ended() bool { return s.Stop == EOS || s.Stop == Text }
 // Group is everything that was sampled for one problem.
 type Group struct {
 	Problem  verify.Problem
-	Segments []Segment // parents stand before their children
-	Paths    []Path    // one for each sample, in the order of their numbers
+	Opening  []world.Message `json:",omitempty"` // what a world says before the first turn; a part of the prompt
+	Segments []Segment       // parents stand before their children
+	Paths    []Path          // one for each sample, in the order of their numbers
 }
 
 // Path is one sample of a group.
@@ -81,7 +107,11 @@ type Path struct {
 	Leaf     int              // its last segment
 	Text     string           // what verifiers read, without the end token
 	Verdicts []verify.Verdict // the task's, then those of the stage's own verifiers
+	Limit    Limit            `json:",omitempty"` // that ended the episode; "": there is none, or the world ended it
 }
+
+// Cut says that a limit of tokens ended the path.
+func (v View) Cut() bool { return v.Stop == Length || v.Limit == OutOfTokens }
 
 // Verdict is the task's.
 func (p Path) Verdict() verify.Verdict { return p.Verdicts[0] }
@@ -97,17 +127,24 @@ type View struct {
 	Entropy     []float32 // [token of the spans] nats, of the distribution each was drawn from
 	Temperature float64   // of the last span
 	Stop        Stop      // of the leaf
+	Limit       Limit     // that ended the episode
 	Group       int       // number of its group among those that are trained on together; 0: none
 }
 
-// View lays out a path, by its index.
-func (g *Group) View(path int) View {
+// Way are the segments of a path by their places, from the root to the leaf.
+func (g *Group) Way(path int) []int {
 	var way []int
 	for at := g.Paths[path].Leaf; at >= 0; at = g.Segments[at].Parent {
 		way = append(way, at)
 	}
-	v := View{Stop: g.Segments[g.Paths[path].Leaf].Stop}
-	for _, at := range slices.Backward(way) {
+	slices.Reverse(way)
+	return way
+}
+
+// View lays out a path, by its index.
+func (g *Group) View(path int) View {
+	v := View{Stop: g.Segments[g.Paths[path].Leaf].Stop, Limit: g.Paths[path].Limit}
+	for _, at := range g.Way(path) {
 		s := &g.Segments[at]
 		if s.Author == Policy || s.Author == Foreign {
 			v.Spans = append(v.Spans, Span{len(v.IDs), len(v.IDs) + len(s.IDs)})
@@ -135,7 +172,7 @@ func (v View) Behind(prompt []int) View {
 // With is the group with paths of another one of the same problem in place of some of its
 // own, by their numbers, and with those that they replace behind its last.
 func (g *Group) With(other *Group, numbers []int) Group {
-	out := Group{Problem: g.Problem, Segments: slices.Clone(g.Segments), Paths: slices.Clone(g.Paths)}
+	out := Group{Problem: g.Problem, Opening: g.Opening, Segments: slices.Clone(g.Segments), Paths: slices.Clone(g.Paths)}
 	for _, s := range other.Segments {
 		if s.Parent >= 0 {
 			s.Parent += len(g.Segments)
@@ -151,6 +188,17 @@ func (g *Group) With(other *Group, numbers []int) Group {
 	return out
 }
 
+// Turns are the segments of a path that the policy wrote, in their order.
+func (g *Group) Turns(path int) []*Segment {
+	var turns []*Segment
+	for _, at := range g.Way(path) {
+		if s := &g.Segments[at]; s.Author == Policy || s.Author == Foreign {
+			turns = append(turns, s)
+		}
+	}
+	return turns
+}
+
 // Tokens is the number of tokens of a path that the policy wrote.
 func (g *Group) Tokens(path int) int {
 	n := 0
@@ -160,6 +208,35 @@ func (g *Group) Tokens(path int) int {
 		}
 	}
 	return n
+}
+
+// Read is the number of tokens that the policy read between those that it wrote.
+func (v View) Read() int {
+	n := 0
+	for i, s := range v.Spans {
+		if i > 0 {
+			n += s.From - v.Spans[i-1].To
+		}
+	}
+	return n
+}
+
+// Lengths are the numbers of tokens of the spans.
+func (v View) Lengths() []int {
+	var lengths []int
+	for _, s := range v.Spans {
+		lengths = append(lengths, s.To-s.From)
+	}
+	return lengths
+}
+
+// Number is what the world told about the turn by a name, or why there is none.
+func (t *Turn) Number(name string) (x float64, why string) {
+	x, there := t.Facts[name]
+	if !there {
+		return math.NaN(), fmt.Sprintf("the world tells no %s about turn %d", name, t.At)
+	}
+	return x, ""
 }
 
 // Tokens is the number of tokens that the policy wrote.

@@ -13,7 +13,7 @@ import (
 type place struct{ group, path, verifier int }
 
 // Judge gives all completions of groups their texts and verdicts: the task's, then those of
-// the verifiers besides.
+// the verifiers besides. An episode has its first verdict already.
 func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify.Verifier) error {
 	err := each(ctx, groups, func(g, path int) { groups[g].Paths[path].Text = c.text(&groups[g], path) })
 	if err != nil {
@@ -26,8 +26,13 @@ func (c *Collector) Judge(ctx context.Context, groups []Group, besides ...verify
 	return each(ctx, groups, func(g, path int) {
 		p, problem := &groups[g].Paths[path], groups[g].Problem
 		ended := groups[g].Segments[p.Leaf].Ended()
+		played := p.Verdicts
 		p.Verdicts = make([]verify.Verdict, 1+len(besides))
 		for k := range p.Verdicts {
+			if k < len(played) {
+				p.Verdicts[k] = played[k]
+				continue
+			}
 			if v := known[place{g, path, k}]; v != nil {
 				p.Verdicts[k] = *v
 				continue

@@ -8,9 +8,11 @@ import (
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/record"
+	"github.com/rlzero/rlzero/rl/rollout"
 	"github.com/rlzero/rlzero/rl/store"
 	"github.com/rlzero/rlzero/rl/train"
 	"github.com/rlzero/rlzero/rl/watch"
+	"github.com/rlzero/rlzero/rl/world"
 )
 
 // evaluationLines is how many held-out problems of an evaluation are shown in
@@ -117,8 +119,36 @@ func lineOf(e event, c *train.Completion, learned train.Lesson) record.Completio
 		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
-		Context: prompts.Context(c.From.Problem),
+		Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit),
 	}
+}
+
+// turnsOf is what was said in an episode; nil: the completion is one answer.
+func turnsOf(g *rollout.Group, sample int) []record.Turn {
+	var out []record.Turn
+	said := func(messages []world.Message) {
+		for _, m := range messages {
+			line := record.Turn{By: record.ByWorld, Text: m.Text}
+			if m.Role != world.User {
+				line.Role = m.Role
+			}
+			out = append(out, line)
+		}
+	}
+	said(g.Opening)
+	own := -1 // place of the policy's turn before
+	for _, at := range g.Way(sample) {
+		s := &g.Segments[at]
+		switch {
+		case s.Author == rollout.Outside && own >= 0:
+			out[own].Read = len(s.IDs)
+		case s.Turn != nil:
+			own = len(out)
+			out = append(out, record.Turn{By: record.ByPolicy, Text: s.Turn.Text, Tokens: len(s.IDs), Reward: s.Turn.Reward, State: s.Turn.State, Facts: s.Turn.Facts})
+			said(s.Turn.Reply)
+		}
+	}
+	return out
 }
 
 // finite is nil, JSON's null, for NaN and infinities.
@@ -137,7 +167,7 @@ func (l *logs) writeEvaluation(step int, stage string, r *eval.Result) error {
 	}
 	for _, g := range r.Groups[:min(len(r.Groups), evaluationLines)] {
 		v := g.Paths[0].Verdict()
-		line := record.Evaluation{Step: step, Stage: stage, Prompt: g.Problem.Question, Text: g.Paths[0].Text, Verdict: v.Verdict, Reason: v.Reason, Context: prompts.Context(g.Problem)}
+		line := record.Evaluation{Step: step, Stage: stage, Prompt: g.Problem.Question, Text: g.Paths[0].Text, Verdict: v.Verdict, Reason: v.Reason, Context: prompts.Context(g.Problem), Turns: turnsOf(&g, 0)}
 		if err := l.evaluations.Append(line); err != nil {
 			return err
 		}

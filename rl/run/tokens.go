@@ -38,6 +38,13 @@ func (t *tokens) line(e event, c *train.Completion, learned train.Lesson) record
 		Step: e.At.Total, Stage: e.Stage, Group: c.Group, Sample: c.Sample,
 		Prompt: c.View.IDs[:c.View.Prompt()], IDs: c.View.Drawn(), Logprob: c.View.Logprob, Entropy: c.View.Entropy,
 	}
+	for i, s := range c.View.Spans[1:] {
+		n := 0 // tokens that the policy wrote before it
+		for _, own := range c.View.Spans[:i+1] {
+			n += own.To - own.From
+		}
+		l.Read = append(l.Read, record.Read{Before: n, IDs: c.View.IDs[c.View.Spans[i].To:s.From]})
+	}
 	for _, id := range l.IDs {
 		l.Text = append(l.Text, t.decode([]int{id}))
 	}

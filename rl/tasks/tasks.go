@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -53,6 +54,20 @@ type Demonstrator interface {
 	// prompt and of every valid completion with its <eos>.
 	PromptTokens() int
 	CompletionTokens() int
+}
+
+// Episodic is a Task whose problems are episodes of several turns. Its world judges them while
+// they are played; to Verify, which sees a completion alone, every one is wrong.
+type Episodic interface {
+	Task
+	world.World
+	world.Players
+	// Turns are those that an episode has at most.
+	Turns() int
+	// EpisodeTokens is the length in tokens of the longest valid episode of a [Demonstrator], without
+	// its prompt: turns with their end tokens, and replies. PromptTokens is that of what stands before
+	// the first turn, and CompletionTokens that of one turn.
+	EpisodeTokens() int
 }
 
 // Family is a registered kind of task.

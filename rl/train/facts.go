@@ -66,7 +66,13 @@ var suppliers = []supplier{
 	}))},
 	{fact: greedyFact, known: drawn, columns: one(groupColumn(func(c *Completion) (float64, string) { return c.Greedy.Reward, c.Greedy.NotScored }))},
 	ofCompletion("reward", func(c *Completion) (float64, string) { return c.Score.Reward, c.Score.NotScored }),
-	ofCompletion("truncated", func(c *Completion) (float64, string) { return holds(c.View.Stop == rollout.Length), "" }),
+	ofCompletion("truncated", func(c *Completion) (float64, string) { return holds(c.View.Cut()), "" }),
+	ofCompletion("turns", func(c *Completion) (float64, string) { return float64(len(c.View.Spans)), "" }),
+	ofCompletion("read_tokens", func(c *Completion) (float64, string) { return float64(c.View.Read()), "" }),
+	ofCompletion("out_of_turns", func(c *Completion) (float64, string) { return holds(c.View.Limit == rollout.OutOfTurns), "" }),
+	{fact: "turn_reward", known: drawn, columns: one(ofTurns(func(t *rollout.Turn, _ string) (float64, string) { return t.Reward, "" }))},
+	{fact: "turn.", known: drawn, columns: one(ofTurns((*rollout.Turn).Number))},
+	{fact: "last_turn", known: drawn, columns: one(lastTurns)},
 	{fact: "reward.", known: drawn, columns: valueOf},
 	{fact: taskFact, known: drawn, columns: verdictOf},
 	{fact: taskFact + ".", known: drawn, columns: verdictOf},
@@ -146,6 +152,7 @@ type facts struct {
 	recipe  *recipe.Recipe
 	index   int // of the stage
 	method  *algo.Algorithm
+	turns   bool        // they are the segments
 	reads   []string    // facts, those of a reward apart
 	states  algo.States // of the method
 	prompts *prompts.Renderer
@@ -163,6 +170,7 @@ func newFacts(p Parts, index int) (*facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
 	}
+	f.turns = st.Turns(f.method)
 	return f, nil
 }
 
@@ -217,7 +225,7 @@ func (x subject) noise(i int) *random.Rand {
 func (x subject) frame() (*formula.Frame, error) {
 	if x.cs != nil {
 		groups := column(x.cs, func(c *Completion) int { return c.Group })
-		return formula.NewFrame(groups, column(x.cs, func(c *Completion) []int { return []int{c.View.Tokens()} }), nil)
+		return formula.NewFrame(groups, column(x.cs, x.segments), nil)
 	}
 	groups := make([]int, max(1, len(x.problems)))
 	tokens := make([][]int, len(groups))
@@ -453,7 +461,7 @@ func textsOf(problems []verify.Problem, member string) formula.Column {
 // the same sample number. A single prompt has none.
 func mismatched(x subject, _ string) (formula.Column, error) {
 	out := formula.Column{Level: formula.Completion, V: make([]float64, len(x.cs)), Why: map[int]string{}}
-	views := mismatchedViews(x.cs, cmp.Or(x.stage.SFT.MaxTokens, x.recipe.Task.MaxPromptTokens+x.recipe.MaxCompletion(x.stage)))
+	views := mismatchedViews(x.cs, cmp.Or(x.stage.SFT.MaxTokens, x.recipe.Task.MaxPromptTokens+x.recipe.MaxDrawn(x.stage)))
 	if views == nil {
 		for i := range x.cs {
 			out.V[i], out.Why[i] = math.NaN(), "mismatched needs two prompts in a step"

@@ -26,7 +26,7 @@ func TestRunFacts(t *testing.T) {
 	}
 	delete(supplied, "prompt_chance") // before sampling alone
 	var facts []string
-	for _, f := range append(algo.RunFacts(), algo.StaleFacts()...) {
+	for _, f := range slices.Concat(algo.RunFacts(), algo.StaleFacts(), algo.TurnFacts()) {
 		facts = append(facts, f.Name)
 		if f.Now != isUpdated(f.Name) {
 			t.Errorf("%s: of now is %v here and %v there", f.Name, isUpdated(f.Name), f.Now)

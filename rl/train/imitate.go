@@ -169,6 +169,14 @@ func demonstrations(recipe *recipe.Recipe, source prompts.Source, refuse func(..
 		if err := refuse(row); err != nil {
 			return nil, err
 		}
+		if e := recipe.Task.Episodic(); e != nil {
+			var err error
+			if cs[i], err = playedBy(e, renderer, recipe.Task.Episode.Turns, row, r); err != nil {
+				return nil, fmt.Errorf("stage %s: %w", st.Name, err)
+			}
+			cs[i].Group = i
+			continue
+		}
 		text, err := demonstrator.Demonstration(r, row)
 		asked := "" // as it is
 		if err == nil && st.SFT.Show != "" && r.Chance(st.SFT.ShowShare) {

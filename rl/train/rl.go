@@ -14,7 +14,6 @@ import (
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/recipe"
-	"github.com/rlzero/rlzero/rl/rollout"
 )
 
 // reinforcement samples groups, judges them and learns from them, step by step.
@@ -200,7 +199,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 		}
 		n++
 		tokens += c.View.Tokens()
-		if c.View.Stop == rollout.Length {
+		if c.View.Cut() {
 			truncated++
 		}
 	}
@@ -214,6 +213,7 @@ func rolloutMetrics(cs, replaced []Completion) metrics.Row {
 	if scored > 0 {
 		row["rollout/right_share"] = right / float64(scored)
 	}
+	turnMetrics(cs, row)
 	rewardHints(cs, row)
 	for t, term := range cs[0].Score.Terms {
 		sum, have := 0.0, 0

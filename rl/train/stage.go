@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -68,6 +69,9 @@ type Parts struct {
 // NewCollector draws the completions of a run's policy and judges them by its task.
 func NewCollector(r *recipe.Recipe, source prompts.Source, c *cast.Cast, renderer *prompts.Renderer) (*rollout.Collector, error) {
 	out := &rollout.Collector{Sampler: c.Sampler, Renderer: renderer, Task: source.Verify, Panel: c.Panel}
+	if e := r.Task.Episodic(); e != nil {
+		out.Episodes = &rollout.Episodes{World: e, Renderer: renderer, Turns: r.Task.Episode.Turns, Tokens: r.Task.Episode.Tokens, Dice: func(k random.Key) *random.Rand { return k.Dice(r.Seed) }}
+	}
 	var err error
 	if c.Panel != nil && r.Task.Verifier != "" {
 		out.Asks, err = verify.New(r.Task.Verifier, r.Task.Options)

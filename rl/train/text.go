@@ -33,7 +33,11 @@ func matching(is pattern) func(x subject, fact string) (formula.Column, error) {
 		}
 		c := formula.Column{Level: formula.Token, V: []float64{}}
 		for i := range x.cs {
-			for _, found := range matched(x.prompts.Pieces(x.cs[i].View.Drawn()), expr, is) {
+			v, pieces := &x.cs[i].View, []string(nil)
+			for _, s := range v.Spans {
+				pieces = append(pieces, x.prompts.Pieces(v.IDs[s.From:s.To])...)
+			}
+			for _, found := range matched(pieces, expr, is) {
 				c.V = append(c.V, holds(found))
 			}
 		}

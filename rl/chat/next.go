@@ -1,0 +1,125 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/model/text"
+)
+
+// Next are the token ids between two turns of the assistant: the end token of the first, unless
+// ended says that it is there, what others say then, and what the second begins with. They are
+// those of any conversation as long as the template only appends, see [Format.Appends].
+//
+// A control token in the text of a message is read as text.
+func (f *Format) Next(ended bool, said []Message) ([]int, error) {
+	end, rest, err := f.between(said)
+	if err != nil {
+		return nil, err
+	}
+	var plain []text.Range
+	at := 0
+	for i, m := range said {
+		if f.plain(m.fields, m.Text) == nil {
+			continue
+		}
+		from := strings.Index(rest[at:], strings.TrimSpace(m.Text))
+		if from < 0 {
+			return nil, fmt.Errorf("message %d (%s) has a control token, and the template writes it in other words", i+1, m.Role)
+		}
+		at += from
+		plain = append(plain, text.Range{From: at, To: at + len(strings.TrimSpace(m.Text))})
+	}
+	var ids []int
+	if !ended {
+		if ids, err = f.encode(end); err != nil {
+			return nil, err
+		}
+		if len(ids) == 0 {
+			ids = []int{f.End()}
+		}
+	}
+	after, err := f.tok.EncodeBeside(rest, plain...)
+	return append(ids, after...), err
+}
+
+// between is what the template writes after the text of an answer: the end of the turn, and all
+// from there to where the next turn begins.
+func (f *Format) between(said []Message) (end, rest string, err error) {
+	first := []Message{Say(User, tryFirst), Say(Assistant, tryAnswer)}
+	asked, err := f.render(tried(first[0]), true)
+	if err != nil {
+		return "", "", err
+	}
+	whole, err := f.render(tried(append(first, said...)...), true)
+	if err != nil {
+		return "", "", err
+	}
+	rest, begins := strings.CutPrefix(whole.Text, asked.Text+tryAnswer)
+	if !begins {
+		return "", "", errors.New("a finished turn begins with other text than the generation prompt")
+	}
+	if n := f.turn(rest); n < len(rest) || f.tok.Special(f.lastOf(rest)) {
+		return rest[:n], rest[n:], nil
+	}
+	return "", rest, nil
+}
+
+// lastOf is the last token of a text; -1: it has none.
+func (f *Format) lastOf(t string) int {
+	ids, err := f.encode(t)
+	if err != nil || len(ids) == 0 {
+		return -1
+	}
+	return ids[len(ids)-1]
+}
+
+// Appends says why later turns cannot be appended to the ids of earlier ones; "": they can. It
+// tries a conversation of four turns, one of them empty: the whole has to have the ids of its
+// parts.
+func (f *Format) Appends() string {
+	if f.rewrites != "" {
+		return f.rewrites
+	}
+	answers := []string{tryAnswer, "", "third answer"}
+	questions := []string{tryNext, "third question", "fourth question"}
+	messages := []Message{Say(User, tryFirst)}
+	asked, err := f.render(tried(messages...), true)
+	if err != nil {
+		return err.Error()
+	}
+	parts, err := f.encode(asked.Text)
+	if err != nil {
+		return err.Error()
+	}
+	for i, answer := range answers {
+		own, err := f.encode(answer)
+		if err != nil {
+			return err.Error()
+		}
+		next, err := f.Next(false, []Message{Say(User, questions[i])})
+		if err != nil {
+			return err.Error()
+		}
+		parts = slices.Concat(parts, own, next)
+		messages = append(messages, Say(Assistant, answer), Say(User, questions[i]))
+		whole, err := f.render(tried(messages...), true)
+		if err != nil {
+			return fmt.Sprintf("after %d turns: %v", i+1, err)
+		}
+		ids, err := f.encode(whole.Text)
+		if err != nil {
+			return err.Error()
+		}
+		if !slices.Equal(ids, parts) {
+			why := "it writes a later turn in another way than the first"
+			if answer == "" {
+				why = "it leaves out an empty turn"
+			}
+			return why + ", or its tokens are other ones"
+		}
+	}
+	return ""
+}

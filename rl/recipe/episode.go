@@ -1,0 +1,33 @@
+package recipe
+
+import (
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/algo"
+)
+
+// inTurns refuses what a stage cannot do whose task is played in turns.
+func (d decoder) inTurns(s *Stage, at settings.Path) {
+	if !s.played {
+		return
+	}
+	const why = "does not go with a task that is played in turns"
+	for _, key := range []string{"prefix", "rows"} {
+		if given := map[string]string{"prefix": s.SecondChance.Prefix, "rows": s.SecondChance.Rows}[key]; given != "" {
+			p := at.With("second_chance").With(key)
+			d.Fail(p, "%s %s: what would stand before the first turn is part of an answer; accepted: show, or again", d.Name(p), why)
+		}
+	}
+	if s.Arrives() {
+		p := at.With("order")
+		d.Fail(p, "%s = \"arrival\" %s; accepted: \"drawn\"", d.Name(p), why)
+	}
+	if a, err := s.Compiled(); err == nil && a.Cuts() {
+		for _, fact := range algo.OfTurns(a.Reads()) {
+			p := at.With("algorithm").With("segments")
+			d.Fail(p, "%s cuts completions in another way than into turns, and formulas read %s, which is of a turn; accepted: segments = \"turns\", which a task in turns has without saying it", d.Name(p), fact)
+		}
+	}
+}
+
+// Turns says whether segments of the stage are the turns of episodes.
+func (s *Stage) Turns(a *algo.Algorithm) bool { return s.played && !a.Cuts() }

@@ -1,0 +1,63 @@
+package reward
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/rollout"
+)
+
+const ofPlayed = "; with a task that is played in turns"
+
+// turns are facts about episodes. The segments of a reward are the turns.
+var turns = []fact{
+	of("turns", "turns", "turns that the policy took in the episode"+ofPlayed, func(c *Completion) float64 { return float64(len(c.Turns)) }),
+	of("read_tokens", "tokens", "tokens that it read between its turns"+ofPlayed, func(c *Completion) float64 { return float64(c.View.Read()) }),
+	{
+		formula.Fact{Name: "out_of_turns", Level: formula.Completion, Condition: true, Meaning: "the episode was not over when its turns were used up" + ofPlayed},
+		ofEach(func(c *Completion) float64 { return holds(c.View.Limit == rollout.OutOfTurns) }),
+	},
+	{
+		formula.Fact{Name: "turn_reward", Level: formula.Segment, Meaning: "what the world pays for a turn" + ofPlayed},
+		func(b *batch, _ formula.Call) formula.Column {
+			return b.ofTurns(func(t *rollout.Turn) (float64, string) { return t.Reward, "" })
+		},
+	},
+	{formula.Fact{Name: "turn.*", Level: formula.Segment, Meaning: "a number that the world tells about a turn, such as turn.left; no value where it does not" + ofPlayed}, nil},
+}
+
+// ofTurns is a number of each turn.
+func (b *batch) ofTurns(value func(t *rollout.Turn) (float64, string)) formula.Column {
+	c := formula.Column{Level: formula.Segment, Why: map[int]string{}}
+	for i := range b.Completions {
+		for _, s := range b.Completions[i].Turns {
+			v, why := math.NaN(), "the world broke in the turn, or did not see it"
+			if s.Turn != nil {
+				v, why = value(s.Turn)
+			}
+			if c.V = append(c.V, v); math.IsNaN(v) {
+				c.Why[len(c.V)-1] = why
+			}
+		}
+	}
+	return c
+}
+
+// Turns are the facts of the formula that are of episodes; of a task without turns no run can
+// supply them.
+func (p *Program) Turns() []string {
+	var out []string
+	for _, name := range p.formula.Needs(append([]string{rewardPart}, p.named...)...) {
+		if family, _, many := strings.Cut(name, "."); many && family == "turn" || slices.ContainsFunc(turns, func(f fact) bool { return f.Name == name }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// turnNumber is a number that the world tells about each turn.
+func (b *batch) turnNumber(name string) formula.Column {
+	return b.ofTurns(func(t *rollout.Turn) (float64, string) { return t.Number(name) })
+}

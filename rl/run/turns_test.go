@@ -1,0 +1,105 @@
+package run
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/record"
+)
+
+// guessIn runs a small recipe of the task guess in a folder.
+func guessIn(t *testing.T, dir string, resume bool, sets ...string) string {
+	t.Helper()
+	small := []string{"model.width=16", "model.heads=2", "model.head_dim=8", "model.mlp=24", "task.eval_problems=3", "task.eval_samples=2", "checkpoint.keep=99",
+		"stage.warm-up.batch_size=4", "stage.warm-up.hold_steps=4", "stage.warm-up.decay_steps=2", "stage.warm-up.test_every=2", "stage.warm-up.checkpoint_every=3",
+		"stage.rl.prompts_per_step=4", "stage.rl.group_size=3", "stage.rl.steps=4", "stage.rl.checkpoint_every=1", "stage.rl.eval_every=2", "stage.rl.eval_problems=2", "stage.rl.token_every=1"}
+	r, err := recipe.Load("guess-tiny", slices.Concat(small, sets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var show bytes.Buffer
+	if _, err := Train(t.Context(), Options{Opened: opened(t, r), Dir: dir, Resume: resume, Device: first(t), Show: &show}); err != nil {
+		t.Fatalf("%v after\n%s", err, show.String())
+	}
+	return show.String()
+}
+
+// TestEpisodesResume: a run over episodes, also with steps that are drawn ahead, a reward and an
+// advantage of turns, second chances and a replay, goes on from each of its checkpoints to the same
+// bytes; sampler and trainer agree to the bit.
+func TestEpisodesResume(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"plain": nil,
+		"ahead": {"stage.rl.lag=1", "stage.rl.algorithm.advantage=own*(turn_reward + 0.1*turn.left) - 0.01*turns", "stage.rl.reward=task + 0.01*sum(turn.left)", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty)"},
+		"again": {"stage.rl.second_chance={when = \"group_max(reward) < 1\", again = 2, replace = 1}", "stage.rl.replay={store = \"group_mean(reward) < 2\", share = 0.5}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := t.TempDir()
+			guessIn(t, base, false, sets...)
+			want := runFiles(t, base)
+			all := checkpointDirs(t, base)
+			for _, keep := range []int{0, 1, len(all) - 2} {
+				dir := copyRun(t, base)
+				for _, c := range checkpointDirs(t, dir)[keep:] {
+					must(t, os.RemoveAll(c))
+				}
+				if keep == 0 {
+					must(t, os.Truncate(filepath.Join(dir, "metrics.jsonl"), 0))
+				}
+				shown := guessIn(t, dir, true, sets...)
+				sameRun(t, runFiles(t, dir), want)
+				if t.Failed() {
+					t.Fatalf("resumed from checkpoint %d of %d:\n%s", keep, len(all), shown)
+				}
+			}
+			for _, row := range metricRows(t, base, "reward/mean") {
+				if name == "ahead" { // later weights learn from it
+					continue
+				}
+				if row["policy/mismatch_kl"] != 0.0 || row["policy/equal"] != row["policy/compared"] || row["policy/compared"] == 0.0 {
+					t.Errorf("step %v: policy/mismatch_kl %v, %v of %v log-probs equal", row["step"], row["policy/mismatch_kl"], row["policy/equal"], row["policy/compared"])
+				}
+				if row["rollout/turns_mean"].(float64) < 1 {
+					t.Errorf("step %v: %v turns", row["step"], row["rollout/turns_mean"])
+				}
+			}
+			loggedEpisodes(t, base)
+		})
+	}
+}
+
+// loggedEpisodes holds the lines of episodes against each other: what was said in turns, and the
+// tokens that were learned from, which are those of the policy.
+func loggedEpisodes(t *testing.T, dir string) {
+	t.Helper()
+	var said []record.Completion
+	must(t, record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, l record.Completion) error { said = append(said, l); return nil }))
+	n := 0
+	must(t, record.Each(filepath.Join(dir, record.TokensFile), func(_ int, l record.Tokens) error {
+		c := said[n]
+		n++
+		own, read, last := 0, 0, ""
+		var texts []string
+		for _, turn := range c.Turns {
+			if turn.By == record.ByPolicy {
+				own, read, last = own+turn.Tokens, read+turn.Read, turn.Text
+				texts = append(texts, turn.Text)
+			}
+		}
+		for _, r := range l.Read {
+			read -= len(r.IDs)
+		}
+		if own != c.Tokens || own != len(l.IDs) || read != 0 || len(l.Read) != len(texts)-1 || last != c.Text || !strings.Contains(strings.Join(l.Text, ""), texts[0]) {
+			t.Errorf("step %d, group %d, sample %d: %+v, tokens %+v", c.Step, c.Group, c.Sample, c.Turns, l)
+		}
+		return nil
+	}))
+	if n == 0 || n != len(said) {
+		t.Errorf("%d completions, %d lines of tokens", len(said), n)
+	}
+}

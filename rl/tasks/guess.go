@@ -1,0 +1,308 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
+
+func init() {
+	register(Family{
+		Name:    "guess",
+		Summary: "guess a hidden number of a range in a few turns: after each guess it says greater or smaller",
+		Doc: `guess: guess a hidden number of a range in a few turns.
+
+    40 - 70:   55   >   63   <   59   >   61
+
+The prompt is a range of numbers. The number is drawn for each sample, all of the range alike,
+and is no part of the problem. A turn is one number; the reply is > if the hidden number is
+greater, < if it is smaller, and ? if the turn is no number. With recap it says after that which
+numbers are left, as the prompt does: > 56 - 70: for example. One range in 16 is held out, chosen by
+the CRC-32 of its canonical form "40-70".
+
+Right: a turn is the hidden number. Wrong: it is not found in the turns that there are.
+
+Halving what is left finds every number: with 5 turns any of 31. Random guesses find it with
+probability 1 - (1 - 1/size)^turns, which is 0.151.
+
+Demonstrations: with probability aimed a turn halves what is left. Otherwise it is any number
+that the replies so far allow.
+
+Facts of a turn: left, how many numbers the replies allow after it.
+
+` + describeSettings(defaultGuess()),
+		New: func() Task { return defaultGuess() },
+	}, verify.Entry{
+		Summary: "the task guess, which is played in turns: a completion alone is wrong",
+		Doc: `task:guess: a problem of the task guess is an episode of several turns, which its world judges as
+they are played. A completion alone is wrong, whatever it says.
+`,
+		New: func(options json.RawMessage) (verify.Verifier, error) {
+			var none struct{}
+			if err := verify.DecodeOptions(options, &none); err != nil {
+				return nil, err
+			}
+			return played{}, nil
+		},
+	})
+}
+
+// played is the verifier of a task that is judged while it is played.
+type played struct{}
+
+// Verify implements [verify.Verifier].
+func (played) Verify(row verify.Problem, completion string) verify.Verdict {
+	return verify.Reject("", "episode", "the problem is an episode of several turns, which its world judges as they are played: a completion alone earns nothing")
+}
+
+func defaultGuess() *guess { return &guess{Size: 31, Largest: 127, Most: 5, Aimed: 0.3} }
+
+// guess is the task "guess".
+type guess struct {
+	Size    int     `toml:"size" range:"[3,1023]" about:"how many numbers a range has; at most 2^turns - 1, which halving needs"`
+	Largest int     `toml:"largest" range:"[3,9999]" about:"the largest number of the ranges; at least size"`
+	Most    int     `toml:"turns" range:"[2,10]" about:"guesses of an episode"`
+	Recap   bool    `toml:"recap" about:"replies say which numbers are left"`
+	Aimed   float64 `toml:"aimed" range:"[0,1]" about:"share of the turns of demonstrations that halve what is left"`
+}
+
+var _ interface {
+	Episodic
+	Demonstrator
+} = (*guess)(nil)
+
+// Name implements [Task].
+func (g *guess) Name() string { return "guess" }
+
+// Validate implements [Task].
+func (g *guess) Validate() error {
+	if err := settings.Check(g); err != nil {
+		return err
+	}
+	if most := 1<<g.Most - 1; g.Size > most {
+		return outOfRange("size", g.Size, fmt.Sprintf("at most 2^turns - 1 = %d", most))
+	}
+	if g.Largest < g.Size {
+		return outOfRange("largest", g.Largest, fmt.Sprintf("at least size = %d", g.Size))
+	}
+	return probe(g.attempt)
+}
+
+// Difficulty implements [Task].
+func (g *guess) Difficulty() string {
+	return fmt.Sprintf("%d numbers in a row from 0 to %d, %d guesses; %.4g %% of the turns of demonstrations halve what is left", g.Size, g.Largest, g.Most, 100*g.Aimed)
+}
+
+// Draw implements [Task].
+func (g *guess) Draw(r *random.Rand, split Split) verify.Problem { return draw(r, split, g.attempt) }
+
+func (g *guess) attempt(r *random.Rand) (verify.Problem, bool) {
+	low := r.Between(0, g.Largest-g.Size+1)
+	high := low + g.Size - 1
+	return verify.Problem{
+		ID:       fmt.Sprintf("%d-%d", low, high),
+		Question: open{low, high}.String(),
+		Metadata: metadata(map[string]any{"low": low, "high": high}),
+	}, true
+}
+
+// Verify implements [Task]: a world judges what is played in turns.
+func (g *guess) Verify(row verify.Problem, completion string, _ bool) verify.Verdict {
+	return played{}.Verify(row, completion)
+}
+
+// open are the numbers low to high, both included, that may be the hidden one.
+type open struct{ low, high int }
+
+// openOf are those of a problem.
+func openOf(row verify.Problem) (o open, err error) {
+	lowThere, lowErr := row.Field("low", &o.low)
+	highThere, highErr := row.Field("high", &o.high)
+	if !lowThere || !highThere || lowErr != nil || highErr != nil || o.low < 0 || o.low > o.high || o.high > math.MaxInt32 {
+		return o, fmt.Errorf("task guess: row %q does not belong to this task: it has no range low to high", row.ID)
+	}
+	return o, nil
+}
+
+// String is how prompts and replies write them.
+func (o open) String() string { return fmt.Sprintf("%d - %d:", o.low, o.high) }
+
+func (o open) size() int { return o.high - o.low + 1 }
+
+// after is what is left after a guess and the reply to it.
+func (o open) after(n int, reply string) open {
+	switch {
+	case reply == greater && n >= o.low:
+		o.low = n + 1
+	case reply == smaller && n <= o.high:
+		o.high = n - 1
+	}
+	return o
+}
+
+// Replies.
+const (
+	greater = ">" // the hidden number is greater
+	smaller = "<"
+	unread  = "?" // the turn is no number
+)
+
+// number is a guess as a number; false: it is none.
+func number(text string) (int, bool) {
+	if text == "" || len(text) > 9 || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
+// Begin implements [world.World]. It says nothing more than the question.
+func (g *guess) Begin(_ context.Context, row verify.Problem, dice *random.Rand) (world.Episode, world.Reply, error) {
+	o, err := openOf(row)
+	if err != nil {
+		return nil, world.Reply{}, err
+	}
+	return &guessing{open: o, recap: g.Recap, hidden: dice.Between(o.low, o.high), turns: g.Most}, world.Reply{State: fmt.Sprintf("%d %d-%d", g.Most, o.low, o.high)}, nil
+}
+
+// guessing is an episode of guess.
+type guessing struct {
+	open   open
+	recap  bool
+	hidden int
+	turns  int // that are left
+}
+
+// Step implements [world.Episode].
+func (e *guessing) Step(_ context.Context, t world.Turn) (world.Reply, error) {
+	e.turns--
+	n, isNumber := number(strings.TrimSpace(t.Text))
+	reply := unread
+	switch {
+	case !isNumber || t.Cut:
+	case n == e.hidden:
+		v := verify.Accept(t.Text, "guess", "%d is the number", n)
+		return world.Reply{Reward: 1, Facts: map[string]float64{"left": 1}, State: "found", Verdict: &v}, nil
+	case n < e.hidden:
+		reply = greater
+	default:
+		reply = smaller
+	}
+	e.open = e.open.after(n, reply)
+	said := reply
+	if e.recap {
+		said += " " + e.open.String()
+	}
+	out := world.Reply{
+		Messages: []world.Message{{Role: world.User, Text: said}},
+		Facts:    map[string]float64{"left": float64(e.open.size())},
+		State:    fmt.Sprintf("%d %d-%d", e.turns, e.open.low, e.open.high),
+	}
+	if e.turns == 0 {
+		v, err := e.Judge(context.Background())
+		out.Verdict = &v
+		return out, err
+	}
+	return out, nil
+}
+
+// Judge implements [world.Judge].
+func (e *guessing) Judge(context.Context) (verify.Verdict, error) {
+	return verify.Reject("", "guess", "the number is %d, and was not found; %d numbers were left", e.hidden, e.open.size()), nil
+}
+
+// Close implements [world.Episode].
+func (e *guessing) Close() error { return nil }
+
+// Turns implements [Episodic].
+func (g *guess) Turns() int { return g.Most }
+
+// EpisodeTokens implements [Episodic]: each turn but the last has a reply.
+func (g *guess) EpisodeTokens() int {
+	reply := 1
+	if g.Recap {
+		reply += g.PromptTokens()
+	}
+	return g.Most*g.CompletionTokens() + (g.Most-1)*reply
+}
+
+// guesser plays guess: it halves what is left with some probability, and else takes any number of
+// what is left, or of the whole range.
+type guesser struct {
+	halves float64
+	whole  bool
+}
+
+// Best implements [world.Players].
+func (g *guess) Best() world.Player { return guesser{halves: 1} }
+
+// Random implements [world.Players].
+func (g *guess) Random() world.Player { return guesser{whole: true} }
+
+// Shown implements [world.Players].
+func (g *guess) Shown() world.Player { return guesser{halves: g.Aimed} }
+
+// Play implements [world.Player]. It knows of the episode what was said.
+func (p guesser) Play(history []world.Message, dice *random.Rand) string {
+	var whole open
+	if _, err := fmt.Sscanf(history[0].Text, "%d - %d:", &whole.low, &whole.high); err != nil {
+		return "" // it is another world
+	}
+	left := whole
+	for i := 1; i+1 < len(history); i += 2 {
+		if n, ok := number(history[i].Text); ok {
+			reply, _, _ := strings.Cut(history[i+1].Text, " ")
+			left = left.after(n, reply)
+		}
+	}
+	if p.whole || left.size() < 1 {
+		left = whole
+	}
+	if dice.Chance(p.halves) {
+		return strconv.Itoa((left.low + left.high) / 2)
+	}
+	return strconv.Itoa(dice.Between(left.low, left.high))
+}
+
+// Demonstration implements [Demonstrator]: the first turn of an episode, which is what a row alone
+// can show. Episodes to imitate are played, by Shown.
+func (g *guess) Demonstration(r *random.Rand, row verify.Problem) (string, error) {
+	if _, err := openOf(row); err != nil {
+		return "", err
+	}
+	return g.Shown().Play([]world.Message{{Role: world.User, Text: row.Question}}, r), nil
+}
+
+// Valid implements [Demonstrator]: a turn is a number, right or wrong.
+func (g *guess) Valid(row verify.Problem, completion string, ended bool) bool {
+	_, isNumber := number(completion)
+	return ended && isNumber
+}
+
+// Vocabulary implements [Demonstrator].
+func (g *guess) Vocabulary() []string {
+	tokens := []string{"<pad>", "<eos>", "-", ":", greater, smaller, unread}
+	for n := range g.Largest + 1 {
+		tokens = append(tokens, strconv.Itoa(n))
+	}
+	return tokens
+}
+
+// PromptTokens implements [Demonstrator].
+func (g *guess) PromptTokens() int { return 4 }
+
+// CompletionTokens implements [Demonstrator]: of one turn.
+func (g *guess) CompletionTokens() int { return 2 }
+
+func (g *guess) instruction() string {
+	return fmt.Sprintf(`Find a hidden number of a range in %d guesses. Each of your turns is one number and nothing else. `+
+		`The reply is > if the hidden number is greater, < if it is smaller, and ? if your turn is no number.`, g.Most)
+}

@@ -1,0 +1,100 @@
+package train
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/prompts"
+	"github.com/rlzero/rlzero/rl/rollout"
+	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/world"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// segments are the numbers of tokens of a completion's segments, before the method cuts them
+// further: of its turns, where the task is played in turns.
+func (x subject) segments(c *Completion) []int {
+	if x.turns {
+		return c.View.Lengths()
+	}
+	return []int{c.View.Tokens()}
+}
+
+// ofTurns is a number of each turn; name is what follows the point in the name of the fact.
+func ofTurns(value func(t *rollout.Turn, name string) (float64, string)) func(x subject, fact string) (formula.Column, error) {
+	return func(x subject, fact string) (formula.Column, error) {
+		_, name, _ := strings.Cut(fact, ".")
+		c := formula.Column{Level: formula.Segment, Why: map[int]string{}}
+		for i := range x.cs {
+			for _, s := range x.cs[i].From.Turns(x.cs[i].Sample) {
+				v, why := math.NaN(), "the world broke in the turn, or did not see it"
+				if s.Turn != nil {
+					v, why = value(s.Turn, name)
+				}
+				if c.V = append(c.V, v); math.IsNaN(v) {
+					c.Why[len(c.V)-1] = why
+				}
+			}
+		}
+		return c, nil
+	}
+}
+
+// lastTurns tells which turns are the last ones of their episodes.
+func lastTurns(x subject, _ string) (formula.Column, error) {
+	c := formula.Column{Level: formula.Segment}
+	for i := range x.cs {
+		turns := len(x.cs[i].View.Spans)
+		for t := range turns {
+			c.V = append(c.V, holds(t == turns-1))
+		}
+	}
+	return c, nil
+}
+
+// turnMetrics describe episodes; of completions without turns there are none.
+func turnMetrics(cs []Completion, row metrics.Row) {
+	n, turns, read, out := 0.0, 0, 0, 0
+	for i := range cs {
+		c := &cs[i]
+		if first := c.From.Turns(c.Sample)[0]; c.Origin.Foreign || first.Turn == nil {
+			continue
+		}
+		n++
+		turns += len(c.View.Spans)
+		read += c.View.Read()
+		if c.View.Limit == rollout.OutOfTurns {
+			out++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	row["rollout/turns_mean"], row["rollout/read_mean"], row["rollout/out_of_turns_share"] = float64(turns)/n, float64(read)/n, float64(out)/n
+}
+
+// playedBy is an episode to imitate, as the task's player shows it: its turns are learned. All that
+// is random in it comes from r.
+func playedBy(e tasks.Episodic, renderer *prompts.Renderer, turns int, row verify.Problem, r *random.Rand) (Completion, error) {
+	p, err := world.Play(context.Background(), e, e.Shown(), row, turns, r, r)
+	if err != nil {
+		return Completion{}, err
+	}
+	lesson, err := renderer.Played(row, p)
+	if err != nil {
+		return Completion{}, &rollout.PromptError{Prompt: row.Question, Err: err}
+	}
+	return written(row, lesson, 1), nil
+}
+
+// playedOf are the turns of a completion that is an episode; nil: it is one answer.
+func (f *facts) playedOf(c *Completion) []*rollout.Segment {
+	if f.recipe.Task.Episodic() == nil {
+		return nil
+	}
+	return c.From.Turns(c.Sample)
+}

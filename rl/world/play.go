@@ -1,0 +1,69 @@
+package world
+
+import (
+	"context"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// Player takes a seat without a model. It is immutable and safe for concurrent use.
+type Player interface {
+	// Play is the next turn after what was said so far, the question of the problem first.
+	Play(history []Message, dice *random.Rand) string
+}
+
+// Players are those that a world brings for its seat.
+type Players interface {
+	Best() Player   // earns the score 1 in every episode
+	Random() Player // chooses among the turns that have a form, all alike
+	Shown() Player  // is imitated
+}
+
+// Played is an episode from its first turn to its end.
+type Played struct {
+	Opening []Message // what was said before the first turn, after the question
+	Turns   []Exchange
+	Verdict verify.Verdict
+}
+
+// Exchange is a turn and what the world answered.
+type Exchange struct {
+	Text  string
+	Reply Reply
+}
+
+// Play plays an episode of a problem of at most so many turns. The dice are the world's; chance
+// is the player's.
+func Play(ctx context.Context, w World, p Player, row verify.Problem, turns int, dice, chance *random.Rand) (Played, error) {
+	episode, first, err := w.Begin(ctx, row, dice)
+	if err != nil {
+		return Played{}, err
+	}
+	defer episode.Close()
+	out := Played{Opening: first.Messages}
+	history := append([]Message{{User, row.Question}}, first.Messages...)
+	for range turns {
+		text := p.Play(history, chance)
+		reply, err := episode.Step(ctx, Turn{Text: text})
+		if err != nil {
+			return out, err
+		}
+		out.Turns = append(out.Turns, Exchange{text, reply})
+		if reply.Verdict != nil {
+			out.Verdict = *reply.Verdict
+			return out, nil
+		}
+		history = append(append(history, Message{Assistant, text}), reply.Messages...)
+	}
+	out.Verdict, err = Ended(ctx, episode)
+	return out, err
+}
+
+// Ended is what an episode comes to that a limit ends.
+func Ended(ctx context.Context, e Episode) (verify.Verdict, error) {
+	if j, ok := e.(Judge); ok {
+		return j.Judge(ctx)
+	}
+	return verify.Reject("", "episode", "the episode was not over when its limit was reached"), nil
+}

@@ -1,0 +1,57 @@
+package world
+
+import (
+	"context"
+
+	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/verify"
+)
+
+// World begins episodes.
+type World interface {
+	// Begin is an episode of a problem. What the reply says, the policy reads after the question
+	// of the problem; most worlds say nothing more than that. The dice are the episode's own.
+	Begin(ctx context.Context, row verify.Problem, dice *random.Rand) (Episode, Reply, error)
+}
+
+// Episode is one that is being played.
+type Episode interface {
+	// Step is what the world makes of a turn.
+	Step(ctx context.Context, t Turn) (Reply, error)
+	// Close gives back what the episode holds. It is called once.
+	Close() error
+}
+
+// Judge is an Episode that can say what it comes to before its end, where a limit ends it. An
+// episode of another kind that a limit ends is wrong.
+type Judge interface {
+	Episode
+	Judge(ctx context.Context) (verify.Verdict, error)
+}
+
+// Turn is what a seat did.
+type Turn struct {
+	Text string // without the end token
+	Cut  bool   // a limit of tokens cut it off
+}
+
+// Reply is what a world answers to a turn.
+type Reply struct {
+	Messages []Message
+	Reward   float64            // of the turn; finite
+	State    string             // equal texts are equal situations of a problem; "": the world does not say
+	Facts    map[string]float64 // numbers about the turn, by name; all finite
+	Verdict  *verify.Verdict    // the episode is over; nil: it goes on
+}
+
+// Roles of messages.
+const (
+	User      = "user"
+	Assistant = "assistant"
+)
+
+// Message is a text and who says it.
+type Message struct {
+	Role string
+	Text string
+}
