@@ -11,6 +11,10 @@
 // from one task and model to the next. A rule needs two facts that agree, and an alert
 // tells both: what was seen, and what it is seen against.
 //
+// A collapse (falls_apart) is told from the fifth step of a stage on, against the evaluation
+// before the stage, with its causes, the likeliest first. While it lasts, the rules about what
+// it brings with it are silent.
+//
 // A mean over steps is compared in standard errors of that mean, from the scatter of
 // the steps themselves (Student 1908): what is within two of them is noise here.
 //

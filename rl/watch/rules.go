@@ -27,7 +27,7 @@ var rules = []rule{
 	{"bits", Error, "sampler and trainer do not compute the same log-probs, so the policy does not learn from what it sampled",
 		"Stop the run and check the device and its driver: rlzero doctor", bits},
 	{"falls_apart", Error, "the policy is collapsing: accuracy falls, and another sign of collapse comes with it",
-		"Stop; continue from an earlier checkpoint with half the learning rate, or with a method that has a baseline and a clip", fallsApart},
+		"Begin again with a tenth of the learning rate. If that is not it, hold the policy near its start by a KL term; then look at what the reward pays", fallsApart},
 	{"control_learns", Error, "the rewards have nothing to do with the verdicts, and accuracy rises all the same: something else teaches, or the evaluation leaks",
 		"Look for held-out problems among the training prompts, and for a format that earlier training had not finished learning", controlLearns},
 	{"reward_ignores_verdict", Warning, "the reward pays for something other than the task",
@@ -54,6 +54,13 @@ var rules = []rule{
 		"Nothing has to be done. A higher clip_high or an entropy bonus keeps more variety", diversity},
 }
 
+// advice is what to do about a rule where the run says more than its row can.
+var advice = map[string]func(*history) string{"falls_apart": causes}
+
+// symptoms are rules about what a collapse brings with it. They are silent while the policy sinks:
+// their advice would lead away from the cause.
+var symptoms = []string{"entropy_collapse", "length", "step_too_big", "stands_still", "nothing_to_learn"}
+
 // bits: one token that differs is enough.
 func bits(h *history) (facts, bool) {
 	compared, there := h.row["policy/compared"]
@@ -63,31 +70,6 @@ func bits(h *history) (facts, bool) {
 	}
 	return facts{fmt.Sprintf("%.0f of %.0f compared tokens differ between sampler and trainer", compared-equal, compared),
 		fmt.Sprintf("mismatch_kl is %g and must be 0", kl)}, true
-}
-
-// lostShare is how much of its best accuracy a policy must lose before it falls apart:
-// far more than the scatter of ten steps, which is under a tenth on the presets.
-const lostShare = 0.3
-
-func fallsApart(h *history) (facts, bool) {
-	now, ok := h.last("rollout/right_share", window)
-	best, ok2 := h.tops["rollout/right_share"]
-	if !ok || !ok2 || !best.above(now) || now.mean > (1-lostShare)*best.mean {
-		return facts{}, false
-	}
-	seen := fmt.Sprintf("accuracy on training prompts fell from %s to %s, %.0f standard errors", share(best.mean), share(now.mean), best.errors(now))
-	for _, c := range []struct{ name, says string }{
-		{"groups/uniform_share", "groups of equal rewards rose"},
-		{"policy/entropy", "entropy rose"},
-		{"rollout/truncated_share", "truncated completions rose"},
-	} {
-		after, ok := h.last(c.name, window)
-		before, ok2 := h.begin(c.name, window)
-		if ok && ok2 && after.above(before) {
-			return facts{seen, fmt.Sprintf("%s from %s to %s", c.says, figure(before.mean), figure(after.mean))}, true
-		}
-	}
-	return facts{}, false
 }
 
 // unrelated is a correlation below which a reward does not follow the verdict: it

@@ -36,6 +36,13 @@ func measured(pass, passK, half float64) row {
 	return row{"eval/pass@1": pass, "eval/pass@8": passK, "eval/problems": 100, "eval/mean": pass, "eval/mean_low": pass - half, "eval/mean_high": pass + half}
 }
 
+// early are n rows of which all but the first have changed.
+func early(n int, to row) []row {
+	changed := row{"rollout/tokens": 10_000}
+	maps.Copy(changed, to)
+	return append([]row{steady(nil)}, slices.Repeat([]row{steady(changed)}, n-1)...)
+}
+
 func raised(rows []row) map[string]int {
 	out := map[string]int{}
 	w := New()
@@ -74,6 +81,16 @@ func TestRules(t *testing.T) {
 		{"the KL is not 0", append(pair(30, nil, nil), steady(row{"policy/mismatch_kl": 1e-9})), []string{"bits"}},
 		{"accuracy falls", pair(60, nil, row{"rollout/right_share": 0.3}), nil},
 		{"accuracy and agreement fall", pair(60, nil, row{"rollout/right_share": 0.3, "policy/entropy": 2}), []string{"falls_apart"}},
+		{"half is lost at once", evals(early(5, row{"rollout/right_share": 0.14, "policy/entropy": 2})), []string{"falls_apart"}},
+		{"half is lost, four steps", evals(early(4, row{"rollout/right_share": 0.14, "policy/entropy": 2})), nil},
+		{"half is lost, few completions", evals(early(5, row{"rollout/right_share": 0.14, "policy/entropy": 2, "rollout/tokens": 1000})), nil},
+		{"half is lost, no other sign", evals(early(5, row{"rollout/right_share": 0.14})), nil},
+		{"half is lost but once", evals(slices.Concat(early(4, row{"rollout/right_share": 0.14, "policy/entropy": 2}), []row{steady(nil)}, early(4, row{"rollout/right_share": 0.14, "policy/entropy": 2})[1:])), nil},
+		{"half is lost, no evaluation before", early(5, row{"rollout/right_share": 0.14, "policy/entropy": 2}), nil},
+		{"harder problems than those held out", evals(slices.Repeat([]row{steady(row{"rollout/right_share": 0.14, "rollout/tokens": 10_000})}, 5)), nil},
+		{"held-out accuracy falls", evals(early(10, row{"policy/entropy": 2}), measured(0.1, 0.9, 0.05)), []string{"falls_apart"}},
+		{"held-out accuracy falls within the intervals", evals(early(10, row{"policy/entropy": 2}), measured(0.2, 0.9, 0.05)), nil},
+		{"a collapse and its symptoms", evals(early(60, row{"rollout/right_share": 0, "reward/mean": 0, "groups/uniform_share": 1, "rollout/truncated_share": 1, "rollout/length_mean": 20, "policy/grad_norm": 0, "optim/updates": 2}), measured(0, 0, 0.01)), []string{"falls_apart"}},
 		{"random rewards", pair(30, row{"reward/verdict_correlation": 0.01}, row{"reward/verdict_correlation": -0.01}), []string{"reward_ignores_verdict"}},
 		{"one for everything", pair(30, row{"reward/verdict_correlation": 0.01, "reward/group_std": 0}, row{"reward/group_std": 0}), nil},
 		{"a control learns", evals(pair(30, row{"reward/verdict_correlation": 0.01}, row{"reward/verdict_correlation": 0.01}), measured(0.5, 0.95, 0.05)), []string{"control_learns", "reward_ignores_verdict"}},

@@ -50,13 +50,19 @@ func New() *Watcher { return &Watcher{quiet: map[string]int{}} }
 // order of the rules. What is not finite counts as not measured.
 func (w *Watcher) Add(step int, stage string, row map[string]float64) []Alert {
 	w.h.add(stage, row)
+	collapse := sinking(&w.h)
 	var out []Alert
 	for _, r := range rules {
 		f, holds := r.holds(&w.h)
+		holds = holds && !(collapse && slices.Contains(symptoms, r.name))
 		since, raised := w.quiet[r.name]
 		switch {
 		case holds && (!raised || since >= rearm):
-			out = append(out, Alert{step, stage, r.name, r.level, f.seen, f.against, r.why, r.do})
+			do := r.do
+			if more := advice[r.name]; more != nil {
+				do = more(&w.h)
+			}
+			out = append(out, Alert{step, stage, r.name, r.level, f.seen, f.against, r.why, do})
 			fallthrough
 		case holds:
 			w.quiet[r.name] = 0
@@ -74,6 +80,7 @@ type history struct {
 	tops  map[string]span      // [metric] highest mean of a window that lies before the last one
 	evals []evaluation         // of the whole run
 	first int                  // index of the evaluation that the stage began from
+	start *evaluation          // the one before the stage; nil: there was none
 	row   map[string]float64   // the newest
 }
 
@@ -88,7 +95,11 @@ type evaluation struct {
 func (h *history) add(stage string, row map[string]float64) {
 	if stage != h.stage {
 		h.stage, h.steps, h.tops = stage, map[string][]float64{}, map[string]span{}
-		h.first = max(0, len(h.evals)-1)
+		h.first, h.start = max(0, len(h.evals)-1), nil
+		if n := len(h.evals); n > 0 {
+			before := h.evals[n-1]
+			h.start = &before
+		}
 	}
 	h.row = row
 	for _, name := range slices.Sorted(maps.Keys(row)) {
@@ -99,6 +110,9 @@ func (h *history) add(stage string, row map[string]float64) {
 	}
 	if e, ok := evaluationOf(row); ok {
 		h.evals = append(h.evals, e)
+		if len(h.steps["rollout/right_share"]) == 0 { // the stage has not begun
+			h.start = &e
+		}
 	}
 }
 
