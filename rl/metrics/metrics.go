@@ -45,7 +45,7 @@ func encode(step int, stage string, row Row) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(row)) {
 		p, ok := find(name)
 		if !ok {
-			return nil, fmt.Errorf("metric %q is not in the table of package metrics: add it there with unit, meaning and how to read it", name)
+			return nil, fmt.Errorf("metric %q is not in the table of package metrics: add it there, with its unit, its meaning and how to read it", name)
 		}
 		at[name] = p
 	}
