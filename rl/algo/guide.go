@@ -5,11 +5,12 @@ package algo
 const Guide = `
 METHODS
 
-A method is formulas and the numbers that they name. Each formula is a part: others
-may use it by its name, and a recipe may replace it alone. The trainer reads these parts
-(with their defaults):
+A method is a set of formulas and of the numbers that they name. Each formula is a part:
+others may use it by its name, and a recipe may replace it alone. The trainer reads these
+parts (with their defaults):
 
-   keep       what is learned from; the rest is left out of sums and divisors (true)
+   keep       which completions are learned from; sums and divisors leave out the
+              others (true)
    advantage  of a completion or token; A in other parts
    loss       what is minimised (token_mean(weight*policy + penalty))
    policy, weight, penalty   the surrogate; corrections and masks, which are
@@ -25,12 +26,12 @@ may use it by its name, and a recipe may replace it alone. The trainer reads the
               sentences, forks or begins('Step [0-9]+') (each completion is one segment);
               segment_mean(...) and others are over segments
 
-What reads logp, entropy, uniform_logp or value is computed in every update, all else
-once after sampling. Statistics of a step are taken before keep; those of an update
-over what is kept.
+Formulas that read logp, entropy, uniform_logp or value are computed in every update; all
+others once, after sampling. Statistics of a step are taken before keep, statistics of an
+update over the completions that are kept.
 
 BEFORE SAMPLING
-Which problems are drawn and numbers of the stage are formulas that read step, steps,
+Formulas also choose the problems, and set numbers of the stage. They read step, steps,
 progress, chance, states and, of each problem, row.NAME, seen, solved, last_solved,
 steps_since, prompt_tokens:
 
@@ -46,10 +47,11 @@ A number that the next step sees, and that a checkpoint keeps:
    usual = {start = 0, next = "0.9*usual + 0.1*batch_mean(reward)"}
    rate = {start = 0.5, next = "0.8*rate + 0.2*batch_mean(reward)", by = "row"}
 
-Formulas read it by its name. With by there is one for each prompt (row) or each value of
-a member of its row (row.domain); in next, statistics are then over the completions of
-that key alone. Where next has no value the number stays. A next that reads values of now
-moves after each update, another one after each step, and sees what keep refused.
+Formulas read it by its name. With by, there is one number for each prompt (row) or for
+each value of a member of its row (row.domain); statistics in next are then over the
+completions of that key alone. If next has no value, the number stays. A next that reads
+values of now is evaluated after each update. Any other next is evaluated after each step,
+and also sees the completions that keep leaves out.
 `
 
 // example is a question to rlzero formulas eval and the loss that it amounts to.

@@ -400,7 +400,7 @@ func (a *Algorithm) check() error {
 		switch {
 		case !ok:
 		case a.program.Now(name):
-			fail(name, "it is computed once, after sampling, and cannot read values of now, as %s is: write old, old_entropy, old_value for those of sampling, or a weight", strings.Join(a.readsNow(name), ", "))
+			fail(name, "it is computed once, after sampling, and cannot read %s, a value of now: write old, old_entropy or old_value for the values at sampling, or a weight", strings.Join(a.readsNow(name), ", "))
 		case level == formula.Segment:
 			fail(name, "one value for each segment; accepted: for each completion or token; own*(...) is the value of a segment at each of its tokens")
 		case name == keepPart && !condition:
@@ -415,7 +415,7 @@ func (a *Algorithm) check() error {
 		case !condition:
 			fail(segmentsPart, "a number where a condition is wanted; write a comparison, such as old_entropy > 1")
 		case a.program.Now(segmentsPart):
-			fail(segmentsPart, "completions are cut once, after sampling: it cannot read values of now; write old, old_entropy, old_value for those of sampling")
+			fail(segmentsPart, "completions are cut once, after sampling, so it cannot read values of now; write old, old_entropy or old_value for the values at sampling")
 		case inside != "":
 			fail(segmentsPart, "it makes the segments, and cannot read values of segments: %s", inside)
 		}

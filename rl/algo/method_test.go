@@ -94,7 +94,7 @@ func TestMethodFaults(t *testing.T) {
 		{nil, map[string]string{"advantage": "segment_mean(old)"}, "own*(...) is the value of a segment at each of its tokens"},
 		{nil, map[string]string{"segments": "begins('(')"}, "takes a regular expression in quotes; \"(\" is none"},
 		{nil, map[string]string{"policy": "ppo_clipp"}, "unknown name ppo_clipp; did you mean ppo_clip?"},
-		{nil, map[string]string{"keep": "mean(entropy) > 1"}, "cannot read values of now, as entropy is: write old"},
+		{nil, map[string]string{"keep": "mean(entropy) > 1"}, "cannot read entropy, a value of now: write old"},
 		{nil, map[string]string{"A": "2*reward"}, "A: other parts read the advantage by this name; write advantage = ..."},
 		{nil, map[string]string{"penalty": "kl_k3"}, "penalty: kl_k3 reads beta, which has no value; write beta = 0.1, or beta = 0 to leave it out"},
 		{nil, map[string]string{"loss": "prompt_mean(dpo)"}, "loss: dpo reads beta, which has no value"},

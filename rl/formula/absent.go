@@ -3,7 +3,7 @@ package formula
 // absent are names that papers and other trainers have and the language has not, with what
 // says the same, or why nothing does.
 var absent = map[string]string{
-	"micro_token_mean": "a mean over a micro-batch depends on the cut of the work, which is no part of a method; write token_mean",
+	"micro_token_mean": "a mean over a micro-batch depends on how the work is cut, which is not part of a method; write token_mean",
 	"mean_logp":        "write mean(logp) for the drawn tokens, or uniform_logp for the mean over the vocabulary",
 	"arm_mean":         `write a state with by = "row.NAME", a number of each arm, such as next = "0.9*x + 0.1*batch_mean(reward)"`,
 	"arm_drawn":        `write a state with by = "row.NAME", a number of each arm, with next = "x + batch_count(true)"`,
@@ -24,7 +24,7 @@ var absent = map[string]string{
 	"baseline":         "write group_mean(reward), group_others_mean(reward), or a state that averages over the steps",
 	"kl":               "write k1, k2 or k3, estimates of it for a token; penalty = \"kl_k3\" with beta is a KL term",
 	"difficulty":       "write row.NAME for a member of the rows, or solved, the share of right answers so far",
-	"logp":             "it is of an update, which only a method's loss reads; what is computed before reads old, the log-prob when the token was drawn",
-	"entropy":          "it is of an update, which only a method's loss reads; what is computed before reads old_entropy",
+	"logp":             "it is a value of an update, which only the loss of a method reads; formulas that are computed earlier read old, the log-prob when the token was drawn",
+	"entropy":          "it is a value of an update, which only the loss of a method reads; formulas that are computed earlier read old_entropy",
 	"writer":           "one policy writes all completions of a stage",
 }

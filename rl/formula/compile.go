@@ -359,7 +359,7 @@ func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
 		return c.fail(s, n.at, "there is no %s: %s", n.name, instead)
 	}
 	if slices.ContainsFunc(s.part.locals, func(l definition) bool { return l.name == n.name && l.at > n.at }) {
-		return c.fail(s, n.at, "%s has no value here: a formula is read from its beginning on; move %s = ... before this place", n.name, n.name)
+		return c.fail(s, n.at, "%s has no value here, since a formula is read from its beginning; move %s = ... before this place", n.name, n.name)
 	}
 	slices.Sort(known)
 	c.fail(s, n.at, "unknown %s %s", what, n.name)

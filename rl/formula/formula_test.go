@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 		"jsd(logp, 0.5)":               "there is no jsd: whole distributions are not kept; k1, k2 and k3 judge by the drawn token",
 		"batch_place(reward)":          "there is no batch_place: nothing sorts the values of a batch; group_rank orders",
 		"aot":                          "there is no aot: nothing sorts the margins",
-		"a = b; b = 1; a":              "column 5: b has no value here: a formula is read from its beginning on; move b = ... before this place",
+		"a = b; b = 1; a":              "column 5: b has no value here, since a formula is read from its beginning; move b = ... before this place",
 		"1 if reward > 0":              "column 3: if stands before what it chooses from; write if(condition, x, y)",
 		"batch_quantile(reward, 80)":   "column 24: batch_quantile of 80; accepted: from 0, the least, to 1, the greatest, such as 0.8",
 		"std(reward)":                  "there is no std: say over what",

@@ -32,12 +32,12 @@ var scores = []fact{
 		"likelihood of the reference answer as a reward: VeriFree, arXiv 2505.21493"),
 	score("mean_score_of", "nats", "the same divided by the number of the text's tokens: exp(-mean_score_of(...)) is the text's perplexity. Costs a forward pass",
 		"perplexity of the reference answer as a reward: NOVER, arXiv 2505.16022"),
-	score("mean_probability_of", "", "the mean of the probabilities of the text's tokens, which one unlikely token does not make small, as it does their product exp(score_of(...)). Costs a forward pass",
+	score("mean_probability_of", "", "mean probability of the text's tokens; one unlikely token does not make it small, as it does the product, exp(score_of(...)). Costs a forward pass",
 		"RLPR, arXiv 2506.18254, equation 3"),
-	score("telling_score_of", "nats", "the mean log-prob of the text's tokens, each weighted by how far its log-prob differs between the completions of the prompt (standard deviation at its place): tokens that are as likely behind every completion tell nothing. Costs a forward pass",
+	score("telling_score_of", "nats", "mean log-prob of the text's tokens, each weighted by the standard deviation of its log-prob over the completions of the prompt: tokens that are equally likely after every completion tell nothing. Costs a forward pass",
 		"R3 of DRO, arXiv 2506.13351"),
 	{formula.Fact{Name: "score_alone", Level: formula.Completion, Unit: "nats", Takes: []formula.Argument{asked},
-		Meaning: "mean log-prob of the completion's own tokens without its prompt, behind an end token alone: exp(score_alone(policy) - mean(old)) is how many times likelier a token is without the prompt. Costs a forward pass",
+		Meaning: "mean log-prob of the completion's own tokens without its prompt, after an end token alone: exp(score_alone(policy) - mean(old)) is how many times likelier a token is without the prompt. Costs a forward pass",
 		Source:  "self-aligned reward: SAR, arXiv 2509.05489"}, answers},
 }
 

@@ -49,7 +49,7 @@ func ofTokens(name string, values func(c *Completion) []float32) func(*batch, fo
 					out.V = append(out.V, float64(given[t]))
 					continue
 				}
-				out.Why[len(out.V)] = name + ": not known of this completion"
+				out.Why[len(out.V)] = name + ": not known for this completion"
 				out.V = append(out.V, math.NaN())
 			}
 		}

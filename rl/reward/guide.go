@@ -12,7 +12,7 @@ REWARDS
    brief = shortest_right(right(task));          # a named part: logged separately
    if(right(form), task + 0.1*brief, -1)         # the reward of each completion
    """
-   [[stage.verifier]]       # what it may use besides the task's own verdict
+   [[stage.verifier]]       # the formula may use it besides the task's own verdict
    name = "form"
    verifier = "format"      # rlzero verifiers lists them
    options = {tags = ["think", "answer"]}
@@ -26,9 +26,10 @@ verifiers, what the formula names), completions.jsonl its value.
 
 NOT SCORED
 A completion whose reward is missing or not finite leaves its group: it is counted as
-not scored, never as 0. What a verifier could not judge is missing, and unscored is
-what a formula leaves out itself. If the share of a step is above max_not_scored, or
-nothing is left, the run saves a checkpoint, prints the most common reason and stops.
+not scored, never as 0. A score is missing if the verifier could not judge; the name
+unscored leaves out a completion by formula. If a step has a greater share of them than
+max_not_scored, or nothing is left, the run saves a checkpoint, prints the most common
+reason and stops.
 
 SCRIPTS
    [[stage.verifier]]
@@ -42,8 +43,8 @@ SCRIPTS
        return 1 - min(len(completion), 400) / 400
 
 row has id, question, answer and metadata (a dict); completion is the text. The
-result is a number in range, True, False, or None: not scored. After it may follow a
-reason and a dict of numbers: 0.5, "half", {"blocks": 3} makes mine.blocks 3. A call may
+result is a number in range, True, False, or None: not scored. A reason and a dict of
+numbers may follow it: 0.5, "half", {"blocks": 3} makes mine.blocks 3. A call may
 take a million steps and 64 MiB for results of + * % <<. There are no files, clock, random
 numbers or load(). If a script fails, the completion is not scored; the reason names file
 and line.
