@@ -88,7 +88,7 @@ type residualRows struct {
 func (p *pool) residualRows(d dims, rows int) residualRows {
 	r := residualRows{x: p.words("residual", rows*d.ld), h: p.words("norm", rows*d.ld), rstd: p.words("rstd", rows)}
 	if d.sandwich {
-		r.y, r.rstdPost = p.words("before norm", rows*d.ld), p.words("rstd behind", rows)
+		r.y, r.rstdPost = p.words("before norm", rows*d.ld), p.words("rstd after", rows)
 	}
 	return r
 }

@@ -36,7 +36,7 @@ func (p *pool) backwardSpace(d dims, rows int) *backwardSpace {
 		rows: p.words("bucket rows", rows), start: p.words("bucket starts", rows+1), order: p.words("bucket order", rows),
 	}
 	if d.sandwich {
-		bs.dy = p.words("dnorm behind", rows*d.ld)
+		bs.dy = p.words("dnorm after", rows*d.ld)
 	}
 	if d.window > 0 {
 		bs.windowEnds = p.words("window ends", rows)

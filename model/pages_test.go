@@ -133,7 +133,7 @@ func TestPrefixes(t *testing.T) {
 }
 
 // TestAborts: requests that are cancelled at any moment, waiting or in flight, leave no
-// page and no list behind, and change nothing of the others.
+// page and no list, and change nothing of the others.
 func TestAborts(t *testing.T) {
 	dev := gputest.Devices(t)
 	m := smallAs(t, dev[len(dev)-1], draftContext, hf.F32, hf.F32) // in plain Go
@@ -314,7 +314,7 @@ func topIs(t *testing.T, s *Scorer, before []int, temperature float64, k Token) 
 	})
 	for i, a := range k.Top {
 		if a.ID != ids[i] && stats[a.ID].Logprob[0] != stats[ids[i]].Logprob[0] || math.Float32bits(a.Logprob) != math.Float32bits(stats[a.ID].Logprob[0]) {
-			t.Fatalf("behind %v, place %d: %+v, want %d with %v", before, i, a, ids[i], stats[ids[i]].Logprob[0])
+			t.Fatalf("after %v, place %d: %+v, want %d with %v", before, i, a, ids[i], stats[ids[i]].Logprob[0])
 		}
 	}
 	if len(k.Top) != 4 {

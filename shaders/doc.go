@@ -36,7 +36,7 @@
 // where its name is a reserved word of WGSL), {{add}} {{mul}} {{div}} do integer
 // arithmetic, {{range seq n}} repeats text, {{group}} is the linear workgroup
 // index. A kernel whose name ends in _bf16, _q8_0 or _q4_0 runs the body of the one
-// without, and a * behind the name of a kernel in a declaration stands for all of its
+// without, and a * after the name of a kernel in a declaration stands for all of its
 // storages: {{bits "b"}} is the size of an element of binding b, {{bf16 "b"}} and
 // {{blocks "b"}} tell what it is, {{wide "b"}} is the type of 8 elements, {{wideblock "b"}}
 // that of the 32 of a block, {{even "b"}} and {{odd "b"}} name the functions that take 8

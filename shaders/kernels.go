@@ -91,7 +91,7 @@ func storedKernels() []Kernel {
 	return list
 }
 
-// stored is the kernel with some operands in a storage. Factors of blocks stand behind
+// stored is the kernel with some operands in a storage. Factors of blocks come after
 // their numbers, as binding "scale".
 func (k Kernel) stored(s storage) Kernel {
 	operands := operands(k.Name)

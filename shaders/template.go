@@ -52,7 +52,7 @@ func parseVariants(files fs.FS) ([]Variant, error) {
 	return list, nil
 }
 
-// inStorages are the words of a declaration for each storage of a kernel, if a * behind
+// inStorages are the words of a declaration for each storage of a kernel, if a * after
 // its name asks for them.
 func inStorages(words []string) [][]string {
 	if len(words) == 0 || !strings.HasSuffix(words[0], "*") {

@@ -137,7 +137,7 @@ func (e *expression) unexpected(wanted string) error {
 // inside int64.
 const maxLiteralDigits = 18
 
-// readNumber reads the digits at text[*at:] and moves *at behind them.
+// readNumber reads the digits at text[*at:] and moves *at to after them.
 func readNumber(text string, at *int) (int64, error) {
 	var n int64
 	from := *at

@@ -73,7 +73,7 @@ func findAnswer(text, how string) (answer, rule string, err error) {
 }
 
 // unmark removes white space, Markdown and TeX marks and a box around an answer, and
-// full stops behind it.
+// full stops after it.
 func unmark(answer string) string {
 	const marks = " \t\r\n*`$"
 	for {

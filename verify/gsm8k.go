@@ -10,7 +10,7 @@ import (
 
 // The values of the option "extract" of the verifier "gsm8k".
 const (
-	ExtractHashes   = "hashes"   // the number behind the last ####
+	ExtractHashes   = "hashes"   // the number after the last ####
 	ExtractFlexible = "flexible" // the same, else the last number of the text
 )
 
@@ -55,7 +55,7 @@ func (v GSM8K) Check(row Problem) error {
 
 // reference is the number of a row's solution, or its answer as a number.
 func (v GSM8K) reference(row Problem) (*big.Rat, error) {
-	if reference, _, err := behindHashes(row.Answer); err == nil {
+	if reference, _, err := afterHashes(row.Answer); err == nil {
 		return reference, nil
 	}
 	return numberOf(row)
@@ -77,7 +77,7 @@ func (v GSM8K) Verify(row Problem, completion string) Verdict {
 		return Reject("", "", "<think> is never closed")
 	}
 	rule := "hashes"
-	value, shown, err := behindHashes(text)
+	value, shown, err := afterHashes(text)
 	if errors.Is(err, errNoHashes) && v.Extract == ExtractFlexible {
 		if shown, rule, err = extractAnswer(text, ExtractLastNumber); err == nil {
 			value, err = parseNumber(strings.TrimLeft(shown, "$€£ "), false)
@@ -97,8 +97,8 @@ var (
 	hashesNumber = regexp.MustCompile(`^[\s*$€£\\]*([-+−]?\\?[$€£]?[\d.,]*\d(?:/\d+)?)(\D*)$`)
 )
 
-// behindHashes is the one number on the line behind the last ####.
-func behindHashes(text string) (value *big.Rat, written string, err error) {
+// afterHashes is the one number on the line after the last ####.
+func afterHashes(text string) (value *big.Rat, written string, err error) {
 	_, after, found := cutLast(text, "####")
 	if !found {
 		return nil, "", errNoHashes

@@ -30,7 +30,7 @@ LaTeX and plain text are parsed, never evaluated as code. Compared are
                 single letter)
 A number needs no braces as an exponent or index: 2^10 is 1024, and a_10 has the index 10.
 An equation that begins with a constant has to be true: 8 = 7 does not answer 7. Words with
-"or", "maybe" or the like are alternatives, as is a word with a number behind an answer:
+"or", "maybe" or the like are alternatives, as is a word with a number after an answer:
 7\text{ or anything} and 7\text{ rather 8} do not answer 7.
 Units after a number are dropped unless both sides have one. Then they have to be of
 the same kind and are converted (length, time, mass, volume, speed and other rates, money,
@@ -247,7 +247,7 @@ func choiceAnswer(text string) (letter, answer string, ok bool) {
 	return m[1], m[2], true
 }
 
-// endsInQuestion tells that a completion says nothing behind the question: an
+// endsInQuestion tells that a completion says nothing after the question: an
 // unannounced formula is then the question's own.
 func endsInQuestion(completion, question string) bool {
 	completion, question = strings.Join(strings.Fields(completion), " "), strings.Join(strings.Fields(question), " ")

@@ -69,7 +69,7 @@ var mathFound = []mathCase{
 	{`\log_2 3`, "ln 3/ln 2"}, {`\tan x`, "sin x/cos x"}, {`\sin\frac{\pi}{3}`, `\sin\pi/3`}, {`\frac{\sqrt3}{2}`, "sin pi/3"},
 	// true equations
 	{"42", "40+2=42"}, {"3.14", "22/7=3.14"}, {"7", "7=x"}, {"7", "x = 3+4 = 7"}, {"2", `\sqrt{4}=2`}, {`1\text{ hour}`, `60\text{ minutes} = 1\text{ hour}`},
-	// words behind a value
+	// words after a value
 	{"7", `7\text{ cm}`}, {"7", `\boxed{7\text{ boys and girls}}`}, {"12", `12 \text{ Oregon miles}`}, {"0.7", "7 tenths"}, {"49", `7\text{ squared}`}, {`60 \frac{\text{km}}{\text{h}}`, "60"},
 }
 

@@ -51,7 +51,7 @@ func outermost(boxes []box) []box {
 type box struct {
 	start, end int // of the whole command
 	content    string
-	percent    string // "\%" where a percent sign or word stands behind the box
+	percent    string // "\%" where a percent sign or word follows the box
 	closed     bool
 }
 

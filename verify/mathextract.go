@@ -23,7 +23,7 @@ const (
 	maxBoxes     = 16  // looked at, from the last one back
 	boxGap       = 10  // bytes between two boxes of one answer
 	wordyBoxGap  = 70  // the same where "and", "or", a comma or a semicolon stands there
-	phraseBytes  = 400 // read behind "the answer is"
+	phraseBytes  = 400 // read after "the answer is"
 	maxSegments  = 4   // formulas tried, from the last one back
 	segmentBytes = 2000
 	tailBytes    = 1 << 14 // searched for an unannounced formula or number
@@ -66,7 +66,7 @@ func extractMath(completion, how string) (found, error) {
 
 var finalAnswer = regexp.MustCompile(`(?i)^final\s+answer\W{0,4}(?:\s*(?:is|:|=)[\s:]*)`)
 
-// lastFinalAnswer is where the text behind the last "final answer is" begins.
+// lastFinalAnswer is where the text after the last "final answer is" begins.
 func lastFinalAnswer(text string) int {
 	const word = "final"
 	tried := 0
@@ -156,7 +156,7 @@ func readWhole(text, rule string) found {
 	return found{answer, text, rule}
 }
 
-// announced reads what stands behind "the answer is": a formula that follows at
+// announced reads what follows "the answer is": a formula that follows at
 // once, with those joined to it, or a phrase up to the end of the sentence.
 func announced(text, rule string) (found, bool) {
 	if len(text) > phraseBytes {
@@ -244,7 +244,7 @@ func stated(sentence string) (found, bool) {
 var concluding = regexp.MustCompile(`(?:^\s*|[.!?:]\s+|\n\s*)(?:Therefore|Thus|Hence|So|Consequently|In conclusion)\b`)
 
 // conclusion is the one number of a last sentence that begins with "therefore" or
-// the like, behind every formula and before no other number.
+// the like, after every formula and before no other number.
 func conclusion(text string, segments []segment) (found, bool) {
 	if len(segments) > 0 {
 		text = text[segments[len(segments)-1].end:]
@@ -393,7 +393,7 @@ var joining = regexp.MustCompile(`^\s*[,;]?\s*(?:and|or|,|;)?\s*$`)
 // joins: formulas with this between them are one list.
 func joins(between string) bool { return len(between) < boxGap && joining.MatchString(between) }
 
-// readSegments reads formulas as one answer, with a percent sign behind them.
+// readSegments reads formulas as one answer, with a percent sign after them.
 func readSegments(text string, segments []segment) (found, bool) {
 	parts := make([]string, len(segments))
 	for i, s := range segments {

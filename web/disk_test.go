@@ -85,7 +85,7 @@ const f = call("open", "/runs/f", OPEN);
 return [disk.journal, call("write", f, of(1, 5), 0, 1, 0), call("fsync", f) == null, first("/runs/f")];`,
 		`[null,1,true,5]`},
 	{"models stay on the disk", `
-// A byte of the model is a function of its place, also behind overwriting, cutting and growing.
+// A byte of the model is a function of its place, also after overwriting, cutting and growing.
 const at = (i) => i % 251, model = Uint8Array.from({ length: 9 * MB + 5 }, (_, i) => at(i));
 const f = call("open", "/models/m", OPEN), log = call("open", "/runs/l", OPEN), found = [];
 call("write", f, model, 0, model.length, 0);
@@ -154,7 +154,7 @@ func TestDisk(t *testing.T) {
 }
 
 // TestReason: what the page tells of a program that has ended is the first line of its
-// last words, however long the trace behind them is.
+// last words, however long the trace after them is.
 func TestReason(t *testing.T) {
 	b := browser.Start(t)
 	b.Open("about:blank", "true")

@@ -97,7 +97,7 @@ func breathe() {
 	<-done
 }
 
-// gated is a device behind a gate.
+// gated is a device with a gate.
 type gated struct {
 	gpu.Device
 	gate *gate

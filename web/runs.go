@@ -279,7 +279,7 @@ func (p *program) device() (gpu.Caps, error) {
 //go:embed sums.toml
 var sums string
 
-// shown are the presets behind it: they need no files, and learn within minutes on a GPU.
+// shown are the presets after it: they need no files, and learn within minutes on a GPU.
 var shown = []string{"countdown-short", "countdown-blind", "chain-sum-tiny", "countdown-tiny"}
 
 // about says what there is: version, device and presets.

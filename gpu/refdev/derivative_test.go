@@ -33,7 +33,7 @@ func checkGradient(t *testing.T, name string, f network, x, up, grad []float64) 
 	central := func(i int, h float64) (slope, noise float64) {
 		above, a := loss(i, h)
 		below, b := loss(i, -h)
-		// Some hundred roundings stand behind each term.
+		// Each term has some hundred roundings.
 		return (above - below) / (2 * h), 256 * unit64 * (a + b) / h
 	}
 	worst := 0.0

@@ -148,7 +148,7 @@ func TestBufferMisuse(t *testing.T) {
 	}{
 		{"unaligned offset", b.Write(2, make([]byte, 4)), "multiples of 4"},
 		{"unaligned length", b.Read(0, make([]byte, 3)), "multiples of 4"},
-		{"behind the end", b.Write(60, make([]byte, 8)), `"weights"`},
+		{"after the end", b.Write(60, make([]byte, 8)), `"weights"`},
 		{"before the start", b.Read(-4, make([]byte, 4)), `"weights"`},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.accept) {

@@ -194,7 +194,7 @@ func TestRecordMisuse(t *testing.T) {
 		{"freed buffer", product(a, freed, c), "freed"},
 		{"unaligned offset", product(a, shift(b, 128, 0), c), "256"},
 		{"unaligned size", product(a, shift(b, 256, 255), c), "multiple of 4"},
-		{"behind the end", product(a, shift(b, 512, 512), c), "outside"},
+		{"after the end", product(a, shift(b, 512, 512), c), "outside"},
 		{"offset at the end", product(a, shift(b, 3*matrixBytes, 0), c), "outside"},
 		{"negative offset", product(a, shift(b, -256, 0), c), "-256"},
 		{"written and read", product(a, shift(c, 256, 256), shift(c, 0, 512)), "overlap"},

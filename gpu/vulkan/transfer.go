@@ -39,7 +39,7 @@ func (d *Device) queueWrite(b *buffer, offset int, data []byte) error {
 			return err
 		}
 		n := copy(t.staging.mapped[t.used:], data)
-		d.behind(t, b, extent{offset, offset + n})
+		d.after(t, b, extent{offset, offset + n})
 		d.vk.CopyBuffer(t.commands, t.staging.handle, b.handle, uint64(t.used), uint64(offset), uint64(n))
 		t.used += n
 		offset, data = offset+n, data[n:]
@@ -53,14 +53,14 @@ func (d *Device) queueZeros(b *buffer) error {
 	if err != nil {
 		return err
 	}
-	d.behind(t, b, extent{0, b.size})
+	d.after(t, b, extent{0, b.size})
 	d.vk.ZeroBuffer(t.commands, b.handle)
 	return nil
 }
 
-// behind notes a write of the open transfer, with a barrier before it if it meets
+// after notes a write of the open transfer, with a barrier before it if it meets
 // another one.
-func (d *Device) behind(t *transfer, b *buffer, r extent) {
+func (d *Device) after(t *transfer, b *buffer, r extent) {
 	for _, other := range t.queued[b] {
 		if r.low < other.high && other.low < r.high {
 			d.vk.Barrier(t.commands, copies, copies)

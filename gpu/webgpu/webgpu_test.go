@@ -126,7 +126,7 @@ func TestErrorsAreTyped(t *testing.T) {
 // TestPanicIsALostDevice: where wgpu-native would end the process, the device is
 // lost and the process goes on, with another device if it likes.
 func TestPanicIsALostDevice(t *testing.T) {
-	for range 3 { // a panic finds what the one before left behind
+	for range 3 { // a panic finds what the one before it left
 		d := openOne(t)
 		b, err := d.NewBuffer("test", 256)
 		if err != nil {

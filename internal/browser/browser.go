@@ -93,7 +93,7 @@ func Start(t TB, flags ...string) *Browser {
 		b.process.Wait()
 		end.Stop()
 		in.Close()
-		os.RemoveAll(profile) // what a killed browser's processes still write is left behind
+		os.RemoveAll(profile) // what a killed browser's processes still write stays
 	})
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)

@@ -57,7 +57,7 @@ func (r *Reader) Count(size int) int {
 	return n
 }
 
-// Text is a text behind its length in four bytes.
+// Text is a text after its length in four bytes.
 func (r *Reader) Text() string { return string(r.Take(r.Count(1))) }
 
 // End is the error of the whole: data that are left over are one.

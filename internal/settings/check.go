@@ -13,7 +13,7 @@ import (
 // Error says why the value of a setting is not accepted.
 type Error struct {
 	Key     string
-	Problem string // behind the key: "= 0 is out of range; accepted: ..."
+	Problem string // after the key: "= 0 is out of range; accepted: ..."
 }
 
 // Error is the key with its problem.

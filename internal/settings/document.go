@@ -13,7 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 )
 
-// Path names a place in a document: keys, and behind the key of a list of tables
+// Path names a place in a document: keys, and after the key of a list of tables
 // an index, as in stage, 1, optimizer, lr.
 type Path []string
 

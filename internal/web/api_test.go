@@ -51,7 +51,7 @@ func TestGate(t *testing.T) {
 		{"rebound name", "POST", named("evil.example:" + port), 403},
 		{"another port", "POST", named("localhost:1"), 403},
 		{"named host", "POST", named("box.example:" + port), 200},
-		{"named host behind a proxy", "POST", named("BOX.example"), 200},
+		{"named host of a proxy", "POST", named("BOX.example"), 200},
 		{"a page", "POST", from("https://evil.example"), 403},
 		{"a page of this host", "POST", func(r *http.Request) { r.Header.Set("Origin", "http://"+r.Host) }, 403},
 		{"no origin's page", "POST", from("null"), 403},

@@ -304,7 +304,7 @@ func TestBehindEnd(t *testing.T) {
 		for _, id := range []int{256, 'z'} {
 			s := g.Start().Next(id).Next('a').Next(256)
 			if err := s.Allow(set); !errors.Is(err, ErrReadings) || s.Done() {
-				t.Errorf("behind %d: %v", id, err)
+				t.Errorf("after %d: %v", id, err)
 			}
 		}
 	}

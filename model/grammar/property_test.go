@@ -114,7 +114,7 @@ func someText(t *testing.T, g *Grammar, r *rand.Rand, end int) (text []byte, end
 	set := make([]uint32, g.vocab.Words())
 	for n := range 3000 {
 		if err := s.Allow(set); err != nil {
-			t.Fatalf("behind %s: %v", text, err)
+			t.Fatalf("after %s: %v", text, err)
 		}
 		has := func(id int) bool { return set[id/32]>>(id%32)&1 == 1 }
 		if has(end) != s.Done() {

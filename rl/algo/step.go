@@ -62,7 +62,7 @@ var heldParts = []string{keepPart, advantagePart}
 
 // StepBeside is [Algorithm.Step] where some completions, by their number, bring what their
 // own step computed of them ([StepValues.Held]). It is not computed again, and no statistic
-// behind keep and advantage sees them. Groups are whole.
+// after keep and advantage sees them. Groups are whole.
 func (a *Algorithm) StepBeside(t *formula.Table, held map[int]map[string][]float64) (*StepValues, error) {
 	n := t.Size(formula.Completion)
 	s := &StepValues{Keep: make([]bool, n), Parts: map[string]formula.Column{}, Refused: make([]string, n), a: a, Table: t, values: a.program.On(t)}

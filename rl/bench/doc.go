@@ -8,7 +8,7 @@
 // its seconds, which were taken on another machine.
 //
 // Times are wall-clock times, but for Profile, which takes the device's own: each op runs
-// alone, with a timestamp behind it. What is compared is measured in turns, in the same run.
+// alone, with a timestamp after it. What is compared is measured in turns, in the same run.
 // Products and training give the best of several repetitions, since noise on a
 // shared machine only adds; sampling gives medians, and the quartiles of the ratio
 // over the turns, which show how much of a difference is noise. Values are for

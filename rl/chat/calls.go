@@ -15,7 +15,7 @@ type Calls struct {
 	Arguments string // the key of the arguments
 	Begin     string // in front of the first object; "": calls are a whole answer
 	Between   string // of two objects; "": there is one call at most
-	End       string // behind the last object
+	End       string // after the last object
 	list      bool   // the objects are those of a JSON list
 }
 

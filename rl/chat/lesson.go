@@ -95,7 +95,7 @@ func (l *Lesson) nothing(c Conversation) error {
 	return fmt.Errorf("%w: %s", ErrNothing, why)
 }
 
-// answers are the places of the assistant's turns behind the given messages in the text of
+// answers are the places of the assistant's turns after the given messages in the text of
 // the whole, as far as the text before a turn and the text with it are begins of it.
 func (f *Format) answers(c Conversation, given int, whole string, l *Lesson) []template.Span {
 	var spans []template.Span

@@ -59,7 +59,7 @@ func (f *Format) trySystem() error {
 	return err
 }
 
-// tryEnd finds the token that ends a turn: the first one behind the answer, blanks
+// tryEnd finds the token that ends a turn: the first one after the answer, blanks
 // apart, if it is a control token.
 func (f *Format) tryEnd(answered string, eos []int) []int {
 	at := strings.LastIndex(answered, tryAnswer)

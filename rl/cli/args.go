@@ -55,7 +55,7 @@ const searchCommand = "list"
 type commandLine struct {
 	words []string // commands and arguments in front of "--"
 	flags []string // each followed by its value
-	rest  []string // what stands behind "--"
+	rest  []string // what stands after "--"
 	help  bool     // --help is among the flags
 }
 

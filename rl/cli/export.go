@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -217,8 +218,8 @@ const weightsFile = "model.safetensors"
 // contents are small files, and tensors in a file weights.
 func contents(small map[string][]byte, weights string, tensors []hf.NamedTensor) map[string]func(io.Writer) error {
 	files := map[string]func(io.Writer) error{}
-	for name, data := range small {
-		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
+	for _, name := range slices.Sorted(maps.Keys(small)) {
+		files[name] = func(w io.Writer) error { _, err := w.Write(small[name]); return err }
 	}
 	files[weights] = func(w io.Writer) error { return hf.WriteSafetensors(w, tensors) }
 	return files

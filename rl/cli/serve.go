@@ -162,7 +162,7 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 	return closeAll, nil
 }
 
-// servedFolder is the folder or file behind MODEL, and what is to be said about it.
+// servedFolder is the folder or file of MODEL, and what is to be said about it.
 func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
 	folder, warnings, err := store.FindModel(path)
 	warn(c, warnings)

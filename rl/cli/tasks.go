@@ -164,7 +164,7 @@ func showTask(c *cli.Context, name string) error {
 	return nil
 }
 
-// indented indents the lines behind the first.
+// indented indents the lines after the first.
 func indented(text string, columns int) string {
 	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", columns))
 }

@@ -54,7 +54,7 @@ type Report struct {
 	Ways       []Way  `json:"ways"`
 	Start      *Cell  `json:"start"` // what to begin with; null: nothing fits
 
-	// How much the measurements behind the speeds varied: the largest distance of the quartiles
+	// How much the measurements of the speeds varied: the largest distance of the quartiles
 	// of one, as a share of its median.
 	Spread float64 `json:"speed_spread"`
 }

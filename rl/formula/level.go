@@ -123,7 +123,7 @@ func spread(counts []int32) (owner, first []int32) {
 // Size is the number of rows of a level.
 func (f *Frame) Size(l Level) int { return f.size[l] }
 
-// Tokens are the first token of a completion and the one behind its last.
+// Tokens are the first token of a completion and the one after its last.
 func (f *Frame) Tokens(completion int) (from, to int) {
 	return f.span(completion, Token)
 }

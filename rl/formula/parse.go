@@ -67,11 +67,11 @@ var instead = map[string]string{
 type parser struct {
 	part, text string
 	next       token
-	end        int // byte behind next
+	end        int // byte after next
 	depth      int
 }
 
-// parse reads definitions and the expression behind them.
+// parse reads definitions and the expression after them.
 func parse(part, text string) (locals []definition, result *node, err *Error) {
 	if len(text) > maxBytes {
 		return nil, nil, &Error{Part: part, Text: fmt.Sprintf("the formula has %d bytes; accepted: at most %d", len(text), maxBytes)}

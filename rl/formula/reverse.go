@@ -63,7 +63,7 @@ func (v *Values) backward(root int) [][]float64 {
 
 // reverse walks a program backwards: seeds[i] is the derivative of the result by
 // operation i, nil where nothing has reached it. What has seed 0 passes nothing
-// on, so that an infinite slope behind it does no harm.
+// on, so that an infinite slope after it does no harm.
 type reverse struct {
 	*Values
 	seeds [][]float64

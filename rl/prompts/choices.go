@@ -16,7 +16,7 @@ import (
 
 // Columns of a row that says which completions are better. Data sets have them in the
 // forms of https://huggingface.co/docs/trl/dataset_formats (preference, unpaired
-// preference): text or messages, behind a prompt or with it.
+// preference): text or messages, after a prompt or with it.
 const (
 	chosenKey   = "chosen"   // the better completion
 	rejectedKey = "rejected" // the worse one
@@ -103,7 +103,7 @@ func Label(row verify.Problem) (good, there bool, err error) {
 	return false, false, fmt.Errorf(`"label" is %s; accepted: true, false, 1, 0`, raw)
 }
 
-// side is a completion behind the prompt of its row. Messages that begin with what was
+// side is a completion after the prompt of its row. Messages that begin with what was
 // asked are a conversation of their own, in place of the row's prompt; what the two of a
 // row begin with is then the prompt.
 func (r *Renderer) side(row verify.Problem, key string, text *string, messages []chat.Message) (chat.Lesson, error) {

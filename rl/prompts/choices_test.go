@@ -17,7 +17,7 @@ func TestChoices(t *testing.T) {
 		{"text without a template", "none", `{"prompt":"U","chosen":" A","rejected":" B"}`, "U", " A<|endoftext|>", " B<|endoftext|>"},
 		{"text, implicit prompt", "none", `{"chosen":"The sky is blue.","rejected":"The sky is green."}`, "The sky is", " blue.<|endoftext|>", " green.<|endoftext|>"},
 		{"messages", "", `{"prompt":[{"role":"user","content":"U"}],"chosen":[{"role":"assistant","content":"A"}],"rejected":[{"role":"assistant","content":"B"}]}`, ask, "A" + say, "B" + say},
-		{"messages behind text", "", `{"prompt":"U","chosen":[{"role":"assistant","content":"A"}],"rejected":[{"role":"assistant","content":"B"}]}`, ask, "A" + say, "B" + say},
+		{"messages after text", "", `{"prompt":"U","chosen":[{"role":"assistant","content":"A"}],"rejected":[{"role":"assistant","content":"B"}]}`, ask, "A" + say, "B" + say},
 		{"messages, implicit prompt", "", `{"chosen":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}],"rejected":[{"role":"user","content":"U"},{"role":"assistant","content":"B"}]}`, ask, "A" + say, "B" + say},
 		{"messages that hold the prompt too, as ultrafeedback_binarized", "", `{"prompt":"U","messages":[{"role":"user","content":"U"},{"role":"assistant","content":"A"}],"chosen":[{"content":"U","role":"user"},{"role":"assistant","content":"A"}],"rejected":[{"role":"user","content":"U"},{"role":"assistant","content":"B"}]}`, ask, "A" + say, "B" + say},
 		{"an earlier turn is read alone", "", `{"prompt":[{"role":"user","content":"T"},{"role":"assistant","content":"S"},{"role":"user","content":"U"}],"chosen":[{"role":"assistant","content":"A"}],"rejected":[{"role":"assistant","content":"B"}]}`,
@@ -49,7 +49,7 @@ func TestChoices(t *testing.T) {
 }
 
 // TestSharedText: an implicit prompt ends where its completions part, on a character, with
-// no space behind it.
+// no space after it.
 func TestSharedText(t *testing.T) {
 	for _, x := range []struct{ a, b, want string }{
 		{"The sky is blue", "The sky is green", "The sky is"}, {"ab", "abc", "a"}, {"same", "same", "sam"}, {"x", "y", ""}, {"", "y", ""}, {"aé!", "aè!", "a"}, {"é", "éa", ""},

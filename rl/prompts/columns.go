@@ -21,7 +21,7 @@ type Columns struct {
 	Prompt        string            // column of the prompt, text or a list of messages
 	Template      string            // text of the prompt with columns in braces, in place of Prompt
 	Answer        string            // column of the answer
-	AnswerPattern string            // regular expression (RE2) behind whose last match the answer stands, or whose group it is
+	AnswerPattern string            // regular expression (RE2): the answer follows its last match, or is its group
 	Others        map[string]string // columns by the names that verifiers and chats read: completion, messages, tests
 }
 

@@ -34,7 +34,7 @@ type Source interface {
 	// Verify judges a completion without its end token; ended says that the model
 	// ended it, rather than the length limit.
 	Verify(row verify.Problem, completion string, ended bool) verify.Verdict
-	// Grader returns the name of the verifier behind Verify, and its options.
+	// Grader returns the name of the verifier that Verify uses, and its options.
 	Grader() (name string, options map[string]any)
 }
 

@@ -67,12 +67,12 @@ const (
 )
 
 // Stale says whether a stage may train what was not sampled afresh: of the prompt that it is
-// trained behind, by the weights that the step begins with.
+// trained after, by the weights that the step begins with.
 func (s *Stage) Stale() bool {
 	return s.SecondChance.When != "" || s.Replay.Store != "" || s.Lag > 0
 }
 
-// Reprompts says whether a stage may train what was sampled behind another prompt.
+// Reprompts says whether a stage may train what was sampled after another prompt.
 func (s *Stage) Reprompts() bool {
 	return s.SecondChance.Show != "" && !s.SecondChance.TrainHint
 }

@@ -16,7 +16,7 @@ func (r *Recipe) Arrives() bool {
 }
 
 // arrival refuses what does not go with an order by arrival: a lag of 0, and what is sampled
-// behind completions by the weights that drew them. Those may be gone when a group comes.
+// after completions by the weights that drew them. Those may be gone when a group comes.
 func (d decoder) arrival(s *Stage, at settings.Path) {
 	if !s.Arrives() {
 		return

@@ -384,7 +384,7 @@ type SFT struct {
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" default:"0.1"`
 
 	// teach what a hint is, for a later second_chance.show: the question of some demonstrations, with
-	// members of the row in braces, such as "{answer} {question}"; what stands behind it is right, and
+	// members of the row in braces, such as "{answer} {question}"; the answer after it is right, and
 	// a problem none of whose demonstrations is right has no hint; "": no hints
 	Show string `toml:"show"`
 

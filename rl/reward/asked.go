@@ -10,11 +10,11 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// Ask is what a formula wants of a model: the log-probs of a text's tokens behind each
+// Ask is what a formula wants of a model: the log-probs of a text's tokens after each
 // completion or its prompt, or of the completion's own without its prompt, as one number.
 type Ask struct {
 	Column string // of the answer in [Completion.Asked]
-	After  string // "prompt", "completion", or "nothing": the completion's tokens behind an end token
+	After  string // "prompt", "completion", or "nothing": the completion's tokens after an end token
 	Model  string // "policy", "ref" or "ema"
 	text   string // in quotes, or row.NAME
 	of     func(texts [][]float64) []float64

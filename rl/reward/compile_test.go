@@ -222,7 +222,7 @@ func TestAsked(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", text, got, want)
 		}
 	}
-	// The first place is as likely behind both completions: it does not count. Where no place tells
+	// The first place is as likely after both completions: it does not count. Where no place tells
 	// anything, the mean of all does.
 	tells := AsksOf("telling_score_of(row.answer, completion, policy)", nil)[0]
 	if got := tells.Of([][]float64{{-1, -2}, {-1, -4}}); !sameAll(got, []float64{-2, -4}) {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// textBetween is the text behind one mark and before the next other.
+// textBetween is the text after one mark and before the next other.
 func textBetween(t *testing.T, text, from, to string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, from)

@@ -137,7 +137,7 @@ func compile(name, source string, thread *starlark.Thread) (*starlark.Function, 
 }
 
 // verdict reads True or False, a number in range, None for not scored, or one of
-// them with a reason and a dict of named numbers, or either of the two behind it:
+// them with a reason and a dict of named numbers, or either of the two after it:
 // (0.5, "one of two", {"blocks": 2}).
 func (t scriptTask) verdict(result starlark.Value) verify.Verdict {
 	reason := "" // the script's

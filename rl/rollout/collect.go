@@ -129,7 +129,7 @@ func (c *Collector) starts(problems []verify.Problem) ([]Start, error) {
 	return starts, nil
 }
 
-// Start is what completions of a problem begin behind.
+// Start is what completions of a problem follow.
 type Start struct {
 	Problem verify.Problem
 	Prompt  []int           // what the model reads of the problem
@@ -147,13 +147,13 @@ func requestsOf(starts []Start, n int, params Params, key random.Key) []Request 
 	return requests
 }
 
-// Requests are what Collect asks the sampler for, and what they begin behind.
+// Requests are what Collect asks the sampler for, and what they follow.
 func (c *Collector) Requests(problems []verify.Problem, n int, params Params, key random.Key) ([]Start, []Request, error) {
 	starts, err := c.starts(problems)
 	return starts, requestsOf(starts, n, params, key), err
 }
 
-// From samples n completions behind each start and judges them, as Collect does.
+// From samples n completions after each start and judges them, as Collect does.
 func (c *Collector) From(ctx context.Context, starts []Start, n int, params Params, key random.Key, besides ...verify.Verifier) ([]Group, error) {
 	if c.Episodes != nil {
 		groups, err := c.play(ctx, starts, n, params, key)
@@ -169,7 +169,7 @@ func (c *Collector) From(ctx context.Context, starts []Start, n int, params Para
 	return c.Judged(ctx, starts, drawn, besides...)
 }
 
-// Judged are the groups of completions that a sampler drew behind starts, judged as Collect
+// Judged are the groups of completions that a sampler drew after starts, judged as Collect
 // does.
 func (c *Collector) Judged(ctx context.Context, starts []Start, drawn [][]Segment, besides ...verify.Verifier) ([]Group, error) {
 	groups := make([]Group, len(starts))

@@ -170,7 +170,7 @@ func (v View) Behind(prompt []int) View {
 }
 
 // With is the group with paths of another one of the same problem in place of some of its
-// own, by their numbers, and with those that they replace behind its last.
+// own, by their numbers, and with those that they replace after its last.
 func (g *Group) With(other *Group, numbers []int) Group {
 	out := Group{Problem: g.Problem, Opening: g.Opening, Segments: slices.Clone(g.Segments), Paths: slices.Clone(g.Paths)}
 	for _, s := range other.Segments {

@@ -21,7 +21,7 @@ import (
 
 // lagged is small over seven steps, with all that a step decides before it samples or samples
 // beside its completions: a curriculum by the record, numbers by a state, a refill, a second
-// chance behind a hint, a replay, greedy completions.
+// chance after a hint, a replay, greedy completions.
 var lagged = slices.Concat(small, []string{
 	"stage.rl.steps=7", "task.max_prompt_tokens=12", "stage.rl.updates_per_rollout=2", "stage.rl.algorithm.weight=tis",
 	"stage.rl.algorithm.advantage=reward - 0.5*greedy_reward - 0.5*group_mean(reward)", "stage.rl.algorithm.keep=group_std(reward) > 0",

@@ -10,10 +10,10 @@ import (
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
-// behind takes a run back where completions that it has used are found wrong: the
+// back takes a run to before completions that it has used and that are found wrong: the
 // checkpoints that may hold something of them are set aside, so that the run can only
 // continue from one before. Other errors stay as they are.
-func (r *run) behind(err error) error {
+func (r *run) back(err error) error {
 	var late *rollout.LateError
 	if !errors.As(err, &late) {
 		return err

@@ -178,7 +178,7 @@ func TestRefill(t *testing.T) {
 		if row["my/all"] != before {
 			t.Errorf("step %v: the state has seen %v completions, want %v", row["step"], row["my/all"], before)
 		}
-		// The average begins as the policy, and is behind it from the first update on.
+		// The average begins as the policy, and lags it from the first update on.
 		if far := row["my/far"].(float64); i == 0 && far != 1 || i == 1 && far != 0 || i > 1 && far == 0 {
 			t.Errorf("step %v: the average was %v nats away in the step before", row["step"], far)
 		}

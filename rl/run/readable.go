@@ -16,7 +16,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// folderOf is the Hugging Face folder behind a recipe's model.path; "": random weights.
+// folderOf is the Hugging Face folder of a recipe's model.path; "": random weights.
 func folderOf(r *recipe.Recipe) (string, error) {
 	if r.Model.Path == "" {
 		return "", nil

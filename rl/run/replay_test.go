@@ -108,7 +108,7 @@ func TestReplayResumed(t *testing.T) {
 		sameRun(t, runFiles(t, again), want)
 	}
 	resumed("metrics.jsonl", record.ScheduleFile)
-	// What it took behind the end of the schedule that it repeats, it takes again.
+	// What it took after the end of the schedule that it repeats, it takes again.
 	begin, _, _ := strings.Cut(want[record.ScheduleFile], "\n")
 	must(t, os.WriteFile(filepath.Join(again, replayFile), []byte(begin+"\n"), 0o600))
 	resumed("metrics.jsonl")

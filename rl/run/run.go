@@ -82,7 +82,7 @@ func Train(ctx context.Context, o Options) (*Summary, error) {
 	for ; r.state.At.Stage < len(stages); r.next() {
 		if st := &stages[r.state.At.Stage]; !st.Skip {
 			if err := r.runStage(ctx, st); err != nil {
-				return nil, r.behind(err)
+				return nil, r.back(err)
 			}
 		}
 		if err := r.save(true); err != nil {
@@ -198,7 +198,7 @@ func (r *run) measure(ctx context.Context, step int, when string) error {
 }
 
 // stop ends a run whose step had too few scores, with a checkpoint of the step before.
-// The completions go to the log behind it, for people to look at: a resumed run cuts
+// The completions go to the log after it, for people to look at: a resumed run cuts
 // them off.
 func (r *run) stop(e *train.Event, st *recipe.Stage, cause error) error {
 	if err := r.checkpoint(); err != nil {

@@ -22,7 +22,7 @@ var inPPO = []string{"stage.rl.algorithm.preset=ppo", "stage.rl.algorithm.loss=t
 // without, of a whole model and of an adapter: sampler and trainer agree to the bit, and so
 // do the values at the beginning of a step and in its first update; another cut of the work
 // changes nothing, and a run that goes on from any checkpoint writes the same bytes. The head
-// is learnt, the average begins as the policy and falls behind, and no folder of a model has
+// is learnt, the average begins as the policy and lags it, and no folder of a model has
 // either.
 func TestValueHeadRuns(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -38,7 +38,7 @@ func live() uint64 {
 }
 
 // TestAborts: clients that go away at any moment, while they wait, while a stream comes or
-// before a body has arrived, leave no page, no goroutine, no request and no memory behind.
+// before a body has arrived, leave no page, no goroutine, no request and no memory.
 func TestAborts(t *testing.T) {
 	s := plain(t, func(o *Options) { o.Engine.Sequences, o.Engine.CacheToken, o.Engine.Prefixes = 8, 32*24, 4 })
 	server := httptest.NewServer(s.Handler())

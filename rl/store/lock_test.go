@@ -60,7 +60,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// noLockFile: neither a finished run nor a refused one leaves the lock behind.
+// noLockFile: neither a finished run nor a refused one leaves the lock.
 func noLockFile(t *testing.T, fsys FS, dir string) {
 	t.Helper()
 	infos, err := fsys.ReadDir(dir)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 )
 
-// FindModel is the Hugging Face folder or the GGUF file behind a MODEL argument: such a
+// FindModel is the Hugging Face folder or the GGUF file of a MODEL argument: such a
 // folder or file, a checkpoint, or a run (its newest complete checkpoint). There is a
 // warning for each checkpoint that was skipped.
 func FindModel(path string) (dir string, warnings []string, err error) {

@@ -140,7 +140,7 @@ func TestOpenWhatIsNoRun(t *testing.T) {
 		}
 	}
 	if got := list(t, m, "other"); len(got) != 0 {
-		t.Errorf("left behind: %v", got)
+		t.Errorf("left: %v", got)
 	}
 }
 

@@ -26,7 +26,7 @@ depth up to the same length. What a capital means is told nowhere.
 A problem has min_depth to max_depth functions, each depth as likely. One problem in 16 is
 held out, chosen by the CRC-32 of its text.
 
-Right: the completion ends, and the string behind its last "=" is the right one. The results
+Right: the completion ends, and the string after its last "=" is the right one. The results
 before it are not checked.
 
 Demonstrations: the innermost shown_depth functions are applied as they are; in place of each
@@ -38,7 +38,7 @@ of the others one is drawn at random, so that they are right by chance.
 		Summary: "the task composition: the right string at the end",
 		Doc: `task:composition: right when the completion's last result is the row's answer.
 
-The last result is what stands behind the last "=", or the announced answer where there is
+The last result is what follows the last "=", or the announced answer where there is
 no "=".
 
 Option extract: as for the verifier exact; default "announced".
@@ -197,7 +197,7 @@ func (c *composition) Verify(row verify.Problem, completion string, ended bool) 
 
 const lastResultRule = "last_result"
 
-// judgeLastResult judges a completion by what stands behind its last "=".
+// judgeLastResult judges a completion by what follows its last "=".
 func judgeLastResult(row verify.Problem, completion string) verify.Verdict {
 	last := completion[strings.LastIndex(completion, "=")+1:]
 	if last != row.Answer {

@@ -40,7 +40,7 @@ func byItsVerifier(t *testing.T, name string, row verify.Problem, answer string)
 }
 
 // TestGenerated: every problem of every family keeps to its split, is a function
-// of its key, and its own solution is right: bare, between tags behind some
+// of its key, and its own solution is right: bare, between tags after some
 // words, and on a row that went through JSON. Ten wrong answers to each are not.
 func TestGenerated(t *testing.T) {
 	for _, f := range generatedFamilies() {

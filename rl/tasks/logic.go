@@ -128,7 +128,7 @@ solution. Right: every name with its role, in any order and case, and no other w
 // gate is a circuit's node: a function of inputs and earlier gates.
 type gate struct {
 	kind   string
-	inputs []int // inputs first, gates behind
+	inputs []int // inputs first, then gates
 	negate []bool
 }
 

@@ -66,8 +66,8 @@ with an empty answer, an empty answer is right.`,
 	})
 }
 
-// inserted puts a letter behind each of the five patterns, from left to right,
-// and goes on behind it.
+// inserted puts a letter after each of the five patterns, from left to right,
+// and goes on after it.
 func inserted(text string) string {
 	patterns := map[string]string{"ABCD": "A", "BCDE": "B", "CDEA": "C", "DEAB": "D", "EABC": "E"}
 	var b strings.Builder

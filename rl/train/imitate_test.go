@@ -17,7 +17,7 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// TestAskedWithoutEnds: a model without an end token has nothing to score a completion alone behind,
+// TestAskedWithoutEnds: a model without an end token has nothing after which to score a completion alone,
 // which ScoreOf tells as the reason.
 func TestAskedWithoutEnds(t *testing.T) {
 	m := &model.Model{}
@@ -33,7 +33,7 @@ func TestAskedWithoutEnds(t *testing.T) {
 }
 
 // TestDemonstrationsWithHints: a share of them, and the others are as without. What stands
-// behind a hint is right, though demonstrations without one mostly are not.
+// after a hint is right, though demonstrations without one mostly are not.
 func TestDemonstrationsWithHints(t *testing.T) {
 	const n = 400
 	dev, err := gpu.Open("ref")

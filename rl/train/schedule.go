@@ -39,7 +39,7 @@ func ReadSchedule(name string, in io.Reader) (*Schedule, error) {
 
 func (s *Schedule) add(l record.Schedule) error {
 	if l.Step <= s.last {
-		return fmt.Errorf("%w: step %d stands behind step %d; accepted: steps from 1 on, ascending", lines.ErrInput, l.Step, s.last)
+		return fmt.Errorf("%w: step %d follows step %d; accepted: steps from 1 on, ascending", lines.ErrInput, l.Step, s.last)
 	}
 	if len(l.Groups) == 0 {
 		return fmt.Errorf("%w: step %d has no groups", lines.ErrInput, l.Step)

@@ -31,7 +31,7 @@ func TestSchedule(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"step":1}`: "s.jsonl: line 1: bad input: step 1 has no groups",
-		"{\"step\":2,\"groups\":[{\"step\":2}]}\n{\"step\":2,\"groups\":[{\"step\":3}]}":               "s.jsonl: line 2: bad input: step 2 stands behind step 2",
+		"{\"step\":2,\"groups\":[{\"step\":2}]}\n{\"step\":2,\"groups\":[{\"step\":3}]}":               "s.jsonl: line 2: bad input: step 2 follows step 2",
 		"{\"step\":2,\"groups\":[{\"step\":2}]}\n{\"step\":3,\"groups\":[{\"step\":2,\"version\":1}]}": "s.jsonl: line 2: bad input: step 3 has prompt 0 of step 2, which an earlier line has too",
 		"{\"step\":2,\"stage\":\"\xff\",\"groups\":[{\"step\":2}]}":                                    "s.jsonl: line 1: not UTF-8 text",
 		"{\n{\"step\":2,\"groups\":[{\"step\":2}]}":                                                    "unexpected end of JSON input",

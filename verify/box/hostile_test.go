@@ -32,7 +32,7 @@ const (
 // hostile is a program and what becomes of it.
 type hostile struct {
 	name, source string
-	want         string // of what it prints, standard error behind it: a regular expression
+	want         string // of what it prints, standard error after it: a regular expression
 	bare         string // the same, without namespaces, where it differs
 	kill         bool   // it does not end by itself
 }

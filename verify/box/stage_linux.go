@@ -129,7 +129,7 @@ func (o order) dropRights() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// Orphans come to the program, which can tell that something was left behind.
+	// Orphans come to the program, which can tell that something is left.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}

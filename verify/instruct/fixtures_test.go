@@ -224,7 +224,7 @@ func TestSeveral(t *testing.T) {
 	fixtures.Report(t, "instructions, whole prompts", matched, failed, outOfScope)
 }
 
-// TestStopWords compares with the list behind ratio:stop_words.
+// TestStopWords compares with the list of ratio:stop_words.
 func TestStopWords(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(fixtures.Dir(t, "instructions"), "stopwords_english.txt"))
 	if err != nil {

@@ -157,7 +157,7 @@ func (j *jsonScanner) number() bool {
 		return false
 	}
 	if strings.HasPrefix(j.s[j.pos-digits:], "0") {
-		j.pos -= digits - 1 // "01" is the number 0 with something behind it
+		j.pos -= digits - 1 // "01" is the number 0 with something after it
 		digits = 1
 	}
 	whole := true

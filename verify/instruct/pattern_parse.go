@@ -39,7 +39,7 @@ type part struct {
 	possess   bool // possessive: what is matched is not given back
 	group     int
 	behind    bool
-	width     int // of what stands behind
+	width     int // of what a look-behind looks at
 	negative  bool
 }
 

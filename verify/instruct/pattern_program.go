@@ -18,7 +18,7 @@ const (
 	opEnd                     // at the text's end, or before a line end there
 	opLastEnd                 // at the text's end
 	opLook                    // the program at next matches here, or, behind, ends here; go on at other
-	opAtomic                  // the same and go on behind it, for good
+	opAtomic                  // the same and go on after it, for good
 	opDone                    // of a part: it matches
 	opMatch                   // the pattern matches
 )
@@ -77,7 +77,7 @@ func compile(root *part, groups int, fold bool) (*program, error) {
 	return &c.program, nil
 }
 
-// emit adds an instruction that goes on behind itself, and says where it is.
+// emit adds an instruction that goes on after itself, and says where it is.
 func (c *compiler) emit(in instruction) int {
 	in.next = len(c.code) + 1
 	c.code = append(c.code, in)
@@ -220,7 +220,7 @@ func (c *compiler) iteration(body *part, slot int) error {
 	return nil
 }
 
-// leave makes a split, and an iteration that came to nothing, go on behind the
+// leave makes a split, and an iteration that came to nothing, go on after the
 // code there is.
 func (c *compiler) leave(split int, lazy bool) {
 	end := len(c.code)

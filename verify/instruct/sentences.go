@@ -268,7 +268,7 @@ func realign(text string, spans [][2]int) []string {
 }
 
 // closing is the length of the closing quotes and brackets at the start of s
-// with the white space behind them, 0 if something else follows directly.
+// with the white space after them, 0 if something else follows directly.
 func closing(s string) int {
 	marks := len(s) - len(strings.TrimLeft(s, `"')]}`))
 	rest := s[marks:]

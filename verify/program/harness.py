@@ -1,6 +1,6 @@
 # Runs programs, each in a fork of this process, which stays as it was at the start.
 #
-# Requests and replies are JSON, each behind its length in four bytes, on what were
+# Requests and replies are JSON, each after its length in four bytes, on what were
 # standard input and output. A program never holds these: it gets files of its own,
 # and what it says comes back as values, to be judged elsewhere. The first byte of a
 # reply says whose word it is: F, this process's, or R, passed on from a program.

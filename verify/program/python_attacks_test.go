@@ -98,7 +98,7 @@ func TestPythonIsNeverTooBusyByItself(t *testing.T) {
 	}
 }
 
-// TestPythonOverTime: the right answer behind the limit is wrong, though the program
+// TestPythonOverTime: the right answer after the limit is wrong, though the program
 // survives the signal.
 func TestPythonOverTime(t *testing.T) {
 	t.Parallel()

@@ -162,7 +162,7 @@ func TestPythonCheats(t *testing.T) {
 	}
 }
 
-// TestPythonForgets: what a program leaves behind does not reach the next one.
+// TestPythonForgets: what a program leaves does not reach the next one.
 func TestPythonForgets(t *testing.T) {
 	const row = `{"tests":[{"stdin":"","stdout":"clean\n"}]}`
 	const look = "import os, builtins, math\nok = not os.path.exists('/tmp/x') and not hasattr(builtins, 'mark') and math.pi > 3\nprint('clean' if ok else 'dirty')"

@@ -241,7 +241,7 @@ func bestColumns(reference, found [][]string) [][]string {
 			order[p.i], used[p.j] = p.j, true
 		}
 	}
-	for j, done := range used { // the surplus, behind
+	for j, done := range used { // the surplus, last
 		if !done {
 			order[slices.Index(order, -1)] = j
 		}

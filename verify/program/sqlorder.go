@@ -6,7 +6,7 @@ import (
 )
 
 // topOrder finds the ORDER BY that stands outside all parentheses and with that
-// orders the result. end is where its terms end: before LIMIT, or behind the last
+// orders the result. end is where its terms end: before LIMIT, or after the last
 // word of the query.
 func topOrder(query string) (end int, ordered bool) {
 	depth := 0
@@ -65,7 +65,7 @@ func refined(query string, end, columns int, descending bool) string {
 	return query[:end] + terms.String() + query[end:]
 }
 
-// skip is the place behind the next mark, or the end.
+// skip is the place after the next mark, or the end.
 func skip(text string, from int, mark string) int {
 	if from > len(text) {
 		return len(text)

@@ -185,7 +185,7 @@ func readInputOutput(row verify.Problem, s *suite) (bool, error) {
 	return true, nil
 }
 
-// withItem is the value, behind its item where it is a list of one.
+// withItem is the value, followed by its item if it is a list of one.
 func withItem(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil && len(list) == 1 {

@@ -40,7 +40,7 @@ func FuzzValue(f *testing.F) {
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // FuzzExtract: a program is a part of the completion but for indentation, is never blank, and a fence put
-// behind any text without fences is found.
+// after any text without fences is found.
 func FuzzExtract(f *testing.F) {
 	for _, text := range []string{"", "x", "```python\nx\n```", "```\nx\n```\n```py\ny\n```", "<think>```python\nx\n```", "</think>```python\r\nx\r\n```\r\n", "~~~\n```python\n```", "`", "  ```Python x\n\t```"} {
 		f.Add(text)
@@ -57,7 +57,7 @@ func FuzzExtract(f *testing.F) {
 		}
 		program, _, err := extract(text+"\n```python\nprint(1)\n```", extractBlock, "python", "py")
 		if err != nil || program != "print(1)" {
-			t.Errorf("behind %q: %q, %v", text, program, err)
+			t.Errorf("after %q: %q, %v", text, program, err)
 		}
 	})
 }

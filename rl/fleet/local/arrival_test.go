@@ -26,7 +26,7 @@ import (
 	"github.com/rlzero/rlzero/rl/run"
 )
 
-// juggler is a carrier that brings every third result behind the nine that come after it.
+// juggler is a carrier that brings every third result after the nine that follow it.
 type juggler struct {
 	*fleet.Memory
 	n     int
@@ -53,7 +53,7 @@ func (j *juggler) Next(ctx context.Context) (fleet.Delivery, error) {
 	return d, nil
 }
 
-// juggled are three workers behind a juggler.
+// juggled are three workers with a juggler before them.
 func juggled(t *testing.T, r *recipe.Recipe, c *cast.Cast, note func(string)) rollout.Sampler {
 	m := &juggler{Memory: fleet.NewMemory()}
 	f := fleet.New(m, TrainerOf(c), fleet.Options{Mode: fleet.Exact, Audit: 0.1, Slots: func() int { return 3 }, Patience: 100 * time.Millisecond, Note: note})

@@ -116,7 +116,7 @@ func (i Item) Answer(verdicts []*verify.Verdict) []byte {
 	return seal(b)
 }
 
-// seal puts the SHA-256 of all before behind it.
+// seal adds the SHA-256 of all before it.
 func seal(b []byte) []byte {
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)

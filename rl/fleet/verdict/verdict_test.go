@@ -159,7 +159,7 @@ func FuzzRead(f *testing.F) {
 	i := itemOf("length 1", "{}", "a", "late")
 	f.Add(i.Answer(i.Judge(f.Context())))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		// The digest behind it is made right, or nothing would get past it.
+		// The digest after it is made right, or nothing would get past it.
 		whole := append([]byte(nil), body...)
 		if n := len(whole) - 32; n > 0 {
 			whole = seal(whole[:n])

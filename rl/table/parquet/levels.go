@@ -175,7 +175,7 @@ func (d *delta) begin() error {
 	return nil
 }
 
-// rest returns the bytes behind the last value and leaves d as it is.
+// rest returns the bytes after the last value and leaves d as it is.
 func (d *delta) rest() ([]byte, error) {
 	end := *d
 	if end.first && end.left > 0 {

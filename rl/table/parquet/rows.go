@@ -90,7 +90,7 @@ func (f *File) Each(most int, do func(row int64, values []json.RawMessage) error
 		}
 		for i := range r.columns {
 			if _, end, err := r.columns[i].peek(); err != nil || !end {
-				return fmt.Errorf("column %s has values behind the last of its row group's %d rows: the file is damaged", f.leaves[i].path, group.rows)
+				return fmt.Errorf("column %s has values after the last of its row group's %d rows: the file is damaged", f.leaves[i].path, group.rows)
 			}
 		}
 	}

@@ -319,7 +319,7 @@ func (m *Module) removeUnused() {
 }
 
 // pureResult returns the result of an instruction of the kinds that the
-// removed code leaves behind.
+// removed code leaves.
 func pureResult(x instruction) (uint32, bool) {
 	switch x.op() {
 	case opLoad, opIEqual, opAll, opCompositeExtract, opSelect, opCompositeConstruct, opISub:
@@ -349,7 +349,7 @@ func (m *Module) forbidContraction() {
 }
 
 // shareMemory says, in a module of the Vulkan memory model, that what an invocation
-// stores in workgroup memory is seen by the others behind a barrier. naga writes barriers
+// stores in workgroup memory is seen by the others after a barrier. naga writes barriers
 // and accesses as for the other model, where that goes without saying.
 func (m *Module) shareMemory() {
 	class, shared := map[uint32]uint32{}, map[uint32]bool{} // storage class by pointer type; pointers

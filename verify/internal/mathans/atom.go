@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// postfix reads an atom and what stands behind it.
+// postfix reads an atom and what follows it.
 func (p *parser) postfix() (*node, error) {
 	n, err := p.atom()
 	for err == nil {
@@ -38,7 +38,7 @@ func (p *parser) postfix() (*node, error) {
 	return nil, err
 }
 
-// degrees is the unit behind °: of an angle, or C or F.
+// degrees is the unit after °: of an angle, or C or F.
 func (p *parser) degrees() unit {
 	if t := p.peek(); t.kind == tLetter && (t.text == "C" || t.text == "F") {
 		p.at++
@@ -347,7 +347,7 @@ func (p *parser) round(open string) (*node, error) {
 	return of(kTuple, n.args...), nil
 }
 
-// set reads \{…\}; what stands behind | or : in a set-builder is kept as a
+// set reads \{…\}; what follows | or : in a set-builder is kept as a
 // condition.
 func (p *parser) set() (*node, error) {
 	if p.accept(`\}`) {

@@ -27,7 +27,7 @@ func (l *lexer) number() error {
 			continue
 		}
 		for {
-			after, ok := l.behind(sep)
+			after, ok := l.beyond(sep)
 			if !ok || !isGroup(after) {
 				break
 			}
@@ -41,14 +41,14 @@ func (l *lexer) number() error {
 	}
 	whole, fraction, decimal := strings.Join(groups, ""), "", false
 	for _, point := range []string{".", `{,}`, "{.}"} {
-		if after, ok := l.behind(point); ok && after != "" && isDigit(after[0]) {
+		if after, ok := l.beyond(point); ok && after != "" && isDigit(after[0]) {
 			l.at = len(l.text) - len(after)
 			fraction, decimal = l.digits(), true
 			break
 		}
 	}
 	for _, over := range []string{`\overline`, `\bar`, `\dot`} { // 0.\overline{3}
-		if after, ok := l.behind("." + over); ok && !decimal {
+		if after, ok := l.beyond("." + over); ok && !decimal {
 			l.at, decimal = len(l.text)-len(after)-len(over), true
 		}
 	}
@@ -64,9 +64,9 @@ func (l *lexer) number() error {
 	return nil
 }
 
-// behind is the text behind sep, which may have white space behind it when it
+// beyond is the text after sep, which may have white space after it when it
 // ends in a spacing command: 32,\! 349.
-func (l *lexer) behind(sep string) (string, bool) {
+func (l *lexer) beyond(sep string) (string, bool) {
 	rest, ok := strings.CutPrefix(l.text[l.at:], sep)
 	if ok && strings.HasPrefix(sep, `,\`) {
 		rest = strings.TrimLeft(rest, " ")
@@ -91,7 +91,7 @@ func (l *lexer) digits() string {
 	return l.text[start:l.at]
 }
 
-// exponent reads e-5 or E+3 right behind a number.
+// exponent reads e-5 or E+3 right after a number.
 func (l *lexer) exponent() string {
 	rest := l.text[l.at:]
 	if rest == "" || rest[0]|0x20 != 'e' {

@@ -244,7 +244,7 @@ func (p *parser) relation() (*node, error) {
 			op += "="
 		}
 		if e := p.peek(); e.kind == tEnd || e.kind == tMark && e.text == "," {
-			break // "x =" with nothing behind it
+			break // "x =" with nothing after it
 		}
 		next, err := p.operand()
 		if err != nil {
@@ -287,7 +287,7 @@ func (p *parser) operand() (*node, error) {
 	return nil, err
 }
 
-// modulus reads \pmod{7}, (mod 7) or mod 7 behind a value: a residue class. \bmod
+// modulus reads \pmod{7}, (mod 7) or mod 7 after a value: a residue class. \bmod
 // is the remainder.
 func (p *parser) modulus(left *node) (*node, error) {
 	inBrackets := p.is("(") && p.isMod(p.at+1)
@@ -409,7 +409,7 @@ func product(a, b *node) *node { return of(kProduct, a, b) }
 
 func quotient(a, b *node) *node { return of(kQuotient, a, b) }
 
-// wordAfter reads words behind a value: a unit, "miles/hour", or words to drop. A
+// wordAfter reads words after a value: a unit, "miles/hour", or words to drop. A
 // power of a dropped word is dropped with it.
 func (p *parser) wordAfter(left *node) (*node, error) {
 	var words strings.Builder
@@ -436,7 +436,7 @@ func (p *parser) wordAfter(left *node) (*node, error) {
 // negation is a word that takes back or changes the value in front of it.
 var negation = regexp.MustCompile(`(?i)\b(?:not|never|wrong|incorrect|false|plus|minus|mod|modulo)\b`)
 
-// withWords is a value with the words behind it: a unit, an operation, or words that
+// withWords is a value with the words after it: a unit, an operation, or words that
 // say nothing of the value.
 func withWords(value *node, words string) (*node, error) {
 	switch strings.ToLower(words) {
@@ -453,7 +453,7 @@ func withWords(value *node, words string) (*node, error) {
 	return quantity(value, unitOf(words)), nil
 }
 
-// numberAfter reads a number right behind a value. Two numbers with nothing but
+// numberAfter reads a number right after a value. Two numbers with nothing but
 // a space between them are an error.
 func (p *parser) numberAfter(left *node, t token) (*node, error) {
 	if left.kind == kText { // "part 2"
@@ -471,7 +471,7 @@ func (p *parser) numberAfter(left *node, t token) (*node, error) {
 }
 
 // mixed reads a factor without its sign; a whole number with a proper fraction
-// right behind it, 3 1/2 or 3\frac12, is their sum.
+// right after it, 3 1/2 or 3\frac12, is their sum.
 func (p *parser) mixed() (*node, error) {
 	n, err := p.postfix()
 	if err != nil || !isDigits(n) || p.tokens[p.at-1].kind != tNumber {

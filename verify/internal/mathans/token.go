@@ -149,7 +149,7 @@ func (l *lexer) mark(text string) {
 	l.add(token{kind: tMark, text: text})
 }
 
-// What stands behind a bracket that closes a set, and in front of one.
+// What follows a bracket that closes a set, and what comes before one.
 var (
 	endsSet   = regexp.MustCompile(`^\s*(?:$|[,;.)$∪∩∖]|\\(?:big)?c[ua]p|\\setminus|U\b|\\text|\\right)`)
 	startsSet = regexp.MustCompile(`^\s*(?:\\left\s*)?(?:[(\[\]]|\\\{)`)
@@ -392,7 +392,7 @@ func (l *lexer) words(words string) error {
 		l.add(token{kind: tWord, text: bare})
 	case functions[bare] || utf8.RuneCountInString(bare) == 1 && unicode.IsLetter([]rune(bare)[0]):
 		l.symbol(bare)
-	case dated.MatchString(bare) && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]): // "rather 8" behind 7
+	case dated.MatchString(bare) && len(l.tokens) > 0 && endsValue(l.tokens[len(l.tokens)-1]): // "rather 8" after 7
 		l.separator("or")
 		l.add(token{kind: tWord, text: strings.Join(strings.Fields(bare), " ")})
 	case dated.MatchString(bare) && !KnownWord(dated.FindStringSubmatch(bare)[1]): // "May 5, 2021"
@@ -423,7 +423,7 @@ var alternative = regexp.MustCompile(`(?i)^(?:(?:(.+?)[\s,]+)??(` + hedges + `)|
 
 var hedged = regexp.MustCompile(`^\W*(?i:` + hedges + `)\b`)
 
-// Hedged says that a text, behind an answer, begins with a word such as "or" or "maybe":
+// Hedged says that a text, after an answer, begins with a word such as "or" or "maybe":
 // what follows is another answer.
 func Hedged(text string) bool { return hedged.MatchString(text) }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// unit is what a word or abbreviation behind a number stands for: factor times
+// unit is what a word or abbreviation after a number stands for: factor times
 // a base of its dimension. Words that are no unit are dropped: "12 apples".
 type unit struct {
 	base   string   // "m", "s", "m/s^2", "g", "usd" …; "1" for words that multiply, such as million
@@ -116,7 +116,7 @@ func unitFraction(n *node) unit {
 	return unitOf(n.args[0].name + "/" + n.args[1].name)
 }
 
-// currencies are the signs of money, in front of a number or behind it.
+// currencies are the signs of money, before a number or after it.
 var currencies = map[string]string{`\$`: "usd", "€": "eur", "£": "gbp", "¥": "jpy"}
 
 // IsUnit says that words name a unit of measure, money, or a word that multiplies.

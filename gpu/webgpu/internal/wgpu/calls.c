@@ -251,7 +251,7 @@ static void submit_encoder(device *d, WGPUCommandEncoder encoder) {
 	wgpuCommandEncoderRelease(encoder);
 }
 
-// take copies what lies at the start of the staging buffer to data, behind all
+// take copies what lies at the start of the staging buffer to data, after all
 // work submitted.
 static void take(device *d, void *data, size_t size) {
 	uint32_t status = UINT32_MAX;

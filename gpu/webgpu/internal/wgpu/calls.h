@@ -47,7 +47,7 @@ void webgpu_write(device *d, WGPUBuffer to, uint64_t offset, void const *data, s
 void webgpu_read(device *d, WGPUBuffer from, uint64_t offset, void *data, size_t size, report *out);
 
 // webgpu_layout describes count storage buffers, of which bit i of read_only
-// tells that buffer i is only read, and behind them a uniform buffer of that
+// tells that buffer i is only read, and after them a uniform buffer of that
 // many bytes.
 WGPUPipelineLayout webgpu_layout(device *d, uint32_t count, uint32_t read_only, uint32_t uniform, WGPUBindGroupLayout *group, report *out);
 WGPUComputePipeline webgpu_pipeline(device *d, WGPUPipelineLayout layout, char const *label, char const *wgsl, report *out);

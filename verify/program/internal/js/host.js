@@ -1,6 +1,6 @@
 // What a program finds beside ES2023: the part of Node that programs use which read
 // stdin and print. The value of this script is a function that takes the text of
-// stdin and returns what js.go calls. Everything that runs behind the program uses
+// stdin and returns what js.go calls. Everything that runs after the program uses
 // only what was taken here, before it.
 (function (globalThis, print) {
   'use strict';

@@ -24,7 +24,7 @@ type Task struct {
 	Stdin   string
 	Call    string // a function that the program defines, or an expression for one
 	Args    []json.RawMessage
-	Assert  string // runs behind the program and throws if it is wrong
+	Assert  string // runs after the program and throws if it is wrong
 
 	Time   time.Duration // of the processor
 	Memory int           // bytes

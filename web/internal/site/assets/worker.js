@@ -38,7 +38,7 @@ async function start() {
 }
 
 // kept is what is remembered of the output: the latest, and from Go's last words on the
-// first of them, which name the cause: the trace behind them can be long.
+// first of them, which name the cause: the trace after them can be long.
 const WORDS = /^(panic|fatal error): /m;
 function kept(last, more) {
   const all = last + more, at = all.search(WORDS);
