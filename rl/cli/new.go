@@ -44,13 +44,12 @@ const newHelp = `Writes a model with random weights into the new folder DIR: a H
 chat template (ChatML) and a tokenizer of bytes, which reads any text. It knows nothing yet:
 teach it the form of answers by imitation (sft) before rewards can find right ones.
 
-With --data the tokenizer learns tokens for the words of your rows: of all texts
-in their columns, of the training split, up to 64 MiB. Without it each byte is a
-token.
+With --data, the tokenizer learns tokens for the words of your rows: for all texts in the
+columns of the training split, up to 64 MiB. Without --data, each byte is a token.
 
-   tiny     4 layers of width 128, at most 1,024 tokens (1 million parameters)
-   small    6 layers of width 256, at most 2,048 tokens (6 million)
-   medium   8 layers of width 512, at most 8,192 tokens (32 million)
+   tiny    4 layers of width 128, at most 1,024 tokens (1 million parameters)
+   small   6 layers of width 256, at most 2,048 tokens (6 million)
+   medium  8 layers of width 512, at most 8,192 tokens (32 million)
 
 The same rows, size and seed give the same bytes.
 
