@@ -227,12 +227,12 @@ func prepare(t *testing.T, home string) {
 	s.run(t, "its other name", "cp -r Qwen2.5-0.5B-Instruct SmolLM2-135M-Instruct")
 }
 
-// printed are the commands of a page: the lines of its blocks without a language. Other blocks,
-// such as what a command prints, name one.
+// printed are the commands of a page: the lines of its blocks for a shell. Blocks of other things,
+// such as what a command prints, name their language.
 func printed(page string) []string {
 	var commands []string
 	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
-		if block[1] != "" {
+		if block[1] != "" && block[1] != "sh" {
 			continue
 		}
 		for line := range strings.Lines(strings.ReplaceAll(block[2], "\\\n", "")) {

@@ -134,7 +134,7 @@ func (p *markdown) line(format string, args ...any) { fmt.Fprintf(p, format+"\n"
 func (p *markdown) head(title, about string) { p.line("# %s\n\n%s\n", title, about) }
 
 // block is a text that stands as it is.
-func (p *markdown) block(text string) { p.line("```\n%s\n```\n", strings.TrimSpace(text)) }
+func (p *markdown) block(text string) { p.line("```text\n%s\n```\n", strings.TrimSpace(text)) }
 
 // table has a row for each thing.
 func (p *markdown) table(head []string, rows [][]string) {
