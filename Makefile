@@ -34,7 +34,7 @@ test: build
 WEBGPU_TEST := RLZERO_ONLY_BACKEND=webgpu RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu -timeout $(if $(RLZERO_LONG),90m,20m)
 test-webgpu:
 	$(WEBGPU_TEST) $(if $(RLZERO_LONG),,-skip '^TestWideTierKeepsBits$$') ./gpu/webgpu/... ./gpu
-	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model
+	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model ./model/learn
 	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
 	$(WEBGPU_TEST) -run 'ReleaseBinary' ./internal/blackbox
 

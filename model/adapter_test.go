@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"bytes"
@@ -11,108 +11,16 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
+	"github.com/rlzero/rlzero/model/internal/tensors"
+	"github.com/rlzero/rlzero/model/sample"
 )
-
-// writeAdapter writes the PEFT folder of a model's adapter.
-func writeAdapter(t *testing.T, m *Model) string {
-	t.Helper()
-	dir := t.TempDir()
-	config, err := m.AdapterConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var weights bytes.Buffer
-	if err := hf.WriteSafetensors(&weights, m.AdapterTensors()); err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{"adapter_config.json": config, "adapter_model.safetensors": weights.Bytes()} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// TestAdapterTrains: a fresh adapter changes nothing; an update changes it and leaves the
-// model; with the adapter off the model scores as it did; and an adapter that was
-// written and read again gives the same bits.
-func TestAdapterTrains(t *testing.T) {
-	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-		if gputest.Slow(dev) {
-			return
-		}
-		q := quirkModels()[2]
-		cfg := *q.adapter
-		q.adapter = nil
-		m := q.open(t, dev)
-		before, weights := completions(t, m), flat(t, m.Tensors())
-		ps := prompts(16, 40)
-		if err := m.AddAdapter(cfg, 5); err != nil {
-			t.Fatal(err)
-		}
-		if hashTokens(completions(t, m)) != hashTokens(before) {
-			t.Fatal("a fresh adapter changes completions")
-		}
-		tr, err := m.NewTrainer(400)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
-		seqs := gradientSequences(dev)
-		for range 2 { // the first update moves B alone: A has no gradient while B is zero
-			if _, err := tr.Forward(seqs); err != nil {
-				t.Fatal(err)
-			}
-			if err := tr.Backward(tokenWeights(seqs, func(i, j int) (a, b, c float64) { return -1, 0, 0 })); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tr.Step(Optimizer{LR: 1.0 / 64, Beta1: 0.9, Beta2: 0.99, Eps: 0x1p-26, ClipNorm: 1}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		after := completions(t, m)
-		if hashTokens(after) == hashTokens(before) {
-			t.Error("two updates changed no completion")
-		}
-		if !equalFloats(flat(t, m.Tensors()), weights) {
-			t.Error("the model's own weights changed")
-		}
-		sc, err := m.NewBaseScorer(400)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer sc.Close()
-		stats, err := sc.Score(sequences(ps, before))
-		if off := restated(t, before, stats, err); hashTokens(off) != hashTokens(before) {
-			t.Errorf("with the adapter off the model scores differently%s", firstOther(off, before))
-		}
-		again := q.open(t, dev)
-		if err := again.LoadAdapter(writeAdapter(t, m)); err != nil {
-			t.Fatal(err)
-		}
-		if got := completions(t, again); hashTokens(got) != hashTokens(after) {
-			t.Errorf("the adapter read again gives other bits%s", firstOther(got, after))
-		}
-	})
-}
-
-func flat(t *testing.T, tensors []hf.NamedTensor) []float32 {
-	t.Helper()
-	var all []float32
-	for _, v := range tensors {
-		data, err := v.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, data...)
-	}
-	return all
-}
 
 // TestAdapterRefused: tensors and targets that do not fit the model are named.
 func TestAdapterRefused(t *testing.T) {
-	m := modelOn(t, gputest.Devices(t)[len(gputest.Devices(t))-1], quirks()["smollm3"])
+	m := modeltest.ModelOn(t, gputest.Devices(t)[len(gputest.Devices(t))-1], modeltest.Quirks()["smollm3"])
 	for _, c := range []struct {
 		cfg  hf.AdapterConfig
 		want string
@@ -159,22 +67,22 @@ func TestAdaptersTogether(t *testing.T) {
 		if gputest.Slow(dev) {
 			return
 		}
-		q := quirkModels()[2]
+		q := modeltest.QuirkModels()[2]
 		var dirs []string
 		for _, rank := range []int{4, 6} {
-			cfg := *q.adapter
+			cfg := *q.Adapter
 			cfg.Rank = rank
 			one := q
-			one.adapter = &cfg
-			dirs = append(dirs, writeAdapter(t, one.open(t, dev)))
+			one.Adapter = &cfg
+			dirs = append(dirs, modeltest.WriteAdapter(t, one.Open(t, dev)))
 		}
-		q.adapter = nil
-		trained := q.open(t, dev)
+		q.Adapter = nil
+		trained := q.Open(t, dev)
 		if _, err := trained.WithAdapter(dirs[0]); err == nil {
 			t.Error("the matrices of a model that is trained are shared")
 		}
-		counted := &counting{Device: dev}
-		base, err := NewFrozen(counted, trained.Config, 64)
+		counted := &modeltest.Counting{Device: dev}
+		base, err := model.NewFrozen(counted, trained.Config, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,31 +90,31 @@ func TestAdaptersTogether(t *testing.T) {
 		if err := base.CopyFrom(trained); err != nil {
 			t.Fatal(err)
 		}
-		want := []uint64{hashTokens(completions(t, base))}
-		models := []*Model{base}
+		want := []uint64{modeltest.HashTokens(modeltest.Completions(t, base))}
+		models := []*model.Model{base}
 		for _, dir := range dirs {
-			alone := q.open(t, dev)
+			alone := q.Open(t, dev)
 			if err := alone.LoadAdapter(dir); err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, hashTokens(completions(t, alone)))
-			before := counted.bytes
+			want = append(want, modeltest.HashTokens(modeltest.Completions(t, alone)))
+			before := counted.Bytes
 			m, err := base.WithAdapter(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			if own := m.adapter.tensors.bytes(chunk.whole); counted.bytes-before != own {
-				t.Errorf("another adapter takes %d bytes, its matrices have %d", counted.bytes-before, own)
+			if own := m.Decoder().Adapter.Set.Bytes(tensors.Chunk.Whole); counted.Bytes-before != own {
+				t.Errorf("another adapter takes %d bytes, its matrices have %d", counted.Bytes-before, own)
 			}
 			models = append(models, m)
 		}
 		if len(slices.Compact(slices.Sorted(slices.Values(want)))) != len(want) {
 			t.Fatal("an adapter changes nothing: this test can show nothing")
 		}
-		engines := make([]*Engine, len(models))
+		engines := make([]*sample.Engine, len(models))
 		for i, m := range models {
-			if engines[i], err = m.NewEngine(EngineOptions{Sequences: 8, Context: 64}); err != nil {
+			if engines[i], err = sample.NewEngine(m, sample.Options{Sequences: 8, Context: 64}); err != nil {
 				t.Fatal(err)
 			}
 			defer engines[i].Close()
@@ -215,11 +123,11 @@ func TestAdaptersTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for i, e := range engines {
 			all.Go(func() {
-				out, err := e.GenerateAll(t.Context(), invarianceRequests(prompts(16, 40), 1))
+				out, err := e.GenerateAll(t.Context(), modeltest.Requests(modeltest.Prompts(16, 40), 1))
 				if err != nil {
 					t.Error(err)
 				}
-				got[i] = hashTokens(slices.Concat(out...))
+				got[i] = modeltest.HashTokens(slices.Concat(out...))
 			})
 		}
 		all.Wait()

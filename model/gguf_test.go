@@ -1,15 +1,18 @@
-package model
+package model_test
 
 import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
-	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/gguf"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/device"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
 )
 
 // writeGGUF writes a model into a file.
@@ -47,7 +50,7 @@ func TestBlocksAsTheyAre(t *testing.T) {
 		for _, typ := range hf.GGUFTypes[3:] {
 			cfg := hf.Config{Family: family, Vocab: 64, Width: 64, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 16, MLP: 96,
 				MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.3}
-			m := modelOn(t, dev, cfg)
+			m := modeltest.ModelOn(t, dev, cfg)
 			var out bytes.Buffer
 			if err := hf.WriteSafetensors(&out, m.Tensors()); err != nil {
 				t.Fatal(err)
@@ -59,7 +62,7 @@ func TestBlocksAsTheyAre(t *testing.T) {
 			file, _ := writeGGUF(t, &hf.Folder{Config: cfg, Tensors: ts}, typ)
 			shrinkLevels(t, file, typ.Type)
 			cfg.Dtype = hf.Dtype(typ.Name)
-			frozen, err := NewFrozen(dev, cfg, 64)
+			frozen, err := model.NewFrozen(dev, cfg, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,46 +113,52 @@ func shrinkLevels(t *testing.T, path string, kind gguf.Type) {
 	}
 }
 
-// compareBlocks compares what lies on the device with the blocks of a file.
-func compareBlocks(t *testing.T, m *Model, ts *hf.TensorSet, kind gguf.Type) {
+// compareBlocks compares what lies on the device with the blocks of a file: their scales, which
+// others would have in the same blocks made again, and the numbers.
+func compareBlocks(t *testing.T, m *model.Model, ts *hf.TensorSet, kind gguf.Type) {
 	t.Helper()
 	compared, others := 0, 0
-	for _, p := range m.layout.pieces {
-		d := m.layout.chunks[p.region.chunk].storage
-		if !d.blocked() {
+	numbers := map[string][]float32{}
+	for _, v := range m.Tensors() {
+		var err error
+		if numbers[v.Name], err = v.Data(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := m.Decoder()
+	for _, p := range d.Layout.Pieces {
+		if !d.Layout.Chunks[p.Region.Chunk].Storage.Blocked() {
 			continue
 		}
-		rows, _ := p.size()
-		want, err := ts.Blocks(p.name, kind, 0, rows)
-		if err != nil || want == nil {
-			t.Fatalf("%s: no blocks, %v", p.name, err)
+		rows, _ := p.Size()
+		blocks, err := ts.Blocks(p.Name, kind, 0, rows)
+		if err != nil || blocks == nil {
+			t.Fatalf("%s: no blocks, %v", p.Name, err)
 		}
-		numbers, err := ts.Read(p.name)
+		want, err := ts.Read(p.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := kind.Quantize(numbers)
+		if !modeltest.EqualFloats(numbers[p.Name], want) {
+			t.Errorf("%s: other numbers than in the file", p.Name)
+		}
+		again, err := kind.Quantize(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(again, want) {
+		if !slices.Equal(scalesOf(again, kind), scalesOf(blocks, kind)) {
 			others++
 		}
-		v := m.params.matrix(p.region)
-		per := len(want) / rows
+		v := d.Params.Matrix(p.Region).Scales
+		per := len(blocks) / rows
 		for r := range rows {
-			numbers, scales := d.spread(want[r*per:][:per])
-			for _, part := range []struct {
-				view gpu.View
-				want []byte
-			}{{v.numbers, numbers}, {v.scales, scales}} {
-				got := make([]byte, len(part.want))
-				if err := part.view.Buffer.Read(part.view.Offset+p.row(r)*len(got), got); err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Equal(got, part.want) {
-					t.Fatalf("%s: row %d has other blocks than the file", p.name, r)
-				}
+			scales := scalesOf(blocks[r*per:][:per], kind)
+			got := make([]float32, len(scales))
+			if err := device.Read(device.At(v, p.Row(r)*len(got)), got); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, scales) {
+				t.Fatalf("%s: row %d has other blocks than the file", p.Name, r)
 			}
 			compared++
 		}
@@ -157,4 +166,14 @@ func compareBlocks(t *testing.T, m *Model, ts *hf.TensorSet, kind gguf.Type) {
 	if compared == 0 || others == 0 {
 		t.Errorf("%d rows compared, %d tensors that would have changed: this test can show nothing", compared, others)
 	}
+}
+
+// scalesOf are the scales of blocks.
+func scalesOf(blocks []byte, kind gguf.Type) []float32 {
+	_, size := kind.Block()
+	var scales []float32
+	for ; len(blocks) > 0; blocks = blocks[size:] {
+		scales = append(scales, gguf.Half(blocks))
+	}
+	return scales
 }

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"bytes"
@@ -10,7 +10,11 @@ import (
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/internal/llamacpp"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -74,7 +78,7 @@ func TestLlamaCpp(t *testing.T) {
 		write(name, openFolder(t, filepath.Join(models, name)), hf.GGUFTypes[0])
 	}
 	for _, c := range expressible() {
-		f := folderOf(t, quirk{config: c}.open(t, dev))
+		f := folderOf(t, modeltest.Quirk{Config: c}.Open(t, dev))
 		for _, typ := range hf.GGUFTypes {
 			write("random "+c.Family, f, typ)
 		}
@@ -82,7 +86,7 @@ func TestLlamaCpp(t *testing.T) {
 	prompts := []string{"the cat and", "Hello, 123 world!", "naïve 漢字"}
 	for i, want := range llamacpp.Continue(t, files, tokens, prompts...) {
 		t.Run(names[i], func(t *testing.T) {
-			m, err := Load(dev, files[i], LoadOptions{})
+			m, err := model.Load(dev, files[i], model.LoadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +106,7 @@ func TestLlamaCpp(t *testing.T) {
 }
 
 // folderOf is a model as it is read from files.
-func folderOf(t *testing.T, m *Model) *hf.Folder {
+func folderOf(t *testing.T, m *model.Model) *hf.Folder {
 	t.Helper()
 	var out bytes.Buffer
 	if err := hf.WriteSafetensors(&out, m.Tensors()); err != nil {
@@ -116,11 +120,11 @@ func folderOf(t *testing.T, m *Model) *hf.Folder {
 }
 
 // sameContinuations compares greedy continuations with llama.cpp's.
-func sameContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, tokens int) {
+func sameContinuations(t *testing.T, m *model.Model, want []llamacpp.Continuation, tokens int) {
 	t.Helper()
-	e := engineOf(t, m, EngineOptions{Sequences: 1, Context: 64})
+	e := modeltest.EngineOf(t, m, sample.Options{Sequences: 1, Context: 64})
 	for _, w := range want {
-		out := all(t, e, []Request{{Prompt: w.IDs, MaxTokens: tokens}})[0]
+		out := modeltest.Generate(t, e, []sample.Request{{Prompt: w.IDs, MaxTokens: tokens}})[0]
 		got := out[0].IDs
 		if out[0].Stop == "eos" { // llama.cpp leaves the end token out
 			got = got[:len(got)-1]
@@ -141,9 +145,9 @@ func sameContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, tok
 // The most likely of some 260 tokens lies about 2.8·d above the mean (the largest of so many
 // normal numbers), which is how d is known here. Ten deviations are allowed: some four come up
 // among all these tokens, and attention adds to the errors where it is sharp.
-func likelyContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, u float64) {
+func likelyContinuations(t *testing.T, m *model.Model, want []llamacpp.Continuation, u float64) {
 	t.Helper()
-	e := engineOf(t, m, EngineOptions{Sequences: 1, Context: 64})
+	e := modeltest.EngineOf(t, m, sample.Options{Sequences: 1, Context: 64})
 	scorer, err := m.NewScorer(64)
 	if err != nil {
 		t.Fatal(err)
@@ -155,9 +159,9 @@ func likelyContinuations(t *testing.T, m *Model, want []llamacpp.Continuation, u
 			t.Errorf("llama.cpp does not continue %v", w.IDs)
 		}
 		ids := slices.Concat(w.IDs, w.Out)
-		var told []Token
-		all(t, e, []Request{{Prompt: ids, ScorePrompt: true, Top: 1, Each: func(_ int, k Token) { told = append(told, k) }}})
-		stats, err := scorer.Score([]Sequence{Predict(ids, len(w.IDs), 1)})
+		var told []sample.Token
+		modeltest.Generate(t, e, []sample.Request{{Prompt: ids, ScorePrompt: true, Top: 1, Each: func(_ int, k sample.Token) { told = append(told, k) }}})
+		stats, err := scorer.Score([]seq.Sequence{seq.Predict(ids, len(w.IDs), 1)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 )
 
@@ -55,7 +56,7 @@ func TestMerge(t *testing.T) {
 				t.Errorf("%d tensors have changed, the adapter has %d modules", changed, len(want.Modules))
 			}
 			file, _ := writeGGUF(t, f, hf.GGUFTypes[0])
-			m, err := Load(gputest.Devices(t)[0], file, LoadOptions{})
+			m, err := model.Load(gputest.Devices(t)[0], file, model.LoadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

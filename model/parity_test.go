@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"cmp"
@@ -11,7 +11,12 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // expected is expected.json of a model fixture; its README defines the fields.
@@ -105,30 +110,30 @@ func expectation(t *testing.T, dir, adapter string) (want expected) {
 // parity compares a model, with the adapter of a folder unless that is "".
 func parity(t *testing.T, dev gpu.Device, dir, adapter string) {
 	want := expectation(t, dir, adapter)
-	m, err := Load(dev, dir, LoadOptions{Adapter: adapter})
+	m, err := model.Load(dev, dir, model.LoadOptions{Adapter: adapter})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	grads := cmp.Or(adapter, dir)
-	tr, err := m.NewTrainer(512)
+	tr, err := learn.NewTrainer(m, 512)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
 
-	var seqs []Sequence
+	var seqs []seq.Sequence
 	for _, s := range want.Sequences {
-		seqs = append(seqs, Predict(s.IDs, 1, 1))
+		seqs = append(seqs, seq.Predict(s.IDs, 1, 1))
 	}
 	checkScores(t, tr, seqs, &want)
-	checkGradients(t, tr, seqs, &want, grads)
+	checkGradients(t, dev, tr, seqs, &want, grads)
 	if !gputest.Slow(dev) { // the engine's log-probs are the trainer's (TestInvarianceHash)
 		checkGreedy(t, m, &want)
 	}
 }
 
-func checkScores(t *testing.T, tr *Trainer, seqs []Sequence, want *expected) {
+func checkScores(t *testing.T, tr *learn.Trainer, seqs []seq.Sequence, want *expected) {
 	got, err := tr.Forward(seqs)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +167,7 @@ func checkScores(t *testing.T, tr *Trainer, seqs []Sequence, want *expected) {
 	worst = [3]float64{}
 	warm := seqs[want.Temperature.Sequence]
 	warm.Temperature = want.Temperature.Temperature
-	hot, err := tr.Forward([]Sequence{warm})
+	hot, err := tr.Forward([]seq.Sequence{warm})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +184,7 @@ func within(t *testing.T, what string, diff, bound float64) {
 	}
 }
 
-func checkGradients(t *testing.T, tr *Trainer, seqs []Sequence, want *expected, dir string) {
+func checkGradients(t *testing.T, dev gpu.Device, tr *learn.Trainer, seqs []seq.Sequence, want *expected, dir string) {
 	total := 0
 	for _, s := range seqs {
 		total += len(s.IDs) - 1
@@ -194,14 +199,14 @@ func checkGradients(t *testing.T, tr *Trainer, seqs []Sequence, want *expected, 
 		weight func(i, j int) (a, b, c float64)
 		rel    float64
 	}{{"l1", l1, want.Bounds.GradRel}, {"l2", l2, want.Bounds.GradRelL2}}
-	if gputest.Slow(tr.m.dev) {
+	if gputest.Slow(dev) {
 		losses = losses[1:] // it has the log-probs too
 	}
 	for _, loss := range losses {
 		if _, err := tr.Forward(seqs); err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.Backward(tokenWeights(seqs, loss.weight)); err != nil {
+		if err := tr.Backward(modeltest.TokenWeights(seqs, loss.weight)); err != nil {
 			t.Fatal(err)
 		}
 		compareGradients(t, tr, loss.name, filepath.Join(dir, "grads_"+loss.name+".safetensors"), loss.rel, want.Bounds.GradFloor)
@@ -211,22 +216,9 @@ func checkGradients(t *testing.T, tr *Trainer, seqs []Sequence, want *expected, 
 	}
 }
 
-func tokenWeights(seqs []Sequence, weight func(i, j int) (a, b, c float64)) []TokenWeights {
-	out := make([]TokenWeights, len(seqs))
-	for i, s := range seqs {
-		for j := range s.predicted() {
-			a, b, c := weight(i, j)
-			out[i].Logprob = append(out[i].Logprob, a)
-			out[i].Entropy = append(out[i].Entropy, b)
-			out[i].MeanLogprob = append(out[i].MeanLogprob, c)
-		}
-	}
-	return out
-}
-
 // compareGradients holds each tensor's gradient against the file, in the
 // Euclidean norm: |g - ref| <= rel * max(|ref|, floor * largest |ref|).
-func compareGradients(t *testing.T, tr *Trainer, loss, file string, rel, floor float64) {
+func compareGradients(t *testing.T, tr *learn.Trainer, loss, file string, rel, floor float64) {
 	ref, err := hf.OpenTensorFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +229,7 @@ func compareGradients(t *testing.T, tr *Trainer, loss, file string, rel, floor f
 		if values[name], err = ref.Read(name); err != nil {
 			t.Fatal(err)
 		}
-		largest = math.Max(largest, norm(values[name], nil))
+		largest = math.Max(largest, modeltest.Norm(values[name], nil))
 	}
 	grads, err := tr.Gradients()
 	if err != nil {
@@ -254,7 +246,7 @@ func compareGradients(t *testing.T, tr *Trainer, loss, file string, rel, floor f
 		if err != nil {
 			t.Fatal(err)
 		}
-		diff, bound := norm(got, want), rel*math.Max(norm(want, nil), floor*largest)
+		diff, bound := modeltest.Norm(got, want), rel*math.Max(modeltest.Norm(want, nil), floor*largest)
 		within(t, loss+" gradient of "+g.Name, diff, bound)
 	}
 	if seen != len(values) {
@@ -262,31 +254,18 @@ func compareGradients(t *testing.T, tr *Trainer, loss, file string, rel, floor f
 	}
 }
 
-// norm is the Euclidean norm of a, or of a - b.
-func norm(a, b []float32) float64 {
-	s := 0.0
-	for i, x := range a {
-		d := float64(x)
-		if b != nil {
-			d -= float64(b[i])
-		}
-		s += d * d
-	}
-	return math.Sqrt(s)
-}
-
-func checkGreedy(t *testing.T, m *Model, want *expected) {
+func checkGreedy(t *testing.T, m *model.Model, want *expected) {
 	longest := 0
 	for _, g := range want.Greedy {
 		longest = max(longest, len(g.Prompt)+len(g.Continuation))
 	}
-	e, err := m.NewEngine(EngineOptions{Sequences: 8, Context: longest, PromptRows: 7})
+	e, err := sample.NewEngine(m, sample.Options{Sequences: 8, Context: longest, PromptRows: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	for i, g := range want.Greedy {
-		out, err := e.Generate(t.Context(), Request{Prompt: g.Prompt, MaxTokens: len(g.Continuation)})
+		out, err := e.Generate(t.Context(), sample.Request{Prompt: g.Prompt, MaxTokens: len(g.Continuation)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
 )
 
 // watched is a file in memory that remembers the most that was read of it at once.
@@ -26,34 +27,31 @@ func (w *watched) ReadAt(p []byte, off int64) (int, error) {
 // would get as a whole, goes to a file and comes back with the same bits,
 // and no more than a band of it is read at once.
 func TestBands(t *testing.T) {
+	const band = 1 << 20 // numbers
 	dev := gputest.Devices(t)[0]
 	cfg := hf.Config{Family: "llama", Vocab: 131_072 + 70, Width: 30, Layers: 1, Heads: 2, KVHeads: 1, HeadDim: 16, MLP: 40,
 		MaxPositions: 64, NormEps: 0x1p-20, RopeTheta: 1e4, BOS: -1, PAD: -1, InitStd: 0.3}
-	m := modelOn(t, dev, cfg)
-	m.layout = newLayout(cfg, 5<<20)
-	var err error
-	m.params.free()
-	if m.params, err = m.layout.newParameters(dev, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Initialize(7); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(m.layout.embed); n < 2 {
-		t.Fatalf("%d slab: this test can show nothing", n)
-	}
-	numbers := flat(t, m.Tensors())
+	m := modeltest.ModelOn(t, modeltest.Narrow{Device: dev, MaxBinding: 5 << 20}, cfg)
+	numbers := modeltest.Flat(t, m.Tensors())
 	at := 0
-	for _, s := range m.layout.embed { // the first tensor
+	slabs := 0
+	for _, p := range m.Decoder().Layout.Pieces { // the first tensor
+		if p.Name != hf.EmbedName {
+			continue
+		}
+		slabs++
 		h := fnv.New64a()
-		fmt.Fprint(h, hf.EmbedName, "/", s.row0)
+		fmt.Fprint(h, hf.EmbedName, "/", p.From)
 		rng := rand.New(rand.NewPCG(7, h.Sum64()))
-		for range min(s.weight.rows, cfg.Vocab-s.row0) * cfg.Width {
+		for range p.Shape[0] * cfg.Width {
 			if want := float32(rng.NormFloat64() * cfg.InitStd); numbers[at] != want {
 				t.Fatalf("number %d of the table is %v, want %v", at, numbers[at], want)
 			}
 			at++
 		}
+	}
+	if slabs < 2 {
+		t.Fatalf("%d slab: this test can show nothing", slabs)
 	}
 	var file bytes.Buffer
 	if err := hf.WriteSafetensors(&file, m.Tensors()); err != nil {
@@ -65,14 +63,14 @@ func TestBands(t *testing.T) {
 		t.Fatal(err)
 	}
 	read.most = 0
-	back := modelOn(t, dev, cfg)
+	back := modeltest.ModelOn(t, dev, cfg)
 	if err := back.SetTensors(ts); err != nil {
 		t.Fatal(err)
 	}
-	if !equalFloats(flat(t, back.Tensors()), numbers) {
+	if !modeltest.EqualFloats(modeltest.Flat(t, back.Tensors()), numbers) {
 		t.Error("other numbers came back")
 	}
-	if read.most > 4*bandNumbers {
-		t.Errorf("%d bytes were read at once, a band has %d", read.most, 4*bandNumbers)
+	if read.most > 4*band {
+		t.Errorf("%d bytes were read at once, a band has %d", read.most, 4*band)
 	}
 }

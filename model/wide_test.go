@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"math"
@@ -7,24 +7,26 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model/internal/modeltest"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // TestWideTier: a model draws and learns the same bits in tier T1 as in T0, in rounds of
 // one row, of several, and in a batch of sequences.
 func TestWideTier(t *testing.T) {
 	gputest.EachWide(t, func(t *testing.T, base, wide gpu.Device) {
-		seqs := slices.Concat(relatives(1, 3), relatives(2, 2))
+		seqs := slices.Concat(modeltest.Relatives(1, 3), modeltest.Relatives(2, 2))
 		var draws [2]uint64
 		var gradients [2][]float32
 		for i, dev := range []gpu.Device{base, wide} {
-			m := small(t, dev, 128)
-			e, err := m.NewEngine(EngineOptions{Sequences: 8, Context: 64})
+			m := modeltest.Small(t, dev, 128)
+			e, err := sample.NewEngine(m, sample.Options{Sequences: 8, Context: 64})
 			if err != nil {
 				t.Fatal(err)
 			}
-			draws[i] = hashTokens(generateAll(t, e, invarianceRequests(prompts(3, 40), 1)))
+			draws[i] = modeltest.HashTokens(modeltest.GenerateFirst(t, e, modeltest.Requests(modeltest.Prompts(3, 40), 1)))
 			e.Close()
-			gradients[i] = flatGradient(t, m, seqs, 2000, onePass)
+			gradients[i] = modeltest.FlatGradient(t, m, seqs, 2000, modeltest.OnePass)
 		}
 		if draws[0] != draws[1] {
 			t.Error("completions or their log-probs have other bits in T1")

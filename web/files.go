@@ -16,8 +16,8 @@ import (
 	"syscall/js"
 
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/doctor"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -175,9 +175,9 @@ func modelOf(c call) (name, dir string, err error) {
 	return a.Name, filepath.Join(modelsDir, a.Name), nil
 }
 
-// sample lets a model continue a prompt: {model, prompt, chat, n, temperature, tokens,
+// continuePrompt lets a model continue a prompt: {model, prompt, chat, n, temperature, tokens,
 // seed} -> [text].
-func sample(_ *program, c call) (any, []byte, error) {
+func continuePrompt(_ *program, c call) (any, []byte, error) {
 	var a struct {
 		Model, Prompt string
 		Chat          bool
@@ -211,7 +211,7 @@ func sample(_ *program, c call) (any, []byte, error) {
 		return nil, nil, err
 	}
 	var out bytes.Buffer
-	o := infer.SampleOptions{N: max(1, a.N), MaxTokens: a.Tokens, Sampling: model.Sampling{Temperature: a.Temperature, TopP: 1, Seed: a.Seed}}
+	o := infer.SampleOptions{N: max(1, a.N), MaxTokens: a.Tokens, Sampling: sample.Settings{Temperature: a.Temperature, TopP: 1, Seed: a.Seed}}
 	if err := infer.Sample(context.Background(), m, "the prompt", bytes.NewReader(line), &out, o); err != nil {
 		return nil, nil, err
 	}

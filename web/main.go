@@ -63,7 +63,7 @@ var actions = map[string]action{
 	"models":   models,
 	"pause":    steer(paused),
 	"remove":   remove,
-	"sample":   sample,
+	"sample":   continuePrompt,
 	"step":     steer(stepping),
 	"train":    train,
 	"watch":    watch,

@@ -43,7 +43,7 @@ var never = []struct {
 		"stages return events; the run writes them down and shows them"},
 	{"rl/run rl/train rl/eval rl/infer rl/cast rl/fleet rl/rollout rl/prompts rl/resolve rl/recipe rl/reward rl/tasks rl/algo rl/watch model model/* gpu gpu/* verify verify/*", "internal/web rl/page rl/serve rl/fleet/bus",
 		"training opens no socket: the command line alone puts a page or workers of other machines beside it"},
-	{". web rl/* model/* verify/*", "internal/browser internal/fixtures internal/llamacpp gpu/gputest", "they are for tests"},
+	{". web rl/* model/* verify/*", "internal/browser internal/fixtures internal/llamacpp gpu/gputest model/internal/modeltest", "they are for tests"},
 }
 
 // modules are those of others, and who may import them. A module needs a reason
@@ -101,6 +101,7 @@ var guardedCalls = []struct {
 		where: []exception{
 			{"rl/store", "the door itself"},
 			{"internal/fixtures/fixtures.go", "a test's temporary folder"},
+			{"model/internal/modeltest", "the same"},
 			{"rl/cli/model.go", "eval --out FILE: a result, of no run"},
 			{"internal/browser", "the profile of a browser, in the temporary folder, and the files of tests that run in one"},
 			{"rl/cli/worker.go", "worker --key-new FILE: a key, of no run"},

@@ -9,6 +9,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // Result is one measurement, a line of "rlzero bench --json".
@@ -211,7 +213,7 @@ func Prefill(b Bench, s Shape) error {
 	s.Prompt, s.New = prefillTokens, 1
 	s.Config.MaxPositions = max(s.Config.MaxPositions, s.Prompt+s.New)
 	what := fmt.Sprintf("%s, a prompt of %d tokens", s.Name, s.Prompt)
-	use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(1)}
+	use := memory.Use{Positions: s.Prompt + s.New, Engine: s.engine(1)}
 	if skipped, err := b.skips("prefill", what, s, needs{times: float64(s.Repetitions + 1), work: s.prefill(), use: use}); skipped || err != nil {
 		return err
 	}
@@ -220,7 +222,7 @@ func Prefill(b Bench, s Shape) error {
 		return err
 	}
 	defer m.Close()
-	e, err := m.NewEngine(*s.engine(1))
+	e, err := sample.NewEngine(m, *s.engine(1))
 	if err != nil {
 		return err
 	}
@@ -239,7 +241,7 @@ func Prefill(b Bench, s Shape) error {
 func Train(b Bench, s Shape) error {
 	s = b.kept(s)
 	what := fmt.Sprintf("%s, %d x %d tokens", s.Name, s.TrainSeqs, s.TrainTokens)
-	use := model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}
+	use := memory.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}
 	if skipped, err := b.skips("train", what, s, needs{times: float64(s.TrainRepeats + 1), work: s.update(), use: use}); skipped || err != nil {
 		return err
 	}

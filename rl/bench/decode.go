@@ -10,6 +10,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // decodeTime is how long each batch size is measured at least, in turns: one turn of
@@ -24,7 +26,7 @@ func Decode(b Bench, s Shape) error {
 	var models sides // made for the first batch size that is measured
 	for _, n := range s.Decode {
 		what := fmt.Sprintf("%s, batch %d", s.Name, n)
-		use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}
+		use := memory.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}
 		more, err := s.otherSide(b.Device.Caps(), use)
 		if err != nil {
 			return err
@@ -82,19 +84,19 @@ func (s Shape) plain() Shape {
 }
 
 // otherSide is the memory in bytes of the second engine, and of its model if it has its own.
-func (s Shape) otherSide(caps gpu.Caps, use model.Use) (int, error) {
-	with, err := model.Plan(s.plain().Config, caps, use)
+func (s Shape) otherSide(caps gpu.Caps, use memory.Use) (int, error) {
+	with, err := memory.Plan(s.plain().Config, caps, use)
 	if err != nil || s.Config.Dtype != hf.F32 {
 		return with.Total(), err
 	}
 	use.Engine = nil
-	without, err := model.Plan(s.Config, caps, use)
+	without, err := memory.Plan(s.Config, caps, use)
 	return with.Total() - without.Total(), err
 }
 
 // engine is the capacity that a batch of a shape needs.
-func (s Shape) engine(batch int) *model.EngineOptions {
-	return &model.EngineOptions{Sequences: batch, Context: s.Prompt + s.New}
+func (s Shape) engine(batch int) *sample.Options {
+	return &sample.Options{Sequences: batch, Context: s.Prompt + s.New}
 }
 
 // decode measures one batch size with two models in turns; if they are one, with a free
@@ -107,7 +109,7 @@ func decode(models [2]*model.Model, s Shape, n int) (Result, error) {
 		if i > 0 && m == models[0] {
 			options.Edit = f.edit
 		}
-		e, err := m.NewEngine(*options)
+		e, err := sample.NewEngine(m, *options)
 		if err != nil {
 			return Result{}, err
 		}
@@ -163,10 +165,10 @@ func (f *freeOrder) detail() string {
 }
 
 // generate samples so many tokens of each sequence of a batch.
-func generate(e *model.Engine, s Shape, batch, tokens int) error {
-	reqs := make([]model.Request, batch)
+func generate(e *sample.Engine, s Shape, batch, tokens int) error {
+	reqs := make([]sample.Request, batch)
 	for i := range reqs {
-		reqs[i] = model.Request{Prompt: prompt(s, i), MaxTokens: tokens, Stream: uint32(i), Sampling: model.Sampling{Temperature: 1, Seed: 1}}
+		reqs[i] = sample.Request{Prompt: prompt(s, i), MaxTokens: tokens, Stream: uint32(i), Sampling: sample.Settings{Temperature: 1, Seed: 1}}
 	}
 	_, err := e.GenerateAll(context.Background(), reqs)
 	return err
@@ -187,7 +189,7 @@ type freeOrder struct {
 	err                error   // the first
 }
 
-// edit is model.EngineOptions.Edit. A step can be run before it counts: it reads
+// edit is sample.Options.Edit. A step can be run before it counts: it reads
 // nothing that it writes.
 func (f *freeOrder) edit(ops []gpu.Op) []gpu.Op {
 	var shapes []string // of the products, in order

@@ -13,6 +13,8 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // shape is a model of which a step takes little.
@@ -60,7 +62,7 @@ func TestSkips(t *testing.T) {
 	} {
 		var got Result
 		b := Bench{Device: sized{device(t), c.memory}, Limits: c.limits, Longest: c.longest, Emit: func(r Result) { got = r }}
-		skipped, err := b.skips("train", "case", qwen, needs{times: 3, work: qwen.update(), use: model.Use{Positions: 128, TrainRows: 256}})
+		skipped, err := b.skips("train", "case", qwen, needs{times: 3, work: qwen.update(), use: memory.Use{Positions: 128, TrainRows: 256}})
 		if err != nil || skipped != (c.want != "") || (got.Skipped == "") == skipped || !strings.HasSuffix(got.Skipped, c.want) {
 			t.Errorf("%v, %v: %v, %q, %v, want %q", c.longest, c.limits, skipped, got.Skipped, err, c.want)
 		}
@@ -136,12 +138,12 @@ func TestFreed(t *testing.T) {
 		return ops
 	}
 	logprobs := func(edit func([]gpu.Op) []gpu.Op) []float32 {
-		e, err := m.NewEngine(model.EngineOptions{Sequences: 1, Context: s.Prompt + s.New, Edit: edit})
+		e, err := sample.NewEngine(m, sample.Options{Sequences: 1, Context: s.Prompt + s.New, Edit: edit})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		cs, err := e.Generate(context.Background(), model.Request{Prompt: prompt(s, 0), MaxTokens: s.New})
+		cs, err := e.Generate(context.Background(), sample.Request{Prompt: prompt(s, 0), MaxTokens: s.New})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/memory"
 )
 
 // Bench is what measurements of models have in common.
@@ -120,7 +120,7 @@ const (
 type needs struct {
 	times float64 // that the work is done
 	work  work
-	use   model.Use
+	use   memory.Use
 	more  int // bytes of memory beside those of use
 }
 
@@ -138,7 +138,7 @@ func (b Bench) skips(name, what string, s Shape, n needs) (bool, error) {
 	if s.Config.Dtype.Blocked() && n.use.TrainRows > 0 {
 		return skip(untrained(s.Config.Dtype))
 	}
-	plan, err := model.Plan(s.Config, b.Device.Caps(), n.use)
+	plan, err := memory.Plan(s.Config, b.Device.Caps(), n.use)
 	if err == nil {
 		plan.Add("beside it", n.more, "")
 		err = plan.Fits(b.Device.Caps())

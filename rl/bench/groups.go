@@ -5,6 +5,9 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // grouped is an update on completions that have their prompt in common and part after
@@ -72,9 +75,9 @@ func (g grouped) measure(b Bench) error {
 	g.config, g.name = s.Config, s.Name
 	n := float64(g.group)
 	what := fmt.Sprintf("%s, %d + %d tokens, group of %d", g.name, g.prompt, g.completion, g.group)
-	rows := max(8192, model.GroupRows(g.prompt, g.completion, g.group))
+	rows := max(8192, seq.GroupRows(g.prompt, g.completion, g.group))
 	both := g.learning().add(g.apart().learning().times(n))
-	use := model.Use{Positions: g.prompt + g.completion, TrainRows: rows}
+	use := memory.Use{Positions: g.prompt + g.completion, TrainRows: rows}
 	if skipped, err := b.skips("groups", what, s, needs{times: groupTurns + 0.5, work: both, use: use}); skipped || err != nil {
 		return err
 	}
@@ -83,7 +86,7 @@ func (g grouped) measure(b Bench) error {
 		return err
 	}
 	defer m.Close()
-	t, err := m.NewTrainer(rows)
+	t, err := learn.NewTrainer(m, rows)
 	if err != nil {
 		return err
 	}
@@ -131,8 +134,8 @@ func (g grouped) pairFlops() float64 {
 
 // update is one update on the group, as a group of the trainer's with a number, or as
 // sequences apart with 0.
-func (g grouped) update(t *model.Trainer, number int) error {
-	seqs := make([]model.Sequence, g.group)
+func (g grouped) update(t *learn.Trainer, number int) error {
+	seqs := make([]seq.Sequence, g.group)
 	for i := range seqs {
 		ids := make([]int, g.prompt+g.completion)
 		for j := range ids {
@@ -141,16 +144,16 @@ func (g grouped) update(t *model.Trainer, number int) error {
 				ids[j] = (i + j*17) % g.config.Vocab // differ from the first token on
 			}
 		}
-		seqs[i] = model.Predict(ids, g.prompt, 1)
+		seqs[i] = seq.Predict(ids, g.prompt, 1)
 		seqs[i].Group = number
 	}
 	return update(t, seqs, func(int) float64 { return -1 / float64(g.group*g.completion) })
 }
 
 // update is one update with a weight for the log-probs of each sequence.
-func update(t *model.Trainer, seqs []model.Sequence, weight func(sequence int) float64) error {
-	err := t.Accumulate(seqs, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
-		weights := make([]model.TokenWeights, len(stats))
+func update(t *learn.Trainer, seqs []seq.Sequence, weight func(sequence int) float64) error {
+	err := t.Accumulate(seqs, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+		weights := make([]learn.Weights, len(stats))
 		for i, s := range stats {
 			weights[i].Logprob = make([]float64, len(s.Logprob))
 			for j := range s.Logprob {
@@ -162,6 +165,6 @@ func update(t *model.Trainer, seqs []model.Sequence, weight func(sequence int) f
 	if err != nil {
 		return err
 	}
-	_, err = t.Step(model.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+	_, err = t.Step(learn.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 	return err
 }

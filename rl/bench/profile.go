@@ -10,6 +10,10 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // Rate says what a kernel does with its time.
@@ -116,11 +120,11 @@ func Profile(b Bench, s Shape) error {
 		what  string
 		times int
 		work  work
-		use   model.Use
+		use   memory.Use
 		run   func(*profiler, Shape, func(string, map[string]*total)) error
 	}{
-		{"update", 2, s.update(), model.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}, profileUpdate},
-		{"sampling", 2 * (2*s.Prompt + s.New), s.round(n), model.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}, profileSampling},
+		{"update", 2, s.update(), memory.Use{Positions: s.TrainTokens, TrainRows: s.TrainSeqs * s.TrainTokens}, profileUpdate},
+		{"sampling", 2 * (2*s.Prompt + s.New), s.round(n), memory.Use{Positions: s.Prompt + s.New, Engine: s.engine(n)}, profileSampling},
 	} {
 		skipped, err := b.skips("profile", s.Name+", "+part.what, s, needs{times: float64(part.times), work: part.work, use: part.use})
 		if err == nil && !skipped {
@@ -159,7 +163,7 @@ func profileSampling(p *profiler, s Shape, show func(string, map[string]*total))
 	}
 	defer m.Close()
 	n := slices.Max(s.Decode)
-	e, err := m.NewEngine(*s.engine(n))
+	e, err := sample.NewEngine(m, *s.engine(n))
 	if err != nil {
 		return err
 	}
@@ -234,18 +238,18 @@ func updater(dev gpu.Device, s Shape) (trainer, func() error, error) {
 	if err != nil {
 		return trainer{}, nil, err
 	}
-	t, err := m.NewTrainer(s.TrainSeqs * s.TrainTokens)
+	t, err := learn.NewTrainer(m, s.TrainSeqs*s.TrainTokens)
 	if err != nil {
 		m.Close()
 		return trainer{}, nil, err
 	}
-	seqs, weights := make([]model.Sequence, s.TrainSeqs), make([]model.TokenWeights, s.TrainSeqs)
+	seqs, weights := make([]seq.Sequence, s.TrainSeqs), make([]learn.Weights, s.TrainSeqs)
 	for i := range seqs {
 		ids := make([]int, s.TrainTokens+1)
 		for j := range ids {
 			ids[j] = (i*31 + j*17 + 5) % s.Config.Vocab
 		}
-		seqs[i] = model.Predict(ids, 1, 1)
+		seqs[i] = seq.Predict(ids, 1, 1)
 		weights[i].Logprob = make([]float64, s.TrainTokens)
 		for j := range weights[i].Logprob {
 			weights[i].Logprob[j] = -1 / float64(s.TrainSeqs*s.TrainTokens)
@@ -257,7 +261,7 @@ func updater(dev gpu.Device, s Shape) (trainer, func() error, error) {
 			err = t.Backward(weights)
 		}
 		if err == nil {
-			_, err = t.Step(model.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+			_, err = t.Step(learn.Optimizer{LR: 1e-4, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
 		}
 		return errors.Join(err, dev.Wait())
 	}, nil
@@ -266,7 +270,7 @@ func updater(dev gpu.Device, s Shape) (trainer, func() error, error) {
 // trainer is a trainer with its model.
 type trainer struct {
 	model *model.Model
-	*model.Trainer
+	*learn.Trainer
 }
 
 // Close frees both.

@@ -9,6 +9,10 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // rlStep is a step of reinforcement learning with random weights, whose completions run
@@ -102,12 +106,12 @@ func Growth(b Bench) error {
 
 // trainRows is how many the trainer holds at once.
 func (s rlStep) trainRows() int {
-	return max(2048, model.GroupRows(s.prompt, s.completion, s.group))
+	return max(2048, seq.GroupRows(s.prompt, s.completion, s.group))
 }
 
 // options are the capacity that sampling needs.
-func (s rlStep) options() *model.EngineOptions {
-	return &model.EngineOptions{Sequences: s.prompts * s.group, Context: s.prompt + s.completion}
+func (s rlStep) options() *sample.Options {
+	return &sample.Options{Sequences: s.prompts * s.group, Context: s.prompt + s.completion}
 }
 
 // kept is the step in the storage of a benchmark.
@@ -128,7 +132,7 @@ func (s rlStep) measure(b Bench, name string) (*Result, error) {
 	const repeats = 3 // the first one compiles
 	s = s.kept(b)
 	what := fmt.Sprintf("%s, %d prompts of %d tokens x %d samples x %d tokens", s.name, s.prompts, s.prompt, s.group, s.completion)
-	use := model.Use{Positions: s.prompt + s.completion, TrainRows: s.trainRows(), Engine: s.options()}
+	use := memory.Use{Positions: s.prompt + s.completion, TrainRows: s.trainRows(), Engine: s.options()}
 	if skipped, err := b.skips(name, what, s.shape(), needs{times: repeats, work: s.work(), use: use}); skipped || err != nil {
 		return nil, err
 	}
@@ -137,12 +141,12 @@ func (s rlStep) measure(b Bench, name string) (*Result, error) {
 		return nil, err
 	}
 	defer m.Close()
-	e, err := m.NewEngine(*s.options())
+	e, err := sample.NewEngine(m, *s.options())
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	t, err := m.NewTrainer(s.trainRows())
+	t, err := learn.NewTrainer(m, s.trainRows())
 	if err != nil {
 		return nil, err
 	}
@@ -167,28 +171,28 @@ func (s rlStep) measure(b Bench, name string) (*Result, error) {
 }
 
 // rollout samples the groups, numbered from 1.
-func (s rlStep) rollout(e *model.Engine) ([]model.Sequence, error) {
-	reqs := make([]model.Request, s.prompts)
+func (s rlStep) rollout(e *sample.Engine) ([]seq.Sequence, error) {
+	reqs := make([]sample.Request, s.prompts)
 	for i := range reqs {
 		ids := prompt(Shape{Prompt: s.prompt, Config: s.config}, i)
-		reqs[i] = model.Request{Prompt: ids, N: s.group, MaxTokens: s.completion, Stream: uint32(i * s.group), Sampling: model.Sampling{Temperature: 1, Seed: 1}}
+		reqs[i] = sample.Request{Prompt: ids, N: s.group, MaxTokens: s.completion, Stream: uint32(i * s.group), Sampling: sample.Settings{Temperature: 1, Seed: 1}}
 	}
 	all, err := e.GenerateAll(context.Background(), reqs)
 	if err != nil {
 		return nil, err
 	}
-	var seqs []model.Sequence
+	var seqs []seq.Sequence
 	for i, completions := range all {
 		for _, c := range completions {
-			seq := model.Predict(append(reqs[i].Prompt[:s.prompt:s.prompt], c.IDs...), s.prompt, 1)
-			seq.Group = i + 1
-			seqs = append(seqs, seq)
+			one := seq.Predict(append(reqs[i].Prompt[:s.prompt:s.prompt], c.IDs...), s.prompt, 1)
+			one.Group = i + 1
+			seqs = append(seqs, one)
 		}
 	}
 	return seqs, nil
 }
 
 // learn makes one update: every other completion is to become more likely, the others less.
-func (s rlStep) learn(t *model.Trainer, seqs []model.Sequence) error {
+func (s rlStep) learn(t *learn.Trainer, seqs []seq.Sequence) error {
 	return update(t, seqs, func(i int) float64 { return float64(1-2*(i%2)) / float64(len(seqs)*s.completion) })
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/memory"
 )
 
 // TestStep: a step samples completions of full length, learns from all of them, and tells
@@ -175,9 +175,9 @@ func TestAgainstTRL(t *testing.T) {
 // TestSecondEngine: decoding is planned with the memory of both sides.
 func TestSecondEngine(t *testing.T) {
 	s, caps := shape().plain(), device(t).Caps()
-	use := model.Use{Positions: s.Prompt + s.New, Engine: s.engine(2)}
-	plan := func(s Shape, use model.Use) int {
-		p, err := model.Plan(s.Config, caps, use)
+	use := memory.Use{Positions: s.Prompt + s.New, Engine: s.engine(2)}
+	plan := func(s Shape, use memory.Use) int {
+		p, err := memory.Plan(s.Config, caps, use)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestSecondEngine(t *testing.T) {
 		s    Shape
 		want int
 	}{
-		"an engine":          {s, plan(s, use) - plan(s, model.Use{Positions: use.Positions})},
+		"an engine":          {s, plan(s, use) - plan(s, memory.Use{Positions: use.Positions})},
 		"a model in float32": {model16, plan(s, use)},
 	} {
 		if got, err := c.s.otherSide(caps, use); err != nil || got != c.want || got <= 0 {

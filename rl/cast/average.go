@@ -4,7 +4,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
 )
 
 // averageFile holds the average's weights in a checkpoint.
@@ -14,15 +14,15 @@ const averageFile = "trainer/ema.safetensors"
 // updates of a stage.
 type average struct {
 	scoring
-	weights *model.Average
+	weights *learn.Average
 }
 
 func openAverage(o opening) (member, error) {
-	weights, err := o.policy.Model.NewAverage()
+	weights, err := learn.NewAverage(o.policy.Model)
 	if err != nil {
 		return nil, err
 	}
-	scorer, err := weights.NewScorer(o.trainRows)
+	scorer, err := weights.Model.NewScorer(o.trainRows)
 	if err != nil {
 		weights.Close()
 		return nil, err

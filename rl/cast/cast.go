@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -62,7 +63,7 @@ func (c *Cast) build(r *recipe.Recipe, dev gpu.Device) error {
 			c.Policy, o.policy = p, p
 		}
 	}
-	engine, err := c.Policy.Model.NewEngine(o.engine)
+	engine, err := sample.NewEngine(c.Policy.Model, o.engine)
 	if err != nil {
 		return err
 	}

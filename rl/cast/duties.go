@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -20,14 +20,14 @@ type duty struct {
 
 // quantity is a number that one pass of a model has for each token.
 type quantity struct {
-	read func(model.TokenStats) []float32
+	read func(seq.Stats) []float32
 	head bool // the model needs a value head for it
 }
 
 var (
-	logprob     = quantity{read: func(s model.TokenStats) []float32 { return s.Logprob }}
-	meanLogprob = quantity{read: func(s model.TokenStats) []float32 { return s.MeanLogprob }}
-	value       = quantity{read: func(s model.TokenStats) []float32 { return s.Value }, head: true}
+	logprob     = quantity{read: func(s seq.Stats) []float32 { return s.Logprob }}
+	meanLogprob = quantity{read: func(s seq.Stats) []float32 { return s.MeanLogprob }}
+	value       = quantity{read: func(s seq.Stats) []float32 { return s.Value }, head: true}
 )
 
 // duties has a row for each fact that takes a pass of a model. An "old" fact is that of the

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -20,37 +21,37 @@ func TestWants(t *testing.T) {
 	for _, c := range []struct {
 		about, stage string
 		want         []want
-		use          model.Use
+		use          memory.Use
 	}{
-		{"no model but the policy", ``, []want{policy}, model.Use{}},
+		{"no model but the policy", ``, []want{policy}, memory.Use{}},
 		{"a reference", `
 [stage.algorithm]
-preset = "grpo_kl"`, []want{policy, {name: "ref", facts: []string{"ref"}}}, model.Use{Reference: true}},
+preset = "grpo_kl"`, []want{policy, {name: "ref", facts: []string{"ref"}}}, memory.Use{Reference: true}},
 		{"a stage that is skipped", `skip = true
 [stage.algorithm]
-preset = "grpo_kl"`, []want{policy}, model.Use{}},
+preset = "grpo_kl"`, []want{policy}, memory.Use{}},
 		{"a value head, before the updates and within them", `
 [stage.algorithm]
 preset = "ppo"
-pay = "if(final, reward, 0)"`, []want{{name: "policy", facts: []string{"old_value", "value"}, head: true}}, model.Use{ValueHead: true}},
+pay = "if(final, reward, 0)"`, []want{{name: "policy", facts: []string{"old_value", "value"}, head: true}}, memory.Use{ValueHead: true}},
 		{"a head and a reference", `
 [stage.algorithm]
 preset = "ppo"
 pay = "if(final, reward, 0) - 0.01*(old - ref)"`,
-			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", facts: []string{"ref"}}}, model.Use{ValueHead: true, Reference: true}},
+			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", facts: []string{"ref"}}}, memory.Use{ValueHead: true, Reference: true}},
 		{"a fact of two models", `
 [stage.algorithm]
 preset = "grpo"
 weight = "1 + 0*mismatched"`,
-			[]want{{name: "policy", facts: []string{"mismatched"}}, {name: "ref", facts: []string{"mismatched"}}}, model.Use{Reference: true}},
+			[]want{{name: "policy", facts: []string{"mismatched"}}, {name: "ref", facts: []string{"mismatched"}}}, memory.Use{Reference: true}},
 		{"texts of a reward", `reward = "score_of(row.answer, completion, policy) - score_of(row.answer, prompt, ema)"`,
-			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, model.Use{Average: true}},
+			[]want{{name: "policy", texts: true}, {name: "ema", texts: true}}, memory.Use{Average: true}},
 		{"all", `reward = "exp(mean_score_of(row.answer, completion, ref))"
 [stage.algorithm]
 preset = "ppo"
 pay = "if(final, reward, 0) - 0.01*(old - ema)"`,
 			[]want{{name: "policy", facts: []string{"old_value", "value"}, head: true}, {name: "ref", texts: true}, {name: "ema", facts: []string{"ema"}}},
-			model.Use{ValueHead: true, Reference: true, Average: true}},
+			memory.Use{ValueHead: true, Reference: true, Average: true}},
 	} {
 		r, err := recipe.Parse("literal", "base = \"chain-sum-tiny\"\n[[stage]]\nname = \"rl\"\n"+c.stage, nil)
 		if err != nil {
@@ -60,7 +61,7 @@ pay = "if(final, reward, 0) - 0.01*(old - ema)"`,
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.about, got, c.want)
 		}
-		var use model.Use
+		var use memory.Use
 		for _, w := range got {
 			roleOf(w.name).count(&use, w)
 		}
@@ -88,16 +89,16 @@ func TestDutiesNamed(t *testing.T) {
 
 // spoken is a member that says the same of each token, and keeps what it is told.
 type spoken struct {
-	stats model.TokenStats
+	stats seq.Stats
 	told  *[]string
 	name  string
 }
 
 func (s *spoken) tell(what string) { *s.told = append(*s.told, s.name+" "+what) }
 
-func (s *spoken) score(views []rollout.View) ([]model.TokenStats, error) {
+func (s *spoken) score(views []rollout.View) ([]seq.Stats, error) {
 	s.tell(fmt.Sprintf("score %d", len(views)))
-	out := make([]model.TokenStats, len(views))
+	out := make([]seq.Stats, len(views))
 	for i := range out {
 		out[i] = s.stats
 	}
@@ -121,7 +122,7 @@ func (m moved) follow(share float64) error                     { m.tell(fmt.Spri
 func TestMembers(t *testing.T) {
 	var told []string
 	says := func(name string, v float32) *spoken {
-		return &spoken{model.TokenStats{Logprob: []float32{v, 2 * v}, MeanLogprob: []float32{v - 1, v - 1}, Value: []float32{v + 1, v + 1}}, &told, name}
+		return &spoken{seq.Stats{Logprob: []float32{v, 2 * v}, MeanLogprob: []float32{v - 1, v - 1}, Value: []float32{v + 1, v + 1}}, &told, name}
 	}
 	policy, ref, ema := kept{says("policy", -1)}, says("ref", -4), moved{kept{says("ema", -0.5)}}
 	c := &Cast{members: []namedMember{{"policy", policy}, {"ref", ref}, {"ema", ema}}, positions: 8}

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -20,7 +21,7 @@ const (
 type role struct {
 	name string
 	// count adds its device memory to what a run uses.
-	count func(use *model.Use, w want)
+	count func(use *memory.Use, w want)
 	// open makes it. The policy is there, except where it is the policy that is opened.
 	open func(o opening) (member, error)
 }
@@ -28,9 +29,9 @@ type role struct {
 // roles has a row for each model, the policy first. Members are opened in this order and
 // closed in reverse.
 var roles = []role{
-	{policyName, func(u *model.Use, w want) { u.ValueHead = w.head }, openPolicy},
-	{referenceName, func(u *model.Use, _ want) { u.Reference = true }, openReference},
-	{averageName, func(u *model.Use, _ want) { u.Average = true }, openAverage},
+	{policyName, func(u *memory.Use, w want) { u.ValueHead = w.head }, openPolicy},
+	{referenceName, func(u *memory.Use, _ want) { u.Reference = true }, openReference},
+	{averageName, func(u *memory.Use, _ want) { u.Average = true }, openAverage},
 }
 
 // roleOf is the row of a member.
@@ -53,7 +54,7 @@ type opening struct {
 // too, and one that moves with the policy a follower.
 type member interface {
 	// score computes the statistics of the tokens that the policy wrote.
-	score(views []rollout.View) ([]model.TokenStats, error)
+	score(views []rollout.View) ([]seq.Stats, error)
 	// begin prepares for a stage.
 	begin() error
 	close()

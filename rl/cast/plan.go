@@ -7,8 +7,11 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -23,8 +26,8 @@ const ProbeProblems = 128
 type sizes struct {
 	positions int // longest sequence, tokens
 	trainRows int // rows of one batch of the trainer
-	optimizes []model.Rule
-	engine    model.EngineOptions
+	optimizes []learn.Rule
+	engine    sample.Options
 }
 
 func sizesOf(r *recipe.Recipe) sizes {
@@ -34,7 +37,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 		st := &r.Stages[i]
 		longest = max(longest, r.Task.MaxPromptTokens+r.MaxDrawn(st))
 		if st.Kind != recipe.KindEval && !st.Skip {
-			s.optimizes = append(s.optimizes, model.Rule(st.Optimizer.Rule))
+			s.optimizes = append(s.optimizes, learn.Rule(st.Optimizer.Rule))
 		}
 		switch st.Kind {
 		case recipe.KindSFT, recipe.KindPreference:
@@ -51,7 +54,7 @@ func sizesOf(r *recipe.Recipe) sizes {
 	}
 	s.positions = longest + roomForTexts(r)
 	s.trainRows = max(s.positions, min(rows, r.MicroBatchTokens))
-	s.engine = model.EngineOptions{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
+	s.engine = sample.Options{Sequences: max(group, min(widest, r.SamplerSequences)), Context: longest, StepRows: min(max(widest, 256), max(r.SamplerSequences, 256))}
 	return s
 }
 
@@ -63,9 +66,9 @@ func groupRows(r *recipe.Recipe, st *recipe.Stage) int {
 	case st.Kind != recipe.KindRL:
 		return 0
 	case st.SecondChance.TrainHint: // prompts of a group may differ
-		return model.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st), st.RL.GroupSize)
+		return seq.GroupRows(0, r.Task.MaxPromptTokens+r.MaxDrawn(st), st.RL.GroupSize)
 	}
-	return model.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st), st.RL.GroupSize)
+	return seq.GroupRows(r.Task.MaxPromptTokens, r.MaxDrawn(st), st.RL.GroupSize)
 }
 
 // Divided has a line for each stage whose groups may be too large for one batch of the
@@ -108,11 +111,11 @@ func (b blueprint) plan(r *recipe.Recipe, caps gpu.Caps) (gpu.Plan, error) {
 		err := fmt.Errorf("%w: the recipe asks for sequences of %d tokens, but the context of the model has %d (max_position_embeddings)", lines.ErrInput, s.positions, most)
 		return gpu.Plan{}, hint.With(err, "lower max_prompt_tokens, max_completion_tokens or max_tokens")
 	}
-	use := model.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine}
+	use := memory.Use{Positions: s.positions, TrainRows: s.trainRows, Recompute: r.Recompute, Adapter: b.adapter, Optimizes: s.optimizes, Engine: &s.engine}
 	for _, w := range b.wants {
 		roleOf(w.name).count(&use, w)
 	}
-	plan, err := model.Plan(b.config, caps, use)
+	plan, err := memory.Plan(b.config, caps, use)
 	if err != nil { // it is the recipe that asks for it
 		err = fmt.Errorf("%w: [model] %w", lines.ErrInput, err)
 	}

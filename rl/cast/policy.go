@@ -16,6 +16,8 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -32,7 +34,7 @@ const (
 // Policy is the model that is trained.
 type Policy struct {
 	Model   *model.Model
-	trainer *model.Trainer
+	trainer *learn.Trainer
 	valued  bool // the trainer has a value head
 	fresh   bool // made from random weights, which no folder has
 	version int  // updates since the run began
@@ -46,14 +48,14 @@ func openPolicy(o opening) (member, error) {
 	if p.Model, err = o.blueprint.open(o.seed, o.folder, o.dev, o.positions); err != nil {
 		return nil, err
 	}
-	options := []model.TrainerOption{model.Optimizes(o.optimizes...)}
+	options := []learn.Option{learn.Optimizes(o.optimizes...)}
 	if o.recompute {
-		options = append(options, model.Recompute)
+		options = append(options, learn.Recompute)
 	}
 	if o.head {
-		options = append(options, model.ValueHead)
+		options = append(options, learn.ValueHead)
 	}
-	if p.trainer, err = p.Model.NewTrainer(o.trainRows, options...); err != nil {
+	if p.trainer, err = learn.NewTrainer(p.Model, o.trainRows, options...); err != nil {
 		p.Model.Close()
 		return nil, err
 	}
@@ -90,32 +92,32 @@ func (b blueprint) open(run uint64, folder string, dev gpu.Device, positions int
 }
 
 // score implements member.
-func (p *Policy) score(views []rollout.View) ([]model.TokenStats, error) { return p.Forward(views) }
+func (p *Policy) score(views []rollout.View) ([]seq.Stats, error) { return p.Forward(views) }
 
 // begin implements member: the optimizer forgets.
 func (p *Policy) begin() error { return p.trainer.ResetOptimizer() }
 
 // Accumulate adds the gradient of a local loss over the tokens that the policy wrote,
-// see [model.Trainer.Accumulate].
-func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []model.TokenStats) ([]model.TokenWeights, error)) error {
+// see [learn.Trainer.Accumulate].
+func (p *Policy) Accumulate(views []rollout.View, weigh func(first int, stats []seq.Stats) ([]learn.Weights, error)) error {
 	return p.trainer.Accumulate(sequences(views), weigh)
 }
 
 // Forward computes the statistics of the tokens that the policy wrote, before any
-// gradient, see [model.Trainer.Forward].
-func (p *Policy) Forward(views []rollout.View) ([]model.TokenStats, error) {
+// gradient, see [learn.Trainer.Forward].
+func (p *Policy) Forward(views []rollout.View) ([]seq.Stats, error) {
 	return p.trainer.Forward(sequences(views))
 }
 
 // Backward adds the gradient of the views of the last Forward.
-func (p *Policy) Backward(weights []model.TokenWeights) error { return p.trainer.Backward(weights) }
+func (p *Policy) Backward(weights []learn.Weights) error { return p.trainer.Backward(weights) }
 
-// Rows is how many rows the last update computed, see [model.Trainer.Rows].
+// Rows is how many rows the last update computed, see [learn.Trainer.Rows].
 func (p *Policy) Rows() int { return p.rows }
 
 // Update changes the weights by the gradient, which it clears, and returns the
 // gradient's norm.
-func (p *Policy) Update(h model.Optimizer) (norm float64, err error) {
+func (p *Policy) Update(h learn.Optimizer) (norm float64, err error) {
 	p.rows = p.trainer.Rows()
 	if norm, err = p.trainer.Step(h); err == nil {
 		p.version++
@@ -259,12 +261,12 @@ func (p *Policy) close() {
 }
 
 // sequences are views as the trainer takes them.
-func sequences(views []rollout.View) []model.Sequence {
-	seqs := make([]model.Sequence, len(views))
+func sequences(views []rollout.View) []seq.Sequence {
+	seqs := make([]seq.Sequence, len(views))
 	for i, v := range views {
-		seqs[i] = model.Sequence{IDs: v.IDs, Temperature: v.Temperature, Group: v.Group}
+		seqs[i] = seq.Sequence{IDs: v.IDs, Temperature: v.Temperature, Group: v.Group}
 		for _, s := range v.Spans {
-			seqs[i].Spans = append(seqs[i].Spans, model.Span(s))
+			seqs[i].Spans = append(seqs[i].Spans, seq.Span(s))
 		}
 	}
 	return seqs

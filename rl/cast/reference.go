@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
 
@@ -63,7 +64,7 @@ func (adapterOff) begin() error { return nil }
 // scoring is a model that is asked through a scorer.
 type scoring struct{ scorer *model.Scorer }
 
-func (s scoring) score(views []rollout.View) ([]model.TokenStats, error) {
+func (s scoring) score(views []rollout.View) ([]seq.Stats, error) {
 	return s.scorer.Score(sequences(views))
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -18,7 +20,7 @@ import (
 // Worker is a copy of the policy that samples for it, on a device of its own.
 type Worker struct {
 	model  *model.Model
-	engine *model.Engine
+	engine *sample.Engine
 }
 
 // Spec is what the workers of a run have to know of its policy: all that a copy of the
@@ -27,7 +29,7 @@ type Worker struct {
 type Spec struct {
 	model     blueprint
 	positions int
-	engine    model.EngineOptions
+	engine    sample.Options
 	base      baseOf
 	seed      uint64 // of the recipe: an adapter's base may be a fresh model
 }
@@ -117,7 +119,7 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 		}
 	}
 	s.base, s.seed, s.positions = line.Base, line.Seed, line.Positions
-	s.engine = model.EngineOptions{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows}
+	s.engine = sample.Options{Sequences: line.Sequences, Context: line.Context, StepRows: line.StepRows}
 	return nil
 }
 
@@ -147,7 +149,7 @@ func (s Spec) Open(folder string, dev gpu.Device) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.engine, err = w.model.NewEngine(s.engine); err != nil {
+	if w.engine, err = sample.NewEngine(w.model, s.engine); err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -156,7 +158,7 @@ func (s Spec) Open(folder string, dev gpu.Device) (*Worker, error) {
 
 // Plan is the device memory that a worker needs.
 func (s Spec) Plan(caps gpu.Caps) (gpu.Plan, error) {
-	return model.Plan(s.model.config, caps, model.Use{Positions: s.positions, Adapter: s.model.adapter, Engine: &s.engine})
+	return memory.Plan(s.model.config, caps, memory.Use{Positions: s.positions, Adapter: s.model.adapter, Engine: &s.engine})
 }
 
 // MaxWeights is the size of the largest weights that Load accepts, bytes: the tensors with

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/infer"
@@ -36,8 +37,8 @@ func samplingFlags() []cli.Flag {
 	}
 }
 
-func samplingOf(c *cli.Context) (model.Sampling, error) {
-	s := model.Sampling{Temperature: c.Float64("temperature"), TopP: c.Float64("top-p"), TopK: c.Int("top-k"), MinP: c.Float64("min-p"), Seed: c.Uint64("seed")}
+func samplingOf(c *cli.Context) (sample.Settings, error) {
+	s := sample.Settings{Temperature: c.Float64("temperature"), TopP: c.Float64("top-p"), TopK: c.Int("top-k"), MinP: c.Float64("min-p"), Seed: c.Uint64("seed")}
 	switch {
 	case s.Temperature != 0 && !acceptedTemperature(s.Temperature):
 		return s, badValue("temperature", s.Temperature, "0 (greedy) and numbers from %v to %v", minTemperature, maxTemperature)
@@ -51,7 +52,7 @@ func samplingOf(c *cli.Context) (model.Sampling, error) {
 		return s, badValue("max-tokens", c.Int("max-tokens"), "whole numbers from 1")
 	}
 	if c.Bool("greedy") {
-		s = model.Sampling{}
+		s = sample.Settings{}
 	}
 	return s, nil
 }
@@ -99,11 +100,11 @@ Examples:
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as it contains this `TEXT`"},
 			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
-		Action: sample,
+		Action: drawSamples,
 	}
 }
 
-func sample(c *cli.Context) error {
+func drawSamples(c *cli.Context) error {
 	args, err := positional(c, "MODEL")
 	if err != nil {
 		return err

@@ -9,6 +9,9 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // What the bits are compared over: sampledPrompts prompts, quickPrompts where time is
@@ -67,7 +70,7 @@ func equalBitsOf(p *subject, m *model.Model) (string, error) {
 		n = quickPrompts
 	}
 	ps := somePrompts(n, longestPrompt, m.Config.Vocab)
-	var first []model.Completion
+	var first []sample.Completion
 	for _, c := range cuts {
 		rounds, err := c.generate(p.ctx, m, ps)
 		if err != nil {
@@ -98,8 +101,8 @@ func equalBitsOf(p *subject, m *model.Model) (string, error) {
 }
 
 // generate samples all completions, in order, once or twice.
-func (c cut) generate(ctx context.Context, m *model.Model, ps [][]int) ([][]model.Completion, error) {
-	e, err := m.NewEngine(model.EngineOptions{Sequences: c.sequences, Context: longestPrompt + sampledTokens,
+func (c cut) generate(ctx context.Context, m *model.Model, ps [][]int) ([][]sample.Completion, error) {
+	e, err := sample.NewEngine(m, sample.Options{Sequences: c.sequences, Context: longestPrompt + sampledTokens,
 		StepRows: max(c.promptRows, c.sequences, 64), PromptRows: c.promptRows})
 	if err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func (c cut) generate(ctx context.Context, m *model.Model, ps [][]int) ([][]mode
 	if c.reuse {
 		rounds = 2
 	}
-	var out [][]model.Completion
+	var out [][]sample.Completion
 	for range rounds {
 		all, err := c.round(ctx, e, ps)
 		if err != nil {
@@ -121,23 +124,23 @@ func (c cut) generate(ctx context.Context, m *model.Model, ps [][]int) ([][]mode
 }
 
 // round shares the requests among the goroutines.
-func (c cut) round(ctx context.Context, e *model.Engine, ps [][]int) ([]model.Completion, error) {
+func (c cut) round(ctx context.Context, e *sample.Engine, ps [][]int) ([]sample.Completion, error) {
 	each := 1
 	if c.shared {
 		each = samplesEach
 	}
-	var reqs []model.Request
+	var reqs []sample.Request
 	for i, ids := range ps {
 		for j := 0; j < samplesEach; j += each {
-			r := model.Request{Prompt: ids, N: each, MaxTokens: sampledTokens, Stream: uint32(samplesEach*i + j),
-				Sampling: model.Sampling{Temperature: temperature, Seed: 5}}
+			r := sample.Request{Prompt: ids, N: each, MaxTokens: sampledTokens, Stream: uint32(samplesEach*i + j),
+				Sampling: sample.Settings{Temperature: temperature, Seed: 5}}
 			if i%3 == 1 {
 				r.Sampling.TopK, r.Sampling.TopP = 20, 0.9
 			}
 			reqs = append(reqs, r)
 		}
 	}
-	results, errs := make([][]model.Completion, len(reqs)), make([]error, c.goroutines)
+	results, errs := make([][]sample.Completion, len(reqs)), make([]error, c.goroutines)
 	var wg sync.WaitGroup
 	for g := range c.goroutines {
 		wg.Go(func() {
@@ -147,7 +150,7 @@ func (c cut) round(ctx context.Context, e *model.Engine, ps [][]int) ([]model.Co
 		})
 	}
 	wg.Wait()
-	var all []model.Completion
+	var all []sample.Completion
 	for _, r := range results {
 		all = append(all, r...)
 	}
@@ -159,7 +162,7 @@ func (c cut) round(ctx context.Context, e *model.Engine, ps [][]int) ([]model.Co
 	return all, nil
 }
 
-func equalCompletions(got, want []model.Completion) error {
+func equalCompletions(got, want []sample.Completion) error {
 	for i, w := range want {
 		for j := range w.IDs {
 			g := got[i]
@@ -187,13 +190,13 @@ func equalBits(got, want float32) error {
 // again computes the completions' statistics with trainer and scorer, in batches
 // of at most rows tokens: the trainer with completions of a prompt that share the rows of
 // their beginnings, the scorer with each for itself.
-func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) error {
-	seqs := make([]model.Sequence, len(sampled))
+func again(m *model.Model, ps [][]int, sampled []sample.Completion, rows int) error {
+	seqs := make([]seq.Sequence, len(sampled))
 	for i, c := range sampled {
 		prompt := ps[i/samplesEach]
-		seqs[i] = model.Predict(append(append([]int(nil), prompt...), c.IDs...), len(prompt), temperature)
+		seqs[i] = seq.Predict(append(append([]int(nil), prompt...), c.IDs...), len(prompt), temperature)
 	}
-	trainer, err := m.NewTrainer(rows)
+	trainer, err := learn.NewTrainer(m, rows)
 	if err != nil {
 		return err
 	}
@@ -209,16 +212,16 @@ func again(m *model.Model, ps [][]int, sampled []model.Completion, rows int) err
 	}
 	for _, by := range []struct {
 		name    string
-		compute func([]model.Sequence) ([]model.TokenStats, error)
-		seqs    []model.Sequence
+		compute func([]seq.Sequence) ([]seq.Stats, error)
+		seqs    []seq.Sequence
 	}{{"trainer", trainer.Forward, grouped}, {"scorer", scorer.Score, seqs}} {
 		stats, err := by.compute(by.seqs)
 		if err != nil {
 			return err
 		}
-		got := make([]model.Completion, len(stats))
+		got := make([]sample.Completion, len(stats))
 		for i, st := range stats {
-			got[i] = model.Completion{IDs: sampled[i].IDs, Logprob: st.Logprob, Entropy: st.Entropy}
+			got[i] = sample.Completion{IDs: sampled[i].IDs, Logprob: st.Logprob, Entropy: st.Entropy}
 		}
 		if err := equalCompletions(got, sampled); err != nil {
 			return fmt.Errorf("the %s, in batches of %d tokens, differs from the sampler: %w", by.name, rows, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/progress"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -97,7 +98,7 @@ func (d *redraw) checkpoint(ctx context.Context, name, dir string) error {
 		return err
 	}
 	defer m.Close()
-	e, err := m.NewEngine(model.EngineOptions{Sequences: redrawSequences, Context: d.longest(), StepRows: redrawRows, Draws: redrawRows})
+	e, err := sample.NewEngine(m, sample.Options{Sequences: redrawSequences, Context: d.longest(), StepRows: redrawRows, Draws: redrawRows})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // gradientBits: a gradient has the same bits however its batch is cut.
@@ -21,7 +23,7 @@ func gradientBits(p *subject) (string, error) {
 	sizes := []int{slopeRows, 70, 33}
 	for _, rows := range sizes {
 		s.trainer.Close()
-		if s.trainer, err = s.m.NewTrainer(rows); err != nil {
+		if s.trainer, err = learn.NewTrainer(s.m, rows); err != nil {
 			return "", err
 		}
 		grads, _, err := s.gradient()
@@ -48,9 +50,9 @@ const slopeRows = 400
 // slope measures the loss of a small model and moves its parameters.
 type slope struct {
 	m       *model.Model
-	trainer *model.Trainer
-	seqs    []model.Sequence
-	weights []model.TokenWeights // dLoss/d(statistic): the loss is linear in the statistics
+	trainer *learn.Trainer
+	seqs    []seq.Sequence
+	weights []learn.Weights // dLoss/d(statistic): the loss is linear in the statistics
 	names   []string
 	shapes  [][]int
 	params  [][]float32 // [tensor][element] as they were
@@ -100,8 +102,8 @@ func newSlope(p *subject) (*slope, error) {
 	s := &slope{m: m, file: filepath.Join(p.dir, "moved.safetensors")}
 	for i, ids := range somePrompts(6, 30, m.Config.Vocab) {
 		ids = append(ids, 1, 2, 3)
-		s.seqs = append(s.seqs, model.Predict(ids, 1, 1))
-		var w model.TokenWeights
+		s.seqs = append(s.seqs, seq.Predict(ids, 1, 1))
+		var w learn.Weights
 		for j := range len(ids) - 1 {
 			w.Logprob = append(w.Logprob, 0.2*float64((i+j)%5-2))
 			w.Entropy = append(w.Entropy, 0.1*float64(j%3-1))
@@ -117,7 +119,7 @@ func newSlope(p *subject) (*slope, error) {
 		}
 		s.names, s.shapes, s.params = append(s.names, t.Name), append(s.shapes, t.Shape), append(s.params, data)
 	}
-	if s.trainer, err = m.NewTrainer(slopeRows); err != nil {
+	if s.trainer, err = learn.NewTrainer(m, slopeRows); err != nil {
 		s.close()
 		return nil, err
 	}

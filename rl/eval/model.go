@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/infer"
 	"github.com/rlzero/rlzero/rl/prompts"
@@ -161,7 +162,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if o.Params.MaxTokens, err = infer.NewTokens(m, longest, o.Params.MaxTokens); err != nil {
 		return nil, err
 	}
-	engine, err := m.NewEngine(model.EngineOptions{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + o.Params.MaxTokens, Finished: o.counted(len(problems))})
+	engine, err := sample.NewEngine(m, sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + o.Params.MaxTokens, Finished: o.counted(len(problems))})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/rollout"
@@ -184,7 +187,7 @@ func step(t *testing.T, dev *gputest.Paper, cell Cell, folder string) error {
 		return fmt.Errorf("%d bytes are taken and %d planned", dev.Taken, cell.Bytes)
 	}
 	prompt := make([]int, cell.Context/2)
-	if _, err := c.Own.Engine.Generate(t.Context(), model.Request{Prompt: prompt, N: cell.Group, MaxTokens: 2}); err != nil {
+	if _, err := c.Own.Engine.Generate(t.Context(), sample.Request{Prompt: prompt, N: cell.Group, MaxTokens: 2}); err != nil {
 		return err
 	}
 	var views []rollout.View
@@ -195,15 +198,15 @@ func step(t *testing.T, dev *gputest.Paper, cell Cell, folder string) error {
 		}
 		views = append(views, v)
 	}
-	err = c.Policy.Accumulate(views, func(_ int, stats []model.TokenStats) ([]model.TokenWeights, error) {
-		weights := make([]model.TokenWeights, len(stats))
+	err = c.Policy.Accumulate(views, func(_ int, stats []seq.Stats) ([]learn.Weights, error) {
+		weights := make([]learn.Weights, len(stats))
 		for i, s := range stats {
 			weights[i].Logprob = make([]float64, len(s.Logprob))
 		}
 		return weights, nil
 	})
 	if err == nil {
-		_, err = c.Policy.Update(model.Optimizer{Rule: model.AdamW, LR: 1, Beta1: 0.5, Beta2: 0.5, Eps: 1, ClipNorm: 1})
+		_, err = c.Policy.Update(learn.Optimizer{Rule: learn.AdamW, LR: 1, Beta1: 0.5, Beta2: 0.5, Eps: 1, ClipNorm: 1})
 	}
 	return err
 }

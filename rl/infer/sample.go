@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // DefaultMaxTokens is how many new tokens there are at most where nothing says
@@ -18,7 +19,7 @@ const DefaultMaxTokens = 64
 type SampleOptions struct {
 	N         int // completions of each prompt
 	MaxTokens int // 0: DefaultMaxTokens, or fewer where the model's positions end
-	Sampling  model.Sampling
+	Sampling  sample.Settings
 	StopText  []string
 	Chat      ChatOptions
 }
@@ -43,7 +44,7 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 	if len(o.StopText) > 0 && m.Tokenizer == nil {
 		return fmt.Errorf("%w: a stop text needs a tokenizer, but the model's folder has no tokenizer.json", lines.ErrInput)
 	}
-	var reqs []model.Request
+	var reqs []sample.Request
 	var failed error // in drawing or writing: no fault of the line that was read last
 	asked, waiting := 0, 0
 	w := bufio.NewWriter(out)
@@ -66,7 +67,7 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 		// stream makes it the same in any of them.
 		for n := 0; n < o.N; n += SequencesAtOnce {
 			part := min(o.N-n, SequencesAtOnce)
-			reqs = append(reqs, model.Request{Prompt: ids, N: part, MaxTokens: room, Sampling: o.Sampling, Stream: uint32(asked), StopText: o.StopText})
+			reqs = append(reqs, sample.Request{Prompt: ids, N: part, MaxTokens: room, Sampling: o.Sampling, Stream: uint32(asked), StopText: o.StopText})
 			asked += part
 			if waiting += part; waiting >= maxWaiting {
 				if err := draw(); err != nil {
@@ -86,7 +87,7 @@ func Sample(ctx context.Context, m *model.Model, name string, in io.Reader, out 
 }
 
 // sampleTo draws the completions of requests and writes a line for each.
-func sampleTo(ctx context.Context, m *model.Model, reqs []model.Request, w *bufio.Writer) error {
+func sampleTo(ctx context.Context, m *model.Model, reqs []sample.Request, w *bufio.Writer) error {
 	if len(reqs) == 0 {
 		return nil
 	}
@@ -126,7 +127,7 @@ func NewTokens(m *model.Model, prompt, asked int) (int, error) {
 }
 
 // withoutEnd are a completion's tokens without its end token.
-func withoutEnd(c model.Completion) []int {
+func withoutEnd(c sample.Completion) []int {
 	if c.Stop == "eos" {
 		return c.IDs[:len(c.IDs)-1]
 	}
@@ -134,14 +135,14 @@ func withoutEnd(c model.Completion) []int {
 }
 
 // SampleRequests runs requests on an engine just large enough for them.
-func SampleRequests(ctx context.Context, m *model.Model, reqs []model.Request) ([][]model.Completion, error) {
+func SampleRequests(ctx context.Context, m *model.Model, reqs []sample.Request) ([][]sample.Completion, error) {
 	longest, widest, total := 0, 1, 0
 	for _, r := range reqs {
 		longest = max(longest, len(r.Prompt)+r.MaxTokens)
 		widest = max(widest, r.N)
 		total += max(1, r.N)
 	}
-	e, err := m.NewEngine(model.EngineOptions{Sequences: max(widest, min(total, SequencesAtOnce)), Context: longest})
+	e, err := sample.NewEngine(m, sample.Options{Sequences: max(widest, min(total, SequencesAtOnce)), Context: longest})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	_ "github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // endless has the same line again and again. It fails after most lines, so that a test
@@ -53,7 +54,7 @@ func tinyModel(t *testing.T) *model.Model {
 // a reader that has gone does not name a line.
 func TestSampleEndless(t *testing.T) {
 	in := &endless{most: 2 * maxWaiting}
-	o := SampleOptions{N: 32, MaxTokens: 1, Sampling: model.Sampling{Temperature: 1}}
+	o := SampleOptions{N: 32, MaxTokens: 1, Sampling: sample.Settings{Temperature: 1}}
 	err := Sample(t.Context(), tinyModel(t), "pipe", in, closed{}, o)
 	if !errors.Is(err, errClosed) || strings.Contains(err.Error(), "line") {
 		t.Errorf("error %v after %d lines, want %v", err, in.lines, errClosed)
@@ -63,7 +64,7 @@ func TestSampleEndless(t *testing.T) {
 // TestSampleBatches: what is drawn does not depend on how the lines are batched.
 func TestSampleBatches(t *testing.T) {
 	m := tinyModel(t)
-	o := SampleOptions{N: SequencesAtOnce, MaxTokens: 1, Sampling: model.Sampling{Temperature: 1, Seed: 3}}
+	o := SampleOptions{N: SequencesAtOnce, MaxTokens: 1, Sampling: sample.Settings{Temperature: 1, Seed: 3}}
 	const lines = maxWaiting/SequencesAtOnce + 1
 	var out bytes.Buffer
 	if err := Sample(t.Context(), m, "lines", strings.NewReader(strings.Repeat(endlessLine, lines)), &out, o); err != nil {
@@ -73,8 +74,8 @@ func TestSampleBatches(t *testing.T) {
 	if len(got) != lines*o.N {
 		t.Fatalf("%d completions, want %d of %d lines", len(got), o.N, lines)
 	}
-	last := model.Request{Prompt: []int{26, 335}, N: o.N, MaxTokens: 1, Sampling: o.Sampling, Stream: maxWaiting} // the second batch
-	all, err := SampleRequests(t.Context(), m, []model.Request{last})
+	last := sample.Request{Prompt: []int{26, 335}, N: o.N, MaxTokens: 1, Sampling: o.Sampling, Stream: maxWaiting} // the second batch
+	all, err := SampleRequests(t.Context(), m, []sample.Request{last})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // scoreRows is the number of tokens that score computes at a time, unless a
@@ -51,7 +52,7 @@ func Score(m *model.Model, name string, in io.Reader, out io.Writer, temperature
 				return err
 			}
 		}
-		st, err := sc.Score([]model.Sequence{model.Predict(ids, 1, temperature)})
+		st, err := sc.Score([]seq.Sequence{seq.Predict(ids, 1, temperature)})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/chat"
 )
 
@@ -17,10 +18,10 @@ import (
 type Talk struct {
 	m        *model.Model
 	format   *chat.Format
-	engine   *model.Engine
+	engine   *sample.Engine
 	context  int // tokens of the longest conversation
 	room     int // new tokens of an answer at most; 0: what the context leaves
-	sampling model.Sampling
+	sampling sample.Settings
 	system   string
 	said     []chat.Message
 	drawn    uint32 // answers since the seed was set
@@ -30,7 +31,7 @@ type Talk struct {
 type TalkOptions struct {
 	Context   int // tokens of the longest conversation; 0: what the model has, at most DefaultContext
 	MaxTokens int // new tokens of an answer; 0: what the context leaves
-	Sampling  model.Sampling
+	Sampling  sample.Settings
 	Chat      ChatOptions
 }
 
@@ -51,7 +52,7 @@ func NewTalk(m *model.Model, o TalkOptions) (*Talk, error) {
 		return nil, fmt.Errorf("%w: a context of %d tokens is asked for, and the model has %d positions; accepted: at most that many", lines.ErrInput, t.context, m.Positions())
 	}
 	var err error
-	t.engine, err = m.NewEngine(model.EngineOptions{Sequences: 1, Context: t.context})
+	t.engine, err = sample.NewEngine(m, sample.Options{Sequences: 1, Context: t.context})
 	return t, err
 }
 
@@ -85,7 +86,7 @@ func (t *Talk) Say(ctx context.Context, text string, each func(text string)) (An
 	}
 	var a Answer
 	stream := t.m.Tokenizer.NewStream()
-	req := model.Request{Prompt: ids, N: 1, MaxTokens: room, Sampling: t.sampling, Stream: t.drawn, Ends: t.format.Ends()}
+	req := sample.Request{Prompt: ids, N: 1, MaxTokens: room, Sampling: t.sampling, Stream: t.drawn, Ends: t.format.Ends()}
 	tell := func(text string) {
 		if text != "" {
 			a.Text += text
@@ -93,13 +94,13 @@ func (t *Talk) Say(ctx context.Context, text string, each func(text string)) (An
 		}
 	}
 	ended := false
-	req.Each = func(_ int, token model.Token) {
+	req.Each = func(_ int, token sample.Token) {
 		a.Tokens++
 		if ended = token.Stop == "eos"; !ended {
 			tell(stream.Add(token.ID))
 		}
 	}
-	_, err = t.engine.GenerateAll(ctx, []model.Request{req})
+	_, err = t.engine.GenerateAll(ctx, []sample.Request{req})
 	if err != nil && !(errors.Is(err, context.Canceled) && ctx.Err() != nil) {
 		return Answer{}, err
 	}

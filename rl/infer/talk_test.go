@@ -10,6 +10,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/chat"
 )
 
@@ -32,7 +33,7 @@ func chatModel(t *testing.T) *model.Model {
 // same seed, and commands change what they say and nothing else.
 func TestTalk(t *testing.T) {
 	m := chatModel(t)
-	sampling := model.Sampling{Temperature: 1, TopP: 1, Seed: 7}
+	sampling := sample.Settings{Temperature: 1, TopP: 1, Seed: 7}
 	talk, err := NewTalk(m, TalkOptions{MaxTokens: 5, Sampling: sampling, Chat: ChatOptions{System: "Brief."}})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestTalk(t *testing.T) {
 // on, and what does not fit or cannot be written changes nothing.
 func TestTalkEnded(t *testing.T) {
 	m := chatModel(t)
-	talk, err := NewTalk(m, TalkOptions{Context: 100, Sampling: model.Sampling{Temperature: 1, TopP: 1, Seed: 1}})
+	talk, err := NewTalk(m, TalkOptions{Context: 100, Sampling: sample.Settings{Temperature: 1, TopP: 1, Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

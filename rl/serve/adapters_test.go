@@ -14,6 +14,7 @@ import (
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // adapterOf writes an adapter that changes what the tiny model says.
@@ -121,7 +122,7 @@ func TestAdapters(t *testing.T) {
 		}
 		defer scorer.Close()
 		a := got[spoken](t, s, "/v1/completions", fmt.Sprintf(`{"model":%q,"prompt":"a prompt","max_tokens":6,"echo":true,"logprobs":0,"seed":1,"return_token_ids":true}`, name)).Choices[0]
-		stats, err := scorer.Score([]model.Sequence{model.Predict(slices.Concat(a.Prompt, a.IDs), 1, 1)})
+		stats, err := scorer.Score([]seq.Sequence{seq.Predict(slices.Concat(a.Prompt, a.IDs), 1, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package serve
 import (
 	"strconv"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
 	"github.com/rlzero/rlzero/rl/chat"
 )
@@ -90,10 +90,10 @@ func byID(id int) string { return "token_id:" + strconv.Itoa(id) }
 type part struct {
 	choice int // of the answer
 	text   string
-	tokens []model.Token // those that the text may not show yet included
-	offset []int         // [token] characters before it
-	finish string        // why it ends; "": it goes on
-	calls  []chat.Call   // of tools, known at its end
+	tokens []sample.Token // those that the text may not show yet included
+	offset []int          // [token] characters before it
+	finish string         // why it ends; "": it goes on
+	calls  []chat.Call    // of tools, known at its end
 }
 
 // teller makes parts of the events of one choice.
@@ -105,7 +105,7 @@ type teller struct {
 	before  int     // characters of the prompt, where it is echoed
 	drawn   int
 
-	token  [1]model.Token // those of the last part
+	token  [1]sample.Token // those of the last part
 	offset [1]int
 }
 
@@ -118,7 +118,7 @@ func newTeller(q *query, choice int, tok *text.Tokenizer) *teller {
 }
 
 // add takes the next token of the completion.
-func (t *teller) add(token model.Token) part {
+func (t *teller) add(token sample.Token) part {
 	t.token[0], t.offset[0] = token, t.before+t.speaker.runes
 	p := part{choice: t.choice, tokens: t.token[:], offset: t.offset[:]}
 	t.drawn++
@@ -157,7 +157,7 @@ func finish(stop string) string {
 }
 
 // textLogprobs writes the log-probs of tokens; the first of a prompt has none.
-func (n names) textLogprobs(tokens []model.Token, offset []int, most int, fromPrompt bool) *textLogprobs {
+func (n names) textLogprobs(tokens []sample.Token, offset []int, most int, fromPrompt bool) *textLogprobs {
 	out := &textLogprobs{Tokens: []string{}, Logprob: []*float32{}, Top: []map[string]float32{}, Offset: offset}
 	for i, t := range tokens {
 		name, _ := n.of(t.ID)
@@ -174,7 +174,7 @@ func (n names) textLogprobs(tokens []model.Token, offset []int, most int, fromPr
 
 // topOf are the most likely tokens of a place by their text, and the token itself. Of
 // several with one text, those after the first stand under their ids.
-func (n names) topOf(t model.Token, most int) map[string]float32 {
+func (n names) topOf(t sample.Token, most int) map[string]float32 {
 	out := map[string]float32{}
 	for _, a := range withItself(t, most) {
 		name, _ := n.of(a.ID)
@@ -188,20 +188,20 @@ func (n names) topOf(t model.Token, most int) map[string]float32 {
 
 // withItself are the most likely tokens of a place, and the token itself if it is not
 // among them.
-func withItself(t model.Token, most int) []model.Alternative {
-	var out []model.Alternative
+func withItself(t sample.Token, most int) []sample.Alternative {
+	var out []sample.Alternative
 	there := false
 	for _, a := range t.Top[:min(most, len(t.Top))] {
 		there = there || a.ID == t.ID
 		out = append(out, a)
 	}
 	if !there {
-		out = append(out, model.Alternative{ID: t.ID, Logprob: t.Logprob})
+		out = append(out, sample.Alternative{ID: t.ID, Logprob: t.Logprob})
 	}
 	return out
 }
 
-func (n names) chatLogprobs(tokens []model.Token, most int) *chatLogprobs {
+func (n names) chatLogprobs(tokens []sample.Token, most int) *chatLogprobs {
 	out := &chatLogprobs{Content: []chatLogprob{}}
 	for _, t := range tokens {
 		c := chatLogprob{tokenLogprob: n.tokenLogprob(t.ID, t.Logprob), Top: []tokenLogprob{}}
@@ -225,7 +225,7 @@ func (n names) tokenLogprob(id int, logprob float32) tokenLogprob {
 }
 
 // promptLogprobs are those of a prompt by token ids, in vLLM's shape; the first is null.
-func (n names) promptLogprobs(tokens []model.Token, most int) []map[string]top {
+func (n names) promptLogprobs(tokens []sample.Token, most int) []map[string]top {
 	out := []map[string]top{}
 	for i, t := range tokens {
 		if i == 0 {

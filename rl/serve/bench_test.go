@@ -23,6 +23,7 @@ import (
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -46,10 +47,10 @@ func measured(b *testing.B) *Server {
 }
 
 // engineAlone is the engine of a server without the server.
-func engineAlone(b *testing.B, s *Server) *model.Engine {
+func engineAlone(b *testing.B, s *Server) *sample.Engine {
 	o := s.o.Engine
 	o.Gather = nil
-	e, err := s.m.NewEngine(o)
+	e, err := sample.NewEngine(s.m, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,8 +64,8 @@ const (
 )
 
 // benchRequest asks for one completion of the benchmark.
-func benchRequest(i, tokens int) model.Request {
-	return model.Request{Prompt: []int{65, 66, 67, i}, MaxTokens: tokens, Sampling: model.Sampling{Temperature: 1, Seed: uint64(i)}}
+func benchRequest(i, tokens int) sample.Request {
+	return sample.Request{Prompt: []int{65, 66, 67, i}, MaxTokens: tokens, Sampling: sample.Settings{Temperature: 1, Seed: uint64(i)}}
 }
 
 // BenchmarkThroughput: the same 64 completions at once from the engine alone, as answers
@@ -91,7 +92,7 @@ func BenchmarkThroughput(b *testing.B) {
 func throughput(b *testing.B, s *Server, address string, tokens int) {
 	c, e := startClients(b, address), engineAlone(b, s)
 	engine := func() {
-		var reqs []model.Request
+		var reqs []sample.Request
 		for i := range batch {
 			reqs = append(reqs, benchRequest(i, tokens))
 		}
@@ -255,7 +256,7 @@ func BenchmarkFirstToken(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		first := make(chan time.Time, newTokens)
 		r := benchRequest(i%200, newTokens)
-		r.Each = func(int, model.Token) { first <- time.Now() }
+		r.Each = func(int, sample.Token) { first <- time.Now() }
 		ctx, cancel := context.WithCancel(b.Context())
 		began := time.Now()
 		go e.Generate(ctx, r)

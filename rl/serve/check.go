@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // claim is a completion that somebody says was drawn.
@@ -108,7 +108,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) *fault {
 	case k.logprobs != nil && len(k.logprobs) != len(k.ids):
 		return bad("logprobs", "there are %d logprobs and %d token_ids; accepted: one for each", len(k.logprobs), len(k.ids))
 	}
-	req := model.Request{Prompt: k.prompt, MaxTokens: len(k.ids), Sampling: c.sampling, Stream: uint32(c.drawStream), Ends: []int{}}
+	req := sample.Request{Prompt: k.prompt, MaxTokens: len(k.ids), Sampling: c.sampling, Stream: uint32(c.drawStream), Ends: []int{}}
 	if f := s.checkedForm(c); f != nil {
 		return f
 	}
@@ -154,19 +154,19 @@ func (s *Server) checkedForm(c *checked) *fault {
 }
 
 // drawn is what the engine draws where a completion is claimed.
-func (s *Server) drawn(ctx context.Context, on *served, req model.Request, claimed []int) (model.Completion, error) {
+func (s *Server) drawn(ctx context.Context, on *served, req sample.Request, claimed []int) (sample.Completion, error) {
 	s.working.Add(1)
 	defer s.working.Done()
-	all, err := on.engine.Check(ctx, []model.Request{req}, [][]model.Completion{{{IDs: claimed}}})
+	all, err := on.engine.Check(ctx, []sample.Request{req}, [][]sample.Completion{{{IDs: claimed}}})
 	if err != nil {
-		return model.Completion{}, err
+		return sample.Completion{}, err
 	}
 	return all[0][0], nil
 }
 
 // differs is the first place where a claim is not what it has to be.
-func (k *claim) differs(right model.Completion) *difference {
-	claimed := model.Completion{IDs: k.ids, Logprob: k.logprobs, Entropy: right.Entropy, Stop: right.Stop}
+func (k *claim) differs(right sample.Completion) *difference {
+	claimed := sample.Completion{IDs: k.ids, Logprob: k.logprobs, Entropy: right.Entropy, Stop: right.Stop}
 	if k.logprobs == nil {
 		claimed.Logprob = right.Logprob
 	}

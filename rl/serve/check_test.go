@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/gpu"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/seq"
 )
 
 // TestCheck: an answer is proved right, and a forged one wrong at the token that was
@@ -93,7 +94,7 @@ func TestEcho(t *testing.T) {
 		}
 		for _, a := range got[spoken](t, s, "/v1/completions", fmt.Sprintf(`{"prompt":%q,"n":2,"echo":true,"logprobs":2,"prompt_logprobs":0,"max_tokens":%d,"temperature":%v,"seed":1,"return_token_ids":true}`, prompt, c.max, given)).Choices {
 			ids, l := slices.Concat(a.Prompt, a.IDs), a.Logprobs
-			stats, err := scorer.Score([]model.Sequence{model.Predict(ids, 1, c.temperature)})
+			stats, err := scorer.Score([]seq.Sequence{seq.Predict(ids, 1, c.temperature)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +168,7 @@ func TestUnscaled(t *testing.T) {
 	if !slices.Equal(ids, slices.Concat(scaled.Prompt, scaled.IDs)) {
 		t.Error("other tokens are drawn")
 	}
-	stats, err := scorer.Score([]model.Sequence{model.Predict(ids, 1, 1)})
+	stats, err := scorer.Score([]seq.Sequence{seq.Predict(ids, 1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestInfo(t *testing.T) {
 func TestFits(t *testing.T) {
 	s := plain(t, nil)
 	caps, o := s.m.Device().Caps(), s.o.Engine
-	plan, err := model.Plan(s.m.Config, caps, model.Use{Positions: s.m.Positions(), Engine: &o})
+	plan, err := memory.Plan(s.m.Config, caps, memory.Use{Positions: s.m.Positions(), Engine: &o})
 	if err != nil {
 		t.Fatal(err)
 	}

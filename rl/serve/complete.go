@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlzero/rlzero/internal/web"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // parsed parses a body, once few enough others are. A panic, which net/http recovers,
@@ -87,13 +87,13 @@ type telling struct {
 	q       *query
 	head    answer // what all its parts have in common
 	tellers []*teller
-	prompts [][]model.Token // [prompt], as far as they are scored
-	echoed  []string        // [prompt] text, where it is echoed
-	offsets [][]int         // [prompt][token] characters before it, where it is echoed
+	prompts [][]sample.Token // [prompt], as far as they are scored
+	echoed  []string         // [prompt] text, where it is echoed
+	offsets [][]int          // [prompt][token] characters before it, where it is echoed
 }
 
 func (s *Server) newTelling(q *query, body []byte) *telling {
-	t := &telling{s: s, q: q, prompts: make([][]model.Token, len(q.prompts))}
+	t := &telling{s: s, q: q, prompts: make([][]sample.Token, len(q.prompts))}
 	t.head = answer{Object: "text_completion", Created: s.now().Unix(), Model: q.on.name, Fingerprint: q.on.print, Seed: q.sampling.Seed}
 	kind := "cmpl"
 	if q.chat {
@@ -103,7 +103,7 @@ func (s *Server) newTelling(q *query, body []byte) *telling {
 	sum := sha256.Sum256(fmt.Appendf(body, "\n%s %d", q.on.print, q.sampling.Seed))
 	t.head.ID = fmt.Sprintf("%s-%x", kind, sum[:12])
 	for p, prompt := range q.prompts {
-		t.prompts[p] = []model.Token{{ID: prompt[0]}}
+		t.prompts[p] = []sample.Token{{ID: prompt[0]}}
 		before := 0
 		if q.echo {
 			text, offsets := s.echo(prompt)
@@ -139,7 +139,7 @@ func (t *telling) hear(e event) (p part, tells bool) {
 }
 
 // logprobs are those of tokens in the form of the query; nil where none are wanted.
-func (t *telling) logprobs(tokens []model.Token, offset []int, fromPrompt bool) any {
+func (t *telling) logprobs(tokens []sample.Token, offset []int, fromPrompt bool) any {
 	switch {
 	case t.q.logprobs < 0:
 		return nil
@@ -163,7 +163,7 @@ func (t *telling) usage() *usage {
 }
 
 // tokenFacts are the ids and entropies of tokens, where they are wanted.
-func (t *telling) tokenFacts(c *choice, tokens []model.Token) {
+func (t *telling) tokenFacts(c *choice, tokens []sample.Token) {
 	for _, k := range tokens {
 		if t.q.givesIDs {
 			c.IDs = append(c.IDs, k.ID)

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/gpu/gputest"
 	"github.com/rlzero/rlzero/gpu/refdev"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/infer"
 )
 
@@ -54,13 +55,13 @@ func TestSample(t *testing.T) {
 		o                infer.SampleOptions
 	}{
 		{"/v1/completions", `"prompt":"ab","n":5,"max_tokens":20,"logprobs":0`, `{"prompt":"ab"}`,
-			infer.SampleOptions{N: 5, MaxTokens: 20, Sampling: model.Sampling{Temperature: 1, TopP: 1, Seed: 9}}},
+			infer.SampleOptions{N: 5, MaxTokens: 20, Sampling: sample.Settings{Temperature: 1, TopP: 1, Seed: 9}}},
 		{"/v1/completions", `"prompt":[65,66],"max_tokens":30,"temperature":0.5,"top_p":0.9,"top_k":40,"min_p":0.01,"logprobs":0`, `{"ids":[65,66]}`,
-			infer.SampleOptions{N: 1, MaxTokens: 30, Sampling: model.Sampling{Temperature: 0.5, TopP: 0.9, TopK: 40, MinP: 0.01, Seed: 9}}},
+			infer.SampleOptions{N: 1, MaxTokens: 30, Sampling: sample.Settings{Temperature: 0.5, TopP: 0.9, TopK: 40, MinP: 0.01, Seed: 9}}},
 		{"/v1/completions", `"prompt":"ab","max_tokens":30,"temperature":0,"logprobs":2`, `{"prompt":"ab"}`,
-			infer.SampleOptions{N: 1, MaxTokens: 30, Sampling: model.Sampling{Seed: 9}}},
+			infer.SampleOptions{N: 1, MaxTokens: 30, Sampling: sample.Settings{Seed: 9}}},
 		{"/v1/chat/completions", `"messages":` + messages + `,"n":2,"max_tokens":25,"logprobs":true`, `{"messages":` + messages + `}`,
-			infer.SampleOptions{N: 2, MaxTokens: 25, Sampling: model.Sampling{Temperature: 1, TopP: 1, Seed: 9}}},
+			infer.SampleOptions{N: 2, MaxTokens: 25, Sampling: sample.Settings{Temperature: 1, TopP: 1, Seed: 9}}},
 	} {
 		answer := got[spoken](t, s, c.path, `{"seed":9,"return_token_ids":true,`+c.body+`}`)
 		want := sampled(t, s.m, c.line, c.o)
@@ -140,7 +141,7 @@ func TestLoad(t *testing.T) {
 		{"four times the load, prefixes that go", 16, 32 * 24, 12},
 	} {
 		s := serving(t, m, func(o *Options) {
-			o.Engine = model.EngineOptions{Sequences: c.sequences, CacheToken: c.cache, Prefixes: c.prefixes}
+			o.Engine = sample.Options{Sequences: c.sequences, CacheToken: c.cache, Prefixes: c.prefixes}
 		})
 		var all sync.WaitGroup
 		for i := range paths {

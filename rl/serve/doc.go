@@ -3,7 +3,7 @@
 //
 //	body ── readQuery ──> query ── readPrompts ──> token ids ── draw ──> events ──> answer, or events of a stream
 //	                                                             │
-//	                                                  model.Engine: all requests advance together
+//	                                                  sample.Engine: all requests advance together
 //
 // An answer is a function of the model, the request and its seed: it has the same bytes,
 // up to the time in "created", whatever else the server does, and the completions are

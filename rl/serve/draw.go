@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // event is what the engine tells of a query.
 type event struct {
 	prompt int // of the query
 	choice int // of the answer; -1: the token is the prompt's
-	token  model.Token
+	token  sample.Token
 }
 
 // feed passes events from the engine's loop to the goroutine that answers. It never
@@ -83,7 +83,7 @@ func (s *Server) draw(ctx context.Context, q *query) (*feed, *fault) {
 	if q.stream {
 		f.pace = s.streamPace
 	}
-	var reqs []model.Request
+	var reqs []sample.Request
 	for p := range q.prompts {
 		for first := 0; first < q.n; {
 			r := s.request(q, p, first, f)
@@ -127,13 +127,13 @@ func (s *Server) gather() {
 }
 
 // request asks for the completions of a prompt from the first on.
-func (s *Server) request(q *query, prompt, first int, f *feed) model.Request {
+func (s *Server) request(q *query, prompt, first int, f *feed) sample.Request {
 	choice := prompt*q.n + first
-	return model.Request{Prompt: q.prompts[prompt], N: min(q.n-first, s.o.Engine.Sequences), MaxTokens: q.max,
+	return sample.Request{Prompt: q.prompts[prompt], N: min(q.n-first, s.o.Engine.Sequences), MaxTokens: q.max,
 		Sampling: q.sampling, Guide: q.guide, Stream: uint32(q.drawStream + choice),
 		Ends: q.ends, StopIDs: q.stopIDs, StopText: q.stop,
 		Top: q.most(), Unscaled: q.unscaled, ScorePrompt: first == 0 && q.scoresPrompt(),
-		Each: func(completion int, t model.Token) {
+		Each: func(completion int, t sample.Token) {
 			e := event{prompt, choice + completion, t}
 			if completion < 0 {
 				e.choice = -1

@@ -15,6 +15,7 @@ import (
 	"github.com/rlzero/rlzero/internal/fixtures"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/model/text"
 )
 
@@ -39,7 +40,7 @@ var noon = time.Unix(1_800_000_000, 0)
 // serving is a server of the tiny model, in plain Go unless a device is given.
 func serving(t testing.TB, m *model.Model, change func(*Options)) *Server {
 	t.Helper()
-	o := Options{Name: "tiny", Weights: "digest", Queue: 256, Engine: model.EngineOptions{Sequences: 16}}
+	o := Options{Name: "tiny", Weights: "digest", Queue: 256, Engine: sample.Options{Sequences: 16}}
 	if change != nil {
 		change(&o)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/grammar"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // format is response_format.
@@ -121,7 +122,7 @@ type guided struct {
 	name string
 }
 
-func (g guided) Next(id int) model.Guide { return guided{g.State.Next(id), g.name} }
+func (g guided) Next(id int) sample.Guide { return guided{g.State.Next(id), g.name} }
 
 func (g guided) Allow(bits []uint32) error {
 	if err := g.State.Allow(bits); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // fingerprint names what an answer is a function of, besides the request.
@@ -68,27 +69,27 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) *fault {
 	head("requests_in_flight", "gauge", "requests for completions that wait or are being answered")
 	fmt.Fprintf(&b, "rlzero_requests_in_flight %d\n", s.inFlight.Load())
 	all := s.all()
-	states := make([]model.EngineState, len(all))
+	states := make([]sample.State, len(all))
 	for i, one := range all {
 		states[i] = one.engine.State()
 	}
-	row := func(name, kind, meaning string, value func(model.EngineState) int) {
+	row := func(name, kind, meaning string, value func(sample.State) int) {
 		head(name, kind, meaning)
 		for i, one := range all {
 			fmt.Fprintf(&b, "rlzero_%s{model=%q} %d\n", name, one.name, value(states[i]))
 		}
 	}
-	row("prompts_waiting", "gauge", "prompts that have no room in the engine yet", func(e model.EngineState) int { return e.Waiting })
-	row("prompts_active", "gauge", "prompts whose completions are being drawn", func(e model.EngineState) int { return e.Active })
-	row("completions_active", "gauge", "completions that are being drawn", func(e model.EngineState) int { return e.Completions })
-	row("pages", "gauge", "pages of the key/value cache, of 32 tokens each", func(e model.EngineState) int { return e.Pages })
-	row("pages_used", "gauge", "pages in use", func(e model.EngineState) int { return e.Used })
-	row("pages_kept", "gauge", "pages of prompts that are kept for others", func(e model.EngineState) int { return e.Kept })
-	row("steps_total", "counter", "forward passes", func(e model.EngineState) int { return e.Steps })
-	row("tokens_total", "counter", "tokens drawn", func(e model.EngineState) int { return e.Tokens })
-	row("prompt_tokens_total", "counter", "prompt tokens computed", func(e model.EngineState) int { return e.Prompt })
-	row("prompt_tokens_kept_total", "counter", "prompt tokens that were found in kept pages", func(e model.EngineState) int { return e.FromCache })
-	row("set_back_total", "counter", "times that a prompt was set back because no page was free", func(e model.EngineState) int { return e.SetBack })
+	row("prompts_waiting", "gauge", "prompts that have no room in the engine yet", func(e sample.State) int { return e.Waiting })
+	row("prompts_active", "gauge", "prompts whose completions are being drawn", func(e sample.State) int { return e.Active })
+	row("completions_active", "gauge", "completions that are being drawn", func(e sample.State) int { return e.Completions })
+	row("pages", "gauge", "pages of the key/value cache, of 32 tokens each", func(e sample.State) int { return e.Pages })
+	row("pages_used", "gauge", "pages in use", func(e sample.State) int { return e.Used })
+	row("pages_kept", "gauge", "pages of prompts that are kept for others", func(e sample.State) int { return e.Kept })
+	row("steps_total", "counter", "forward passes", func(e sample.State) int { return e.Steps })
+	row("tokens_total", "counter", "tokens drawn", func(e sample.State) int { return e.Tokens })
+	row("prompt_tokens_total", "counter", "prompt tokens computed", func(e sample.State) int { return e.Prompt })
+	row("prompt_tokens_kept_total", "counter", "prompt tokens that were found in kept pages", func(e sample.State) int { return e.FromCache })
+	row("set_back_total", "counter", "times that a prompt was set back because no page was free", func(e sample.State) int { return e.SetBack })
 	head("responses_total", "counter", "responses by class of their status")
 	for class := 2; class < len(s.replies); class++ {
 		fmt.Fprintf(&b, "rlzero_responses_total{status=\"%dxx\"} %d\n", class, s.replies[class].Load())

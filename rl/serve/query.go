@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // query is a request for completions, of either form.
@@ -18,7 +18,7 @@ type query struct {
 	n, bestOf  int
 	max        int // new tokens of a completion; -1: not given
 	maxNewer   int // the same under its newer name
-	sampling   model.Sampling
+	sampling   sample.Settings
 	seeded     bool
 	drawStream int
 	ends       []int // tokens that end a completion; nil: the model's
@@ -38,7 +38,7 @@ type query struct {
 	chat       bool
 	format     json.RawMessage // response_format
 	form       *form           // what the answer has to follow; nil: any text
-	guide      model.Guide     // what it comes to; nil: any token
+	guide      sample.Guide    // what it comes to; nil: any token
 	tools      json.RawMessage
 	toolChoice json.RawMessage
 	oneCall    bool      // parallel_tool_calls is false
@@ -49,7 +49,7 @@ type query struct {
 
 func newQuery(chat bool) *query {
 	return &query{chat: chat, n: 1, bestOf: -1, max: -1, maxNewer: -1, logprobs: -1, promptTop: -1,
-		sampling: model.Sampling{Temperature: 1, TopP: 1}}
+		sampling: sample.Settings{Temperature: 1, TopP: 1}}
 }
 
 // Bounds of a request.

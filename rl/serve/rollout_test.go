@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlzero/rlzero/internal/random"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -16,7 +17,7 @@ import (
 // needs all of its 64 bits, and stream.
 func TestRollout(t *testing.T) {
 	s := plain(t, nil)
-	engine, err := s.m.NewEngine(s.o.Engine)
+	engine, err := sample.NewEngine(s.m, s.o.Engine)
 	if err != nil {
 		t.Fatal(err)
 	}

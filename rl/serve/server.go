@@ -16,6 +16,8 @@ import (
 	"github.com/rlzero/rlzero/internal/web"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/grammar"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/chat"
 )
 
@@ -28,11 +30,11 @@ type Adapter struct {
 
 // Options say what is served, and how much of it at once.
 type Options struct {
-	Name    string              // of the model in requests
-	Weights string              // digest of what the model was read from
-	Engine  model.EngineOptions // of each model
-	Queue   int                 // requests that wait or are answered, at most
-	Lenient bool                // keys that are not known are passed over and named in a header
+	Name    string         // of the model in requests
+	Weights string         // digest of what the model was read from
+	Engine  sample.Options // of each model
+	Queue   int            // requests that wait or are answered, at most
+	Lenient bool           // keys that are not known are passed over and named in a header
 	System  string
 	Chat    chat.Options
 
@@ -45,7 +47,7 @@ type served struct {
 	weights string // digest
 	print   string // fingerprint
 	m       *model.Model
-	engine  *model.Engine
+	engine  *sample.Engine
 }
 
 // Server answers the requests of OpenAI's clients with a model.
@@ -105,7 +107,7 @@ func New(m *model.Model, o Options) (*Server, error) {
 	}
 	for _, one := range s.all() {
 		one.print = fingerprint(one.m, fmt.Sprintf("%s\n%q\n%s", one.weights, o.System, vars))
-		if one.engine, err = one.m.NewEngine(s.o.Engine); err != nil {
+		if one.engine, err = sample.NewEngine(one.m, s.o.Engine); err != nil {
 			s.Close()
 			return nil, err
 		}
@@ -132,7 +134,7 @@ func (s *Server) find(name string) (*served, *fault) {
 // many draws as steps have rows, so that completions that were set back and those that are
 // checked are read at once, and a cache, a half of it for prompts, that leaves half of the
 // device's memory to others. Several models share it in equal parts.
-func engineFor(m *model.Model, o model.EngineOptions, models int) model.EngineOptions {
+func engineFor(m *model.Model, o sample.Options, models int) sample.Options {
 	const pageTokens = 32
 	o.Guides = m.Tokenizer != nil
 	if o.Context == 0 {
@@ -147,7 +149,7 @@ func engineFor(m *model.Model, o model.EngineOptions, models int) model.EngineOp
 	if o.CacheToken == 0 {
 		caps := m.Device().Caps()
 		for o.CacheToken = 2 * o.Sequences * o.Context; o.CacheToken > 2*o.Context; o.CacheToken /= 2 {
-			plan, err := model.Plan(m.Config, caps, model.Use{Positions: m.Positions(), Engine: &o})
+			plan, err := memory.Plan(m.Config, caps, memory.Use{Positions: m.Positions(), Engine: &o})
 			if err != nil || plan.Total() <= caps.Memory/2 && plan.Bound.Bytes <= caps.MaxBinding {
 				break
 			}
@@ -162,14 +164,14 @@ func engineFor(m *model.Model, o model.EngineOptions, models int) model.EngineOp
 
 // fits says whether a device has room for the engines of a model and of its adapters, each
 // with a cache of its own.
-func fits(m *model.Model, caps gpu.Caps, o model.EngineOptions, engines int) error {
-	use := model.Use{Positions: m.Positions()}
-	bare, err := model.Plan(m.Config, caps, use)
+func fits(m *model.Model, caps gpu.Caps, o sample.Options, engines int) error {
+	use := memory.Use{Positions: m.Positions()}
+	bare, err := memory.Plan(m.Config, caps, use)
 	if err != nil {
 		return err
 	}
 	use.Engine = &o
-	plan, err := model.Plan(m.Config, caps, use)
+	plan, err := memory.Plan(m.Config, caps, use)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // Times of an answer.
@@ -227,7 +227,7 @@ func (out *events) close(t *telling, begun []bool) error {
 		if err := out.begin(t, i); err != nil {
 			return err
 		}
-		if err := out.choice(t, part{choice: i, tokens: []model.Token{}}, &length); err != nil {
+		if err := out.choice(t, part{choice: i, tokens: []sample.Token{}}, &length); err != nil {
 			return err
 		}
 	}

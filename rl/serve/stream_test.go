@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rlzero/rlzero/gpu/refdev"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 )
 
 // TestEvents: parts of an answer that are written in pieces have the bytes of the answer.
@@ -72,7 +72,7 @@ func pulses(t *testing.T, s *Server, others int64, tokens int) (written []int) {
 		s.streams.Store(others)
 		f, w, end := streaming(t, s, 1)
 		for range tokens {
-			f.tell(event{token: model.Token{ID: 'a'}})
+			f.tell(event{token: sample.Token{ID: 'a'}})
 			time.Sleep(3 * time.Millisecond)
 		}
 		time.Sleep(slowestPace)
@@ -122,10 +122,10 @@ func TestPaceGrows(t *testing.T) {
 	s := plain(t, nil)
 	synctest.Test(t, func(t *testing.T) {
 		f, w, end := streaming(t, s, 1)
-		f.tell(event{token: model.Token{ID: 'a'}})
+		f.tell(event{token: sample.Token{ID: 'a'}})
 		time.Sleep(5 * perStream)
 		s.streams.Add(50)
-		f.tell(event{token: model.Token{ID: 'a'}})
+		f.tell(event{token: sample.Token{ID: 'a'}})
 		synctest.Wait()
 		if !slices.Equal(w.written, []int{1, 1}) {
 			t.Errorf("%v tokens are written, want each when it came", w.written)
@@ -142,7 +142,7 @@ func TestSameStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, w, end := streaming(t, s, 2)
 		for choice := range 2 {
-			f.tell(event{choice: choice, token: model.Token{ID: 'a'}})
+			f.tell(event{choice: choice, token: sample.Token{ID: 'a'}})
 			synctest.Wait() // the reader was quicker than the engine
 		}
 		time.Sleep(3 * perStream)

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
@@ -42,8 +43,8 @@ type supplier struct {
 // statistic is what the trainer computes of each token: where it stands, the weight that its
 // derivative is, and what is known of it at the beginning of a step.
 type statistic struct {
-	of       func(s *model.TokenStats) *[]float32
-	weight   func(w *model.TokenWeights) *[]float64
+	of       func(s *seq.Stats) *[]float32
+	weight   func(w *learn.Weights) *[]float64
 	recorded func(n *Now) []float32 // nil: nothing
 }
 
@@ -94,12 +95,12 @@ var suppliers = []supplier{
 	ofModel("ref"), ofModel("ema"), ofModel("old_value"), ofModel("old_uniform_logp"),
 	{fact: "mismatched", known: asked, columns: one(mismatched)},
 
-	ofUpdate("logp", statistic{func(s *model.TokenStats) *[]float32 { return &s.Logprob }, func(w *model.TokenWeights) *[]float64 { return &w.Logprob },
+	ofUpdate("logp", statistic{func(s *seq.Stats) *[]float32 { return &s.Logprob }, func(w *learn.Weights) *[]float64 { return &w.Logprob },
 		func(n *Now) []float32 { return n.Logprob }}),
-	ofUpdate("entropy", statistic{func(s *model.TokenStats) *[]float32 { return &s.Entropy }, func(w *model.TokenWeights) *[]float64 { return &w.Entropy },
+	ofUpdate("entropy", statistic{func(s *seq.Stats) *[]float32 { return &s.Entropy }, func(w *learn.Weights) *[]float64 { return &w.Entropy },
 		func(n *Now) []float32 { return n.Entropy }}),
-	ofUpdate("uniform_logp", statistic{func(s *model.TokenStats) *[]float32 { return &s.MeanLogprob }, func(w *model.TokenWeights) *[]float64 { return &w.MeanLogprob }, nil}),
-	ofUpdate("value", statistic{func(s *model.TokenStats) *[]float32 { return &s.Value }, func(w *model.TokenWeights) *[]float64 { return &w.Value }, nil}),
+	ofUpdate("uniform_logp", statistic{func(s *seq.Stats) *[]float32 { return &s.MeanLogprob }, func(w *learn.Weights) *[]float64 { return &w.MeanLogprob }, nil}),
+	ofUpdate("value", statistic{func(s *seq.Stats) *[]float32 { return &s.Value }, func(w *learn.Weights) *[]float64 { return &w.Value }, nil}),
 }
 
 // Facts with a meaning besides their columns.

@@ -13,7 +13,7 @@ import (
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/internal/terminal"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
 	"github.com/rlzero/rlzero/rl/metrics"
@@ -255,9 +255,9 @@ func (s *imitation) probe(ctx context.Context, step int) (float64, error) {
 }
 
 // optimizer are the settings of an update with a learning rate.
-func optimizer(o recipe.Optimizer, lr float64) model.Optimizer {
-	return model.Optimizer{
-		Rule: model.Rule(o.Rule), LR: lr, Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov,
-		WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm, ClipBy: model.Norm(o.ClipBy),
+func optimizer(o recipe.Optimizer, lr float64) learn.Optimizer {
+	return learn.Optimizer{
+		Rule: learn.Rule(o.Rule), LR: lr, Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov,
+		WeightDecay: o.WeightDecay, ClipNorm: o.ClipNorm, ClipBy: learn.Norm(o.ClipBy),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/random"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
@@ -78,7 +78,7 @@ func (s *learner) begin(v *Valued) (*course, error) {
 }
 
 // settings are those of the updates of a step.
-func (s *learner) settings(v *Valued) model.Optimizer {
+func (s *learner) settings(v *Valued) learn.Optimizer {
 	h := optimizer(v.stage.Optimizer, v.stage.LearningRate(v.At.Step))
 	h.ValueLR = v.stage.ValueLearningRate(v.At.Step)
 	return h

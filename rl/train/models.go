@@ -1,7 +1,7 @@
 package train
 
 import (
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/rollout"
 )
@@ -9,7 +9,7 @@ import (
 // models is what a step asks of the models of its run. Nothing of it changes weights.
 type models interface {
 	// Forward computes the statistics of the tokens that the policy wrote, by its weights of now.
-	Forward(views []rollout.View) ([]model.TokenStats, error)
+	Forward(views []rollout.View) ([]seq.Stats, error)
 	// Supply computes a fact of such tokens that takes a pass of a model, see [cast.Cast.Supply].
 	Supply(fact string, views []rollout.View) ([][]float64, error)
 	// ScoreOf scores texts for a reward, see [cast.Cast.ScoreOf].
@@ -24,7 +24,7 @@ type models interface {
 // castModels are the models of a run.
 type castModels struct{ *cast.Cast }
 
-func (m castModels) Forward(views []rollout.View) ([]model.TokenStats, error) {
+func (m castModels) Forward(views []rollout.View) ([]seq.Stats, error) {
 	return m.Policy.Forward(views)
 }
 func (m castModels) Version() int    { return m.Policy.Version() }

@@ -15,7 +15,7 @@ import (
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -41,11 +41,11 @@ type spoken struct {
 	asked   int // views
 }
 
-func (m *spoken) Forward(views []rollout.View) ([]model.TokenStats, error) {
+func (m *spoken) Forward(views []rollout.View) ([]seq.Stats, error) {
 	m.asked += len(views)
-	out := make([]model.TokenStats, len(views))
+	out := make([]seq.Stats, len(views))
 	for i, v := range views {
-		out[i] = model.TokenStats{Logprob: slices.Repeat([]float32{m.logprob}, v.Tokens()), Entropy: slices.Repeat([]float32{1}, v.Tokens())}
+		out[i] = seq.Stats{Logprob: slices.Repeat([]float32{m.logprob}, v.Tokens()), Entropy: slices.Repeat([]float32{1}, v.Tokens())}
 	}
 	return out, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/internal/random"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/sample"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -103,7 +103,7 @@ func TestEpisodesExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := p.Cast.Policy.Model.NewEngine(model.EngineOptions{Sequences: 1, Context: 94})
+	engine, err := sample.NewEngine(p.Cast.Policy.Model, sample.Options{Sequences: 1, Context: 94})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/rlzero/rlzero/internal/hint"
-	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/seq"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/cast"
 	"github.com/rlzero/rlzero/rl/formula"
@@ -66,9 +67,9 @@ func (s *learner) deal(v *Valued, groups []int, slopes [][]float64) (*batch, err
 
 // apply changes the weights by the gradient of a batch, and moves the states of the method that
 // read values of now.
-func (b *batch) apply(h model.Optimizer) (norm float64, err error) {
+func (b *batch) apply(h learn.Optimizer) (norm float64, err error) {
 	norm, err = b.s.cast.Policy.Update(h)
-	if errors.Is(err, model.ErrNotFinite) {
+	if errors.Is(err, learn.ErrNotFinite) {
 		err = failed(err, h.LR, h.ClipNorm)
 	}
 	if err == nil && b.v.stage.Kind == recipe.KindRL { // every stage begins with an average of its own
@@ -116,9 +117,9 @@ func (b *batch) backward(first bool) (measured, error) {
 
 // local computes loss and gradient of each batch of the trainer at once.
 func (b *batch) local(views []rollout.View) (measured, error) {
-	var all []model.TokenStats
+	var all []seq.Stats
 	whole := false
-	err := b.s.cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+	err := b.s.cast.Policy.Accumulate(views, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
 		all = append(all, stats...)
 		if whole = len(stats) == len(views); whole {
 			return b.weights(b.u, stats)
@@ -155,7 +156,7 @@ func (b *batch) local(views []rollout.View) (measured, error) {
 // one forward and one backward pass. What is measured is of the trainer's own figures:
 // where the two differ in a bit, the metrics say so.
 func (b *batch) foreseen(views []rollout.View) (measured, error) {
-	stats := make([]model.TokenStats, len(views))
+	stats := make([]seq.Stats, len(views))
 	for _, f := range suppliers {
 		for i := range views {
 			if f.token != nil && f.token.recorded != nil {
@@ -167,15 +168,15 @@ func (b *batch) foreseen(views []rollout.View) (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	var found []model.TokenStats
-	err = b.s.cast.Policy.Accumulate(views, func(first int, stats []model.TokenStats) ([]model.TokenWeights, error) {
+	var found []seq.Stats
+	err = b.s.cast.Policy.Accumulate(views, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
 		found = append(found, stats...)
 		return weights[first : first+len(stats)], nil
 	})
 	if err != nil {
 		return measured{}, err
 	}
-	if slices.EqualFunc(found, stats, func(x, y model.TokenStats) bool { return slices.Equal(x.Logprob, y.Logprob) }) {
+	if slices.EqualFunc(found, stats, func(x, y seq.Stats) bool { return slices.Equal(x.Logprob, y.Logprob) }) {
 		return measureOf(b.u)
 	}
 	in := make([]bool, len(b.u.Rows))
@@ -204,7 +205,7 @@ func (b *batch) recorded() bool {
 
 // weights adds the statistics of all completions to the update and gives the loss's
 // derivatives.
-func (b *batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.TokenWeights, error) {
+func (b *batch) weights(u *algo.Update, stats []seq.Stats) ([]learn.Weights, error) {
 	if err := b.addNow(u.Table, b.members, stats); err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (b *batch) weights(u *algo.Update, stats []model.TokenStats) ([]model.Token
 }
 
 // taught notes what the loss asks of each token.
-func (b *batch) taught(members []member, weights []model.TokenWeights) []model.TokenWeights {
+func (b *batch) taught(members []member, weights []learn.Weights) []learn.Weights {
 	for i, w := range weights {
 		b.slopes[members[i].number] = w.Logprob
 	}
@@ -224,7 +225,7 @@ func (b *batch) taught(members []member, weights []model.TokenWeights) []model.T
 }
 
 // addNow adds the facts of now to a table, from the statistics of its members.
-func (b *batch) addNow(t *formula.Table, members []member, stats []model.TokenStats) error {
+func (b *batch) addNow(t *formula.Table, members []member, stats []seq.Stats) error {
 	for _, f := range suppliers {
 		if f.token == nil || !slices.Contains(b.s.method.Needs(), f.fact) {
 			continue
@@ -259,8 +260,8 @@ func placed(in []bool, members []member) []member {
 }
 
 // weightsOf are a loss's derivatives as the trainer takes them.
-func weightsOf(t *formula.Table, members []member, slopes map[string]formula.Column) []model.TokenWeights {
-	weights := make([]model.TokenWeights, len(members))
+func weightsOf(t *formula.Table, members []member, slopes map[string]formula.Column) []learn.Weights {
+	weights := make([]learn.Weights, len(members))
 	for i, m := range members {
 		from, to := t.Tokens(m.row)
 		for fact, c := range slopes {

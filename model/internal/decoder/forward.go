@@ -1,0 +1,105 @@
+package decoder
+
+import (
+	"fmt"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model/internal/device"
+	"github.com/rlzero/rlzero/model/seq"
+)
+
+// RecordForward records the blocks for the first T rows of a workspace: from token
+// ids to the residual stream in ws.last. Trainer, Scorer and Engine all use it.
+func (m *Decoder) RecordForward(r *device.Recorder, ws *Workspace, T int) {
+	d, p := m.Layout.Dims, &pass{Recorder: r, m: m, ws: ws, T: T}
+	for _, s := range m.Layout.embed {
+		table := m.Params.Matrix(s.weight)
+		r.Op(table.Storage.Kernel("embed"), d.ld, T, []gpu.View{ws.ids, table.Numbers, ws.stream(0)}, u(T), u(d.ld), u(s.row0), u(s.weight.Rows), m.Layout.embedScale())
+	}
+	for i := range ws.blocks {
+		m.Layout.blocks[i].forward(p, &ws.blocks[i], ws.stream(i+1))
+	}
+}
+
+// RecordFinalNorm records the final norm of the R rows that predict a token.
+func (m *Decoder) RecordFinalNorm(r *device.Recorder, ws *Workspace, R int) {
+	d, h, p := m.Layout.Dims, &ws.Head, &pass{Recorder: r, m: m, ws: ws}
+	r.Op("gather_rows", d.ld, R, []gpu.View{ws.last, h.Idx, h.x}, u(R), u(d.ld))
+	p.norm(m.Layout.norm, R, h.x, h.h, h.rstd)
+}
+
+// Blocks calls do for each block of the R rows: first row and number of rows.
+func (h *HeadSpace) Blocks(R int, do func(r0, n int)) {
+	for r0 := 0; r0 < R; r0 += h.Block {
+		do(r0, min(h.Block, R-r0))
+	}
+}
+
+// RecordLogits records the logits of rows r0 .. r0+n-1 into the workspace.
+func (m *Decoder) RecordLogits(r *device.Recorder, ws *Workspace, r0, n int) {
+	d, h, p := m.Layout.Dims, &ws.Head, &pass{Recorder: r, m: m, ws: ws}
+	for _, s := range m.Layout.head {
+		s.forward(p, n, device.At(h.h, r0*d.ld), device.At(h.Logits, s.row0), d.VocabPadded)
+	}
+}
+
+// RecordStats records log-prob, entropy and mean log-softmax of rows r0 .. r0+n-1
+// from the logits in the workspace.
+func (m *Decoder) RecordStats(r *device.Recorder, ws *Workspace, r0, n int) {
+	d, h := m.Layout.Dims, &ws.Head
+	r.Op("vocab_stats", n, 1, []gpu.View{h.Logits, device.At(h.Target, r0), device.At(h.InvTemp, r0), device.At(h.Stats, r0*4)}, u(n), u(d.Vocab), u(d.VocabPadded))
+}
+
+// RecordScores records the whole forward pass of a batch, statistics included.
+func (m *Decoder) RecordScores(r *device.Recorder, ws *Workspace, T, R int) {
+	m.RecordForward(r, ws, T)
+	m.RecordFinalNorm(r, ws, R)
+	if v := ws.Head.Value; v != nil {
+		v.forward(r, R, m.Layout.ld, ws.Head.h)
+	}
+	ws.Head.Blocks(R, func(r0, n int) {
+		m.RecordLogits(r, ws, r0, n)
+		m.RecordStats(r, ws, r0, n)
+	})
+}
+
+// Pack lays sequences out in batches of at most so many rows.
+func (m *Decoder) Pack(seqs []seq.Sequence, rows int) ([]seq.Batch, error) {
+	for i, s := range seqs {
+		if err := m.CheckIDs(s.IDs); err != nil {
+			return nil, fmt.Errorf("sequence %d: %w", i, err)
+		}
+	}
+	return seq.Pack(seqs, m.capacityOf(rows))
+}
+
+// Forward computes the statistics of a batch, which [Workspace.ReadStats] reads.
+func (m *Decoder) Forward(progs *device.Programs, ws *Workspace, b seq.Batch) error {
+	if b.R == 0 {
+		return nil
+	}
+	if err := ws.Upload(b); err != nil {
+		return err
+	}
+	err := progs.Run(fmt.Sprintf("forward %d %d", b.T, b.R), func(r *device.Recorder) { m.RecordScores(r, ws, b.T, b.R) })
+	if err != nil {
+		return err
+	}
+	return m.Device.Wait()
+}
+
+// capacityOf is that of a workspace for so many rows. Where a driver stops a shader after
+// so many iterations of their loops, a key's gradient has a bound of readers: for each
+// query head, attention_backward_dkv makes hd/4+3 iterations for 8 of them on TL and
+// hd/4+35 for 32 on T0, and on TL looks at 7 rows before the first one.
+func (m *Decoder) capacityOf(rows int) seq.Capacity {
+	c := seq.Capacity{Rows: rows, Positions: m.Positions, Window: m.Layout.window}
+	d := m.Layout.Dims
+	if most := m.Device.Caps().MaxLoop; most > 0 {
+		c.Readers = 32*(most/(d.heads/d.kv))/max(4*(d.hdp/4+3), d.hdp/4+35) - 8
+	}
+	return c
+}
+
+// u is a number of a kernel's parameters.
+func u(n int) uint32 { return uint32(n) }

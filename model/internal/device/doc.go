@@ -1,0 +1,10 @@
+// Package device has what all passes use of a device: memory that is allocated, or only counted,
+// under a label (Pool); views into it and uploads to them; and work that is recorded once and
+// submitted often (Recorder, Programs).
+//
+//	Pool.Words ─> gpu.View ─ Put, Upload
+//	Programs.Run(key) ─ Recorder.Op … ─> gpu.Program ─> Submit
+//
+// Sizes and offsets are in 32-bit words unless a name says bytes. Nothing here is safe for
+// concurrent use.
+package device

@@ -1,0 +1,270 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/internal/decoder"
+	"github.com/rlzero/rlzero/model/internal/device"
+	"github.com/rlzero/rlzero/model/internal/tensors"
+	"github.com/rlzero/rlzero/model/seq"
+)
+
+// ErrNotFinite: the gradient holds NaN or infinity. Nothing was updated.
+var ErrNotFinite = errors.New("the gradient is not finite")
+
+// Weights are dLoss/d(statistic) for each predicted token of a sequence,
+// in the order of [seq.Stats]. Nil counts as zeros.
+type Weights struct {
+	Logprob, Entropy, MeanLogprob, Value []float64
+}
+
+func (w Weights) columns() [4][]float64 {
+	return [...][]float64{w.Logprob, w.Entropy, w.MeanLogprob, w.Value}
+}
+
+func (w Weights) zero() bool {
+	for _, v := range w.columns() {
+		for _, x := range v {
+			if x != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Trainer computes log-probs, gradients and updates of one model.
+//
+// One update is Accumulate, or Forward and Backward, and then Step. Gradients add up
+// until Step, and the sum has the same bits however the sequences were cut into
+// batches, as long as every group fits one (see [seq.GroupRows]).
+type Trainer struct {
+	d       *decoder.Decoder
+	trained []*trained         // all parameters of the model, or those of its adapter; then the value head's, if there is one
+	headed  bool               // it has a value head, see [ValueHead]
+	value   *decoder.ValueHead // nil for none
+	keep    decoder.Kept
+	pool    *device.Pool
+	ws      *decoder.Workspace
+	bs      *decoder.BackwardSpace
+	grads   *decoder.Gradients
+	progs   *device.Programs
+	part    gpu.View // partial sums of the gradient's squares
+	moments int      // arrays that the rule of the updates keeps, see [Optimizes]
+	updates int      // of the optimizer so far
+
+	rows     int         // since the last Step
+	batches  []seq.Batch // of the last Forward
+	resident bool        // the only batch's activations are still there
+}
+
+// Option is an option of NewTrainer.
+type Option func(*Trainer)
+
+// Recompute makes a trainer keep only the residual stream before each block; the backward
+// pass makes the other activations of a block again (Chen et al., arXiv 1604.06174). That
+// is a fourth more work in less memory, and changes no bit.
+func Recompute(t *Trainer) { t.keep = decoder.KeptInputs }
+
+// NewTrainer makes a trainer whose batches hold at most rows tokens.
+func NewTrainer(m *model.Model, rows int, options ...Option) (*Trainer, error) {
+	d := m.Decoder()
+	set, values, err := d.Trained()
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{d: d, keep: decoder.KeptAll, moments: AdamW.moments(), pool: device.NewPool(d.Device, "trainer"), progs: device.NewPrograms(d.Device, 32)}
+	t.trained = []*trained{{Set: set, values: values}}
+	for _, set := range options {
+		set(t)
+	}
+	if err := t.allocate(rows); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Trainer) allocate(rows int) error {
+	d := t.d.Layout.Dims
+	t.ws = decoder.NewWorkspace(t.pool, d, rows, t.keep, t.d.Device.Caps())
+	t.bs = decoder.NewBackwardSpace(t.pool, d, rows)
+	if t.headed {
+		var err error
+		h := decoder.NewValueHead(t.pool, d, rows, t.d.Layout.MaxBinding)
+		if h.Values, err = h.NewArena(t.d.Device, "value head", tensors.Chunk.Whole); err != nil {
+			return err
+		}
+		t.value, t.ws.Head.Value = h, h
+		t.trained = append(t.trained, &trained{Set: &h.Set, values: h.Values})
+	}
+	if err := t.allocateUpdate(); err != nil {
+		return err
+	}
+	if t.value != nil {
+		t.value.Grads = t.trained[1].grads
+	}
+	t.grads = t.d.NewGradients(t.pool, t.trained[0].grads)
+	return t.pool.Err
+}
+
+// Forward computes the statistics of every predicted token. It is for losses that
+// need those of all sequences before the first gradient; Accumulate computes half
+// as much.
+func (t *Trainer) Forward(seqs []seq.Sequence) ([]seq.Stats, error) {
+	batches, err := t.cut(seqs)
+	if err != nil {
+		return nil, err
+	}
+	t.batches, t.resident = batches, false
+	var out []seq.Stats
+	for _, b := range batches {
+		if err := t.d.Forward(t.progs, t.ws, b); err != nil {
+			return nil, err
+		}
+		if out, err = t.ws.ReadStats(b, out); err != nil {
+			return nil, err
+		}
+	}
+	t.resident = len(batches) == 1
+	return out, nil
+}
+
+// cut checks sequences and cuts them into batches that fit the memory.
+func (t *Trainer) cut(seqs []seq.Sequence) ([]seq.Batch, error) {
+	return t.d.Pack(seqs, t.ws.MaxRows)
+}
+
+// Rows is how many rows the batches had of which gradients were computed since the last
+// Step: the tokens that were read, those that sequences of a group share once.
+func (t *Trainer) Rows() int { return t.rows }
+
+// Accumulate adds the gradient of a loss whose weights for a sequence depend on
+// that sequence's statistics alone: one forward and one backward pass for each
+// batch. weigh gets the statistics of the sequences first, first+1, ... and returns
+// their weights; it is called in the order of the sequences. The gradient has the
+// bits that Forward and Backward give.
+func (t *Trainer) Accumulate(seqs []seq.Sequence, weigh func(first int, stats []seq.Stats) ([]Weights, error)) error {
+	batches, err := t.cut(seqs)
+	if err != nil {
+		return err
+	}
+	t.batches = nil
+	first := 0
+	for _, b := range batches {
+		t.rows += b.T
+		if err := t.d.Forward(t.progs, t.ws, b); err != nil {
+			return err
+		}
+		stats, err := t.ws.ReadStats(b, nil)
+		if err != nil {
+			return err
+		}
+		weights, err := weigh(first, stats)
+		if err != nil {
+			return err
+		}
+		if len(weights) != len(b.Seqs) {
+			return fmt.Errorf("weights for %d sequences, but the batch has %d", len(weights), len(b.Seqs))
+		}
+		t.resident = true
+		if err := t.backward(b, weights); err != nil {
+			return err
+		}
+		first += len(b.Seqs)
+	}
+	return nil
+}
+
+// Backward adds the gradient of sum over tokens of weight * statistic, for the
+// sequences of the last Forward.
+func (t *Trainer) Backward(weights []Weights) error {
+	n := 0
+	for _, b := range t.batches {
+		t.rows += b.T
+		if len(weights) < n+len(b.Seqs) {
+			return fmt.Errorf("weights for %d sequences, but the last forward pass had more", len(weights))
+		}
+		ws := weights[n : n+len(b.Seqs)]
+		n += len(b.Seqs)
+		if err := t.backward(b, ws); err != nil {
+			return err
+		}
+	}
+	if n != len(weights) {
+		return fmt.Errorf("weights for %d sequences, but the last forward pass had %d", len(weights), n)
+	}
+	return nil
+}
+
+func (t *Trainer) backward(b seq.Batch, weights []Weights) error {
+	all := make([][4]float32, 0, b.R)
+	zero := true
+	for i, s := range b.Seqs {
+		w := weights[i]
+		zero = zero && w.zero()
+		n := s.Predicted()
+		if t.value == nil && w.Value != nil {
+			return fmt.Errorf("sequence %d of the batch has weights of values, and the trainer has no value head", i)
+		}
+		for _, v := range w.columns() {
+			if v != nil && len(v) != n {
+				return fmt.Errorf("sequence %d of the batch has %d weights for %d predicted tokens", i, len(v), n)
+			}
+		}
+		for j := range n {
+			all = append(all, [4]float32{entry(w.Logprob, j), entry(w.Entropy, j), entry(w.MeanLogprob, j), entry(w.Value, j)})
+		}
+	}
+	if zero {
+		return nil
+	}
+	if !t.resident {
+		if err := t.d.Forward(t.progs, t.ws, b); err != nil {
+			return err
+		}
+	}
+	t.resident = false // the logits become their gradient
+	return t.d.Backward(t.progs, t.ws, t.bs, t.grads, b, all)
+}
+
+func entry(v []float64, i int) float32 {
+	if v == nil {
+		return 0
+	}
+	return float32(v[i])
+}
+
+// Gradients lists the gradients added up so far under the parameters' names.
+// With tied embeddings the sum over both uses is returned.
+func (t *Trainer) Gradients() ([]hf.NamedTensor, error) {
+	if t.grads.Tied {
+		if err := t.progs.Run("fold lookup", t.grads.RecordFold); err != nil {
+			return nil, err
+		}
+		if err := t.d.Device.Wait(); err != nil {
+			return nil, err
+		}
+	}
+	var out []hf.NamedTensor
+	for _, s := range t.trained {
+		out = append(out, s.Named(s.grads, "")...)
+	}
+	return out, nil
+}
+
+// Close frees the trainer's device memory; the model stays.
+func (t *Trainer) Close() {
+	t.progs.Free()
+	t.pool.Free()
+	for _, s := range t.trained {
+		s.free()
+	}
+	if t.value != nil {
+		t.value.Values.Free()
+	}
+}

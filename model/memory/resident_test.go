@@ -1,0 +1,259 @@
+package memory_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rlzero/rlzero/gpu"
+	"github.com/rlzero/rlzero/gpu/gputest"
+	"github.com/rlzero/rlzero/model"
+	"github.com/rlzero/rlzero/model/hf"
+	"github.com/rlzero/rlzero/model/learn"
+	"github.com/rlzero/rlzero/model/memory"
+	"github.com/rlzero/rlzero/model/sample"
+	"github.com/rlzero/rlzero/model/seq"
+)
+
+// workload is a step of training that is planned and then done.
+type workload struct {
+	name   string
+	config hf.Config
+	use    memory.Use
+	most   int // bytes, of the plan and of what is taken; 0: any
+	long   bool
+}
+
+// shapeOf is a model of published sizes.
+func shapeOf(family string, width, layers, heads, kv, mlp, vocab int, dtype hf.Dtype) hf.Config {
+	return hf.Config{Family: family, Vocab: vocab, Width: width, Layers: layers, Heads: heads, KVHeads: kv, HeadDim: 64, MLP: mlp,
+		MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e6, TieEmbeddings: true, BOS: -1, PAD: -1, InitStd: 0.02, Dtype: dtype}
+}
+
+// workloads are a step with an adapter on four completions of each of four prompts, and one
+// of a whole model: small, and of published shapes.
+func workloads() []workload {
+	const gib = 1 << 30
+	sampled := memory.Use{Positions: 80, TrainRows: 320, Adapter: &hf.AdapterConfig{Rank: 16, Alpha: 32}, Reference: true, Engine: &sample.Options{Sequences: 16, Context: 80}}
+	return []workload{
+		{"adapter", shapeOf("qwen2", 256, 8, 4, 2, 1024, 16384, hf.Q8), sampled, 0, false},
+		{"whole", shapeOf("llama", 320, 8, 5, 1, 864, 8192, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 0, false},
+		// huggingface.co/Qwen/Qwen2.5-0.5B and HuggingFaceTB/SmolLM2-135M, config.json
+		{"Qwen2.5-0.5B", shapeOf("qwen2", 896, 24, 14, 2, 4864, 151936, hf.Q8), sampled, 3 * gib, true},
+		{"SmolLM2-135M", shapeOf("llama", 576, 30, 9, 3, 1536, 49152, hf.BF16), memory.Use{Positions: 128, TrainRows: 256}, 3 * gib, true},
+	}
+}
+
+// residentCase names the workload that the test's own process does when it is started
+// again: the peak of a process is of all that it has done.
+const residentCase = "RLZERO_RESIDENT_CASE"
+
+// resident is what such a process reports, bytes.
+type resident struct {
+	Device        string
+	Before, After int // resident before the first buffer, at the most
+}
+
+// TestResident: a plan is what the process takes, to 5 % and 32 MiB, and real models fit
+// where they are said to.
+func TestResident(t *testing.T) {
+	if name := os.Getenv(residentCase); name != "" {
+		doWorkload(t, name)
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("Linux is missing: the peak of a process is read from /proc/self/status")
+	}
+	caps := gpu.Caps{}
+	for _, dev := range gputest.Devices(t) {
+		if c := dev.Caps(); c.Kind == gpu.CPU && c.Tier == gpu.TierLanes && strings.HasPrefix(c.ID, "vulkan") {
+			caps = c
+		}
+	}
+	if caps.ID == "" {
+		if os.Getenv("CI") != "" && os.Getenv("RLZERO_ONLY_BACKEND") == "" {
+			t.Fatal("lavapipe is missing")
+		}
+		t.Skip("lavapipe is missing: its memory is that of the process")
+	}
+	for _, w := range workloads() {
+		if w.long && !gputest.Long() {
+			continue
+		}
+		t.Run(w.name, func(t *testing.T) {
+			plan, err := memory.Plan(w.config, caps, w.use)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(os.Args[0], "-test.run=^TestResident$", "-test.timeout=60m")
+			cmd.Env = append(os.Environ(), residentCase+"="+w.name, "RLZERO_DEVICE="+caps.ID, "RLZERO_TIER="+string(caps.Tier))
+			out, err := cmd.Output()
+			var r resident
+			line, _, _ := strings.Cut(string(out), "\n")
+			if err == nil {
+				err = json.Unmarshal([]byte(line), &r)
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			taken, planned := r.After-r.Before, plan.Total()
+			t.Logf("planned %d MiB, taken %d MiB beside %d MiB\n%s", planned>>20, taken>>20, r.Before>>20, plan)
+			if tolerance := planned/20 + 32<<20; taken > planned+tolerance || taken < planned-tolerance {
+				t.Errorf("%d MiB are taken and %d MiB planned", taken>>20, planned>>20)
+			}
+			if w.most > 0 && (taken > w.most || planned > w.most) {
+				t.Errorf("%d MiB are taken and %d MiB planned; want at most %d MiB", taken>>20, planned>>20, w.most>>20)
+			}
+		})
+	}
+}
+
+// doWorkload does a workload and prints what the process took.
+func doWorkload(t *testing.T, name string) {
+	for _, w := range workloads() {
+		if w.name != name {
+			continue
+		}
+		dev, err := gpu.Open("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dev.Close()
+		r := resident{Device: dev.Caps().ID, Before: status(t, "VmRSS")}
+		if err := w.run(dev); err != nil {
+			t.Fatal(err)
+		}
+		r.After = status(t, "VmHWM")
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(string(line))
+	}
+}
+
+// status is a line of /proc/self/status, bytes.
+func status(t *testing.T, key string) int {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), key+":"); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(value, "kB")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	t.Fatalf("no %s", key)
+	return 0
+}
+
+// run makes what the plan counts and does one step with it.
+func (w workload) run(dev gpu.Device) error {
+	m, err := w.open(dev)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	var options []learn.Option
+	if w.use.Recompute {
+		options = append(options, learn.Recompute)
+	}
+	tr, err := learn.NewTrainer(m, w.use.TrainRows, options...)
+	if err != nil {
+		return err
+	}
+	defer tr.Close()
+	seqs, err := w.sequences(m)
+	if err != nil {
+		return err
+	}
+	if w.use.Reference {
+		sc, err := m.NewBaseScorer(w.use.TrainRows)
+		if err != nil {
+			return err
+		}
+		defer sc.Close()
+		if _, err := sc.Score(seqs); err != nil {
+			return err
+		}
+	}
+	err = tr.Accumulate(seqs, func(first int, stats []seq.Stats) ([]learn.Weights, error) {
+		out := make([]learn.Weights, len(stats))
+		for i, s := range stats {
+			out[i].Logprob = make([]float64, len(s.Logprob))
+			for j := range out[i].Logprob {
+				out[i].Logprob[j] = float64(1+(first+i)%2*-2) / 16
+			}
+		}
+		return out, nil
+	})
+	if err == nil {
+		_, err = tr.Step(learn.Optimizer{LR: 1e-5, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1})
+	}
+	return err
+}
+
+func (w workload) open(dev gpu.Device) (*model.Model, error) {
+	if w.use.Adapter == nil {
+		return model.New(dev, w.config, 1, w.use.Positions)
+	}
+	m, err := model.NewFrozen(dev, w.config, w.use.Positions)
+	if err == nil {
+		err = m.Initialize(1)
+	}
+	if err == nil {
+		err = m.AddAdapter(*w.use.Adapter, 1)
+	}
+	return m, err
+}
+
+// sequences are four completions of 64 tokens (8 in the small case) of each of four prompts, or rows of imitation.
+// The engine stays open, as it does in a run.
+func (w workload) sequences(m *model.Model) ([]seq.Sequence, error) {
+	var seqs []seq.Sequence
+	if w.use.Engine == nil {
+		for i := range w.use.TrainRows / w.use.Positions {
+			ids := make([]int, w.use.Positions)
+			for j := range ids {
+				ids[j] = (31*i + 17*j) % w.config.Vocab
+			}
+			seqs = append(seqs, seq.Predict(ids, 1, 1))
+		}
+		return seqs, nil
+	}
+	e, err := sample.NewEngine(m, *w.use.Engine)
+	if err != nil {
+		return nil, err
+	}
+	prompt, tokens := make([]int, 16), w.use.Engine.Context-16
+	if !w.long { // what is allocated is the same
+		tokens = 8
+	}
+	var reqs []sample.Request
+	for i := range 4 {
+		prompt[0] = i
+		reqs = append(reqs, sample.Request{Prompt: slices.Clone(prompt), N: 4, MaxTokens: tokens, Stream: uint32(4 * i), Sampling: sample.Settings{Temperature: 1, Seed: 1}})
+	}
+	all, err := e.GenerateAll(context.Background(), reqs)
+	for i, group := range all {
+		for _, c := range group {
+			s := seq.Predict(slices.Concat(reqs[i].Prompt, c.IDs), len(prompt), 1)
+			s.Group = i + 1
+			seqs = append(seqs, s)
+		}
+	}
+	return seqs, err
+}

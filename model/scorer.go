@@ -1,0 +1,62 @@
+package model
+
+import (
+	"github.com/rlzero/rlzero/model/internal/decoder"
+	"github.com/rlzero/rlzero/model/internal/device"
+	"github.com/rlzero/rlzero/model/seq"
+)
+
+// Scorer computes log-probs without keeping anything for a backward pass: the
+// score command, and the reference policy.
+type Scorer struct {
+	d     *decoder.Decoder
+	pool  *device.Pool
+	ws    *decoder.Workspace
+	progs *device.Programs
+}
+
+// NewScorer makes a scorer for batches of at most rows tokens; longer lists of
+// sequences are cut.
+func (m *Model) NewScorer(rows int) (*Scorer, error) {
+	return newScorer(m.decoder, rows)
+}
+
+// NewBaseScorer is NewScorer of the model with its adapter off: the reference policy of an
+// adapter that is trained.
+func (m *Model) NewBaseScorer(rows int) (*Scorer, error) {
+	return newScorer(m.decoder.Without(), rows)
+}
+
+func newScorer(d *decoder.Decoder, rows int) (*Scorer, error) {
+	s := &Scorer{d: d, pool: device.NewPool(d.Device, "scorer"), progs: device.NewPrograms(d.Device, 16)}
+	s.ws = decoder.NewWorkspace(s.pool, d.Layout.Dims, rows, decoder.KeptNothing, d.Device.Caps())
+	if s.pool.Err != nil {
+		s.Close()
+		return nil, s.pool.Err
+	}
+	return s, nil
+}
+
+// Score returns the statistics of every predicted token.
+func (s *Scorer) Score(seqs []seq.Sequence) ([]seq.Stats, error) {
+	batches, err := s.d.Pack(seqs, s.ws.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	var out []seq.Stats
+	for _, b := range batches {
+		if err := s.d.Forward(s.progs, s.ws, b); err != nil {
+			return nil, err
+		}
+		if out, err = s.ws.ReadStats(b, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Close frees the scorer's device memory.
+func (s *Scorer) Close() {
+	s.progs.Free()
+	s.pool.Free()
+}
