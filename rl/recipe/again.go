@@ -14,30 +14,29 @@ import (
 // secondChance are the keys of what becomes of a group that meets a condition. One of Show,
 // Prefix, Rows and Again says what replaces its completions.
 type secondChance struct {
-	// condition on a group after sampling, such as "group_max(reward) == 0": where it holds,
-	// completions of the group are replaced; "": never
+	// condition on a group after sampling, such as "group_max(reward) == 0"; if it holds, completions of
+	// the group are replaced; "": never
 	When string `toml:"when"`
 
-	// how many of them, those with the lowest rewards first; 0: all
+	// number of completions to replace, those with the lowest rewards first; 0: all
 	Replace int `toml:"replace" range:"[0,65536]" unit:"completions" default:"1"`
 
-	// sample again with a hint: the question of the second try, with members of the row in braces,
-	// such as "{question} Hint: {hint}"; its completions are trained as answers to the row's own
-	// prompt
+	// sample again with a hint: the question of the second try, with members of the row in braces, such as
+	// "{question} Hint: {hint}"; the new completions are trained as answers to the row's own prompt
 	Show string `toml:"show"`
 
-	// with show: train them as answers to the prompt with the hint
+	// with show: train the new completions as answers to the prompt with the hint
 	TrainHint bool `toml:"train_hint"`
 
-	// sample again from the beginning of a solution on: the member of the row that has the solution,
-	// such as "completion"; what was given is not trained
+	// sample again after the beginning of a solution: the member of the row with the solution, such as
+	// "completion"; the given beginning is not trained
 	Prefix string `toml:"prefix"`
 
-	// with prefix: the share of the solution's tokens that is given
+	// with prefix: share of the solution's tokens that is given
 	PrefixShare float64 `toml:"prefix_share" range:"(0,1]" default:"0.5"`
 
-	// learn from what the row has: the member with a completion, such as "completion"; it counts as
-	// one of the group
+	// learn from a completion in the row: the member that has it, such as "completion"; it counts as one
+	// of the group
 	Rows string `toml:"rows"`
 
 	// sample again at this temperature; 0: no
@@ -46,17 +45,17 @@ type secondChance struct {
 
 // replay are the keys of a store of groups that take part again in later steps.
 type replay struct {
-	// condition on a group at the end of its step, such as "group_std(reward) > 0": where it holds,
-	// the group is stored with its advantages, which are not computed again; "": no replay
+	// condition on a group at the end of its step, such as "group_std(reward) > 0"; if it holds, the group
+	// is stored with its advantages, which are not computed again; "": no replay
 	Store string `toml:"store"`
 
-	// share of a step's groups that come from the store, as far as it has them; fewer are sampled then
+	// share of a step's groups that come from the store, as far as it has them; so many fewer are sampled
 	Share float64 `toml:"share" range:"[0,1)" default:"0.25"`
 
-	// updates of the weights after which a group leaves the store
+	// number of updates of the weights after which a group leaves the store
 	MaxAge int `toml:"max_age" range:"[1,inf)" unit:"updates" default:"8"`
 
-	// most groups in the store; the oldest leave
+	// largest number of groups in the store; the oldest leave first
 	Size int `toml:"size" range:"[1,1000000]" unit:"groups" default:"1000"`
 }
 

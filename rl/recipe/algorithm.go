@@ -18,8 +18,8 @@ import (
 // recipe may replace any parameter and any formula. In a recipe that was loaded, Values
 // has everything in force, so that the text says all that is computed.
 type Algorithm struct {
-	// a published method, see rlzero algorithms; the other keys of the table change it; "": none, and
-	// policy has to be given
+	// a published method (rlzero algorithms lists them), which the other keys of the table change; "":
+	// none, and the formula policy is needed
 	Preset string `toml:"preset" default:"grpo" default_sft:"sft" default_preference:"dpo"`
 
 	// a number replaces a parameter of the method, text a formula of it, such as clip_high = 0.3 or
@@ -36,8 +36,8 @@ type Algorithm struct {
 	// {"my/long" = "batch_max(tokens)"}
 	Metrics map[string]any `toml:"metrics"`
 
-	// the method is meant as it is written: it is not tried on synthetic groups when the recipe is
-	// read, where one that learns nothing is refused
+	// accept a method that learns nothing from the synthetic groups on which it is tried when the recipe
+	// is read; otherwise it is refused
 	AsWritten bool `toml:"as_written"`
 }
 
@@ -265,7 +265,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 		if _, own := table[name]; own && !loose(name) {
 			p := at.With(name)
 			if i := slices.IndexFunc(s.facts(), func(f formula.Fact) bool { return f.Name == name }); i >= 0 {
-				d.Fail(p, "%s: %s is a fact (%s), which no formula takes the place of; choose another name", d.Name(p), name, s.facts()[i].Meaning)
+				d.Fail(p, "%s: %s is a fact (%s), which no formula can replace; choose another name", d.Name(p), name, s.facts()[i].Meaning)
 				continue
 			}
 			d.Fail(p, "%s would do nothing: no formula in force reads it%s", d.Name(p), settings.DidYouMean(name, []string{"keep", "advantage", "policy", "weight", "penalty", "loss"}, ""))
@@ -290,7 +290,7 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 	}
 	if d.Failed() == before && s.GroupSize == 1 && !a.Teaches(s.GroupSize) {
 		p := settings.Path(at[:len(at)-1]).With("group_size")
-		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, as the advantage compares the completions of one prompt: alone, each has the advantage 0", d.Name(p))
+		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, since the advantage compares the completions of one prompt: a single one has the advantage 0", d.Name(p))
 	}
 	if d.Failed() > before {
 		return nil

@@ -53,7 +53,7 @@ kind = "rl"
 func TestBaseFaults(t *testing.T) {
 	for _, c := range []struct{ text, set, want string }{
 		{"base = \"countdwn-tiny\"", "seed=1", `mine.toml:1:1: base = "countdwn-tiny" is not a recipe of the program; did you mean countdown-tiny?`},
-		{"base = \"raft\"", "seed=1", `mine.toml:1:1: base = "raft" begins from chain-sum-tiny itself`},
+		{"base = \"raft\"", "seed=1", `mine.toml:1:1: base = "raft" has a base itself, chain-sum-tiny`},
 		{"base = 3", "seed=1", "mine.toml:1:1: base"},
 		{"base = \"countdown-tiny\"\n[[stage]]\nname = \"rl\"\nstep = 3", "seed=1", "mine.toml:4:1: "},
 		{"base = \"countdown-tiny\"\n[[stage]]\nname = \"new\"\nkind = \"rl\"\nstep = 3", "seed=1", "mine.toml:5:1: "},

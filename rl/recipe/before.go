@@ -17,29 +17,30 @@ import (
 // curriculum are the keys that say which problems a stage draws. Its formulas are
 // evaluated before every step, over all problems that can be drawn.
 type curriculum struct {
-	// formula of a prompt: problems are drawn in proportion to it, such as "if(solved < 1, 1, 0.1)";
-	// where it has no value it is 1, and where all are 0 all are drawn alike; "": all alike
+	// formula of a prompt, such as "if(solved < 1, 1, 0.1)": problems are drawn in proportion to it. A
+	// weight without a value is 1; if all weights are 0, all problems are equally likely; "": equally
+	// likely
 	Weight string `toml:"weight"`
 
-	// formula of a prompt, such as "row.level": those for which it is least are drawn from first; goes
-	// with share; "": no order
+	// formula of a prompt, such as "row.level": the problems with the lowest values come first; goes with
+	// share; "": no order
 	Order string `toml:"order"`
 
-	// formula of the run, such as "linear(0.2, 1, 1, steps)": the share of the problems, in that
-	// order, that is open
+	// formula of the run, such as "linear(0.2, 1, 1, steps)": share of the problems, in that order, that
+	// may be drawn
 	Share string `toml:"share"`
 
-	// member of the problems' rows, such as "row.category": problems with one value of it are an arm,
-	// arms are drawn by the mean weight of their problems, however many those are; "": none
+	// member of the problems' rows, such as "row.category": all problems with the same value form an arm,
+	// and an arm is drawn by the mean weight of its problems, however many it has; "": none
 	Arms string `toml:"arms"`
 
-	// how many problems of a procedural task a stage with weight, order or arms draws from; 0: data,
-	// whose rows are the problems
+	// number of problems of a procedural task from which a stage with weight, order or arms draws; 0: for
+	// data, whose rows are the problems
 	Pool int `toml:"pool" range:"[0,1000000]" unit:"problems"`
 
-	// settings of the procedural task by name, each a formula of the run or of a prompt that is
-	// evaluated in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those
-	// of [task.settings]
+	// settings of the procedural task by name, each a formula of the run or of a prompt that is evaluated
+	// in every step, such as {numbers = "floor(piecewise(3, 100, 4))"}; they replace those of
+	// [task.settings]
 	Settings map[string]any `toml:"settings"`
 }
 
@@ -67,13 +68,13 @@ type stageNumbers struct {
 	// formula in place of sampling.min_p
 	MinP string `toml:"min_p"`
 
-	// formula of whole numbers, at most sampling.max_completion_tokens, which has the largest
+	// formula of whole numbers in place of sampling.max_completion_tokens, which is their upper bound
 	MaxCompletionTokens string `toml:"max_completion_tokens"`
 
-	// formula of whole numbers, at most group_size, which has the largest
+	// formula of whole numbers in place of group_size, which is their upper bound
 	GroupSize string `toml:"group_size"`
 
-	// formula of whole numbers, at most prompts_per_step, which has the largest
+	// formula of whole numbers in place of prompts_per_step, which is their upper bound
 	PromptsPerStep string `toml:"prompts_per_step"`
 
 	// formula in place of second_chance.prefix_share
@@ -155,7 +156,7 @@ func (s *Stage) With(numbers map[string]float64) (*Stage, error) {
 				case math.IsNaN(x) || !fraction && x != math.Trunc(x):
 					return nil, fmt.Errorf("numbers.%s is %v; accepted: %s", key, x, f.Accepted())
 				case whole && largest && x > float64(most):
-					return nil, fmt.Errorf("numbers.%s is %v; accepted: at most %s = %d, which has the largest", key, x, key, most)
+					return nil, fmt.Errorf("numbers.%s is %v; accepted: at most %s = %d, which is its upper bound", key, x, key, most)
 				}
 				f.SetNumber(x)
 				if err := settings.Check(table); err != nil {
@@ -209,7 +210,7 @@ func (d decoder) before(s *Stage, r *Recipe, at settings.Path) {
 				d.Fail(p, "%s reads %s, which belongs to a prompt; accepted: step, steps, progress, chance and states without by", d.Name(p), need)
 			}
 			if strings.HasPrefix(part, settingsPart) && s.ofProblem(need) {
-				d.Fail(p, "%s reads %s, which belongs to a problem, but its problem is not made yet; accepted: step, steps, progress, chance, prompt_chance and states without by", d.Name(p), need)
+				d.Fail(p, "%s reads %s, which belongs to a problem, but the problem does not exist yet; accepted: step, steps, progress, chance, prompt_chance and states without by", d.Name(p), need)
 			}
 		}
 	}
@@ -239,7 +240,7 @@ func (d decoder) curriculum(s *Stage, task Task, at settings.Path) {
 	case c.Arms != "" && !strings.HasPrefix(c.Arms, "row."):
 		fail("arms", "= %q is not accepted; accepted: a member of the rows, such as row.category", c.Arms)
 	case len(c.Settings) > 0 && (s.Lists() || c.Pool > 0):
-		fail("settings", "make new problems in every step: they do not go with weight, order, arms or pool, which choose among problems that are there")
+		fail("settings", "make new problems in every step: they do not go with weight, order, arms or pool, which choose among existing problems")
 	case len(c.Settings) > 0 && task.FromData():
 		fail("settings", "are those of a procedural task; the problems of this recipe are data")
 	case c.Pool > 0 && task.FromData():
@@ -340,7 +341,7 @@ func (r *Recipe) changed(set map[string]float64) error {
 	known := own.Vocabulary()
 	for _, token := range problems.Vocabulary() {
 		if !slices.Contains(known, token) {
-			return fmt.Errorf("the problems have the token %q; accepted: those under [task.settings], of which the model's vocabulary is made", token)
+			return fmt.Errorf("the problems have the token %q; accepted: the tokens of [task.settings], from which the model's vocabulary is made", token)
 		}
 	}
 	return nil

@@ -10,27 +10,27 @@ import (
 
 // Columns say which rows of a data set are problems, and what of a row.
 type Columns struct {
-	// split of a folder to train on, as its files are called
+	// split of a folder to train on, named as in its files
 	Split string `toml:"split" default:"train"`
 
 	// split whose problems are held out for evaluations, such as test; default: a share of the
 	// problems of split
 	EvalSplit string `toml:"eval_split"`
 
-	// share of the problems that is held out, chosen by the text of the question; not with eval_split
+	// share of the problems to hold out, chosen by the text of the question; not with eval_split
 	HeldOut float64 `toml:"held_out" range:"(0,1)" default:"0.0625"`
 
 	// column of the prompt; default: question or prompt; a.b is the member b of the object a
 	Prompt string `toml:"prompt"`
 
-	// the prompt, with columns in braces as in "{question} Think step by step."; {{ is a brace; in
-	// place of prompt
+	// the prompt, with columns in braces as in "{question} Think step by step.", in place of prompt; {{ is
+	// a brace
 	PromptTemplate string `toml:"prompt_template"`
 
 	// column of the answer; default: answer
 	Answer string `toml:"answer"`
 
-	// regular expression: the answer is what follows its last match in the column, such as "#### " for
+	// regular expression: the answer is the text after its last match in the column, such as "#### " for
 	// GSM8K, or its group if it has one
 	AnswerPattern string `toml:"answer_pattern"`
 
@@ -44,7 +44,7 @@ type dataSource struct {
 	// a file or a folder, as task.data
 	Data string `toml:"data"`
 
-	// share of the prompts that come from here, relative to those of the other sources
+	// share of the prompts that come from this source, relative to the other sources
 	Share float64 `toml:"share" range:"(0,1e9]" default:"1"`
 
 	Columns

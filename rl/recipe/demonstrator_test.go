@@ -61,7 +61,7 @@ func TestTaskWithoutDemonstrations(t *testing.T) {
 // TestHintsOfRows: rows of data are imitated as they are.
 func TestHintsOfRows(t *testing.T) {
 	_, err := Parse("r.toml", "model.path = \"start\"\ntask.data = \"x\"\n[[stage]]\nkind = \"sft\"\nmax_tokens = 9\nshow = \"{answer} {question}\"\n", nil)
-	if want := "r.toml:6:1: stage.sft.show is about demonstrations of a task, and rows of task.data are imitated as they are: put the hint into the rows"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "r.toml:6:1: stage.sft.show is for demonstrations of a task, but rows of task.data are imitated as they are: put the hint into the rows"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

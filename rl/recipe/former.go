@@ -111,9 +111,9 @@ func (d decoder) former(table map[string]any, at settings.Path) {
 		}
 		p := at.With(key)
 		if better := instead(settings.Text(table[key])); better != "" {
-			d.Fail(p, "%s is no longer a key, as methods are formulas: write %s", d.Name(p), better)
+			d.Fail(p, "%s is no longer a key, since methods are formulas: write %s", d.Name(p), better)
 		} else {
-			d.Fail(p, "%s is no longer a key, as methods are formulas: leave it out, %s was the default", d.Name(p), settings.Text(table[key]))
+			d.Fail(p, "%s is no longer a key, since methods are formulas: leave it out, %s was the default", d.Name(p), settings.Text(table[key]))
 		}
 		*d.old = true
 	}

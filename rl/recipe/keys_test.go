@@ -178,7 +178,7 @@ func TestFormerKeys(t *testing.T) {
 		"entropy_coef=0.01":          `write loss = "token_mean(weight*policy + penalty) - 0.01*token_mean(entropy)"`,
 	} {
 		_, err := Parse("r.toml", everyKind, []string{"stage.rl.algorithm." + set})
-		if !errors.Is(err, errFormer) || !strings.Contains(err.Error(), "is no longer a key, as methods are formulas: "+want) {
+		if !errors.Is(err, errFormer) || !strings.Contains(err.Error(), "is no longer a key, since methods are formulas: "+want) {
 			t.Errorf("%s: got %v, want %s", set, err, want)
 			continue
 		}

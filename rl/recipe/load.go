@@ -57,7 +57,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 		r := d.recipe()
 		r.Name = cmp.Or(r.Name, strings.TrimSuffix(filepath.Base(file), ".toml"))
 		if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\") {
-			d.Fail(settings.Path{"name"}, "name = %q is not accepted: it becomes part of a folder's name, so it has no / or \\ and no dot in front", r.Name)
+			d.Fail(settings.Path{"name"}, "name = %q is not accepted, since it becomes part of a folder's name; accepted: no / or \\, and no dot at the beginning", r.Name)
 		}
 		if d.Failed() == 0 {
 			r.origin = doc
@@ -88,7 +88,7 @@ func (d decoder) base() {
 		return
 	}
 	if deeper, _ := below.Tree()["base"].(string); deeper != "" {
-		d.Fail(at, "base = %q begins from %s itself; accepted: a recipe without a base", name, deeper)
+		d.Fail(at, "base = %q has a base itself, %s; accepted: a recipe without a base", name, deeper)
 		return
 	}
 	d.Over(below, func(at []string, table map[string]any) bool {

@@ -9,25 +9,25 @@ import (
 
 // rule is how a step is made of the gradient: those of torch.optim, as package model has them.
 type rule struct {
-	// how a step is made of the gradient: adamw (arXiv 1711.05101); adam (arXiv 1412.6980), whose
-	// weight_decay is a part of the gradient; amsgrad (arXiv 1904.09237), AdamW by the largest second
-	// moment so far, in half as much memory again; sgd, in half the memory, at learning rates far
-	// above those of adamw
+	// how the gradient becomes a step: adamw (arXiv 1711.05101); adam (arXiv 1412.6980), whose
+	// weight_decay is part of the gradient; amsgrad (arXiv 1904.09237), which is AdamW with the largest
+	// second moment so far and takes half as much memory again; sgd, which takes half the memory and needs
+	// far larger learning rates than adamw
 	Rule string `toml:"rule" choice:"adamw,adam,amsgrad,sgd" default:"adamw"`
 
 	// decay of the first and of the second moment
 	Betas [2]float64 `toml:"betas" range:"[0,1)" default:"[0.9, 0.99]" with:"rule=adamw,adam,amsgrad"`
 
-	// added to the root of the second moment
+	// number added to the root of the second moment
 	Eps float64 `toml:"eps" range:"(0,1)" default:"1e-8" with:"rule=adamw,adam,amsgrad"`
 
-	// what a step of sgd keeps of the one before
+	// share of the previous step that a step of sgd keeps
 	Momentum float64 `toml:"momentum" range:"[0,1)" with:"rule=sgd"`
 
-	// what the gradient's share in the momentum is below 1, after the first step
+	// number by which the gradient's share in the momentum is below 1, after the first step
 	Dampening float64 `toml:"dampening" range:"[0,1]" with:"rule=sgd"`
 
-	// sgd takes the gradient and the momentum that it leads to
+	// sgd uses the Nesterov momentum: the gradient plus the momentum that it leads to
 	Nesterov bool `toml:"nesterov" with:"rule=sgd"`
 }
 
@@ -52,20 +52,20 @@ type curve struct {
 	// stable, decay)
 	Schedule string `toml:"schedule" choice:"constant,linear,cosine,cosine_restarts,polynomial,inverse_sqrt,wsd" default:"constant" default_preference:"linear"`
 
-	// what a schedule falls to, as a share of lr; of wsd also what the warm-up begins at
+	// share of lr to which a schedule falls; for wsd also the share at which the warm-up begins
 	Floor float64 `toml:"floor" range:"[0,1]" with:"schedule=linear,cosine,cosine_restarts,polynomial,wsd"`
 
-	// waves of cosine, 0: half a one, one fall; falls of cosine_restarts, 0: one
+	// number of waves of cosine (0: half a wave, one fall), or of falls of cosine_restarts (0: one)
 	Cycles float64 `toml:"cycles" range:"[0,1e6]" with:"schedule=cosine,cosine_restarts"`
 
-	// power of polynomial; 0: 1, which is linear
+	// power of polynomial; 0 means 1, which is linear
 	Power float64 `toml:"power" range:"[0,1e6]" with:"schedule=polynomial"`
 
 	// steps of inverse_sqrt after which the square of the rate has halved; 0: warmup_steps, or 10000
 	// without a warm-up
 	Timescale float64 `toml:"timescale" range:"[0,1e12]" unit:"steps" with:"schedule=inverse_sqrt"`
 
-	// last steps of wsd, over which the rate falls
+	// number of last steps of wsd, over which the rate falls
 	DecaySteps int `toml:"decay_steps" range:"[0,inf)" unit:"steps" with:"schedule=wsd"`
 
 	// shape of the warm-up of wsd

@@ -19,44 +19,43 @@ var ErrInvalid = errors.New("invalid recipe")
 // Recipe is everything a run is a function of, besides the device. Package settings
 // says what the tags mean.
 type Recipe struct {
-	// name of the run, part of the run folder's name; default: that of the preset or the file
+	// name of the run, part of the name of its folder; default: the name of the preset or the file
 	Name string `toml:"name"`
 
 	// one line for people
 	About string `toml:"about"`
 
-	// a recipe of the program that this one begins from: tables are merged key by key and stages by
-	// name, but [model] with path or family, [task] with name, data or source and [stage.algorithm]
-	// with preset stand alone; the recipe of a run has none, since it says everything itself
+	// a built-in recipe that this one starts from: tables are merged key by key and stages by name, except
+	// that [model] with path or family, [task] with name, data or source, and [stage.algorithm] with
+	// preset replace the whole table; the recipe of a run has no base, since it says everything itself
 	Base string `toml:"base"`
 
 	// where the method was published, such as arXiv 2402.03300
 	Paper string `toml:"paper"`
 
-	// ids of the published systems that the recipe shows; rlzero recipes ID finds it by them
+	// ids of the published systems that the recipe reproduces; rlzero recipes ID finds it by them
 	Systems []string `toml:"systems" default:"[]"`
 
 	// seed of all random numbers
 	Seed uint64 `toml:"seed" range:"[0,9223372036854775807]" default:"1"` // a TOML integer has 63 bits
 
-	// keep only the input of each block for the backward pass and compute the others again: less
-	// memory, a quarter more work, the same results
+	// keep only the input of each block for the backward pass and compute the other activations again:
+	// less memory, a quarter more work, the same results
 	Recompute bool `toml:"recompute_activations"`
 
-	// largest number of tokens in one backward pass; the prompt of a group counts once. Fewer need
-	// less memory, with the same results as long as a whole group fits: train --dry-run says where it
-	// does not
+	// largest number of tokens in one backward pass; the prompt of a group counts once. A smaller number
+	// needs less memory and gives the same results, as long as a whole group fits: train --dry-run says if
+	// it does not
 	MicroBatchTokens int `toml:"micro_batch_tokens" range:"[1,inf)" unit:"tokens" default:"8192"`
 
-	// largest number of completions sampled at once, but always a whole group; fewer need less memory,
-	// with the same results
+	// largest number of completions sampled at once, but always a whole group; a smaller number needs less
+	// memory and gives the same results
 	SamplerSequences int `toml:"sampler_sequences" range:"[1,1048576]" unit:"completions" default:"256"`
 
-	// the model to train: one that exists (path), or a new one from random weights (family and
-	// dimensions)
+	// the model to train: an existing one (path), or a new one with random weights (family and dimensions)
 	Model Model `toml:"model"`
 
-	// the problems: a procedural task (name, settings), or a file (data, verifier)
+	// the problems: a procedural task (name, settings), or data (data, verifier)
 	Task Task `toml:"task"`
 
 	// which checkpoints are kept
@@ -71,8 +70,8 @@ type Recipe struct {
 // Model is the model to train: one that exists, or a new one of the dimensions given
 // here, whose vocabulary is its task's.
 type Model struct {
-	// a model that exists: a Hugging Face folder, a .gguf file, a run or a checkpoint; only dtype,
-	// kv_dtype and lora go with it
+	// an existing model: a Hugging Face folder, a .gguf file, a run or a checkpoint; only dtype, kv_dtype
+	// and lora go with it
 	Path string `toml:"path"`
 
 	// architecture of a new model, such as qwen3 or llama
@@ -87,7 +86,7 @@ type Model struct {
 	// attention heads
 	Heads int `toml:"heads" of:"new" range:"[1,4096]"`
 
-	// heads of keys and values, which divides heads; default: heads
+	// heads of keys and values, a divisor of heads; default: heads
 	KVHeads int `toml:"kv_heads" of:"new" range:"[1,4096]"`
 
 	// length of the vectors of a head, an even number; default: width / heads
@@ -102,20 +101,20 @@ type Model struct {
 	// added to the mean square in a norm
 	NormEps float64 `toml:"norm_eps" of:"new" range:"(0,1)" default:"1e-6"`
 
-	// standard deviation of new matrices; that of output projections is divided by sqrt(2 layers)
+	// standard deviation of new matrices; output projections have it divided by sqrt(2 layers)
 	InitStd float64 `toml:"init_std" of:"new" range:"(0,10]" default:"0.02"`
 
 	// use one table for input and output embeddings
 	TieEmbeddings bool `toml:"tie_embeddings" of:"new" default:"true"`
 
-	// storage of the matrices that forward and backward pass read; those that the optimizer updates
-	// are f32; q8_0 and q4_0 need lora.rank above 0, and keep the vocabulary's tables in bf16
+	// storage of the matrices that the forward and backward passes read; the matrices that the optimizer
+	// updates are f32. q8_0 and q4_0 need lora.rank above 0, and keep embedding and output head in bf16
 	Dtype string `toml:"dtype" choice:"f32,bf16,q8_0,q4_0" default:"f32"`
 
 	// storage of keys and values, in sampler and trainer alike
 	KVDtype string `toml:"kv_dtype" choice:"f32,bf16" default:"f32"`
 
-	// a low-rank adapter (arXiv 2106.09685) that is trained in place of the model
+	// a low-rank adapter (arXiv 2106.09685), trained in place of the model
 	LoRA lora `toml:"lora"`
 }
 
@@ -124,14 +123,14 @@ type lora struct {
 	// rank of the adapter's matrices, such as 16; 0: no adapter, the whole model is trained
 	Rank int `toml:"rank" range:"[0,4096]"`
 
-	// what the adapter adds is multiplied by alpha / rank; with rslora by alpha / sqrt(rank)
+	// the adapter's output is multiplied by alpha / rank, or with rslora by alpha / sqrt(rank)
 	Alpha float64 `toml:"alpha" range:"(0,1e6]" default:"32"`
 
 	// scale by alpha / sqrt(rank) (arXiv 2312.03732)
 	RSLoRA bool `toml:"rslora"`
 
-	// the linear layers that get an adapter, such as q_proj and v_proj; default: all linear layers of
-	// the blocks
+	// the linear layers with an adapter, such as q_proj and v_proj; default: all linear layers of the
+	// blocks
 	Modules []string `toml:"modules"`
 }
 
@@ -140,54 +139,51 @@ type Task struct {
 	// a procedural task; rlzero tasks lists them
 	Name string `toml:"name" of:"name,turns"`
 
-	// a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them with the problems: prompt (or
-	// question), answer and what the verifier reads besides
+	// a file (.jsonl, .json, .csv, .tsv, .parquet) or a folder of them, with the problems: prompt (or
+	// question), answer, and what else the verifier reads
 	Data    string `toml:"data" of:"data"`
 	Columns `of:"data"`
 
 	// several data sets in place of data
 	Sources []dataSource `toml:"source" of:"source"`
 
-	// judges the completions for data; rlzero verifiers lists them; a recipe of sft and preference
-	// stages alone needs none
+	// the verifier that judges completions of data; rlzero verifiers lists them; a recipe with only sft
+	// and preference stages needs none
 	Verifier string `toml:"verifier" of:"data,source"`
 
-	// options of that verifier; rlzero verifiers show NAME lists them
+	// options of the verifier; rlzero verifiers show NAME lists them
 	Options map[string]any `toml:"options" of:"data,source"`
 
-	// hash of data in hexadecimal digits; the recipe of a run has it, and the run is refused once the
-	// file has changed
+	// hash of the data in hexadecimal digits; the recipe of a run has it, and a run whose file has changed
+	// is refused
 	SHA256 string `toml:"sha256" of:"data,source"`
 
-	// held-out problems of the evaluation after each stage; all of them where a file has fewer
+	// held-out problems of the evaluation after each stage; all of them if a file has fewer
 	EvalProblems int `toml:"eval_problems" range:"[1,1000000]" unit:"problems" default:"512"`
 
 	// samples of each held-out problem: the evaluation measures pass@1 and pass@eval_samples
 	EvalSamples int `toml:"eval_samples" range:"[1,4096]" unit:"samples" default:"8"`
 
-	// train although a held-out problem is among the training prompts; otherwise that is an error
+	// train even if a held-out problem is among the training prompts, which otherwise is an error
 	AllowLeaks bool `toml:"allow_leaks"`
 
-	// chat: prompts are conversations, written with the model's chat template; text: they are the text
-	// of the problem; auto: chat if the model has a template
+	// chat: write prompts as conversations, with the model's chat template; text: prompts are the text of
+	// the problem; auto: chat if the model has a template
 	Form string `toml:"form" choice:"auto,chat,text" default:"auto"`
 
-	// system message of every conversation that has none of its own; in place of the one that a
-	// procedural task has
+	// system message for conversations that have none, in place of that of a procedural task
 	System string `toml:"system"`
 
 	// variables of the chat template, such as enable_thinking = false
 	TemplateVars map[string]any `toml:"template_variables"`
 
-	// accept control tokens such as <|im_end|> in the text of messages; they are read as the tokens
-	// that they name
+	// accept control tokens such as <|im_end|> in the text of messages, and read them as these tokens
 	AllowControl bool `toml:"allow_control_tokens"`
 
-	// longest prompt; default: the length of the task's prompts; a task in words and data have no
-	// default
+	// longest prompt; default: the length of the task's prompts; tasks in words, and data, have no default
 	MaxPromptTokens int `toml:"max_prompt_tokens" range:"[0,16777216]" unit:"tokens"`
 
-	// of a task that is played in turns: how long an episode may be, in training and in evaluations
+	// how long an episode may be, in training and in evaluations, for a task that is played in turns
 	Episode Episode `toml:"episode" of:"turns"`
 
 	// settings of the procedural task; rlzero tasks show NAME lists them
@@ -196,12 +192,12 @@ type Task struct {
 
 // Episode is how long an episode of a task may be that is played in turns.
 type Episode struct {
-	// turns of the policy at most; default: as many as the task has
+	// largest number of turns of the policy; default: the task's own
 	Turns int `toml:"turns" range:"[1,4096]" unit:"turns"`
 
-	// tokens of an episode at most, those that are read between the turns included and the prompt
-	// apart; sampling.max_completion_tokens is of one turn; default: as many as the longest valid
-	// episode of the task has
+	// largest number of tokens of an episode, without its prompt but with what is read between the turns;
+	// sampling.max_completion_tokens limits one turn; default: the length of the task's longest valid
+	// episode
 	Tokens int `toml:"tokens" range:"[1,16777216]" unit:"tokens"`
 }
 
@@ -286,7 +282,7 @@ func (r *Recipe) MaxDrawn(st *Stage) int {
 // Checkpoint says which checkpoints stay on disk. The last one of each stage
 // always does.
 type Checkpoint struct {
-	// how many of the newest checkpoints are kept; the last one of each stage always is
+	// how many of the newest checkpoints are kept; the last one of each stage is always kept
 	Keep int `toml:"keep" range:"[1,inf)" unit:"checkpoints" default:"3"`
 }
 
@@ -302,15 +298,15 @@ var kinds = []string{KindSFT, KindPreference, KindRL, KindEval}
 
 // Stage is a part of a run, with an optimizer state of its own.
 type Stage struct {
-	// sft: imitation of the task's demonstrations or of the rows of data; preference: learning from
-	// rows of data which completions are better; rl: reinforcement learning; eval: an evaluation on
-	// all held-out problems, as after every stage
+	// sft: imitation of the task's demonstrations or of rows of data; preference: learning from rows of
+	// data which completion is better; rl: reinforcement learning; eval: an evaluation on all held-out
+	// problems, such as follows every stage
 	Kind string `toml:"kind" choice:"sft,preference,rl,eval"`
 
 	// name of the stage in overrides and logs; default: its kind
 	Name string `toml:"name"`
 
-	// leave the stage out, for example because model.path has been through it
+	// leave the stage out, for example because the model of model.path has been through it
 	Skip bool `toml:"skip"`
 	SFT  `in:"sft"`
 	RL   `in:"rl"`
@@ -324,16 +320,16 @@ type Stage struct {
 
 	// how completions are sampled
 	Sampling Sampling `toml:"sampling" in:"rl"`
-	// what becomes of groups that the method refuses
+	// what happens to groups that the method's keep refuses
 	Refill refill `toml:"refill" in:"rl"`
 
-	// what becomes of a group that meets a condition, such as one that nothing solves
+	// what happens to groups that meet a condition, such as a group without a right answer
 	SecondChance secondChance `toml:"second_chance" in:"rl"`
 
-	// groups of earlier steps that take part again
+	// groups of earlier steps that are learned from again
 	Replay replay `toml:"replay" in:"rl"`
 
-	// which problems are drawn, where not all are as likely
+	// which problems are drawn, if some are to be drawn more often than others
 	Curriculum curriculum `toml:"curriculum" in:"rl"`
 
 	// numbers that change over the steps, as formulas of the run: they read step, steps, progress,
@@ -348,8 +344,8 @@ type Stage struct {
 
 // refill are the keys of what is drawn in place of groups that the method refuses.
 type refill struct {
-	// how often a step draws other problems in place of groups that the formula keep refuses; refused
-	// groups are then not part of the step. 0: never, and they stay in its statistics
+	// how often a step draws other problems in place of refused groups, for which the formula keep is
+	// false; refused groups are then not part of the step. 0: never, and they count in its statistics
 	Tries int `toml:"tries" range:"[0,64]"`
 }
 
@@ -360,15 +356,15 @@ type refill struct {
 // linearly for decay_steps. With rows, test_every measures the loss of held-out rows.
 // A preference stage has the keys that are about rows.
 type SFT struct {
-	// demonstrations, or rows of data, of a step
+	// demonstrations, or rows of data, per step
 	BatchSize int `toml:"batch_size" in:"sft,preference" range:"[1,1048576]" unit:"demonstrations" default:"32"`
 
-	// longest row of data, its prompt included, and of two completions the longer; 0: the rows are not
-	// imitated, demonstrations of the task are
+	// longest row of data with its prompt, counting the longer of two completions; 0: imitate the task's
+	// demonstrations, not rows of data
 	MaxTokens int `toml:"max_tokens" in:"sft,preference" range:"[0,16777216]" unit:"tokens" default_preference:"1024"`
 
-	// share of valid samples that ends the hold of the learning rate; 0: the first test does; 1: all
-	// samples must be valid
+	// share of valid samples at which the learning rate begins to decay; 0: at the first test; 1: only if
+	// all samples are valid
 	UntilValid float64 `toml:"until_valid" range:"[0,1]" default:"0.5"`
 
 	// steps between two tests of validity or, with data, of the loss on held-out rows
@@ -383,12 +379,12 @@ type SFT struct {
 	// share of the learning rate that is left at the end of the decay
 	FinalLRShare float64 `toml:"final_lr_share" was:"final_lr_frac" range:"[0,1]" default:"0.1"`
 
-	// teach what a hint is, for a later second_chance.show: the question of some demonstrations, with
-	// members of the row in braces, such as "{answer} {question}"; the answer after it is right, and
-	// a problem none of whose demonstrations is right has no hint; "": no hints
+	// teach the policy what a hint is, for a later second_chance.show: the question of some
+	// demonstrations, with members of the row in braces, such as "{answer} {question}". The demonstration
+	// after a hint is always right, so a problem without a right demonstration gets no hint; "": no hints
 	Show string `toml:"show"`
 
-	// with show: share of the demonstrations that have the hint
+	// with show: share of the demonstrations with a hint
 	ShowShare float64 `toml:"show_share" range:"[0,1]" default:"0.25"`
 }
 
@@ -397,32 +393,31 @@ type RL struct {
 	// steps of the stage, each one rollout or one update
 	Steps int `toml:"steps" in:"preference,rl" range:"[1,inf)" unit:"steps" default:"100"`
 
-	// the stage ends after the step in which it has sampled this many tokens; 0: only after steps
+	// the stage ends after the step in which it has sampled this many tokens; 0: no such limit
 	MaxSampledTokens int `toml:"max_sampled_tokens" range:"[0,inf)" unit:"tokens"`
 
-	// prompts of a rollout, one group each
+	// prompts of a step, with one group each
 	PromptsPerStep int `toml:"prompts_per_step" range:"[1,65536]" unit:"prompts" default:"32"`
 
 	// completions of each prompt
 	GroupSize int `toml:"group_size" range:"[1,65536]" unit:"completions" default:"8"`
 
-	// updates of the weights in a step, each on its share of the prompts
+	// updates of the weights per step, each on its share of the prompts
 	UpdatesPerRollout int `toml:"updates_per_rollout" range:"[1,inf)" unit:"updates" default:"1"`
 
-	// how many steps later completions are learned from than they could be: step t learns from those
-	// of the policy after step t-1-lag, at first of the one that begins. From 1 on workers draw while
-	// the run learns. Curriculum, states and what is known of prompts are those of the time of
-	// drawing; weight = "tis" corrects the loss
+	// number of steps by which learning lags sampling: step t learns from completions of the policy after
+	// step t-1-lag, or of the first policy. From 1 on, workers draw while the run learns. Curriculum,
+	// states and facts of prompts are those of the time of sampling; weight = "tis" corrects the loss
 	Lag int `toml:"lag" range:"[0,64]" unit:"steps"`
 
-	// which groups a step with a lag learns from. drawn: its own. arrival: the first prompts_per_step
-	// that are there of those that are drawn and not learned from, so that none waits for a slow
-	// worker; a group comes at most lag steps before or after its own step, and schedule.jsonl says
-	// which came when: train --replay repeats the run by it. Without workers the two are the same
+	// which groups a step with a lag learns from. drawn: its own groups. arrival: the first
+	// prompts_per_step groups that have arrived and have not been learned from, so that no step waits for
+	// a slow worker; a group comes at most lag steps before or after its own step, schedule.jsonl records
+	// the order, and train --replay repeats the run by it. Without workers the two are the same
 	Order string `toml:"order" choice:"drawn,arrival" default:"drawn"`
 
-	// what the moving average of the policy's weights keeps of itself at each update, for formulas
-	// that read ema; it begins as the policy does
+	// share of itself that the moving average of the policy's weights keeps at each update, for formulas
+	// that read ema; the average begins as the policy
 	EMADecay float64 `toml:"ema_decay" range:"[0,1)" default:"0.99"`
 
 	// formula that gives the reward of a completion; rlzero formulas explains the language
@@ -431,29 +426,28 @@ type RL struct {
 	// verifiers that the reward can name, besides the task's own
 	Verifiers []reward.Verifier `toml:"verifier"`
 
-	// share of a step's completions that may have no score; a run with more of them stops
+	// largest share of completions without a score in a step; above it the run stops
 	MaxNotScored float64 `toml:"max_not_scored" range:"[0,1]" default:"0.5"`
 
 	// steps between two evaluations on held-out problems; 0: none before the end of the stage
 	EvalEvery int `toml:"eval_every" range:"[0,inf)" unit:"steps" default:"10"`
 
-	// held-out problems of such an evaluation, at most task.eval_problems
+	// held-out problems of these evaluations, at most task.eval_problems
 	EvalProblems int `toml:"eval_problems" range:"[1,1000000]" unit:"problems" default:"128"`
 
-	// steps between two completions that are shown; 0: none
+	// the run shows a completion every so many steps; 0: none
 	SampleEvery int `toml:"sample_every" range:"[0,inf)" unit:"steps" default:"10"`
 
-	// how often tokens.jsonl records what a step taught each token: every so many steps, beginning
-	// with the first; 0: never
+	// tokens.jsonl records what a step taught each token, every so many steps from the first on; 0: never
 	TokenEvery int `toml:"token_every" range:"[0,inf)" unit:"steps" default:"10"`
 }
 
 // Sampling says how completions are drawn.
 type Sampling struct {
-	// divides the logits, in sampler and trainer alike
+	// number by which the logits are divided, in sampler and trainer alike
 	Temperature float64 `toml:"temperature" range:"(0,100]" default:"1"`
 
-	// sample from the k most likely tokens and those as likely as the k-th; 0: off
+	// sample from the k most likely tokens, and those as likely as the k-th; 0: off
 	TopK int `toml:"top_k" range:"[0,inf)" unit:"tokens"`
 
 	// sample from the most likely tokens whose probabilities sum to this; 1: off
@@ -462,14 +456,13 @@ type Sampling struct {
 	// sample from the tokens that are at least min_p times as likely as the most likely one; 0: off
 	MinP float64 `toml:"min_p" range:"[0,1)"`
 
-	// longest completion, with its end token; default: the length of the task's answers, if they have
-	// one
+	// longest completion, with its end token; default: the length of the task's answers, if they have one
 	MaxCompletionTokens int `toml:"max_completion_tokens" range:"[1,16777216]" unit:"tokens"`
 
-	// texts that end a completion, such as ["\n\n"]; verifiers read the text before it; [] is none
+	// texts that end a completion, such as ["\n\n"]; verifiers read the text before them; []: none
 	Stop []string `toml:"stop" default:"[]"`
 
-	// token ids that end a completion, besides the model's end token; [] is none
+	// token ids that end a completion, besides the model's end token; []: none
 	StopTokens []int `toml:"stop_tokens" default:"[]"`
 }
 
@@ -502,15 +495,15 @@ type Optimizer struct {
 	// steps over which the learning rate rises linearly; the last of them has the full rate
 	WarmupSteps int `toml:"warmup_steps" range:"[0,inf)" unit:"steps" default:"5" default_sft:"20" default_preference:"10"`
 
-	// decay of the weights per step as a factor of the learning rate; matrices only; with rule = adam
-	// or sgd it is a part of the gradient
+	// decay of the weights per step, as a factor of the learning rate; matrices only; with rule = adam or
+	// sgd it is part of the gradient
 	WeightDecay float64 `toml:"weight_decay" range:"[0,10]" default_sft:"0.01"`
 
 	// largest norm of the gradient of all weights; 0: no clipping
 	ClipNorm float64 `toml:"clip_norm" range:"[0,1e9]" default:"1"`
 
-	// the norm that clip_norm is of and policy/grad_norm shows: the root of the sum of squares, the
-	// sum without signs, or the largest element
+	// the norm of clip_norm and of policy/grad_norm: the root of the sum of squares, the sum of absolute
+	// values, or the largest absolute value
 	ClipBy string `toml:"clip_by" choice:"l2,l1,largest" default:"l2"`
 	curve  `in:"preference,rl"`
 }

@@ -30,7 +30,7 @@ func (d decoder) recipe() *Recipe {
 	r := defaults()
 	d.Decode(&r, d.Tree(), nil, append(d.misplaced(&r), "stage", "task", "model")...)
 	if r.Base != "" {
-		d.Fail(settings.Path{"base"}, "base = %q: what a recipe begins from cannot be changed by an override", r.Base)
+		d.Fail(settings.Path{"base"}, "base = %q: an override cannot change the base of a recipe", r.Base)
 	}
 	d.model(&r.Model)
 	d.task(&r.Task)
@@ -112,7 +112,7 @@ func (d decoder) model(m *Model) {
 		d.Fail(at.With("kv_heads"), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
 	}
 	if m.Heads > 0 && (m.HeadDim < 2 || m.HeadDim%2 != 0) {
-		d.Fail(at.With("head_dim"), "model.head_dim = %d; accepted: an even number from 2, as rotation takes pairs (default: width / heads)", m.HeadDim)
+		d.Fail(at.With("head_dim"), "model.head_dim = %d; accepted: an even number from 2, since rotation takes pairs (default: width / heads)", m.HeadDim)
 	}
 }
 
@@ -176,7 +176,7 @@ func (d decoder) episode(task *Task, t map[string]any, at settings.Path) {
 				names = append(names, f.Name)
 			}
 		}
-		d.Fail(at, "[task.episode] is of tasks that are played in turns, and the problems of %s have one answer; those that are: %s", task.Name, strings.Join(names, ", "))
+		d.Fail(at, "[task.episode] is for tasks that are played in turns, but the problems of %s have one answer; tasks in turns: %s", task.Name, strings.Join(names, ", "))
 	case episodic != nil:
 		task.Episode = Episode{Turns: episodic.Turns(), Tokens: episodic.EpisodeTokens()}
 		d.Decode(&task.Episode, table, at)
@@ -193,7 +193,7 @@ func (d decoder) data(task *Task, at settings.Path) {
 	d.sources(task, at.With("source"))
 	if task.Verifier == "" { // see teaching
 		if len(task.Options) > 0 {
-			d.Fail(at.With("options"), "task.options are those of task.verifier, which is missing")
+			d.Fail(at.With("options"), "task.options needs task.verifier, which is missing")
 		}
 		return
 	}
@@ -292,7 +292,7 @@ func (d decoder) teaching(r *Recipe) {
 	for i, st := range r.Stages {
 		if st.Kind == KindPreference && !r.Task.FromData() {
 			p := settings.Path{"stage", strconv.Itoa(i), "kind"}
-			d.Fail(p, "%s = %q needs rows with chosen and rejected, which task %s does not have: give them with task.data, or make pairs of what the policy samples, with a stage of kind %s and algorithm.preset = \"online_dpo\"", d.Name(p), KindPreference, name, KindRL)
+			d.Fail(p, "%s = %q needs rows with chosen and rejected, which task %s does not have: give them with task.data, or make pairs from samples of the policy, with a stage of kind %s and algorithm.preset = \"online_dpo\"", d.Name(p), KindPreference, name, KindRL)
 		}
 	}
 	if t := r.Task.Demonstrator(); t != nil {
@@ -327,14 +327,14 @@ func (d decoder) teaching(r *Recipe) {
 			d.Fail(p, "%s = %q needs demonstrations, which task %s does not have: leave the stage out, use one of the tasks %s, or give rows with task.data", d.Name(p), KindSFT, name, strings.Join(demonstrators(), ", "))
 		case st.Kind == KindSFT && st.SFT.Show != "":
 			p := at.With("show")
-			d.Fail(p, "%s is about demonstrations of a task, and rows of task.data are imitated as they are: put the hint into the rows", d.Name(p))
+			d.Fail(p, "%s is for demonstrations of a task, but rows of task.data are imitated as they are: put the hint into the rows", d.Name(p))
 		case (st.Kind == KindSFT || st.Kind == KindPreference) && st.SFT.MaxTokens == 0:
 			p := at.With("max_tokens")
 			d.Fail(p, "%s is missing: the rows of task.data have no fixed length", d.Name(p))
 		case (st.Kind == KindRL || st.Kind == KindEval) && !r.Samples():
 			d.Fail(settings.Path{"task"}, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
 		case st.Kind != KindRL && r.Samples() && r.MaxCompletion(st) == 0:
-			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe of stages of kind %s and %s alone can leave out task.verifier, and samples nothing", name, KindRL, KindSFT, KindPreference)
+			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe with only stages of kind %s and %s can leave out task.verifier, and samples nothing", name, KindRL, KindSFT, KindPreference)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	s.played = task.Episodic() != nil
 	d.Decode(s, t, at, "algorithm")
 	if !stageNames.MatchString(s.Name) {
-		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not a number alone", s.Name)
+		d.Fail(at.With("name"), "stage name %q is not accepted; accepted: letters, digits, - and _, but not just a number", s.Name)
 	}
 	if s.played && s.Kind == KindSFT && s.SFT.Show != "" {
 		d.Fail(at.With("show"), "%s does not go with task %s, whose demonstrations are episodes of several turns: leave it out", d.Name(at.With("show")), task.Name)
@@ -405,7 +405,7 @@ func (d decoder) stage(s *Stage, t map[string]any, at settings.Path, r *Recipe) 
 	}
 	if s.UpdatesPerRollout > s.PromptsPerStep {
 		p := at.With("updates_per_rollout")
-		d.Fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, as each update takes whole groups", d.Name(p), s.UpdatesPerRollout, s.PromptsPerStep)
+		d.Fail(p, "%s = %d is out of range; accepted: at most prompts_per_step = %d, since each update takes whole groups", d.Name(p), s.UpdatesPerRollout, s.PromptsPerStep)
 	}
 }
 

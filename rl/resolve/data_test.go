@@ -140,7 +140,7 @@ func TestDataErrors(t *testing.T) {
 		{"sums.jsonl", "sums.jsonl", " ", "sums.jsonl has no rows"},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a"}`, "sums.jsonl: line 1: the verifier number cannot judge this line: the row's answer: "},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problem to train on and 0 that are held out"},
-		{"verifier = \"number\"\n", "", "", "FILE:5:1: task.options are those of task.verifier, which is missing"},
+		{"verifier = \"number\"\n", "", "", "FILE:5:1: task.options needs task.verifier, which is missing"},
 		{"verifier = \"number\"\noptions = {extract = \"last_line\"}\n", "", "", "FILE:3:2: task.verifier is missing: it judges the completions"},
 		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
 		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": unknown key extrakt; did you mean extract?`},

@@ -25,20 +25,20 @@ func init() { settings.Comments[Verifier](source) }
 // what it stands for: an entry of package verify's registry with its options, or
 // a function that the user wrote in Starlark.
 type Verifier struct {
-	// what the reward calls it
+	// name of the verifier in the reward
 	Name string `toml:"name"`
 
-	// a verifier; rlzero verifiers lists them
+	// the verifier; rlzero verifiers lists them
 	Verifier string `toml:"verifier" of:"verifier"`
 
 	// options of the verifier; rlzero verifiers show NAME lists them
 	Options map[string]any `toml:"options" of:"verifier"`
 
-	// a file with a function reward(row, completion) in Starlark, in place of a verifier; with source:
-	// its name in messages
+	// a file with a function reward(row, completion) in Starlark, in place of a verifier; with source, its
+	// name in messages
 	Starlark string `toml:"starlark" of:"script"`
 
-	// text of the script; the recipe of a run has it and needs no other file
+	// text of the script, instead of a file; the recipe of a run has it
 	Source string `toml:"source" of:"script"`
 
 	// smallest and largest score of the script; default: [0, 1]

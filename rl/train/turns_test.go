@@ -251,7 +251,7 @@ func TestEpisodesRefused(t *testing.T) {
 		}
 	}
 	for set, want := range map[string]string{
-		"task.episode.turns=3":               "[task.episode] is of tasks that are played in turns, and the problems of countdown have one answer; those that are: guess",
+		"task.episode.turns=3":               "[task.episode] is for tasks that are played in turns, but the problems of countdown have one answer; tasks in turns: guess",
 		"stage.rl.algorithm.advantage=turns": "turns that the policy took in the episode; with a task that is played in turns",
 	} {
 		_, err := recipe.Load("countdown-tiny", []string{set})
