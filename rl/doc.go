@@ -8,7 +8,8 @@
 //	          and how they become what a model reads
 //	chat      conversations as token ids, and what is learned of them
 //	random    keyed random numbers and their purposes
-//	rollout   the record of what was sampled: groups, segments, paths; and its collection
+//	world     what answers a policy turn by turn, and who plays without a model
+//	rollout   the record of what was sampled: groups, segments, paths; its collection; episodes
 //	formula   the language of rewards and methods: checked, in float64, with derivatives
 //	reward    a reward as a formula over verdicts, the group and the step
 //	algo      methods as formulas: advantages, filters, losses

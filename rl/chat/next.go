@@ -83,6 +83,9 @@ func (f *Format) Appends() string {
 	if f.rewrites != "" {
 		return f.rewrites
 	}
+	if end, _, err := f.between([]Message{Say(User, tryNext)}); err == nil && end == "" {
+		return "it writes no token at the end of a turn"
+	}
 	answers := []string{tryAnswer, "", "third answer"}
 	questions := []string{tryNext, "third question", "fourth question"}
 	messages := []Message{Say(User, tryFirst)}

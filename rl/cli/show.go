@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -20,9 +21,10 @@ func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show the completions of a step, and what they were paid", ArgsUsage: "RUN",
 		Description: `Prints the groups of a step of a run, finished or in progress. With --group, prints the
-completions of one group; equal ones share a line. With --tokens, prints what the step taught
-each token: ▲ more likely, ▼ less likely, = clipped. Steps count through all stages, as in
-metrics.jsonl. Tokens are recorded in one of every token_every steps.
+completions of one group; equal ones share a line, and episodes are told turn by turn. With
+--tokens, prints what the step taught each token: ▲ more likely, ▼ less likely, = clipped; what
+an episode read stands in brackets. Steps count through all stages, as in metrics.jsonl. Tokens
+are recorded in one of every token_every steps.
 
 Examples:
    rlzero show runs/first                              the newest step
@@ -111,14 +113,48 @@ func showGroup(w io.Writer, group []record.Completion) {
 	showHead(w, group[0])
 	count, order := map[string]int{}, []record.Completion{}
 	for _, l := range group {
-		if count[l.Text]++; count[l.Text] == 1 {
+		said := saidIn(l)
+		if count[said]++; count[said] == 1 {
 			order = append(order, l)
 		}
 	}
 	for _, l := range order {
-		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n       %s: %s\n", count[l.Text], shownNumber(l.Reward), shownNumber(l.Advantage),
-			terminal.Line(l.Text, shownWidth), l.Verdict, terminal.Line(l.Reason, shownWidth))
+		fmt.Fprintf(w, "%3d x  reward %s  advantage %s  %s\n", count[saidIn(l)], shownNumber(l.Reward), shownNumber(l.Advantage), saidIn(l))
+		fmt.Fprintf(w, "       %s: %s\n", l.Verdict, terminal.Line(l.Reason, shownWidth))
 	}
+}
+
+// saidIn is a completion on one line; of an episode its turns, each on a line, and what the world
+// said, indented further.
+func saidIn(l record.Completion) string {
+	if l.Turns == nil {
+		return terminal.Line(l.Text, shownWidth)
+	}
+	var b strings.Builder
+	n := 0
+	for _, t := range l.Turns {
+		if t.By == record.ByPolicy {
+			n++
+		}
+	}
+	b.WriteString(terminal.Count(n, "turn", ""))
+	n = 0
+	for _, t := range l.Turns {
+		text := terminal.Line(t.Text, shownWidth)
+		if t.By != record.ByPolicy {
+			fmt.Fprintf(&b, "\n           %s: %s", cmp.Or(t.Role, t.By), text)
+			continue
+		}
+		n++
+		fmt.Fprintf(&b, "\n       turn %d: %s", n, text)
+		if t.Reward != 0 {
+			fmt.Fprintf(&b, "   pays %.3f", t.Reward)
+		}
+	}
+	if l.Limit != "" {
+		fmt.Fprintf(&b, "\n       out of %s", l.Limit)
+	}
+	return b.String()
 }
 
 func showHead(w io.Writer, l record.Completion) {
@@ -164,7 +200,12 @@ func showTokens(w io.Writer, dir string, group []record.Completion) error {
 			continue
 		}
 		fmt.Fprintf(w, "sample %d  reward %s  advantage %s\n ", l.Sample, shownNumber(l.Reward), shownNumber(l.Advantage))
+		read := t.Read
 		for i, text := range t.Text {
+			if len(read) > 0 && read[0].Before == i {
+				fmt.Fprintf(w, " [%s]", terminal.Line(read[0].Text, shownWidth))
+				read = read[1:]
+			}
 			fmt.Fprintf(w, " %s", shownToken(t, i, text, largest, colour))
 		}
 		fmt.Fprintln(w)

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/world"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -140,6 +144,9 @@ func showTask(c *cli.Context, name string) error {
 	if c.IsSet("level") || c.IsSet("set") {
 		fmt.Fprintf(w, "\nWith these settings: %s\n", t.Difficulty())
 	}
+	if played, ok := t.(tasks.Episodic); ok {
+		return showPlayed(w, played, rows)
+	}
 	fmt.Fprintf(w, "\nBest constant answer, a baseline: %s\n", constantOf(t))
 	_, teaches := t.(tasks.Demonstrator)
 	what := "the reference answer"
@@ -160,6 +167,46 @@ func showTask(c *cli.Context, name string) error {
 		default:
 			fmt.Fprintf(w, "\n%d. %s\n   => %s\n", i+1, indented(row.Question, 3), indented(demonstrations[i], 6))
 		}
+	}
+	return nil
+}
+
+// showPlayed tells what the players of a task earn that is played in turns, and shows an episode of
+// each of some problems.
+func showPlayed(w io.Writer, t tasks.Episodic, rows []verify.Problem) error {
+	const problems = 1000
+	play := func(p world.Player, row verify.Problem, i int) (world.Played, error) {
+		dice := func(n uint64) *random.Rand { return random.At(tasks.HeldOutSeed, n, uint64(i)) }
+		return world.Play(context.Background(), t, p, row, t.Turns(), dice(1), dice(2))
+	}
+	for _, p := range []struct {
+		name   string
+		player world.Player
+	}{{"the best player", t.Best()}, {"random turns", t.Random()}, {"demonstrations", t.Shown()}} {
+		sum := 0.0
+		for i := range problems {
+			e, err := play(p.player, t.Draw(random.At(tasks.HeldOutSeed, 0, uint64(i)), tasks.Train), i)
+			if err != nil {
+				return err
+			}
+			sum += e.Verdict.Score
+		}
+		fmt.Fprintf(w, "\nOn %d problems %s: %.3f", problems, p.name, sum/problems)
+	}
+	fmt.Fprintf(w, "\n\nThree problems, each with a demonstration:\n")
+	for i, row := range rows {
+		e, err := play(t.Shown(), row, i)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\n%d. %s\n", i+1, indented(row.Question, 3))
+		for _, turn := range e.Turns {
+			fmt.Fprintf(w, "   => %s\n", indented(turn.Text, 6))
+			for _, m := range turn.Reply.Messages {
+				fmt.Fprintf(w, "      %s\n", indented(m.Text, 6))
+			}
+		}
+		fmt.Fprintf(w, "   %s: %s\n", e.Verdict.Verdict, e.Verdict.Reason)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (o Options) counted(problems int) func(int) {
 	}
 	done := 0
 	return func(n int) {
-		done += n
+		done = min(done+n, problems*(o.N+1)) // an episode asks once for each of its turns
 		o.Progress(done, problems*(o.N+1))
 	}
 }
@@ -159,10 +159,18 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Params.MaxTokens, err = infer.NewTokens(m, longest, o.Params.MaxTokens); err != nil {
+	drawn := o.Params.MaxTokens
+	if played := e.Collector.Episodes; played != nil {
+		if err := renderer.Turns(); err != nil {
+			return nil, err
+		}
+		played.Renderer, drawn = renderer, played.Tokens
+	}
+	if drawn, err = infer.NewTokens(m, longest, drawn); err != nil {
 		return nil, err
 	}
-	engine, err := sample.NewEngine(m, sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + o.Params.MaxTokens, Finished: o.counted(len(problems))})
+	o.Params.MaxTokens = min(cmp.Or(o.Params.MaxTokens, drawn), drawn)
+	engine, err := sample.NewEngine(m, sample.Options{Sequences: max(o.N, infer.SequencesAtOnce), Context: longest + drawn, Finished: o.counted(len(problems))})
 	if err != nil {
 		return nil, err
 	}
@@ -207,6 +215,8 @@ func longestPrompt(r *prompts.Renderer, name string, problems []verify.Problem) 
 // completions may be if nobody has said so.
 func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Problem, error) {
 	longest := 0
+	var episode recipe.Episode
+	measured := 0 // problems that the recipe measures
 	t, err := tasks.New(o.Task)
 	source := prompts.Of(t)
 	style.Task = t
@@ -225,12 +235,20 @@ func (e *Evaluator) taskProblems(o *Options, style *prompts.Style) ([]verify.Pro
 		if !r.Samples() {
 			return nil, hint.With(fmt.Errorf("%w: the task of %s has no verifier: nothing can say which answers are right", lines.ErrInput, o.Task), "%s", withVerifier(r.Task))
 		}
-		t, source, *style = r.Task.Settings, opened.Source, resolve.Style(r)
+		t, source, *style, episode = r.Task.Settings, opened.Source, resolve.Style(r), r.Task.Episode
+		measured = r.Task.EvalProblems
 		for i := range r.Stages {
 			longest = max(longest, r.MaxCompletion(&r.Stages[i]))
 		}
 	}
 	e.Collector.Task = source.Verify
+	if played, ok := t.(tasks.Episodic); ok {
+		if measured > 0 { // a world may have few problems, each with many episodes
+			o.Problems = min(o.Problems, measured)
+		}
+		e.Collector.Episodes = &rollout.Episodes{World: played, Turns: cmp.Or(episode.Turns, played.Turns()), Tokens: cmp.Or(episode.Tokens, played.EpisodeTokens()),
+			Dice: func(k random.Key) *random.Rand { return k.Dice(o.Seed) }}
+	}
 	if demonstrator, ok := t.(tasks.Demonstrator); ok {
 		e.Valid = demonstrator.Valid
 		longest = max(longest, demonstrator.CompletionTokens())

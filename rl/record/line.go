@@ -80,8 +80,9 @@ type Tokens struct {
 
 // Read is what the policy read in an episode before it went on.
 type Read struct {
-	Before int   `json:"before"` // place in the ids of the token that follows
-	IDs    []int `json:"ids"`
+	Before int    `json:"before"` // place in the ids of the token that follows
+	IDs    []int  `json:"ids"`
+	Text   string `json:"text"`
 }
 
 // Evaluation is a line of EvaluationsFile: the first sample of one of the first held-out

@@ -13,6 +13,13 @@
 //	        ├─ completion 1        Segments[2];              Paths[1].Leaf = 2
 //	        └─ ...
 //
+// With [Episodes] a sample is played turn by turn with a world: its path has a segment of the policy
+// for each turn, and between them segments of the author [Outside] with what the policy read. Ids are
+// appended; nothing that was drawn is tokenised again. An answer of one turn is drawn by the same
+// requests as without.
+//
+//	prompt ── turn ── reply ── turn ── reply ── turn        episode.go plays them, flow.go has them drawn
+//
 // Groups are plain data with exported fields. They can be written to a file and sent
 // to another machine. Nothing changes a group once it is collected: what a step makes
 // of a completion (its reward, its advantage) stands in records of package train.

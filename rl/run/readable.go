@@ -63,6 +63,11 @@ func readable(o *resolve.Opened, renderer *prompts.Renderer) (notes []string, er
 	} else if err := judgeable(o); o.Recipe.Samples() && err != nil {
 		return nil, err
 	}
+	if o.Recipe.Task.Episodic() != nil {
+		if err := renderer.Turns(); err != nil {
+			return nil, err
+		}
+	}
 	if err := train.Readable(o.Recipe, o.Source, renderer); err != nil {
 		return nil, fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

@@ -43,7 +43,8 @@ func (t *tokens) line(e event, c *train.Completion, learned train.Lesson) record
 		for _, own := range c.View.Spans[:i+1] {
 			n += own.To - own.From
 		}
-		l.Read = append(l.Read, record.Read{Before: n, IDs: c.View.IDs[c.View.Spans[i].To:s.From]})
+		read := c.View.IDs[c.View.Spans[i].To:s.From]
+		l.Read = append(l.Read, record.Read{Before: n, IDs: read, Text: t.decode(read)})
 	}
 	for _, id := range l.IDs {
 		l.Text = append(l.Text, t.decode([]int{id}))

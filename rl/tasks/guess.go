@@ -36,7 +36,11 @@ probability 1 - (1 - 1/size)^turns, which is 0.151.
 Demonstrations: with probability aimed a turn halves what is left. Otherwise it is any number
 that the replies so far allow.
 
-Facts of a turn: left, how many numbers the replies allow after it.
+The reward of a turn is what it tells, as a share of all there is to know: with b numbers left
+before it and a after it (b + 1)/(a + 1) in bits, over size + 1 in bits. A turn that finds the number
+leaves none, so that the turns of an episode come to 1 exactly if it is found. Halving tells the most.
+
+Facts of a turn: left, how many numbers it leaves.
 
 ` + describeSettings(defaultGuess()),
 		New: func() Task { return defaultGuess() },
@@ -170,12 +174,13 @@ func (g *guess) Begin(_ context.Context, row verify.Problem, dice *random.Rand) 
 	if err != nil {
 		return nil, world.Reply{}, err
 	}
-	return &guessing{open: o, recap: g.Recap, hidden: dice.Between(o.low, o.high), turns: g.Most}, world.Reply{State: fmt.Sprintf("%d %d-%d", g.Most, o.low, o.high)}, nil
+	return &guessing{open: o, size: o.size(), recap: g.Recap, hidden: dice.Between(o.low, o.high), turns: g.Most}, world.Reply{State: fmt.Sprintf("%d %d-%d", g.Most, o.low, o.high)}, nil
 }
 
 // guessing is an episode of guess.
 type guessing struct {
 	open   open
+	size   int // at the beginning
 	recap  bool
 	hidden int
 	turns  int // that are left
@@ -190,19 +195,22 @@ func (e *guessing) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 	case !isNumber || t.Cut:
 	case n == e.hidden:
 		v := verify.Accept(t.Text, "guess", "%d is the number", n)
-		return world.Reply{Reward: 1, Facts: map[string]float64{"left": 1}, State: "found", Verdict: &v}, nil
+		return world.Reply{Reward: e.tells(0), Facts: map[string]float64{"left": 0}, State: "found", Verdict: &v}, nil
 	case n < e.hidden:
 		reply = greater
 	default:
 		reply = smaller
 	}
-	e.open = e.open.after(n, reply)
+	after := e.open.after(n, reply)
+	told := e.tells(after.size())
+	e.open = after
 	said := reply
 	if e.recap {
 		said += " " + e.open.String()
 	}
 	out := world.Reply{
 		Messages: []world.Message{{Role: world.User, Text: said}},
+		Reward:   told,
 		Facts:    map[string]float64{"left": float64(e.open.size())},
 		State:    fmt.Sprintf("%d %d-%d", e.turns, e.open.low, e.open.high),
 	}
@@ -212,6 +220,12 @@ func (e *guessing) Step(_ context.Context, t world.Turn) (world.Reply, error) {
 		return out, err
 	}
 	return out, nil
+}
+
+// tells is what a turn tells that leaves so many numbers, as a share of all there is to know.
+func (e *guessing) tells(left int) float64 {
+	bits := func(n int) float64 { return math.Log2(float64(n + 1)) }
+	return (bits(e.open.size()) - bits(left)) / bits(e.size)
 }
 
 // Judge implements [world.Judge].

@@ -79,10 +79,10 @@ func TestGuessReplies(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			case h == 7:
-				if r.Verdict == nil || r.Verdict.Verdict != verify.Right || r.Reward != 1 {
+				if r.Verdict == nil || r.Verdict.Verdict != verify.Right || r.Reward != 1 || r.Facts["left"] != 0 {
 					t.Errorf("7 is the number: %+v", r)
 				}
-			case r.Messages[0].Text != want || r.Facts["left"] != 3 || (r.Verdict != nil) != (turn == 2) || r.Reward != 0:
+			case r.Messages[0].Text != want || r.Facts["left"] != 3 || (r.Verdict != nil) != (turn == 2) || r.Reward != []float64{1.0 / 3, 0, 0}[turn]:
 				t.Errorf("%d is hidden, turn %d: %+v", h, turn+1, r)
 			case turn == 0 && r.State != map[bool]string{true: "2 8-10", false: "2 4-6"}[h > 7]:
 				t.Errorf("%d is hidden: state %s", h, r.State)
