@@ -13,7 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model/gguf"
+	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/table"
 )
 
@@ -50,6 +52,9 @@ func inspectData(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	fmt.Fprintf(c.App.ErrWriter, "rlzero: splits: %s\n", strings.Join(data.Splits(), ", "))
+	if reading, err := prompts.Find([]prompts.Part{{Data: args[0], Split: c.String("split")}}, prompts.Wanted{Judged: true}); err == nil && reading.Line() != "" {
+		fmt.Fprintf(c.App.ErrWriter, "rlzero: %s\n", terminal.Message(reading.Line()))
+	}
 	out, written := bufio.NewWriter(c.App.Writer), 0
 	err = data.Each(c.String("split"), func(_ int, row table.Row) error {
 		if c.IsSet("n") && written == c.Int("n") {

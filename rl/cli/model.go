@@ -299,8 +299,8 @@ Examples:
     "not_scored":0,"mean_tokens":..}`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "task", Usage: "name of a task, or of a recipe with the task", DefaultText: "the task of the run"},
-			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task: `PATH=VALUE`, such as task.settings.max_number=30"},
-			&cli.StringFlag{Name: "data", Usage: "JSON lines with question (or prompt, or messages) and answer"},
+			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task, or say how rows of --data are read: `PATH=VALUE`, such as task.settings.max_number=30 or task.prompt=problem"},
+			&cli.StringFlag{Name: "data", Usage: "`FILE` or folder of rows with a question and an answer, under these or other names of published data sets"},
 			verifierFlag,
 			&cli.StringFlag{Name: "form", Usage: "whether to write prompts with the model's chat template: auto, chat or text", DefaultText: "as in the recipe, else auto"},
 			systemFlag, varFlag,
@@ -373,6 +373,7 @@ func evaluate(c *cli.Context) error {
 	defer done()
 	show := progress.New(c.App.ErrWriter)
 	o.Progress = shownBy(show, "eval", "completions")
+	o.Note = func(line string) { show.Line("%s", line) }
 	res, err := eval.Model(c.Context, m, o)
 	show.End()
 	if err != nil {

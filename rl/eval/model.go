@@ -29,9 +29,9 @@ import (
 // of a file.
 type Subject struct {
 	Task     string               // a task's name, or a recipe whose task is meant
-	Set      []string             // overrides of that recipe, PATH=VALUE
-	Data     string               // JSON lines with question (or prompt, or messages) and answer
-	Verifier string               // for Data, unless its lines name theirs
+	Set      []string             // overrides of that recipe, PATH=VALUE; of the table task for Data
+	Data     string               // a file or folder of rows
+	Verifier string               // for Data, unless its rows name theirs; "": that of Set, or the one that fits the answers
 	Style    func(*prompts.Style) // changes how prompts are written; nil: as the recipe has it
 }
 
@@ -44,6 +44,7 @@ type Options struct {
 	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
 	Seed     uint64              // of the sampler
 	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
+	Note     func(string)        // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
 }
 
 // Report is what rlzero eval prints.
@@ -266,18 +267,32 @@ func withVerifier(t recipe.Task) string {
 	return fmt.Sprintf("name one for the rows: --data %s --verifier NAME (rlzero verifiers lists them)", terminal.ShellWord(cmp.Or(t.Data, "FILE")))
 }
 
-// fileProblems reads the problems of a file; each is judged by its "verifier" or the
+// fileProblems reads the problems of a data set; each is judged by its "verifier" or the
 // one of the options.
 func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
+	task, err := recipe.OnData(o.Data, o.Set)
+	if err != nil {
+		return nil, err
+	}
+	reading, err := prompts.Find(resolve.Parts(&task), prompts.Wanted{Judged: true, Verifier: cmp.Or(o.Verifier, task.Verifier), Options: task.Options})
+	if err != nil {
+		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
+	}
+	if line := reading.Line(); line != "" && o.Note != nil {
+		o.Note(line)
+	}
 	verifiers := map[string]verify.Verifier{}
 	var rows []verify.Problem
-	err := prompts.ReadRows(o.Data, func(row verify.Problem) error {
-		name := verifierOf(row, o.Verifier)
+	err = prompts.ReadRows(reading.Parts[0], func(row verify.Problem) error {
+		name, options := verifierOf(row, reading.Verifier), map[string]any(nil)
 		if name == "" {
-			return errors.New(`no verifier is named: give --verifier NAME or "verifier" in the line; see rlzero verifiers`)
+			return hint.With(errors.New(`no verifier is named`), `give --verifier NAME, or "verifier" in each row; rlzero verifiers lists them`)
+		}
+		if name == reading.Verifier {
+			options = reading.Options
 		}
 		if verifiers[name] == nil {
-			v, err := verify.New(name, nil)
+			v, err := verify.New(name, options)
 			if err != nil {
 				return err
 			}
@@ -295,7 +310,7 @@ func (e *Evaluator) fileProblems(o Options) ([]verify.Problem, error) {
 		return nil, fmt.Errorf("%w: --data: %w", lines.ErrInput, err)
 	}
 	e.Collector.Task = func(row verify.Problem, text string, _ bool) verify.Verdict {
-		return verifiers[verifierOf(row, o.Verifier)].Verify(row, text)
+		return verifiers[verifierOf(row, reading.Verifier)].Verify(row, text)
 	}
 	return rows, nil
 }

@@ -67,7 +67,7 @@ func TestCheckChoices(t *testing.T) {
 	file := writtenFile(t, good, `{"prompt":"U","chosen":"A"}`, good, `{"prompt":"U","rejected":"A"}`, `{"prompt":"U","chosen":"A","rejected":"A"}`,
 		`{"prompt":"U","chosen":"A","rejected":"`+strings.Repeat("long ", 20)+`"}`, `{"prompt":"U","completion":"A","label":"good"}`, `{"prompt":"U","completion":"A"}`)
 	var rows []verify.Problem
-	err := ReadRows(file, func(row verify.Problem) error { rows = append(rows, row); return nil })
+	err := ReadRows(Part{Data: file}, func(row verify.Problem) error { rows = append(rows, row); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

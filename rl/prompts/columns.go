@@ -14,11 +14,15 @@ import (
 )
 
 // Columns say what of a row is the problem. The zero value takes the columns question
-// (or prompt), answer and id as they are.
+// (or prompt), answer and id as they are; [Find] looks for others.
 //
-// A column is named as in the file. A dot leads into an object: reward_model.ground_truth.
+// A column is named as in the file. A dot leads into an object, or to a place of a list,
+// from 0: reward_model.ground_truth, answers.text.0. Text that holds an object or a list is
+// entered likewise. The texts of several columns are one below the other where they are
+// joined, as in "context + question": empty ones are left out, and a list of choices gets
+// letters.
 type Columns struct {
-	Prompt        string            // column of the prompt, text or a list of messages
+	Prompt        string            // column of the prompt, text or a list of messages; or several that are joined
 	Template      string            // text of the prompt with columns in braces, in place of Prompt
 	Answer        string            // column of the answer
 	AnswerPattern string            // regular expression (RE2): the answer follows its last match, or is its group
@@ -93,22 +97,62 @@ func lookup(row table.Row, column string) (json.RawMessage, error) {
 	if raw, ok := row[column]; ok {
 		return raw, nil
 	}
-	inner := row
 	path := strings.Split(column, ".")
-	for i, name := range path {
-		raw, ok := inner[name]
+	raw, ok := row[path[0]]
+	for _, name := range path[1:] {
 		if !ok {
-			return nil, fmt.Errorf("there is no column %q; the row has %s", column, verify.Columns(row))
+			break
 		}
-		if i == len(path)-1 {
-			return raw, nil
-		}
-		inner = nil
-		if json.Unmarshal(raw, &inner) != nil { // not an object: the next name is not there
-			inner = nil
+		raw, ok = member(raw, name)
+	}
+	if !ok {
+		return nil, &missing{column, row}
+	}
+	return raw, nil
+}
+
+// missing is a column that a row does not have.
+type missing struct {
+	column string
+	row    table.Row
+}
+
+// Error implements error.
+func (m *missing) Error() string {
+	return fmt.Sprintf("there is no column %q; the row has %s", m.column, verify.Columns(m.row))
+}
+
+// names are the columns of a row and the members of those that are objects.
+func names(row table.Row) []string {
+	var all []string
+	for _, column := range slices.Sorted(maps.Keys(row)) {
+		all = append(all, column)
+		var object map[string]json.RawMessage
+		if json.Unmarshal(opened(row[column]), &object) == nil {
+			for _, key := range slices.Sorted(maps.Keys(object)) {
+				all = append(all, column+"."+key)
+			}
 		}
 	}
-	return nil, nil // a path has one name or more
+	return all
+}
+
+// joint stands between columns whose texts are one below the other.
+const joint = " + "
+
+// joined is the text of several columns.
+func joined(row table.Row, columns string) (string, error) {
+	var texts []string
+	for _, column := range strings.Split(columns, joint) {
+		raw, err := lookup(row, strings.TrimSpace(column))
+		if err != nil {
+			return "", err
+		}
+		if text := shownList(raw); strings.TrimSpace(text) != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n"), nil
 }
 
 // textOf is a value as it stands in a prompt: a string, nothing for null, the items of a
@@ -146,14 +190,8 @@ func (c *compiled) apply(row table.Row) ([]byte, error) {
 		}
 		delete(out, "question")
 	}
-	if c.Prompt != "" {
-		raw, err := lookup(row, c.Prompt)
-		if err != nil {
-			return nil, fmt.Errorf("prompt: %w", err)
-		}
-		delete(out, c.Prompt)
-		delete(out, "question")
-		out["prompt"] = raw
+	if err := c.prompt(row, out); err != nil {
+		return nil, fmt.Errorf("prompt: %w", err)
 	}
 	if err := c.answer(row, out); err != nil {
 		return nil, err
@@ -168,11 +206,37 @@ func (c *compiled) apply(row table.Row) ([]byte, error) {
 		}
 		out[name] = raw
 	}
+	if err := canonical(out); err != nil {
+		return nil, err
+	}
 	var inner string // LiveCodeBench has an object as text here
 	if raw := out["metadata"]; json.Unmarshal(raw, &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
 		out["metadata"] = json.RawMessage(inner)
 	}
 	return marshal(out)
+}
+
+// prompt takes the prompt out of a row.
+func (c *compiled) prompt(row, out table.Row) error {
+	if c.Prompt == "" {
+		return nil
+	}
+	if _, whole := row[c.Prompt]; !whole && strings.Contains(c.Prompt, joint) {
+		text, err := joined(row, c.Prompt)
+		if err != nil {
+			return err
+		}
+		delete(out, "question")
+		return set(out, "prompt", text)
+	}
+	raw, err := lookup(row, c.Prompt)
+	if err != nil {
+		return err
+	}
+	delete(out, c.Prompt)
+	delete(out, "question")
+	out["prompt"] = raw
+	return nil
 }
 
 // answer takes the answer out of a row.

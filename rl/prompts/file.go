@@ -23,9 +23,10 @@ import (
 type Part struct {
 	Data      string  // file or folder, see package table
 	Share     float64 // of the draws, relative to the shares of the other parts
-	Split     string  // of a folder, to train on
+	Split     string  // of a folder, to train on; "": test, or the only one there is
 	EvalSplit string  // whose problems are held out; "": a share of Split's
 	HeldOut   float64 // that share, by the text of the question
+	Key       string  // what the keys of the part begin with in a recipe; "": task.
 	Columns
 }
 
@@ -83,7 +84,7 @@ func Open(parts []Part, verifier string, options map[string]any) (Source, error)
 	for i, p := range f.parts {
 		if len(p.rows) == 0 || len(f.heldOut) == 0 {
 			err := fmt.Errorf("%s has %s to train on and %d that are held out: at least one of each is needed", parts[i].Data, terminal.Count(len(p.rows), "problem", ""), len(f.heldOut))
-			return nil, hint.With(err, "give more problems, a larger share held_out, or a split of its own as eval_split")
+			return nil, hint.With(err, "give more problems, or a split of their own (eval_split), or hold out a larger share: --set %sheld_out=0.5", parts[i].key())
 		}
 	}
 	return f, nil
@@ -98,12 +99,8 @@ func (f *file) read(p Part) (sum string, err error) {
 	if sum, err = data.Hash(); err != nil {
 		return "", err
 	}
-	columns, err := p.compile()
-	if err != nil {
-		return "", err
-	}
 	var train []verify.Problem
-	err = f.readSplit(data, p.Split, columns, func(row verify.Problem) {
+	err = f.readSplit(data, p.Split, p, func(row verify.Problem) {
 		if p.EvalSplit == "" && heldOut(identity(row), p.HeldOut) {
 			f.heldOut = append(f.heldOut, row)
 		} else {
@@ -111,20 +108,21 @@ func (f *file) read(p Part) (sum string, err error) {
 		}
 	})
 	if err == nil && p.EvalSplit != "" {
-		err = f.readSplit(data, p.EvalSplit, columns, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
+		err = f.readSplit(data, p.EvalSplit, p, func(row verify.Problem) { f.heldOut = append(f.heldOut, row) })
 	}
 	f.parts = append(f.parts, part{p.Share, train})
 	return sum, err
 }
 
 // readSplit checks the rows of a split and calls add for each.
-func (f *file) readSplit(data *table.Data, split string, columns *compiled, add func(verify.Problem)) error {
-	return readRows(data, split, columns, func(raw table.Row, row verify.Problem) error {
+func (f *file) readSplit(data *table.Data, split string, p Part, add func(verify.Problem)) error {
+	return p.readRows(data, split, func(raw table.Row, row verify.Problem) error {
 		if own, there := row.Metadata["verifier"]; there && f.grader != "" && string(own) != fmt.Sprintf("%q", f.grader) {
 			return fmt.Errorf("the line's verifier is %s, but the task's is %q; accepted: the task's, as a task has one verifier", own, f.grader)
 		}
 		if err := verify.Check(f.verifier, row); err != nil {
-			return fmt.Errorf("the verifier %s cannot judge this line: %w; the line has %s", f.grader, err, verify.Columns(raw))
+			err = fmt.Errorf("the verifier %s cannot judge this line: %w; the line has %s", f.grader, err, verify.Columns(raw))
+			return p.judgedBy(err, f.verifier, row, raw)
 		}
 		if row.ID == "" {
 			row.ID = identity(row)
@@ -258,40 +256,47 @@ func (f *file) part(r *random.Rand) part {
 	return f.parts[len(f.parts)-1]
 }
 
-// ReadRows calls do for each row of a file, or of the split test of a folder that has
-// several. A row has a question (or prompt), which is text, or messages. Errors name
-// file and line.
-func ReadRows(name string, do func(verify.Problem) error) error {
-	data, err := table.Open(name)
+// ReadRows calls do for each row of a data set, which has a prompt. Errors name file and
+// line.
+func ReadRows(p Part, do func(verify.Problem) error) error {
+	data, err := table.Open(p.Data)
 	if err != nil {
 		return err
 	}
-	split := table.Test
-	if splits := data.Splits(); len(splits) == 1 {
-		split = splits[0]
+	return p.readRows(data, p.split(data), func(_ table.Row, row verify.Problem) error { return do(row) })
+}
+
+// split is the split that is read where none is named: test, or the only one there is.
+func (p Part) split(data *table.Data) string {
+	splits := data.Splits()
+	switch {
+	case p.Split != "":
+		return p.Split
+	case len(splits) == 1:
+		return splits[0]
 	}
-	columns, err := Columns{}.compile()
-	if err != nil {
-		return err
-	}
-	return readRows(data, split, columns, func(_ table.Row, row verify.Problem) error { return do(row) })
+	return table.Test
 }
 
 // readRows reads a split of at most maxRowBytes: rows as they are in the file, and as the
 // columns make problems of them.
-func readRows(data *table.Data, split string, columns *compiled, do func(table.Row, verify.Problem) error) error {
+func (p Part) readRows(data *table.Data, split string, do func(table.Row, verify.Problem) error) error {
+	columns, err := p.compile()
+	if err != nil {
+		return err
+	}
 	var bytes int64
-	err := data.Each(split, func(n int, raw table.Row) error {
+	err = data.Each(split, func(n int, raw table.Row) error {
 		line, err := columns.apply(raw)
 		if err != nil {
-			return err
+			return p.advised(err, raw)
 		}
 		if bytes += int64(len(line)); bytes > maxRowBytes {
 			return fmt.Errorf("the rows up to here have more than %d bytes as JSON; accepted: at most that many", int64(maxRowBytes))
 		}
 		row, err := readRow(line)
 		if errors.Is(err, errNoQuestion) {
-			err = fmt.Errorf("%w; it has %s", err, verify.Columns(raw))
+			err = p.advised(fmt.Errorf("%w; it has %s", err, verify.Columns(raw)), raw)
 		}
 		if err != nil {
 			return err

@@ -197,7 +197,7 @@ func TestCheck(t *testing.T) {
 		`{"question":"<|im_start|>","answer":"1"}`,
 		`{"messages":[{"role":"user","name":"no content"}],"question":"broken","answer":"1"}`)
 	var rows []verify.Problem
-	err := ReadRows(file, func(row verify.Problem) error { rows = append(rows, row); return nil })
+	err := ReadRows(Part{Data: file}, func(row verify.Problem) error { rows = append(rows, row); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

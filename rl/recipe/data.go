@@ -20,14 +20,17 @@ type Columns struct {
 	// share of the problems to hold out, chosen by the text of the question; not with eval_split
 	HeldOut float64 `toml:"held_out" range:"(0,1)" default:"0.0625"`
 
-	// column of the prompt; default: question or prompt; a.b is the member b of the object a
+	// column of the prompt; default: question or prompt, or else a name that published data sets
+	// have for it, such as problem; a.b is the member b of the object a, which may be text, and a.0
+	// the first of the list a; a + b are the texts of both, one below the other
 	Prompt string `toml:"prompt"`
 
 	// the prompt, with columns in braces as in "{question} Think step by step.", in place of prompt; {{ is
 	// a brace
 	PromptTemplate string `toml:"prompt_template"`
 
-	// column of the answer; default: answer
+	// column of the answer; default: answer, or else a name that published data sets have for it, such
+	// as solution or reward_model.ground_truth
 	Answer string `toml:"answer"`
 
 	// regular expression: the answer is the text after its last match in the column, such as "#### " for

@@ -70,6 +70,36 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
 }
 
+// OnData is a task of a data set alone, without a model and stages, with overrides of the
+// keys of its table. Its split is "" where none is named. Errors are as those of Parse.
+func OnData(data string, overrides []string) (Task, error) {
+	doc, err := settings.Parse("", "")
+	if err != nil {
+		return Task{}, err
+	}
+	d := decoder{doc, ".", new(bool)}
+	at := settings.Path{"task"}
+	d.Tree()["task"] = map[string]any{"data": data}
+	for _, o := range overrides {
+		if !strings.HasPrefix(strings.TrimSpace(o), "task.") {
+			return Task{}, fmt.Errorf("%w: --set %s: rows alone have no such key; accepted: the keys of the table task, such as task.prompt", ErrInvalid, o)
+		}
+		d.override(o)
+	}
+	r := defaults()
+	r.Task.Split = ""
+	if d.Failed() == 0 {
+		d.task(&r.Task)
+	}
+	if d.Failed() == 0 && len(r.Task.Sources) > 0 {
+		d.Fail(at.With("source"), "task.source: one data set is measured at a time")
+	}
+	if d.Failed() > 0 {
+		return Task{}, fmt.Errorf("%w: %w", ErrInvalid, d.Err())
+	}
+	return r.Task, nil
+}
+
 // base lays the text over the preset that it begins from.
 func (d decoder) base() {
 	at := settings.Path{"base"}

@@ -3,6 +3,7 @@ package recipe
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rlzero/rlzero/internal/settings"
@@ -239,8 +240,11 @@ func (t Task) Episodic() tasks.Episodic {
 }
 
 // Samples says whether a run samples completions: it does unless it learns from rows
-// alone and has nothing to judge completions with.
-func (r *Recipe) Samples() bool { return !r.Task.FromData() || r.Task.Verifier != "" }
+// alone and nobody has named what judges completions. A run that samples and names none
+// gets the verifier that fits its rows when they are opened.
+func (r *Recipe) Samples() bool {
+	return !r.Task.FromData() || r.Task.Verifier != "" || slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Kind == KindRL || s.Kind == KindEval })
+}
 
 // label is what messages call the task.
 func (t Task) label() string {

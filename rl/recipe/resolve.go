@@ -331,8 +331,6 @@ func (d decoder) teaching(r *Recipe) {
 		case (st.Kind == KindSFT || st.Kind == KindPreference) && st.SFT.MaxTokens == 0:
 			p := at.With("max_tokens")
 			d.Fail(p, "%s is missing: the rows of task.data have no fixed length", d.Name(p))
-		case (st.Kind == KindRL || st.Kind == KindEval) && !r.Samples():
-			d.Fail(settings.Path{"task"}, "task.verifier is missing: it judges the completions for task.data; rlzero verifiers lists them")
 		case st.Kind != KindRL && r.Samples() && r.MaxCompletion(st) == 0:
 			d.Fail(at, "the length of the longest completion is not known: the recipe of a task such as %s needs a stage of kind %s with sampling.max_completion_tokens (rlzero eval takes --max-tokens); a recipe with only stages of kind %s and %s can leave out task.verifier, and samples nothing", name, KindRL, KindSFT, KindPreference)
 		}

@@ -141,7 +141,7 @@ func TestDataErrors(t *testing.T) {
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a"}`, "sums.jsonl: line 1: the verifier number cannot judge this line: the row's answer: "},
 		{"sums.jsonl", "sums.jsonl", `{"prompt":"a","answer":"1"}`, "has 1 problem to train on and 0 that are held out"},
 		{"verifier = \"number\"\n", "", "", "FILE:5:1: task.options needs task.verifier, which is missing"},
-		{"verifier = \"number\"\noptions = {extract = \"last_line\"}\n", "", "", "FILE:3:2: task.verifier is missing: it judges the completions"},
+		{"verifier = \"number\"\noptions = {extract = \"last_line\"}\n", "", `{"prompt":"a","answer":"It is so, and it is not."}`, `FILE:3:2: task.verifier: no verifier is named, which judges the completions, and none fits answers such as "It is so, and it is not."`},
 		{`"number"`, `"nmber"`, "", `task.verifier = "nmber" is not known; did you mean number?`},
 		{"extract", "extrakt", "", `FILE:6:1: task.options: verifier "number": unknown key extrakt; did you mean extract?`},
 		{"eval_problems = 3", `name = "countdown"`, "", "FILE:7:1: task.name cannot be set together with task.data: remove one of them"},
@@ -162,6 +162,70 @@ func TestDataErrors(t *testing.T) {
 		if want := strings.Replace(c.want, "FILE", name, 1); c.want == "" || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", c.new, err, want)
 		}
+	}
+}
+
+// TestFound: what a recipe does not say of its data is found, told in a line, and part of the
+// complete recipe, which needs no search and says nothing more.
+func TestFound(t *testing.T) {
+	var rows strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&rows, "{\"problem\":\"%d+1=\",\"solution\":\"%d\"}\n", i, i+1)
+	}
+	text := strings.Replace(withData, "verifier = \"number\"\noptions = {extract = \"last_line\"}\n", "", 1)
+	name := writeData(t, text, rows.String())
+	o, err := load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const found = `found in the data: task.prompt = "problem", task.answer = "solution", task.verifier = "number", as the answers are numbers; --set changes it`
+	if !slices.Equal(o.Notes, []string{found}) {
+		t.Errorf("found %q, want %q", o.Notes, found)
+	}
+	if task := o.Recipe.Task; task.Prompt != "problem" || task.Answer != "solution" || task.Verifier != "number" || task.Columns.Columns != nil {
+		t.Errorf("%+v", task)
+	}
+	sameAgain(t, o)
+	given, err := load(name, "task.answer=problem", "task.verifier=exact")
+	if err != nil || given.Recipe.Task.Answer != "problem" || given.Recipe.Task.Verifier != "exact" || given.Notes[0] != `found in the data: task.prompt = "problem"; --set changes it` {
+		t.Errorf("what is said: %+v, %v", given, err)
+	}
+	two := strings.Replace(text, `data = "sums.jsonl"`, `source = [{data = "sums.jsonl"}, {data = "sums.jsonl", answer = "solution", prompt = "problem"}]`, 1)
+	o, err = load(writeData(t, two, rows.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := o.Recipe.Task.Sources; s[0].Prompt != "problem" || s[0].Answer != "solution" || !strings.HasPrefix(o.Notes[0], `found in the data: task.source.0.prompt = "problem", task.source.0.answer = "solution", task.verifier`) {
+		t.Errorf("two data sets: %+v, %q", s, o.Notes)
+	}
+	sameAgain(t, o)
+}
+
+// TestRefusedRows: a row that is refused names the flag that takes it, and the flag does.
+func TestRefusedRows(t *testing.T) {
+	var rows strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&rows, "{\"id\":\"%d\",\"the_task\":\"What is %d+1?\",\"result\":\"%d\",\"info\":{\"note\":\"none\"}}\n", i, i, i+1)
+	}
+	name := writeData(t, withData, rows.String())
+	var sets []string
+	for _, want := range []string{"task.prompt=the_task", "task.answer=result", ""} {
+		_, err := load(name, sets...)
+		if want == "" {
+			if err != nil {
+				t.Errorf("with %q: %v", sets, err)
+			}
+			continue
+		}
+		flag := "to take another column: --set " + want
+		if err == nil || !slices.Contains(hint.All(err), flag) {
+			t.Fatalf("with %q: %v, hints %q, want %q", sets, err, hint.All(err), flag)
+		}
+		sets = append(sets, want)
+	}
+	_, err := load(name, "task.prompt=the_task", "task.answer=info.nte")
+	if flag := "to take another column: --set task.answer=info.note"; err == nil || !slices.Contains(hint.All(err), flag) {
+		t.Errorf("%v, hints %q, want %q", err, hint.All(err), flag)
 	}
 }
 

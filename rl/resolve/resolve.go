@@ -25,7 +25,7 @@ import (
 type Opened struct {
 	Recipe *recipe.Recipe
 	Source prompts.Source
-	Notes  []string // what is likely not meant in the methods of its stages
+	Notes  []string // what was found of the data and nobody has said, and what is likely not meant in the methods
 }
 
 // Style says how the problems of a recipe become prompts.
@@ -40,7 +40,7 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	full := *r
 	full.Stages = slices.Clone(r.Stages)
 	faults := full.Faults()
-	source := openTask(&full.Task, faults)
+	source, found := openTask(&full, faults)
 	for i := range full.Stages {
 		st := &full.Stages[i]
 		if st.Kind != recipe.KindRL {
@@ -62,58 +62,111 @@ func Open(r *recipe.Recipe) (*Opened, error) {
 	if n := len(full.Resolved()); n > settings.MaxBytes { // the run could not read it again
 		return nil, fmt.Errorf("%w: the recipe with its scripts has %d bytes; accepted: at most %d", recipe.ErrInvalid, n, settings.MaxBytes)
 	}
+	if found != "" {
+		notes = slices.Insert(notes, 0, found)
+	}
 	return &Opened{Recipe: &full, Source: source, Notes: notes}, nil
 }
 
-// openTask opens the problems of a task; nil, with a fault, if it cannot.
-func openTask(task *recipe.Task, faults *recipe.Faults) prompts.Source {
+// openTask opens the problems of a task; nil, with a fault, if it cannot. found says what was
+// found of the data.
+func openTask(r *recipe.Recipe, faults *recipe.Faults) (source prompts.Source, found string) {
+	task := &r.Task
 	if !task.FromData() {
-		return prompts.Of(task.Settings)
+		return prompts.Of(task.Settings), ""
 	}
 	if task.Verifier != "" {
 		if _, err := verify.New(task.Verifier, task.Options); err != nil {
 			faults.Fail("task.options", "%w", err)
-			return nil
+			return nil, ""
 		}
 	}
 	key := "task.source"
 	if task.Data != "" {
 		key = "task.data"
 	}
-	source, err := prompts.Open(partsOf(task), task.Verifier, task.Options)
+	found, err := find(r)
+	if errors.Is(err, prompts.ErrNoVerifier) {
+		faults.Fail("task.verifier", "%w", err)
+		return nil, ""
+	}
+	if err == nil {
+		source, err = prompts.Open(Parts(task), task.Verifier, task.Options)
+	}
 	if errors.Is(err, fs.ErrNotExist) && task.Data != "" {
 		err = hint.With(err, "name your file with --set task.data=FILE")
 	}
 	if err != nil {
 		faults.Fail(key, "%w", err)
-		return nil
+		return nil, ""
 	}
 	if sum := source.Hash(); task.SHA256 == "" {
 		task.SHA256 = sum
 	} else if task.SHA256 != sum {
 		err := fmt.Errorf("%s has changed: its SHA-256 is %s, the recipe has %s", source.Name(), sum, task.SHA256)
 		faults.Fail("task.sha256", "%w", hint.With(err, "restore the file, or start a new run without this key"))
-		return nil
+		return nil, ""
 	}
 	if err := prompts.Leak(source); err != nil && !task.AllowLeaks {
 		faults.Fail(key, "%s: %w", source.Name(), err)
-		return nil
+		return nil, ""
 	}
 	rows, err := source.HeldOut(task.EvalProblems)
 	if err != nil {
 		faults.Fail(key, "%w", err)
 	}
 	task.EvalProblems = len(rows)
-	return source
+	return source, found
 }
 
-// partsOf are the data sets of a task.
-func partsOf(task *recipe.Task) []prompts.Part {
+// find fills in what the recipe does not say of its data, and says it in a line. A recipe that
+// has the hash of its data was opened before, and has what was found then.
+func find(r *recipe.Recipe) (line string, err error) {
+	task := &r.Task
+	if task.SHA256 != "" {
+		return "", nil
+	}
+	w := prompts.Wanted{Judged: r.Samples(), Verifier: task.Verifier, Options: task.Options}
+	for _, st := range r.Stages {
+		w.Imitated = w.Imitated || st.Kind == recipe.KindSFT
+	}
+	reading, err := prompts.Find(Parts(task), w)
+	if err != nil || len(reading.Found) == 0 {
+		return "", err
+	}
+	task.Verifier, task.Options = reading.Verifier, reading.Options
+	if task.Data != "" {
+		fill(&task.Columns, reading.Parts[0].Columns)
+	} else {
+		task.Sources = slices.Clone(task.Sources)
+		for i := range task.Sources {
+			fill(&task.Sources[i].Columns, reading.Parts[i].Columns)
+		}
+	}
+	return reading.Line(), nil
+}
+
+// fill puts what was found of a data set into its keys.
+func fill(c *recipe.Columns, found prompts.Columns) {
+	c.Prompt, c.PromptTemplate, c.Answer, c.AnswerPattern = found.Prompt, found.Template, found.Answer, found.AnswerPattern
+	if len(found.Others) > 0 {
+		c.Columns = map[string]any{}
+		for name, column := range found.Others {
+			c.Columns[name] = column
+		}
+	}
+}
+
+// Parts are the data sets of a task.
+func Parts(task *recipe.Task) []prompts.Part {
 	sources := task.DataSets()
 	parts := make([]prompts.Part, len(sources))
 	for i, s := range sources {
 		parts[i] = prompts.Part{Data: filepath.FromSlash(s.Data), Share: s.Share, Split: s.Split, EvalSplit: s.EvalSplit, HeldOut: s.HeldOut,
 			Columns: prompts.Columns{Prompt: s.Prompt, Template: s.PromptTemplate, Answer: s.Answer, AnswerPattern: s.AnswerPattern, Others: namesOf(s.Columns.Columns)}}
+		if task.Data == "" {
+			parts[i].Key = fmt.Sprintf("task.source.%d.", i)
+		}
 	}
 	return parts
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -43,21 +44,31 @@ func splitOf(name string) string {
 	return split
 }
 
-// maxFiles bounds the files of a folder.
-const maxFiles = 100_000
+// maxEntries bounds the files and folders that are looked at, whatever they are: who names
+// / or a home by mistake is told so at once.
+const maxEntries = 20_000
 
 // findSplits finds the data files below a folder. Files and folders whose names begin
 // with a dot or an underscore are passed over, and so are the JSON files that describe a
 // data set.
-func findSplits(dir string) (map[string][]string, error) {
+func findSplits(dir string) (map[string][]string, error) { return splitsOf(os.DirFS(dir), dir) }
+
+func splitsOf(files fs.FS, dir string) (map[string][]string, error) {
 	splits := map[string][]string{}
 	configurations := map[string]map[string]bool{} // folders by split
 	arrow := false
-	found := 0
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+	found, seen := 0, 0
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		base := path.Base(name)
+		seen++
 		switch {
+		case seen > maxEntries:
+			return hint.With(fmt.Errorf("%s has more than %d files and folders in it; accepted: at most that many", dir, maxEntries), "name the folder of one data set, or a file")
 		case err != nil:
+			var at *fs.PathError
+			if errors.As(err, &at) {
+				at.Path = filepath.Join(dir, filepath.FromSlash(at.Path))
+			}
 			return err
 		case name != "." && (base[0] == '.' || base[0] == '_'):
 			if entry.IsDir() {
@@ -71,9 +82,7 @@ func findSplits(dir string) (map[string][]string, error) {
 		if _, err := readerOf(base); err != nil || base == "dataset_info.json" || base == "dataset_infos.json" || base == "dataset_dict.json" || base == "state.json" {
 			return nil
 		}
-		if found++; found > maxFiles {
-			return fmt.Errorf("%s has more than %d data files; accepted: at most that many", dir, maxFiles)
-		}
+		found++
 		split := splitOf(name)
 		splits[split] = append(splits[split], filepath.Join(dir, filepath.FromSlash(name)))
 		if configurations[split] == nil {

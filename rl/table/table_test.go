@@ -3,13 +3,16 @@ package table
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rlzero/rlzero/internal/fixtures"
+	"github.com/rlzero/rlzero/internal/hint"
 )
 
 // write writes files into a new folder.
@@ -216,5 +219,25 @@ func TestFolder(t *testing.T) {
 		if err := d.Each("extra", nil); err == nil || !strings.Contains(err.Error(), `has no split "extra"; it has `) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// TestVastFolder: a folder that is none of a data set, such as /, is refused after so many
+// entries, whatever they are.
+func TestVastFolder(t *testing.T) {
+	vast := fstest.MapFS{}
+	for i := range maxEntries {
+		vast[fmt.Sprintf("usr/%d/file%d", i%100, i)] = &fstest.MapFile{}
+	}
+	_, err := splitsOf(vast, "/")
+	if err == nil || !strings.Contains(err.Error(), "/ has more than 20000 files and folders in it") || len(hint.All(err)) != 1 {
+		t.Errorf("%v, hints %q", err, hint.All(err))
+	}
+	few := fstest.MapFS{}
+	for i := range 5000 {
+		few[fmt.Sprintf("data/train-%d.parquet", i)] = &fstest.MapFile{}
+	}
+	if splits, err := splitsOf(few, "set"); err != nil || len(splits["train"]) != 5000 {
+		t.Errorf("%d files, %v", len(splits["train"]), err)
 	}
 }
