@@ -90,6 +90,7 @@ var mentioned = []struct{ printed, run string }{
 		`rlzero compare countdown-tiny "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4" --seeds 1 --budget 40 --out clips` + fewDemo},
 	{"rlzero doctor --draws RUN", "rlzero doctor --draws runs/grpo"},
 	{"rlzero doctor", ""},
+	{"rlzero eval MODEL --data FILE", ""},
 	{"rlzero export RUN --format csv|tfevents --out DIR", "rlzero export runs/grpo --format csv --out curves && rlzero export runs/grpo --format tfevents --out events"},
 	{"rlzero fit MODEL", ""}, // chat-model.md runs it
 	{"rlzero formulas eval", ""},
