@@ -164,6 +164,9 @@ func (s *StepValues) Held(completion int) map[string][]float64 {
 	return out
 }
 
+// HeldReads are the facts that keep and advantage read, which are computed once for a completion.
+func (a *Algorithm) HeldReads() []string { return a.program.Needs(heldParts...) }
+
 // KeepReads are the facts that keep reads, and the statistic over several groups that it
 // reads, with its place; "": none, so that groups can be judged by themselves.
 func (a *Algorithm) KeepReads() (facts []string, overGroups string) {

@@ -288,6 +288,14 @@ func (d decoder) compile(s *Stage, m algo.Method, table map[string]any, at setti
 		p := settings.Path(at[:len(at)-1]).With("refill").With("tries")
 		d.Fail(p, "%s = %d does not go with the method's keep, which has to judge each group by itself: %s", d.Name(p), s.Refill.Tries, over)
 	}
+	if reads := a.HeldReads(); s.Replay.Store != "" && slices.Contains(reads, "replayed") {
+		part := "advantage"
+		if !strings.Contains(m.Formulas["advantage"], "replayed") && strings.Contains(m.Formulas["keep"], "replayed") {
+			part = "keep"
+		}
+		p := at.With(part)
+		d.Fail(p, "%s reads replayed, but advantage and keep of a group are computed once, when it is sampled, and replayed is false then; write the branch in policy, weight or loss", d.Name(p))
+	}
 	if d.Failed() == before && s.GroupSize == 1 && !a.Teaches(s.GroupSize) {
 		p := settings.Path(at[:len(at)-1]).With("group_size")
 		d.Fail(p, "%s = 1 is out of range; accepted: at least 2, since the advantage compares the completions of one prompt: a single one has the advantage 0", d.Name(p))

@@ -34,6 +34,8 @@ type Completion struct {
 	Terms     map[string]*float64 `json:"terms,omitempty"`      // of a composed reward; null: not scored
 	NotScored string              `json:"not_scored,omitempty"` // why there is no reward
 
+	Origin string `json:"origin,omitempty"` // "again", "hinted" or "foreign": of a second chance; "": the policy sampled it of the prompt
+
 	Context map[string]json.RawMessage `json:"context,omitempty"` // what the prompt was written from besides: messages, tools
 
 	Turns []Turn `json:"turns,omitempty"` // of an episode; Text is the last turn of the policy

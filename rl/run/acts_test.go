@@ -102,7 +102,7 @@ var doesNotAct = map[string]string{
 }
 
 // manyPrompts are recipes whose parts wait for what few groups show.
-var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32}
+var manyPrompts = map[string]int{"laser-d": 32, "sws": 32, "alp-gmm": 32, "self-rewarded-efficiency": 32, "adcl": 32, "trapo": 32, "co-reward": 24, "critique-coder": 32, "coderl-plus": 32, "agent-rlvr": 32}
 
 // easyTask is one that a tiny model learns the form of in a moment, and solves now and then. It
 // stands in for the task of every recipe.
@@ -274,6 +274,7 @@ func (a *acting) small(full *recipe.Recipe, start, rows string) {
 	for i, st := range full.Stages {
 		at := fmt.Sprintf("stage.%d.", i)
 		set := func(format string, args ...any) { a.sets = append(a.sets, at+fmt.Sprintf(format, args...)) }
+		set("algorithm.as_written=true") // a key that is put back may leave a method that learns nothing
 		set("checkpoint_every=0")
 		set("optimizer.lr=1e-2")
 		set("optimizer.warmup_steps=0")

@@ -119,7 +119,7 @@ func lineOf(e event, c *train.Completion, learned train.Lesson) record.Completio
 		Prompt: c.From.Problem.Question, Answer: c.From.Problem.Answer, Text: c.Path().Text, Reward: finite(c.Score.Reward),
 		Verdict: v.Verdict, Reason: v.Reason, Advantage: finite(learned.Advantage),
 		Tokens: c.View.Tokens(), Stop: string(c.View.Stop), Terms: terms, NotScored: c.Score.NotScored,
-		Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit),
+		Origin: originOf(&c.Origin), Context: prompts.Context(c.From.Problem), Turns: turnsOf(c.From, c.Sample), Limit: string(c.View.Limit),
 	}
 }
 
@@ -149,6 +149,19 @@ func turnsOf(g *rollout.Group, sample int) []record.Turn {
 		}
 	}
 	return out
+}
+
+// originOf is what a line says of a completion that was not sampled afresh.
+func originOf(o *train.Origin) string {
+	switch {
+	case o.Foreign:
+		return "foreign"
+	case o.Hinted:
+		return "hinted"
+	case o.Second:
+		return "again"
+	}
+	return ""
 }
 
 // finite is nil, JSON's null, for NaN and infinities.

@@ -7,8 +7,8 @@ import (
 	"github.com/rlzero/rlzero/rl/record"
 )
 
-// Lagging says of each stage with a lag what it means, and warns where nothing corrects it, or
-// where a correction has nothing to correct.
+// Lagging says of each stage with a lag what it means, and warns where nothing corrects it or the
+// age of replayed groups, or where a correction has nothing to correct.
 func Lagging(r *recipe.Recipe) []string {
 	var notes []string
 	for i := range r.Stages {
@@ -17,6 +17,9 @@ func Lagging(r *recipe.Recipe) []string {
 			continue
 		}
 		method, err := st.Compiled() // an error is told when the stage begins
+		if err == nil && st.Lag == 0 && st.Replay.Store != "" && !method.Corrects() {
+			notes = append(notes, fmt.Sprintf("warning: stage %s: the loss does not read old, the log-prob by the weights that drew: nothing corrects the age of replayed groups. weight = \"tis\" or ratio = \"exp(logp - old)\" in [stage.algorithm] does", st.Name))
+		}
 		if st.Lag == 0 {
 			if err == nil && st.Replay.Store == "" && !st.Reprompts() && method.WeighsLag() {
 				notes = append(notes, fmt.Sprintf("stage %s: weight in [stage.algorithm] does nothing: it compares start with old, the log-probs by the weights of now with those by the weights that drew, and without lag, [stage.replay] or a hint of [stage.second_chance] the two are the same bits", st.Name))
