@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: demo build web test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
+.PHONY: papers demo build web test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
 
 demo: build
 	@.ci/needs demo
@@ -57,6 +57,11 @@ nightly:
 	RLZERO_LONG=1 $(MAKE) test-browser
 	$(MAKE) fuzz-smoke FUZZ_RUNS=200000
 	.ci/clients >/dev/null
+
+# Measures what recipes expect, with three seeds each, as far as docs/papers.tsv has no line that
+# still counts. It takes hours and can be stopped at any time: repeat it.
+papers: build
+	./rlzero compare --papers docs/papers.tsv --seeds 3 --out runs/papers
 
 # What needs no device and no fixtures: a few seconds.
 test-short:

@@ -45,18 +45,26 @@ budget is what the first recipe samples with the first seed.
 
 To continue an interrupted comparison, repeat the command: it ends with the same bytes.
 
+--expect NAME holds a recipe against the control of its [[expect]] and says
+whether the metric agrees, disagrees or is not told apart. --papers FILE does so
+for every recipe of the program that has one, as far as FILE has no line of it
+that still counts, and writes the lines.
+
 Examples:
    rlzero compare countdown-tiny countdown-shaped
    rlzero compare --seeds 5 --out runs/clip countdown-tiny \
       "countdown-tiny; stage.rl.algorithm.clip_high=0.28"
    rlzero compare countdown-tiny \
       "wider clip = countdown-tiny; stage.rl.algorithm.clip_high=0.4"
-   rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml`,
+   rlzero compare --budget 2000000 --threshold 0.5 grpo.toml dapo.toml
+   rlzero compare --expect negative-only --seeds 3`,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "number of runs of each recipe, with the seeds 1, 2, 3 ..."},
 			&cli.IntFlag{Name: "budget", Usage: "tokens that each run samples", DefaultText: "what the first run samples"},
 			&cli.Float64Flag{Name: "threshold", Usage: "count the tokens until this accuracy is reached, from 0 to 1", DefaultText: "0.9 times what the first recipe reaches"},
 			&cli.StringFlag{Name: "out", Value: "compare", Usage: "folder for the runs and the comparison"},
+			&cli.StringFlag{Name: "expect", Usage: "measure what the recipe `NAME` expects"},
+			&cli.StringFlag{Name: "papers", Usage: "measure what all recipes expect, and write it into `FILE`"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of every recipe: `PATH=VALUE`"},
 			jsonFlag, verboseFlag, deviceFlag, tierFlag,
 		},
@@ -86,7 +94,13 @@ type contestant struct {
 }
 
 func compareRecipes(c *cli.Context) error {
-	if c.NArg() < 2 {
+	of, papers := c.String("expect"), c.String("papers")
+	switch {
+	case of != "" && papers != "":
+		return usagef("--expect and --papers do not go together")
+	case (of != "" || papers != "") && c.NArg() > 0:
+		return usagef("rlzero compare --expect and --papers take no recipes beside; found %q", c.Args().Slice())
+	case of == "" && papers == "" && c.NArg() < 2:
 		return usagef("rlzero compare takes two recipes or more")
 	}
 	if n := c.Int("seeds"); n < 1 || n > 1000 {
@@ -102,20 +116,20 @@ func compareRecipes(c *cli.Context) error {
 		}
 	}
 	t := &contest{seeds: c.Int("seeds"), budget: c.Int("budget"), dir: c.String("out"), show: c.App.ErrWriter, verbose: c.Bool("verbose")}
+	switch {
+	case of != "":
+		return measureExpected(c, t, of)
+	case papers != "":
+		return measureAll(c, t, papers)
+	}
 	if err := t.enter(c.Args().Slice(), c.StringSlice("set")); err != nil {
 		return err
 	}
-	var err error
-	if t.device, err = openDevice(c); err != nil {
+	var arms []compare.Arm
+	err := withDevice(c, t, func(ctx context.Context) (err error) {
+		arms, err = t.hold(ctx)
 		return err
-	}
-	defer t.device.Close()
-	ctx, done := interruptible(c)
-	defer done()
-	arms, err := t.hold(ctx)
-	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
-		fmt.Fprintln(t.show, "to continue: repeat the command")
-	}
+	})
 	if err != nil {
 		return err
 	}
@@ -124,6 +138,13 @@ func compareRecipes(c *cli.Context) error {
 		return err
 	}
 	return t.tell(c, result)
+}
+
+// again says how to go on after an interruption.
+func (t *contest) again(err error) {
+	if errors.Is(err, run.ErrInterrupted) || errors.Is(err, gpu.ErrDeviceLost) {
+		fmt.Fprintln(t.show, "to continue: repeat the command")
+	}
 }
 
 // enter reads the recipes and refuses those that cannot start from the same weights.

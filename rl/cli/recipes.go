@@ -12,12 +12,13 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe/presets"
 )
 
-const recipesHelp = `Lists the built-in recipes: first examples to start from, then published systems in miniature,
-by field. The name of a field lists its recipes with what each does. Any other text lists the
-recipes that have all of its words in their name, their description, their paper, or the names
-and ids of their systems. Systems without a recipe are listed with the reason. A *
-marks a thin recipe, which leaves out a part of the paper's method or puts something else in its
-place: show says what.
+const recipesHelp = `Lists the built-in recipes: first examples to start from, then published systems
+in miniature, by field. The name of a field lists its recipes with what each
+does. Any other text lists the recipes that have all of its words in their name,
+their description, their paper, or the names and ids of their systems. Systems
+without a recipe are listed with the reason. A * marks a thin recipe, which
+leaves out a part of the paper's method or puts something else in its place:
+show says what.
 
 Examples:
    rlzero recipes
@@ -58,27 +59,28 @@ func recipesCommand() *cli.Command {
 
 // recipeEntry is a line of rlzero recipes --json.
 type recipeEntry struct {
-	Name      string   `json:"name"`
-	Field     string   `json:"field"` // "": an example
-	About     string   `json:"about"`
-	Paper     string   `json:"paper"`
-	Systems   []string `json:"systems"`
-	State     string   `json:"state"`       // works or thin; "": an example
-	LeftOut   string   `json:"left_out"`    // of a thin one
-	FromPaper string   `json:"from_paper"`  // what the paper does
-	Formula   string   `json:"formula"`     // of the paper, where the recipe works
-	Part      string   `json:"part"`        // the key that computes it
-	ShownBy   string   `json:"shown_by"`    // the metric in which it is seen to act
-	Scaled    string   `json:"scaled_down"` // what is smaller, or stands for something else
-	Expect    string   `json:"expect"`
-	FileLines int      `json:"file_lines"`
+	Name      string           `json:"name"`
+	Field     string           `json:"field"` // "": an example
+	About     string           `json:"about"`
+	Paper     string           `json:"paper"`
+	Systems   []string         `json:"systems"`
+	State     string           `json:"state"`       // works or thin; "": an example
+	LeftOut   string           `json:"left_out"`    // of a thin one
+	FromPaper string           `json:"from_paper"`  // what the paper does
+	Formula   string           `json:"formula"`     // of the paper, where the recipe works
+	Part      string           `json:"part"`        // the key that computes it
+	ShownBy   string           `json:"shown_by"`    // the metric in which it is seen to act
+	Scaled    string           `json:"scaled_down"` // what is smaller, or stands for something else
+	Expect    string           `json:"expect"`      // in words; "": Expects says it
+	Expects   []presets.Expect `json:"expects"`
+	FileLines int              `json:"file_lines"`
 }
 
 func entryOf(p presets.Preset) recipeEntry {
 	s, _ := presets.Of(p)
 	h := p.Head
 	return recipeEntry{p.Name, p.Field, p.About, p.Paper, append([]string{}, p.Systems...), s.State, s.Why,
-		h.FromPaper, h.Formula, h.Part, h.ShownBy, h.ScaledDown, h.Expect, strings.Count(p.Text, "\n")}
+		h.FromPaper, h.Formula, h.Part, h.ShownBy, h.ScaledDown, h.Expect, append([]presets.Expect{}, p.Expects...), strings.Count(p.Text, "\n")}
 }
 
 // stateOf is the state of a published system with what it has to say.

@@ -11,7 +11,7 @@ import (
 
 // The comments above the fields of these files are what recipes say of their keys.
 //
-//go:embed again.go algorithm.go before.go data.go rate.go recipe.go
+//go:embed again.go algorithm.go before.go data.go expect.go rate.go recipe.go
 var source embed.FS
 
 func init() { settings.Comments[Recipe](source) }
@@ -43,6 +43,9 @@ func Keys() []Key {
 	var data dataSource
 	settings.SetDefaults(&data, "")
 	collect(&keys, "task.source", &data, "")
+	var expected Expectation
+	settings.SetDefaults(&expected, "")
+	collect(&keys, "expect", &expected, "")
 	collect(&keys, "stage.verifier", &reward.Verifier{}, KindRL)
 	var tables []string
 	for _, k := range keys {

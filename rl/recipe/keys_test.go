@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,6 +65,14 @@ func TestKeys(t *testing.T) {
 			if k.Table == "task.source" {
 				set = []string{"task={source = [{data = \"x\", " + k.Key + " = " + value + "}], verifier = \"math\", max_prompt_tokens = 9}", "stage.rl.sampling.max_completion_tokens=9", "stage.sft.max_tokens=9"}
 			}
+			if k.Table == "expect" {
+				expect := map[string]string{"metric": `"eval/pass@1"`, "than": `"countdown-tiny"`}
+				set = []string{fmt.Sprintf("expect=[{metric = %s, than = %s", expect["metric"], expect["than"])}
+				if k.Key != "metric" && k.Key != "than" {
+					set[0] += ", " + k.Key + " = " + value
+				}
+				set[0] += "}]"
+			}
 			text := everyKind
 			if kind == KindPreference {
 				text = fromRows
@@ -99,7 +108,7 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		sets []string
-	}{{everyKind, fresh}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
+	}{{everyKind, append(fresh, `expect=[{metric = "eval/pass@1", than = "countdown-tiny", direction = "lower", paper = "it falls"}]`)}, {noSFT, file}, {noSFT, several}, {fromRows, nil}, {inTurns, nil}} {
 		r, err := Parse("r.toml", c.text, c.sets)
 		if err != nil {
 			t.Fatal(err)

@@ -59,6 +59,7 @@ func Parse(file, text string, overrides []string) (*Recipe, error) {
 		if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\") {
 			d.Fail(settings.Path{"name"}, "name = %q is not accepted, since it becomes part of a folder's name; accepted: no / or \\, and no dot at the beginning", r.Name)
 		}
+		d.expectations(r)
 		if d.Failed() == 0 {
 			r.origin = doc
 			return r, nil

@@ -65,6 +65,9 @@ type Recipe struct {
 	// the stages of the run, in order
 	Stages []Stage `toml:"stage"`
 
+	// what a run should show against a control; rlzero compare --expect measures it
+	Expect []Expectation `toml:"expect"`
+
 	origin *settings.Document // where it was read from; nil: it was made otherwise
 }
 

@@ -11,7 +11,8 @@
 // head has the paper's formula, the part of the recipe that computes it and the metric in which
 // it is seen. thin: there is a recipe, and the state says what it leaves out. waits: there is no
 // recipe, and the state says what the program has to learn first. excluded: nothing is trained,
-// or no text is written. docs/papers.md is written from the table by a test of this package.
+// or no text is written. docs/papers.md is written from the table by a test of
+// package compare.
 //
 // The package only reads the head of a recipe: name, about, paper, systems, and the comment
 // that it begins with. Package recipe

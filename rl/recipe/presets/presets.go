@@ -23,8 +23,17 @@ type Preset struct {
 	About   string   `toml:"about"`   // one line
 	Paper   string   `toml:"paper"`   // "": none
 	Systems []string `toml:"systems"` // ids of [Systems]
+	Expects []Expect `toml:"expect"`  // what a run should show against a control
 	Head    Head     `toml:"-"`       // of a published system
 	Text    string   `toml:"-"`       // TOML
+}
+
+// Expect is what a recipe should show against a control. Package recipe checks it.
+type Expect struct {
+	Metric    string `toml:"metric" json:"metric"`
+	Than      string `toml:"than" json:"than"`
+	Direction string `toml:"direction" json:"direction"`
+	Paper     string `toml:"paper" json:"paper"`
 }
 
 // Head is what the comment at the beginning of a published system's recipe says of it. A recipe
@@ -35,7 +44,7 @@ type Head struct {
 	Part       string // the key of the recipe that computes it, as overrides name it
 	ShownBy    string // the metric in which it is seen to act
 	ScaledDown string // what is smaller than in the paper, or stands for something else
-	Expect     string // what a run should show
+	Expect     string // what a run should show, where no table expect says so
 }
 
 // labels begin the paragraphs of a head, in order.

@@ -1,16 +1,12 @@
 package presets
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "rewrite docs/papers.md")
 
 // causes are what a system may wait for, and why one may be excluded.
 var causes = map[string][]string{
@@ -124,78 +120,9 @@ func TestHeads(t *testing.T) {
 		}
 		h := p.Head
 		for label, text := range map[string]string{"From the paper": h.FromPaper, "Scaled down": h.ScaledDown, "Expect": h.Expect} {
-			if text == "" {
-				t.Errorf("%s has no comment that begins with %q", p.Name, label+": ")
+			if table := label == "Expect" && len(p.Expects) > 0; (text == "") != table {
+				t.Errorf("%s has no comment that begins with %q, or a table [[expect]] beside it", p.Name, label+": ")
 			}
 		}
-	}
-}
-
-// papers is docs/papers.md.
-func papers() string {
-	var out strings.Builder
-	out.WriteString(`# Papers
-
-Every published system of the lists that the recipes are taken from, and what the program does of it. This page is
-written from ` + "`rl/recipe/presets`" + ` (` + "`go test ./rl/recipe/presets -run TestPapers -update`" + `). ` + "`rlzero recipes show ID`" + `
-prints a recipe.
-
-- **works**: the recipe computes the paper's mechanism in miniature. Its head has the paper's formula, the part of the
-  recipe that computes it, and the metric in which it is seen.
-- **thin**: a recipe is there, and a part of the method is left out, or something stands for it.
-- **waits**: no recipe can say it before the program can do more.
-- **excluded**: nothing is trained in it, or no text is written.
-
-The column *expected* is what the recipe says that a run should show. Nothing in it has been measured unless the last
-column says so.
-
-`)
-	count := map[string]int{}
-	for _, s := range Systems() {
-		count[s.State]++
-	}
-	fmt.Fprintf(&out, "Of %d rows %d work, %d are thin, %d wait and %d are excluded. Some papers stand in more than one row.\n\n",
-		len(Systems()), count[Works], count[Thin], count[Waits], count[Excluded])
-	out.WriteString("| id | system | paper | recipe | state | expected | measured |\n|---|---|---|---|---|---|---|\n")
-	for _, s := range Systems() {
-		state, paper := s.State, s.Paper
-		if s.Why != "" {
-			state += ": " + s.Why
-		}
-		var recipe, expected []string
-		for _, p := range All() {
-			if !slices.Contains(p.Systems, s.ID) {
-				continue
-			}
-			recipe = append(recipe, "`"+p.Name+"`")
-			expected = append(expected, p.Head.Expect)
-			if !strings.Contains(paper, p.Paper) {
-				paper += ", " + p.Paper
-			}
-		}
-		cells := []string{s.ID, s.Name, paper, strings.Join(recipe, ", "), state, strings.Join(expected, " "), ""}
-		for i, c := range cells {
-			cells[i] = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", `\<`, "\\boxed", `\\boxed`).Replace(c)
-			if i == 3 {
-				cells[i] = c // names in code
-			}
-		}
-		out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-	}
-	return out.String()
-}
-
-// TestPapers: docs/papers.md is what the table and the recipes say.
-func TestPapers(t *testing.T) {
-	const file = "../../../docs/papers.md"
-	want := papers()
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found, err := os.ReadFile(file)
-	if err != nil || string(found) != want {
-		t.Errorf("docs/papers.md is not that of the table (%v): go test ./rl/recipe/presets -run TestPapers -update writes it", err)
 	}
 }

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rlzero/rlzero/internal/files"
+	"github.com/rlzero/rlzero/internal/hint"
+	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/rl/compare"
+	"github.com/rlzero/rlzero/rl/recipe"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
+	"github.com/rlzero/rlzero/rl/store"
+)
+
+// expected is an expectation of a recipe, and what its runs would be made with.
+type expected struct {
+	recipe string
+	says   recipe.Expectation
+	arms   []contestant // the control, then the recipe
+}
+
+// expectationsOf are those of a recipe, each with its control.
+func expectationsOf(name string, sets []string) ([]expected, error) {
+	if err := recipeCatalogue.checkFile(name); err != nil {
+		return nil, err
+	}
+	r, err := recipe.Load(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Expect) == 0 {
+		return nil, hint.With(fmt.Errorf("%w: %s has no [[expect]]: it says of no metric what a run should show", lines.ErrInput, name), "compare it with another recipe: rlzero compare OTHER %s", name)
+	}
+	var all []expected
+	for _, e := range r.Expect {
+		t := contest{}
+		if err := t.enter([]string{"control = " + e.Than, r.Name + " = " + name}, sets); err != nil {
+			return nil, err
+		}
+		all = append(all, expected{r.Name, e, t.arms})
+	}
+	return all, nil
+}
+
+// measure holds the comparison of an expectation.
+func (t *contest) measure(ctx context.Context, e expected) (compare.Measured, error) {
+	t.arms = e.arms
+	arms, err := t.hold(ctx)
+	if err != nil {
+		return compare.Measured{}, err
+	}
+	if _, err := compare.New(arms, math.NaN()); err != nil { // the same seeds and problems
+		return compare.Measured{}, err
+	}
+	d, err := compare.Difference(arms[0], arms[1], e.says.Metric)
+	if err != nil {
+		return compare.Measured{}, err
+	}
+	m := compare.Measured{Recipe: e.recipe, Metric: e.says.Metric, Than: e.says.Than, Direction: e.says.Direction, Difference: d,
+		Seeds: t.seeds, Budget: t.budget, Device: strings.ReplaceAll(t.device.Caps().Name, "\t", " "), Release: Version, Own: e.arms[1].recipe.Hash(), Control: e.arms[0].recipe.Hash()}
+	if t.start != "" {
+		start, err := recipe.Load(filepath.Join(t.start, recipe.File), nil)
+		if err != nil {
+			return m, err
+		}
+		m.Start = start.Hash()
+	}
+	return m, nil
+}
+
+// measureExpected is rlzero compare --expect NAME: each expectation of a recipe, one line each.
+func measureExpected(c *cli.Context, t *contest, name string) error {
+	all, err := expectationsOf(name, c.StringSlice("set"))
+	if err != nil {
+		return err
+	}
+	var measured []compare.Measured
+	err = withDevice(c, t, func(ctx context.Context) error {
+		for i, e := range all {
+			of := *t
+			of.dir = filepath.Join(t.dir, fmt.Sprintf("%s-%d", folderName(e.recipe), i+1))
+			m, err := of.measure(ctx, e)
+			if err != nil {
+				return err
+			}
+			measured = append(measured, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		for _, m := range measured {
+			d := m.Difference
+			if err := printJSON(c, measuredLine{m.Recipe, m.Metric, m.Than, m.Direction, d.Mean, d.Low, d.High, m.Seeds, m.Budget, m.Device, m.Release, m.Own, m.Control, m.Start, m.Verdict()}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, m := range measured {
+		if _, err := io.WriteString(c.App.Writer, sentence(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measuredLine is a line of rlzero compare --expect --json.
+type measuredLine struct {
+	Recipe     string  `json:"recipe"`
+	Metric     string  `json:"metric"`
+	Than       string  `json:"than"`
+	Direction  string  `json:"direction"`
+	Difference float64 `json:"difference"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+	Seeds      int     `json:"seeds"`
+	Budget     int     `json:"budget_tokens"`
+	Device     string  `json:"device"`
+	Release    string  `json:"release"`
+	Own        string  `json:"own_hash"`
+	Control    string  `json:"control_hash"`
+	Start      string  `json:"start_hash"` // "": no common start
+	Verdict    string  `json:"verdict"`
+}
+
+// sentence is a measured expectation for people.
+func sentence(m compare.Measured) string {
+	d := m.Difference
+	return fmt.Sprintf("%s: %s %+.4g (%.4g to %.4g) against %s, expected %s, %s with %d tokens each: %s\n",
+		m.Recipe, m.Metric, d.Mean, d.Low, d.High, m.Than, m.Direction, counted(m.Seeds, "seed"), m.Budget, m.Verdict())
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// withDevice opens the device for what a comparison does.
+func withDevice(c *cli.Context, t *contest, do func(ctx context.Context) error) (err error) {
+	if t.device, err = openDevice(c); err != nil {
+		return err
+	}
+	defer t.device.Close()
+	ctx, done := interruptible(c)
+	defer done()
+	err = do(ctx)
+	t.again(err)
+	return err
+}
+
+// measureAll is rlzero compare --papers FILE: what the recipes of the program expect, as far as the
+// file has no line of it that counts, the lines that do not count any more first. The file is
+// written after each, so that the command can be repeated.
+func measureAll(c *cli.Context, t *contest, file string) error {
+	text, err := files.Read(file, 1<<20)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	measured := []compare.Measured{}
+	if err == nil {
+		if measured, err = compare.ReadMeasured(file, string(text)); err != nil {
+			return err
+		}
+	}
+	due, err := dueOf(measured)
+	if err != nil {
+		return err
+	}
+	if len(due) == 0 {
+		_, err := fmt.Fprintf(c.App.Writer, "%s: everything that recipes expect is measured\n", file)
+		return err
+	}
+	return withDevice(c, t, func(ctx context.Context) error {
+		for i, e := range due {
+			of := *t
+			of.dir = filepath.Join(t.dir, fmt.Sprintf("%s-%s", folderName(e.recipe+"-"+e.says.Metric+"-"+e.says.Than), e.arms[1].recipe.Hash()))
+			m, err := of.measure(ctx, e)
+			if err != nil {
+				return err
+			}
+			measured = append(slices.DeleteFunc(measured, m.Of), m)
+			if err := errors.Join(store.Write(store.OS(), file, compare.WriteMeasured(measured)), os.RemoveAll(of.dir)); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(c.App.Writer, "%d of %d: %s", i+1, len(due), sentence(m)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dueOf are the expectations of the program's recipes that no line tells of that counts.
+func dueOf(measured []compare.Measured) ([]expected, error) {
+	var stale, missing []expected
+	places := map[string]int{}
+	for _, p := range presets.All() {
+		r, err := recipe.Load(p.Name, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Expect) == 0 {
+			continue
+		}
+		all, err := expectationsOf(p.Name, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			of := compare.Measured{Recipe: e.recipe, Metric: e.says.Metric, Than: e.says.Than, Direction: e.says.Direction}
+			i := slices.IndexFunc(measured, of.Of)
+			switch {
+			case i < 0:
+				missing = append(missing, e)
+			case !measured[i].Counts(e.arms[1].recipe.Hash(), e.arms[0].recipe.Hash()):
+				places[e.recipe+e.says.Metric+e.says.Than] = i
+				stale = append(stale, e)
+			}
+		}
+	}
+	slices.SortStableFunc(stale, func(a, b expected) int {
+		return places[a.recipe+a.says.Metric+a.says.Than] - places[b.recipe+b.says.Metric+b.says.Than]
+	})
+	return append(stale, missing...), nil
+}

@@ -1,0 +1,73 @@
+package recipe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlzero/rlzero/internal/settings"
+	"github.com/rlzero/rlzero/rl/metrics"
+	"github.com/rlzero/rlzero/rl/recipe/presets"
+)
+
+// Expectation is what a recipe should show against a control, by one metric at the end of a run.
+type Expectation struct {
+	// the metric, such as eval/pass@1, or a metric of the recipe's own
+	Metric string `toml:"metric"`
+
+	// the control: another recipe of the program, with changes after semicolons, such as
+	// "countdown-tiny; stage.rl.steps=60"
+	Than string `toml:"than"`
+
+	// on which side of the control's the metric should be
+	Direction string `toml:"direction" choice:"higher,lower" default:"higher"`
+
+	// what the paper says of it
+	Paper string `toml:"paper"`
+}
+
+// expectations checks names and controls.
+func (d decoder) expectations(r *Recipe) {
+	for i, e := range r.Expect {
+		at := settings.Path{"expect", fmt.Sprint(i)}
+		_, known := metrics.Find(e.Metric)
+		own := strings.HasPrefix(e.Metric, "my/")
+		if own {
+			known = slices.ContainsFunc(r.Stages, func(st Stage) bool { return st.Algorithm.Metrics[e.Metric] != nil })
+		}
+		switch {
+		case e.Metric == "":
+			d.Fail(at, "%s has no metric: the name of what is measured, such as eval/pass@1", d.Name(at))
+		case !known && own:
+			d.Fail(at.With("metric"), "%s = %q is no metric of this recipe: write it into [stage.algorithm] metrics", d.Name(at.With("metric")), e.Metric)
+		case !known:
+			var names []string
+			for _, m := range metrics.Table() {
+				names = append(names, m.Name)
+			}
+			d.Fail(at.With("metric"), "%s = %q is not a metric%s", d.Name(at.With("metric")), e.Metric, settings.DidYouMean(e.Metric, names, "rlzero metrics lists them all"))
+		}
+		name, changes, changed := strings.Cut(e.Than, ";")
+		name = strings.TrimSpace(name)
+		_, there := presets.Find(name)
+		switch {
+		case e.Than == "":
+			d.Fail(at, "%s has no control: than = the name of a recipe, such as countdown-tiny", d.Name(at))
+		case !there:
+			d.Fail(at.With("than"), "%s = %q is not a recipe of the program%s", d.Name(at.With("than")), name, settings.DidYouMean(name, presets.Names(), "rlzero recipes lists them all"))
+		case name == r.Name && (!changed || strings.TrimSpace(changes) == ""):
+			d.Fail(at.With("than"), "%s = %q is the recipe itself; write what the control does otherwise after a semicolon", d.Name(at.With("than")), e.Than)
+		}
+	}
+}
+
+// Hash tells recipes apart by all that they say but what people read: name, about, paper, systems
+// and what is expected.
+func (r *Recipe) Hash() string {
+	bare := *r
+	bare.Name, bare.About, bare.Paper, bare.Systems, bare.Expect = "", "", "", []string{}, nil
+	sum := sha256.Sum256([]byte(bare.Resolved()))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,58 @@
+package recipe
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestExpectations: what is expected names a metric, a recipe of the program that is not the recipe
+// itself, and a side.
+func TestExpectations(t *testing.T) {
+	for _, c := range []struct{ table, want string }{
+		{`metric = "eval/pass@1"\nthan = "countdown-tiny"\ndirection = "lower"`, ""},
+		{`metric = "policy/entropy"\nthan = "raft; stage.rl.steps=3"`, ""},
+		{`metric = "my/size_spread"\nthan = "raft"`, ""},
+		{`metric = "eval/pas@1"\nthan = "raft"`, `expect.0.metric = "eval/pas@1" is not a metric; did you mean eval/pass@K?`},
+		{`metric = "my/none"\nthan = "raft"`, `expect.0.metric = "my/none" is no metric of this recipe`},
+		{`metric = "eval/pass@1"\nthan = "raftt"`, `expect.0.than = "raftt" is not a recipe of the program; did you mean raft?`},
+		{`metric = "eval/pass@1"\nthan = "r"`, `expect.0.than = "r" is not a recipe of the program`},
+		{`metric = "eval/pass@1"\nthan = "dump"`, `expect.0.than = "dump" is the recipe itself`},
+		{`metric = "eval/pass@1"\nthan = "dump; stage.rl.curriculum.weight=1"`, ""},
+		{`metric = "eval/pass@1"`, "has no control"},
+		{`than = "raft"`, "has no metric"},
+		{`metric = "eval/pass@1"\nthan = "raft"\ndirection = "up"`, `expect.0.direction = "up"`},
+		{`metric = "eval/pass@1"\nthan = "raft"\nmargin = 3`, "margin"},
+	} {
+		text := `base = "chain-sum-tiny"
+name = "dump"
+[[stage]]
+name = "rl"
+algorithm = {preset = "grpo", metrics = {"my/size_spread" = "batch_std(reward)"}}
+[[expect]]
+` + strings.ReplaceAll(c.table, `\n`, "\n")
+		_, err := Parse("r.toml", text, nil)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.table, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "r.toml:")):
+			t.Errorf("%s: %v, want %q", c.table, err, c.want)
+		}
+	}
+}
+
+// TestHash: what a recipe computes tells hashes apart, and what people read does not.
+func TestHash(t *testing.T) {
+	of := func(sets ...string) string {
+		r, err := Load("raft", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Hash()
+	}
+	if of() != of("about=other") || of() != of(`expect=[{metric = "eval/pass@1", than = "rloo"}]`) {
+		t.Error("what people read makes another hash")
+	}
+	if of() == of("stage.rl.algorithm.beta=0.002") || of() == of("seed=2") {
+		t.Error("another method has the same hash")
+	}
+}
