@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,7 +194,7 @@ func measureAll(c *cli.Context, t *contest, file string) error {
 				return err
 			}
 			measured = append(slices.DeleteFunc(measured, m.Of), m)
-			if err := errors.Join(store.Write(store.OS(), file, compare.WriteMeasured(measured)), os.RemoveAll(of.dir)); err != nil {
+			if err := store.Write(store.OS(), file, compare.WriteMeasured(measured)); err != nil {
 				return err
 			}
 			if _, err := fmt.Fprintf(c.App.Writer, "%d of %d: %s", i+1, len(due), sentence(m)); err != nil {
