@@ -25,12 +25,12 @@ var guides = []struct{ page, finds string }{
 	{"docs/guide/first-run.md", "runs/grpo of formulas.md"},
 	{"docs/guide/chat-model.md", "my-adapter of own-data.md"},
 	{"docs/guide/export.md", "runs/math of own-data.md"},
-	{"docs/guide/serving.md", "runs/grpo of formulas.md"},
+	{"docs/guide/serving.md", "runs/grpo of formulas.md, my-adapter of own-data.md"},
 	{"docs/guide/workers.md", ""},
 	{"docs/guide/browser.md", ""},
 	{"docs/guide/devices.md", ""},
 	{"docs/guide/reproducing.md", ""},
-	{"docs/guide/rewards.md", ""},
+	{"docs/guide/rewards.md", "runs/grpo of formulas.md"},
 	{"docs/guide/tools-and-programs.md", ""},
 }
 
@@ -60,6 +60,7 @@ var shorter = []struct{ printed, run string }{
 	{"rlzero eval runs/math", "rlzero eval runs/math --problems 2 -n 1 -k 1"},
 	{"local:vulkan:0,vulkan:1", "local:ref"},
 	{"rlzero serve", "rlzero serve --listen 127.0.0.1:0"},
+	{"curl", "curl -sSf"},                                                                      // an answer that is an error is one
 	{"--workers nats:10.0.0.1:4222", "--workers nats:127.0.0.1:0 --set stage.rl.steps=100000"}, // until it is stopped
 }
 
@@ -99,6 +100,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero page runs", ""}, // README.md runs it
 	{"rlzero page", ""},
 	{"rlzero receipt RUN", "rlzero receipt runs/grpo"},
+	{"rlzero receipt", ""},
 	{"rlzero report RUN", "rlzero report runs/grpo"},
 	{"rlzero sample", ""},
 	{"rlzero serve", ""},
@@ -113,6 +115,7 @@ var mentioned = []struct{ printed, run string }{
 	{"rlzero train --set model.path=DIR --set model.lora.rank=16 RECIPE", "rlzero train --dry-run --set model.path=Qwen2.5-0.5B-Instruct --set model.lora.rank=16 --set task.data=problems.jsonl lora-math"},
 	{"rlzero train countdown-blind", "rlzero train --dry-run countdown-blind"},
 	{"rlzero train countdown-ppo", "rlzero train countdown-ppo" + fewDemo},
+	{"rlzero verify", ""},
 	{"rlzero watch RUN", "rlzero watch runs/grpo"},
 	{"rlzero worker --for verify", ""},
 	{"rlzero worker --item FILE", ""}, // of a dispute
@@ -138,7 +141,11 @@ func TestGuides(t *testing.T) {
 			if err := os.CopyFS(folder, os.DirFS(filepath.Join(home, "start"))); err != nil {
 				t.Fatal(err)
 			}
-			if what, from, found := strings.Cut(g.finds, " of "); found {
+			for found := range strings.SplitSeq(g.finds, ", ") {
+				what, from, some := strings.Cut(found, " of ")
+				if !some {
+					continue
+				}
 				if err := os.CopyFS(filepath.Join(folder, what), os.DirFS(filepath.Join(home, from, what))); err != nil {
 					t.Fatal(err)
 				}
@@ -149,12 +156,21 @@ func TestGuides(t *testing.T) {
 			}
 			s := &session{folder: folder}
 			defer s.stop(t)
-			for _, command := range printed(string(text)) {
-				run, why := replaced(command, used)
-				if why != "" {
-					continue
+			for _, b := range blocks(string(text)) {
+				switch b.language {
+				case "toml":
+					s.recipe(t, b.text)
+				case "python":
+					if name := scriptName.FindStringSubmatch(b.text); name != nil {
+						s.write(t, name[1], b.text)
+					}
+				case "", "sh":
+					for _, command := range commandsOf(b.text) {
+						if run, why := replaced(command, used); why == "" {
+							s.run(t, command, run)
+						}
+					}
 				}
-				s.run(t, command, run)
 			}
 			if g.page == "docs/guide/own-data.md" { // the adapter of chat-model.md
 				s.run(t, "my-adapter", "cp -r runs/math/checkpoints/step-000002 my-adapter")
@@ -205,44 +221,82 @@ func TestGuidesAreAll(t *testing.T) {
 // chat model under the names that they use.
 func prepare(t *testing.T, home string) {
 	start := filepath.Join(home, "start")
-	if err := os.MkdirAll(start, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]string{
-		"problems.jsonl":      `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d"}`,
-		"conversations.jsonl": `{"messages":[{"role":"user","content":"What is %[1]d+%[2]d?"},{"role":"assistant","content":"It is %[3]d."}]}`,
-		"pairs.jsonl":         `{"prompt":"What is %[1]d+%[2]d?","chosen":"It is %[3]d.","rejected":"I think %[2]d and not %[3]d."}`,
-	}
-	for name, form := range rows {
+	s := &session{folder: start}
+	for name, form := range map[string]string{
+		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d"}`,
+		"conversations.jsonl":    `{"messages":[{"role":"user","content":"What is %[1]d+%[2]d?"},{"role":"assistant","content":"It is %[3]d."}]}`,
+		"pairs.jsonl":            `{"prompt":"What is %[1]d+%[2]d?","chosen":"It is %[3]d.","rejected":"I think %[2]d and not %[3]d."}`,
+		"gsm8k/main/train.jsonl": `{"question":"What is %[1]d+%[2]d?","answer":"%[1]d+%[2]d=%[3]d\n#### %[3]d"}`,
+		"gsm8k/main/test.jsonl":  `{"question":"How much is 1%[1]d+%[2]d?","answer":"#### 1%[3]d"}`,
+	} {
 		var text strings.Builder
 		for i := range 48 {
 			a, b := 7*i%50, 3*i%40
 			fmt.Fprintf(&text, form+"\n", a, b, a+b)
 		}
-		if err := os.WriteFile(filepath.Join(start, name), []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		s.write(t, name, text.String())
 	}
-	s := &session{folder: start}
 	s.run(t, "the model", "rlzero model new Qwen2.5-0.5B-Instruct --data problems.jsonl --data conversations.jsonl")
 	s.run(t, "its other name", "cp -r Qwen2.5-0.5B-Instruct SmolLM2-135M-Instruct")
 }
 
-// printed are the commands of a page: the lines of its blocks for a shell. Blocks of other things,
-// such as what a command prints, name their language.
-func printed(page string) []string {
+// block is a block of a page.
+type block struct{ language, text string }
+
+func blocks(page string) []block {
+	var all []block
+	for _, found := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
+		all = append(all, block{found[1], found[2]})
+	}
+	return all
+}
+
+// commandsOf are the commands of a block for a shell, one a line.
+func commandsOf(text string) []string {
 	var commands []string
-	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
-		if block[1] != "" && block[1] != "sh" {
-			continue
-		}
-		for line := range strings.Lines(strings.ReplaceAll(block[2], "\\\n", "")) {
-			if line = strings.TrimSpace(line); line != "" {
-				commands = append(commands, line)
-			}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "")) {
+		if line = strings.TrimSpace(line); line != "" {
+			commands = append(commands, line)
 		}
 	}
 	return commands
+}
+
+// scriptName is what a page calls a script, in a remark on its first line.
+var scriptName = regexp.MustCompile(`^[^\n]*# (\S+\.star)\n`)
+
+// recipe checks tables of a recipe as a dry run does. What a page leaves out comes from the
+// recipe that it is about: countdown-tiny, or lora-math where the task is a file.
+func (s *session) recipe(t *testing.T, tables string) {
+	t.Helper()
+	text := tables
+	whole := strings.Contains(tables, "base = ") || strings.Contains(tables, "[model]")
+	switch {
+	case strings.Contains(tables, "data = "):
+		text = "base = \"lora-math\"\n" + tables
+	case !whole && strings.HasPrefix(tables, "[stage."):
+		text = "base = \"countdown-tiny\"\n[[stage]]\nname = \"rl\"\n" + tables
+	case !whole:
+		text = "base = \"countdown-tiny\"\n" + tables
+	}
+	s.write(t, "tables.toml", text)
+	command := "rlzero train --dry-run tables.toml"
+	if strings.Contains(tables, "data = ") {
+		command += " --set model.path=Qwen2.5-0.5B-Instruct"
+	}
+	s.run(t, tables, command)
+}
+
+// write writes a file of the session.
+func (s *session) write(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(s.folder, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // inSentences are the commands that stand in the midst of sentences, each once.
@@ -322,7 +376,7 @@ var serving = []struct{ command, prints, name string }{
 type session struct {
 	folder  string
 	servers []server
-	names   []string // what servers are called, and what they have printed, in turns
+	names   []string // what the last server is called, and what it has printed
 }
 
 type server struct {
@@ -339,7 +393,7 @@ func (s *session) run(t *testing.T, printed, command string) {
 		if regexp.MustCompile(v.command).MatchString(command) {
 			found := s.serve(t, printed, command, regexp.MustCompile(v.prints))
 			if v.name != "" {
-				s.names = append(s.names, v.name, found)
+				s.names = []string{v.name, found}
 			}
 			return
 		}
