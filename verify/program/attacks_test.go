@@ -3,10 +3,16 @@ package program
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // These are what a model might write to be paid without an answer, to escape being
 // scored, or to be left alone for long; and what honest models write that looks odd.
+
+// usual is the patience outside of tests.
+var usual = patience
+
+func init() { patience = time.Hour }
 
 // TestJavaScriptAsserts: asserts share the program's world, and it cannot change what
 // they are made of.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rlzero/rlzero/verify"
 	"github.com/rlzero/rlzero/verify/box"
@@ -181,9 +180,6 @@ func (v python) job(mode, setup, program string) job {
 		CPU: v.Timeout, Memory: v.MemoryMB << 20, Output: v.OutputKB << 10, File: max(testFile, v.OutputKB<<10),
 	}
 }
-
-// clock is the limit of a test by the clock.
-func (v python) clock() time.Duration { return 5*v.processorTime() + 5*time.Second }
 
 func (v python) run(j job) (end, error) {
 	it, err := pythons.take("program", v.Python, v.UnsafeLocal)

@@ -20,6 +20,14 @@ func forged(frames ...string) string {
 	return fmt.Sprintf("import os, struct\nfor m in %s:\n  for fd in range(3, 32):\n    try: os.write(fd, struct.pack('<I', len(m)) + m.encode())\n    except OSError: pass\ndef f(*a): return 1", list)
 }
 
+// hurried is for tests of what waits until its limit by the clock.
+func hurried(t *testing.T) {
+	t.Helper()
+	longer := patience
+	patience = usual
+	t.Cleanup(func() { patience = longer })
+}
+
 // TestPythonAttacks: each of these is wrong on each kind of test.
 func TestPythonAttacks(t *testing.T) {
 	rows := map[string]string{
@@ -67,10 +75,15 @@ func TestPythonAttacks(t *testing.T) {
 		"own filter":          "import ctypes\nprint(ctypes.CDLL(None).prctl(22, 2, None, 0, 0))\ndef f(x): return 1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			waits := name == "threads that answer" || name == "a frame too few"
+			if waits { // until the limit by the clock
+				hurried(t)
+			} else {
+				t.Parallel()
+			}
 			for kind, row := range rows {
-				if slow := name == "threads that answer" || name == "a frame too few"; slow && kind != "caught" {
-					continue // until the limit by the clock
+				if waits && kind != "caught" {
+					continue
 				}
 				if got := pythonVerdict(t, row, program, `{"extract":"none","timeout":0.2}`); got.Verdict != verify.Wrong {
 					t.Errorf("%s: %s (%s)", kind, got.Verdict, got.Reason)
@@ -83,7 +96,7 @@ func TestPythonAttacks(t *testing.T) {
 // TestPythonIsNeverTooBusyByItself: a program cannot make its own threads wait for the
 // processor until it counts as one that the machine had no time for.
 func TestPythonIsNeverTooBusyByItself(t *testing.T) {
-	t.Parallel()
+	hurried(t)
 	for _, program := range []string{
 		"import time\ntime.sleep(1000)",
 		"import os, time\ntry:\n  while True:\n    if os.fork() == 0:\n      while True: pass\nexcept OSError: time.sleep(1000)",
@@ -101,7 +114,6 @@ func TestPythonIsNeverTooBusyByItself(t *testing.T) {
 // TestPythonOverTime: the right answer after the limit is wrong, though the program
 // survives the signal.
 func TestPythonOverTime(t *testing.T) {
-	t.Parallel()
 	const program = "import signal, time\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile time.process_time() < 1.5: pass\nprint(9)"
 	got := pythonVerdict(t, `{"tests":[{"stdin":"","stdout":"9"}]}`, program, `{"extract":"none","timeout":1}`)
 	if got.Verdict != verify.Wrong || !strings.Contains(got.Reason, "processor time") {

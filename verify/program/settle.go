@@ -10,15 +10,23 @@ import (
 	"github.com/rlzero/rlzero/internal/worker"
 )
 
+// patience is by how much the limit of a test by the clock exceeds five times its limit on
+// processor time. The tests of this package have more of it: programs that a busy machine
+// gives no processor are not what they are about.
+var patience = 5 * time.Second
+
 // processorTime is the limit of a test.
 func (o options) processorTime() time.Duration {
 	return time.Duration(o.Timeout * float64(time.Second))
 }
 
+// clock is its limit by the clock.
+func (o options) clock() time.Duration { return 5*o.processorTime() + patience }
+
 // engine runs a test as a task of an engine in a child, which may need more time by
 // the clock to make itself ready, and compares what comes of it.
 func (o options) engine(pool *worker.Pool, t test, task any, ready time.Duration) outcome {
-	report, err := pool.Do(task, ready+5*o.processorTime()+5*time.Second)
+	report, err := pool.Do(task, ready+o.clock())
 	switch {
 	case errors.Is(err, worker.ErrTime):
 		return outcome{reason: "out of time", limited: true}

@@ -95,9 +95,9 @@ func (v sql) limit() time.Duration { return time.Duration(v.Timeout * float64(ti
 // five times what the processor has for its queries, which are the completion's and, at
 // first, three of the reference.
 func (v sqlInChild) ask(row verify.Problem, completion string) (verify.Verdict, error) {
-	const queries, start = 4, 5 * time.Second
+	const queries = 4
 	task := sqlTask{Options: v.options, ID: row.ID, Question: row.Question, Answer: row.Answer, Metadata: row.Metadata, Completion: completion}
-	report, err := sqlPool.Do(task, start+5*queries*v.limit())
+	report, err := sqlPool.Do(task, patience+5*queries*v.limit())
 	if err == nil && report.Broke != "" {
 		err = errors.New(report.Broke)
 	}
