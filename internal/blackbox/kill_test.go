@@ -26,13 +26,14 @@ import (
 // while it writes a checkpoint, and resumed each time, or interrupted with
 // SIGINT, it ends in the bytes of an undisturbed run.
 //
-// RLZERO_KILLS is the number of kills, 4 if unset; RLZERO_KILL_SEED repeats the
-// moments of another run as far as times can be repeated.
+// RLZERO_KILLS is the number of kills, 4 if unset, and with -short 1; RLZERO_KILL_SEED
+// repeats the moments of another run as far as times can be repeated.
 func TestKill(t *testing.T) {
+	most := uint64(4)
 	if testing.Short() {
-		t.Skip("-short: trains for half a minute")
+		most = 1
 	}
-	kills, seed := number(t, "RLZERO_KILLS", 4), number(t, "RLZERO_KILL_SEED", rand.Uint64())
+	kills, seed := number(t, "RLZERO_KILLS", most), number(t, "RLZERO_KILL_SEED", rand.Uint64())
 	t.Logf("%d kills, RLZERO_KILL_SEED=%d", kills, seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	if dev, err := gpu.Open(""); err == nil {
@@ -44,6 +45,9 @@ func TestKill(t *testing.T) {
 	program := buildProgram(t)
 	want, length := program.undisturbed(t)
 	killed(t, program, kills-2*(kills/4), rng, want, length)
+	if testing.Short() {
+		return
+	}
 	t.Run("lag", func(t *testing.T) { // open steps are a part of the checkpoints
 		late := program
 		late.sets = []string{"stage.rl.lag=3", "stage.rl.algorithm.weight=tis"}
@@ -57,14 +61,7 @@ func TestKill(t *testing.T) {
 		killed(t, ppo, max(1, kills/4), rng, want, length)
 	})
 	t.Run("interrupt", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "interrupted")
-		p := program.start(t, dir)
-		p.until(func() bool { return p.shown() != "" }) // from then on it handles signals
-		time.Sleep(time.Duration(rng.Int64N(int64(length / 2))))
-		p.cmd.Process.Signal(os.Interrupt)
-		if code := p.wait(); code != 130 {
-			t.Fatalf("exit code %d, want 130:\n%s", code, p.shown())
-		}
+		dir, p := program.interrupted(t, rng, length/2)
 		_, command, ok := strings.Cut(p.shown(), "to continue: rlzero ")
 		command, _, _ = strings.Cut(command, "\n")
 		if args := strings.Fields(command); !ok || len(args) == 0 {
@@ -120,6 +117,25 @@ func killed(t *testing.T, pr program, kills uint64, rng *rand.Rand, want map[str
 	}
 }
 
+// interrupted trains until a run is interrupted, within a time of its first words on. A run
+// that ends before leaves half of that time to the next: the machine may be less busy now.
+func (pr program) interrupted(t *testing.T, rng *rand.Rand, within time.Duration) (dir string, p *process) {
+	t.Helper()
+	for ; ; within /= 2 {
+		dir = filepath.Join(t.TempDir(), "interrupted")
+		p = pr.start(t, dir)
+		p.until(func() bool { return p.shown() != "" }) // from then on it handles signals
+		time.Sleep(time.Duration(rng.Int64N(int64(within) + 1)))
+		p.cmd.Process.Signal(os.Interrupt)
+		switch code := p.wait(); {
+		case code == 130:
+			return dir, p
+		case code != 0 || within == 0:
+			t.Fatalf("exit code %d, want 130:\n%s", code, p.shown())
+		}
+	}
+}
+
 func number(t *testing.T, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -144,7 +160,7 @@ const main = "github.com/rlzero/rlzero"
 func buildProgram(t testing.TB) program {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rlzero")
-	if out, err := exec.Command("go", "build", "-o", path, main).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, main).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return program{path: path}

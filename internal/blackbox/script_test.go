@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 //	lines N FILE          FILE (or stdout) has N lines
 //	await FILE            waits until FILE is there
 //	interrupt FILE N COMMAND...  (to be run by exec or code) runs the command,
-//	                      sends SIGINT when FILE has N lines, ends in its exit code
+//	                      sends SIGINT when FILE has N more lines, ends in its exit code
 //	sockets COMMAND...    (likewise) runs the command, lets its calls of socket for a
 //	                      network fail, tells how many there were, ends in its exit code
 //
@@ -186,7 +186,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// interrupt runs a command, sends it SIGINT once file has so many lines, and
+// interrupt runs a command, sends it SIGINT once file has so many more lines, and
 // returns its exit code.
 func interrupt(file, lines string, command []string) int {
 	want, err := strconv.Atoi(lines)
@@ -194,6 +194,7 @@ func interrupt(file, lines string, command []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 99
 	}
+	before := linesOf(file)
 	c := exec.Command(command[0], command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := c.Start(); err != nil {
@@ -203,7 +204,7 @@ func interrupt(file, lines string, command []string) int {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	go func() {
-		waitFor(func() bool { return linesOf(file) >= want })
+		waitFor(func() bool { return linesOf(file) >= before+want })
 		_ = c.Process.Signal(os.Interrupt) // it may have ended: its exit code tells
 	}()
 	err = <-ended
