@@ -5,31 +5,42 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/rlzero/rlzero/rl/cli.Version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: papers demo build web test test-short test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
+# One set of flags, so that no package is compiled twice. What debuggers read is an eighth of
+# the work of compiling, and what is built here keeps none of it.
+export GOFLAGS ?= -trimpath -gcflags=all=-dwarf=false
+# Without cgo; on macOS with it, for WebGPU reaches Metal there.
+export CGO_ENABLED := $(if $(filter Darwin,$(shell uname -s)),1,0)
+
+.PHONY: papers demo build web test test-all test-webgpu test-drivers test-browser nightly fuzz-smoke check cross release generate reference bench clean
 
 demo: build
 	@.ci/needs demo
 	./rlzero train countdown-blind
 
-# Without cgo; on macOS with it, for WebGPU reaches Metal there.
 build:
-	CGO_ENABLED=$(if $(filter Darwin,$(shell uname -s)),1,0) go build -trimpath -ldflags '$(LDFLAGS)' -o rlzero .
+	go build -ldflags '$(LDFLAGS)' -o rlzero .
 
 # dist/web: the page that trains in the browser, for any web server; here: rlzero page --try dist/web
 WEB := dist/web
 web:
 	@rm -rf $(WEB) && mkdir -p $(WEB)
-	GOOS=js GOARCH=wasm go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)' -o $(WEB)/rlzero.wasm ./web
+	GOOS=js GOARCH=wasm go build -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)' -o $(WEB)/rlzero.wasm ./web
 	go run ./web/internal/site $(WEB) "$$(go env GOROOT)/lib/wasm/wasm_exec.js"
 
-# Every package on every device found; lavapipe must be among them.
+# Every package on every device found; lavapipe must be among them. What is slow and rarely
+# broken, what needs a browser and what is compared with other programs is part of test-all.
 test: build
 	@.ci/needs tests
-	RLZERO_WANT_DEVICE=lavapipe go test -timeout $(if $(RLZERO_LONG),90m,30m) ./...
+	RLZERO_WANT_DEVICE=lavapipe go test -short -vet=off -timeout 30m ./...
+
+test-all: build
+	@.ci/needs all
+	RLZERO_WANT_DEVICE=lavapipe go test -vet=off -timeout $(if $(RLZERO_LONG),90m,30m) ./...
 
 # The same through WebGPU alone, on lavapipe: kernels, contract, gradients, equal
 # bits of sampler and trainer (weights in f32; bf16's kernels are among those of
-# ./gpu), doctor, and the release binary; the long form has tier T1 too. Needs g++; the
+# ./gpu), doctor, and the release binary, whose Vulkan goes through cgo too; the long
+# form has tier T1. Needs g++; the
 # first time it downloads a module of 400 MB into Go's module cache.
 WEBGPU_TEST := RLZERO_ONLY_BACKEND=webgpu RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu -timeout $(if $(RLZERO_LONG),90m,20m)
 test-webgpu:
@@ -37,6 +48,7 @@ test-webgpu:
 	$(WEBGPU_TEST) -run 'FiniteDifferences|GradientBits|InvarianceHash/32,.*32' ./model ./model/learn
 	$(WEBGPU_TEST) -run 'Healthy' ./rl/doctor
 	$(WEBGPU_TEST) -run 'ReleaseBinary' ./internal/blackbox
+	RLZERO_WANT_DEVICE=lavapipe CGO_ENABLED=1 go test -tags webgpu ./gpu/vulkan
 
 # Linux alone: a second Vulkan implementation, and the Khronos validation layer. The long
 # form has a newer Mesa too. .ci/drivers says which.
@@ -46,12 +58,12 @@ test-drivers: build
 
 # WebGPU in a headless Chromium. .ci/browser says which tests.
 test-browser: build
-	@.ci/needs tests
+	@.ci/needs all
 	.ci/browser
 
 # The long forms of the tests: every case on every device, more kills. An hour or more.
-nightly:
-	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test
+nightly: cross
+	RLZERO_LONG=1 RLZERO_KILLS=25 $(MAKE) test-all
 	RLZERO_LONG=1 $(MAKE) test-webgpu
 	RLZERO_LONG=1 $(MAKE) test-drivers
 	RLZERO_LONG=1 $(MAKE) test-browser
@@ -62,10 +74,6 @@ nightly:
 # still counts. It takes hours and can be stopped at any time: repeat it.
 papers: build
 	./rlzero compare --papers docs/papers.tsv --seeds 3 --out runs/papers
-
-# What needs no device and no fixtures: a few seconds.
-test-short:
-	go test -short ./rl/algo/ ./rl/recipe/ ./rl/store/ ./rl/metrics/ ./rl/reward/ ./rl/audit/ ./rl/compare/ ./rl/tasks/ ./verify/ ./verify/instruct/
 
 # Every fuzz target for a few seconds, without coverage so that nothing is built anew;
 # counted, as a run that is timed may end in "context deadline exceeded".
@@ -81,29 +89,24 @@ fuzz-smoke:
 		done; \
 	done
 
-# Formatting, vet, committed shaders, and builds for every platform.
-check: cross
+# Formatting, vet, committed shaders.
+check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	@if command -v naga >/dev/null; then cd shaders && go run ./internal/generate -check; else echo "naga is not installed: shaders not regenerated"; fi
 
-# Without debugging information, which makes a third of the work; this machine's own
-# build shares its packages with make build, what a run in the browser needs with the
-# tests there.
+# Builds for every platform. TestPlatforms, a part of test-all, type-checks the same.
 cross:
 	@for p in $(PLATFORMS); do \
 		echo "build $$p"; \
-		debug="-gcflags=all=-dwarf=false"; [ $$p != $$(go env GOHOSTOS)/$$(go env GOHOSTARCH) ] || debug=; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build $$debug -ldflags='-s -w' -o /dev/null . || exit 1; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -ldflags='-s -w' -o /dev/null . || exit 1; \
 	done
-	@echo "build js/wasm"; GOOS=js GOARCH=wasm go build -trimpath -o /dev/null ./web
-	@if command -v gcc >/dev/null; then echo "build with cgo"; CGO_ENABLED=1 go build -o /dev/null .; fi
 
 # dist/: a stripped binary for each platform, the same bytes from the same source
 # and tools. WebGPU is in those that a C++ compiler of this machine can link (on
 # Debian g++, g++-aarch64-linux-gnu, g++-mingw-w64-x86-64); the names of the
 # others end in -vulkan. RELEASE_WANT=all refuses to leave one of the three out.
-RELEASE := go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid='
+RELEASE := GOFLAGS= go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid='
 release:
 	@rm -rf dist && mkdir dist
 	@build() { \

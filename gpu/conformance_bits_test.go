@@ -19,6 +19,9 @@ import (
 
 // TestRepeatable runs every case twice.
 func TestRepeatable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs every case twice")
+	}
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		for _, k := range shaders.Kernels() {
 			for _, c := range oracle.Cases(k.Name) {
@@ -93,7 +96,7 @@ var rowwiseKernels = []rowwise{
 }
 
 // TestRowsDoNotDependOnBatch cuts every case into single rows, halves and
-// uneven parts, and wants the bits of the whole.
+// uneven parts, with -short into halves alone, and wants the bits of the whole.
 func TestRowsDoNotDependOnBatch(t *testing.T) {
 	for _, k := range rowwiseKernels {
 		t.Run(k.kernel, func(t *testing.T) {
@@ -101,7 +104,11 @@ func TestRowsDoNotDependOnBatch(t *testing.T) {
 				for _, c := range slices.Concat(oracle.Cases(k.kernel), oracle.Cases(k.kernel+"_bf16"), oracle.Cases(k.kernel+"_q8_0"), oracle.Cases(k.kernel+"_q4_0")) {
 					rows := int(c.Params[k.count])
 					want := gputest.Run(t, dev, c)
-					for _, part := range []int{1, 3, 8, 17, (rows + 1) / 2} {
+					parts := []int{(rows + 1) / 2, 1, 3, 8, 17}
+					if testing.Short() {
+						parts = parts[:1]
+					}
+					for _, part := range parts {
 						if part < rows {
 							k.compareParts(t, dev, c, part, want)
 						}

@@ -19,7 +19,7 @@ func TestKernels(t *testing.T) {
 			if len(cases) == 0 {
 				t.Error("the kernel has no case in package oracle")
 			}
-			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
+			gputest.EachTier(t, func(t *testing.T, dev gpu.Device) {
 				for _, c := range cases {
 					gputest.Same(t, dev, c)
 				}

@@ -14,6 +14,9 @@ import (
 // TestWideTierKeepsBits: the shaders of T1 give the bits of those of T0, which the other
 // tests hold against the oracle.
 func TestWideTierKeepsBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: compiles every shader for another tier")
+	}
 	gputest.EachWide(t, func(t *testing.T, base, wide gpu.Device) {
 		compared := 0
 		for _, k := range shaders.Kernels() {

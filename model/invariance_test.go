@@ -38,10 +38,11 @@ func TestInvarianceHash(t *testing.T) {
 	for _, s := range []struct{ dtype, kvDtype hf.Dtype }{{hf.F32, hf.F32}, {hf.BF16, hf.F32}, {hf.F32, hf.BF16}, {hf.BF16, hf.BF16}} {
 		t.Run(fmt.Sprintf("%s, keys and values %s", s.dtype, s.kvDtype), func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {
-				if gputest.Slow(dev) && s.dtype != s.kvDtype {
+				brief := gputest.Slow(dev) || testing.Short()
+				if brief && s.dtype != s.kvDtype {
 					return // both in bf16 run the same kernels
 				}
-				invarianceHash(t, modeltest.SmallAs(t, dev, invarianceContext, s.dtype, s.kvDtype), gputest.Slow(dev))
+				invarianceHash(t, modeltest.SmallAs(t, dev, invarianceContext, s.dtype, s.kvDtype), brief)
 			})
 		})
 	}
@@ -49,6 +50,9 @@ func TestInvarianceHash(t *testing.T) {
 
 // TestAdapterInvarianceHash: the same with an adapter, over a model in each storage.
 func TestAdapterInvarianceHash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes seconds for each device")
+	}
 	for _, dtype := range []hf.Dtype{hf.F32, hf.BF16, hf.Q8, hf.Q4} {
 		t.Run(string(dtype), func(t *testing.T) {
 			gputest.Each(t, func(t *testing.T, dev gpu.Device) {

@@ -58,6 +58,9 @@ var rounding = map[string]float64{"f32": 0x1p-24, "f16": 0x1p-11, "bf16": 0x1p-8
 // can express the model. In other types it rounds what goes into a product too: a token it
 // continues with is then as likely as the most likely one but for these roundings.
 func TestLlamaCpp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: needs llama.cpp")
+	}
 	const tokens = 16
 	models, dev := fixtures.Dir(t, "models"), gputest.Devices(t)[0]
 	tokenizer, err := text.ParseTokenizer(fixtures.ByteTokenizer(t))

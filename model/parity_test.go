@@ -52,11 +52,12 @@ type expected struct {
 }
 
 // TestParity compares log-probs, entropies, losses, greedy continuations and
-// the gradient of every tensor with what transformers and a float64 pass give.
+// the gradient of every tensor with what transformers and a float64 pass give; with -short
+// of the selection alone.
 func TestParity(t *testing.T) {
 	fixtures.Each(t, "models", func(t *testing.T, dir string) {
 		for _, dev := range gputest.Devices(t) {
-			if gputest.Slow(dev) && dir != fixtures.Selection(t, "models") {
+			if (gputest.Slow(dev) || testing.Short()) && dir != fixtures.Selection(t, "models") {
 				continue
 			}
 			t.Run(dev.Caps().ID+" "+string(dev.Caps().Tier), func(t *testing.T) { parityAll(t, dev, dir) })

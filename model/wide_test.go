@@ -14,6 +14,9 @@ import (
 // TestWideTier: a model draws and learns the same bits in tier T1 as in T0, in rounds of
 // one row, of several, and in a batch of sequences.
 func TestWideTier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: compiles shaders for another tier")
+	}
 	gputest.EachWide(t, func(t *testing.T, base, wide gpu.Device) {
 		seqs := slices.Concat(modeltest.Relatives(1, 3), modeltest.Relatives(2, 2))
 		var draws [2]uint64

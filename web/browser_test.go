@@ -87,6 +87,9 @@ const wire = 8 << 20
 
 // TestWeight: what a browser loads, compressed, stays within the limit.
 func TestWeight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: builds the page")
+	}
 	dir, err := built()
 	must(t, err)
 	files, err := os.ReadDir(dir)

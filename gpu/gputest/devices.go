@@ -3,6 +3,7 @@ package gputest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +15,20 @@ import (
 	_ "github.com/rlzero/rlzero/gpu/webgpu"
 )
 
-// Each runs a test on every device, as a subtest named by device and tier.
+// Each runs a test on all [Devices], as a subtest named by device and tier.
 func Each(t *testing.T, test func(t *testing.T, dev gpu.Device)) {
 	t.Helper()
-	for _, dev := range Devices(t) {
+	each(t, Devices(t), test)
+}
+
+// EachTier runs a test on every device in every tier, with -short too.
+func EachTier(t *testing.T, test func(t *testing.T, dev gpu.Device)) {
+	t.Helper()
+	each(t, every(t), test)
+}
+
+func each(t *testing.T, devices []gpu.Device, test func(t *testing.T, dev gpu.Device)) {
+	for _, dev := range devices {
 		t.Run(Name(dev), func(t *testing.T) { test(t, dev) })
 	}
 }
@@ -40,9 +51,20 @@ func Slow(dev gpu.Device) bool {
 }
 
 // Devices returns every device in every tier, or those of one backend alone if
-// RLZERO_ONLY_BACKEND names it. It fails the test when there is none of that
-// backend, or when the device that RLZERO_WANT_DEVICE names is not among them.
+// RLZERO_ONLY_BACKEND names it. With -short it leaves out those that are [Slow]. It fails
+// the test when there is none of that backend, or when the device that RLZERO_WANT_DEVICE
+// names is not among them.
 func Devices(t testing.TB) []gpu.Device {
+	t.Helper()
+	devices := every(t)
+	if testing.Short() {
+		devices = slices.DeleteFunc(slices.Clone(devices), Slow)
+	}
+	return devices
+}
+
+// every returns the devices before some are left out.
+func every(t testing.TB) []gpu.Device {
 	t.Helper()
 	devices, err := opened()
 	if only := os.Getenv("RLZERO_ONLY_BACKEND"); only != "" && len(devices) == 0 {
@@ -118,7 +140,7 @@ var opened = sync.OnceValues(func() ([]gpu.Device, error) {
 // T0, whichever is its own: the two give equal bits.
 func EachWide(t *testing.T, test func(t *testing.T, base, wide gpu.Device)) {
 	t.Helper()
-	for _, base := range Devices(t) {
+	for _, base := range every(t) {
 		if base.Caps().Tier != gpu.TierBase || base.Caps().Kind == gpu.Reference {
 			continue
 		}

@@ -126,6 +126,9 @@ var mentioned = []struct{ printed, run string }{
 // replacements of shorter, in folders with small models and data, and those in the midst of
 // sentences. Commands that serve are stopped at the end of their page.
 func TestGuides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs every command of the guides")
+	}
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are those of a Unix shell")
 	}

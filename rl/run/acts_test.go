@@ -115,6 +115,9 @@ const easyTask = `task={name = "chain_sum", eval_problems = 1, eval_samples = 1,
 // nothing. Nothing is evaluated or written, and the first difference ends a run. In all of these
 // steps sampler and trainer must agree to the bit (acting.exact).
 func TestActs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains by every recipe with each of its changes put back")
+	}
 	dev, err := gpu.Open("ref")
 	must(t, err)
 	defer dev.Close()

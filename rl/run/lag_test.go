@@ -36,6 +36,9 @@ var lagged = slices.Concat(small, []string{
 // is interrupted in the middle of a step, comes to the same bytes; open steps are a part of
 // the checkpoints.
 func TestLagResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: resumes from every checkpoint of three runs")
+	}
 	dev := tester(t)
 	for _, lag := range []int{0, 1, 3} {
 		sets := append(slices.Clone(lagged), fmt.Sprintf("stage.rl.lag=%d", lag))

@@ -139,6 +139,9 @@ func withoutExtra(files, of map[string]string) map[string]string {
 // its schedule repeats on one machine has the same bytes. So has one that was killed and goes on
 // from any of its checkpoints, and one that was interrupted.
 func TestArrival(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains for seconds on each device")
+	}
 	live := ""
 	// What comes when is a race, which a slow machine may run in order.
 	for tries := 0; live == "" || !mixed(t, live); tries++ {

@@ -170,6 +170,9 @@ func open(t *testing.T, id string, n int) []gpu.Device {
 // TestEqualBytes: a run has the bytes of one machine with 1, 2 and 5 workers, in both
 // modes, in float32, with a lag, in bf16, and where an adapter of a model in q8_0 is trained.
 func TestEqualBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains for seconds on each device")
+	}
 	lag := []string{"stage.rl.lag=1", "stage.rl.algorithm.weight=tis", "stage.rl.refill.tries=2", "stage.rl.algorithm.keep=group_std(reward) > 0"}
 	for i, sets := range [][]string{nil, lag, {"model.dtype=bf16", "model.kv_dtype=bf16"}, {"model.dtype=q8_0", "model.lora.rank=3"}} {
 		want := plainFiles(t, sets...)
