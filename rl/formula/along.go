@@ -1,5 +1,7 @@
 package formula
 
+import "math"
+
 // along goes over the tokens or segments of one completion, in order: args[j][i]
 // is the j-th argument at the i-th of them. Tokens that the policy did not write
 // are not among them.
@@ -51,6 +53,24 @@ var sequences = []Function{
 			}
 		},
 	}),
+	sequence("shift", "shift(x, n)", "rn", "x of n tokens or segments before, after where n is below 0; 0 beyond the ends. shift(x, 1) is previous(x)", "", "", along{
+		value: func(args [][]float64, out []float64) {
+			for i := range out {
+				if at, there := shifted(i, args[1][i], len(out)); there {
+					out[i] = args[0][at]
+				}
+			}
+		},
+		slope: func(args [][]float64, seed []float64, d [][]float64) {
+			for i := range seed {
+				if at, there := shifted(i, args[1][i], len(seed)); there {
+					d[0][at] += seed[i]
+				}
+			}
+		},
+	}),
+	running("min", "least", func(x, y float64) bool { return x < y }),
+	running("max", "greatest", func(x, y float64) bool { return x > y }),
 	sequence("gae", "gae(pay, value, gamma, lambda)", "rrnn", "generalised advantage estimation: how much more is earned from here than value predicted", "pay + gamma*next(value) - value + gamma*lambda*next(gae)", "arXiv 1506.02438", along{
 		value: func(args [][]float64, out []float64) {
 			pay, value, gamma, lambda := args[0], args[1], args[2], args[3]
@@ -74,6 +94,40 @@ var sequences = []Function{
 			}
 		},
 	}),
+}
+
+// shifted is the place n before the i-th of a sequence.
+func shifted(i int, n float64, length int) (at int, there bool) {
+	from := float64(i) - math.Trunc(n)
+	if !(from >= 0 && from < float64(length)) {
+		return 0, false
+	}
+	return int(from), true
+}
+
+// running is the least or greatest value so far. Of equal ones the first has the derivative.
+func running(name, which string, beats func(x, y float64) bool) Function {
+	full := "running_" + name
+	return sequence(full, full+"(x)", "r", which+" x from the beginning of the completion to here; of equal ones the first has the derivative", "", "", along{
+		value: func(args [][]float64, out []float64) {
+			best := 0
+			for i, x := range args[0] {
+				if beats(x, args[0][best]) {
+					best = i
+				}
+				out[i] = args[0][best]
+			}
+		},
+		slope: func(args [][]float64, seed []float64, d [][]float64) {
+			best := 0
+			for i, x := range args[0] {
+				if beats(x, args[0][best]) {
+					best = i
+				}
+				d[0][best] += seed[i]
+			}
+		},
+	})
 }
 
 // backwards adds up from the end: out[i] = x[i] + factor[i]*out[i+1].

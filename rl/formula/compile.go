@@ -361,6 +361,9 @@ func (c *compiler) unknown(s *scope, n *node, what string, known []string) int {
 	if slices.ContainsFunc(s.part.locals, func(l definition) bool { return l.name == n.name && l.at > n.at }) {
 		return c.fail(s, n.at, "%s has no value here, since a formula is read from its beginning; move %s = ... before this place", n.name, n.name)
 	}
+	if slices.ContainsFunc(s.part.locals, func(l definition) bool { return l.name == n.name && l.params != nil }) {
+		return c.fail(s, n.at, "%s is defined in terms of itself, and no formula repeats itself; after(x), before(x) and discounted(x, gamma) go along a completion", n.name)
+	}
 	slices.Sort(known)
 	c.fail(s, n.at, "unknown %s %s", what, n.name)
 	c.faults[len(c.faults)-1].Near = nearest(n.name, known)

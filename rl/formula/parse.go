@@ -196,6 +196,9 @@ func (p *parser) advance() {
 		p.end++
 	default:
 		r, _ := utf8.DecodeRuneInString(s[from:])
+		if plain := typeset[r]; plain != "" {
+			p.fail(from, "%q is not part of the language; write %s", r, plain)
+		}
 		p.fail(from, "%q is not part of the language; rlzero formulas lists what is", r)
 	}
 	p.next = token{kind, s[from:p.end], from}
@@ -203,6 +206,10 @@ func (p *parser) advance() {
 		p.fail(from, "%q is not an operator here; write %s", p.next.text, better)
 	}
 }
+
+// typeset are characters of papers, with what stands for them here.
+var typeset = map[rune]string{'−': "-", '–': "-", '×': "*", '·': "*", '÷': "/", '≤': "<=", '≥': ">=", '≠': "!=", 'β': "beta", 'ε': "a name such as clip_low", 'γ': "gamma",
+	'λ': "lambda", 'α': "alpha", 'τ': "tau", 'π': "pi for the number, exp(logp) for the policy's probability", '∑': "sum(...), or a statistic such as group_sum(...)"}
 
 // take advances past the next token if it is one of the operators or words.
 func (p *parser) take(texts ...string) (token, bool) {

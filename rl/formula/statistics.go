@@ -148,6 +148,26 @@ var reductions = []Function{
 	reduction("lowest", "min", "least x of the completion", "of n equal ones 1/n each"),
 	reduction("first", "first", "x of the first token or segment that counts", ""),
 	reduction("last", "last", "x of the last token or segment that counts", ""),
+	reduction("deviation", "std", "standard deviation of x over the completion, divisor n-1; 0 for one value", "0 where all are equal"),
+	{Name: "quantile", Usage: "quantile(x, q[, where])", Meaning: "the quantile of x over the completion at q, from 0 to 1, interpolated linearly between two values", Slope: "none", params: "rnc", optional: 1,
+		build: func(c *compiler, s *scope, n *node) int {
+			args := c.arguments(s, n, functionNamed("quantile"))
+			if args == nil {
+				return -1
+			}
+			x, q, where := args[0], args[1], -1
+			if len(args) > 2 {
+				where = args[2]
+			}
+			if o := &c.ops[q]; o.level > Completion || o.kind == literalOp && !(o.value >= 0 && o.value <= 1) {
+				return c.fail(s, n.args[1].at, "quantile takes a number from 0, the least, to 1, the greatest, for each completion, such as 0.8")
+			}
+			from := c.finest(x, where)
+			if from <= Completion {
+				return c.fail(s, n.at, "quantile takes a value for each token or segment, found %s: say over what: group_quantile(x, q), batch_quantile(x, q)", c.ops[x].level.each())
+			}
+			return c.fold(s, n, foldNamed("quantile"), x, where, q, from, Completion)
+		}},
 	reduction("count", "count", "how often a condition holds in the completion", "none"),
 }
 

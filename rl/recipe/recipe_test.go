@@ -71,7 +71,7 @@ func listsGiven(s *Stage) {
 // resolved text, so a value is never a matter of the program's version.
 func TestResolvedSaysEverything(t *testing.T) {
 	verifiers := []reward.Verifier{{Verifier: "regex"}, {Source: "pass"}}
-	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, {Kind: KindEval}}}
+	r := Recipe{Task: Task{Settings: &tasks.Countdown{}}, Expect: []Expectation{{}}, Stages: []Stage{{Kind: KindSFT}, {Kind: KindRL, RL: RL{Verifiers: verifiers}}, {Kind: KindEval}}}
 	inTurns, err := tasks.New("guess")
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +95,7 @@ func TestResolvedSaysEverything(t *testing.T) {
 	check(reflect.ValueOf(Stage{}))
 	check(reflect.ValueOf(tasks.Countdown{}))
 	check(reflect.ValueOf(reward.Verifier{}))
+	check(reflect.ValueOf(Expectation{}))
 }
 
 // TestRoundTrip: random recipes, written and read, are the same.
