@@ -43,6 +43,10 @@ func Run(dir string, o Options) (*Report, error) {
 	a, again := New(dir, o.Limit), redraw{recipe: opened.Recipe, source: opened.Source, began: map[string]int{}}
 	err = record.Each(filepath.Join(dir, record.CompletionsFile), func(_ int, line record.Completion) error {
 		where := fmt.Sprintf("step %d, group %d, sample %d", line.Step, line.Group, line.Sample)
+		if line.Turns != nil {
+			a.Lose(where, "it is an episode, which its world judged while it was played")
+			return nil
+		}
 		row, st, err := again.row(line)
 		if err != nil {
 			a.Lose(where, err.Error())

@@ -80,9 +80,14 @@ func made(t testing.TB, dir, name, reward string, seed, steps int, end float64) 
 				if s == 3 {
 					text = hostile[(step+g)%len(hostile)]
 				}
-				completions.WriteString(line(step, g, s, fmt.Sprintf("%d + 7 >", g), text, verdict))
+				l := line(step, g, s, fmt.Sprintf("%d + 7 >", g), text, verdict)
+				if g == 2 { // an episode
+					turns, _ := json.Marshal([]object{{"by": "policy", "text": "6", "tokens": 2, "read": 3, "reward": 0.25}, {"by": "world", "text": hostile[(step+s)%len(hostile)]}, {"by": "policy", "text": text, "tokens": 2}})
+					l = strings.TrimSuffix(strings.TrimSpace(l), "}") + `,"turns":` + string(turns) + "}\n"
+				}
+				completions.WriteString(l)
 				if step%10 == 1 {
-					fmt.Fprintf(&tokens, `{"step":%d,"stage":"rl","group":%d,"sample":%d,"prompt_ids":[1,2],"ids":[5,6,7],"text":["1"," +","<eos>"],"logprob":[-0.1,-2,-0.01],"entropy":[0.3,1.2,0],"weight":[%g,0.1,0],"clipped":[2]}`+"\n", step, g, s, float64(s-2)/10)
+					fmt.Fprintf(&tokens, `{"step":%d,"stage":"rl","group":%d,"sample":%d,"prompt_ids":[1,2],"ids":[5,6,7],"read":[{"before":1,"ids":[9],"text":"<b>read</b>"}],"text":["1"," +","<eos>"],"logprob":[-0.1,-2,-0.01],"entropy":[0.3,1.2,0],"weight":[%g,0.1,0],"clipped":[2]}`+"\n", step, g, s, float64(s-2)/10)
 				}
 			}
 		}

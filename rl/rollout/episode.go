@@ -127,8 +127,14 @@ func open(s *Start, episodes []*episode, renderer TurnRenderer) error {
 	if len(s.Opening) == 0 {
 		return nil
 	}
-	var err error
-	if s.Prompt, err = renderer.Begin(s.Problem, s.Opening); err != nil {
+	asked, err := renderer.Prompt(s.Problem)
+	if err == nil && !slices.Equal(asked, s.Prompt) {
+		return fmt.Errorf("problem %s: the world says something before the first turn, so the problem cannot be asked in another way", s.Problem.ID)
+	}
+	if err == nil {
+		s.Prompt, err = renderer.Begin(s.Problem, s.Opening)
+	}
+	if err != nil {
 		return &PromptError{s.Problem.Question, err}
 	}
 	return nil

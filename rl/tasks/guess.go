@@ -59,12 +59,18 @@ they are played. A completion alone is wrong, whatever it says.
 	})
 }
 
-// played is the verifier of a task that is judged while it is played.
+// played is the verifier of guess, whose problems are judged while they are played.
 type played struct{}
 
 // Verify implements [verify.Verifier].
 func (played) Verify(row verify.Problem, completion string) verify.Verdict {
 	return verify.Reject("", "episode", "the problem is an episode of several turns, which its world judges as they are played: a completion alone earns nothing")
+}
+
+// Check implements [verify.Checker].
+func (played) Check(row verify.Problem) error {
+	_, err := openOf(row)
+	return err
 }
 
 func defaultGuess() *guess { return &guess{Size: 31, Largest: 127, Most: 5, Aimed: 0.3} }

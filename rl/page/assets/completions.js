@@ -114,12 +114,16 @@ R.answers = function (lines, tokens, params) {
     const t = tokens.find((o) => o.group === line.group && o.sample === line.sample);
     return R.h("article", { class: "answer " + line.verdict },
       R.h("p", { class: "count" }, R.h("b", {}, samples.length + " ×"), " reward ", R.h("b", {}, line.reward == null ? "–" : R.number(line.reward)), " advantage ", push(line.advantage), ` ${line.tokens} tokens, ${line.stop === "eos" ? "ended" : line.stop === "length" ? "cut off" : line.stop}`),
-      R.h("p", { class: "written" }, t ? tokenText(t, params.by, largest) : params.diff && line !== best ? diff(best.completion, line.completion) : R.code(line.completion, 4000)),
+      !t && line.turns ? conversation(line.turns) : R.h("p", { class: "written" }, t ? tokenText(t, params.by, largest) : params.diff && line !== best ? diff(best.completion, line.completion) : R.code(line.completion, 4000)),
       R.h("p", { class: "reason" }, R.verdict(line.verdict), " ", R.plain(line.reason), line.not_scored ? " · not scored: " + R.plain(line.not_scored) : ""),
       line.terms ? terms(line.terms) : null,
       navigator.clipboard ? R.h("p", {}, R.h("button", { type: "button", class: "small", onclick: () => copyRow(line) }, "copy as a test row")) : null);
   }));
 };
+
+// conversation is an episode in one column: the turns of the policy, and further in what answered them.
+const conversation = (turns) => R.h("ol", { class: "written turns" }, turns.map((t) => R.h("li", { class: t.by },
+  R.h("b", {}, t.role || t.by), " ", R.code(t.text, 4000), t.reward ? R.h("span", { class: "paid" }, " pays " + R.number(t.reward)) : null)));
 
 // copyRow puts a completion on the clipboard as a line that rlzero verify --in reads.
 async function copyRow(o) {
@@ -133,8 +137,9 @@ const shell = (s) => "'" + s.replace(/'/g, "'\\''") + "'";
 function fold(lines) {
   const by = new Map();
   for (const o of lines) {
-    if (!by.has(o.completion)) by.set(o.completion, { line: o, samples: [] });
-    by.get(o.completion).samples.push(o.sample);
+    const said = o.turns ? JSON.stringify(o.turns.map((t) => [t.by, t.text])) : o.completion;
+    if (!by.has(said)) by.set(said, { line: o, samples: [] });
+    by.get(said).samples.push(o.sample);
   }
   return [...by.values()].sort((a, b) => (b.line.reward || 0) - (a.line.reward || 0) || b.samples.length - a.samples.length);
 }
@@ -144,11 +149,13 @@ const terms = (t) => R.h("dl", { class: "terms" }, Object.entries(t).map(([k, v]
 function tokenText(t, by, largest) {
   const clipped = new Set(t.clipped || []);
   const top = by ? Math.max(1e-9, ...t[by].map(Math.abs)) : largest;
-  return R.h("code", { class: "tokens" }, t.text.map((text, i) => {
+  const read = new Map((t.read || []).map((o) => [o.before, o.text]));
+  return R.h("code", { class: "tokens" }, t.text.flatMap((text, i) => {
     const v = by ? Math.abs(t[by][i]) : t.weight ? -t.weight[i] : 0, share = Math.min(1, Math.abs(v) / top);
     const level = share === 0 ? 0 : Math.max(1, Math.ceil(share * 4));
     const says = `${JSON.stringify(text)} log-prob ${R.number(t.logprob[i])}, entropy ${R.number(t.entropy[i])} nats` + (t.weight ? `, push ${R.number(-t.weight[i])}` : ", not learned from") + (clipped.has(i) ? ", clipped" : "");
-    return R.h("span", { class: (by ? "amount" : v >= 0 ? "up" : "down") + level + (clipped.has(i) ? " clipped" : ""), title: says }, text === "" ? "∎" : R.plain(text));
+    const own = R.h("span", { class: (by ? "amount" : v >= 0 ? "up" : "down") + level + (clipped.has(i) ? " clipped" : ""), title: says }, text === "" ? "∎" : R.plain(text));
+    return read.has(i) ? [R.h("span", { class: "read", title: "read, not learned from" }, R.plain(read.get(i))), own] : [own];
   }));
 }
 
