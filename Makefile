@@ -129,7 +129,7 @@ release:
 # Pages of docs that the program itself knows: docs/reference and docs/papers.md.
 reference:
 	go test ./rl/cli -run '^TestReference$$' -update
-	go test ./rl/recipe/presets -run '^TestPapers$$' -update
+	go test ./rl/compare -run '^TestPapers$$' -update
 
 # Shaders from their WGSL templates; needs naga-cli 30 (cargo install naga-cli --version 30.0.1).
 generate:
