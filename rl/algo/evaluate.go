@@ -80,12 +80,17 @@ type list []number
 // Evaluate answers a line of rlzero formulas eval: a question, as one JSON object, with
 // what the formulas amount to. The answer is to be written as JSON. The error says what
 // is wrong with the question, in a formula with its place.
-func Evaluate(line []byte) (answered any, err error) {
+func Evaluate(line []byte) (answered any, err error) { return Method{}.Evaluate(line) }
+
+// Evaluate is [Evaluate] of a method, where the question names no preset. Its states are numbers
+// that the question gives among its columns.
+func (m Method) Evaluate(line []byte) (answered any, err error) {
 	q, err := readQuestion(line)
 	if err != nil {
 		return nil, err
 	}
-	return q.evaluate()
+	m.State = nil
+	return q.evaluate(m)
 }
 
 // readQuestion reads one JSON object. Unknown keys are errors.
@@ -109,8 +114,7 @@ type columns struct {
 
 // evaluate answers a question. The error says what is wrong with it, in a formula
 // with its place.
-func (q question) evaluate() (answer, error) {
-	var m Method
+func (q question) evaluate(m Method) (answer, error) {
 	if q.Preset != "" {
 		var err error
 		if m, err = LoadMethod(q.Preset); err != nil {

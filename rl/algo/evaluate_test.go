@@ -13,7 +13,7 @@ func ask(t *testing.T, question string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := q.evaluate()
+	a, err := q.evaluate(Method{})
 	if err != nil {
 		t.Fatalf("%s: %v", question, err)
 	}
@@ -77,7 +77,7 @@ func TestQuestionFaults(t *testing.T) {
 	} {
 		q, err := readQuestion([]byte(question))
 		if err == nil {
-			_, err = q.evaluate()
+			_, err = q.evaluate(Method{})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", question, err, want)

@@ -16,6 +16,7 @@ import (
 	"github.com/rlzero/rlzero/internal/lines"
 	"github.com/rlzero/rlzero/rl/algo"
 	"github.com/rlzero/rlzero/rl/formula"
+	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 )
 
@@ -57,7 +58,11 @@ the policy wrote every token.
 Example:
    echo '` + strings.NewReplacer(` "completion"`, "' \\\n      '\"completion\"", ` "token"`, "' \\\n      '\"token\"").Replace(algo.Examples[2].Question) + `' | \
       rlzero formulas eval --in -`,
-			Flags:  []cli.Flag{&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"}},
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "in", Usage: "`FILE` of JSON lines; - is standard input"},
+				&cli.StringFlag{Name: "recipe", Usage: "evaluate the method of a `RECIPE`, where a line names no preset"},
+				&cli.StringFlag{Name: "stage", Usage: "that of the stage of this `NAME`", DefaultText: "the last that learns from rewards"},
+			},
 			Action: evalFormulas,
 		}},
 	}
@@ -65,6 +70,10 @@ Example:
 
 func evalFormulas(c *cli.Context) error {
 	if _, err := positional(c); err != nil {
+		return err
+	}
+	method, err := methodOf(c)
+	if err != nil {
 		return err
 	}
 	in, err := input(c, c.String("in"))
@@ -77,7 +86,7 @@ func evalFormulas(c *cli.Context) error {
 		name = "standard input"
 	}
 	err = lines.Each(name, in, func(_ int, raw []byte) error {
-		answer, err := algo.Evaluate(raw)
+		answer, err := method.Evaluate(raw)
 		if err != nil {
 			return err
 		}
@@ -87,6 +96,41 @@ func evalFormulas(c *cli.Context) error {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
 	return nil
+}
+
+// methodOf is the method of the recipe that is named; without one it is empty.
+func methodOf(c *cli.Context) (algo.Method, error) {
+	name, wanted := c.String("recipe"), c.String("stage")
+	if name == "" {
+		return algo.Method{}, nil
+	}
+	if err := recipeCatalogue.checkFile(name); err != nil {
+		return algo.Method{}, err
+	}
+	r, err := recipe.Load(name, nil)
+	if err != nil {
+		return algo.Method{}, err
+	}
+	var stage *recipe.Stage
+	var known []string
+	for i := range r.Stages {
+		st := &r.Stages[i]
+		if st.Kind == recipe.KindEval {
+			continue
+		}
+		known = append(known, st.Name)
+		if st.Name == wanted || wanted == "" && (stage == nil || st.Kind == recipe.KindRL) {
+			stage = st
+		}
+	}
+	if stage == nil {
+		return algo.Method{}, usage(hint.Unknown("stage", wanted, known, "rlzero train --dry-run "+name))
+	}
+	compiled, err := stage.Compiled()
+	if err != nil {
+		return algo.Method{}, err
+	}
+	return compiled.Method, nil
 }
 
 // formulaEntry is a line of rlzero formulas --json.
