@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -171,31 +172,51 @@ func showTask(c *cli.Context, name string) error {
 	return nil
 }
 
-// showPlayed tells what the players of a task earn that is played in turns, and shows an episode of
-// each of some problems.
-func showPlayed(w io.Writer, t tasks.Episodic, rows []verify.Problem) error {
-	const problems = 1000
-	play := func(p world.Player, row verify.Problem, i int) (world.Played, error) {
-		dice := func(n uint64) *random.Rand { return random.At(tasks.HeldOutSeed, n, uint64(i)) }
-		return world.Play(context.Background(), t, p, row, t.Turns(), dice(1), dice(2))
-	}
-	for _, p := range []struct {
-		name   string
-		player world.Player
-	}{{"the best player", t.Best()}, {"random turns", t.Random()}, {"demonstrations", t.Shown()}} {
-		sum := 0.0
-		for i := range problems {
-			e, err := play(p.player, t.Draw(random.At(tasks.HeldOutSeed, 0, uint64(i)), tasks.Train), i)
+// playedProblems are those that players of a task are tried on.
+const playedProblems = 1000
+
+// earned is the mean score of the players of a task that is played in turns.
+type earned struct {
+	Best   float64 `json:"best"`
+	Random float64 `json:"random"`
+	Shown  float64 `json:"demonstrations"`
+}
+
+// earnedBy is what the players of a task earn.
+func earnedBy(t tasks.Episodic) (*earned, error) {
+	mean := func(p world.Player) (sum float64, err error) {
+		for i := range playedProblems {
+			e, err := playedOnce(t, p, t.Draw(random.At(tasks.HeldOutSeed, 0, uint64(i)), tasks.Train), i)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			sum += e.Verdict.Score
 		}
-		fmt.Fprintf(w, "\nOn %d problems %s: %.3f", problems, p.name, sum/problems)
+		return sum / playedProblems, nil
 	}
-	fmt.Fprintf(w, "\n\nThree problems, each with a demonstration:\n")
+	best, err := mean(t.Best())
+	chance, other := mean(t.Random())
+	shown, third := mean(t.Shown())
+	return &earned{best, chance, shown}, errors.Join(err, other, third)
+}
+
+// playedOnce is the i-th episode of a player.
+func playedOnce(t tasks.Episodic, p world.Player, row verify.Problem, i int) (world.Played, error) {
+	dice := func(n uint64) *random.Rand { return random.At(tasks.HeldOutSeed, n, uint64(i)) }
+	return world.Play(context.Background(), t, p, row, t.Turns(), dice(1), dice(2))
+}
+
+// showPlayed tells what the players of a task earn that is played in turns, and shows an episode of
+// each of some problems.
+func showPlayed(w io.Writer, t tasks.Episodic, rows []verify.Problem) error {
+	earned, err := earnedBy(t)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nOn %d problems the best player earns %.3f, random turns %.3f, demonstrations %.3f\n", playedProblems, earned.Best, earned.Random, earned.Shown)
+	fmt.Fprintf(w, "\nThree problems, each with a demonstration:\n")
 	for i, row := range rows {
-		e, err := play(t.Shown(), row, i)
+		e, err := playedOnce(t, t.Shown(), row, i)
 		if err != nil {
 			return err
 		}
@@ -226,6 +247,17 @@ func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Pr
 	for _, a := range f.Curriculum {
 		curriculum = append(curriculum, attribute{a.Name, a.Levels, a.Fields})
 	}
+	var constant *tasks.Constant
+	var players *earned
+	if played, ok := t.(tasks.Episodic); ok {
+		var err error
+		if players, err = earnedBy(played); err != nil {
+			return err
+		}
+	} else {
+		best := constantOf(t)
+		constant = &best
+	}
 	var samples []taskRow
 	for _, row := range rows {
 		samples = append(samples, rowOf(t, row, c.String("form")))
@@ -236,9 +268,10 @@ func showTaskJSON(c *cli.Context, f tasks.Family, t tasks.Task, rows []verify.Pr
 		Doc        string          `json:"doc"`
 		Settings   []tasks.Setting `json:"settings"`
 		Curriculum []attribute     `json:"curriculum"`
-		Constant   tasks.Constant  `json:"best_constant"`
+		Constant   *tasks.Constant `json:"best_constant,omitempty"`
+		Players    *earned         `json:"players,omitempty"` // of a task that is played in turns
 		Samples    []taskRow       `json:"samples"`
-	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, constantOf(t), samples})
+	}{f.Name, f.Summary, f.Doc, append([]tasks.Setting{}, tasks.Settings(t)...), curriculum, constant, players, samples})
 }
 
 // taskRow is a line of rlzero tasks draw.

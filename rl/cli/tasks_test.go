@@ -80,6 +80,7 @@ func TestShownTasks(t *testing.T) {
 				Settings []string
 			}
 			Constant tasks.Constant `json:"best_constant"`
+			Players  earned
 			Samples  []verify.Problem
 		}
 		if err := json.Unmarshal(line.Bytes(), &shown); err != nil {
@@ -93,7 +94,11 @@ func TestShownTasks(t *testing.T) {
 				t.Errorf("%s: setting %+v", f.Name, s)
 			}
 		}
-		if shown.Constant.Of == 0 || i%4 == 0 && !strings.Contains(text.String(), "\nBest constant answer, a baseline: ") {
+		if _, played := f.New().(tasks.Episodic); played {
+			if shown.Players.Best != 1 || shown.Players.Random >= shown.Players.Shown || shown.Constant.Of != 0 {
+				t.Errorf("%s: players %+v", f.Name, shown.Players)
+			}
+		} else if shown.Constant.Of == 0 || i%4 == 0 && !strings.Contains(text.String(), "\nBest constant answer, a baseline: ") {
 			t.Errorf("%s: best constant answer %+v", f.Name, shown.Constant)
 		}
 		if i%8 == 0 && (strings.Count(chat.String(), " system: ") != 3 || strings.Count(chat.String(), " => ") < 3) {
