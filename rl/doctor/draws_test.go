@@ -299,7 +299,7 @@ func TestDrawsOfEpisodes(t *testing.T) {
 	file := filepath.Join(dir, "completions.jsonl")
 	for _, c := range []struct{ pattern, with, found string }{
 		{`"by":"policy","text":"[^"]*"`, `"by":"policy","text":"77 77 77"`, "line 1: turn 1: token "},
-		{`"by":"world","text":"[^"]*"`, `"by":"world","text":"199"`, "line 1: turn "},
+		{`"by":"world","text":"[^"]*"`, `"by":"world","text":"99"`, "line 1: turn "},
 		{`"tokens":2,"read"`, `"tokens":1,"read"`, ": turn 1: 1 tokens are recorded, 2 drawn"},
 	} {
 		restore := edit(t, file, c.pattern, c.with)
