@@ -27,6 +27,9 @@ func named(err error) []Set {
 // TestRefusedWithChanges: a run that does not fit is refused with changes with each of
 // which it does, and no change of a set could be left out.
 func TestRefusedWithChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: plans hundreds of runs")
+	}
 	config := hf.Config{Family: "llama", Vocab: 49152, Width: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, MLP: 1536,
 		MaxPositions: 8192, NormEps: 0x1p-20, RopeTheta: 1e5, TieEmbeddings: true, InitStd: 0.02}
 	b := blueprint{config: config, folder: "model"}

@@ -111,6 +111,9 @@ func TestModel(t *testing.T) {
 // made on a device of those limits, and a step of the largest batches is recorded, in no more
 // memory than was planned. Bindings are small beside what the steps take.
 func TestCellsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: makes the models of every cell")
+	}
 	folder, c := blockModel(t)
 	caps := gpu.Caps{ID: "paper", Kind: gpu.Discrete, Tier: gpu.TierBase, Memory: 48 << 20, MaxBinding: 1 << 20, MaxAllocation: 16 << 20}
 	dev := &gputest.Paper{Limits: caps}

@@ -44,6 +44,9 @@ func tinyRun(t *testing.T, overrides ...string) (weights []byte, metrics map[str
 // TestEveryMethodTrains: each method that a recipe can name makes its updates, and the
 // weights are other ones afterwards.
 func TestEveryMethodTrains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains by every method")
+	}
 	beside := map[string][]string{
 		"passk": {"stage.rl.algorithm.pass_k=2"},                // of 4 completions 4 are right or one is not: always the same
 		"otb":   {"stage.rl.algorithm.otb_weight=1 - exp(old)"}, // as the method itself says, and the next

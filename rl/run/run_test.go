@@ -202,6 +202,9 @@ func linesOf(t testing.TB, file string) []map[string]any {
 // processors Go uses do not count, nor do the keys that say how the work is cut
 // into batches.
 func TestRunsAreEqual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains many times")
+	}
 	base := t.TempDir()
 	trainOn(t, first(t), base, false, smallRun...)
 	want := runFiles(t, base)
@@ -452,7 +455,7 @@ func TestInterrupt(t *testing.T) {
 	// What is shown, and the newest checkpoint after the interrupt.
 	for text, step := range map[string]int{
 		"warm-up    1/":       1,
-		"loss = ":             8, // the first step's rollout is cut short; the stage's checkpoint stays
+		"method: ":            8, // the first step's rollout is cut short; the stage's checkpoint stays
 		"step 2: ":            10,
 		"rl         4/4":      12, // before the evaluation after the stage
 		"continuing after st": 10,
@@ -513,6 +516,9 @@ func (c *countdown) Err() error {
 // TestInterruptAnywhere interrupts runs at random moments, in the middle of
 // rollouts and evaluations.
 func TestInterruptAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains many times")
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -27,6 +27,9 @@ var inLoRA = []string{"model.dtype=q8_0", "model.lora.rank=3", `model.lora.modul
 // trainer agree to the bit, a second one and one that goes on from any other checkpoint write
 // the same bytes, and what it saved opens as it was trained.
 func TestStorageRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains in every storage")
+	}
 	device, inGo := first(t), tester(t)
 	float32s := map[gpu.Device]string{}
 	for _, dev := range []gpu.Device{device, inGo} {
