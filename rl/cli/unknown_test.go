@@ -29,7 +29,7 @@ func TestUnknown(t *testing.T) {
 		{"tasks draw countdown --split held-aut", "accepted: train, held-out\nrlzero: hint: did you mean held-out?\n"},
 		{"bench decde", "unknown benchmark \"decde\"\nrlzero: hint: did you mean decode? rlzero bench --help lists them all\n"},
 		{"algorithms show nsr", "there is no preset nsr: write w_reinforce with right_weight = 0\n"},
-		{"algorithms show kl_k1", "kl_k1 is a named formula, a part of methods: kl_k1 = beta*k1\nrlzero: hint: rlzero formulas show kl_k1\n"},
+		{"algorithms show kl_k1", "kl_k1 is a named formula, which methods use: kl_k1 = beta*k1\nrlzero: hint: rlzero formulas show kl_k1\n"},
 		{"formulas show kl_k4", "unknown name of formulas \"kl_k4\"\nrlzero: hint: did you mean kl_k1? rlzero formulas lists them all\n"},
 		{"bench matmul --device ref --only 25M", "--only is \"25M\", which no case of bench matmul contains\nrlzero: hint: the cases are: 512x512x512 f32 NT; 1024x1024x1024 f32 NT\n"},
 		{"train cuontdown-tiny", "unknown recipe \"cuontdown-tiny\"\nrlzero: hint: did you mean countdown-tiny? rlzero recipes lists them all\n"},
