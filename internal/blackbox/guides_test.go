@@ -226,7 +226,7 @@ func prepare(t *testing.T, home string) {
 	start := filepath.Join(home, "start")
 	s := &session{folder: start}
 	for name, form := range map[string]string{
-		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d"}`,
+		"problems.jsonl":         `{"question":"Tom has %[1]d apples and buys %[2]d more. How many has he?","answer":"%[3]d","level":%[2]d,"completion":"It is \\boxed{%[3]d}."}`,
 		"conversations.jsonl":    `{"messages":[{"role":"user","content":"What is %[1]d+%[2]d?"},{"role":"assistant","content":"It is %[3]d."}]}`,
 		"pairs.jsonl":            `{"prompt":"What is %[1]d+%[2]d?","chosen":"It is %[3]d.","rejected":"I think %[2]d and not %[3]d."}`,
 		"gsm8k/main/train.jsonl": `{"question":"What is %[1]d+%[2]d?","answer":"%[1]d+%[2]d=%[3]d\n#### %[3]d"}`,
@@ -272,19 +272,21 @@ var scriptName = regexp.MustCompile(`^[^\n]*# (\S+\.star)\n`)
 // recipe that it is about: countdown-tiny, or lora-math where the task is a file.
 func (s *session) recipe(t *testing.T, tables string) {
 	t.Helper()
-	text := tables
+	text, rows := tables, strings.Contains(tables, "data = ") || strings.Contains(tables, "row.level")
 	whole := strings.Contains(tables, "base = ") || strings.Contains(tables, "[model]")
 	switch {
-	case strings.Contains(tables, "data = "):
-		text = "base = \"lora-math\"\n" + tables
-	case !whole && strings.HasPrefix(tables, "[stage."):
+	case whole:
+	case strings.HasPrefix(tables, "[stage."):
 		text = "base = \"countdown-tiny\"\n[[stage]]\nname = \"rl\"\n" + tables
-	case !whole:
+	default:
 		text = "base = \"countdown-tiny\"\n" + tables
+	}
+	if rows {
+		text = strings.Replace(text, "countdown-tiny", "lora-math", 1)
 	}
 	s.write(t, "tables.toml", text)
 	command := "rlzero train --dry-run tables.toml"
-	if strings.Contains(tables, "data = ") {
+	if rows {
 		command += " --set model.path=Qwen2.5-0.5B-Instruct"
 	}
 	s.run(t, tables, command)
