@@ -1,6 +1,7 @@
 // Package blackbox tests the program as people meet it, from outside: there is no code in it.
 //
 //	script_test.go         the commands of testdata/script: arguments, texts, exit codes, files
+//	guides_test.go         every command of README.md and of the guides
 //	kill_test.go           runs that are killed at chance moments and resumed
 //	full_test.go           a run whose disk is full
 //	machines_linux_test.go a run over several machines, which are network namespaces

@@ -20,8 +20,8 @@ import (
 // there of pages before it: "runs/grpo of formulas.md".
 var guides = []struct{ page, finds string }{
 	{"docs/guide/formulas.md", ""},
-	{"docs/guide/own-data.md", ""},
 	{"README.md", "runs/grpo of formulas.md"},
+	{"docs/guide/own-data.md", ""},
 	{"docs/guide/first-run.md", "runs/grpo of formulas.md"},
 	{"docs/guide/chat-model.md", "my-adapter of own-data.md"},
 	{"docs/guide/export.md", "runs/math of own-data.md"},
