@@ -141,6 +141,9 @@ func exactRun(t *testing.T, dev gpu.Device, sets []string) string {
 // TestOptimizerRulesRun: a run by another rule is as exact as one by AdamW, what the rule keeps is
 // in its checkpoints, and no two rules or norms come to the same weights.
 func TestOptimizerRulesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains by every rule")
+	}
 	seen := map[string]string{}
 	for name, c := range map[string]struct {
 		exact bool

@@ -33,6 +33,9 @@ func guessIn(t *testing.T, dir string, resume bool, sets ...string) string {
 // advantage of turns, second chances and a replay, goes on from each of its checkpoints to the same
 // bytes; sampler and trainer agree to the bit.
 func TestEpisodesResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: resumes from every checkpoint")
+	}
 	for name, sets := range map[string][]string{
 		"plain": nil,
 		"ahead": {"stage.rl.lag=1", "stage.rl.algorithm.advantage=own*(turn_reward + 0.1*turn.left) - 0.01*turns", "stage.rl.reward=task + 0.01*sum(turn.left)", "stage.rl.algorithm.loss=token_mean(weight*policy + penalty)"},

@@ -25,6 +25,9 @@ var inPPO = []string{"stage.rl.algorithm.preset=ppo", "stage.rl.algorithm.loss=t
 // is learnt, the average begins as the policy and lags it, and no folder of a model has
 // either.
 func TestValueHeadRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains and resumes several times")
+	}
 	for name, c := range map[string]struct {
 		dev  gpu.Device
 		more []string
