@@ -67,9 +67,11 @@ func pack(_ *program, c call) (any, []byte, error) {
 	name := id
 	if a.Model {
 		name += "-model"
-		if dir, _, err = store.FindModel(dir); err != nil {
+		found, err := store.FindModel(dir, "")
+		if err != nil {
 			return nil, nil, err
 		}
+		dir = found.Dir
 	}
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
@@ -112,11 +114,11 @@ func importModel(p *program, c call) (any, []byte, error) {
 // whole checks that a folder has all that Ask a model needs, so that what lacks a file is
 // refused while its files are at hand.
 func whole(dir string) error {
-	folder, _, err := store.FindModel(dir)
+	found, err := store.FindModel(dir, "")
 	if err != nil {
 		return err
 	}
-	f, err := hf.ReadFolder(folder)
+	f, err := hf.ReadFolder(found.Dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}
@@ -124,7 +126,7 @@ func whole(dir string) error {
 		return err
 	}
 	if f.Tokenizer == nil {
-		return fmt.Errorf("%w: %s has no tokenizer.json, which reads the prompts", lines.ErrInput, folder)
+		return fmt.Errorf("%w: %s has no tokenizer.json, which reads the prompts", lines.ErrInput, found.Dir)
 	}
 	return nil
 }
@@ -188,7 +190,7 @@ func continuePrompt(_ *program, c call) (any, []byte, error) {
 	if err := c.read(&a); err != nil {
 		return nil, nil, err
 	}
-	folder, _, err := store.FindModel(a.Model)
+	found, err := store.FindModel(a.Model, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -197,7 +199,7 @@ func continuePrompt(_ *program, c call) (any, []byte, error) {
 		return nil, nil, err
 	}
 	defer dev.Close()
-	m, err := cast.OpenModel(dev, folder, "", "", "")
+	m, err := cast.OpenModel(dev, found.Dir, "", "", "")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -165,19 +165,17 @@ func SavedVersion(dir string) (int, error) {
 	return s.Version, err
 }
 
-// Save implements [Keeper]: a Hugging Face folder, and beside it the optimizer's state and
-// the value head, if there is one. Where an adapter is trained it is a PEFT folder, which
-// names the model it belongs to; the model's own weights are there too if no other folder
-// has them.
-func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
+// Folder returns what writes each file of the policy as it is now: a Hugging Face folder, or, where
+// an adapter is trained, a PEFT folder, which names the model it belongs to; the model's own weights
+// are there too if no other folder has them.
+func (p *Policy) Folder() (map[string]func(io.Writer) error, error) {
 	small, err := p.smallFiles()
 	if err != nil {
 		return nil, err
 	}
-	moments, updates := p.trainer.OptimizerState()
+	_, updates := p.trainer.OptimizerState()
 	files := map[string]func(io.Writer) error{
-		optimizerFile: tensorFile(moments),
-		policyFile:    func(w io.Writer) error { return json.NewEncoder(w).Encode(policyState{updates, p.version}) },
+		policyFile: func(w io.Writer) error { return json.NewEncoder(w).Encode(policyState{updates, p.version}) },
 	}
 	adapter := p.Model.AdapterTensors()
 	if adapter != nil {
@@ -186,11 +184,23 @@ func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
 	if adapter == nil || p.fresh {
 		files[weightsFile] = tensorFile(p.Model.Tensors())
 	}
-	if p.valued {
-		files[valueFile] = tensorFile(p.trainer.ValueTensors())
-	}
 	for name, data := range small {
 		files[name] = func(w io.Writer) error { _, err := w.Write(data); return err }
+	}
+	return files, nil
+}
+
+// Save implements [Keeper]: the folder, and beside it the optimizer's state and the value head, if
+// there is one.
+func (p *Policy) Save() (map[string]func(io.Writer) error, error) {
+	files, err := p.Folder()
+	if err != nil {
+		return nil, err
+	}
+	moments, _ := p.trainer.OptimizerState()
+	files[optimizerFile] = tensorFile(moments)
+	if p.valued {
+		files[valueFile] = tensorFile(p.trainer.ValueTensors())
 	}
 	return files, nil
 }

@@ -44,7 +44,7 @@ Examples:
       --var enable_thinking=false`,
 		Flags: append(samplingFlags(),
 			&cli.IntFlag{Name: "context", Usage: "largest number of tokens of a conversation", DefaultText: fmt.Sprintf("what the model allows, at most %d", infer.DefaultContext)},
-			systemFlag, varFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag),
+			systemFlag, varFlag, checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag),
 		Action: converse,
 	}
 }

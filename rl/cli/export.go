@@ -23,7 +23,7 @@ import (
 )
 
 const exportHelp = `Writes a model, or what a run measured, into the new folder --out, in a form that other programs
-read. MODEL is a Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a
+read. MODEL is a Hugging Face folder, a .gguf file, a run (see --checkpoint) or a
 checkpoint folder. RUN is the folder of a run, finished or in progress.
 
    hf        MODEL as a Hugging Face folder, for transformers, vLLM, others
@@ -66,7 +66,7 @@ func exportCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Usage: strings.Join(exportFormats, ", "), Value: "hf"},
 			&cli.StringFlag{Name: "type", Usage: "how numbers are stored: " + strings.Join(typeNames(hf.GGUFTypes), ", "), DefaultText: "f16 for gguf, else f32"},
-			adapterFlag,
+			checkpointFlag, adapterFlag,
 			&cli.StringFlag{Name: "out", Usage: "`DIR` to write, a new folder"},
 			jsonFlag,
 		},
@@ -109,18 +109,20 @@ func export(c *cli.Context) error {
 		return hint.With(usagef("%s needs --out DIR", c.Command.HelpName), "DIR is a new folder")
 	}
 	if format == "csv" || format == "tfevents" {
+		if c.IsSet(checkpointFlag.Name) {
+			return usagef("--checkpoint chooses a model, and --format %s writes metrics", format)
+		}
 		return exportMetrics(c, args[0], format, out)
 	}
 	typ, err := exportType(c, format)
 	if err != nil {
 		return err
 	}
-	folder, warnings, err := store.FindModel(args[0])
-	warn(c, warnings)
+	found, err := findModel(c, args[0])
 	if err != nil {
 		return err
 	}
-	f, err := hf.ReadFolder(folder)
+	f, err := hf.ReadFolder(found.Dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

@@ -61,12 +61,12 @@ func runFit(c *cli.Context) error {
 	}
 	path := args[0]
 	if info, err := os.Stat(path); err != nil || info.IsDir() || filepath.Ext(path) != ".json" {
-		folder, warnings, err := store.FindModel(path)
-		warn(c, warnings)
+		found, err := store.FindModel(path, "")
+		warn(c, found.Warnings)
 		if err != nil {
 			return err
 		}
-		path = folder
+		path = found.Dir
 	}
 	config, err := hf.ReadConfig(path)
 	if err != nil {

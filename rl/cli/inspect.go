@@ -61,10 +61,10 @@ func inspectTokens(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	folder, warnings, err := store.FindText(c.String("model"))
-	warn(c, warnings)
+	found, err := store.FindText(c.String("model"))
+	warn(c, found.Warnings)
 	if err != nil {
 		return err
 	}
-	return infer.Tokens(folder, name, in, bufio.NewWriter(c.App.Writer))
+	return infer.Tokens(found.Dir, name, in, bufio.NewWriter(c.App.Writer))
 }

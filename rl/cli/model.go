@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rlzero/rlzero/internal/lines"
+	"github.com/rlzero/rlzero/internal/terminal"
 	"github.com/rlzero/rlzero/model"
 	"github.com/rlzero/rlzero/model/hf"
 	"github.com/rlzero/rlzero/model/sample"
@@ -76,7 +77,7 @@ func sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sample", Usage: "continue prompts", ArgsUsage: "MODEL",
 		Description: `Prints what the model writes after --prompt, or after the prompt on standard input. MODEL is a
-Hugging Face folder, a .gguf file, a run (its newest checkpoint) or a checkpoint folder.
+Hugging Face folder, a .gguf file, a run (see --checkpoint) or a checkpoint folder.
 
 --chat makes the prompt a message of the user, written with the model's chat template, and
 prints the answer. The text may have several lines.
@@ -99,7 +100,7 @@ Examples:
 			systemFlag, varFlag,
 			&cli.IntFlag{Name: "n", Value: 1, Usage: "number of completions of each prompt"},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end a completion as soon as it contains this `TEXT`"},
-			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
+			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: drawSamples,
 	}
 }
@@ -202,23 +203,35 @@ func dtypeOf(c *cli.Context, f *cli.StringFlag) (hf.Dtype, error) {
 	return d, nil
 }
 
-// openModel opens the device and loads MODEL onto it, with the adapter of --adapter.
-func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
-	return openWith(c, path, c.String(adapterFlag.Name))
+// checkpointFlag chooses the model of a run.
+var checkpointFlag = &cli.StringFlag{Name: "checkpoint", Usage: "of a run, take the `MODEL` best, last, or that of a step", DefaultText: "last, unless it is below the best beyond chance"}
+
+// findModel finds MODEL, and says of a run which model that is.
+func findModel(c *cli.Context, path string) (store.Found, error) {
+	found, err := store.FindModel(path, c.String(checkpointFlag.Name))
+	warn(c, found.Warnings)
+	if found.Note != "" {
+		fmt.Fprintln(c.App.ErrWriter, terminal.Message(found.Note))
+	}
+	return found, err
 }
 
-// openWith is openModel with an adapter; "" for none.
-func openWith(c *cli.Context, path, adapter string) (*model.Model, func(), error) {
+// openModel opens the device and loads MODEL onto it, with the adapter of --adapter.
+func openModel(c *cli.Context, path string) (*model.Model, func(), error) {
+	found, err := findModel(c, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return openWith(c, found.Dir, c.String(adapterFlag.Name))
+}
+
+// openWith opens the device and loads the model of a folder onto it, with an adapter; "" for none.
+func openWith(c *cli.Context, folder, adapter string) (*model.Model, func(), error) {
 	dtype, err := dtypeOf(c, dtypeFlag)
 	if err != nil {
 		return nil, nil, err
 	}
 	kvDtype, err := dtypeOf(c, kvDtypeFlag)
-	if err != nil {
-		return nil, nil, err
-	}
-	folder, warnings, err := store.FindModel(path)
-	warn(c, warnings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -250,7 +263,7 @@ Example:
 			inFlag,
 			&cli.Float64Flag{Name: "temperature", Value: 1, Usage: "divide the logits by this"},
 			systemFlag, varFlag,
-			adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
+			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: func(c *cli.Context) error {
 			args, err := positional(c, "MODEL")
@@ -296,7 +309,11 @@ Examples:
 
    {"task":"...","n":512,"samples":8,"mean":0.41,"mean_ci95":[..],
     "pass@1":..,"pass@8":..,"pass^8":..,"maj@8":..,"greedy":..,
-    "not_scored":0,"mean_tokens":..}`,
+    "not_scored":0,"mean_tokens":..,
+    "chosen_on_heldout":false}
+
+chosen_on_heldout says that the model is the best of a run, chosen by its figure on these same
+problems, which is therefore likely too high.`,
 		Flags: append(samplingFlags(),
 			&cli.StringFlag{Name: "task", Usage: "name of a task, or of a recipe with the task", DefaultText: "the task of the run"},
 			&cli.StringSliceFlag{Name: "set", Usage: "change a key of the recipe of --task, or say how rows of --data are read: `PATH=VALUE`, such as task.settings.max_number=30 or task.prompt=problem"},
@@ -308,7 +325,7 @@ Examples:
 			&cli.IntFlag{Name: "n", Value: 8, Usage: "number of completions of each problem"},
 			&cli.StringFlag{Name: "k", Value: "1,8", Usage: "values of k of pass@k, separated by commas"},
 			&cli.StringFlag{Name: "out", Usage: "also write the result to this `FILE`, as JSON"},
-			adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
+			checkpointFlag, adapterFlag, dtypeFlag, kvDtypeFlag, jsonFlag, deviceFlag, tierFlag),
 		Action: evaluate,
 	}
 }
@@ -330,7 +347,7 @@ func evaluate(c *cli.Context) error {
 	}
 	if (task != "") == c.IsSet("data") {
 		if _, err := os.Stat(args[0]); err != nil { // perhaps a run was meant
-			_, _, err := store.FindModel(args[0])
+			_, err := store.FindModel(args[0], "")
 			return err
 		}
 		if task != "" {
@@ -366,7 +383,12 @@ func evaluate(c *cli.Context) error {
 			return usagef("--out: %v", err)
 		}
 	}
-	m, done, err := openModel(c, args[0])
+	found, err := findModel(c, args[0])
+	if err != nil {
+		return err
+	}
+	o.Chosen = found.OnHeldOut && !c.IsSet("task") && !c.IsSet("data")
+	m, done, err := openWith(c, found.Dir, c.String(adapterFlag.Name))
 	if err != nil {
 		return err
 	}

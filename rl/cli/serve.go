@@ -25,7 +25,7 @@ func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "serve", Usage: "answer OpenAI's API over HTTP", ArgsUsage: "MODEL",
 		Description: `Answers /v1/completions and /v1/chat/completions with MODEL: a Hugging Face folder, a .gguf file,
-a run (its newest checkpoint) or a checkpoint folder. Also serves /v1/models, /tokenize,
+a run (see --checkpoint) or a checkpoint folder. Also serves /v1/models, /tokenize,
 /detokenize, /v1/check, /health, /version and /metrics. Ctrl-C ends it.
 
 An answer is a function of the model, the request and its seed, whatever else the server does
@@ -67,7 +67,7 @@ Other programs take the address http://127.0.0.1:8080/v1 and any API key.`,
 			&cli.IntFlag{Name: "queue", Value: 256, Usage: "largest number of requests that wait or are being answered"},
 			&cli.BoolFlag{Name: "lenient", Usage: "ignore unknown keys, and name them in the header X-Rlzero-Ignored"},
 			&cli.StringSliceFlag{Name: adapterFlag.Name, Usage: "also serve MODEL with the LoRA adapter in a PEFT folder: `NAME=FOLDER`"},
-			systemFlag, varFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
+			systemFlag, varFlag, checkpointFlag, dtypeFlag, kvDtypeFlag, deviceFlag, tierFlag,
 		},
 		Action: serveModel,
 	}
@@ -164,16 +164,16 @@ func withAdapters(c *cli.Context, m *model.Model, folder string, o *serve.Option
 
 // servedFolder is the folder or file of MODEL, and what is to be said about it.
 func servedFolder(c *cli.Context, path string) (folder, note string, err error) {
-	folder, warnings, err := store.FindModel(path)
-	warn(c, warnings)
-	if err != nil || folder == path {
-		return folder, "", err
+	found, err := store.FindModel(path, c.String(checkpointFlag.Name))
+	warn(c, found.Warnings)
+	if err != nil || found.Note == "" {
+		return found.Dir, "", err
 	}
-	note = "the newest checkpoint of " + path
+	note = found.Note
 	if _, err := os.Stat(filepath.Join(path, "receipt.json")); err != nil {
-		note += ", a run that is not finished: to serve a later checkpoint, start the server again"
+		note += "; the run is not finished: to serve a later checkpoint, start the server again"
 	}
-	return folder, note, nil
+	return found.Dir, note, nil
 }
 
 // nameOf is the name of a model in requests: that of its folder or file.

@@ -97,12 +97,12 @@ func openChat(c *cli.Context) (*text.Chat, error) {
 		}
 		return chat, nil
 	}
-	dir, warnings, err := store.FindText(model)
-	warn(c, warnings)
+	found, err := store.FindText(model)
+	warn(c, found.Warnings)
 	if err != nil {
 		return nil, err
 	}
-	chat, err := text.ReadChat(dir)
+	chat, err := text.ReadChat(found.Dir)
 	if errors.Is(err, text.ErrNoChat) {
 		err = fmt.Errorf("%w: chat_template.jinja or tokenizer_config.json has it, and base models have none", err)
 	}
@@ -117,12 +117,12 @@ func probeTemplate(c *cli.Context) error {
 	if c.String("model") == "" || c.IsSet("in") {
 		return hint.With(usagef("--probe needs --model DIR, and no --in"), "DIR is a model, a run or a checkpoint with a chat template and a tokenizer.json")
 	}
-	dir, warnings, err := store.FindText(c.String("model"))
-	warn(c, warnings)
+	found, err := store.FindText(c.String("model"))
+	warn(c, found.Warnings)
 	if err != nil {
 		return err
 	}
-	tok, err := text.ReadFolder(dir)
+	tok, err := text.ReadFolder(found.Dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", lines.ErrInput, err)
 	}

@@ -28,8 +28,9 @@ func trainCommand() *cli.Command {
 		Usage:     "train a model by a recipe: the name of a preset, or a TOML file",
 		ArgsUsage: "RECIPE",
 		Description: `Runs the stages of a recipe and writes a run folder: recipe.toml, metrics.jsonl,
-completions.jsonl, checkpoints/ (Hugging Face folders), report.html. Ctrl-C saves a checkpoint
-and prints the command that continues the run.
+completions.jsonl, checkpoints/ (Hugging Face folders), best/ (the model of the best held-out
+evaluation), result.json (what the run came to), report.html. Ctrl-C saves a checkpoint and
+prints the command that continues the run.
 
 Examples:
    rlzero train countdown-tiny
@@ -61,6 +62,15 @@ takes groups as they come, and no slow worker holds it up; schedule.jsonl record
 got which group. --replay RUN repeats such a run to the byte, with the recipe of RUN, on one
 device of the same kind or on many.
 
+--json prints one object when the run is complete. take says which model it offers, the last or
+the best; gain is the last evaluation against the first, behind that against the best:
+
+   {"run":"...","report":"...","model":"...","take":"best","why":"...",
+    "below_start":true,"start":{"step":0,"stage":"rl","problems":512,
+    "samples":8,"mean":0.27},"best":{...},"last":{...},
+    "gain":{"problems":512,"from":0.27,"to":0,"mean":-0.27,"low":-0.29,
+    "high":-0.25},"behind":{...}}
+
 --dry-run --json prints one object, with sizes in bytes:
 
    {"recipe":"...","methods":[{"stage":"...","text":"..."}],"device":"...",
@@ -73,7 +83,7 @@ device of the same kind or on many.
 			&cli.StringFlag{Name: "replay", Usage: "repeat `RUN`, which took groups in their order of arrival, by its schedule.jsonl"},
 			&cli.Uint64Flag{Name: "seed", Usage: "seed of all random numbers", DefaultText: "the recipe's"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the whole recipe, its formulas and the memory plan, and stop"},
-			&cli.BoolFlag{Name: "json", Usage: "print the dry run as JSON"},
+			&cli.BoolFlag{Name: "json", Usage: "print what the run came to, or the dry run, as JSON"},
 			&cli.BoolFlag{Name: "page", Usage: "show the run in a browser while it trains; print the link"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` of that page, host:port", Value: web.Default},
 			verboseFlag, deviceFlag, tierFlag,
@@ -146,14 +156,38 @@ func train(c *cli.Context) error {
 			fmt.Fprintf(show, "could not tell the workers that the run is complete: %v\n", err)
 		}
 	}
+	tellEnd(c, r, dir, sum)
+	if c.Bool("json") {
+		return printJSON(c, trainLine{dir, filepath.Join(dir, run.ReportFile), sum.Checkpoint, sum.Standing})
+	}
+	return nil
+}
+
+// trainLine is what train --json prints when the run is complete.
+type trainLine struct {
+	Run    string `json:"run"`    // folder
+	Report string `json:"report"` // file
+	Model  string `json:"model"`  // that the run offers, a folder
+	run.Standing
+}
+
+// tellEnd says where a finished run is, which model it offers and why, and, at the very end, where it
+// came to less than it began with.
+func tellEnd(c *cli.Context, r *recipe.Recipe, dir string, sum *run.Summary) {
+	show := c.App.ErrWriter
 	fmt.Fprintf(show, "done in %s: %s\n", sum.Elapsed.Round(time.Second), dir)
 	fmt.Fprintf(show, "  report  %s\n  model   %s\n", filepath.Join(dir, run.ReportFile), sum.Checkpoint)
+	if sum.Last != nil {
+		fmt.Fprintf(show, "          the %s one: %s\n", sum.Take, sum.Why)
+	}
 	example := "PROMPT"
 	if terminal.Printable(sum.Example, 200) {
 		example = terminal.ShellWord(sum.Example)
 	}
 	fmt.Fprintf(show, "  try it  rlzero sample --greedy %s--prompt %s %s\n", talking(r, sum), example, terminal.ShellWord(dir))
-	return nil
+	if sum.BelowStart {
+		fmt.Fprintf(show, "! this run ended below its start: held-out %s. rlzero watch %s says what went wrong\n", sum.Gain, terminal.ShellWord(dir))
+	}
 }
 
 // talking are the flags of sample that write a prompt as the run did.

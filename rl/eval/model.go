@@ -43,6 +43,7 @@ type Options struct {
 	K        []int               // for pass@k, pass^k and maj@k
 	Params   rollout.Params      // MaxTokens 0: as the task's recipe has it, else infer.DefaultMaxTokens
 	Seed     uint64              // of the sampler
+	Chosen   bool                // the model was chosen by what it came to on these problems
 	Progress func(done, all int) // told of completions, from one goroutine at a time; nil: nobody asks
 	Note     func(string)        // told what was found in Data and nobody has said, before anything is sampled; nil: nobody asks
 }
@@ -51,7 +52,8 @@ type Options struct {
 type Report struct {
 	Task string
 	*Result
-	ks []int
+	ks     []int
+	chosen bool
 }
 
 // MarshalJSON writes the keys in the documented order; a figure that could not
@@ -90,6 +92,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	put("greedy", r.Greedy)
 	put("not_scored", r.NotScored)
 	put("mean_tokens", r.Length)
+	put("chosen_on_heldout", r.chosen)
 	return []byte(b.String() + "}"), nil
 }
 
@@ -113,6 +116,9 @@ func (r Report) Table() string {
 	fmt.Fprintf(&b, "%-12s %6.1f tokens\n", "length", r.Length)
 	if r.NotScored > 0 {
 		fmt.Fprintf(&b, "%-12s %6d completions left out\n", "not scored", r.NotScored)
+	}
+	if r.chosen {
+		b.WriteString("The model was chosen among those of its run by its figure on these problems, which is therefore likely too high.\n")
 	}
 	return b.String()
 }
@@ -184,7 +190,7 @@ func Model(ctx context.Context, m *model.Model, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Report{name, r, o.K}, nil
+	return &Report{name, r, o.K, o.Chosen}, nil
 }
 
 // judged refuses a result without a single verdict.

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,6 +112,19 @@ func TestHeadline(t *testing.T) {
 	for name, v := range map[string][3]float64{"rose": {0.25, 0.75, 0.8}, "fell": {0.5, 0.25, 0.85}, "stayed": {0.5, 0.5, 0.85}, "chance": {0.5, 0.53, 0.85}} {
 		stages(t, filepath.Join(root, name), 10, v[0], v[1], v[2])
 	}
+	for name, state := range map[string]string{"ended below": "receipt.json", "is below": ""} {
+		dir := filepath.Join(root, name)
+		stages(t, dir, 10, 0.5, 0.25, 0.85)
+		write(t, dir, "result.json", `{
+  "take": "best",
+  "why": "the last evaluation is below it",
+  "below_start": true,
+  "best": {"step": 1020}
+}`)
+		if state != "" {
+			write(t, dir, state, `{"logs": [], "checkpoints": []}`)
+		}
+	}
 	b := reports(t, root)
 	for _, c := range []struct {
 		name, head, class string
@@ -118,10 +132,12 @@ func TestHeadline(t *testing.T) {
 	}{
 		{"rose", "Accuracy 25.0 → 75.0 %", "up", []string{"95 % interval 71.0 to 79.0 %", "512 held-out problems × 8 samples", "pass@8 −5.0 points: the samples of a problem have become less varied"}, []string{"chance", "128"}},
 		{"fell", "Accuracy 50.0 → 25.0 %", "down", []string{"95 % interval 21.0 to 29.0 %"}, []string{"less varied"}},
+		{"ended below", "Accuracy 50.0 → 25.0 %: the run ended below its start", "down", []string{"the run offers its best model, that of step 1,020: the last evaluation is below it"}, nil},
+		{"is below", "Accuracy 50.0 → 25.0 %: the run is below its start", "down", []string{"the run offers its best model"}, nil},
 		{"stayed", "Accuracy 50.0 → 50.0 %", "", []string{"the change may be chance"}, nil},
 		{"chance", "Accuracy 50.0 → 53.0 %", "up", []string{"the intervals before and after overlap: the change may be chance"}, nil},
 	} {
-		visit(b, "#/run/"+c.name+"/now")
+		visit(b, "#/run/"+url.PathEscape(c.name)+"/now")
 		var class string
 		b.Eval("document.querySelector('.headline h1 b').className", &class)
 		if got := text(b, ".headline h1"); got != c.head || class != c.class {

@@ -18,7 +18,7 @@ import (
 )
 
 // Files are the files of a run that the page may read.
-var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.AlertsFile, "receipt.json"}
+var Files = []string{"recipe.toml", record.MetricsFile, record.TimingFile, record.CompletionsFile, record.EvaluationsFile, record.TokensFile, record.AlertsFile, "result.json", "receipt.json"}
 
 // Runs are the runs that are shown.
 type Runs struct {

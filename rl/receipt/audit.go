@@ -60,6 +60,18 @@ func (r *Receipt) Audit(dir string) ([]Audited, error) {
 		}
 		delete(found, c.Name)
 	}
+	if r.Best != nil {
+		a := Audited{Name: r.Best.Name, Hash: r.Best.SHA256}
+		switch best, err := store.BestModel(store.OS(), dir); {
+		case err != nil:
+			a.Err = err
+		case best == nil || bestName(best) != r.Best.Name:
+			a.Err = errors.New("the folder does not exist")
+		default:
+			a = audited(a.Name, a.Hash, best.Digest(), nil)
+		}
+		out = append(out, a)
+	}
 	for _, l := range list {
 		if _, unknown := found[l.Name]; unknown {
 			out = append(out, Audited{Name: l.Name, Err: errors.New("the receipt does not list it")})

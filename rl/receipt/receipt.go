@@ -48,7 +48,8 @@ type Receipt struct {
 	Data        string       `json:"data"`     // hash of the task, its settings and the held-out problems
 	Model       *Origin      `json:"model"`    // null: random weights
 	Logs        []Hash       `json:"logs"`
-	Checkpoints []Hash       `json:"checkpoints"` // hash of each one's manifest, oldest first
+	Checkpoints []Hash       `json:"checkpoints"`    // hash of each one's manifest, oldest first
+	Best        *Hash        `json:"best,omitempty"` // likewise of the best model, if one was kept
 }
 
 // Origin is the model that a run started from, as it was then.
@@ -79,8 +80,10 @@ func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c
 		return nil, err
 	}
 	names := slices.Clone(logs)
-	if _, err := os.Stat(filepath.Join(dir, record.ScheduleFile)); err == nil { // not every run has one
-		names = append(names, record.ScheduleFile)
+	for _, name := range []string{record.ScheduleFile, store.ResultFile} { // not every run has them
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			names = append(names, name)
+		}
 	}
 	for _, name := range names {
 		sum, err := fileHash(filepath.Join(dir, name))
@@ -98,8 +101,15 @@ func Of(dir string, task recipe.Task, heldOut []verify.Problem, began *Origin, c
 			r.Checkpoints = append(r.Checkpoints, Hash{l.Name, l.Checkpoint.Digest()})
 		}
 	}
-	return r, nil
+	best, err := store.BestModel(store.OS(), dir)
+	if err == nil && best != nil {
+		r.Best = &Hash{bestName(best), best.Digest()}
+	}
+	return r, err
 }
+
+// bestName is the name of a best model in a receipt.
+func bestName(best *store.Checkpoint) string { return "best/" + filepath.Base(best.Dir()) }
 
 // Text is the receipt as it stands in its file.
 func (r *Receipt) Text() ([]byte, error) {

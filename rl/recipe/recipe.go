@@ -291,6 +291,11 @@ func (r *Recipe) MaxDrawn(st *Stage) int {
 type Checkpoint struct {
 	// how many of the newest checkpoints are kept; the last one of each stage is always kept
 	Keep int `toml:"keep" range:"[1,inf)" unit:"checkpoints" default:"3"`
+
+	// keep the model of the best evaluation on held-out problems in the folder best of the run; of the
+	// last and the best sample, eval, export, serve and chat take the last, unless its evaluation is
+	// below the best beyond chance. Logs and checkpoints are the same without it
+	KeepBest bool `toml:"keep_best" default:"true"`
 }
 
 // Kinds of stage.

@@ -7,11 +7,13 @@ import (
 
 	"github.com/rlzero/rlzero/gpu"
 	"github.com/rlzero/rlzero/rl/receipt"
+	"github.com/rlzero/rlzero/rl/store"
 )
 
 // Summary is what a finished run reached.
 type Summary struct {
-	Checkpoint string // the trained model, a Hugging Face folder
+	Standing          // of its evaluations
+	Checkpoint string // the model that it offers, a Hugging Face folder
 	Example    string // a held-out prompt to try it with
 	Chat       bool   // prompts are conversations
 	Elapsed    time.Duration
@@ -19,10 +21,6 @@ type Summary struct {
 
 // finish writes the receipt, and sums the run up.
 func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, error) {
-	ckpt, _, err := r.folder.Latest()
-	if err != nil {
-		return nil, err
-	}
 	if err := r.logs.sync(); err != nil {
 		return nil, err
 	}
@@ -41,5 +39,13 @@ func (r *run) finish(version string, caps gpu.Caps, began time.Time) (*Summary, 
 	if err := r.tell(event{Kind: ended}); err != nil { // after the receipt, which makes it a finished run's
 		return nil, err
 	}
-	return &Summary{Checkpoint: filepath.Clean(ckpt.Dir()), Example: heldOut[0].Question, Chat: r.parts.Prompts.Chat(), Elapsed: time.Since(began)}, nil
+	found, err := store.FindModel(r.folder.Dir(), "")
+	if err != nil {
+		return nil, err
+	}
+	standing := r.standing.Standing
+	if standing.Last == nil {
+		standing.Choice = store.Choice{Take: store.TakeLast, Why: "nothing was evaluated"}
+	}
+	return &Summary{Standing: standing, Checkpoint: filepath.Clean(found.Dir), Example: heldOut[0].Question, Chat: r.parts.Prompts.Chat(), Elapsed: time.Since(began)}, nil
 }

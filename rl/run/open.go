@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -86,12 +87,13 @@ func (r *run) close() {
 
 // models opens the models of the recipe.
 func (o *opening) models() error {
-	folder, err := folderOf(o.Opened.Recipe)
+	found, err := modelOf(o.Opened.Recipe)
 	if err != nil {
 		return err
 	}
+	o.parts.Notes = startOf(found)
 	o.parts.Source, o.parts.Record = o.Opened.Source, train.NewRecord(o.Opened.Recipe)
-	o.parts.Cast, err = cast.Open(o.Opened.Recipe, folder, o.Device)
+	o.parts.Cast, err = cast.Open(o.Opened.Recipe, found.Dir, o.Device)
 	return err
 }
 
@@ -102,10 +104,11 @@ func (o *opening) prompts() error {
 	if o.parts.Prompts, err = prompts.NewRenderer(c.Tokenizer(), c.Policy.Model.Config.EOS, resolve.Style(full)); err != nil {
 		return err
 	}
-	if o.parts.Notes, err = readable(o.Opened, o.parts.Prompts); err != nil {
+	notes, err := readable(o.Opened, o.parts.Prompts)
+	o.parts.Notes = slices.Concat(o.parts.Notes, notes, o.Opened.Notes, train.Lagging(full))
+	if err != nil {
 		return err
 	}
-	o.parts.Notes = slices.Concat(o.parts.Notes, o.Opened.Notes, train.Lagging(full))
 	return nil
 }
 
@@ -230,9 +233,10 @@ func (o *opening) logs() (err error) {
 func (o *opening) observers() error {
 	r := o.run
 	r.display = newDisplay(o.Show, o.Verbose)
+	r.standing = &standing{keep: r.parts.Recipe.Checkpoint.KeepBest, folder: r.folder, policy: r.parts.Cast.Policy}
 	r.observers = []observer{
 		r.logs, &tokens{r.logs.tokens, r.parts.Recipe, r.parts.Prompts.Decode},
-		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(), r.logs.alerts, r.display},
+		&aloud{recipe: r.parts.Recipe, display: r.display}, r.display, &alerts{watch.New(), r.logs.alerts, r.display}, r.standing,
 	}
 	if g, ok := r.parts.Cast.Sampler.(*gain); ok {
 		g.display = r.display
@@ -257,7 +261,7 @@ func (o *opening) state() error {
 		return o.start(o.origin)
 	case o.found == nil:
 		o.display.show.Line("no checkpoint yet: starting from the beginning")
-		if err := o.folder.Rewind(nil); err != nil {
+		if err := errors.Join(o.folder.Rewind(nil), o.folder.RemoveFile(store.ResultFile)); err != nil {
 			return err
 		}
 		return o.start(o.origin)
@@ -273,6 +277,9 @@ func (o *opening) state() error {
 		}
 	}
 	if err := r.folder.Rewind(o.found); err != nil {
+		return err
+	}
+	if err := r.standing.resume(o.Dir, r.state.At.Total); err != nil {
 		return err
 	}
 	return r.recall(filepath.Join(o.Dir, "metrics.jsonl"))

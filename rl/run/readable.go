@@ -16,13 +16,13 @@ import (
 	"github.com/rlzero/rlzero/verify"
 )
 
-// folderOf is the Hugging Face folder of a recipe's model.path; "": random weights.
-func folderOf(r *recipe.Recipe) (string, error) {
+// modelOf is the model behind a recipe's model.path; the zero value: random weights.
+func modelOf(r *recipe.Recipe) (store.Found, error) {
 	if r.Model.Path == "" {
-		return "", nil
+		return store.Found{}, nil
 	}
-	folder, _, err := store.FindModel(r.Model.Path)
-	return folder, hint.With(err, "name another model with --set model.path=FOLDER")
+	found, err := store.FindModel(r.Model.Path, "")
+	return found, hint.With(err, "name another model with --set model.path=FOLDER")
 }
 
 // Plan is the device memory that a run needs. It refuses what Train would refuse before
@@ -31,11 +31,11 @@ func folderOf(r *recipe.Recipe) (string, error) {
 // what a run says before its first step, and a line for each stage where
 // micro_batch_tokens changes the results.
 func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err error) {
-	folder, err := folderOf(o.Recipe)
+	found, err := modelOf(o.Recipe)
 	if err != nil {
 		return plan, nil, err
 	}
-	tokenizer, eos, err := cast.Tokenizer(o.Recipe, folder)
+	tokenizer, eos, err := cast.Tokenizer(o.Recipe, found.Dir)
 	if err != nil {
 		return plan, nil, err
 	}
@@ -46,8 +46,16 @@ func Plan(o *resolve.Opened, caps gpu.Caps) (plan gpu.Plan, notes []string, err 
 	if notes, err = readable(o, renderer); err != nil {
 		return plan, nil, err
 	}
-	plan, err = cast.Plan(o.Recipe, folder, caps)
-	return plan, slices.Concat(notes, o.Notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
+	plan, err = cast.Plan(o.Recipe, found.Dir, caps)
+	return plan, slices.Concat(startOf(found), notes, o.Notes, train.Lagging(o.Recipe), cast.Divided(o.Recipe)), err
+}
+
+// startOf says which model of another run a run starts from.
+func startOf(found store.Found) []string {
+	if found.Note == "" {
+		return nil
+	}
+	return []string{"starts from " + found.Note}
 }
 
 // readable says whether a model can read the task: its held-out problems, or all of a

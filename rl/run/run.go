@@ -51,6 +51,7 @@ type run struct {
 	folder    *store.Run
 	logs      *logs
 	display   *display
+	standing  *standing
 	observers []observer // of all events, in this order
 	state     State
 	want      State        // what a checkpoint has to agree with

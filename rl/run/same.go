@@ -87,21 +87,21 @@ func sameRecipe(r *recipe.Recipe, dir string) error {
 	return nil
 }
 
-// batchingKeys say how work is cut. They change no byte of what a run computes, so they
-// may change between two parts of it: on a device with less memory, say. But where a
+// freeKeys change no byte of what a run computes, so they may change between two parts of it: how
+// work is cut, on a device with less memory, say, and whether the best model is kept. But where a
 // group of completions is cut itself, micro_batch_tokens is a part of the recipe like
 // any other (see [cast.Divided]).
-func batchingKeys(r *recipe.Recipe) []string {
+func freeKeys(r *recipe.Recipe) []string {
 	if len(cast.Divided(r)) > 0 {
-		return []string{"sampler_sequences"}
+		return []string{"sampler_sequences", "keep_best"}
 	}
-	return []string{"sampler_sequences", "micro_batch_tokens"}
+	return []string{"sampler_sequences", "keep_best", "micro_batch_tokens"}
 }
 
 // identityOf hashes what a run is a function of in the text of a resolved recipe.
 func identityOf(r *recipe.Recipe, text string) string {
 	var b bytes.Buffer
-	keys := batchingKeys(r)
+	keys := freeKeys(r)
 	for line := range strings.Lines(text) {
 		if key, _, _ := strings.Cut(line, " "); !slices.Contains(keys, key) {
 			b.WriteString(line)

@@ -60,10 +60,10 @@ func TestStorageRuns(t *testing.T) {
 			if float32s[c.dev] == runFiles(t, base)["metrics.jsonl"] {
 				t.Error("a run in float32 has the same metrics: nothing was kept otherwise")
 			}
-			folder, _, err := store.FindModel(base)
+			found, err := store.FindModel(base, store.TakeLast)
 			must(t, err)
 			for _, asked := range []hf.Dtype{"", hf.F32} {
-				m, err := cast.OpenModel(tester(t), folder, "", asked, asked)
+				m, err := cast.OpenModel(tester(t), found.Dir, "", asked, asked)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,10 +84,10 @@ func windowed(t *testing.T, tokens int) string {
 	t.Helper()
 	base, dir := t.TempDir(), t.TempDir()
 	trainIn(t, base, false, slices.Concat(quiet, []string{"model.family=mistral"})...)
-	folder, _, err := store.FindModel(base)
+	found, err := store.FindModel(base, store.TakeLast)
 	must(t, err)
 	for _, name := range []string{"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"} {
-		data, err := os.ReadFile(filepath.Join(folder, name))
+		data, err := os.ReadFile(filepath.Join(found.Dir, name))
 		must(t, err)
 		if name == "config.json" {
 			data = []byte(strings.Replace(string(data), `"sliding_window": null`, fmt.Sprintf(`"sliding_window": %d`, tokens), 1))
@@ -170,9 +170,9 @@ func TestOptimizerRulesRun(t *testing.T) {
 			} else {
 				trainIn(t, base, false, sets...)
 			}
-			folder, _, err := store.FindModel(base)
+			found, err := store.FindModel(base, store.TakeLast)
 			must(t, err)
-			moments, err := hf.OpenTensorFile(filepath.Join(folder, "trainer", "optimizer.safetensors"))
+			moments, err := hf.OpenTensorFile(filepath.Join(found.Dir, "trainer", "optimizer.safetensors"))
 			must(t, err)
 			defer moments.Close()
 			kept := map[string]bool{}
@@ -182,7 +182,7 @@ func TestOptimizerRulesRun(t *testing.T) {
 			if got := slices.Sorted(maps.Keys(kept)); !slices.Equal(got, c.kept) {
 				t.Errorf("the checkpoint keeps %v, want %v", got, c.kept)
 			}
-			weights, err := os.ReadFile(filepath.Join(folder, "model.safetensors"))
+			weights, err := os.ReadFile(filepath.Join(found.Dir, "model.safetensors"))
 			must(t, err)
 			if other := seen[string(weights)]; other != "" {
 				t.Errorf("the same weights as with %s", other)

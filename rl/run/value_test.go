@@ -45,9 +45,9 @@ func TestValueHeadRuns(t *testing.T) {
 					t.Errorf("step %v: value/explained_variance is %v", row["step"], row["value/explained_variance"])
 				}
 			}
-			folder, _, err := store.FindModel(base)
+			found, err := store.FindModel(base, store.TakeLast)
 			must(t, err)
-			head, err := hf.OpenTensorFile(filepath.Join(folder, "trainer", "value.safetensors"))
+			head, err := hf.OpenTensorFile(filepath.Join(found.Dir, "trainer", "value.safetensors"))
 			must(t, err)
 			defer head.Close()
 			if want := []string{"value.bias", "value.weight"}; !slices.Equal(slices.Sorted(slices.Values(head.Names())), want) {
@@ -60,7 +60,7 @@ func TestValueHeadRuns(t *testing.T) {
 					t.Errorf("%s is zero: it was not learnt", name)
 				}
 			}
-			f, err := hf.ReadFolder(folder) // strict about names
+			f, err := hf.ReadFolder(found.Dir) // strict about names
 			must(t, err)
 			must(t, f.Tensors.Close())
 		})

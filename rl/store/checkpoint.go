@@ -193,7 +193,7 @@ func (r *Run) prune(step int) error {
 	if err != nil {
 		return err
 	}
-	kept, doomed := 0, []string(nil)
+	kept, doomed := 0, []folder(nil)
 	for _, f := range folders {
 		if f.step > step {
 			continue
@@ -205,20 +205,30 @@ func (r *Run) prune(step int) error {
 		if !f.old && marked(r.fs, f.dir) {
 			continue
 		}
+		doomed = append(doomed, f)
+	}
+	if err := r.removeFolders(r.path(checkpointsDir), doomed); err != nil {
+		return err
+	}
+	return r.pruneBest()
+}
+
+// removeFolders removes folders of steps.
+func (r *Run) removeFolders(parent string, doomed []folder) error {
+	for _, f := range doomed {
 		// Renamed before its files go: a checkpoint's name never stands for half.
 		if err := rename(r.fs, f.dir, f.dir+tmpSuffix); err != nil {
 			return err
 		}
-		doomed = append(doomed, f.dir+tmpSuffix)
 	}
 	if len(doomed) == 0 {
 		return nil
 	}
-	if err := syncDir(r.fs, r.path(checkpointsDir)); err != nil {
+	if err := syncDir(r.fs, parent); err != nil {
 		return err
 	}
-	for _, dir := range doomed {
-		if err := remove(r.fs, dir); err != nil {
+	for _, f := range doomed {
+		if err := remove(r.fs, f.dir+tmpSuffix); err != nil {
 			return err
 		}
 	}
@@ -238,7 +248,11 @@ type folder struct {
 
 // listCheckpoints lists the run's checkpoint folders, newest first.
 func listCheckpoints(fsys FS, run string) ([]folder, error) {
-	parent := filepath.Join(run, checkpointsDir)
+	return listSteps(fsys, filepath.Join(run, checkpointsDir))
+}
+
+// listSteps lists the folders of steps in a folder, newest first.
+func listSteps(fsys FS, parent string) ([]folder, error) {
 	infos, err := fsys.ReadDir(parent)
 	if err != nil {
 		return nil, failed("read folder", parent, err)
@@ -351,9 +365,12 @@ func (c *counter) sum() string { return hex.EncodeToString(c.hash.Sum(nil)) }
 const asideSuffix = ".aside"
 
 // SetAside renames the checkpoints that a function of their folder chooses, to
-// step-NNNNNN.aside: the run goes on from none of them. It returns how many there
-// are, and the newest that is left, nil if none is.
+// step-NNNNNN.aside: the run goes on from none of them. Best models that it chooses are
+// removed. It returns how many checkpoints there are, and the newest that is left, nil if none is.
 func (r *Run) SetAside(chosen func(dir string) bool) (n int, left *Checkpoint, err error) {
+	if err := r.removeBest(func(f folder) bool { return chosen(f.dir) }); err != nil {
+		return 0, nil, err
+	}
 	folders, err := listCheckpoints(r.fs, r.dir)
 	if err != nil {
 		return 0, nil, err

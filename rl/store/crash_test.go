@@ -22,6 +22,9 @@ var saves = []int{1, 2, 3, 3, 4, 5, 5, 5, 6}
 // keep is how many checkpoints that run keeps.
 const keep = 2
 
+// bests are the saves whose model is kept as the best, just before.
+var bests = []int{1, 3, 6}
+
 // progress is how far a run has come, in saves.
 type progress struct {
 	started int // the last SaveCheckpoint that was begun
@@ -60,6 +63,9 @@ func drive(fsys FS, dir string, p *progress) (err error) {
 			return err
 		}
 	}
+	if err := bestIs(fsys, dir, done); err != nil {
+		return err
+	}
 	for save := done + 1; save <= len(saves); save++ {
 		for i := range 2 {
 			if err := l.Append([]int{save, i}); err != nil {
@@ -71,12 +77,35 @@ func drive(fsys FS, dir string, p *progress) (err error) {
 			files[name] = text(data)
 		}
 		p.started = save
+		if slices.Contains(bests, save) {
+			if err := r.SaveBest(saves[save-1], files); err != nil {
+				return err
+			}
+		}
 		if err := r.SaveCheckpoint(saves[save-1], files); err != nil {
 			return err
 		}
 		p.saved = save
 	}
 	return r.WriteFile("receipt.json", []byte("done"))
+}
+
+// bestIs checks that a run which goes on after a save has the best model up to there.
+func bestIs(fsys FS, dir string, done int) error {
+	want, got := 0, 0
+	for _, save := range bests {
+		if save <= done {
+			want = save
+		}
+	}
+	b, err := BestModel(fsys, dir)
+	if err == nil && b != nil {
+		got, err = saveOf(b)
+	}
+	if err == nil && got != want {
+		err = fmt.Errorf("after save %d the best model is that of save %d, want %d", done, got, want)
+	}
+	return err
 }
 
 // saveOf reads which save a checkpoint is of.

@@ -6,6 +6,7 @@
 //	RUN/NAME                       WriteFile: replaced as a whole or not at all
 //	RUN/NAME.jsonl                 Log: one JSON value per line, only appended to
 //	RUN/checkpoints/step-NNNNNN/   SaveCheckpoint: complete from the moment it has this name
+//	RUN/best/step-NNNNNN/          SaveBest: the best model so far, likewise; no run goes on from it
 //	RUN/checkpoints/*.old          the one before of the same step, while it is being replaced
 //	*.tmp                          unfinished, or being removed; cleared when the run is opened again
 //

@@ -149,8 +149,9 @@ func (r *Run) Rewind(c *Checkpoint) error {
 			return err
 		}
 	}
-	if c == nil || strings.HasSuffix(c.dir, oldSuffix) {
-		return nil
+	err := r.removeBest(func(f folder) bool { return c == nil || f.step > c.Step() })
+	if err != nil || c == nil || strings.HasSuffix(c.dir, oldSuffix) {
+		return err
 	}
 	if err := syncDir(r.fs, filepath.Dir(c.dir)); err != nil { // its name may be newer than the crash
 		return err

@@ -1,21 +1,49 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rlzero/rlzero/internal/files"
 	"github.com/rlzero/rlzero/internal/hint"
 	"github.com/rlzero/rlzero/internal/lines"
 )
 
-// FindModel is the Hugging Face folder or the GGUF file of a MODEL argument: such a
-// folder or file, a checkpoint, or a run (its newest complete checkpoint). There is a
-// warning for each checkpoint that was skipped.
-func FindModel(path string) (dir string, warnings []string, err error) {
+// ResultFile says in a run's folder what its evaluations came to, as far as it has gone. Package run
+// has the whole of it; [Choice] is a part.
+const ResultFile = "result.json"
+
+// Choice says which model of a run is taken where nobody chooses one.
+type Choice struct {
+	Take string `json:"take"` // TakeLast or TakeBest
+	Why  string `json:"why"`
+}
+
+// Models of a run.
+const (
+	TakeLast = "last" // its newest whole checkpoint
+	TakeBest = "best" // that of the best evaluation on held-out problems
+)
+
+// Found is what a MODEL argument leads to.
+type Found struct {
+	Dir       string   // a Hugging Face folder, or a GGUF file
+	Warnings  []string // about checkpoints that were passed over
+	Note      string   // of a run: which model it is, and why; "": MODEL is no run
+	OnHeldOut bool     // it was chosen by what it came to on the run's held-out problems
+}
+
+// FindModel finds the Hugging Face folder or the GGUF file behind a MODEL argument: such a folder or
+// file, a checkpoint, or a run. Of a run it is the model that which names: TakeLast, TakeBest or a
+// step; "" is what the run's own Choice takes, and TakeLast where it has none.
+func FindModel(path, which string) (Found, error) {
 	const accepted = "give a Hugging Face folder, a .gguf file, a run folder or a checkpoint folder"
 	info, err := os.Stat(path)
 	if err != nil {
@@ -24,39 +52,117 @@ func FindModel(path string) (dir string, warnings []string, err error) {
 			err = pe.Err
 		}
 		err = hint.With(fmt.Errorf("%w: model %s: %w", lines.ErrInput, path, err), accepted)
-		return "", nil, files.MaybeHub(err, path, files.HubModel, ".gguf")
+		return Found{}, files.MaybeHub(err, path, files.HubModel, ".gguf")
 	}
-	if info.Mode().IsRegular() && filepath.Ext(path) == ".gguf" {
-		return path, nil, nil
+	found := Found{Dir: path}
+	switch gguf := filepath.Ext(path) == ".gguf"; {
+	case !info.IsDir() && !(gguf && info.Mode().IsRegular()):
+		return Found{}, hint.With(fmt.Errorf("%w: model %s is a file", lines.ErrInput, path), accepted)
+	case info.IsDir() && !isModel(path):
+		found, err = modelOfRun(path, which)
+		if errors.Is(err, ErrNotRun) {
+			err = hint.With(fmt.Errorf("%w: model %s has no config.json and no checkpoints", lines.ErrInput, path), accepted)
+		}
+		return found, err
+	case which != "":
+		return Found{}, hint.With(fmt.Errorf("%w: --checkpoint chooses a model of a run, and %s is no run folder", lines.ErrInput, path), "leave it out")
 	}
-	if !info.IsDir() {
-		return "", nil, hint.With(fmt.Errorf("%w: model %s is a file", lines.ErrInput, path), accepted)
+	return found, nil
+}
+
+// isModel says whether a folder is a model, or an adapter that names one.
+func isModel(dir string) bool {
+	return slices.ContainsFunc([]string{"config.json", "adapter_config.json"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
+}
+
+// modelOfRun is the model of a run.
+func modelOfRun(run, which string) (Found, error) {
+	own := choiceOf(run)
+	take, why := own.Take, ": "+own.Why
+	if which != "" {
+		take, why = which, ""
+	} else if own.Why == "" {
+		why = ""
 	}
-	for _, name := range []string{"config.json", "adapter_config.json"} { // a model, or an adapter that names one
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return path, nil, nil
+	if take == TakeBest {
+		best, err := BestModel(OS(), run)
+		switch {
+		case err == nil && best != nil:
+			return Found{Dir: best.Dir(), Note: fmt.Sprintf("%s: the best model, that of step %d%s", run, best.Step(), why), OnHeldOut: true}, nil
+		case which != "" && err == nil:
+			return Found{}, hint.With(fmt.Errorf("%w: run %s has kept no best model", lines.ErrInput, run), "--checkpoint last takes the newest; keep_best = true in [checkpoint], the default, keeps the best where a run evaluates")
+		case which != "":
+			return Found{}, fmt.Errorf("%w: %w", lines.ErrInput, err)
+		}
+		why = ", as the best is not there"
+		if err != nil {
+			why += fmt.Sprintf(": %v", err)
 		}
 	}
-	ckpt, warnings, err := Latest(OS(), path)
-	if errors.Is(err, ErrNotRun) {
-		return "", nil, hint.With(fmt.Errorf("%w: model %s has no config.json and no checkpoints", lines.ErrInput, path), accepted)
+	if take != TakeBest && take != TakeLast {
+		return modelOfStep(run, take)
+	}
+	ckpt, warnings, err := Latest(OS(), run)
+	if err == nil && ckpt == nil {
+		err = fmt.Errorf("%w: run %s has no complete checkpoint yet", lines.ErrInput, run)
 	}
 	if err != nil {
-		return "", warnings, err
+		return Found{Warnings: warnings}, err
 	}
-	if ckpt == nil {
-		return "", warnings, fmt.Errorf("%w: run %s has no complete checkpoint yet", lines.ErrInput, path)
+	return Found{Dir: ckpt.Dir(), Warnings: warnings, Note: fmt.Sprintf("%s: the last checkpoint, that of step %d%s", run, ckpt.Step(), why)}, nil
+}
+
+// choiceOf is the run's own choice; the last where it has none.
+func choiceOf(run string) Choice {
+	const most = 1 << 20 // bytes: far more than there are
+	var c Choice
+	text, err := files.Read(filepath.Join(run, ResultFile), most)
+	if err != nil || json.Unmarshal(text, &c) != nil || c.Take != TakeBest && c.Take != TakeLast {
+		return Choice{Take: TakeLast}
 	}
-	return ckpt.Dir(), warnings, nil
+	return c
+}
+
+// modelOfStep is the model of a step, a checkpoint or the best one.
+func modelOfStep(run, which string) (Found, error) {
+	checkpoints, err := listCheckpoints(OS(), run)
+	if err != nil {
+		return Found{}, fmt.Errorf("%w: %s: %w", ErrNotRun, run, err)
+	}
+	best, err := listBest(OS(), run)
+	if err != nil {
+		return Found{}, err
+	}
+	step, err := strconv.Atoi(which)
+	var there []int
+	for _, f := range slices.Concat(checkpoints, best) {
+		if f.old {
+			continue
+		}
+		if err == nil && f.step == step {
+			c, err := load(OS(), f.dir)
+			if err != nil {
+				return Found{}, fmt.Errorf("%w: %s is incomplete or damaged: %w", lines.ErrInput, f.dir, err)
+			}
+			return Found{Dir: c.Dir(), Note: fmt.Sprintf("%s: the model of step %d", run, step)}, nil
+		}
+		there = append(there, f.step)
+	}
+	slices.Sort(there)
+	steps := strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(there)), " ", ", "), "[]")
+	return Found{}, fmt.Errorf("%w: run %s has no model --checkpoint %s; accepted: %s, %s, and the steps %s", lines.ErrInput, run, which, TakeLast, TakeBest, steps)
 }
 
 // FindText is FindModel for those who need no weights: a folder that has a tokenizer or
 // a chat template and no config.json will do.
-func FindText(path string) (dir string, warnings []string, err error) {
+func FindText(path string) (Found, error) {
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"} {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return path, nil, nil
+			return Found{Dir: path}, nil
 		}
 	}
-	return FindModel(path)
+	return FindModel(path, "")
 }

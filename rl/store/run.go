@@ -90,8 +90,8 @@ func Open(fsys FS, dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, folder := range []string{dir, r.path(checkpointsDir)} {
-		if err := removeUnfinished(fsys, folder); err != nil {
+	for _, folder := range []string{dir, r.path(checkpointsDir), r.path(bestDir)} {
+		if err := removeUnfinished(fsys, folder); err != nil && !(folder == r.path(bestDir) && errors.Is(err, fs.ErrNotExist)) {
 			r.Close()
 			return nil, err
 		}

@@ -365,6 +365,7 @@ func TestSetAside(t *testing.T) {
 	must(t, err)
 	defer r.Close()
 	for step := range 4 {
+		must(t, r.SaveBest(step, map[string]func(io.Writer) error{"a": text("x")}))
 		must(t, r.SaveCheckpoint(step, map[string]func(io.Writer) error{"a": text("x"), KeepFile: text("")}))
 	}
 	from := func(least string) func(string) bool {
@@ -383,6 +384,9 @@ func TestSetAside(t *testing.T) {
 		if n != want.n || step != want.left {
 			t.Errorf("%d checkpoints are set aside, step %d is left; want %+v", n, step, want)
 		}
+	}
+	if best, err := BestModel(m, "run"); best != nil || err != nil {
+		t.Errorf("a best model is left: %v, %v", best, err)
 	}
 	must(t, r.SaveCheckpoint(2, map[string]func(io.Writer) error{"a": text("y")}))
 	if n, left, err := r.SetAside(from("step-000002")); n != 1 || left != nil || err != nil {

@@ -163,6 +163,7 @@ func (s *reinforcement) evaluate(ctx context.Context, at Position, e *Event) err
 	if err != nil {
 		return err
 	}
+	e.HeldOut = r
 	maps.Copy(e.Metrics, r.Metrics())
 	e.Timing["time/eval_s"] = time.Since(began).Seconds()
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlzero/rlzero/internal/random"
 	"github.com/rlzero/rlzero/rl/cast"
+	"github.com/rlzero/rlzero/rl/eval"
 	"github.com/rlzero/rlzero/rl/metrics"
 	"github.com/rlzero/rlzero/rl/prompts"
 	"github.com/rlzero/rlzero/rl/recipe"
@@ -36,6 +37,7 @@ type Stage interface {
 // Event is what there is to tell about a step that is done.
 type Event struct {
 	Metrics     metrics.Row
+	HeldOut     *eval.Result     // on some held-out problems; nil: the step has no evaluation
 	Timing      metrics.Row      // wall-clock times, seconds
 	Completions []Completion     // of the policy, in the order of groups and samples
 	Lessons     []Lesson         // [completion] what was learned from it; nil: nothing was

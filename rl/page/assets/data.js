@@ -55,22 +55,29 @@ R.Run = class {
       this.log("alerts.jsonl", (o) => this.alerts.push(o), () => { this.alerts = []; }),
       this.log("evaluations.jsonl", (o) => this.evaluations.push(o), () => { this.evaluations = []; }),
       this.whole("recipe.toml", (t) => { if (t) { this.recipe = t; this.facts = recipeFacts(t); } }),
-      this.whole("receipt.json", (t) => {
-        this.receipt = null;
-        eachLine(t.replace(/\n/g, " "), (o) => { this.receipt = o; }, () => { this.bad["receipt.json"] = 1; });
-      }),
+      this.object("receipt.json", (o) => { this.receipt = o; }),
+      this.object("result.json", (o) => { this.result = o; }, "metrics.jsonl"),
     ]);
     this.columns.clear();
     this.version++;
   }
 
-  // whole takes the text of a file that is new, or has another size than when it was read.
-  async whole(file, take) {
-    const size = R.inline ? 1 : this.sizes[file];
-    if (size === this.read[file]) return;
+  // whole takes the text of a file that is new, or has another size than when it was read, or
+  // that is written when a log grows which has another size.
+  async whole(file, take, along) {
+    const size = R.inline ? 1 : this.sizes[file], mark = size != null && along ? size + " " + this.sizes[along] : size;
+    if (mark === this.read[file]) return;
     const text = size == null ? "" : decoder.decode(await R.source.bytes(this.id, file, 0, null));
-    this.read[file] = size;
+    this.read[file] = mark;
     take(text);
+  }
+
+  // object takes the object that a file is; null: it is not there.
+  object(file, take, along) {
+    return this.whole(file, (t) => {
+      take(null);
+      eachLine(t.replace(/\n/g, " "), take, () => { this.bad[file] = 1; });
+    }, along);
   }
 
   // log parses the new whole lines of a log; a file that became shorter is read anew.

@@ -54,15 +54,19 @@ function headline(r, m) {
     return [...parts, R.h("h1", {}, `${m.name}, step ${(m.last - m.after).toLocaleString("en")}: ${last}`)];
   }
   const gain = before ? 100 * (after.pass - before.pass) : NaN, way = Math.sign(gain.toFixed(1)); // as it is printed
-  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: before !== after && way ? (way > 0 ? "up" : "down") : "" }, R.percent(after.pass))));
+  parts.push(R.h("h1", {}, "Accuracy ", before && before !== after ? [R.h("span", { class: "from" }, (100 * before.pass).toFixed(1) + " → ")] : null, R.h("b", { class: before !== after && way ? (way > 0 ? "up" : "down") : "" }, R.percent(after.pass)), below(r)));
   const interval = R.finite(after.low) ? `95 % interval ${(100 * after.low).toFixed(1)} to ${(100 * after.high).toFixed(1)} %` : "";
   const size = after.problems ? `${after.problems} held-out problems${after.samples > 1 ? " × " + after.samples + " samples" : ""}` : "";
   const less = before && before.k === after.k ? after.passK - before.passK : NaN;
   const variety = R.finite(less) ? `pass@${after.k} ${R.signed(100 * less, (v) => v.toFixed(1).replace("-", "−"))} points` + (less < -0.0005 && gain > 0 ? ": the samples of a problem have become less varied" : "") : "";
   const chance = before && before !== after && before.low <= after.high && after.low <= before.high ? "the intervals before and after overlap: the change may be chance" : "";
-  parts.push(R.h("p", { class: "lead" }, [interval, size, variety, chance].filter(Boolean).join(" · ")));
+  const offers = r.result && r.result.take === "best" ? `the run offers its best model, that of step ${r.result.best.step.toLocaleString("en")}: ${r.result.why}` : "";
+  parts.push(R.h("p", { class: "lead" }, [interval, size, variety, chance, offers].filter(Boolean).join(" · ")));
   return parts;
 }
+
+// below says that a run came to less than it began with, beyond chance.
+const below = (r) => (r.result && r.result.below_start ? R.h("span", { class: "below" }, r.state === "finished" ? ": the run ended below its start" : ": the run is below its start") : null);
 
 const shownAlerts = (r) => r.alerts.slice(-6).reverse();
 const keyOf = (a) => a.step + " " + a.rule; // one that was opened is not another when news come above it
