@@ -81,9 +81,9 @@ papers: build
 FUZZ_RUNS := 5000
 fuzz-smoke:
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-	grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
-		pkg=$${file%/*}; go test -c -o "$$dir/test" $$pkg || exit 1; \
-		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
+	for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u); do \
+		go test -c -o "$$dir/test" $$pkg || exit 1; \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$pkg/*_test.go); do \
 			echo "fuzz $$pkg $$name"; \
 			out=$$(cd $$pkg && "$$dir/test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime $(FUZZ_RUNS)x -test.fuzzcachedir "$$dir" 2>&1 </dev/null) || { echo "$$out"; exit 1; }; \
 		done; \
