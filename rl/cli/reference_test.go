@@ -19,6 +19,7 @@ import (
 	"github.com/rlzero/rlzero/rl/recipe"
 	"github.com/rlzero/rlzero/rl/reward"
 	"github.com/rlzero/rlzero/rl/tasks"
+	"github.com/rlzero/rlzero/rl/watch"
 	"github.com/rlzero/rlzero/verify"
 )
 
@@ -35,6 +36,7 @@ var referencePages = []struct {
 	{"formulas.md", "Formulas", "The language of rewards, advantages, losses and filters: its rules, and every fact, function and named formula, as `rlzero formulas` prints them.", formulaPage},
 	{"algorithms.md", "Algorithms", "Every published method with its numbers and formulas, as `rlzero algorithms show NAME` prints it. The name is what `preset` in `[stage.algorithm]` takes.", algorithmPage},
 	{"metrics.md", "Metrics", "Every metric of `metrics.jsonl`: unit, meaning, and how to read it, as `rlzero metrics` prints them.", metricPage},
+	{"alerts.md", "Alerts", "The rules by which a run raises alerts, as `rlzero watch --rules` lists them. Each compares the run with itself, and names what to do.", alertPage},
 	{"verifiers.md", "Verifiers", "What each verifier accepts, its options and what it reads of a row, as `rlzero verifiers show NAME` prints it.", verifierPage},
 	{"tasks.md", "Tasks", "The procedural tasks with their settings, as `rlzero tasks show NAME` prints them. Each has a verifier of its own, `task:NAME`.", taskPage},
 }
@@ -255,6 +257,14 @@ func metricPage(p *markdown) {
 		rows = append(rows, []string{inline(m.Name), m.Unit, prose(m.Meaning), prose(m.Reading)})
 	}
 	p.table([]string{"metric", "unit", "meaning", "how to read it"}, rows)
+}
+
+func alertPage(p *markdown) {
+	var rows [][]string
+	for _, r := range watch.Rules() {
+		rows = append(rows, []string{inline(r.Rule), string(r.Level), prose(r.Why), prose(r.Do)})
+	}
+	p.table([]string{"alert", "level", "what it means", "what to do"}, rows)
 }
 
 func verifierPage(p *markdown) {
